@@ -1,0 +1,8 @@
+"""The group `annotation`: Argilla, its datasets, its people."""
+
+import click
+
+
+@click.group()
+def annotation() -> None:
+    """Put answers before annotators in Argilla."""

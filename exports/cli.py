@@ -1,0 +1,65 @@
+"""The root command `citejury` and its group `exports`."""
+
+import click
+
+from annotation.cli import annotation
+from pipeline.cli import pipeline
+from pipeline.errors import CitejuryError
+
+
+class ErrorBoundary(click.Group):
+    """The one place that turns the project's errors into output: one plain line on stderr and exit 1."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """What the command returns.
+
+        Raises:
+            click.ClickException: a command met an error of the project, or the system refused a file.
+        """
+        try:
+            return super().invoke(ctx)
+        except CitejuryError as error:
+            if ctx.params["debug"]:
+                raise
+            raise click.ClickException(str(error)) from error
+        except OSError as error:
+            if ctx.params["debug"] or error.filename is None:
+                raise
+            raise click.ClickException(f"`{error.filename}` cannot be used: {error.strerror}.") from error
+
+
+def print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    """Print the version and the folders that the three packages were imported from."""
+    if not wanted or ctx.resilient_parsing:
+        return
+    from importlib.metadata import version
+
+    import annotation as annotation_package
+    import exports as exports_package
+    import pipeline as pipeline_package
+
+    click.echo(f"citejury {version('citejury')}")
+    for package in (pipeline_package, annotation_package, exports_package):
+        click.echo(f"{package.__name__}: {package.__path__[0]}")
+    ctx.exit()
+
+
+@click.group(cls=ErrorBoundary, context_settings={"auto_envvar_prefix": "CITEJURY", "max_content_width": 110})
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=print_version, help="Version and where it lives.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def main(debug: bool) -> None:
+    """Put LLM answers and their citations before a jury of people, and see how far the jury agrees.
+
+    \b
+    Example, from nothing to an agreement table:
+        citejury demo
+    """
+
+
+@main.group()
+def exports() -> None:
+    """Bring annotators' responses back as CSV files, and compute agreement on them."""
+
+
+main.add_command(pipeline)
+main.add_command(annotation)

@@ -1,0 +1,76 @@
+"""The errors of the whole project.
+
+CitejuryError
+├── InputError        what the user gave is wrong: a file, a row, a value
+│   └── BadRowsError  many rows of one file are wrong; every one of them is listed
+├── PayloadError      a provider's payload is an error, not JSON, or of an unknown shape
+├── SettingsError     a setting or an environment variable is missing or cannot be read
+├── OutputError       the place to write to holds something else, or cannot be written
+├── ArgillaError      Argilla did not do what was asked
+│   ├── ServerUnreachableError  nothing answers at the address
+│   ├── NotAllowedError         the key is wrong, or may not do this
+│   └── NotFoundError           no such workspace, dataset, user or record
+└── ServerStartError  the embedded Argilla cannot start here
+
+A message is one plain sentence or two: what is wrong, where, what was found, what to do. It never holds a key.
+The root command is the only place that turns these into output.
+"""
+
+from collections.abc import Sequence
+
+
+class CitejuryError(Exception):
+    """Something the user can mend; the message says how."""
+
+
+class InputError(CitejuryError):
+    """What the user gave is wrong: a file, a row, a value."""
+
+
+class BadRowsError(InputError):
+    """Many rows of one file are wrong; the message lists every one of them."""
+
+    def __init__(self, summary: str, rows: Sequence[str]) -> None:
+        """Keep the rows beside the summary that heads them."""
+        self.rows = tuple(rows)
+        super().__init__("\n".join([summary, *(f"  {row}" for row in rows)]))
+
+
+class PayloadError(CitejuryError):
+    """A provider's payload is an error, not JSON, or of an unknown shape.
+
+    `kind` is one of the kinds of `errors.jsonl` (design 4.1).
+    """
+
+    def __init__(self, message: str, kind: str = "bad_response") -> None:
+        """Keep the kind beside the message."""
+        self.kind = kind
+        super().__init__(message)
+
+
+class SettingsError(CitejuryError):
+    """A setting or an environment variable is missing or cannot be read."""
+
+
+class OutputError(CitejuryError):
+    """The place to write to holds something else, or cannot be written."""
+
+
+class ArgillaError(CitejuryError):
+    """Argilla did not do what was asked."""
+
+
+class ServerUnreachableError(ArgillaError):
+    """Nothing answers at the address."""
+
+
+class NotAllowedError(ArgillaError):
+    """The key is wrong, or may not do this."""
+
+
+class NotFoundError(ArgillaError):
+    """No such workspace, dataset, user or record."""
+
+
+class ServerStartError(CitejuryError):
+    """The embedded Argilla cannot start here."""

@@ -1,0 +1,85 @@
+"""The canonical record: one answer with its sources and passages, ready for the jury (design 4.3)."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from pipeline.schema import Frozen
+
+SourceState = Literal["read", "unread", "gone", "unresolved", "unfetched"]
+Origin = Literal["page", "snippet", "cited_text"]
+
+CONTEXT_SEPARATOR = " [CTX_SEP] "
+
+
+class Source(Frozen):
+    """One cited source and what became of it."""
+
+    n: int = Field(ge=1)
+    """Its number in the answer's `[n]`, by first appearance."""
+    url: str
+    """The URL as the provider returned it."""
+    host: str
+    """Its site (`source_domain`); empty where the URL has no host."""
+    title: str = ""
+    """Its title; empty where none is known."""
+    state: SourceState
+    """`read`: we hold text of it. `unread`: it exists but could not be read. `gone`: 404 or 410. `unresolved`: no such
+    host, or it never answered. `unfetched`: nobody tried yet."""
+
+
+class Passage(Frozen):
+    """One passage (chunk) of a source."""
+
+    chunk_id: str = Field(min_length=1)
+    """`<doc_id>#<index>`, unique within the record."""
+    doc_id: str = Field(min_length=1)
+    """16 hex digits of sha256 of the canonical URL, or the importer's own id."""
+    chunk_rank: int = Field(ge=1)
+    """Rank among the record's passages, counted from 1."""
+    text: str = Field(min_length=1)
+    """The passage, unchanged but for a defused `[CTX_SEP]`."""
+    title: str = ""
+    """Title of its page; empty where unknown."""
+    url: str = ""
+    """URL of its page; empty where unknown."""
+    origin: Origin = "page"
+    """Where the text comes from: the page itself, a search snippet, or text that the provider quotes."""
+
+
+class Provenance(Frozen):
+    """Where the answer comes from; annotators never receive it."""
+
+    model_name: str = ""
+    """The provider."""
+    model_version: str = ""
+    """The model that answered."""
+    answer_id: str = ""
+    """UUID of the answer in CSV v2."""
+    narrative_id: str = ""
+    """Id of the narrative."""
+    narrative_type: str = ""
+    """Classification of the narrative."""
+    run_id: str = ""
+    """Id of the run that asked."""
+
+
+class QueryResponse(Frozen):
+    """One canonical record: a query, an answer with its citations as `[n]`, its sources and its passages."""
+
+    record_uuid: str
+    """The answer's UUID, or one derived from the content (design 4.3)."""
+    query: str
+    """The narrative's text, unchanged."""
+    answer: str
+    """The answer with its citations in the one form `[n]`."""
+    language: str = "und"
+    """ISO 639-1 code of the answer's language; `und` where it cannot be told."""
+    sources: tuple[Source, ...] = ()
+    """Every cited source, in order of `n`."""
+    chunks: tuple[Passage, ...] = ()
+    """The passages in rank order; empty where nothing of any source is held."""
+    context_set: str = ""
+    """The passages' texts in rank order, joined by ` [CTX_SEP] `; empty without passages."""
+    provenance: Provenance = Provenance()
+    """Where the answer comes from."""

@@ -1,0 +1,168 @@
+"""What the pipeline passes on: narratives in, answers with citations out, and the 20 columns of CSV v2."""
+
+from typing import Literal, get_args
+
+from pydantic import BaseModel, ConfigDict
+
+ProviderName = Literal["openai", "claude", "gemini", "grok", "perplexity"]
+PROVIDERS: tuple[ProviderName, ...] = get_args(ProviderName)
+
+Placement = Literal["marker", "claim", "none"]
+
+ErrorKind = Literal[
+    "missing_key",
+    "auth",
+    "rate_limit",
+    "quota",
+    "server",
+    "network",
+    "timeout",
+    "bad_response",
+    "not_recorded",
+]
+
+
+class Frozen(BaseModel):
+    """A value at a boundary: it does not change, and a field that it does not know is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, protected_namespaces=())
+
+
+class Narrative(Frozen):
+    """One row of the input CSV."""
+
+    narrative_id: str
+    """The id as it stands in the file; ids may repeat, each row is asked for itself."""
+    narrative_type: str = ""
+    """A free classification such as `misinformation`; empty where the file has none."""
+    prompt: str
+    """The narrative's text, never empty, unchanged."""
+    line: int
+    """The physical line of the file on which the row begins, counted from 1."""
+
+
+class Occurrence(Frozen):
+    """One place where the provider attached a source to the answer."""
+
+    url: str
+    """The cited URL as the provider returned it."""
+    title: str = ""
+    """The source's title as the provider gives it; empty where there is none."""
+    start: int | None = None
+    """First code point in the answer's text; None where the provider names no place, or one that does not fit."""
+    end: int | None = None
+    """The code point after the last one; None together with `start`."""
+    placement: Placement = "none"
+    """`marker`: the span is the provider's own marker and gives way to `[n]`. `claim`: the span is the sentence that
+    the source is for, and `[n]` follows it. `none`: no place is known."""
+    cited_text: str = ""
+    """Text of the source that the provider quotes for this citation; empty where it quotes none."""
+
+
+class SearchResult(Frozen):
+    """One result of the provider's own web search, as it lists them."""
+
+    url: str
+    """The result's URL; empty for an attached file."""
+    title: str = ""
+    """The page's title; empty where it is not given."""
+    snippet: str = ""
+    """An excerpt of the page, whole; empty where it is not given."""
+
+
+class Answer(Frozen):
+    """What one stored payload says, read by its provider's reader."""
+
+    text: str
+    """The answer as the provider wrote it, its own citation marks included; empty for a refusal or a block."""
+    citations: tuple[str, ...] = ()
+    """The distinct cited URLs in order of first appearance, as returned."""
+    domains: tuple[str, ...] = ()
+    """`source_domain` of each citation, same order; empty where the URL has no host."""
+    occurrences: tuple[Occurrence, ...] = ()
+    """Every place where a source is attached, in order of place; every citation has at least one."""
+    search_results: tuple[SearchResult, ...] = ()
+    """Results that the search tool listed. Only Perplexity's reach `result_*` of CSV v2."""
+    model: str = ""
+    """The model that the body names; empty where it names none."""
+    stop_reason: str = ""
+    """Why the provider stopped, in its own word, such as `end_turn`, `length`, `SAFETY`; empty where not said."""
+
+
+class AnswerRow(Frozen):
+    """One row of CSV v2: the 20 columns in their order (seed 000)."""
+
+    narrative_id: str
+    """Id of the narrative in the input file."""
+    narrative_type: str
+    """Classification of the narrative; empty where there is none."""
+    narrative_prompt: str
+    """The narrative's text."""
+    model_name: str
+    """The provider: openai, claude, gemini, grok or perplexity; `pipeline` in a research run's file."""
+    model_version: str
+    """The model that answered."""
+    answer_id: str
+    """UUID of the answer, the same on all of its rows."""
+    answer_prompt: str
+    """The exact user prompt that was sent."""
+    answer_text: str
+    """The answer's text as the provider wrote it."""
+    answer_raw_json: str
+    """The provider's body, whole, as JSON."""
+    answer_timestamp: str
+    """When the request was made: ISO 8601 with offset."""
+    answer_citation_list: str
+    """The distinct cited URLs as a JSON array; `[]` where there are none."""
+    source_id: str
+    """`{answer_id}_source_{index}`, counted from 0; empty without citation."""
+    source_url: str
+    """URL of the cited source; empty without citation."""
+    source_domain: str
+    """Host of the source without `www.`; empty without citation or host."""
+    result_id: str
+    """`{answer_id}_result_{index}`, counted from 0; Perplexity only."""
+    result_url: str
+    """URL of the search result; Perplexity only."""
+    result_domain: str
+    """Host of the search result without `www.`; Perplexity only."""
+    result_title: str
+    """Title of the search result; Perplexity only."""
+    result_snippet: str
+    """Excerpt of the search result, uncut; Perplexity only."""
+    result_rank: str
+    """Rank of the search result, counted from 1; Perplexity only."""
+
+
+CSV_COLUMNS: tuple[str, ...] = tuple(AnswerRow.model_fields)
+
+
+class StoredAnswer(Frozen):
+    """One answer of a run: what CSV v2 says of it once, before its rows are expanded."""
+
+    narrative_id: str
+    """Id of the narrative in the input file."""
+    narrative_type: str
+    """Classification of the narrative; empty where there is none."""
+    narrative_prompt: str
+    """The narrative's text."""
+    model_name: str
+    """The provider, or `pipeline` for a research run."""
+    model_version: str
+    """The model named in the body, else the one asked for."""
+    answer_id: str
+    """UUID of the answer."""
+    answer_prompt: str
+    """The exact user prompt that was sent."""
+    answer_text: str
+    """The answer's text as the provider wrote it."""
+    answer_raw_json: str
+    """The provider's body, whole, as JSON."""
+    answer_timestamp: str
+    """When the request was made: ISO 8601 with offset."""
+    citations: tuple[str, ...]
+    """The distinct cited URLs in order."""
+    domains: tuple[str, ...]
+    """`source_domain` of each citation, same order."""
+    search_results: tuple[SearchResult, ...] = ()
+    """Perplexity's search results; always empty for the others."""

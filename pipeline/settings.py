@@ -1,0 +1,94 @@
+"""Settings: an explicit option, then the environment, then `citejury.toml`, then the default (design 3)."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from pydantic import AliasChoices, Field, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from pipeline.errors import SettingsError
+
+SETTINGS_FILE = "citejury.toml"
+
+
+class Settings(BaseSettings):
+    """What may be set outside a command's own options. Keys come from the environment only."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="CITEJURY_",
+        toml_file=SETTINGS_FILE,
+        extra="forbid",
+        frozen=True,
+        populate_by_name=True,
+        use_attribute_docstrings=True,
+        protected_namespaces=(),
+    )
+
+    api_url: str = Field(
+        default="http://127.0.0.1:6900",
+        validation_alias=AliasChoices("api_url", "CITEJURY_API_URL", "ARGILLA_API_URL"),
+    )
+    """Address of Argilla; `ARGILLA_API_URL` is read as well."""
+    api_key: SecretStr | None = Field(
+        default=None, validation_alias=AliasChoices("api_key", "CITEJURY_API_KEY", "ARGILLA_API_KEY")
+    )
+    """Argilla's API key of an owner or admin; only from `CITEJURY_API_KEY` or `ARGILLA_API_KEY`."""
+    workspace: str = "citejury"
+    """Argilla workspace that holds the datasets."""
+    locale: str = "en"
+    """Language of questions and guidelines: en, de or ja."""
+    models: dict[str, str] = Field(default_factory=dict)
+    """Model to ask for, by provider."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Explicit values first, then the environment, then the file; no `.env`, no secrets folder."""
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+
+def read_settings(**explicit: Any) -> Settings:
+    """The settings in force here; an explicit value that is None does not count.
+
+    Raises:
+        SettingsError: `citejury.toml` cannot be read, holds a key, or a value is not of its type.
+    """
+    given = {name: value for name, value in explicit.items() if value is not None}
+    try:
+        if Path(SETTINGS_FILE).is_file():
+            refuse_keys_in_file(tomllib.loads(Path(SETTINGS_FILE).read_text(encoding="utf-8")))
+        return Settings(**given)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"`{SETTINGS_FILE}` is not a TOML file in UTF-8: {error}. Mend or remove it.") from error
+    except ValidationError as error:
+        problem = error.errors(include_input=False)[0]
+        name = ".".join(str(part) for part in problem["loc"])
+        raise SettingsError(
+            f"The setting `{name}` cannot be used: {problem['msg']}. Look in `{SETTINGS_FILE}` and at `CITEJURY_{name.upper()}`."
+        ) from error
+
+
+def refuse_keys_in_file(values: dict[str, Any]) -> None:
+    """Nothing where the file holds no key.
+
+    Raises:
+        SettingsError: it does; keys belong in the environment (design 6).
+    """
+    for name in values:
+        if name.lower().endswith("key"):
+            raise SettingsError(
+                f"`{SETTINGS_FILE}` holds `{name}`: keys come from the environment only. Remove it there and set "
+                "`ARGILLA_API_KEY` instead."
+            )
