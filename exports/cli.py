@@ -45,10 +45,17 @@ def print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 
 
 @click.group(cls=ErrorBoundary, context_settings={"auto_envvar_prefix": "CITEJURY", "max_content_width": 110})
-@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=print_version, help="Version and where it lives.")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=print_version,
+    help="Version and where it lives.",
+)
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def main(debug: bool) -> None:
-    """Put LLM answers and their citations before a jury of people, and see how far the jury agrees.
+    r"""Put LLM answers and their citations before a jury of people, and see how far the jury agrees.
 
     \b
     Example, from nothing to an agreement table:

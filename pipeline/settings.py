@@ -76,7 +76,8 @@ def read_settings(**explicit: Any) -> Settings:
         problem = error.errors(include_input=False)[0]
         name = ".".join(str(part) for part in problem["loc"])
         raise SettingsError(
-            f"The setting `{name}` cannot be used: {problem['msg']}. Look in `{SETTINGS_FILE}` and at `CITEJURY_{name.upper()}`."
+            f"The setting `{name}` cannot be used: {problem['msg']}. Look in `{SETTINGS_FILE}` and at "
+            f"`CITEJURY_{name.upper()}`."
         ) from error
 
 
