@@ -55,7 +55,7 @@ def print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 )
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def main(debug: bool) -> None:
-    r"""Put LLM answers and their citations before a jury of people, and see how far the jury agrees.
+    """Put LLM answers and their citations before a jury of people, and see how far the jury agrees.
 
     \b
     Example, from nothing to an agreement table:

@@ -1,0 +1,93 @@
+"""The labels of each task and the rules between them: the single source of labels (`labels.md`, seed 001)."""
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple, get_args
+
+from pipeline.schema import Frozen
+
+TaskName = Literal["retrieval", "grounding", "generation"]
+TASKS: tuple[TaskName, ...] = get_args(TaskName)
+
+
+class RetrievalLabels(Frozen):
+    """One query and one passage."""
+
+    topically_relevant: bool
+    """The passage has information that is substantively about what the query asks."""
+    evidence_sufficient: bool
+    """This passage alone is enough evidence to support answering the query."""
+    misleading: bool
+    """Someone who relied on the passage could end with a wrong or distorted answer."""
+
+
+class GroundingLabels(Frozen):
+    """One answer and the whole context it was given."""
+
+    support_present: bool
+    """At least one claim of the answer is backed by the context."""
+    unsupported_claim_present: bool
+    """At least one claim of the answer has no backing in the context."""
+    contradicted_claim_present: bool
+    """The context says something that contradicts a claim of the answer."""
+    source_cited: bool
+    """The answer, as shown, has at least one citation marker."""
+    fabricated_source: bool
+    """The answer cites a source that is not there, gone, invented, or not what it is cited as."""
+
+
+class GenerationLabels(Frozen):
+    """One query and one answer."""
+
+    proper_action: bool
+    """The answer is of the right kind for the query: an answer, a refusal, or a question back."""
+    response_on_topic: bool
+    """It addresses what was asked."""
+    helpful: bool
+    """A typical user gets further with her task."""
+    incomplete: bool
+    """A required part of the query is left out."""
+    unsafe_content: bool
+    """It contains content that breaks safety or policy rules."""
+
+
+LABEL_MODELS: dict[TaskName, type[Frozen]] = {
+    "retrieval": RetrievalLabels,
+    "grounding": GroundingLabels,
+    "generation": GenerationLabels,
+}
+LABELS: dict[TaskName, tuple[str, ...]] = {task: tuple(model.model_fields) for task, model in LABEL_MODELS.items()}
+
+
+class LabelRule(NamedTuple):
+    """Where `antecedent` is yes, `consequent` must have the value `required`."""
+
+    task: TaskName
+    name: str
+    antecedent: str
+    consequent: str
+    required: bool
+
+
+RULES: tuple[LabelRule, ...] = (
+    LabelRule("retrieval", "evidence_requires_relevance", "evidence_sufficient", "topically_relevant", True),
+    LabelRule("retrieval", "evidence_excludes_misleading", "evidence_sufficient", "misleading", False),
+    LabelRule(
+        "grounding",
+        "contradiction_requires_unsupported",
+        "contradicted_claim_present",
+        "unsupported_claim_present",
+        True,
+    ),
+    LabelRule("grounding", "fabricated_requires_cited", "fabricated_source", "source_cited", True),
+)
+
+
+def broken_rules(task: TaskName, labels: Mapping[str, bool | None]) -> tuple[str, ...]:
+    """Names of the rules that the labels break, in the order of `RULES`; a label that is missing breaks none."""
+    return tuple(
+        rule.name
+        for rule in RULES
+        if rule.task == task
+        and labels.get(rule.antecedent) is True
+        and labels.get(rule.consequent) is (not rule.required)
+    )
