@@ -1,0 +1,40 @@
+# Everything happens in .venv; the only thing written outside this folder are Debian packages, and only as root.
+PYTHON ?= $(firstword $(foreach version,3.11 3.12 3.13,$(shell command -v python$(version))) python3)
+BIN := .venv/bin
+# A page that stays up needs somebody to look at it.
+DEMO_FLAGS ?= $(shell test -t 0 || echo --exit)
+TEST_FLAGS ?=
+ROW ?=
+
+.PHONY: demo test lint bench soak install browser
+
+demo: install
+	$(BIN)/citejury demo --home citejury-demo $(DEMO_FLAGS)
+
+test: install browser lint
+	$(BIN)/pytest -n auto --dist loadgroup $(TEST_FLAGS)
+
+lint: install
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: install
+	@$(BIN)/python tests/benchmarks/run.py $(ROW)
+
+soak: install
+	$(BIN)/pytest -m soak $(TEST_FLAGS)
+
+install: .venv/installed
+
+.venv/installed: pyproject.toml docker/constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint docker/constraints.txt --editable '.[server,sdk,dev]'
+	touch $@
+
+# Chromium, its driver and Japanese letters, for the tests that look at the annotator's page. They skip without.
+browser:
+	@command -v chromedriver >/dev/null && fc-list 2>/dev/null | grep -qi 'noto.*cjk' || { \
+	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+	  && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium chromium-driver fontconfig fonts-noto-cjk >/dev/null; } \
+	|| echo 'Chromium cannot be installed here: the browser tests will be skipped.'
