@@ -1,0 +1,114 @@
+"""The URL keys, never mixed: what is stored, what counts as the same source, and whose site it is (design 4.2)."""
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import idna
+
+from pipeline.errors import InputError
+
+if TYPE_CHECKING:
+    from pydantic import AnyHttpUrl, TypeAdapter
+
+GROUNDING_REDIRECT_HOST = "vertexaisearch.cloud.google.com"
+
+# RFC 9110 section 4.1 asks everyone to carry at least 8,000 octets; longer ones are traps more often than pages.
+MAX_URL_LENGTH = 8000
+
+HOST = re.compile(r"[a-z0-9_-](?:[a-z0-9._-]*[a-z0-9_.-])?")
+IP_V6 = re.compile(r"[0-9a-f:.]*:[0-9a-f:.]*")
+MAX_HOST_LENGTH = 253
+
+
+@cache
+def http_url() -> "TypeAdapter[AnyHttpUrl]":
+    """The validator of http(s) URLs, built once: pydantic is slow to import, and most users of a domain need none."""
+    from pydantic import AnyHttpUrl, TypeAdapter
+
+    return TypeAdapter(AnyHttpUrl)
+
+
+def canonical_url(url: str) -> str:
+    """The URL as it is stored and exported: host in lower case and punycode, no default port, `../` resolved.
+
+    Only http and https pass; query and fragment stay.
+
+    Raises:
+        InputError: it is no http(s) URL, holds a user name or password, or is longer than 8,000 characters.
+
+    Source: seed 004 section 3; `AnyHttpUrl` follows the WHATWG URL standard, which does all of it.
+    """
+    if len(url) > MAX_URL_LENGTH:
+        raise InputError(
+            f"The URL {url[:80]!r}… has {len(url):,} characters, more than the {MAX_URL_LENGTH:,} that are read."
+        )
+    try:
+        parsed = http_url().validate_python(url)
+    except ValueError as error:  # pydantic's ValidationError is one
+        raise InputError(f"{url!r} is not an http or https URL; give one that begins with `https://`.") from error
+    if parsed.username is not None or parsed.password is not None:
+        host = parsed.host or ""
+        raise InputError(f"The URL of {host!r} holds a user name or password before the `@`; remove it.")
+    return str(parsed)
+
+
+def membership_key(url: str) -> str:
+    """The key under which two URLs are the same source: https, no leading `www.`, no single trailing slash.
+
+    Path, query and fragment otherwise count as they are, a path of just `/` stays. What is no http(s) URL is its own
+    key, so that it equals nothing else.
+
+    Source: seed 002 section 4.1.
+    """
+    try:
+        canonical = canonical_url(url)
+    except InputError:
+        return url
+    parts = urlsplit(canonical)
+    rest = canonical[len(parts.scheme) + len("://") + len(parts.netloc) + len(parts.path) :]
+    path = parts.path[:-1] if parts.path.endswith("/") and parts.path != "/" else parts.path
+    return f"https://{parts.netloc.removeprefix('www.')}{path}{rest}"
+
+
+def source_domain(url: str, named_site: str = "") -> str:
+    """The site of a URL: its host in lower case and punycode, without one leading `www.`, without port.
+
+    Empty where the URL has no http(s) host. Google's grounding redirects hide the site that they lead to; theirs is
+    `named_site`, the site that Google names beside them, where that looks like a host name.
+
+    Source: seed 000 `source_domain`; for redirects https://ai.google.dev/gemini-api/docs/google-search.
+    """
+    host = url_host(url)
+    if host == GROUNDING_REDIRECT_HOST and "." in named_site:
+        host = host_name(named_site) or host
+    return host.removeprefix("www.")
+
+
+def is_grounding_redirect(url: str) -> bool:
+    """Whether the URL leads through Google's grounding redirect, which says nothing about the site behind it."""
+    return url_host(url) == GROUNDING_REDIRECT_HOST
+
+
+def url_host(url: str) -> str:
+    """The http(s) host of a URL in lower case and punycode; empty where there is none."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError:
+        return ""
+    if parts.scheme not in ("http", "https") or not host:
+        return ""
+    return host if IP_V6.fullmatch(host) else host_name(host)
+
+
+def host_name(text: str) -> str:
+    """The text in lower case and punycode where it looks like a host name, otherwise empty."""
+    host = text.lower()
+    if not host.isascii():
+        try:
+            host = idna.encode(host, uts46=True).decode("ascii")
+        except ValueError:  # idna.IDNAError is one, and so is what its codec raises on a raw surrogate
+            return ""
+    return host if len(host) <= MAX_HOST_LENGTH and HOST.fullmatch(host) else ""
