@@ -1,0 +1,257 @@
+"""Every call to Argilla: plain REST, because the SDK drops the responses' timestamps and stops at null values.
+
+Source: argilla-server 2.8.0, `/api/v1` (its OpenAPI page is at `/api/docs`), read 2026-11.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+from pydantic import SecretStr
+
+from pipeline.errors import ArgillaError, NotAllowedError, NotFoundError, ServerUnreachableError, SettingsError
+from pipeline.settings import Settings
+
+API_PATH = "/api/v1"
+KEY_HEADER = "X-Argilla-Api-Key"
+TIMEOUT = httpx.Timeout(120.0, connect=10.0)
+ATTEMPTS = 4
+FIRST_PAUSE = 0.2  # seconds; doubled after every attempt
+# POST is missing on purpose: one that was cut off may have been carried out.
+REPEATABLE_METHODS = frozenset({"GET", "PUT", "DELETE"})
+# After a 500 uvicorn closes the kept-alive connection, so the next call on it breaks although the server is well.
+BROKEN_CONNECTION = (httpx.ReadError, httpx.WriteError, httpx.CloseError, httpx.RemoteProtocolError)
+LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+DETAIL_LENGTH = 600
+
+
+class Argilla:
+    """A connection to one Argilla server as one user; close it, or use it as a context manager."""
+
+    def __init__(self, api_url: str, api_key: SecretStr | str) -> None:
+        """Prepare the connection; nothing is sent yet.
+
+        Raises:
+            SettingsError: the address is no http(s) URL, or the key holds a character that no key has.
+        """
+        key = api_key.get_secret_value() if isinstance(api_key, SecretStr) else api_key
+        if not key or not key.isascii() or not key.isprintable():
+            raise SettingsError("The Argilla API key is empty or holds characters that no key has. Copy it again.")
+        url = address(api_url)
+        self.api_url = str(url.copy_with(userinfo=b"")).rstrip("/")
+        self._http = httpx.Client(
+            base_url=url.copy_with(path=url.path.rstrip("/") + API_PATH),
+            headers={KEY_HEADER: key},
+            timeout=TIMEOUT,
+            trust_env=url.host not in LOOPBACK_HOSTS,  # a proxy cannot reach this machine's own loopback
+        )
+
+    def __enter__(self) -> Self:
+        """The connection itself."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Close the connection."""
+        self.close()
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._http.close()
+
+    def request(self, method: str, path: str, *, params: Mapping[str, Any] | None = None, json: Any = None) -> Any:
+        """What the server answers, as JSON values; None where it answers without a body.
+
+        `path` is the part below `/api/v1`. A call that may be repeated safely (GET, PUT, DELETE) is tried up to four
+        times when the connection breaks.
+
+        Raises:
+            ServerUnreachableError: nothing answers, the connection keeps breaking, or no answer came in time.
+            NotAllowedError: the key is wrong, or its user may not do this.
+            NotFoundError: the server knows no such thing.
+            ArgillaError: anything else that is not a success; the message holds the server's own words.
+        """
+        response = self._send(method, path, params, json)
+        if not response.is_success:
+            raise self._refusal(response)
+        if not response.content:
+            return None
+        try:
+            return response.json()
+        except ValueError as error:
+            raise ArgillaError(
+                f"What answers at {self.api_url} is not Argilla's API: {method} {path} gave "
+                f"{response.headers.get('content-type', 'no content type')!r} instead of JSON. Check `ARGILLA_API_URL`."
+            ) from error
+
+    def _send(self, method: str, path: str, params: Mapping[str, Any] | None, json: Any) -> httpx.Response:
+        """The server's response, whatever its status."""
+        attempts = ATTEMPTS if method.upper() in REPEATABLE_METHODS else 1
+        for attempt in range(1, attempts + 1):
+            try:
+                return self._http.request(method, path.lstrip("/"), params=params, json=json)
+            except BROKEN_CONNECTION as error:
+                if attempt == attempts:
+                    raise ServerUnreachableError(
+                        f"The connection to Argilla at {self.api_url} broke during {method} {path}. Look at the "
+                        "server's log, then run the command again."
+                    ) from error
+                time.sleep(FIRST_PAUSE * 2 ** (attempt - 1))
+            except httpx.TimeoutException as error:
+                raise ServerUnreachableError(
+                    f"Argilla at {self.api_url} did not answer {method} {path} in time. Look at the server's load, "
+                    "then run the command again."
+                ) from error
+            except httpx.TransportError as error:
+                raise ServerUnreachableError(
+                    f"Nothing answers at {self.api_url} ({error}). Start Argilla with `citejury annotation serve`, or "
+                    "set `ARGILLA_API_URL` to its address."
+                ) from error
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def _refusal(self, response: httpx.Response) -> ArgillaError:
+        """The error that says what the server refused, and why, in its own words."""
+        call = f"{response.request.method} {response.request.url.path}"
+        detail = refusal_detail(response)
+        if response.status_code == httpx.codes.UNAUTHORIZED:
+            return NotAllowedError(
+                f"Argilla at {self.api_url} does not know the API key. Set `ARGILLA_API_KEY` to the key of an owner "
+                "or admin; Argilla shows it under My settings."
+            )
+        if response.status_code == httpx.codes.FORBIDDEN:
+            return NotAllowedError(
+                f"The user of the API key may not do {call} on Argilla at {self.api_url}: {detail}. Use the key of "
+                "an owner, or of an admin of the workspace."
+            )
+        if response.status_code == httpx.codes.NOT_FOUND:
+            return NotFoundError(f"Argilla at {self.api_url} does not find {call}: {detail}.")
+        if response.is_redirect:
+            target = response.headers.get("location", "")
+            return ArgillaError(f"Argilla at {self.api_url} has moved to {target!r}. Set `ARGILLA_API_URL` to it.")
+        return ArgillaError(f"Argilla at {self.api_url} refused {call} with status {response.status_code}: {detail}.")
+
+    def me(self) -> dict[str, Any]:
+        """The user of the API key: `id`, `username`, `role`; her key is left out."""
+        return without_key(self.request("GET", "/me"))
+
+    def workspaces(self) -> dict[str, str]:
+        """Ids of the workspaces that the user sees, by name; an owner sees all."""
+        return {item["name"]: item["id"] for item in self.request("GET", "/me/workspaces")["items"]}
+
+    def find_workspace(self, name: str) -> str:
+        """The workspace's id.
+
+        Raises:
+            NotFoundError: there is no such workspace, or the user does not see it; the message names those she sees.
+        """
+        workspaces = self.workspaces()
+        if name in workspaces:
+            return workspaces[name]
+        seen = ", ".join(repr(known) for known in sorted(workspaces)) or "none"
+        raise NotFoundError(
+            f"Argilla at {self.api_url} has no workspace {name!r} for this user; it has: {seen}. Create it with "
+            "`citejury annotation setup`, or name another one with `--workspace`."
+        )
+
+    def datasets(self, workspace_id: str) -> list[dict[str, Any]]:
+        """The workspace's datasets as the server describes them, in order of their names; none gives an empty list."""
+        items = self.request("GET", "/me/datasets", params={"workspace_id": workspace_id})["items"]
+        return sorted(items, key=lambda item: str(item["name"]))
+
+    def record_pages(
+        self, dataset_id: str, include: Sequence[str] = ("responses",), page_size: int = 500
+    ) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+        """Pages of a dataset's records in order of insertion, each with the dataset's total at that moment.
+
+        Read from the server's tables, not from its search index. Records that are deleted meanwhile shift the pages
+        that follow: whoever needs every record compares the totals and the ids. An empty dataset gives one empty page.
+        At most 1000 records fit on a page.
+        """
+        offset = 0
+        while True:
+            page = self.request(
+                "GET",
+                f"/datasets/{dataset_id}/records",
+                params={"offset": offset, "limit": page_size, "include": ",".join(include)}
+                if include
+                else {"offset": offset, "limit": page_size},
+            )
+            total, items = int(page["total"]), page["items"]
+            if items or offset == 0:
+                yield total, items
+            offset += len(items)
+            if not items or offset >= total:
+                return
+
+    def workspace_users(self, workspace_id: str) -> list[dict[str, Any]]:
+        """The members of a workspace, their keys left out."""
+        return [without_key(user) for user in self.request("GET", f"/workspaces/{workspace_id}/users")["items"]]
+
+    def users(self) -> list[dict[str, Any]]:
+        """Every user of the server, their keys left out; only an owner may ask."""
+        return [without_key(user) for user in self.request("GET", "/users")["items"]]
+
+    def usernames(self) -> dict[str, str]:
+        """User names by user id: all users for an owner, the members of her own workspaces for an admin.
+
+        Raises:
+            NotAllowedError: the key is an annotator's.
+        """
+        if self.me()["role"] == "owner":
+            return {user["id"]: user["username"] for user in self.users()}
+        members = (user for workspace_id in self.workspaces().values() for user in self.workspace_users(workspace_id))
+        return {user["id"]: user["username"] for user in members}
+
+
+def open_argilla(settings: Settings) -> Argilla:
+    """The connection that the settings name.
+
+    Raises:
+        SettingsError: `ARGILLA_API_KEY` is missing, or the address is no http(s) URL.
+    """
+    if settings.api_key is None:
+        raise SettingsError(
+            f"`ARGILLA_API_KEY` is missing: the key of an owner or admin of Argilla at {settings.api_url}. Set it in "
+            "the environment; `citejury annotation serve` says where its own is kept."
+        )
+    return Argilla(settings.api_url, settings.api_key)
+
+
+def address(api_url: str) -> httpx.URL:
+    """The server's address, parsed.
+
+    Raises:
+        SettingsError: it is no http(s) URL with a host.
+    """
+    try:
+        url = httpx.URL(api_url.strip())
+    except httpx.InvalidURL as error:
+        raise SettingsError(f"The address of Argilla {api_url!r} is no URL: {error}. Set `ARGILLA_API_URL`.") from error
+    if url.scheme not in ("http", "https") or not url.host:
+        raise SettingsError(
+            f"The address of Argilla {api_url!r} is no http(s) URL. Set `ARGILLA_API_URL` to one such as "
+            "`http://127.0.0.1:6900`."
+        )
+    return url
+
+
+def refusal_detail(response: httpx.Response) -> str:
+    """The server's own words on a refusal, shortened; its field errors name place and message, never the input."""
+    try:
+        detail = response.json()["detail"]
+    except (ValueError, KeyError, TypeError):
+        return response.reason_phrase or "no reason given"
+    errors = detail.get("params", {}).get("errors") if isinstance(detail, dict) else None
+    if isinstance(errors, list):
+        detail = "; ".join(
+            f"{'.'.join(str(part) for part in item.get('loc', ()))}: {item.get('msg', '')}" for item in errors
+        )
+    elif isinstance(detail, dict):
+        detail = detail.get("params", {}).get("detail") or detail.get("code", "")
+    return str(detail)[:DETAIL_LENGTH].rstrip(".")
+
+
+def without_key(user: Mapping[str, Any]) -> dict[str, Any]:
+    """The user as the server describes her, without her API key."""
+    return {name: value for name, value in user.items() if name != "api_key"}
