@@ -1,15 +1,22 @@
 """The canonical record: one answer with its sources and passages, ready for the jury (design 4.3)."""
 
+import hashlib
+from collections.abc import Iterable
 from typing import Literal
+from uuid import UUID, uuid5
 
 from pydantic import Field
 
+from pipeline.errors import InputError
 from pipeline.schema import Frozen
+from pipeline.urls import canonical_url
 
 SourceState = Literal["read", "unread", "gone", "unresolved", "unfetched"]
 Origin = Literal["page", "snippet", "cited_text"]
 
 CONTEXT_SEPARATOR = " [CTX_SEP] "
+# Any fixed UUID would do; it must never change, or imported records get other ids.
+RECORD_NAMESPACE = UUID("6f1a3d4e-52c1-5b0f-9f0e-2c9a4f6d7b18")
 
 
 class Source(Frozen):
@@ -83,3 +90,40 @@ class QueryResponse(Frozen):
     """The passages' texts in rank order, joined by ` [CTX_SEP] `; empty without passages."""
     provenance: Provenance = Provenance()
     """Where the answer comes from."""
+
+
+def document_id(url: str, fallback: str = "") -> str:
+    """16 hex digits of sha256 of the canonical URL; of the URL as it is, else of `fallback`, where it has none."""
+    try:
+        key = canonical_url(url)
+    except InputError:
+        key = url or fallback
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def defuse_separator(text: str) -> str:
+    """The text with `[CTX_SEP]` written `(CTX_SEP)`, so that only ours separate passages."""
+    return text.replace("[CTX_SEP]", "(CTX_SEP)")
+
+
+def join_context(chunks: Iterable[Passage]) -> str:
+    """The passages' texts in rank order, joined by ` [CTX_SEP] `."""
+    return CONTEXT_SEPARATOR.join(chunk.text for chunk in sorted(chunks, key=lambda chunk: chunk.chunk_rank))
+
+
+def derived_uuid(query: str, answer: str, chunks: Iterable[Passage]) -> str:
+    """The id of a record that came without one: uuid5 over query, answer and the passages' ids and texts.
+
+    Every part is preceded by its length, so that no two different records are written alike.
+    """
+    parts = [query, answer, *(part for chunk in chunks for part in (chunk.chunk_id, chunk.text))]
+    return str(uuid5(RECORD_NAMESPACE, "".join(f"{len(part)}:{part}" for part in parts)))
+
+
+def is_uuid(text: str) -> bool:
+    """Whether the text is a UUID in any of its usual spellings."""
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,34 @@
+"""The language of an answer, told offline."""
+
+import re
+from functools import lru_cache
+from typing import Any
+
+MIN_LETTERS = 20
+MIN_IDEOGRAPHS = 8
+MIN_PROBABILITY = 0.5
+
+NOT_PROSE = re.compile(r"https?://\S+|\[\d+\]|[\W\d_]+")
+IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+
+def detect_language(text: str) -> str:
+    """ISO 639-1 code of the language that the text is in; `und` where it is too short or too unclear to say.
+
+    URLs, citation marks, digits and punctuation do not count. Below 20 letters (8 in scripts that write a word in one
+    or two signs), or below a probability of one half, nothing is claimed: on "Hello" detectors disagree.
+    """
+    prose = NOT_PROSE.sub(" ", text).strip()
+    letters = len(prose.replace(" ", ""))
+    if letters < MIN_LETTERS and len(IDEOGRAPH.findall(prose)) < MIN_IDEOGRAPHS:
+        return "und"
+    code, probability = identifier().classify(prose)
+    return str(code) if float(probability) >= MIN_PROBABILITY else "und"
+
+
+@lru_cache(maxsize=1)
+def identifier() -> Any:
+    """The detector with its packaged model, loaded once (0.6 s); its probabilities add up to 1."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
