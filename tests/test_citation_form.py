@@ -1,0 +1,68 @@
+"""Every provider's citation marks become `[n]`."""
+
+from pipeline.citation_form import to_one_form
+from pipeline.schema import Answer, Occurrence
+
+WHO = "https://www.who.int/a?utm_source=openai"
+NASA = "https://nasa.gov/b"
+REDIRECT = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/AUZ"
+
+
+def place(text: str, part: str, url: str, placement: str) -> Occurrence:
+    start = text.index(part)
+    return Occurrence.model_validate({"url": url, "start": start, "end": start + len(part), "placement": placement})
+
+
+def shown(text: str, citations: tuple[str, ...], *occurrences: Occurrence) -> str:
+    return to_one_form(Answer(text=text, citations=citations, domains=("",) * len(citations), occurrences=occurrences))
+
+
+def test_a_bracketed_link_gives_way_to_its_number() -> None:
+    text = f"It is safe. ([who.int]({WHO}))"
+    assert shown(text, (WHO,), place(text, f"([who.int]({WHO}))", WHO, "marker")) == "It is safe. [1]"
+
+
+def test_a_numbered_link_is_renumbered_by_first_appearance() -> None:
+    text = f"First[[7]]({NASA}) then[[2]]({WHO})."
+    marked = (place(text, f"[[7]]({NASA})", NASA, "marker"), place(text, f"[[2]]({WHO})", WHO, "marker"))
+    assert shown(text, (NASA, WHO), *marked) == "First[1] then[2]."
+
+
+def test_native_numbers_of_sources_that_are_named_late_are_renumbered() -> None:
+    text = "Water boils[7] and freezes[3][7]."
+    marked = [
+        Occurrence(url=NASA, start=11, end=14, placement="marker"),
+        Occurrence(url=WHO, start=26, end=29, placement="marker"),
+        Occurrence(url=NASA, start=29, end=32, placement="marker"),
+    ]
+    assert shown(text, (NASA, WHO), *marked) == "Water boils[1] and freezes[2][1]."
+
+
+def test_a_quoted_sentence_is_followed_by_all_its_sources_once() -> None:
+    text = "Honig verdirbt nicht. \nEnde"
+    claim = "Honig verdirbt nicht. \n"
+    places = [place(text, claim, url, "claim") for url in (NASA, WHO, NASA)]
+    assert shown(text, (WHO, NASA), *places) == "Honig verdirbt nicht.[1][2] \nEnde"
+
+
+def test_an_inline_link_keeps_its_words() -> None:
+    text = f"See [the full study]({WHO}) today."
+    assert shown(text, (WHO,), place(text, f"[the full study]({WHO})", WHO, "claim")) == "See the full study [1] today."
+
+
+def test_citations_without_a_place_stand_in_a_last_line() -> None:
+    assert shown("Yes.", (WHO, NASA), Occurrence(url=WHO), Occurrence(url=NASA)) == "Yes.\n\n[1] [2]"
+
+
+def test_an_answer_without_text_shows_its_citations_alone() -> None:
+    assert shown("", (WHO,), Occurrence(url=WHO)) == "[1]"
+
+
+def test_no_tracking_parameter_and_no_redirect_host_is_left_to_see() -> None:
+    text = f"Read https://a.example/x?id=1&utm_source=openai and {REDIRECT} now"
+    assert shown(text, ()) == "Read https://a.example/x?id=1 and  now"
+
+
+def test_a_bare_cited_url_becomes_its_number() -> None:
+    text = f"Quelle: {NASA}."
+    assert shown(text, (NASA,), place(text, NASA, NASA, "marker")) == "Quelle: [1]."
