@@ -1,0 +1,65 @@
+"""Agreement on CSV files: read them, measure, and write `agreement.json`."""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from exports.agreement import measure_agreement
+from exports.read import export_files, read_tables
+from exports.schema import Agreement
+from pipeline.errors import OutputError
+
+AGREEMENT_FILE = "agreement.json"
+
+
+class Measured(NamedTuple):
+    """Agreement, and what of the files did not count."""
+
+    agreement: Agreement
+    """The figures."""
+    remarks: list[str]
+    """Plain sentences about rows that were left out; empty where all count."""
+
+
+def measure_files(paths: Sequence[Path]) -> Measured:
+    """Agreement on export folders and CSV files of seed 001's schema; several files of one task count as one.
+
+    Raises:
+        InputError: a path names no export, or a file cannot be read.
+        BadRowsError: cells cannot be read; every one of them is listed.
+    """
+    found = read_tables(export_files(paths))
+    return Measured(measure_agreement(found.tables, found.inputs), found.remarks)
+
+
+def write_agreement(agreement: Agreement, folder: Path) -> Path:
+    """The path of the `agreement.json` written in `folder`, which is made; an earlier one is replaced as a whole.
+
+    Raises:
+        OutputError: the folder cannot be written, or holds an `agreement.json` that is not ours.
+    """
+    path = folder / AGREEMENT_FILE
+    temporary = folder / f".{AGREEMENT_FILE}.{os.getpid()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not is_agreement(path):
+            raise OutputError(f"`{path}` is not an agreement of citejury. Move it or choose another `--out`.")
+        try:
+            temporary.write_text(agreement.model_dump_json(indent=2) + "\n", encoding="utf-8", newline="\n")
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise OutputError(f"`{path}` cannot be written: {error.strerror}. Choose another `--out`.") from error
+    return path
+
+
+def is_agreement(path: Path) -> bool:
+    """Whether the file is an `agreement.json` of ours, of this version or another."""
+    try:
+        found = json.loads(path.read_bytes())
+    except ValueError:
+        return False
+    return isinstance(found, dict) and {"version", "latest_response", "tasks"} <= found.keys()

@@ -1,0 +1,283 @@
+"""Read the three CSV files of seed 001, ours or anyone's, strictly: every bad cell is listed, none is guessed."""
+
+import csv
+import hashlib
+import re
+import sys
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from annotation.labels import LABELS, TASKS, TaskName
+from exports.agreement import MISSING, NO, YES, LabelArray, Ratings
+from exports.schema import COLUMNS, InputFile
+from pipeline.errors import BadRowsError, InputError
+
+BOOLEANS: Mapping[str, int] = {
+    **dict.fromkeys(("True", "true", "TRUE", "1", "yes"), YES),
+    **dict.fromkeys(("False", "false", "FALSE", "0", "no"), NO),
+    "": MISSING,
+}
+"""The spellings that count (`agreement.md` section 2); a blank cell is missing for that label only."""
+
+STATUS_COLUMN = "response_status"
+"""Extra column of an extended export; a response that is not submitted is not a rating."""
+
+RANK = re.compile(r"0*[1-9][0-9]*")
+MICROSECOND = timedelta(microseconds=1)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Response(NamedTuple):
+    """One row of a file."""
+
+    line: int
+    """The physical line on which the row begins, counted from 1."""
+    record_uuid: str
+    """Id of the record."""
+    chunk_id: str
+    """Id of the passage in retrieval; empty in the other tasks."""
+    annotator_id: str
+    """Who answered."""
+    created_at: datetime
+    """When; a time without offset is taken as UTC."""
+    labels: tuple[int, ...]
+    """The labels of the task in their order: 1 yes, 0 no, -1 missing."""
+    submitted: bool
+    """False where the file itself says that this is a draft or was discarded."""
+
+
+class ReadTables(NamedTuple):
+    """What the files of an export say, and what of it does not count."""
+
+    tables: list[Ratings]
+    """One for each task that has a file."""
+    inputs: list[InputFile]
+    """The files, in the order they were given."""
+    remarks: list[str]
+    """Plain sentences about rows that were left out, for the person at the terminal."""
+
+
+def export_files(paths: Sequence[Path]) -> list[Path]:
+    """The CSV files that the paths name: a folder stands for those of its three task files that it holds.
+
+    Raises:
+        InputError: there is no such file or folder, or the folder holds none of the three files.
+    """
+    files: list[Path] = []
+    for path in paths:
+        found = (
+            [path / f"{task}.csv" for task in TASKS if (path / f"{task}.csv").is_file()] if path.is_dir() else [path]
+        )
+        if not path.exists():
+            raise InputError(f"There is no file or folder `{path}`. Name an export folder or its CSV files.")
+        if not found:
+            wanted = ", ".join(f"`{task}.csv`" for task in TASKS)
+            raise InputError(f"The folder `{path}` holds none of {wanted}. Name the folder that `exports csv` wrote.")
+        files += found
+    return files
+
+
+def read_tables(files: Sequence[Path]) -> ReadTables:
+    """The ratings of all files, by task; the newest response counts where an annotator has several on one unit.
+
+    Raises:
+        InputError: a file is no CSV in UTF-8, lacks columns, or its task cannot be told.
+        BadRowsError: cells cannot be read; every one of them is listed, for all files together.
+    """
+    tasks = {path: task_of(path) for path in files}
+    collected = {task: Collection(task) for task in TASKS if task in tasks.values()}
+    inputs: list[InputFile] = []
+    bad: list[str] = []
+    for path in files:
+        rows = 0
+        try:
+            for response in read_responses(path, tasks[path]):
+                collected[tasks[path]].add(path.name, response)
+                rows += 1
+        except BadRowsError as error:
+            bad += error.rows
+        with path.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        inputs.append(InputFile(file=path.name, sha256=digest, rows=rows))
+    if bad:
+        raise BadRowsError(f"{len(bad)} cells or rows cannot be read; mend them or leave the file out:", bad)
+    remarks = [remark for collection in collected.values() for remark in collection.remarks()]
+    return ReadTables([collection.ratings() for collection in collected.values()], inputs, remarks)
+
+
+class Collection:
+    """The responses to one task, gathered row by row in arrays: a million rows fit."""
+
+    def __init__(self, task: TaskName) -> None:
+        """Nothing gathered yet."""
+        self.task = task
+        self.records: dict[str, int] = {}
+        self.units: dict[tuple[int, str], int] = {}
+        self.annotators: dict[str, int] = {}
+        self.rows: dict[tuple[int, int], int] = {}
+        self.unit, self.annotator, self.moment = array("q"), array("q"), array("q")
+        self.values = array("b")
+        self.duplicates: list[str] = []
+        self.not_submitted = 0
+
+    def add(self, file: str, response: Response) -> None:
+        """Gather one response; of two by the same annotator on the same unit the newer stays, of equals the later."""
+        if not response.submitted:
+            self.not_submitted += 1
+            return
+        record = self.records.setdefault(response.record_uuid, len(self.records))
+        unit = self.units.setdefault((record, response.chunk_id), len(self.units))
+        annotator = self.annotators.setdefault(response.annotator_id, len(self.annotators))
+        moment = (response.created_at - EPOCH) // MICROSECOND
+        row = self.rows.setdefault((unit, annotator), len(self.rows))
+        if row == len(self.unit):
+            self.unit.append(unit)
+            self.annotator.append(annotator)
+            self.moment.append(moment)
+            self.values.extend(response.labels)
+            return
+        self.duplicates.append(f"{file}, line {response.line}")
+        if moment >= self.moment[row]:
+            width = len(response.labels)
+            self.moment[row] = moment
+            self.values[row * width : (row + 1) * width] = array("b", response.labels)
+
+    def ratings(self) -> Ratings:
+        """What was gathered, as arrays."""
+        values: LabelArray = np.array(self.values, dtype=np.int8).reshape(-1, len(LABELS[self.task]))
+        return Ratings(
+            task=self.task,
+            annotators=tuple(self.annotators),
+            unit_records=np.fromiter((record for record, _ in self.units), dtype=np.int64, count=len(self.units)),
+            units=np.array(self.unit, dtype=np.int64),
+            values=values,
+            response_annotators=np.array(self.annotator, dtype=np.int64),
+            n_duplicates=len(self.duplicates),
+            latest=EPOCH + max(self.moment) * MICROSECOND if self.moment else None,
+        )
+
+    def remarks(self) -> list[str]:
+        """Plain sentences about the rows that do not count; empty where all do."""
+        found: list[str] = []
+        if self.duplicates:
+            found.append(
+                f"{self.task}: {len(self.duplicates)} rows repeat a unit and annotator; the newest `created_at` of "
+                f"each counts. Repeated at: {'; '.join(self.duplicates)}."
+            )
+        if self.not_submitted:
+            found.append(f"{self.task}: {self.not_submitted} rows are not submitted responses and do not count.")
+        return found
+
+
+def task_of(path: Path) -> TaskName:
+    """The task of a CSV file, told by its columns, and by its first `task` cell where they fit several.
+
+    Raises:
+        InputError: the file cannot be read, or has the columns of no task.
+    """
+    rows = csv_rows(path)
+    _, header = next(rows, (1, []))
+    _, first = next(rows, (2, []))
+    if not header:
+        raise InputError(f"`{path}` is empty: it has no header line. Export it again.")
+    doubled = sorted({name for name in header if header.count(name) > 1 and any(name in COLUMNS[t] for t in TASKS)})
+    if doubled:
+        raise InputError(f"`{path}` has the column `{doubled[0]}` more than once. Keep one of them.")
+    fitting = [task for task in TASKS if set(COLUMNS[task]) <= set(header)]
+    named = [task for task in fitting if dict(zip(header, first, strict=False)).get("task") == task]
+    if fitting:
+        return (named or fitting)[0]
+    nearest = max(TASKS, key=lambda task: len(set(LABELS[task]) & set(header)))
+    missing = ", ".join(f"`{name}`" for name in COLUMNS[nearest] if name not in header)
+    raise InputError(f"`{path}` is not an export of any task: for {nearest} it lacks {missing}. Export it again.")
+
+
+def read_responses(path: Path, task: TaskName) -> Iterator[Response]:
+    """The rows of one file in their order; a row with a bad cell is left out and listed at the end.
+
+    Raises:
+        InputError: the file is no CSV in UTF-8.
+        BadRowsError: after the last row: some cells could not be read; each is listed with line and column.
+    """
+    rows = csv_rows(path)
+    _, header = next(rows)
+    bad: list[str] = []
+    for line, cells in rows:
+        if len(cells) != len(header):
+            bad.append(f"{path.name}, line {line}: found {len(cells)} cells, the header has {len(header)}.")
+            continue
+        row = dict(zip(header, cells, strict=True))
+        problems = bad_cells(row, task)
+        if problems:
+            bad += [f"{path.name}, line {line}, {problem}" for problem in problems]
+            continue
+        yield Response(
+            line=line,
+            record_uuid=row["record_uuid"],
+            chunk_id=row["chunk_id"] if task == "retrieval" else "",
+            annotator_id=row["annotator_id"],
+            created_at=read_moment(row["created_at"]),
+            labels=tuple(BOOLEANS[row[label]] for label in LABELS[task]),
+            submitted=row.get(STATUS_COLUMN, "submitted") == "submitted",
+        )
+    if bad:
+        raise BadRowsError(f"`{path}` has {len(bad)} cells or rows that cannot be read:", bad)
+
+
+def bad_cells(row: Mapping[str, str], task: TaskName) -> list[str]:
+    """What is wrong in one row, a sentence a cell; empty where nothing is."""
+    found = [
+        f"`{label}`: found {row[label]!r}, expected True or False, or nothing where it was not answered."
+        for label in LABELS[task]
+        if row[label] not in BOOLEANS
+    ]
+    needed = ("record_uuid", "annotator_id", *(("chunk_id",) if task == "retrieval" else ()))
+    found += [f"`{column}`: is empty, every row needs one." for column in needed if not row[column].strip()]
+    if row["task"] != task:
+        found.append(f"`task`: found {row['task']!r}, expected {task!r} as in the columns.")
+    if task == "retrieval" and not RANK.fullmatch(row["chunk_rank"]):
+        found.append(f"`chunk_rank`: found {row['chunk_rank']!r}, expected a whole number from 1.")
+    try:
+        read_moment(row["created_at"])
+    except (ValueError, OverflowError):
+        found.append(f"`created_at`: found {row['created_at']!r}, expected a time such as 2025-03-08T23:43:00+00:00.")
+    return found
+
+
+def read_moment(text: str) -> datetime:
+    """The moment that an ISO 8601 text names, in UTC; without offset it is UTC, as Argilla's own stamps are.
+
+    Raises:
+        ValueError: it is no such text.
+        OverflowError: no calendar holds it.
+    """
+    moment = datetime.fromisoformat(text)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Each row with the physical line on which it begins, counted from 1; blank lines are skipped.
+
+    Raises:
+        InputError: the file cannot be opened, is not UTF-8 (a BOM is allowed), or its quotes do not match.
+    """
+    csv.field_size_limit(sys.maxsize)
+    end = 0
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            reader = csv.reader(stream, strict=True)
+            for cells in reader:
+                if cells:
+                    yield end + 1, cells
+                end = reader.line_num
+    except UnicodeDecodeError as error:
+        raise InputError(f"`{path}` is not UTF-8 after line {end}: {error.reason}. Save it as UTF-8.") from error
+    except csv.Error as error:
+        raise InputError(f"`{path}`, line {end + 1}, is not CSV: {error}. Export it again.") from error
+    except OSError as error:
+        raise InputError(f"`{path}` cannot be read: {error.strerror}.") from error

@@ -1,0 +1,304 @@
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exports.agreement import measure_label
+from exports.agreement_table import agreement_table
+from exports.cli_agreement import agreement
+from exports.measure import measure_files, write_agreement
+from exports.schema import LabelAgreement
+from pipeline.errors import OutputError
+
+CASES = Path(__file__).parents[2] / "shared" / "iaa-cases"
+SINGLE_LABEL = sorted((CASES / "open").glob("*.csv")) + sorted((CASES / "real").glob("*.csv"))
+EXPECTED_NAMES = {
+    "prevalence_ratings": "prevalence",
+    "alpha": "krippendorff_alpha",
+    **{
+        name: name
+        for name in (
+            "n_items",
+            "n_pairable_items",
+            "n_ratings",
+            "percent_agreement",
+            "full_agreement_share",
+            "fleiss_kappa",
+            "gwet_ac1",
+            "brennan_prediger",
+            "positive_agreement",
+            "negative_agreement",
+        )
+    },
+}
+UNITS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=30)
+GENERATION_HEAD = (
+    "query,answer,proper_action,response_on_topic,helpful,incomplete,unsafe_content,notes,"
+    "record_uuid,annotator_id,task,language,created_at"
+)
+
+
+def measure(*units: tuple[int, int], n_annotators: int = 5) -> LabelAgreement:
+    zeros, ones = np.array(units, dtype=np.int64).reshape(-1, 2).T
+    return measure_label(zeros, ones, n_annotators)
+
+
+def write_generation(path: Path, *rows: str) -> Path:
+    path.write_text("\n".join([GENERATION_HEAD, *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def generation_row(
+    record: str, annotator: str, labels: str = "1,1,1,0,0", created_at: str = "2025-03-01T10:00:00+00:00"
+) -> str:
+    return f"q,a,{labels},,{record},{annotator},generation,en,{created_at}"
+
+
+def assert_as_expected(found: LabelAgreement, expected: dict[str, float | None]) -> None:
+    for name, ours in EXPECTED_NAMES.items():
+        value = getattr(found, ours)
+        assert value == (None if expected[name] is None else pytest.approx(expected[name], abs=1e-9)), ours
+        assert (ours in found.undefined) == (value is None), ours
+
+
+@pytest.mark.skipif(not SINGLE_LABEL, reason="the agreement cases are not here")
+@pytest.mark.parametrize("path", SINGLE_LABEL, ids=lambda path: path.stem)
+def test_published_and_constructed_cases_come_out_to_nine_digits(path: Path) -> None:
+    with path.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    ones = Counter(row["item_id"] for row in rows if row["label"] == "1")
+    ratings = Counter(row["item_id"] for row in rows)
+    units = [(ratings[item] - ones[item], ones[item]) for item in ratings]
+    found = measure(*units, n_annotators=len({row["annotator_id"] for row in rows}))
+    assert_as_expected(found, json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["expected"])
+
+
+@pytest.mark.skipif(not CASES.is_dir(), reason="the agreement cases are not here")
+def test_a_whole_export_comes_out_to_nine_digits() -> None:
+    folder = CASES / "open" / "export_a"
+    expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))["tasks"]
+    found = measure_files([folder]).agreement
+    assert list(found.tasks) == list(expected)
+    for task, figures in found.tasks.items():
+        assert figures.macro_alpha == pytest.approx(expected[task]["macro_alpha"], abs=1e-9)
+        assert figures.n_labels_with_alpha == expected[task]["n_labels_with_alpha"]
+        assert list(figures.labels) == list(expected[task]["labels"])
+        for label, values in expected[task]["labels"].items():
+            assert_as_expected(figures.labels[label], values)
+    assert [file.rows for file in found.inputs] == [expected[task]["n_rows"] for task in expected]
+
+
+def test_a_case_worked_by_hand() -> None:
+    # Units, as (no, yes): A (0,2), B (1,1), C (2,0), D (1,2), E (0,1); E is a singleton.
+    # Pairable are A to D: n0 = 0+1+2+1 = 4, n1 = 2+1+0+2 = 5, n = 9.
+    # d = 2·n0·n1/(m−1): 0, 2, 0, 4/2 = 2; Σd = 4.      alpha = 1 − (n−1)·Σd/(2·n0·n1) = 1 − 8·4/40 = 1/5.
+    # a: 1, 0, 1, (0 + 2)/6 = 1/3; p_a = (7/3)/4 = 7/12.  BP = 2·7/12 − 1 = 1/6.
+    # π over all five: (1 + 1/2 + 0 + 2/3 + 1)/5 = 19/30; p_e(AC1) = 2·(19/30)·(11/30) = 209/450.
+    # AC1 = (7/12 − 209/450)/(1 − 209/450) = (107/900)/(241/450) = 107/482.
+    # Fleiss: p_e = 1 − 209/450 = 241/450; κ = (7/12 − 241/450)/(209/450) = (43/900)/(209/450) = 43/418.
+    # P⁺ = Σn1(n1−1)/Σn1(m−1) = (2+0+0+2)/(2+1+0+4) = 4/7; P⁻ = (0+0+2+0)/(0+1+2+2) = 2/5.
+    found = measure((0, 2), (1, 1), (2, 0), (1, 2), (0, 1))
+    assert (found.n_items, found.n_pairable_items, found.n_ratings) == (5, 4, 10)
+    assert found.prevalence == pytest.approx(6 / 10)
+    assert found.krippendorff_alpha == pytest.approx(1 / 5)
+    assert found.percent_agreement == pytest.approx(7 / 12)
+    assert found.brennan_prediger == pytest.approx(1 / 6)
+    assert found.gwet_ac1 == pytest.approx(107 / 482)
+    assert found.fleiss_kappa == pytest.approx(43 / 418)
+    assert found.positive_agreement == pytest.approx(4 / 7)
+    assert found.negative_agreement == pytest.approx(2 / 5)
+    assert found.full_agreement_share == pytest.approx(2 / 4)
+
+
+def test_unanimous_answers_have_no_alpha_but_full_percent_agreement_and_ac1() -> None:
+    found = measure((0, 3), (0, 3))
+    assert (found.krippendorff_alpha, found.fleiss_kappa, found.negative_agreement) == (None, None, None)
+    assert found.undefined == dict.fromkeys(
+        ("krippendorff_alpha", "fleiss_kappa", "negative_agreement"), "no_variation"
+    )
+    assert (found.percent_agreement, found.gwet_ac1, found.brennan_prediger) == (1, 1, 1)
+
+
+def test_a_no_given_once_alone_leaves_alpha_undefined_and_fleiss_defined() -> None:
+    found = measure((0, 2), (0, 2), (1, 0))
+    assert found.undefined["krippendorff_alpha"] == "no_variation"
+    assert found.fleiss_kappa == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("n_annotators", "reason", "warning"),
+    [(1, "single_annotator", "SINGLE_ANNOTATOR"), (2, "no_pairable_items", "NO_OVERLAP")],
+    ids=["one annotator", "two without a shared unit"],
+)
+def test_without_a_shared_unit_only_the_prevalence_is_defined(n_annotators: int, reason: str, warning: str) -> None:
+    found = measure((1, 0), (0, 1), n_annotators=n_annotators)
+    assert found.prevalence == 0.5
+    assert found.percent_agreement is None
+    assert set(found.undefined.values()) == {reason}
+    assert found.warnings == (warning,)
+
+
+def test_one_unit_that_is_disputed_has_alpha_zero() -> None:
+    assert measure((1, 1)).krippendorff_alpha == 0
+
+
+def test_no_ratings_at_all_leave_every_figure_undefined() -> None:
+    found = measure(n_annotators=0)
+    assert (found.n_items, found.n_ratings, found.prevalence) == (0, 0, None)
+    assert set(found.undefined.values()) == {"no_pairable_items"}
+
+
+def test_few_units_and_rare_values_are_warned_of() -> None:
+    assert measure(*[(1, 1)] * 29).warnings == ("FEW_ITEMS",)
+    assert measure(*[(1, 1)] * 9, *[(2, 0)] * 21).warnings == ("RARE_CLASS",)
+    assert measure(*[(1, 1)] * 30).warnings == ()
+
+
+@given(UNITS, st.randoms(use_true_random=False))
+def test_the_order_of_units_does_not_change_a_digit(units: list[tuple[int, int]], random: object) -> None:
+    shuffled = list(units)
+    random.shuffle(shuffled)
+    assert measure(*units) == measure(*shuffled)
+
+
+@given(UNITS)
+def test_flipping_a_label_keeps_the_coefficients_and_swaps_the_specific_agreements(
+    units: list[tuple[int, int]],
+) -> None:
+    found, flipped = measure(*units), measure(*[(ones, zeros) for zeros, ones in units])
+    for name in ("krippendorff_alpha", "fleiss_kappa", "gwet_ac1", "percent_agreement"):
+        value = getattr(found, name)
+        assert getattr(flipped, name) == (None if value is None else pytest.approx(value, abs=1e-9))
+    assert found.positive_agreement == flipped.negative_agreement
+    assert found.negative_agreement == flipped.positive_agreement
+
+
+@given(UNITS, st.integers(0, 5), st.integers(0, 5))
+def test_units_answered_once_do_not_change_alpha(units: list[tuple[int, int]], zeros: int, ones: int) -> None:
+    singletons = [(1, 0)] * zeros + [(0, 1)] * ones
+    assert measure(*units, *singletons).krippendorff_alpha == measure(*units).krippendorff_alpha
+
+
+@given(UNITS)
+def test_doubling_every_unit_keeps_what_is_not_corrected_for_small_samples(units: list[tuple[int, int]]) -> None:
+    once, twice = measure(*units), measure(*units, *units)
+    for name in ("fleiss_kappa", "gwet_ac1", "percent_agreement", "positive_agreement"):
+        value = getattr(once, name)
+        assert getattr(twice, name) == (None if value is None else pytest.approx(value, abs=1e-9))
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.booleans()), unique_by=lambda row: row[:2]))
+def test_the_order_of_rows_and_the_names_of_annotators_do_not_matter(
+    tmp_path_factory: pytest.TempPathFactory, answers: list[tuple[int, int, bool]]
+) -> None:
+    folder = tmp_path_factory.mktemp("export")
+    labels = {True: "1,1,1,0,0", False: "0,1,,0,1"}
+    rows = [generation_row(f"r{unit}", f"anna{person}", labels[yes]) for unit, person, yes in answers]
+    renamed = [row.replace("anna", "zoë") for row in reversed(rows)]
+    first = measure_files([write_generation(folder / "a.csv", *rows)]).agreement.tasks["generation"]
+    second = measure_files([write_generation(folder / "b.csv", *renamed)]).agreement.tasks["generation"]
+    assert first.labels == second.labels
+    assert first.constraint_violations == second.constraint_violations
+
+
+def test_of_several_answers_to_one_unit_the_newest_counts_and_the_others_are_told(tmp_path: Path) -> None:
+    path = write_generation(
+        tmp_path / "generation.csv",
+        generation_row("r1", "anna", "1,1,1,1,1", created_at="2025-03-02T01:00:00+02:00"),
+        generation_row("r1", "anna", "0,0,0,0,0", created_at="2025-03-01T22:30:00Z"),
+        generation_row("r1", "ben", "1,1,1,1,1"),
+    )
+    measured = measure_files([path])
+    figures = measured.agreement.tasks["generation"]
+    assert figures.n_duplicates == 1
+    assert figures.labels["helpful"].percent_agreement == 1
+    assert "generation.csv, line 3" in measured.remarks[0]
+    assert measured.agreement.latest_response == "2025-03-01T23:00:00+00:00"
+
+
+def test_a_blank_label_is_missing_for_that_label_only(tmp_path: Path) -> None:
+    path = write_generation(
+        tmp_path / "generation.csv", generation_row("r1", "anna", "1,,1,0,0"), generation_row("r1", "ben")
+    )
+    labels = measure_files([path]).agreement.tasks["generation"].labels
+    assert (labels["response_on_topic"].n_ratings, labels["response_on_topic"].n_pairable_items) == (1, 0)
+    assert labels["response_on_topic"].undefined["krippendorff_alpha"] == "single_annotator"
+    assert labels["helpful"].n_pairable_items == 1
+
+
+def test_broken_rules_between_labels_are_counted(tmp_path: Path) -> None:
+    head = (
+        "input_query,chunk,chunk_id,doc_id,chunk_rank,topically_relevant,evidence_sufficient,misleading,notes,"
+        "record_uuid,annotator_id,task,language,created_at\n"
+    )
+    end = ",,r1,{},retrieval,en,2025-03-01T10:00:00+00:00\n"
+    rows = [f"q,p,c1,d,1,{labels}" + end.format(name) for name, labels in {"a": "0,1,1", "b": "1,1,1"}.items()]
+    (tmp_path / "retrieval.csv").write_text(head + "".join(rows), encoding="utf-8")
+    assert measure_files([tmp_path]).agreement.tasks["retrieval"].constraint_violations == {
+        "evidence_requires_relevance": 1,
+        "evidence_excludes_misleading": 2,
+    }
+
+
+def test_a_passage_id_that_repeats_across_records_is_not_one_unit(tmp_path: Path) -> None:
+    head = (
+        "input_query,chunk,chunk_id,doc_id,chunk_rank,topically_relevant,evidence_sufficient,misleading,notes,"
+        "record_uuid,annotator_id,task,language,created_at\n"
+    )
+    row = "q,p,c1,d,1,1,0,0,,{},{},retrieval,en,2025-03-01T10:00:00+00:00\n"
+    (tmp_path / "retrieval.csv").write_text(head + row.format("r1", "anna") + row.format("r2", "ben"), encoding="utf-8")
+    figures = measure_files([tmp_path]).agreement.tasks["retrieval"]
+    assert (figures.n_units, figures.labels["misleading"].n_pairable_items) == (2, 0)
+
+
+def test_the_same_files_give_the_same_bytes(tmp_path: Path) -> None:
+    path = write_generation(tmp_path / "generation.csv", generation_row("r1", "anna"), generation_row("r1", "ben"))
+    first = write_agreement(measure_files([path]).agreement, tmp_path / "one").read_bytes()
+    second = write_agreement(measure_files([path]).agreement, tmp_path / "two").read_bytes()
+    assert first == second
+    assert list(json.loads(first)["tasks"]) == ["generation"]
+
+
+def test_an_agreement_that_is_not_ours_is_not_overwritten(tmp_path: Path) -> None:
+    path = write_generation(tmp_path / "generation.csv", generation_row("r1", "anna"))
+    (tmp_path / "agreement.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(OutputError, match="not an agreement of citejury"):
+        write_agreement(measure_files([path]).agreement, tmp_path)
+    assert (tmp_path / "agreement.json").read_text(encoding="utf-8") == "{}"
+
+
+def test_the_command_prints_a_narrow_table_and_replaces_its_file(tmp_path: Path) -> None:
+    path = write_generation(
+        tmp_path / "generation.csv",
+        *(generation_row(f"r{n}", name, labels) for n in range(3) for name, labels in NAMES_AND_LABELS),
+    )
+    for _ in range(2):
+        result = CliRunner().invoke(agreement, [str(path), "--out", str(tmp_path / "out")])
+        assert result.exit_code == 0, result.output
+    assert max(map(len, result.stdout.splitlines())) <= 60
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["agreement.json"]
+    assert "α is undefined for proper_action" in " ".join(result.stdout.split())
+    assert "\x1b" not in result.stdout
+    assert "Next:" in result.stderr
+
+
+NAMES_AND_LABELS = (("anna", "1,1,1,0,0"), ("ben", "1,0,1,0,1"))
+
+
+def test_the_table_shows_an_undefined_alpha_as_a_dash(tmp_path: Path) -> None:
+    path = write_generation(tmp_path / "generation.csv", generation_row("r1", "anna"), generation_row("r1", "ben"))
+    line = agreement_table(measure_files([path]).agreement).splitlines()[2]
+    assert line.split() == ["proper_action", "1", "100%", "–", "1.00", "100%"]
+
+
+def test_a_header_without_rows_is_a_task_without_figures(tmp_path: Path) -> None:
+    figures = measure_files([write_generation(tmp_path / "generation.csv")]).agreement
+    assert figures.latest_response is None
+    assert figures.tasks["generation"].n_units == 0
+    assert figures.tasks["generation"].macro_alpha is None
