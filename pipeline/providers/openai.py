@@ -1,0 +1,118 @@
+"""OpenAI: Responses and chat completions, and OpenRouter's envelope of the latter.
+
+Source: https://platform.openai.com/docs/guides/tools-web-search, https://openrouter.ai/docs/features/web-search
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from pipeline.links import Link, find_links
+from pipeline.providers.answer import build_answer, place
+from pipeline.providers.body import as_object, as_text
+from pipeline.providers.message import Annotation, read_message
+from pipeline.schema import Answer, Occurrence, Placement
+
+BRACKETS = {"(": ")", "（": "）"}
+NUMBER = re.compile(r"[\[(^]*\d{1,4}[\])]*")
+SITE = re.compile(r"(?:https?://)?[^\s./]+(?:\.[^\s./]+)+(?:/\S*)?")
+
+
+def read(body: dict[str, Any]) -> Answer:
+    """The answer: its citations are the URLs of the text, then those annotated; its occurrences the links.
+
+    Where nothing is annotated, the list that a proxy passes on beside the message counts as annotated.
+    """
+    message = read_message(body)
+    links = find_links(message.text)
+    annotated = [annotation.url for annotation in message.annotations] or listed_urls(body.get("citations"))
+    return build_answer(
+        message.text,
+        [*(link.url for link in links), *annotated],
+        [*link_occurrences(message.text, links, message.annotations), *annotation_occurrences(message, links)],
+        model=message.model,
+        stop_reason=message.stop_reason,
+    )
+
+
+def listed_urls(value: Any) -> list[str]:
+    """The URLs of a list of texts or of objects with `url`, in its order; an item without one is an empty text."""
+    if not isinstance(value, list):
+        return []
+    return [each if isinstance(each, str) else as_text(as_object(each).get("url")) for each in value]
+
+
+def link_occurrences(text: str, links: Iterable[Link], annotations: Iterable[Annotation]) -> Iterator[Occurrence]:
+    """One occurrence for each link: a marker, or a claim where the link's words belong to the sentence.
+
+    A link within another has no place of its own.
+    """
+    about = {annotation.url: annotation for annotation in reversed(list(annotations))}
+    position = 0
+    for link in sorted(links, key=lambda each: (each.start, -each.end)):
+        nested = link.start < position
+        position = max(position, link.end)
+        span, placement = marker_or_claim(text, link)
+        known = about.get(link.url)
+        yield place(
+            text,
+            None if nested else span,
+            url=link.url,
+            placement=placement,
+            title=known.title if known else "",
+            cited_text=known.content if known else "",
+        )
+
+
+def marker_or_claim(text: str, link: Link) -> tuple[tuple[int, int], Placement]:
+    """The link's span, brackets that hold nothing else included, and whether it is only a mark or also words."""
+    before, after = text[link.start - 1 : link.start], text[link.end : link.end + 1]
+    if before and BRACKETS.get(before) == after:
+        return (link.start - 1, link.end + 1), "marker"
+    return (link.start, link.end), "claim" if is_words(link) else "marker"
+
+
+def is_words(link: Link) -> bool:
+    """Whether a link's label is part of the sentence; a number, an address or the site's name only marks a source."""
+    label = link.label.strip(" *_`\n")
+    if link.kind != "markdown" or not label or NUMBER.fullmatch(label) or SITE.fullmatch(label):
+        return False
+    return "".join(label.split()).casefold() not in host_of(link.url).split(".")
+
+
+def host_of(url: str) -> str:
+    """The host in lower case; empty where there is none."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def annotation_occurrences(message: Any, links: Iterable[Link]) -> Iterator[Occurrence]:
+    """One occurrence for each annotation that is not one of the links."""
+    taken: dict[str, list[Link]] = {}
+    for link in links:
+        taken.setdefault(link.url, []).append(link)
+    for annotation in message.annotations:
+        span = annotation.span
+        if any(span is None or overlap(span, link) for link in taken.get(annotation.url, ())):
+            continue
+        yield place(
+            message.text,
+            span,
+            url=annotation.url,
+            placement="marker" if span and is_bracketed(message.text[span[0] : span[1]]) else "claim",
+            title=annotation.title,
+            cited_text=annotation.content,
+        )
+
+
+def overlap(span: tuple[int, int], link: Link) -> bool:
+    """Whether the span and the link, brackets around it included, share a code point."""
+    return span[0] <= link.end and link.start <= span[1]
+
+
+def is_bracketed(text: str) -> bool:
+    """Whether the text is a mark in brackets, as `[1]` or `【1†source】`, and no sentence."""
+    return len(text) <= 80 and text[:1] in "([（【" and text[-1:] in ")]）】"
