@@ -1,0 +1,104 @@
+"""CSV as text: UTF-8 with or without a byte order mark, cells of any size, rows with the line they begin on."""
+
+import csv
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from pipeline.errors import InputError
+
+if TYPE_CHECKING:
+    from _csv import Reader
+
+BOM = b"\xef\xbb\xbf"
+
+# Two recorded Claude bodies exceed the default of 131,072 characters; a larger number overflows a C long on Windows.
+# https://docs.python.org/3/library/csv.html#csv.field_size_limit
+FIELD_LIMIT = 2**31 - 1
+
+
+def decoded_lines(file: BinaryIO, damaged: Callable[[int, bytes, int], None]) -> Iterator[str]:
+    """The physical lines of a file in UTF-8 with their own line ends, without a byte order mark.
+
+    A line ends at `\\n`, `\\r\\n` or a lone `\\r`, as `csv` counts them. For a line that is not UTF-8 `damaged` is told
+    its number, its bytes and the place of the first bad one; if that returns, the bad bytes become U+FFFD.
+    """
+    number = 0
+    for raw in file:
+        pieces = [raw] if raw.find(b"\r", 0, -2) < 0 and raw.endswith(b"\n") else raw.splitlines(keepends=True)
+        for piece in pieces:
+            number += 1
+            if number == 1:
+                piece = piece.removeprefix(BOM)
+            try:
+                yield piece.decode()
+            except UnicodeDecodeError as error:
+                damaged(number, piece, error.start)
+                yield piece.decode(errors="replace")
+
+
+def csv_reader(lines: Iterator[str]) -> "Reader":
+    """The strict reader of such lines: a quote out of place or never closed is a `csv.Error`."""
+    csv.field_size_limit(FIELD_LIMIT)
+    return csv.reader(lines, strict=True)
+
+
+def numbered_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Each row of a CSV file with the physical line on which it begins, counted from 1; empty lines are no rows.
+
+    Raises:
+        InputError: the file is missing or a folder, is not UTF-8, or a quote is out of place or never closed.
+    """
+
+    def refuse(line: int, raw: bytes, at: int) -> None:
+        raise InputError(not_utf8(path, line, raw, at))
+
+    with open_csv(path) as file:
+        rows = csv_reader(decoded_lines(file, refuse))
+        line = 1
+        try:
+            for row in rows:
+                if row:
+                    yield line, row
+                line = rows.line_num + 1
+        except csv.Error as error:
+            raise InputError(
+                f"{str(path)!r}, line {line}: the row that begins here is not CSV ({error}). Look for a quotation mark "
+                "that is not doubled or never closed."
+            ) from error
+
+
+def open_csv(path: Path) -> BinaryIO:
+    """The file, open for reading.
+
+    Raises:
+        InputError: it is missing, or a folder.
+    """
+    try:
+        return open(path, "rb")
+    except FileNotFoundError as error:
+        raise InputError(f"There is no file {str(path)!r}; look at the path.") from error
+    except IsADirectoryError as error:
+        raise InputError(f"{str(path)!r} is a folder; name a CSV file.") from error
+
+
+def not_utf8(path: Path, line: int, raw: bytes, at: int) -> str:
+    """The sentence about a byte that is not UTF-8, with the encoding that the file seems to have."""
+    encoding = likely_encoding(raw)
+    return (
+        f"{str(path)!r}, line {line}, byte {at + 1}: found 0x{raw[at]:02x}, which is not UTF-8. Save the file as "
+        f"UTF-8, for example with `iconv -f {encoding} -t UTF-8 OLD.csv > NEW.csv`."
+    )
+
+
+def likely_encoding(raw: bytes) -> str:
+    """A name that iconv knows for the encoding of a line that is not UTF-8: the first that fits."""
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "UTF-16"
+    try:
+        shift_jis = raw.decode("cp932")
+    except UnicodeDecodeError:
+        return "WINDOWS-1252"
+    # Western text decodes as Japanese too, but then into rare half-width letters or single odd characters.
+    kana = sum("\u3041" <= letter <= "\u30ff" for letter in shift_jis)
+    return "CP932" if kana else "WINDOWS-1252"

@@ -1,0 +1,278 @@
+import csv
+import json
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pipeline.csv_v2 import append_answer, expand_rows, keep_whole_answers, read_answers, read_rows, write_answers
+from pipeline.errors import InputError
+from pipeline.schema import CSV_COLUMNS, SearchResult, StoredAnswer
+from pipeline.urls import source_domain
+
+FIRST = "550e8400-e29b-41d4-a716-446655440000"
+SECOND = "7f3e8400-e29b-41d4-a716-446655440001"
+URLS = ("https://www.mhlw.go.jp/vaccine", "https://who.int/safety", "https://bücher.de/impfung")
+RESULTS = (
+    SearchResult(url="https://news.com/article", title="ワクチン安全性", snippet="厚労省によると…"),
+    SearchResult(url="https://www.blog.com/post", title='Über "Impfungen", neu', snippet="Zeile eins\r\nZeile zwei"),
+    SearchResult(url="", title="an attached file", snippet=""),
+)
+SLOW_DISK = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+
+# What a UTF-8 text file can hold; the writer's own replacement of the rest has its test.
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"))
+answers = st.builds(
+    lambda model, ids, cells, citations, results: stored(
+        model,
+        citations=citations,
+        results=results if model == "perplexity" and citations else (),
+        answer_id=str(ids),
+        narrative_prompt=cells[0],
+        answer_text=cells[1],
+        narrative_type=cells[2],
+    ),
+    st.sampled_from(["claude", "perplexity"]),
+    st.uuids(),
+    st.tuples(texts, texts, texts),
+    st.lists(texts, max_size=4, unique=True).map(tuple),
+    st.lists(st.builds(SearchResult, url=texts, title=texts, snippet=texts), max_size=4).map(tuple),
+)
+
+
+def stored(
+    model: str = "openai",
+    citations: tuple[str, ...] = URLS,
+    results: tuple[SearchResult, ...] = (),
+    answer_id: str = FIRST,
+    **cells: Any,
+) -> StoredAnswer:
+    given: dict[str, Any] = {
+        "narrative_id": "001",
+        "narrative_type": "",
+        "narrative_prompt": "ワクチンは危険である",
+        "model_name": model,
+        "model_version": "m-1",
+        "answer_id": answer_id,
+        "answer_prompt": "ワクチンは危険である\n\nはい?",
+        "answer_text": "いいえ; „sicher“",
+        "answer_raw_json": '{"a": "ü"}',
+        "answer_timestamp": "2025-12-29T17:30:00+00:00",
+        "citations": citations,
+        "domains": tuple(source_domain(url) for url in citations),
+        "search_results": results,
+    }
+    return StoredAnswer(**given | cells)
+
+
+@pytest.mark.parametrize(
+    ("model", "cited", "found", "rows", "with_source", "with_result"),
+    [
+        pytest.param("openai", 0, 0, 1, 0, 0, id="no citations"),
+        pytest.param("claude", 1, 0, 1, 1, 0, id="one citation"),
+        pytest.param("gemini", 3, 0, 3, 3, 0, id="three citations"),
+        pytest.param("grok", 2, 3, 2, 2, 0, id="results of another provider never show"),
+        pytest.param("perplexity", 0, 0, 1, 0, 0, id="perplexity nothing"),
+        pytest.param("perplexity", 2, 0, 2, 2, 0, id="perplexity citations only"),
+        pytest.param("perplexity", 0, 3, 1, 0, 0, id="perplexity results only"),
+        pytest.param("perplexity", 2, 3, 6, 6, 6, id="perplexity product"),
+    ],
+)
+def test_expansion_follows_the_tables_of_the_contract(
+    model: str, cited: int, found: int, rows: int, with_source: int, with_result: int
+) -> None:
+    expanded = expand_rows(stored(model, citations=URLS[:cited], results=RESULTS[:found]))
+    assert len(expanded) == rows
+    assert sum(row.source_id != "" for row in expanded) == with_source
+    assert sum(row.result_rank != "" for row in expanded) == with_result
+
+
+def test_a_row_of_the_product_holds_its_source_and_its_result() -> None:
+    row = expand_rows(stored("perplexity", results=RESULTS))[4]
+    assert (row.source_id, row.source_url, row.source_domain) == (f"{FIRST}_source_1", URLS[1], "who.int")
+    assert (row.result_id, row.result_url, row.result_domain, row.result_rank) == (
+        f"{FIRST}_result_1",
+        "https://www.blog.com/post",
+        "blog.com",
+        "2",
+    )
+    assert json.loads(row.answer_citation_list) == list(URLS)
+
+
+@SLOW_DISK
+@given(written=st.lists(answers, max_size=4, unique_by=lambda answer: answer.answer_id))
+def test_answers_come_back_from_a_file_as_they_went_in(tmp_path: Path, written: list[StoredAnswer]) -> None:
+    path = tmp_path / "answers.csv"
+    assert write_answers(path, written) == len(written)
+    assert list(read_answers(path)) == written
+
+
+@SLOW_DISK
+@given(answer=answers)
+def test_the_file_holds_exactly_the_expanded_rows(tmp_path: Path, answer: StoredAnswer) -> None:
+    write_answers(tmp_path / "a.csv", [answer])
+    with open(tmp_path / "a.csv", encoding="utf-8", newline="") as file:
+        assert list(csv.reader(file)) == [
+            list(CSV_COLUMNS),
+            *(list(r.model_dump().values()) for r in expand_rows(answer)),
+        ]
+
+
+@pytest.mark.parametrize(
+    "cell", ["=cmd|' /C calc'!A0", "a\r\nb\rc\nd", '"', "NA", "007", " x ", "a,b", "x" * 1_000_000]
+)
+def test_a_difficult_cell_survives_unchanged(tmp_path: Path, cell: str) -> None:
+    append_answer(tmp_path / "a.csv", stored(answer_text=cell, narrative_id=cell))
+    (answer,) = read_answers(tmp_path / "a.csv")
+    assert (answer.answer_text, answer.narrative_id) == (cell, cell)
+
+
+def test_nul_and_half_an_emoji_become_the_replacement_character(tmp_path: Path) -> None:
+    append_answer(tmp_path / "a.csv", stored(answer_text="a\0b\ud83dc", citations=("https://a.de/\ud83d",)))
+    (answer,) = read_answers(tmp_path / "a.csv")
+    assert answer.answer_text == "a\ufffdb\ufffdc"
+    assert answer.citations == ("https://a.de/\ufffd",)
+
+
+def test_appending_writes_one_header_and_no_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    for answer_id in (FIRST, SECOND):
+        append_answer(path, stored(answer_id=answer_id))
+    assert path.read_bytes().startswith(b"narrative_id,")
+    assert [answer.answer_id for answer in read_answers(path)] == [FIRST, SECOND]
+
+
+def test_a_row_is_known_by_the_line_on_which_it_begins(tmp_path: Path) -> None:
+    write_answers(tmp_path / "a.csv", [stored(answer_text="eins\r\nzwei\ndrei", answer_prompt="p", citations=URLS[:2])])
+    assert [line for line, _ in read_rows(tmp_path / "a.csv")] == [2, 5]
+
+
+def test_a_byte_order_mark_and_unix_line_ends_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    write_answers(path, [stored()])
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\r\n", b"\n"))
+    assert list(read_answers(path)) == [stored()]
+
+
+def test_answers_whose_rows_are_mixed_are_put_together(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    first = stored(answer_prompt="p")
+    second = stored("perplexity", URLS[:2], RESULTS[::2], SECOND, answer_prompt="p")
+    write_answers(path, [first, second])
+    header, *rows = path.read_bytes().splitlines(keepends=True)
+    shuffled = [rows[0], rows[3], rows[1], b"".join(rows[4:]), rows[2]]
+    path.write_bytes(header + b"".join(shuffled))
+    assert {answer.answer_id: answer for answer in read_answers(path)} == {FIRST: first, SECOND: second}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        pytest.param(lambda raw: raw.replace(b"narrative_id", b"note_id", 1), "not CSV v2", id="header"),
+        pytest.param(lambda raw: b"", "not CSV v2", id="empty"),
+        pytest.param(lambda raw: raw + b"x,y\r\n", "line 8: found 2 cells, wanted 20", id="ragged"),
+        pytest.param(
+            lambda raw: raw.replace("いいえ".encode(), b"\x82\xa2", 1), "line 3, byte 9: found 0x82", id="bytes"
+        ),
+        pytest.param(
+            lambda raw: raw.replace(b'"[""', b'"[ "', 1), "line 2: the row that begins here is not CSV", id="quote"
+        ),
+        pytest.param(lambda raw: raw.replace(b"m-1", b"m-2", 1), "line 4: differs from", id="disagreement"),
+        pytest.param(
+            lambda raw: raw[: raw.rindex(b"001,")], "line 2: the answer .* has 2 rows, wanted 3", id="row missing"
+        ),
+        pytest.param(
+            lambda raw: raw + raw[raw.rindex(b"001,") :],
+            "line 2: the answer .* has 4 rows, wanted 3",
+            id="row too many",
+        ),
+        pytest.param(lambda raw: raw.replace(b"_source_1", b"_source_9"), "line 2: the answer that begins", id="gap"),
+        pytest.param(lambda raw: raw.replace(b'[""', b'{""'), "line 2: `answer_citation_list`", id="list"),
+    ],
+)
+def test_a_damaged_file_is_refused_with_its_line(tmp_path: Path, spoil: Any, says: str) -> None:
+    path = tmp_path / "a.csv"
+    write_answers(path, [stored(answer_prompt="zwei\nZeilen", answer_text="いいえ")])
+    path.write_bytes(spoil(path.read_bytes()))
+    with pytest.raises(InputError, match=says):
+        list(read_answers(path))
+
+
+def test_a_failed_write_leaves_the_earlier_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    write_answers(path, [stored()])
+    before = path.read_bytes()
+
+    def breaks_off() -> Any:
+        yield stored(answer_id=SECOND)
+        raise InputError("no more")
+
+    with pytest.raises(InputError, match="no more"):
+        write_answers(path, breaks_off())
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_cut_at_any_byte_keeps_exactly_its_whole_answers(tmp_path: Path) -> None:
+    first, second = stored(), stored("claude", URLS[:2], (), SECOND, answer_text='"a"\r\nb, ü')
+    path = tmp_path / "a.csv"
+    write_answers(path, [first])
+    first_end = path.stat().st_size
+    append_answer(path, second)
+    raw = path.read_bytes()
+    for cut in range(len(raw) + 1):
+        path.write_bytes(raw[:cut])
+        wanted = [first, second] if cut == len(raw) else [first] if cut >= first_end else []
+        assert keep_whole_answers(path) == {answer.answer_id for answer in wanted}, cut
+        append_answer(path, stored(answer_id=str(UUID(int=cut))))
+        assert list(read_answers(path))[:-1] == wanted, cut
+
+
+def test_a_torn_perplexity_answer_with_one_citation_is_told_by_its_payload(tmp_path: Path) -> None:
+    payload = {
+        "object": "chat.completion",
+        "model": "sonar",
+        "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Nein [1]."}}],
+        "citations": [URLS[0]],
+        "search_results": [{"url": result.url, "title": result.title} for result in RESULTS[:2]],
+    }
+    path = tmp_path / "perplexity.csv"
+    answer = stored("perplexity", URLS[:1], RESULTS[:2], answer_raw_json=json.dumps(payload), answer_text="Nein [1].")
+    append_answer(path, answer)
+    raw = path.read_bytes()
+    assert keep_whole_answers(path) == {FIRST}
+    path.write_bytes(raw[: raw.rindex(b"001,")])
+    assert keep_whole_answers(path) == set()
+    assert list(read_rows(path)) == []
+
+
+def test_a_file_without_a_torn_answer_is_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    write_answers(path, [stored()])
+    path.chmod(0o444)
+    before = path.stat().st_mtime_ns
+    assert keep_whole_answers(path) == {FIRST}
+    assert path.stat().st_mtime_ns == before
+    assert keep_whole_answers(tmp_path / "none.csv") == set()
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(lambda raw: raw.replace(b"\r\n", b",x\r\n", 2).replace(b",x\r\n", b"\r\n", 1), id="ragged"),
+        pytest.param(lambda raw: raw.replace("ワ".encode(), b"\xff", 1), id="bytes"),
+        pytest.param(lambda raw: raw.replace(raw.splitlines(keepends=True)[2], b"", 1), id="row missing"),
+        pytest.param(lambda raw: b"a,b\r\n" + raw, id="header"),
+    ],
+)
+def test_damage_before_the_last_answer_is_never_cut_away(tmp_path: Path, spoil: Any) -> None:
+    path = tmp_path / "a.csv"
+    write_answers(path, [stored(answer_prompt="p"), stored(answer_id=SECOND, answer_prompt="p")])
+    spoiled = spoil(path.read_bytes())
+    path.write_bytes(spoiled)
+    with pytest.raises(InputError):
+        keep_whole_answers(path)
+    assert path.read_bytes() == spoiled
