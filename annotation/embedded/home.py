@@ -1,0 +1,174 @@
+"""The home folder of the embedded Argilla: its secrets, its lock and its logs.
+
+HOME/            mode 700
+  secrets.json   owner's user name, password and API key, and the key that signs logins; mode 600
+  env            ARGILLA_API_URL and ARGILLA_API_KEY for a shell; mode 600
+  lock           held while a server runs here; its text says which
+  data/          Argilla's SQLite database
+  queue/         Argilla's job queue
+  logs/          one file for each part, and the one of the start before
+"""
+
+import fcntl
+import json
+import os
+import secrets
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pipeline.errors import OutputError, ServerStartError
+
+OWNER = "owner"
+SECRETS_FILE = "secrets.json"
+ENV_FILE = "env"
+LOCK_FILE = "lock"
+OURS = frozenset({LOCK_FILE, ENV_FILE, "data", "queue", "logs"})
+LOG_LINES_SHOWN = 12
+STOPPING_SECONDS = 20.0
+RETRY_SECONDS = 0.1
+
+
+class Secrets(NamedTuple):
+    """What is generated at the first start, and never again."""
+
+    owner_username: str
+    owner_password: str
+    owner_api_key: str
+    auth_secret_key: str
+
+
+def open_home(home: Path) -> Path:
+    """The home folder's absolute path, made where it is missing, closed to other users of this machine.
+
+    Raises:
+        OutputError: the folder holds something that is not ours, or cannot be made or written.
+    """
+    home = home.absolute()
+    try:
+        home.parent.mkdir(parents=True, exist_ok=True)
+        home.mkdir(mode=0o700, exist_ok=True)
+        names = {entry.name for entry in home.iterdir() if not entry.name.endswith(".part")}
+        if SECRETS_FILE not in names and names - OURS:
+            raise OutputError(
+                f"The folder `{home}` holds something else ({sorted(names - OURS)[0]!r}), so no server is kept in it. "
+                "Name an empty or a new folder with `--home`."
+            )
+        home.chmod(0o700)
+        for name in ("data", "queue", "logs"):
+            (home / name).mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"The folder `{home}` cannot be used as the server's home: {error.strerror}. Name another with `--home`."
+        ) from error
+    return home
+
+
+def take_lock(home: Path) -> int:
+    """The descriptor of the lock; who inherits it holds the lock as long as it lives.
+
+    A server whose starter is gone is about to end, so that is waited for.
+
+    Raises:
+        ServerStartError: another server runs in this folder.
+        OutputError: the folder cannot be written.
+    """
+    try:
+        lock = os.open(home / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise OutputError(f"`{home / LOCK_FILE}` cannot be written: {error.strerror}.") from error
+    deadline = time.monotonic() + STOPPING_SECONDS
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        except BlockingIOError as error:
+            holder = read_holder(lock)
+            if is_alive(holder.get("pid")) or time.monotonic() > deadline:
+                os.close(lock)
+                raise ServerStartError(
+                    f"The folder `{home}` is in use by the server at {holder.get('url', 'an unknown address')} "
+                    f"(process {holder.get('pid', 'unknown')}). Use that one, stop it, or name another folder with "
+                    "`--home`."
+                ) from error
+            time.sleep(RETRY_SECONDS)
+
+
+def read_holder(lock: int) -> dict[str, Any]:
+    """`pid` and `url` of the lock's holder; empty where it has not written them yet."""
+    try:
+        holder = json.loads(os.pread(lock, 4096, 0))
+    except ValueError:
+        return {}
+    return holder if isinstance(holder, dict) else {}
+
+
+def sign_lock(lock: int, url: str) -> None:
+    """Write into the lock who holds it."""
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, json.dumps({"pid": os.getpid(), "url": url}).encode(), 0)
+
+
+def is_alive(pid: object) -> bool:
+    """Whether a process of this id runs; True where the id is unknown."""
+    if not isinstance(pid, int):
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def read_or_make_secrets(home: Path) -> Secrets:
+    """The folder's secrets; generated and written where there are none.
+
+    Raises:
+        ServerStartError: the file is there, but cannot be read as ours.
+    """
+    path = home / SECRETS_FILE
+    if not path.exists():
+        made = Secrets(OWNER, secrets.token_urlsafe(18), secrets.token_urlsafe(48), secrets.token_hex(32))
+        write_private(path, json.dumps(made._asdict(), indent=2) + "\n")
+    try:
+        kept = Secrets(**json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise ServerStartError(
+            f"`{path}` cannot be read as the server's secrets. Put it back from a backup; without it the owner "
+            "cannot log in."
+        ) from error
+    path.chmod(0o600)
+    return kept
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that nobody else can read at any moment; it appears whole or not at all."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part.unlink(missing_ok=True)
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(part, path)
+
+
+def write_env_file(home: Path, url: str, api_key: str) -> None:
+    """Write `env`, to be read by a shell: `set -a; . HOME/env; set +a`."""
+    write_private(home / ENV_FILE, f"ARGILLA_API_URL='{url}'\nARGILLA_API_KEY='{api_key}'\n")
+
+
+def turn_logs(home: Path) -> None:
+    """Keep the logs of the start before as `*.log.1`, so that the files do not grow for ever."""
+    for path in (home / "logs").glob("*.log"):
+        path.replace(path.with_name(f"{path.name}.1"))
+
+
+def last_log_lines(home: Path) -> str:
+    """The last lines of the parts' logs, each under its name; empty where nothing was logged."""
+    shown: list[str] = []
+    for path in sorted((home / "logs").glob("*.log")):
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_LINES_SHOWN:]
+        shown += [f"{path.stem}: {line}" for line in lines if line.strip()]
+    return "\n".join(shown)

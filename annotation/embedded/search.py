@@ -1,0 +1,204 @@
+"""Argilla's search engine without an index: every answer comes from Argilla's own tables.
+
+argilla-server calls a search engine after each write, to keep its index in step, and for each search, progress and
+metric. Here the writes need nothing, so that nothing can be out of step. Importing this module registers the engine;
+the server, its worker and everything else that looks it up must do so.
+"""
+
+import hashlib
+from typing import Any
+from uuid import UUID
+
+from argilla_server.database import AsyncSessionLocal, async_engine
+from argilla_server.enums import MetadataPropertyType
+from argilla_server.models import Record, Response, Vector
+from argilla_server.search_engine import (
+    FloatMetadataMetrics,
+    IntegerMetadataMetrics,
+    SearchEngine,
+    SearchResponseItem,
+    SearchResponses,
+    TermsMetrics,
+    TextQuery,
+)
+from sqlalchemy import ColumnElement, String, cast, event, func, select
+
+from annotation.embedded.json_sql import elements_at, install, value_at
+from annotation.embedded.launch import ENGINE_NAME
+from annotation.embedded.search_terms import filter_condition, order_terms, text_condition
+
+
+class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has no types
+    """Search, progress and metrics by SQL."""
+
+    @classmethod
+    async def new_instance(cls) -> "SqlSearchEngine":
+        """One for each request; it holds nothing."""
+        return cls()
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+    async def ping(self) -> bool:
+        """Always there."""
+        return True
+
+    async def info(self) -> dict[str, str]:
+        """What the server tells of its engine."""
+        return {"name": ENGINE_NAME, "description": "answers from the server's own database"}
+
+    async def create_index(self, dataset: Any) -> None:
+        """Nothing to keep in step; so are the other writes."""
+
+    async def delete_index(self, dataset: Any) -> None:
+        """Nothing to keep in step."""
+
+    async def configure_metadata_property(self, dataset: Any, metadata_property: Any) -> None:
+        """Nothing to keep in step."""
+
+    async def configure_index_vectors(self, vector_settings: Any) -> None:
+        """Nothing to keep in step."""
+
+    async def index_records(self, dataset: Any, records: Any) -> None:
+        """Nothing to keep in step."""
+
+    async def partial_record_update(self, record: Any, **update: Any) -> None:
+        """Nothing to keep in step."""
+
+    async def delete_records(self, dataset: Any, records: Any) -> None:
+        """Nothing to keep in step."""
+
+    async def update_record_response(self, response: Any) -> None:
+        """Nothing to keep in step."""
+
+    async def delete_record_response(self, response: Any) -> None:
+        """Nothing to keep in step."""
+
+    async def update_record_suggestion(self, suggestion: Any) -> None:
+        """Nothing to keep in step."""
+
+    async def delete_record_suggestion(self, suggestion: Any) -> None:
+        """Nothing to keep in step."""
+
+    async def get_dataset_progress(self, dataset: Any) -> dict[str, int]:
+        """`total` and the number of records by status; empty for a draft."""
+        if dataset.is_draft:
+            return {}
+        counts = await count_by(Record.status, Record.dataset_id == dataset.id)
+        return {"total": sum(counts.values()), **counts}
+
+    async def get_dataset_user_progress(self, dataset: Any, user: Any) -> dict[str, int]:
+        """`total` records and the number of this user's responses by status; empty for a draft."""
+        if dataset.is_draft:
+            return {}
+        records = await count_by(Record.status, Record.dataset_id == dataset.id)
+        mine = (Response.user_id == user.id, Response.record_id == Record.id, Record.dataset_id == dataset.id)
+        return {"total": sum(records.values()), **await count_by(Response.status, *mine)}
+
+    async def search(
+        self,
+        dataset: Any,
+        query: Any = None,
+        filter: Any = None,
+        sort: Any = None,
+        offset: int = 0,
+        limit: int = 100,
+        user_id: UUID | None = None,
+    ) -> Any:
+        """The records of one page and the number of all that match.
+
+        Without `sort` a user gets an order of her own, the same each time; without `user_id` the order of arrival.
+        """
+        ids = select(Record.id).where(*conditions(dataset, query, filter))
+        async with AsyncSessionLocal() as db:
+            if user_id is not None and not sort:
+                matching = sorted(await db.scalars(ids), key=lambda record: place_for(user_id, record))
+                page, total = matching[offset : offset + limit], len(matching)
+            else:
+                total = await db.scalar(select(func.count()).select_from(ids.subquery()))
+                terms = [term for order in sort or () for term in order_terms(order, dataset.id)]
+                rows = ids.order_by(*terms, Record.inserted_at, Record.id).offset(offset).limit(limit)
+                page = list(await db.scalars(rows))
+        return SearchResponses(items=[SearchResponseItem(record_id=record) for record in page], total=total)
+
+    async def similarity_search(
+        self,
+        dataset: Any,
+        vector_settings: Any,
+        value: list[float] | None = None,
+        record: Any = None,
+        query: Any = None,
+        filter: Any = None,
+        max_results: int = 100,
+        order: Any = None,
+        threshold: float | None = None,
+    ) -> Any:
+        """The records nearest to a vector, or to a record's own, by the cosine; the record itself is left out."""
+        from annotation.embedded.similarity import nearest
+
+        target = value if value else record.vector_value_by_vector_settings(vector_settings)
+        wanted = [Vector.vector_settings_id == vector_settings.id, *conditions(dataset, query, filter)]
+        if record is not None:
+            wanted.append(Vector.record_id != record.id)
+        rows = select(Vector.record_id, Vector.value).join(Record, Record.id == Vector.record_id).where(*wanted)
+        async with AsyncSessionLocal() as db:
+            candidates = (await db.execute(rows)).tuples().all()
+        found = nearest(target, candidates, str(getattr(order, "value", order)) == "least_similar")
+        kept = [pair for pair in found if threshold is None or pair[1] >= threshold][:max_results]
+        items = [SearchResponseItem(record_id=each, score=score) for each, score in kept]
+        return SearchResponses(items=items, total=len(items))
+
+    async def compute_metrics_for(self, metadata_property: Any) -> Any:
+        """How often each term occurs, the most frequent first, or the smallest and the largest number."""
+        here = Record.dataset_id == metadata_property.dataset_id
+        if metadata_property.type == MetadataPropertyType.terms:
+            return await terms_metrics(metadata_property.name, here)
+        number = value_at(Record.metadata_, metadata_property.name)
+        async with AsyncSessionLocal() as db:
+            low, high = (await db.execute(select(func.min(number), func.max(number)).where(here))).one()
+        whole = metadata_property.type == MetadataPropertyType.integer
+        return (IntegerMetadataMetrics if whole else FloatMetadataMetrics)(min=low, max=high)
+
+
+def conditions(dataset: Any, query: Any, wanted: Any) -> list[ColumnElement[bool]]:
+    """Conditions for the records of the dataset that the text query and the filter ask for."""
+    found: list[ColumnElement[bool]] = [Record.dataset_id == dataset.id]
+    if query is not None:
+        text = TextQuery(q=query) if isinstance(query, str) else query
+        searched = [field.name for field in dataset.fields if not field.is_image]
+        found.append(text_condition(text.q, [text.field] if text.field else searched))
+    if wanted is not None:
+        found.append(filter_condition(wanted, dataset.id))
+    return found
+
+
+def place_for(user_id: UUID, record_id: UUID) -> bytes:
+    """Where a record stands in this user's own order: a place by lot that is always the same."""
+    return hashlib.blake2b(record_id.bytes, key=user_id.bytes, digest_size=8).digest()
+
+
+async def count_by(status: Any, *wanted: ColumnElement[bool]) -> dict[str, int]:
+    """Number of rows for each status that occurs."""
+    async with AsyncSessionLocal() as db:
+        rows = await db.execute(select(status, func.count()).where(*wanted).group_by(status))
+        return {each.value: count for each, count in rows.tuples()}
+
+
+async def terms_metrics(name: str, here: ColumnElement[bool]) -> Any:
+    """The terms of a metadata property; the terms of a list count one by one."""
+    each = elements_at(Record.metadata_, name)
+    term = cast(each.c.value, String)
+    rows = select(term, func.count()).select_from(Record, each).where(here, term.is_not(None)).group_by(term)
+    async with AsyncSessionLocal() as db:
+        found = (await db.execute(rows.order_by(func.count().desc(), term))).tuples().all()
+    values = [TermsMetrics.TermCount(term=text, count=count) for text, count in found]
+    return TermsMetrics(total=sum(count for _, count in found), values=values)
+
+
+def install_functions(connection: Any, _: object) -> None:
+    """Teach each new connection what SQLite lacks."""
+    install(connection)
+
+
+SearchEngine.register(ENGINE_NAME)(SqlSearchEngine)
+event.listen(async_engine.sync_engine, "connect", install_functions)

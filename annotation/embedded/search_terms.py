@@ -1,0 +1,191 @@
+"""Argilla's search requests as SQL conditions and orders on its own tables.
+
+The semantics are those of Argilla's Elasticsearch engine (`argilla_server/search_engine/commons.py`, read in 2.8.0),
+except that text is found as a plain part of the text: Japanese has no spaces to cut words at.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from argilla_server.enums import RecordStatus, ResponseStatus, ResponseStatusFilter, SortOrder
+from argilla_server.errors.future import UnprocessableEntityError
+from argilla_server.models import Question, Record, Response, Suggestion
+from argilla_server.search_engine import (
+    AndFilter,
+    MetadataFilterScope,
+    RecordFilterScope,
+    ResponseFilterScope,
+    SuggestionFilterScope,
+    TermsFilter,
+)
+from sqlalchemy import ColumnElement, String, and_, cast, exists, func, or_, select, true
+
+from annotation.embedded.json_sql import elements_at, fold, folded, leaves_at, value_at
+
+WORDS = re.compile(r'"([^"]+)"|(\S+)')
+TIMES = ("inserted_at", "updated_at")
+PENDING = ResponseStatusFilter.pending.value
+
+
+def text_condition(query: str, fields: Sequence[str]) -> ColumnElement[bool]:
+    """True for a record with every word of the query in one of the fields; words in quotation marks stay together."""
+    words = [fold(quoted or bare) for quoted, bare in WORDS.findall(query)]
+    return and_(true(), *(or_(*(field_contains(field, word) for field in fields)) for word in words if word))
+
+
+def field_contains(field: str, word: str) -> ColumnElement[bool]:
+    """True for a record whose field, or any text within it, contains the folded word."""
+    leaves = leaves_at(Record.fields, field)
+    found = func.instr(folded(leaves.c.atom), word) > 0
+    return exists(select(1).select_from(leaves).where(leaves.c.type == "text", found))
+
+
+def filter_condition(wanted: Any, dataset_id: UUID) -> ColumnElement[bool]:
+    """True for a record that the filter wants."""
+    if isinstance(wanted, AndFilter):
+        return and_(true(), *(filter_condition(each, dataset_id) for each in wanted.filters))
+    scope = wanted.scope
+    if isinstance(scope, RecordFilterScope):
+        return record_condition(wanted, scope.property)
+    if isinstance(scope, MetadataFilterScope):
+        return json_condition(wanted, Record.metadata_, scope.metadata_property)
+    if isinstance(scope, SuggestionFilterScope):
+        return suggestion_condition(wanted, scope, dataset_id)
+    return response_condition(wanted, scope)
+
+
+def record_condition(wanted: Any, name: str) -> ColumnElement[bool]:
+    """True for a record whose own property is wanted."""
+    column: Any = getattr(Record, name)
+    if not isinstance(wanted, TermsFilter):
+        return between(wanted, column if name in TIMES else cast(column, String), time_of if name in TIMES else str)
+    values: list[Any] = wanted.values
+    if name == "id":
+        values = [UUID(value) for value in values if is_uuid(value)]
+    elif name == "status":
+        values = [RecordStatus(value) for value in values if value in set(RecordStatus)]
+    elif name in TIMES:
+        values = [time_of(value) for value in values]
+    condition: ColumnElement[bool] = column.in_(values)
+    return condition
+
+
+def response_condition(wanted: Any, scope: Any) -> ColumnElement[bool]:
+    """True for a record with a response, of the scope's user where there is one, that is wanted."""
+    if scope.question:
+        return response_exists(scope, json_condition(wanted, Response.values, scope.question, "value"))
+    if scope.property != "status" or not isinstance(wanted, TermsFilter):
+        raise UnprocessableEntityError("A response filter needs a question, or the property `status` with its terms.")
+    values = {str(getattr(value, "value", value)) for value in wanted.values}
+    statuses = [ResponseStatus(value) for value in values - {PENDING} if value in set(ResponseStatus)]
+    answered = response_exists(scope, Response.status.in_(statuses))
+    return or_(~response_exists(scope, true()), answered) if PENDING in values else answered
+
+
+def response_exists(scope: Any, condition: ColumnElement[bool]) -> ColumnElement[bool]:
+    """True for a record with such a response, of the scope's user where there is one."""
+    return exists(select(Response.id).where(*of_record_and_user(scope), condition))
+
+
+def of_record_and_user(scope: Any) -> list[ColumnElement[bool]]:
+    """Conditions that keep the responses of the record in question, and of the scope's user where there is one."""
+    mine = [Response.user_id == scope.user.id] if scope.user else []
+    return [Response.record_id == Record.id, *mine]
+
+
+def suggestion_condition(wanted: Any, scope: Any, dataset_id: UUID) -> ColumnElement[bool]:
+    """True for a record with a suggestion for the scope's question that is wanted."""
+    if scope.property in ("value", "score"):
+        condition = json_condition(wanted, getattr(Suggestion, scope.property))
+    elif isinstance(wanted, TermsFilter):
+        condition = cast(getattr(Suggestion, scope.property), String).in_(wanted.values)
+    else:
+        condition = between(wanted, cast(getattr(Suggestion, scope.property), String), str)
+    return exists(select(Suggestion.id).where(*of_record_and_question(scope, dataset_id), condition))
+
+
+def of_record_and_question(scope: Any, dataset_id: UUID) -> list[ColumnElement[bool]]:
+    """Conditions that keep the suggestions of the record in question for the scope's question."""
+    question = select(Question.id).where(Question.dataset_id == dataset_id, Question.name == scope.question)
+    return [Suggestion.record_id == Record.id, Suggestion.question_id == question.scalar_subquery()]
+
+
+def json_condition(wanted: Any, column: Any, *keys: str) -> ColumnElement[bool]:
+    """True where the JSON value at the path, or one item of it where it is a list, is wanted."""
+    each = elements_at(column, *keys)
+    if isinstance(wanted, TermsFilter):
+        condition: ColumnElement[bool] = cast(each.c.value, String).in_(wanted.values)
+    else:
+        condition = between(wanted, each.c.value, number_of)
+    return exists(select(1).select_from(each).where(condition))
+
+
+def between(wanted: Any, column: Any, bound_of: Any) -> ColumnElement[bool]:
+    """True where the column lies in the range, both ends included."""
+    low = [column >= bound_of(wanted.ge)] if wanted.ge is not None else []
+    high = [column <= bound_of(wanted.le)] if wanted.le is not None else []
+    return and_(column.is_not(None), *low, *high)
+
+
+def number_of(value: Any) -> float:
+    """The value as a number.
+
+    Raises:
+        UnprocessableEntityError: it is none; the server answers 422.
+    """
+    try:
+        return float(value)
+    except ValueError as error:
+        raise UnprocessableEntityError(f"`{value}` is not a number to compare with.") from error
+
+
+def time_of(value: Any) -> datetime:
+    """The time as Argilla's tables have it, UTC without offset; a number counts milliseconds since 1970.
+
+    Raises:
+        UnprocessableEntityError: it is no time; the server answers 422.
+    """
+    try:
+        if isinstance(value, int | float):
+            moment = datetime.fromtimestamp(value / 1000, UTC)
+        else:
+            moment = datetime.fromisoformat(value)
+        return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
+    except (ValueError, OverflowError, OSError) as error:
+        raise UnprocessableEntityError(f"`{value}` is not a time in ISO 8601.") from error
+
+
+def is_uuid(value: str) -> bool:
+    """Whether the text is a UUID."""
+    try:
+        UUID(value)
+    except ValueError:
+        return False
+    return True
+
+
+def order_terms(order: Any, dataset_id: UUID) -> list[Any]:
+    """What to sort by for one order; records without the value come last in both directions."""
+    return [
+        (key.desc() if order.order == SortOrder.desc else key.asc()).nulls_last()
+        for key in keys_of(order.scope, dataset_id)
+    ]
+
+
+def keys_of(scope: Any, dataset_id: UUID) -> list[Any]:
+    """The columns to sort by; a response's value is the mean over the responses, labels by their name."""
+    if isinstance(scope, RecordFilterScope):
+        return [getattr(Record, scope.property)]
+    if isinstance(scope, MetadataFilterScope):
+        return [value_at(Record.metadata_, scope.metadata_property)]
+    if isinstance(scope, SuggestionFilterScope):
+        column = getattr(Suggestion, scope.property)
+        value = value_at(column) if scope.property in ("value", "score") else cast(column, String)
+        return [select(func.min(value)).where(*of_record_and_question(scope, dataset_id)).scalar_subquery()]
+    assert isinstance(scope, ResponseFilterScope)
+    value = value_at(Response.values, scope.question, "value") if scope.question else cast(Response.status, String)
+    mine = of_record_and_user(scope)
+    return [select(take(value)).where(*mine).scalar_subquery() for take in (func.avg, func.min)]

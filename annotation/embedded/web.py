@@ -1,0 +1,141 @@
+"""The web part of the embedded Argilla: its page and its REST API, as `python -m annotation.embedded.web`."""
+
+import asyncio
+import base64
+import hashlib
+import re
+import socket
+import sqlite3
+import sys
+from pathlib import Path
+from typing import Any
+
+from annotation.embedded.home import read_or_make_secrets
+from annotation.embedded.lifeline import end_with_the_guardian
+
+KEEP_ALIVE_SECONDS = 30
+SHUTDOWN_SECONDS = 3
+
+
+def main() -> None:
+    """Bring the database up to date, make the owner, and serve until told to stop."""
+    lifeline, listening = (int(word) for word in sys.argv[1:])
+    end_with_the_guardian(lifeline)
+    import argilla_server  # noqa: F401  # building the app takes seconds; everything below needs it
+    import uvicorn
+
+    migrate()
+    asyncio.run(make_owner())
+    server = uvicorn.Server(
+        uvicorn.Config(
+            build_app(),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        )
+    )
+    server.run(sockets=[socket.socket(fileno=listening)])
+
+
+def migrate() -> None:
+    """Create the database or bring it up to date."""
+    from alembic import command
+    from alembic.config import Config
+    from argilla_server.database import ALEMBIC_CONFIG_FILE, database_url_sync
+    from sqlalchemy import make_url
+
+    # Readers and the one writer do not wait for each other; durable at each commit, since SQLite's own default holds.
+    database = make_url(database_url_sync()).database
+    with sqlite3.connect(str(database)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+    connection.close()
+    config = Config(ALEMBIC_CONFIG_FILE)
+    config.attributes["configure_logger"] = False
+    command.upgrade(config, "head")
+
+
+async def make_owner() -> None:
+    """Make the owner with the home's secrets where there is none."""
+    from argilla_server.contexts import accounts
+    from argilla_server.database import AsyncSessionLocal, async_engine
+    from argilla_server.enums import UserRole
+    from argilla_server.settings import settings
+
+    kept = read_or_make_secrets(Path(settings.home_path).parent)
+    async with AsyncSessionLocal() as db:
+        if await accounts.get_user_by_username(db, kept.owner_username) is None:
+            owner = {
+                "username": kept.owner_username,
+                "first_name": "Owner",
+                "last_name": None,
+                "role": UserRole.owner,
+                "password": kept.owner_password,
+            }
+            user = await accounts.create_user(db, owner)
+            await user.update(db, api_key=kept.owner_api_key)
+    # The connections belong to this event loop; the server's is another.
+    await async_engine.dispose()
+
+
+def build_app() -> Any:
+    """argilla-server's app with our search engine, without its leak, and with safe headers on every answer."""
+    import argilla_server
+
+    import annotation.embedded.search  # noqa: F401  # registers the engine
+    from annotation.embedded.events import skip_events_without_webhook
+    from annotation.embedded.own_record import serve_own_record_only
+
+    skip_events_without_webhook()
+    serve_own_record_only()
+    page = Path(argilla_server.__file__).parent / "static" / "index.html"
+    return SafeHeaders(argilla_server.app, content_security_policy(page.read_text(encoding="utf-8")))
+
+
+def content_security_policy(page: str) -> str:
+    """The policy for Argilla's page: everything from this server, its own inline scripts by their hashes."""
+    scripts = re.findall(r"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", page, re.DOTALL)
+    hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
+    return "; ".join(
+        (
+            "default-src 'self'",
+            f"script-src 'self' {hashes}".rstrip(),
+            "style-src 'self' 'unsafe-inline'",
+            "img-src 'self' data: blob:",
+            "font-src 'self' data:",
+            "connect-src 'self'",
+            "frame-src 'none'",
+            "object-src 'none'",
+            "form-action 'self'",
+            "base-uri 'self'",
+            "frame-ancestors 'none'",
+        )
+    )
+
+
+class SafeHeaders:
+    """An ASGI app that adds security headers to every answer of another one."""
+
+    def __init__(self, app: Any, policy: str) -> None:
+        """Keep the headers ready to send."""
+        self.app = app
+        self.headers = [
+            (b"content-security-policy", policy.encode()),
+            (b"x-content-type-options", b"nosniff"),
+            (b"referrer-policy", b"no-referrer"),
+        ]
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one request."""
+
+        async def send_with_headers(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *self.headers]
+            await send(message)
+
+        await self.app(scope, receive, send_with_headers)
+
+
+if __name__ == "__main__":
+    main()

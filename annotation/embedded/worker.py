@@ -1,0 +1,59 @@
+"""Argilla's background jobs: one rq worker for its two queues, as `python -m annotation.embedded.worker`.
+
+Argilla's own worker would load the whole server to wait for work that a small team rarely causes (a change of
+`min_submitted`, a webhook). This one loads it, our search engine first, when the first job comes; the processes that
+rq forks for each job inherit it.
+"""
+
+import os
+import sys
+from typing import Any
+
+from redis import Redis
+from redis.backoff import ConstantBackoff
+from redis.exceptions import ConnectionError as QueueUnreachable
+from redis.retry import Retry
+from rq import Worker
+from rq.job import Job
+from rq.queue import Queue
+
+from annotation.embedded.lifeline import end_with_the_guardian
+
+QUEUES = ("high", "default")
+START_RETRIES = 100
+RETRY_SECONDS = 0.1
+
+
+class ArgillaWorker(Worker):  # type: ignore[misc]  # rq has no types
+    """An rq worker that loads argilla-server and our search engine before its first job."""
+
+    lifeline: int
+
+    def fork_work_horse(self, job: Job, queue: Queue) -> None:
+        """Start the process that does one job."""
+        import annotation.embedded.search  # noqa: F401  # the engine must be registered where the job runs
+
+        super().fork_work_horse(job, queue)
+
+    def main_work_horse(self, job: Job, queue: Queue) -> Any:
+        """Do one job; threads do not survive a fork, so the new process watches for itself."""
+        end_with_the_guardian(self.lifeline)
+        return super().main_work_horse(job, queue)
+
+
+def main() -> None:
+    """Work until told to stop."""
+    lifeline = int(sys.argv[1])
+    end_with_the_guardian(lifeline)
+    connection = Redis.from_url(
+        os.environ["ARGILLA_REDIS_URL"],
+        retry=Retry(ConstantBackoff(RETRY_SECONDS), START_RETRIES),
+        retry_on_error=[QueueUnreachable],
+    )
+    worker = ArgillaWorker(QUEUES, connection=connection)
+    worker.lifeline = lifeline
+    worker.work(with_scheduler=True, logging_level="WARNING")
+
+
+if __name__ == "__main__":
+    main()
