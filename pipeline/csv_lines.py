@@ -3,7 +3,7 @@
 import csv
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from pipeline.errors import InputError
 
@@ -82,23 +82,33 @@ def open_csv(path: Path) -> BinaryIO:
         raise InputError(f"{str(path)!r} is a folder; name a CSV file.") from error
 
 
+class Encoding(NamedTuple):
+    """An encoding by the name that people know and by the one that iconv knows."""
+
+    name: str
+    iconv: str
+
+
 def not_utf8(path: Path, line: int, raw: bytes, at: int) -> str:
-    """The sentence about a byte that is not UTF-8, with the encoding that the file seems to have."""
+    """The sentences about a byte that is not UTF-8, with the encoding that the file seems to have."""
     encoding = likely_encoding(raw)
     return (
-        f"{str(path)!r}, line {line}, byte {at + 1}: found 0x{raw[at]:02x}, which is not UTF-8. Save the file as "
-        f"UTF-8, for example with `iconv -f {encoding} -t UTF-8 OLD.csv > NEW.csv`."
+        f"{str(path)!r}, line {line}, byte {at + 1}: found 0x{raw[at]:02x}, which is not UTF-8; it looks like "
+        f"{encoding.name}. Save the file as UTF-8, for example with `iconv -f {encoding.iconv} -t UTF-8 OLD > NEW`."
     )
 
 
-def likely_encoding(raw: bytes) -> str:
-    """A name that iconv knows for the encoding of a line that is not UTF-8: the first that fits."""
+def likely_encoding(raw: bytes) -> Encoding:
+    """The encoding of a line that is not UTF-8, by what it reads as."""
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "UTF-16"
+        return Encoding("UTF-16", "UTF-16")
+    western = Encoding("Windows-1252", "WINDOWS-1252")
     try:
-        shift_jis = raw.decode("cp932")
+        text = raw.decode("cp932")
     except UnicodeDecodeError:
-        return "WINDOWS-1252"
-    # Western text decodes as Japanese too, but then into rare half-width letters or single odd characters.
-    kana = sum("\u3041" <= letter <= "\u30ff" for letter in shift_jis)
-    return "CP932" if kana else "WINDOWS-1252"
+        return western
+    # Most western lines decode as Japanese too, but then into a few odd characters among many Latin letters.
+    kana = sum("\u3041" <= letter <= "\u30ff" for letter in text)
+    wide = kana + sum("\u4e00" <= letter <= "\u9fff" for letter in text)
+    latin = sum(letter.isascii() and letter.isalpha() for letter in text)
+    return Encoding("Shift-JIS", "CP932") if kana or wide > latin else western

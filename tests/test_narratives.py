@@ -1,0 +1,116 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pipeline.errors import BadRowsError, InputError
+from pipeline.narratives import read_narratives
+from pipeline.prompts import SYSTEM_PROMPT, USER_TEMPLATE, build_user_prompt
+from pipeline.schema import Narrative
+
+
+def written(folder: Path, content: str | bytes) -> Path:
+    path = folder / "narratives.csv"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def test_narratives_come_in_the_order_of_the_file_with_their_lines(tmp_path: Path) -> None:
+    path = written(tmp_path, 'narrative_id,origin,prompt,narrative_type\n1,x,"a\nb",satire\n\n001,,ワクチン,\n')
+    assert read_narratives(path) == [
+        Narrative(narrative_id="1", narrative_type="satire", prompt="a\nb", line=2),
+        Narrative(narrative_id="001", narrative_type="", prompt="ワクチン", line=5),
+    ]
+
+
+def test_columns_can_be_named_and_the_contracts_own_name_is_known(tmp_path: Path) -> None:
+    path = written(tmp_path, "key,claim,narrative_id,narrative_prompt\n1,Nein,2,Ja\n")
+    assert read_narratives(path, "key", "claim")[0].prompt == "Nein"
+    assert read_narratives(path)[0].prompt == "Ja"
+
+
+def test_a_byte_order_mark_repeated_ids_and_huge_cells_are_accepted(tmp_path: Path) -> None:
+    long = "ü" * 200_000
+    path = written(tmp_path, f"\ufeffnarrative_id,prompt\r\nN1,{long}\r\nN1,../x\r\n")
+    assert [(n.narrative_id, n.prompt) for n in read_narratives(path)] == [("N1", long), ("N1", "../x")]
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        pytest.param("", "is empty", id="no byte"),
+        pytest.param("\n\n", "is empty", id="only empty lines"),
+        pytest.param("narrative_id,prompt\n", "no narratives", id="only a header"),
+        pytest.param("id,prompt\n1,x\n", "no column `narrative_id`; found 'id', 'prompt'. .*`--id-column`", id="id"),
+        pytest.param(
+            "narrative_id,text\n1,x\n", "no column `prompt` or `narrative_prompt`; found .*`--text-column`", id="text"
+        ),
+        pytest.param("narrative_id,prompt,prompt\n1,x,y\n", "'prompt' more than once", id="column twice"),
+        pytest.param('narrative_id,prompt\n1,x\n2,"y\n', "line 3: the row that begins here is not CSV", id="quote"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused_in_one_sentence(tmp_path: Path, content: str, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        read_narratives(written(tmp_path, content))
+
+
+def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="There is no file"):
+        read_narratives(tmp_path / "none.csv")
+    with pytest.raises(InputError, match="is a folder"):
+        read_narratives(tmp_path)
+
+
+def test_every_bad_row_is_listed_with_its_line(tmp_path: Path) -> None:
+    path = written(tmp_path, 'narrative_id,prompt\n1,x\n2,""\n3," \u3000"\n ,y\n4\n5,a\0b\n6,z\n')
+    with pytest.raises(BadRowsError, match="has 5 rows") as refusal:
+        read_narratives(path)
+    assert refusal.value.rows == (
+        "line 3: the `prompt` column is empty, every narrative needs a text",
+        "line 4: the `prompt` column is empty, every narrative needs a text",
+        "line 5: the `narrative_id` column is empty, every narrative needs an id",
+        "line 6: cells found 1, wanted 2",
+        "line 7: it holds a NUL character, which no text has",
+    )
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text", "says"),
+    [
+        pytest.param("cp932", "ワクチンは危険である", "line 3, byte 3: found 0x83.*Shift-JIS.*-f CP932", id="kana"),
+        pytest.param("cp932", "厚生労働省", "line 3, byte 3: found 0x8c.*Shift-JIS", id="kanji only"),
+        pytest.param("cp1252", "Die Impfung wäre gefährlich", "line 3, byte 16: found 0xe4.*Windows-1252", id="german"),
+        pytest.param("cp1252", "Übung", "line 3, byte 3: found 0xdc.*Windows-1252", id="german capital"),
+        pytest.param("utf-16", "x", "line 1, byte 1: found 0xff.*UTF-16", id="utf-16"),
+    ],
+)
+def test_another_encoding_is_named_with_its_byte_and_the_way_out(
+    tmp_path: Path, encoding: str, text: str, says: str
+) -> None:
+    with pytest.raises(InputError, match=says):
+        read_narratives(written(tmp_path, f"narrative_id,prompt\nN0,ok\nN,{text}\n".encode(encoding)))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    content=st.one_of(st.binary(), st.text().map(lambda text: f"narrative_id,prompt\n{text}".encode(errors="replace")))
+)
+def test_any_bytes_are_narratives_or_a_plain_refusal(tmp_path: Path, content: bytes) -> None:
+    try:
+        narratives = read_narratives(written(tmp_path, content))
+    except InputError:
+        return
+    assert all(narrative.prompt.strip() and narrative.narrative_id.strip() for narrative in narratives)
+
+
+@pytest.mark.parametrize("text", ["{x} {0} {{note_text}}", "{note_text}", "100 % {note_text!r}", "ワクチン"])
+def test_the_text_stands_in_the_prompt_letter_by_letter(text: str) -> None:
+    assert build_user_prompt("{a} {note_text}\n\n{}", text) == "{a} " + text + "\n\n{}"
+    assert build_user_prompt(USER_TEMPLATE, text).startswith(text + "\n\n")
+    assert SYSTEM_PROMPT
+
+
+def test_a_template_without_a_place_for_the_text_is_refused() -> None:
+    with pytest.raises(InputError, match="has no `.note_text.`"):
+        build_user_prompt("Is this right?", "x")
