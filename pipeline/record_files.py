@@ -1,8 +1,6 @@
 """Canonical records from and to JSON Lines, and from ragas-style lines that other tools write."""
 
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +11,7 @@ from pipeline.errors import BadRowsError, InputError
 from pipeline.language import detect_language
 from pipeline.records import Passage, QueryResponse, defuse_separator, derived_uuid, document_id, join_context
 from pipeline.run_records import records_from_run
+from pipeline.staging import staged_file
 
 RAGAS_FIELDS = ("user_input", "response", "retrieved_contexts")
 
@@ -138,15 +137,9 @@ class Written(NamedTuple):
 def write_records(path: Path, records: Iterable[QueryResponse]) -> Written:
     """How many records were written: one line of JSON each, staged beside the file and moved in at the end."""
     count = with_passages = 0
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, staged = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            for record in records:
-                file.write(record.model_dump_json() + "\n")
-                count += 1
-                with_passages += bool(record.chunks)
-        os.replace(staged, path)
-    finally:
-        Path(staged).unlink(missing_ok=True)
+    with staged_file(path) as file:
+        for record in records:
+            file.write(record.model_dump_json().encode("utf-8", "backslashreplace") + b"\n")
+            count += 1
+            with_passages += bool(record.chunks)
     return Written(count, with_passages)

@@ -1,0 +1,96 @@
+"""The root command: one boundary for errors, settings in their order, help for everything."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from exports.cli import main
+from pipeline.errors import InputError, SettingsError
+from pipeline.settings import read_settings
+
+
+def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    for name, command in sorted(group.commands.items()):
+        yield (*path, name), command
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+
+
+COMMANDS = [pytest.param(path, command, id=" ".join(path)) for path, command in commands(main)]
+
+
+@pytest.fixture
+def in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in [name for name in os.environ if name.startswith(("CITEJURY_", "ARGILLA_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("path", "command"), COMMANDS)
+def test_every_command_has_help_and_says_what_its_options_do(path: tuple[str, ...], command: click.Command) -> None:
+    assert command.help
+    assert all(param.help for param in command.params if isinstance(param, click.Option))
+
+
+@pytest.mark.parametrize(("path", "command"), COMMANDS)
+def test_the_help_of_every_command_shows_an_example(path: tuple[str, ...], command: click.Command) -> None:
+    if not isinstance(command, click.Group):
+        assert f"citejury {' '.join(path)}" in (command.help or "")
+
+
+def test_an_error_of_ours_is_one_line_on_stderr_and_exit_1(in_tmp: Path) -> None:
+    result = CliRunner().invoke(main, ["pipeline", "check", "nowhere.csv"])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: ")
+    assert "nowhere.csv" in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_debug_shows_the_error_itself(in_tmp: Path) -> None:
+    result = CliRunner().invoke(main, ["--debug", "pipeline", "sources", "nowhere", "--out", "records.jsonl"])
+    assert isinstance(result.exception, InputError)
+
+
+def test_a_mistyped_command_is_a_usage_error() -> None:
+    assert CliRunner().invoke(main, ["pipelin"]).exit_code == 2
+
+
+def test_version_names_the_folders_of_the_three_packages() -> None:
+    lines = CliRunner().invoke(main, ["--version"]).stdout.splitlines()
+    assert [line.split(":")[0] for line in lines[1:]] == ["pipeline", "annotation", "exports"]
+
+
+def test_an_explicit_value_beats_environment_beats_file(in_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (in_tmp / "citejury.toml").write_text('workspace = "file"\nlocale = "de"\n', encoding="utf-8")
+    monkeypatch.setenv("CITEJURY_WORKSPACE", "environment")
+    assert (read_settings().workspace, read_settings().locale) == ("environment", "de")
+    assert read_settings(workspace="explicit").workspace == "explicit"
+
+
+def test_argillas_own_variables_are_read_and_the_key_is_not_shown(
+    in_tmp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARGILLA_API_URL", "http://127.0.0.1:1234")
+    monkeypatch.setenv("ARGILLA_API_KEY", "secret.apikey")
+    settings = read_settings()
+    assert settings.api_url == "http://127.0.0.1:1234"
+    assert "secret" not in repr(settings)
+
+
+def test_a_key_in_the_settings_file_is_refused(in_tmp: Path) -> None:
+    (in_tmp / "citejury.toml").write_text('api_key = "planted"\n', encoding="utf-8")
+    with pytest.raises(SettingsError, match="environment only") as caught:
+        read_settings()
+    assert "planted" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["workspace = [", 'workspaec = "typo"', "locale = 3"])
+def test_a_settings_file_that_cannot_be_read_is_one_sentence(in_tmp: Path, text: str) -> None:
+    (in_tmp / "citejury.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(SettingsError, match=r"citejury\.toml"):
+        read_settings()
