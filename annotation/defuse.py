@@ -1,0 +1,142 @@
+"""Text from models and web pages made harmless for the annotator's browser, legible and copyable (design 6).
+
+How Argilla's page shows a text field (argilla-frontend 2.8.0, TextField and MarkdownRenderer, read 2026-11):
+
+- Without Markdown the text goes into `innerHTML` as it is. `plain_text` escapes it, so that no tag can begin.
+- With Markdown it goes through marked (raw HTML, links, images and bare URLs live), KaTeX (`$…$`), highlight.js and
+  DOMPurify. `markdown_text` leaves emphasis, headings, lists, tables and code; nothing else can begin.
+
+Neither function depends on how the page finds its code blocks: `markdown_text` treats what looks like code in a way
+that is harmless outside of code too. Which way is taken decides about beauty only.
+"""
+
+import html
+import re
+import unicodedata
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
+
+WORD_JOINER = "\u2060"  # invisible, without width; breaks up what would otherwise be markup
+MARKS_IN_A_ROW = 4  # Vietnamese, pointed Hebrew and vocalised Arabic need up to three
+
+LINE_ENDS = re.compile(r"\r\n?")
+# Embeddings, overrides and isolates reorder what follows; the plain marks U+200E, U+200F and U+061C do not.
+BIDI_CONTROLS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+CONTROLS = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{BIDI_CONTROLS}]")
+POSSIBLE_MARKS = re.compile(rf"[^\x00-\x7f\w\s]{{{MARKS_IN_A_ROW + 1},}}")
+
+# Beyond these marked takes seconds or runs out of stack, and the page with it; such an answer is shown as it stands.
+LONGEST_MARKDOWN = 100_000
+DEEP_NESTING = re.compile(r"^[ \t]*(?:(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))[ \t]*){20}", re.MULTILINE)
+LONG_DELIMITERS = re.compile(r"[*_~]{20,}")
+
+FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+INDENTED = re.compile(r"(?: {4}|\t)")
+PARAGRAPHS = re.compile(r".+?(?:\n[ \t]*\n|\Z)", re.DOTALL)
+BACKTICKS = re.compile(r"`+")
+# A backslash before one of them would escape our entity's `&` and leave the rest to be read.
+MARKUP_IN_TEXT = re.compile(r"(\\*)([<\[$@]|:(?=//)|(?<=www)\.)", re.IGNORECASE)
+MARKUP_IN_CODE = re.compile(
+    r"<(?=[a-z/!?])|\](?=[(\[:])|:(?=//)|www(?=\.)|@(?=[\w-])|\$(?=[\s?!.,:？！。，：]|\Z)", re.IGNORECASE
+)
+PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
+
+
+def plain_text(text: str) -> str:
+    """The text for a field without Markdown: it is shown exactly, line by line, and copied exactly from the page."""
+    return html.escape(harmless_characters(text), quote=False)
+
+
+def markdown_text(text: str) -> str:
+    """The text for a field with Markdown: emphasis, headings, lists, tables and code stay, all else is shown as text.
+
+    No HTML, link, image, bare URL, e-mail address, reference or formula is left to render. One that is very long, or
+    nested very deeply, is shown without any formatting.
+    """
+    text = harmless_characters(text)
+    if len(text) > LONGEST_MARKDOWN or DEEP_NESTING.search(text) or LONG_DELIMITERS.search(text):
+        return PUNCTUATION.sub(entity, text)
+    return "".join(
+        MARKUP_IN_CODE.sub(lambda found: found[0] + WORD_JOINER, part)
+        if looks_like_code
+        else MARKUP_IN_TEXT.sub(escaped_markup, part)
+        for looks_like_code, part in code_and_text(text)
+    )
+
+
+def one_line(text: str, longest: int = 200) -> str:
+    """The text on one line, cut to at most `longest` characters; for titles and host names."""
+    words = " ".join(text.split())
+    return words if len(words) <= longest else words[: longest - 1].rstrip() + "…"
+
+
+def harmless_characters(text: str) -> str:
+    """The text without control characters, reordering bidi controls and towers of combining marks."""
+    text = CONTROLS.sub("", LINE_ENDS.sub("\n", text))
+    return POSSIBLE_MARKS.sub(lambda found: without_towers(found[0]), text)
+
+
+def without_towers(text: str) -> str:
+    """The text with at most four combining marks in a row."""
+    runs = groupby(text, key=lambda character: unicodedata.category(character) in ("Mn", "Me"))
+    return "".join(
+        "".join(characters)[:MARKS_IN_A_ROW] if are_marks else "".join(characters) for are_marks, characters in runs
+    )
+
+
+def entity(found: re.Match[str]) -> str:
+    """The character as a numeric entity, which no Markdown rule reads."""
+    return f"&#{ord(found[0])};"
+
+
+def escaped_markup(found: re.Match[str]) -> str:
+    """The character as a numeric entity, after whole pairs of backslashes only."""
+    backslashes, character = found.groups()
+    return backslashes[: len(backslashes) // 2 * 2] + f"&#{ord(character)};"
+
+
+def code_and_text(text: str) -> Iterator[tuple[bool, str]]:
+    """The text in parts, each with whether it looks like code; joined they are the text."""
+    for in_block, lines in groupby(lines_with_blocks(text), key=itemgetter(0)):
+        block = "".join(line for _, line in lines)
+        if in_block:
+            yield True, block
+        else:
+            for paragraph in PARAGRAPHS.findall(block):
+                yield from spans_and_text(paragraph)
+
+
+def lines_with_blocks(text: str) -> Iterator[tuple[bool, str]]:
+    """The text's lines, each with whether it belongs to a code block: between fences, or indented by four."""
+    fence = ""
+    for line in text.splitlines(keepends=True):
+        found = FENCE.match(line)
+        yield bool(fence or found or INDENTED.match(line)), line
+        if not fence:
+            fence = found[1] if found else ""
+        elif found and found[1].startswith(fence):
+            fence = ""
+
+
+def spans_and_text(paragraph: str) -> Iterator[tuple[bool, str]]:
+    """The paragraph in parts, each with whether it is a code span: two runs of equally many backticks enclose one.
+
+    Takes time in proportion to the length, whatever the runs.
+    """
+    runs = [found.span() for found in BACKTICKS.finditer(paragraph)]
+    closers: dict[int, deque[int]] = defaultdict(deque)
+    for start, end in runs:
+        closers[end - start].append(end)
+    place = 0
+    for start, end in runs:
+        ends = closers[end - start]
+        while ends and ends[0] <= max(place, end):
+            ends.popleft()
+        if start < place or not ends:
+            continue
+        yield False, paragraph[place:start]
+        place = ends.popleft()
+        yield True, paragraph[start:place]
+    yield False, paragraph[place:]

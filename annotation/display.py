@@ -1,0 +1,166 @@
+"""One canonical record as Argilla records: what annotators see, and beside it the exact texts that they do not (design 4.3).
+
+A record's body is `{"external_id", "fields", "metadata": {"citejury": {…}}}`. The property `citejury` is declared
+nowhere, so the server returns it to owners and admins only. It holds `version`, `task`, `record_uuid`, `language`,
+`provenance`, for retrieval also `chunk_id`, `doc_id`, `chunk_rank` and `origin`; `originals`, the exact text of every
+export column whose field shows it otherwise; and `content_hash`, over the fields and the originals.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from annotation.defuse import markdown_text, one_line, plain_text
+from annotation.labels import TaskName
+from annotation.tasks import COLUMN_FIELDS, short_hash
+from annotation.wording import Wording
+from pipeline.errors import ArgillaError
+from pipeline.records import Passage, QueryResponse, Source
+from pipeline.urls import is_grounding_redirect, membership_key, source_domain
+
+HIDDEN = "citejury"
+HIDDEN_VERSION = 1
+
+
+def to_records(record: QueryResponse, wording: Wording) -> dict[TaskName, list[dict[str, Any]]]:
+    """The bodies of the Argilla records of one canonical record, by task.
+
+    One retrieval record for each passage in rank order, one grounding record if there is any passage, one generation
+    record. Nothing in them depends on time or chance: the same record and wording give the same bodies.
+    """
+    passages = sorted(record.chunks, key=lambda passage: passage.chunk_rank)
+    return {
+        "retrieval": [retrieval_record(record, passage, wording) for passage in passages],
+        "grounding": [grounding_record(record, passages, wording)] if passages else [],
+        "generation": [generation_record(record, wording)],
+    }
+
+
+def retrieval_record(record: QueryResponse, passage: Passage, wording: Wording) -> dict[str, Any]:
+    """The body of one query and one passage. Its rank is hidden: it would anchor the judgement of relevance."""
+    source = source_of(passage, record.sources)
+    fields = {
+        "query": plain_text(record.query),
+        "source": plain_text(source_line(passage.title, host_of(passage, source), wording)),
+        "chunk": plain_text(passage.text),
+    }
+    ids = passage.model_dump(include={"chunk_id", "doc_id", "chunk_rank", "origin"})
+    originals = {"input_query": record.query, "chunk": passage.text}
+    return body("retrieval", record, f"{record.record_uuid}:{passage.chunk_id}", fields, originals, wording, ids)
+
+
+def grounding_record(record: QueryResponse, passages: Sequence[Passage], wording: Wording) -> dict[str, Any]:
+    """The body of one answer, the list of its sources, and its whole context."""
+    fields = {
+        "answer": markdown_text(record.answer),
+        "sources": plain_text(source_list(record.sources, wording)),
+        "context": "\n\n\n".join(numbered_passage(passage, record.sources, wording) for passage in passages),
+    }
+    originals = {"answer": record.answer, "context_set": record.context_set}
+    return body("grounding", record, record.record_uuid, fields, originals, wording)
+
+
+def generation_record(record: QueryResponse, wording: Wording) -> dict[str, Any]:
+    """The body of one query and one answer."""
+    fields = {"query": plain_text(record.query), "answer": markdown_text(record.answer)}
+    originals = {"query": record.query, "answer": record.answer}
+    return body("generation", record, record.record_uuid, fields, originals, wording)
+
+
+def body(
+    task: TaskName,
+    record: QueryResponse,
+    external_id: str,
+    fields: Mapping[str, str],
+    texts: Mapping[str, str],
+    wording: Wording,
+    ids: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The record's body; a field without any text says so, because Argilla's page shows nothing at all for one."""
+    shown = {name: text if text.strip() else wording.empty_text for name, text in fields.items()}
+    originals = {column: text for column, text in texts.items() if shown[COLUMN_FIELDS[task][column]] != text}
+    hidden = {
+        "version": HIDDEN_VERSION,
+        "task": task,
+        "record_uuid": record.record_uuid,
+        "language": record.language,
+        **(ids or {}),
+        "originals": originals,
+        "provenance": record.provenance.model_dump(),
+        "content_hash": short_hash([shown, originals]),
+    }
+    return {"external_id": external_id, "fields": shown, "metadata": {HIDDEN: hidden}}
+
+
+def hidden_metadata(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What we keep beside a record that the server returned to an owner or admin.
+
+    Raises:
+        ArgillaError: the record is not one of ours, or the server did not return its metadata.
+    """
+    hidden = (record.get("metadata") or {}).get(HIDDEN)
+    if not isinstance(hidden, dict):
+        raise ArgillaError(
+            f"The Argilla record {record.get('external_id') or record.get('id')!r} does not hold citejury's metadata: "
+            "it was not pushed by citejury, or somebody removed it. Push its answer again, or delete the record."
+        )
+    return hidden
+
+
+def original_text(record: Mapping[str, Any], task: TaskName, column: str) -> str:
+    """The exact text of an export column, from a record as the server returned it to an owner or admin.
+
+    Raises:
+        ArgillaError: the record is not one of ours, or lacks the column's field.
+    """
+    originals = hidden_metadata(record).get("originals", {})
+    text = originals.get(column, record["fields"].get(COLUMN_FIELDS[task][column]))
+    if not isinstance(text, str):
+        raise ArgillaError(
+            f"The Argilla record {record.get('external_id')!r} has no text for the column `{column}`. Push its answer "
+            "again, or delete the record."
+        )
+    return text
+
+
+def source_list(sources: Sequence[Source], wording: Wording) -> str:
+    """The cited sources, a line for each: its number in the answer, title, host and state."""
+    lines = [
+        f"[{source.n}] {source_line(source.title, source.host, wording)} — {wording.states[source.state]}"
+        for source in sorted(sources, key=lambda source: source.n)
+    ]
+    return "\n".join(lines) or wording.no_sources
+
+
+def numbered_passage(passage: Passage, sources: Sequence[Source], wording: Wording) -> str:
+    """One passage under its number, the number of its source in the answer, title and host; escaped."""
+    source = source_of(passage, sources)
+    number = f"[{source.n}] " if source else ""
+    heading = f"{wording.passage} {passage.chunk_rank} · {number}" + source_line(
+        passage.title or (source.title if source else ""), host_of(passage, source), wording
+    )
+    return f"━━ {plain_text(heading)} ━━\n{plain_text(passage.text)}"
+
+
+def source_line(title: str, host: str, wording: Wording) -> str:
+    """Title and host on one line; one of them alone where the other is missing or says the same."""
+    parts = [one_line(part) for part in (title, host)]
+    distinct = dict.fromkeys(part for part in parts if part)
+    return " — ".join(distinct) or wording.unknown_source
+
+
+def source_of(passage: Passage, sources: Sequence[Source]) -> Source | None:
+    """The cited source that the passage is from; None where it is from none of them."""
+    if not passage.url:
+        return None
+    key = membership_key(passage.url)
+    return next((source for source in sources if membership_key(source.url) == key), None)
+
+
+def host_of(passage: Passage, source: Source | None) -> str:
+    """The site that the passage is from; empty where it is unknown.
+
+    A grounding redirect's own host is not shown: it would tell which provider answered.
+    """
+    if source and source.host:
+        return source.host
+    return "" if is_grounding_redirect(passage.url) else source_domain(passage.url)

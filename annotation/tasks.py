@@ -1,0 +1,145 @@
+"""The three tasks as Argilla datasets: names, fields, questions, guidelines and distribution as REST JSON.
+
+Limits of argilla-server 2.8.0: names up to 200 characters, titles 500, descriptions 1000, guidelines 10,000.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any, NamedTuple
+
+from annotation.labels import LABELS, TASKS, TaskName
+from annotation.wording import ANSWERS, FIELDS, NOTES, QuestionWording, Wording
+
+ORDER: dict[TaskName, int] = {task: place for place, task in enumerate(TASKS, start=1)}
+
+# In an export row's terms: which field shows the text of which column (design 4.5).
+COLUMN_FIELDS: dict[TaskName, dict[str, str]] = {
+    "retrieval": {"input_query": "query", "chunk": "chunk"},
+    "grounding": {"answer": "answer", "context_set": "context"},
+    "generation": {"query": "query", "answer": "answer"},
+}
+
+# Only what a model wrote is rendered as Markdown. A field without Markdown goes into the page as raw HTML
+# (argilla-frontend 2.8.0, TextField: `innerHTML`), so annotation/display.py escapes it.
+MARKDOWN_FIELDS: dict[TaskName, frozenset[str]] = {
+    "retrieval": frozenset(),
+    "grounding": frozenset({"answer"}),
+    "generation": frozenset({"answer"}),
+}
+
+DATASET_NAME_LENGTH = 200
+TITLE_LENGTH = 500
+DESCRIPTION_LENGTH = 1000
+GUIDELINES_LENGTH = 10_000
+HASH_LENGTH = 16
+
+
+class DatasetDefinition(NamedTuple):
+    """One task's dataset: what is sent to Argilla to create it."""
+
+    task: TaskName
+    name: str
+    body: dict[str, Any]
+    fields: tuple[dict[str, Any], ...]
+    questions: tuple[dict[str, Any], ...]
+
+
+def dataset_name(task: TaskName, locale: str) -> str:
+    """The dataset's name, such as `1-retrieval-en`: the order of the work, the task, the language of its questions."""
+    return f"{ORDER[task]}-{task}-{locale}"
+
+
+def task_of(dataset: Mapping[str, Any]) -> TaskName | None:
+    """The task of a dataset as the server describes it; None where the dataset is not one of ours."""
+    named = (dataset.get("metadata") or {}).get("task")
+    return next((task for task in TASKS if task == named and "schema_hash" in dataset["metadata"]), None)
+
+
+def locale_of(dataset: Mapping[str, Any]) -> str:
+    """The language of a dataset's questions; empty where the dataset is not one of ours."""
+    return str((dataset.get("metadata") or {}).get("locale", ""))
+
+
+def define_dataset(task: TaskName, wording: Wording, min_submitted: int = 1) -> DatasetDefinition:
+    """The dataset of a task: a text field for each text, a required yes/no question for each label, optional notes.
+
+    A record leaves the queues once `min_submitted` annotators have submitted it. The dataset's metadata names the
+    task, the language, hashes of its guidelines with their questions' wording and of its schema, and our version.
+    """
+    fields = tuple(define_field(task, name, wording) for name in FIELDS[task])
+    questions = (
+        *(define_label_question(label, wording.questions[task][label], wording) for label in LABELS[task]),
+        define_notes_question(wording.notes),
+    )
+    guidelines = wording.guidelines[task]
+    body = {
+        "name": dataset_name(task, wording.locale),
+        "guidelines": guidelines,
+        "allow_extra_metadata": True,
+        "distribution": {"strategy": "overlap", "min_submitted": min_submitted},
+        "metadata": {
+            "task": task,
+            "locale": wording.locale,
+            "guideline_version": short_hash([guidelines, fields, questions]),
+            "schema_hash": short_hash([schema_part(part) for part in (*fields, *questions)]),
+            "citejury_version": version("citejury"),
+        },
+    }
+    return DatasetDefinition(task, dataset_name(task, wording.locale), body, fields, questions)
+
+
+def define_field(task: TaskName, name: str, wording: Wording) -> dict[str, Any]:
+    """One text field as Argilla takes it."""
+    return {
+        "name": name,
+        "title": wording.fields[task][name],
+        "required": True,
+        "settings": {"type": "text", "use_markdown": name in MARKDOWN_FIELDS[task]},
+    }
+
+
+def define_label_question(label: str, words: QuestionWording, wording: Wording) -> dict[str, Any]:
+    """One required yes/no question; its values are `yes` and `no` in every language."""
+    return {
+        "name": label,
+        "title": words.title,
+        "description": words.description,
+        "required": True,
+        "settings": {
+            "type": "label_selection",
+            "options": [{"value": value, "text": wording.answers[value]} for value in ANSWERS],
+        },
+    }
+
+
+def define_notes_question(words: QuestionWording) -> dict[str, Any]:
+    """The optional free text."""
+    return {
+        "name": NOTES,
+        "title": words.title,
+        "description": words.description,
+        "required": False,
+        "settings": {"type": "text", "use_markdown": False},
+    }
+
+
+def schema_part(part: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a field or question Argilla cannot change once its dataset is published; wording is left out.
+
+    Takes ours and the server's description alike.
+    """
+    settings = part["settings"]
+    fixed: dict[str, Any] = {"name": part["name"], "type": settings["type"], "required": bool(part["required"])}
+    if "options" in settings:
+        fixed["values"] = [option["value"] for option in settings["options"]]
+    if "use_markdown" in settings:
+        fixed["use_markdown"] = bool(settings["use_markdown"])
+    return fixed
+
+
+def short_hash(value: Any) -> str:
+    """16 hex digits of sha256 of the value as canonical JSON."""
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:HASH_LENGTH]

@@ -1,0 +1,124 @@
+"""What annotators read, in their language: read from `locales/<language>.toml` and `locales/guidelines/`."""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+from annotation.labels import LABELS, TASKS, TaskName
+from pipeline.errors import InputError
+from pipeline.records import SourceState
+
+LOCALES = Path(__file__).parent / "locales"
+
+FIELDS: dict[TaskName, tuple[str, ...]] = {
+    "retrieval": ("query", "source", "chunk"),
+    "grounding": ("answer", "sources", "context"),
+    "generation": ("query", "answer"),
+}
+ANSWERS = ("yes", "no")
+NOTES = "notes"
+
+
+class QuestionWording(NamedTuple):
+    """One question's title, which carries the decision rule, and its description, which hides behind an icon."""
+
+    title: str
+    description: str
+
+
+class Wording(NamedTuple):
+    """Everything that annotators read in one language, apart from the records."""
+
+    locale: str
+    answers: Mapping[str, str]
+    notes: QuestionWording
+    fields: Mapping[TaskName, Mapping[str, str]]
+    questions: Mapping[TaskName, Mapping[str, QuestionWording]]
+    states: Mapping[SourceState, str]
+    passage: str
+    unknown_source: str
+    no_sources: str
+    empty_text: str
+    guidelines: Mapping[TaskName, str]
+
+
+def locales(folder: Path = LOCALES) -> tuple[str, ...]:
+    """The languages that there is wording for, in order of the alphabet."""
+    return tuple(sorted(path.stem for path in folder.glob("*.toml")))
+
+
+@cache
+def read_wording(locale: str, folder: Path = LOCALES) -> Wording:
+    """The wording of one language, complete.
+
+    Raises:
+        InputError: there is no such language, or a key or a guideline is missing or empty; the message names the key
+            and the file.
+    """
+    path = folder / f"{locale}.toml"
+    if locale not in locales(folder):
+        known = ", ".join(locales(folder))
+        raise InputError(f"There is no wording for the language {locale!r}. Choose `--locale` from: {known}.")
+    try:
+        texts = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"`{path.name}` is not a TOML file in UTF-8: {error}. Mend it.") from error
+    return Wording(
+        locale=locale,
+        answers=read_texts(texts, ("answers",), ANSWERS, path),
+        notes=read_question(texts, (NOTES,), path),
+        fields={task: read_texts(texts, ("fields", task), FIELDS[task], path) for task in TASKS},
+        questions={
+            task: {label: read_question(texts, ("questions", task, label), path) for label in LABELS[task]}
+            for task in TASKS
+        },
+        states={state: read_text(texts, ("states", state), path) for state in get_args(SourceState)},
+        passage=read_text(texts, ("display", "passage"), path),
+        unknown_source=read_text(texts, ("display", "unknown_source"), path),
+        no_sources=read_text(texts, ("display", "no_sources"), path),
+        empty_text=read_text(texts, ("display", "empty_text"), path),
+        guidelines={task: read_guidelines(folder / "guidelines" / f"{task}.{locale}.md") for task in TASKS},
+    )
+
+
+def read_text(texts: Mapping[str, Any], keys: tuple[str, ...], path: Path) -> str:
+    """The text under the nested keys.
+
+    Raises:
+        InputError: there is none, or it is empty.
+    """
+    found: Any = texts
+    for key in keys:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    if not isinstance(found, str) or not found.strip():
+        raise InputError(f"`{path.name}` has no text for the key `{'.'.join(keys)}`. Add it there.")
+    return found
+
+
+def read_texts(texts: Mapping[str, Any], keys: tuple[str, ...], names: Iterable[str], path: Path) -> dict[str, str]:
+    """The texts of the names in one table."""
+    return {name: read_text(texts, (*keys, name), path) for name in names}
+
+
+def read_question(texts: Mapping[str, Any], keys: tuple[str, ...], path: Path) -> QuestionWording:
+    """The title and description in one table."""
+    return QuestionWording(read_text(texts, (*keys, "title"), path), read_text(texts, (*keys, "description"), path))
+
+
+def read_guidelines(path: Path) -> str:
+    """The guidelines of one task in one language, Markdown.
+
+    Raises:
+        InputError: the file is missing, not UTF-8, or empty.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise InputError(f"The guidelines `{path.name}` are missing. Add them to `{path.parent.name}/`.") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"The guidelines `{path.name}` are not UTF-8: {error}. Save them as UTF-8.") from error
+    if not text.strip():
+        raise InputError(f"The guidelines `{path.name}` are empty. Write them.")
+    return text

@@ -1,0 +1,162 @@
+"""The three datasets as they are sent to Argilla, and the wording that annotators read."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from annotation.labels import LABELS, TASKS
+from annotation.tasks import (
+    COLUMN_FIELDS,
+    DESCRIPTION_LENGTH,
+    GUIDELINES_LENGTH,
+    TITLE_LENGTH,
+    define_dataset,
+    locale_of,
+    schema_part,
+    task_of,
+)
+from annotation.wording import FIELDS, LOCALES, locales, read_wording
+from exports.schema import ROW_MODELS
+from pipeline.errors import InputError
+
+EVERY_DATASET = [(task, locale) for task in TASKS for locale in ("en", "de", "ja")]
+
+
+@pytest.fixture
+def copied_locales(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(LOCALES, tmp_path / "locales"))
+
+
+def test_there_is_wording_in_english_german_and_japanese() -> None:
+    assert {"en", "de", "ja"} <= set(locales())
+
+
+@pytest.mark.parametrize(("task", "locale"), EVERY_DATASET)
+def test_every_label_is_a_required_question_with_the_values_yes_and_no(task, locale) -> None:
+    *labels, notes = define_dataset(task, read_wording(locale)).questions
+    assert [question["name"] for question in labels] == list(LABELS[task])
+    for question in labels:
+        assert question["required"]
+        assert [option["value"] for option in question["settings"]["options"]] == ["yes", "no"]
+    assert (notes["name"], notes["required"], notes["settings"]["type"]) == ("notes", False, "text")
+
+
+@pytest.mark.parametrize(("task", "locale"), EVERY_DATASET)
+def test_every_text_keeps_to_the_servers_limits(task, locale) -> None:
+    definition = define_dataset(task, read_wording(locale))
+    assert len(definition.body["guidelines"]) <= GUIDELINES_LENGTH
+    for part in (*definition.fields, *definition.questions):
+        assert 0 < len(part["title"]) <= TITLE_LENGTH
+        assert len(part.get("description", "")) <= DESCRIPTION_LENGTH
+
+
+@pytest.mark.parametrize(("task", "locale"), EVERY_DATASET)
+def test_a_label_questions_title_is_one_question(task, locale) -> None:
+    for question in define_dataset(task, read_wording(locale)).questions[:-1]:
+        assert question["title"].endswith(("?", "か。"))
+        assert question["title"].count("?") <= 1
+
+
+@pytest.mark.parametrize(("task", "locale"), EVERY_DATASET)
+def test_guidelines_open_with_one_decision_rule_for_every_label(task, locale) -> None:
+    first_table = define_dataset(task, read_wording(locale)).body["guidelines"].split("\n\n")[1]
+    assert len(first_table.splitlines()) == 2 + len(LABELS[task])
+
+
+def test_no_two_languages_share_a_questions_title() -> None:
+    titles = [question.title for locale in locales() for question in all_questions(locale)]
+    assert len(titles) == len(set(titles))
+
+
+def all_questions(locale: str):
+    return [question for task in TASKS for question in read_wording(locale).questions[task].values()]
+
+
+def test_dataset_names_tell_the_order_of_work_and_the_language() -> None:
+    assert [define_dataset(task, read_wording("ja")).name for task in TASKS] == [
+        "1-retrieval-ja",
+        "2-grounding-ja",
+        "3-generation-ja",
+    ]
+
+
+def test_a_dataset_is_known_by_its_metadata() -> None:
+    body = define_dataset("grounding", read_wording("de"), 3).body
+    assert (task_of(body), locale_of(body)) == ("grounding", "de")
+    assert body["distribution"] == {"strategy": "overlap", "min_submitted": 3}
+
+
+@pytest.mark.parametrize("metadata", [None, {}, {"task": "grounding"}, {"task": "other", "schema_hash": "x"}])
+def test_somebody_elses_dataset_has_no_task(metadata) -> None:
+    assert task_of({"name": "1-retrieval-en", "metadata": metadata}) is None
+
+
+def test_the_schema_hash_is_the_same_in_every_language_and_differs_between_tasks() -> None:
+    by_task = {
+        task: {define_dataset(task, read_wording(locale)).body["metadata"]["schema_hash"] for locale in locales()}
+        for task in TASKS
+    }
+    assert all(len(hashes) == 1 for hashes in by_task.values())
+    assert len(set.union(*by_task.values())) == len(TASKS)
+
+
+def test_the_guideline_version_follows_the_wording(copied_locales: Path) -> None:
+    path = copied_locales / "en.toml"
+    path.write_text(path.read_text(encoding="utf-8").replace("torn out of its context", "cut short"), encoding="utf-8")
+    ours, changed = (
+        define_dataset("retrieval", read_wording("en", folder)).body["metadata"] for folder in (LOCALES, copied_locales)
+    )
+    assert ours["guideline_version"] != changed["guideline_version"]
+    assert ours["schema_hash"] == changed["schema_hash"]
+
+
+def test_a_schema_part_of_the_server_equals_ours_whatever_it_adds() -> None:
+    (ours, *_) = define_dataset("retrieval", read_wording("en")).questions
+    options = [{**option, "description": None} for option in ours["settings"]["options"]]
+    theirs = {**ours, "id": "1", "settings": {**ours["settings"], "options": options, "visible_options": None}}
+    assert schema_part(theirs) == schema_part(ours)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_text_column_of_the_export_has_its_field(task) -> None:
+    assert set(COLUMN_FIELDS[task]) <= set(ROW_MODELS[task].model_fields)
+    assert set(COLUMN_FIELDS[task].values()) <= set(FIELDS[task])
+
+
+def test_an_unknown_language_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(InputError, match=r"'fr'.*de, en, ja"):
+        read_wording("fr")
+
+
+def test_a_path_is_no_language() -> None:
+    with pytest.raises(InputError, match="no wording"):
+        read_wording("../locales/en")
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        ('unread = "', "states.unread"),
+        ('title = "Is this passage alone', "questions.retrieval.evidence_sufficient.title"),
+        ('chunk = "', "fields.retrieval.chunk"),
+    ],
+)
+def test_a_missing_key_is_named_with_its_file(copied_locales: Path, line, key) -> None:
+    path = copied_locales / "en.toml"
+    kept = [text for text in path.read_text(encoding="utf-8").splitlines() if not text.startswith(line)]
+    path.write_text("\n".join(kept), encoding="utf-8")
+    with pytest.raises(InputError, match=rf"`en\.toml`.*`{key}`"):
+        read_wording("en", copied_locales)
+
+
+def test_missing_guidelines_are_named(copied_locales: Path) -> None:
+    (copied_locales / "guidelines" / "grounding.de.md").unlink()
+    with pytest.raises(InputError, match=r"`grounding\.de\.md`"):
+        read_wording("de", copied_locales)
+
+
+def test_a_broken_locale_file_is_refused(copied_locales: Path) -> None:
+    (copied_locales / "de.toml").write_text("[answers\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"`de\.toml` is not a TOML file"):
+        read_wording("de", copied_locales)
