@@ -23,7 +23,7 @@ LANGUAGE = {row["narrative_id"]: detect_language(row["prompt"]) for row in NARRA
 ANSWERS: list[tuple[ProviderName, str]] = [(name, row["narrative_id"]) for name in PROVIDERS for row in NARRATIVES]
 GROUNDED: list[ProviderName] = ["claude", "perplexity"]
 
-answers = pytest.mark.parametrize(("provider", "narrative_id"), ANSWERS, ids="/".join)
+answers = pytest.mark.parametrize(("provider", "narrative_id"), ANSWERS, ids=["/".join(answer) for answer in ANSWERS])
 
 
 def payload_text(provider: str, narrative_id: str) -> str:
