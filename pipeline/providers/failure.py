@@ -15,7 +15,8 @@ SECRETS = (
     re.compile(r"(?<=bearer )[\w.~+/*=-]+", re.IGNORECASE),
     re.compile(r"(?<=[?&]key=)[^&\s\"']+", re.IGNORECASE),
     re.compile(
-        r"(?P<kept>\b(?:api[ _-]?key|x-goog-api-key|authorization|token)\b[^:=.\n]{0,40}[:=]\s*[\"'`]?)(?!//)[^\s\"'`,;]{4,}",
+        r"(?P<kept>\b(?:api[ _-]?key|x-goog-api-key|authorization|token)\b[^:=.\n]{0,40}[:=]\s*[\"'`]?)"
+        r"(?!//)[^\s\"'`,;]{4,}",
         re.IGNORECASE,
     ),
     re.compile(r"[^\s\"'`:]*\*{3,}[^\s\"'`.,]*"),
@@ -24,6 +25,9 @@ SECRETS = (
     re.compile(r"(?<=organization \()[^)]*(?=\))"),
 )
 REDACTED = "[redacted]"
+
+# Some proxies answer with a web page; only its words are worth keeping.
+PAGE_MARKUP = re.compile(r"<(script|style)\b.*?(?:</\1>|\Z)|<[^<>]*>", re.DOTALL | re.IGNORECASE)
 
 WRONG_KEY = re.compile(r"API_KEY_INVALID|(?:incorrect|invalid|missing|no) api[ _]?key|api key not valid", re.IGNORECASE)
 NO_MONEY = re.compile(
@@ -93,7 +97,7 @@ def unreadable_error(text: str, status: int | None) -> PayloadError:
     try:
         return payload_error(load_body(text), status)
     except PayloadError:
-        head = " ".join(re.sub(r"<[^<>]*>", " ", text[:2000]).split())
+        head = " ".join(PAGE_MARKUP.sub(" ", text[:2000]).split())
         message = redact(head)[:200] or "an empty body"
         return PayloadError(f"The provider answered status {status}: {message}", error_kind(status, head))
 
