@@ -1,0 +1,60 @@
+"""One call: a narrative put to a provider, and what came back. Its identity outlives a kill (design 4.1)."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import NamedTuple
+from uuid import UUID, uuid5
+
+from pipeline.prompts import USER_TEMPLATE, build_user_prompt
+from pipeline.schema import Narrative, ProviderName
+
+
+class Call(NamedTuple):
+    """A narrative to put to a provider.
+
+    `row` counts the narratives of the file from 1, `occurrence` those of the same id; `model` is the one to ask for,
+    empty where nobody named one.
+    """
+
+    provider: ProviderName
+    narrative: Narrative
+    row: int
+    occurrence: int
+    prompt: str
+    answer_id: str
+    model: str
+
+
+class Reply(NamedTuple):
+    """What came back: the body as it was sent, the HTTP status where known, the model that the request asked for."""
+
+    text: str
+    status: int | None = None
+    model: str = ""
+
+
+Answerer = Callable[[Call], Reply]
+
+
+def plan_calls(run_id: str, provider: ProviderName, narratives: Sequence[Narrative], model: str = "") -> list[Call]:
+    """One call for each narrative, in their order."""
+    seen: Counter[str] = Counter()
+    calls = []
+    for row, narrative in enumerate(narratives, start=1):
+        seen[narrative.narrative_id] += 1
+        occurrence = seen[narrative.narrative_id]
+        prompt = build_user_prompt(USER_TEMPLATE, narrative.prompt)
+        answer_id = identify_call(run_id, provider, narrative.narrative_id, prompt, occurrence)
+        calls.append(Call(provider, narrative, row, occurrence, prompt, answer_id, model))
+    return calls
+
+
+def identify_call(run_id: str, provider: str, narrative_id: str, prompt: str, occurrence: int, repeat: int = 1) -> str:
+    """The `answer_id` of a call: a UUID that the same call in the same run has again after a kill.
+
+    Each part is preceded by its length, so that no two calls are spelt alike.
+    """
+    digest = sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()
+    parts = (provider, narrative_id, digest, str(occurrence), str(repeat))
+    return str(uuid5(UUID(run_id), "".join(f"{len(part)}:{part}" for part in parts)))
