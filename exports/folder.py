@@ -1,0 +1,97 @@
+"""The export folder: refused when it holds something else, and swapped in as a whole."""
+
+import json
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from annotation.labels import TASKS, TaskName
+from exports.schema import Manifest
+from pipeline.errors import OutputError
+
+MANIFEST_FILE = "manifest.json"
+
+
+def file_name(task: TaskName, discarded: bool) -> str:
+    """The name of a task's file, or of the file of its discarded responses."""
+    return f"{task}_discarded.csv" if discarded else f"{task}.csv"
+
+
+OWN_FILES = frozenset({MANIFEST_FILE, *(file_name(task, discarded) for task in TASKS for discarded in (False, True))})
+
+
+def check_folder(folder: Path) -> None:
+    """Nothing where the folder may be replaced: it is absent, empty, or holds only an earlier export of ours.
+
+    Raises:
+        OutputError: it holds something else, is a file, or is the folder that the user stands in.
+    """
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise OutputError(f"`{folder}` is a file. Name a folder to export to.")
+    if folder.resolve() in (Path.cwd(), *Path.cwd().parents):
+        raise OutputError(f"`{folder}` is the current folder or one above it. Name a folder within it to export to.")
+    names = {entry.name for entry in folder.iterdir()}
+    foreign = sorted(names - OWN_FILES)
+    if foreign:
+        raise OutputError(
+            f"`{folder}` holds {foreign[0]!r}, which is no part of an export. Name an empty folder or an earlier "
+            "export."
+        )
+    if names and not is_manifest(folder / MANIFEST_FILE):
+        raise OutputError(
+            f"`{folder}` holds files named like an export, but no `{MANIFEST_FILE}` of citejury. Name another folder."
+        )
+
+
+def is_manifest(path: Path) -> bool:
+    """Whether the file is a manifest of ours, of this version or another."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return False
+    return isinstance(found, dict) and {"citejury", "workspace", "files"} <= found.keys()
+
+
+@contextmanager
+def staged_folder(folder: Path) -> Iterator[Path]:
+    """A work folder beside `folder`; its subfolder `export` takes the place of `folder` when the block ends well.
+
+    When it does not, `folder` is as it was. In either case the work folder is gone.
+
+    Raises:
+        OutputError: `folder` may not be replaced, before the block or after it, or cannot be written.
+    """
+    check_folder(folder)
+    target = folder.resolve()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as name:
+            work = Path(name)
+            (work / "export").mkdir()
+            yield work
+            check_folder(folder)
+            swap(work / "export", target, work / "earlier")
+    except (OSError, sqlite3.Error) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise OutputError(f"`{folder}` cannot be written: {reason}. Choose another folder.") from error
+
+
+def swap(new: Path, target: Path, earlier: Path) -> None:
+    """Put `new` in the place of `target`, which moves to `earlier`; where that fails, it moves back."""
+    if target.exists():
+        os.rename(target, earlier)
+    try:
+        os.rename(new, target)
+    finally:
+        if earlier.exists() and not target.exists():
+            os.rename(earlier, target)
+
+
+def write_manifest(manifest: Manifest, folder: Path) -> None:
+    """Write the manifest into the folder."""
+    (folder / MANIFEST_FILE).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8", newline="\n")

@@ -1,0 +1,143 @@
+"""A response and its record as one row of CSV (seed 001, design 4.5)."""
+
+import csv
+import hashlib
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from annotation.display import hidden_metadata, original_text
+from annotation.labels import LABELS, TaskName, broken_rules
+from exports.schema import COLUMNS, ExportedFile, ExportFilters
+from pipeline.errors import ArgillaError
+from pipeline.records import Provenance
+
+TEXT_COLUMNS: dict[TaskName, tuple[str, str]] = {
+    "retrieval": ("input_query", "chunk"),
+    "grounding": ("answer", "context_set"),
+    "generation": ("query", "answer"),
+}
+"""The two texts of each task, in the order of `text` and `text_pair`."""
+
+PAIR_COLUMNS = ("text", "text_pair")
+STATUS_COLUMN = "response_status"
+EXTENDED_COLUMNS = (
+    "record_status",
+    STATUS_COLUMN,
+    "record_id",
+    "response_id",
+    "inserted_at",
+    "updated_at",
+    "constraint_flags",
+    *Provenance.model_fields,
+    "answer_raw",
+    "origin",
+)
+
+ANSWERS: Mapping[str, bool] = {"yes": True, "no": False}
+
+
+def table_columns(task: TaskName, filters: ExportFilters, discarded: bool = False) -> tuple[str, ...]:
+    """The header of one file: the columns of seed 001, then those that were asked for.
+
+    A file of discarded responses always has `response_status`, so that nobody takes them for ratings.
+    """
+    pair = PAIR_COLUMNS if filters.text_pair else ()
+    status = (STATUS_COLUMN,) if discarded else ()
+    return COLUMNS[task] + pair + (EXTENDED_COLUMNS if filters.extended else status)
+
+
+def row_values(
+    task: TaskName, record: Mapping[str, Any], response: Mapping[str, Any], annotator_id: str
+) -> dict[str, Any]:
+    """Every column that a row may have, by name.
+
+    Raises:
+        ArgillaError: an answer is neither yes nor no, or the record is not one of ours.
+    """
+    hidden = hidden_metadata(record)
+    values = response["values"] or {}
+    labels = {label: label_value(record, label, values.get(label)) for label in LABELS[task]}
+    texts = {column: original_text(record, task, column) for column in TEXT_COLUMNS[task]}
+    return {
+        **dict.fromkeys(EXTENDED_COLUMNS, ""),
+        **{name: hidden.get(name) or "" for name in ("chunk_id", "doc_id", "chunk_rank", "origin", "answer_raw")},
+        **(hidden.get("provenance") or {}),
+        **texts,
+        **dict(zip(PAIR_COLUMNS, texts.values(), strict=True)),
+        **{label: "" if value is None else str(value) for label, value in labels.items()},
+        "notes": (values.get("notes") or {}).get("value") or "",
+        "record_uuid": hidden["record_uuid"],
+        "annotator_id": annotator_id,
+        "task": task,
+        "language": hidden.get("language") or "und",
+        "created_at": utc(response["updated_at"]).isoformat(),
+        "record_status": record["status"],
+        STATUS_COLUMN: response["status"],
+        "record_id": record["id"],
+        "response_id": response["id"],
+        "inserted_at": utc(response["inserted_at"]).isoformat(),
+        "updated_at": utc(response["updated_at"]).isoformat(),
+        "constraint_flags": ";".join(broken_rules(task, labels)),
+    }
+
+
+def label_value(record: Mapping[str, Any], label: str, answer: Mapping[str, Any] | None) -> bool | None:
+    """The answer to one question as a Boolean; None where it was not answered, as in a discard.
+
+    Raises:
+        ArgillaError: it is neither yes nor no.
+    """
+    if answer is None:
+        return None
+    if answer["value"] not in ANSWERS:
+        raise ArgillaError(
+            f"The record {record['id']} has the answer {answer['value']!r} to `{label}`, expected 'yes' or 'no'. "
+            "The dataset was not made by this citejury; export it from another workspace."
+        )
+    return ANSWERS[answer["value"]]
+
+
+def utc(stamp: str) -> datetime:
+    """The moment of one of Argilla's stamps, which are UTC and say so only sometimes.
+
+    Source: reference of argilla-server 2.8.0, `api/schemas/v1/responses.py`: naive UTC with microseconds.
+    """
+    moment = datetime.fromisoformat(stamp)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def csv_line(cells: Sequence[str | int]) -> bytes:
+    """One line of CSV in UTF-8; it ends in CRLF, because csv then quotes a lone CR or LF within a cell too."""
+    line = io.StringIO(newline="")
+    csv.writer(line).writerow(cells)
+    return line.getvalue().encode("utf-8")
+
+
+def write_table(
+    path: Path, task: TaskName, header: Sequence[str], rows: Iterable[tuple[str, str, bytes]]
+) -> ExportedFile:
+    """What was written to `path`: the header and the lines of `rows` (record, annotator, line) as they come."""
+    digest = hashlib.sha256()
+    records, annotators, count, last_record = 0, set(), 0, None
+    with path.open("xb") as stream:
+        head = csv_line(header)
+        stream.write(head)
+        digest.update(head)
+        for record_uuid, annotator_id, line in rows:
+            stream.write(line)
+            digest.update(line)
+            count += 1
+            records += record_uuid != last_record
+            last_record = record_uuid
+            annotators.add(annotator_id)
+    return ExportedFile(
+        file=path.name,
+        task=task,
+        rows=count,
+        annotators=len(annotators),
+        records=records,
+        sha256=digest.hexdigest(),
+    )

@@ -1,0 +1,464 @@
+import csv
+import hashlib
+import json
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+from click.testing import CliRunner
+
+from annotation.client import Argilla
+from annotation.labels import LABELS, TASKS
+from annotation.tasks import COLUMN_FIELDS, define_dataset
+from annotation.wording import FIELDS, read_wording
+from exports.cli_csv import csv_command
+from exports.csv_export import export_csv
+from exports.folder import MANIFEST_FILE, check_folder, staged_folder
+from exports.read import export_files, read_tables
+from exports.schema import COLUMNS
+from exports.spool import Spool, SpooledRow
+from exports.tables import csv_line
+from pipeline.errors import ArgillaError, NotFoundError, OutputError
+
+if TYPE_CHECKING:
+    from annotation.embedded.launch import ServerHandle
+
+pytestmark = pytest.mark.server
+
+HOSTILE = '=1+1, "zwei"\rdrei\nvier <b>fünf</b> 六'
+
+
+class Bench(NamedTuple):
+    """A workspace of a test's own with the three datasets and two annotators."""
+
+    server: "ServerHandle"
+    client: Argilla
+    workspace: str
+    workspace_id: str
+    datasets: dict[str, str]
+    annotators: dict[str, str]
+
+    def put(self, task: str, *records: dict[str, Any]) -> list[str]:
+        body = {"items": list(records)}
+        answer = self.client.request("PUT", f"/datasets/{self.datasets[task]}/records/bulk", json=body)
+        return [item["id"] for item in answer["items"]]
+
+    def response(self, annotator: str, status: str = "submitted", **values: str) -> dict[str, Any]:
+        given = {name: {"value": value} for name, value in values.items()}
+        return {"user_id": self.annotators[annotator], "status": status, "values": given or None}
+
+    def export(self, out: Path, **wanted: Any) -> dict[str, list[dict[str, str]]]:
+        export_csv(self.client, self.workspace, out, **wanted)
+        return {path.stem: read_csv(path) for path in out.glob("*.csv")}
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def record(task: str, record_uuid: str, *responses: dict[str, Any], rank: int = 1, **known: Any) -> dict[str, Any]:
+    passage = (
+        {"chunk_id": f"c{rank}", "doc_id": "d", "chunk_rank": rank, "origin": "page"} if task == "retrieval" else {}
+    )
+    ours = {
+        "version": 1,
+        "task": task,
+        "record_uuid": record_uuid,
+        "language": "en",
+        **passage,
+        "originals": {},
+        **known,
+    }
+    return {
+        "fields": dict.fromkeys(FIELDS[task], "-")
+        | {field: f"{column} of {record_uuid}" for column, field in COLUMN_FIELDS[task].items()},
+        "metadata": {"citejury": ours},
+        "external_id": f"{record_uuid}:c{rank}" if task == "retrieval" else record_uuid,
+        "responses": list(responses),
+    }
+
+
+def answers(task: str, **changed: str) -> dict[str, str]:
+    return dict.fromkeys(LABELS[task], "no") | changed
+
+
+def make_dataset(client: Argilla, workspace_id: str, task: str) -> str:
+    definition = define_dataset(task, read_wording("en"))
+    dataset = client.request("POST", "/datasets", json={**definition.body, "workspace_id": workspace_id})["id"]
+    for kind, parts in (("fields", definition.fields), ("questions", definition.questions)):
+        for part in parts:
+            client.request("POST", f"/datasets/{dataset}/{kind}", json=part)
+    client.request("PUT", f"/datasets/{dataset}/publish")
+    return str(dataset)
+
+
+def make_user(client: Argilla, workspace_id: str, name: str, role: str = "annotator") -> dict[str, Any]:
+    body = {"first_name": name, "username": f"{name}-{uuid.uuid4().hex[:8]}", "role": role, "password": "12345678"}
+    user: dict[str, Any] = client.request("POST", "/users", json=body)
+    client.request("POST", f"/workspaces/{workspace_id}/users", json={"user_id": user["id"]})
+    return user
+
+
+def make_bench(server: "ServerHandle", client: Argilla, tasks: tuple[str, ...] = TASKS) -> Bench:
+    name = f"w-{uuid.uuid4().hex[:12]}"
+    workspace_id = client.request("POST", "/workspaces", json={"name": name})["id"]
+    users = {who: make_user(client, workspace_id, who)["id"] for who in ("anna", "ben")}
+    datasets = {task: make_dataset(client, workspace_id, task) for task in tasks}
+    return Bench(server, client, name, workspace_id, datasets, users)
+
+
+@pytest.fixture
+def client(argilla_server: "ServerHandle") -> Iterator[Argilla]:
+    with Argilla(argilla_server.url, argilla_server.owner_api_key) as connection:
+        yield connection
+
+
+@pytest.fixture
+def bench(argilla_server: "ServerHandle", client: Argilla) -> Bench:
+    return make_bench(argilla_server, client)
+
+
+@pytest.fixture
+def generation(argilla_server: "ServerHandle", client: Argilla) -> Bench:
+    return make_bench(argilla_server, client, ("generation",))
+
+
+def username(bench: Bench, who: str) -> str:
+    return bench.client.usernames()[bench.annotators[who]]
+
+
+def test_each_task_has_exactly_the_columns_and_values_of_its_schema(bench: Bench, tmp_path: Path) -> None:
+    retrieval = bench.response("anna", **answers("retrieval", topically_relevant="yes"), notes="vage")
+    bench.put("retrieval", record("retrieval", "r1", retrieval, rank=3, language="de"))
+    bench.put("grounding", record("grounding", "r1", bench.response("anna", **answers("grounding"))))
+    bench.put("generation", record("generation", "r1", bench.response("anna", **answers("generation", helpful="yes"))))
+    found = bench.export(tmp_path / "out")
+    assert {task: tuple(rows[0]) for task, rows in found.items()} == COLUMNS
+    row = found["retrieval"][0]
+    assert datetime.fromisoformat(row.pop("created_at")).utcoffset() == timedelta(0)
+    assert row == {
+        "input_query": "input_query of r1",
+        "chunk": "chunk of r1",
+        "chunk_id": "c3",
+        "doc_id": "d",
+        "chunk_rank": "3",
+        "topically_relevant": "True",
+        "evidence_sufficient": "False",
+        "misleading": "False",
+        "notes": "vage",
+        "record_uuid": "r1",
+        "annotator_id": username(bench, "anna"),
+        "task": "retrieval",
+        "language": "de",
+    }
+
+
+def test_created_at_is_the_time_of_each_response_itself(generation: Bench, tmp_path: Path) -> None:
+    first = record("generation", "r1", generation.response("anna", **answers("generation")))
+    generation.put("generation", first)
+    generation.put("generation", {**first, "responses": [generation.response("ben", **answers("generation"))]})
+    rows = generation.export(tmp_path / "out")["generation"]
+    ((_, (stored,)),) = generation.client.record_pages(generation.datasets["generation"])
+    names = generation.client.usernames()
+    stamps = {names[found["user_id"]]: found["updated_at"] + "+00:00" for found in stored["responses"]}
+    assert {row["annotator_id"]: row["created_at"] for row in rows} == stamps
+    assert len(set(stamps.values())) == 2
+
+
+def test_a_draft_or_a_discard_beside_a_submitted_response_is_no_row(generation: Bench, tmp_path: Path) -> None:
+    submitted = generation.response("anna", **answers("generation"))
+    generation.put(
+        "generation", record("generation", "r1", submitted, generation.response("ben", "draft", helpful="yes"))
+    )
+    generation.put("generation", record("generation", "r2", submitted, generation.response("ben", "discarded")))
+    rows = generation.export(tmp_path / "out")["generation"]
+    assert [(row["record_uuid"], row["annotator_id"]) for row in rows] == [
+        ("r1", username(generation, "anna")),
+        ("r2", username(generation, "anna")),
+    ]
+
+
+def test_discarded_responses_are_in_a_file_of_their_own_with_or_without_values(
+    generation: Bench, tmp_path: Path
+) -> None:
+    submitted = generation.response("anna", **answers("generation"))
+    generation.put("generation", record("generation", "r1", submitted, generation.response("ben", "discarded")))
+    noted = generation.response("ben", "discarded", helpful="yes", notes="wrong language")
+    generation.put("generation", record("generation", "r2", noted))
+    found = generation.export(tmp_path / "out", discarded=True)
+    assert len(found["generation"]) == 1
+    assert [(row["helpful"], row["notes"], row["response_status"]) for row in found["generation_discarded"]] == [
+        ("", "", "discarded"),
+        ("True", "wrong language", "discarded"),
+    ]
+    read = read_tables([tmp_path / "out" / "generation_discarded.csv"])
+    assert len(read.tables[0].units) == 0
+
+
+def test_texts_are_the_originals_byte_for_byte(generation: Bench, tmp_path: Path) -> None:
+    response = generation.response("anna", **answers("generation"), notes=HOSTILE)
+    generation.put("generation", record("generation", "r1", response, originals={"answer": HOSTILE}))
+    (row,) = generation.export(tmp_path / "out", text_pair=True)["generation"]
+    assert (row["query"], row["answer"], row["notes"]) == ("query of r1", HOSTILE, HOSTILE)
+    assert (row["text"], row["text_pair"]) == ("query of r1", HOSTILE)
+    assert tuple(row) == (*COLUMNS["generation"], "text", "text_pair")
+
+
+def test_rows_are_sorted_by_record_rank_and_annotator_whatever_the_order_of_answers(
+    bench: Bench, tmp_path: Path
+) -> None:
+    both = [bench.response(who, **answers("retrieval")) for who in ("ben", "anna")]
+    order = [("r2", 1), ("r1", 10), ("r1", 2)]
+    bench.put("retrieval", *(record("retrieval", record_uuid, *both, rank=rank) for record_uuid, rank in order))
+    rows = bench.export(tmp_path / "out", tasks=["retrieval"])["retrieval"]
+    people = [username(bench, "anna"), username(bench, "ben")]
+    assert [(row["record_uuid"], row["chunk_rank"], row["annotator_id"]) for row in rows] == [
+        (record_uuid, rank, who) for record_uuid, rank in (("r1", "2"), ("r1", "10"), ("r2", "1")) for who in people
+    ]
+
+
+def test_the_same_data_gives_the_same_bytes_and_the_manifest_names_them(generation: Bench, tmp_path: Path) -> None:
+    generation.put("generation", record("generation", "r1", generation.response("anna", **answers("generation"))))
+    first = export_csv(generation.client, generation.workspace, tmp_path / "one").manifest
+    again = export_csv(generation.client, generation.workspace, tmp_path / "one").manifest
+    assert first.files == again.files
+    content = (tmp_path / "one" / "generation.csv").read_bytes()
+    manifest = json.loads((tmp_path / "one" / MANIFEST_FILE).read_text(encoding="utf-8"))
+    assert manifest["files"] == [
+        {
+            "file": "generation.csv",
+            "task": "generation",
+            "rows": 1,
+            "annotators": 1,
+            "records": 1,
+            "sha256": hashlib.sha256(content).hexdigest(),
+        }
+    ]
+    assert manifest["datasets"][0]["id"] == generation.datasets["generation"]
+    assert manifest["server"] == generation.server.url
+    assert [path.name for path in tmp_path.iterdir()] == ["one"]
+
+
+def test_extended_columns_name_statuses_ids_broken_rules_and_provenance(bench: Bench, tmp_path: Path) -> None:
+    response = bench.response("anna", **answers("retrieval", evidence_sufficient="yes", misleading="yes"))
+    known = {"provenance": {"model_name": "grok", "narrative_id": "007"}}
+    (record_id,) = bench.put("retrieval", record("retrieval", "r1", response, **known))
+    (row,) = bench.export(tmp_path / "out", tasks=["retrieval"], extended=True)["retrieval"]
+    assert row["constraint_flags"] == "evidence_requires_relevance;evidence_excludes_misleading"
+    assert (row["record_id"], row["record_status"], row["response_status"]) == (record_id, "completed", "submitted")
+    assert (row["model_name"], row["narrative_id"], row["model_version"], row["origin"]) == ("grok", "007", "", "page")
+    assert row["updated_at"] == row["created_at"] >= row["inserted_at"]
+
+
+def test_since_leaves_out_what_was_submitted_before(generation: Bench, tmp_path: Path) -> None:
+    generation.put("generation", record("generation", "r1", generation.response("anna", **answers("generation"))))
+    (row,) = generation.export(tmp_path / "out")["generation"]
+    moment = datetime.fromisoformat(row["created_at"])
+    assert len(generation.export(tmp_path / "out", since=moment)["generation"]) == 1
+    with pytest.raises(NotFoundError, match="no submitted response since"):
+        generation.export(tmp_path / "out", since=moment + timedelta(microseconds=1))
+
+
+def test_a_mistyped_workspace_or_task_is_an_error_that_names_what_exists(generation: Bench, tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match=generation.workspace):
+        export_csv(generation.client, "nowhere", tmp_path / "out")
+    with pytest.raises(NotFoundError, match=r"no dataset for the task grounding; it has: '\S+' \(generation\)"):
+        generation.export(tmp_path / "out", tasks=["grounding"])
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_any_submitted_response_nothing_is_written(bench: Bench, tmp_path: Path) -> None:
+    bench.put("generation", record("generation", "r1", bench.response("anna", "draft", helpful="yes")))
+    with pytest.raises(NotFoundError, match="no submitted response, so nothing was written"):
+        bench.export(tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_empty_task_is_an_error_when_named_and_a_warned_header_among_others(bench: Bench, tmp_path: Path) -> None:
+    bench.put("generation", record("generation", "r1", bench.response("anna", **answers("generation"))))
+    with pytest.raises(NotFoundError, match="no submitted response to the task grounding"):
+        bench.export(tmp_path / "out", tasks=["generation", "grounding"])
+    export = export_csv(bench.client, bench.workspace, tmp_path / "out")
+    assert "grounding.csv has only its header" in " ".join(export.warnings)
+    assert (tmp_path / "out" / "grounding.csv").read_bytes() == csv_line(COLUMNS["grounding"])
+
+
+def test_a_failed_export_leaves_the_earlier_one_as_it_was(generation: Bench, tmp_path: Path) -> None:
+    (record_id,) = generation.put(
+        "generation", record("generation", "r1", generation.response("anna", **answers("generation")))
+    )
+    generation.export(tmp_path / "out")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    generation.client.request(
+        "DELETE", f"/datasets/{generation.datasets['generation']}/records", params={"ids": record_id}
+    )
+    with pytest.raises(NotFoundError):
+        generation.export(tmp_path / "out")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_removed_member_that_an_admin_cannot_see_is_exported_under_her_id(generation: Bench, tmp_path: Path) -> None:
+    generation.put("generation", record("generation", "r1", generation.response("anna", **answers("generation"))))
+    admin = make_user(generation.client, generation.workspace_id, "admin", "admin")
+    anna = generation.annotators["anna"]
+    generation.client.request("DELETE", f"/workspaces/{generation.workspace_id}/users/{anna}")
+    with Argilla(generation.server.url, admin["api_key"]) as client:
+        export_csv(client, generation.workspace, tmp_path / "out")
+    assert [row["annotator_id"] for row in read_csv(tmp_path / "out" / "generation.csv")] == [anna]
+
+
+def test_a_deleted_users_responses_are_gone_and_the_others_stay(generation: Bench, tmp_path: Path) -> None:
+    both = [generation.response(who, **answers("generation")) for who in ("anna", "ben")]
+    generation.put("generation", record("generation", "r1", *both))
+    generation.client.request("DELETE", f"/users/{generation.annotators['ben']}")
+    rows = generation.export(tmp_path / "out")["generation"]
+    assert [row["annotator_id"] for row in rows] == [username(generation, "anna")]
+
+
+def test_a_record_that_is_not_ours_is_left_out_and_told(generation: Bench, tmp_path: Path) -> None:
+    response = generation.response("anna", **answers("generation"))
+    generation.put("generation", record("generation", "r1", response))
+    generation.put("generation", {**record("generation", "r2", response), "metadata": None})
+    export = export_csv(generation.client, generation.workspace, tmp_path / "out")
+    assert export.manifest.datasets[0].foreign_records == 1
+    assert any("1 answered records" in warning and "left out" in warning for warning in export.warnings)
+    assert [row["record_uuid"] for row in read_csv(tmp_path / "out" / "generation.csv")] == ["r1"]
+
+
+class SmallPages(Argilla):
+    """The client with pages of two records, and something that happens on the server after the first page."""
+
+    def __init__(self, bench: Bench, meanwhile: list[tuple[str, str, dict[str, Any]]]) -> None:
+        super().__init__(bench.server.url, bench.server.owner_api_key)
+        self.meanwhile = meanwhile
+
+    def record_pages(self, dataset_id: str, *_: Any, **__: Any) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+        for page in super().record_pages(dataset_id, page_size=2):
+            yield page
+            if self.meanwhile:
+                method, path, options = self.meanwhile.pop()
+                self.request(method, path, **options)
+
+
+def five_records(bench: Bench) -> list[str]:
+    response = bench.response("anna", **answers("generation"))
+    return bench.put("generation", *(record("generation", f"r{n}", response) for n in range(5)))
+
+
+def test_records_deleted_between_two_pages_lose_no_other_record(generation: Bench, tmp_path: Path) -> None:
+    ids = five_records(generation)
+    path = f"/datasets/{generation.datasets['generation']}/records"
+    with SmallPages(generation, [("DELETE", path, {"params": {"ids": ids[0]}})]) as client:
+        export_csv(client, generation.workspace, tmp_path / "out")
+    rows = read_csv(tmp_path / "out" / "generation.csv")
+    assert [row["record_uuid"] for row in rows] == ["r1", "r2", "r3", "r4"]
+
+
+def test_records_that_never_stop_changing_are_an_error(generation: Bench, tmp_path: Path) -> None:
+    five_records(generation)
+    path = f"/datasets/{generation.datasets['generation']}/records/bulk"
+    pushes = [("PUT", path, {"json": {"items": [record("generation", f"new{n}")]}}) for n in range(99)]
+    with (
+        SmallPages(generation, pushes) as client,
+        pytest.raises(ArgillaError, match="changed each of the 5 times"),
+    ):
+        export_csv(client, generation.workspace, tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_export_is_read_back_by_the_strict_reader(bench: Bench, tmp_path: Path) -> None:
+    for task in TASKS:
+        both = [bench.response(who, **answers(task), notes=HOSTILE) for who in ("anna", "ben")]
+        bench.put(task, *(record(task, f"r{n}", *both) for n in range(3)))
+    bench.export(tmp_path / "out", extended=True, text_pair=True)
+    found = read_tables(export_files([tmp_path / "out"]))
+    assert [(table.task, len(table.units), len(table.unit_records)) for table in found.tables] == [
+        (task, 6, 3) for task in TASKS
+    ]
+
+
+def test_the_command_says_what_it_did_and_what_comes_next(
+    generation: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generation.put("generation", record("generation", "r1", generation.response("anna", **answers("generation"))))
+    monkeypatch.setenv("ARGILLA_API_KEY", generation.server.owner_api_key)
+    out = tmp_path / "out"
+    options = ["--workspace", generation.workspace, "--api-url", generation.server.url, "--since", "2020-01-01"]
+    result = CliRunner().invoke(csv_command, [str(out), *options], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert result.stdout == ""
+    assert ["generation.csv", "1", "1", "1"] in [line.split() for line in result.stderr.splitlines()]
+    assert f"Next: `citejury exports agreement {out}`" in result.stderr
+
+
+def test_a_time_that_is_none_is_a_usage_error(tmp_path: Path) -> None:
+    result = CliRunner().invoke(csv_command, [str(tmp_path), "--since", "yesterday"])
+    assert result.exit_code == 2
+    assert "'yesterday' is no date or time" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "retrieval.csv", MANIFEST_FILE])
+def test_a_folder_that_holds_something_else_is_refused_and_untouched(tmp_path: Path, name: str) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / name).write_text("{}", encoding="utf-8")
+    with pytest.raises(OutputError), staged_folder(tmp_path / "out"):
+        pytest.fail("the folder was not refused")
+    assert (tmp_path / "out" / name).read_text(encoding="utf-8") == "{}"
+
+
+def test_the_current_folder_and_a_file_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="is a file"):
+        check_folder(tmp_path / "file")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OutputError, match="current folder"):
+        check_folder(Path())
+
+
+def test_a_folder_filled_while_we_read_is_refused_at_the_end(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+
+    def fill_meanwhile() -> None:
+        with staged_folder(out):
+            out.mkdir()
+            (out / "mine.txt").touch()
+
+    with pytest.raises(OutputError, match=r"'mine\.txt'"):
+        fill_meanwhile()
+    assert [path.name for path in out.iterdir()] == ["mine.txt"]
+
+
+def test_an_export_through_a_link_replaces_what_the_link_points_to(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with staged_folder(tmp_path / "link") as work:
+        (work / "export" / "retrieval.csv").touch()
+    assert (tmp_path / "link").is_symlink()
+    assert [path.name for path in (tmp_path / "real").iterdir()] == ["retrieval.csv"]
+
+
+def test_the_spool_gives_rows_back_in_order_and_forgets_one_dataset_only(tmp_path: Path) -> None:
+    def row(record_uuid: str, rank: int, line: bytes = b"x") -> SpooledRow:
+        return SpooledRow("retrieval", False, record_uuid, rank, "c", "anna", "id", line)
+
+    with Spool(tmp_path / "spool") as spool:
+        spool.add("a", [row("é", 1), row("z", 10), row("z", 2)])
+        spool.add("b", [row("b", 1)])
+        assert spool.is_new("b", "1")
+        assert not spool.is_new("b", "1")
+        spool.forget("b")
+        assert spool.is_new("b", "1")
+        assert [found[0] for found in spool.rows("retrieval", discarded=False)] == ["z", "z", "é"]
+        assert list(spool.rows("retrieval", discarded=True)) == []
+
+
+def test_a_stamp_of_the_server_counts_as_utc() -> None:
+    from exports.tables import utc
+
+    assert utc("2026-03-01T10:00:00.000001") == datetime(2026, 3, 1, 10, 0, 0, 1, tzinfo=UTC)
+    assert utc("2026-03-01T10:00:00+02:00").isoformat() == "2026-03-01T08:00:00+00:00"
