@@ -112,5 +112,5 @@ def test_the_text_stands_in_the_prompt_letter_by_letter(text: str) -> None:
 
 
 def test_a_template_without_a_place_for_the_text_is_refused() -> None:
-    with pytest.raises(InputError, match="has no `.note_text.`"):
+    with pytest.raises(InputError, match=r"has no `\{note_text\}`"):
         build_user_prompt("Is this right?", "x")

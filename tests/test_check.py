@@ -1,0 +1,271 @@
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from exports.cli import main
+from pipeline.check import Violation, check_file
+from pipeline.csv_v2 import write_answers
+from pipeline.errors import InputError
+from pipeline.schema import CSV_COLUMNS, SearchResult, StoredAnswer
+from pipeline.urls import source_domain
+
+OPENAI = "550e8400-e29b-41d4-a716-446655440000"
+PERPLEXITY = "7f3e8400-e29b-41d4-a716-446655440001"
+REDIRECT = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/AUZIYQ"
+Rows = list[dict[str, str]]
+
+
+def answer(
+    model: str, answer_id: str, citations: tuple[str, ...], results: tuple[SearchResult, ...] = ()
+) -> StoredAnswer:
+    return StoredAnswer(
+        narrative_id="N001",
+        narrative_type="",
+        narrative_prompt="ワクチンは危険",
+        model_name=model,
+        model_version="m-1",
+        answer_id=answer_id,
+        answer_prompt="ワクチンは危険?",
+        answer_text="=cmd; „nein“",
+        answer_raw_json='{"text": "ü"}',
+        answer_timestamp="2025-12-29T17:30:00Z",
+        citations=citations,
+        domains=tuple(source_domain(url) for url in citations),
+        search_results=results,
+    )
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Rows 2 to 4: an answer with three citations. Rows 5 to 8: a product of two citations and two results."""
+    results = (SearchResult(url="https://news.com/a", title="t", snippet="s"), SearchResult(url="", title="file"))
+    write_answers(
+        tmp_path / "answers.csv",
+        [
+            answer("openai", OPENAI, ("https://www.who.int/a", "https://mhlw.go.jp/b", "https://bücher.de/c")),
+            answer("perplexity", PERPLEXITY, ("https://a.de/", "https://b.de/"), results),
+        ],
+    )
+    return tmp_path / "answers.csv"
+
+
+def rows_of(path: Path) -> Rows:
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def rewrite(path: Path, rows: Rows, columns: tuple[str, ...] = CSV_COLUMNS) -> None:
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def places(violations: list[Violation]) -> list[tuple[int, str]]:
+    return [(violation.line, violation.column) for violation in violations]
+
+
+def test_a_right_file_has_no_violation_whatever_the_order_of_its_rows(path: Path) -> None:
+    assert check_file(path) == []
+    rows = rows_of(path)
+    rewrite(path, [rows[place] for place in (4, 0, 6, 1, 3, 2, 5)])
+    assert check_file(path) == []
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "cell", "wanted"),
+    [
+        pytest.param(0, "narrative_id", "", "a value", id="id"),
+        pytest.param(0, "narrative_prompt", " \n", "a value", id="prompt"),
+        pytest.param(0, "model_version", "", "a value", id="version"),
+        pytest.param(0, "model_name", "xai", "one of openai, claude, gemini, grok, perplexity", id="model"),
+        pytest.param(0, "model_name", "pipeline", "only in a file `pipeline.csv`", id="pipeline"),
+        pytest.param(0, "answer_prompt", "", "a value", id="sent prompt"),
+        pytest.param(0, "answer_raw_json", "{'a': 1}", "valid JSON", id="python instead of json"),
+        pytest.param(0, "answer_raw_json", '{"a": NaN}', "NaN is no JSON value", id="nan"),
+        pytest.param(0, "answer_raw_json", "[" * 200_000, "nested", id="nested"),
+        pytest.param(0, "answer_raw_json", "", "a value", id="no raw json"),
+        pytest.param(0, "answer_timestamp", "2025-12-29T17:30:00", "ISO 8601 time with its offset", id="naive"),
+        pytest.param(0, "answer_timestamp", "2025-12-29 17:30:00+00:00", "ISO 8601", id="no T"),
+        pytest.param(0, "answer_timestamp", "yesTerday", "ISO 8601", id="no time"),
+        pytest.param(0, "answer_text", "a\0b", "text", id="nul"),
+    ],
+)
+def test_a_wrong_shared_cell_is_told_where_it_stands_and_differs_on_the_other_rows(
+    path: Path, row: int, column: str, cell: str, wanted: str
+) -> None:
+    rows = rows_of(path)
+    rows[row][column] = cell
+    rewrite(path, rows)
+    violations = [v for v in check_file(path) if v.column == column]
+    assert wanted in violations[0].wanted
+    assert violations[0].line == 2
+    assert all("the first row of this answer" in violation.wanted for violation in violations[1:])
+    assert len(violations) == 3
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "cell", "wanted"),
+    [
+        pytest.param(1, "source_id", f"{OPENAI}_source_x", "a number from 0", id="source id pattern"),
+        pytest.param(1, "source_id", f"{PERPLEXITY}_source_1", f"'{OPENAI}_source_'", id="another answer's source"),
+        pytest.param(1, "source_id", f"{OPENAI}_source_01", "a number from 0", id="leading zero"),
+        pytest.param(1, "source_id", f"{OPENAI}_source_3", "below 3", id="source out of the list"),
+        pytest.param(1, "source_id", "", "a number from 0", id="source without id"),
+        pytest.param(1, "source_url", "", "'https://mhlw.go.jp/b', entry 1", id="source without url"),
+        pytest.param(1, "source_url", "https://mhlw.go.jp/x", "entry 1 of `answer_citation_list`", id="another url"),
+        pytest.param(1, "source_domain", "www.mhlw.go.jp", "'mhlw.go.jp'", id="www"),
+        pytest.param(2, "source_domain", "bücher.de", "'xn--bcher-kva.de'", id="no punycode"),
+        pytest.param(0, "result_title", "t", "nothing but for Perplexity", id="result of openai"),
+        pytest.param(0, "result_rank", "1", "nothing but for Perplexity", id="rank of openai"),
+        pytest.param(4, "result_id", "", "a number from 0", id="result without id"),
+        pytest.param(4, "result_id", f"{PERPLEXITY}_result_-1", "a number from 0", id="result id pattern"),
+        pytest.param(4, "result_rank", "1.0", "'2'", id="rank no integer"),
+        pytest.param(4, "result_rank", "1", "'2'", id="rank from 0"),
+        pytest.param(4, "result_rank", "", "'2'", id="no rank"),
+        pytest.param(3, "result_domain", "", "'news.com'", id="result domain"),
+        pytest.param(3, "result_snippet", "a\0b", "text", id="nul"),
+    ],
+)
+def test_a_wrong_source_or_result_is_told_where_it_stands(
+    path: Path, row: int, column: str, cell: str, wanted: str
+) -> None:
+    rows = rows_of(path)
+    rows[row][column] = cell
+    rewrite(path, rows)
+    (violation,) = [v for v in check_file(path) if (v.line, v.column) == (row + 2, column) and "other" not in v.found]
+    assert wanted in violation.wanted
+
+
+@pytest.mark.parametrize("cell", ["", "550e8400", f"{{{OPENAI}}}", f"urn:uuid:{OPENAI}"])
+def test_an_answer_id_is_a_whole_uuid(path: Path, cell: str) -> None:
+    rows = [row | {"answer_id": cell, "source_id": row["source_id"].replace(OPENAI, cell)} for row in rows_of(path)[:3]]
+    rewrite(path, rows)
+    assert places(check_file(path)) == [(2, "answer_id"), (3, "answer_id"), (4, "answer_id")]
+
+
+@pytest.mark.parametrize("cell", ["", "https://a.de", '{"a": 1}', "[1]", "['a']", "null"])
+def test_a_citation_list_is_a_json_array_of_texts_and_nothing_follows_from_a_broken_one(path: Path, cell: str) -> None:
+    rewrite(path, [row | {"answer_citation_list": cell} for row in rows_of(path)[:3]])
+    assert places(check_file(path)) == [(line, "answer_citation_list") for line in (2, 3, 4)]
+
+
+@pytest.mark.parametrize(
+    ("keep", "told"),
+    [
+        pytest.param((0, 2, 3, 4, 5, 6), [(2, "source_id"), (2, "row")], id="citation missing"),
+        pytest.param((0, 1, 2, 2, 3, 4, 5, 6), [(5, "row"), (2, "row")], id="citation twice"),
+        pytest.param((0, 1, 2, 3, 4, 5), [(5, "row"), (5, "row")], id="pair missing"),
+        pytest.param((0, 1, 2, 3, 4, 6), [(5, "row"), (5, "row")], id="another pair missing"),
+        pytest.param((0, 1, 2, 3, 4, 5, 5), [(8, "row"), (5, "row")], id="pair twice instead of another"),
+        pytest.param((0, 1, 2, 4, 6), [(5, "result_id")], id="result numbers with a gap"),
+        pytest.param((0, 1, 2, 3, 4), [(5, "source_id"), (5, "row")], id="second citation missing"),
+    ],
+)
+def test_rows_are_each_citation_with_each_result_once(
+    path: Path, keep: tuple[int, ...], told: list[tuple[int, str]]
+) -> None:
+    rows = rows_of(path)
+    rewrite(path, [rows[place] for place in keep])
+    assert places(check_file(path)) == told
+
+
+def test_one_id_never_has_two_contents(path: Path) -> None:
+    rows = rows_of(path)
+    rows[5]["result_title"] = "another title"
+    rewrite(path, rows)
+    (violation,) = check_file(path)
+    assert (violation.line, violation.column) == (7, "result_id")
+
+
+def test_an_answer_without_citations_is_one_row_without_results(path: Path) -> None:
+    row = rows_of(path)[4] | {"answer_citation_list": "[]"}
+    rewrite(path, [row | dict.fromkeys(CSV_COLUMNS[11:], "")])
+    assert check_file(path) == []
+    rewrite(path, [row | dict.fromkeys(CSV_COLUMNS[11:14], "")])
+    assert {violation.wanted for violation in check_file(path)} == {"nothing, as the answer has no citation"}
+
+
+def test_a_shared_cell_that_changes_is_told_even_when_the_rows_lie_apart(path: Path) -> None:
+    rows = rows_of(path)
+    rows[1]["answer_text"] = "x"
+    rewrite(path, [rows[0], *rows[3:], rows[1], rows[2]])
+    assert places(check_file(path)) == [(7, "answer_text")]
+
+
+def test_a_grounding_redirect_may_name_any_site_but_must_name_one(tmp_path: Path) -> None:
+    gemini = answer("gemini", OPENAI, (REDIRECT,))
+    write_answers(tmp_path / "gemini.csv", [gemini.model_copy(update={"domains": ("ruby-lang.org",)})])
+    assert check_file(tmp_path / "gemini.csv") == []
+    write_answers(tmp_path / "gemini.csv", [gemini.model_copy(update={"domains": ("Weather in Berlin",)})])
+    assert places(check_file(tmp_path / "gemini.csv")) == [(2, "source_domain")]
+
+
+def test_pipeline_is_a_model_in_a_file_of_that_name_only(tmp_path: Path) -> None:
+    for name, found in (("pipeline.csv", []), ("openai.csv", [(2, "model_name")])):
+        write_answers(tmp_path / name, [answer("pipeline", OPENAI, ())])
+        assert places(check_file(tmp_path / name)) == found
+
+
+def test_an_empty_answer_text_is_a_refusal_and_passes(tmp_path: Path) -> None:
+    write_answers(tmp_path / "a.csv", [answer("claude", OPENAI, ()).model_copy(update={"answer_text": ""})])
+    assert check_file(tmp_path / "a.csv") == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        pytest.param(CSV_COLUMNS[:-1], [(1, "result_rank")], id="missing"),
+        pytest.param((*CSV_COLUMNS, "note"), [(1, "row")], id="surplus"),
+        pytest.param((CSV_COLUMNS[1], CSV_COLUMNS[0], *CSV_COLUMNS[2:]), [(1, "narrative_type")], id="order"),
+    ],
+)
+def test_the_header_is_the_20_columns_in_order(path: Path, columns: tuple[str, ...], told: list[Any]) -> None:
+    rewrite(path, [row | {"note": "x"} for row in rows_of(path)], columns)
+    assert places(check_file(path)) == told
+
+
+def test_bytes_ragged_rows_and_quotes_are_told_and_the_rest_is_still_judged(path: Path) -> None:
+    raw = path.read_bytes().split(b"\r\n")
+    raw[1] = raw[1].replace("ワクチン".encode(), "ワクチン".encode("cp932"), 1)
+    raw[3] += b",more"
+    raw[4] = raw[4].replace(b'"[', b'x"[', 1)
+    raw[5] = raw[5].replace(b"news.com,t", b"news.com,u")
+    path.write_bytes(b"\r\n".join([*raw[:6], b"", *raw[6:-1], b'"never closed\r\nat all']))
+    violations = check_file(path)
+    assert (2, "row", "UTF-8") in [(v.line, v.column, v.wanted) for v in violations]
+    assert (4, "row", "21 cells") in [(v.line, v.column, v.found) for v in violations]
+    assert [v.line for v in violations if v.found.startswith("no CSV")] == [10]
+
+
+def test_an_empty_file_is_a_violation_and_a_missing_one_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"")
+    assert [violation.found for violation in check_file(tmp_path / "a.csv")] == ["an empty file"]
+    with pytest.raises(InputError, match="There is no file"):
+        check_file(tmp_path / "b.csv")
+
+
+def test_every_violation_is_a_line_on_stdout_and_the_exit_code_says_so(path: Path) -> None:
+    rows = rows_of(path)
+    rows[1]["source_domain"] = "x\ny"
+    rewrite(path, rows)
+    result = CliRunner().invoke(main, ["pipeline", "check", str(path)])
+    assert result.exit_code == 1
+    assert result.stdout == rf"{path}:3: source_domain: found 'x\ny', wanted 'mhlw.go.jp'" + "\n"
+    assert f"{path}: rows 7, answers 2, violations 1" in result.stderr
+
+
+def test_a_right_file_ends_with_the_next_command(path: Path) -> None:
+    result = CliRunner().invoke(main, ["pipeline", "check", str(path), str(path)])
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "Next: citejury pipeline sources" in result.stderr
+
+
+def test_a_body_of_a_megabyte_and_an_endless_number_are_valid_json(tmp_path: Path) -> None:
+    body = json.dumps({"text": "ワ" * 1_000_000})[:-1] + ', "n": ' + "9" * 5000 + "}"
+    write_answers(tmp_path / "a.csv", [answer("claude", OPENAI, ()).model_copy(update={"answer_raw_json": body})])
+    assert check_file(tmp_path / "a.csv") == []
