@@ -6,7 +6,7 @@ DEMO_FLAGS ?= $(shell test -t 0 || echo --exit)
 TEST_FLAGS ?=
 ROW ?=
 
-.PHONY: demo test lint bench soak install browser
+.PHONY: demo test lint readme bench soak install browser
 
 demo: install
 	$(BIN)/citejury demo --home citejury-demo $(DEMO_FLAGS)
@@ -18,6 +18,10 @@ lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python -m cogapp --check README.md
+
+readme: install
+	$(BIN)/python -m cogapp -r -U README.md
 
 bench: install
 	@$(BIN)/python tests/benchmarks/run.py $(ROW)

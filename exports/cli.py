@@ -3,6 +3,8 @@
 import click
 
 from annotation.cli import annotation
+from exports.cli_agreement import agreement
+from exports.cli_csv import csv_command
 from pipeline.cli import pipeline
 from pipeline.errors import CitejuryError
 
@@ -68,5 +70,7 @@ def exports() -> None:
     """Bring annotators' responses back as CSV files, and compute agreement on them."""
 
 
+exports.add_command(csv_command)
+exports.add_command(agreement)
 main.add_command(pipeline)
 main.add_command(annotation)
