@@ -108,6 +108,8 @@ def read_dataset(
         foreign = read = 0
         for total, page in client.record_pages(dataset.id):
             totals.add(total)
+            if len(totals) > 1:
+                break
             new = [record for record in page if spool.is_new(dataset.id, record["id"])]
             responses = [
                 (record, [found for found in record["responses"] or () if wanted.wants(found)]) for record in new

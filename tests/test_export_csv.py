@@ -96,35 +96,40 @@ def make_dataset(client: Argilla, workspace_id: str, task: str) -> str:
     return str(dataset)
 
 
-def make_user(client: Argilla, workspace_id: str, name: str, role: str = "annotator") -> dict[str, Any]:
+def make_user(client: Argilla, name: str, role: str = "annotator") -> dict[str, Any]:
     body = {"first_name": name, "username": f"{name}-{uuid.uuid4().hex[:8]}", "role": role, "password": "12345678"}
     user: dict[str, Any] = client.request("POST", "/users", json=body)
-    client.request("POST", f"/workspaces/{workspace_id}/users", json={"user_id": user["id"]})
     return user
 
 
-def make_bench(server: "ServerHandle", client: Argilla, tasks: tuple[str, ...] = TASKS) -> Bench:
+def make_bench(server: "ServerHandle", client: Argilla, users: dict[str, str], tasks: tuple[str, ...]) -> Bench:
     name = f"w-{uuid.uuid4().hex[:12]}"
     workspace_id = client.request("POST", "/workspaces", json={"name": name})["id"]
-    users = {who: make_user(client, workspace_id, who)["id"] for who in ("anna", "ben")}
+    for user_id in users.values():
+        client.request("POST", f"/workspaces/{workspace_id}/users", json={"user_id": user_id})
     datasets = {task: make_dataset(client, workspace_id, task) for task in tasks}
-    return Bench(server, client, name, workspace_id, datasets, users)
+    return Bench(server, client, name, workspace_id, datasets, dict(users))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def client(argilla_server: "ServerHandle") -> Iterator[Argilla]:
     with Argilla(argilla_server.url, argilla_server.owner_api_key) as connection:
         yield connection
 
 
-@pytest.fixture
-def bench(argilla_server: "ServerHandle", client: Argilla) -> Bench:
-    return make_bench(argilla_server, client)
+@pytest.fixture(scope="module")
+def users(client: Argilla) -> dict[str, str]:
+    return {who: make_user(client, who)["id"] for who in ("anna", "ben")}
 
 
 @pytest.fixture
-def generation(argilla_server: "ServerHandle", client: Argilla) -> Bench:
-    return make_bench(argilla_server, client, ("generation",))
+def bench(argilla_server: "ServerHandle", client: Argilla, users: dict[str, str]) -> Bench:
+    return make_bench(argilla_server, client, users, TASKS)
+
+
+@pytest.fixture
+def generation(argilla_server: "ServerHandle", client: Argilla, users: dict[str, str]) -> Bench:
+    return make_bench(argilla_server, client, users, ("generation",))
 
 
 def username(bench: Bench, who: str) -> str:
@@ -304,18 +309,21 @@ def test_a_failed_export_leaves_the_earlier_one_as_it_was(generation: Bench, tmp
 
 def test_a_removed_member_that_an_admin_cannot_see_is_exported_under_her_id(generation: Bench, tmp_path: Path) -> None:
     generation.put("generation", record("generation", "r1", generation.response("anna", **answers("generation"))))
-    admin = make_user(generation.client, generation.workspace_id, "admin", "admin")
+    admin = make_user(generation.client, "admin", "admin")
+    members = f"/workspaces/{generation.workspace_id}/users"
+    generation.client.request("POST", members, json={"user_id": admin["id"]})
     anna = generation.annotators["anna"]
-    generation.client.request("DELETE", f"/workspaces/{generation.workspace_id}/users/{anna}")
+    generation.client.request("DELETE", f"{members}/{anna}")
     with Argilla(generation.server.url, admin["api_key"]) as client:
         export_csv(client, generation.workspace, tmp_path / "out")
     assert [row["annotator_id"] for row in read_csv(tmp_path / "out" / "generation.csv")] == [anna]
 
 
 def test_a_deleted_users_responses_are_gone_and_the_others_stay(generation: Bench, tmp_path: Path) -> None:
-    both = [generation.response(who, **answers("generation")) for who in ("anna", "ben")]
+    generation.annotators["carl"] = make_user(generation.client, "carl")["id"]
+    both = [generation.response(who, **answers("generation")) for who in ("anna", "carl")]
     generation.put("generation", record("generation", "r1", *both))
-    generation.client.request("DELETE", f"/users/{generation.annotators['ben']}")
+    generation.client.request("DELETE", f"/users/{generation.annotators['carl']}")
     rows = generation.export(tmp_path / "out")["generation"]
     assert [row["annotator_id"] for row in rows] == [username(generation, "anna")]
 
