@@ -36,6 +36,6 @@ def agreement(paths: tuple[Path, ...], out: Path) -> None:
         click.echo(remark, err=True)
     click.echo(agreement_table(measured.agreement))
     click.echo(
-        f"All figures are in {written}. Next: discuss the labels with a low α, then `citejury annotation status`.",
-        err=True,
+        f"All figures are in {written}. Next: talk over the labels with a low α, let more people answer, and", err=True
     )
+    click.echo("bring their answers back with `citejury exports csv export`.", err=True)

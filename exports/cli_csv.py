@@ -1,5 +1,6 @@
 """The command `exports csv`."""
 
+import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -85,7 +86,7 @@ def csv_command(
         click.echo(f"Warning: {warning}", err=True)
     for line in summary(export.manifest.files):
         click.echo(line, err=True)
-    click.echo(f"Exported to {out}. Next: `citejury exports agreement {out}`.", err=True)
+    click.echo(f"Exported to {out}. Next: `citejury exports agreement {shlex.quote(str(out))}`.", err=True)
 
 
 def summary(files: "tuple[ExportedFile, ...]") -> list[str]:

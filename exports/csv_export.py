@@ -116,8 +116,8 @@ def check_not_empty(files: Sequence[ExportedFile], workspace: str, filters: Expo
     task = f" to the task {empty[0]}" if empty else ""
     since = f" since {filters.since}" if filters.since else ""
     raise NotFoundError(
-        f"The workspace {workspace!r} has no submitted response{task}{since}, so nothing was written. See who answered "
-        "what with `citejury annotation status`."
+        f"The workspace {workspace!r} has no submitted response{task}{since}, so nothing was written. Drafts and "
+        "discarded responses do not count; export again when someone has submitted."
     )
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from exports.agreement import measure_label
 from exports.agreement_table import agreement_table
+from exports.cli import main
 from exports.cli_agreement import agreement
 from exports.measure import measure_files, write_agreement
 from exports.schema import LabelAgreement
@@ -302,3 +303,11 @@ def test_a_header_without_rows_is_a_task_without_figures(tmp_path: Path) -> None
     assert figures.latest_response is None
     assert figures.tasks["generation"].n_units == 0
     assert figures.tasks["generation"].macro_alpha is None
+
+
+def test_a_path_that_is_not_there_is_one_plain_line_and_exit_1(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["exports", "agreement", str(tmp_path / "nowhere")])
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: There is no file or folder")
+    assert len(result.stderr.splitlines()) == 1
