@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from pipeline.calls import Call
     from pipeline.run_folder import RunManifest
     from pipeline.schema import ProviderName
 
@@ -102,25 +103,20 @@ def ask(
     """
     if replay is None:
         raise click.UsageError("This version answers from stored payloads only; name their folder with `--replay DIR`.")
-    from hashlib import sha256
+    from pipeline.replay import replay_narratives
 
-    from pipeline.narratives import read_narratives
-    from pipeline.replay import recorded_providers, replay_from
-    from pipeline.run import Questions, ask_narratives
-    from pipeline.run_folder import NarrativesFile
-
-    rows = read_narratives(narratives, id_column, text_column)
-    recorded = recorded_providers(replay)
-    digest = sha256(narratives.read_bytes()).hexdigest()
-    questions = Questions(
-        NarrativesFile(file=narratives.name, sha256=digest, rows=len(rows)),
-        rows,
-        chosen_providers(providers) if providers is not None else recorded,
-        chosen_models(models),
-        max_rows,
-    )
-    with progress_bar(len(questions.providers) * min(len(rows), max_rows or len(rows))) as advance:
-        manifest = ask_narratives(questions, out, replay_from(replay), lambda call: advance(call.provider))
+    with progress_bar() as report:
+        manifest = replay_narratives(
+            narratives,
+            out,
+            replay,
+            providers=chosen_providers(providers) if providers is not None else None,
+            models=chosen_models(models),
+            id_column=id_column,
+            text_column=text_column,
+            max_rows=max_rows,
+            report=report,
+        )
     print_summary(manifest)
     click.echo(f"Next: citejury pipeline sources {click.format_filename(out)} --out RECORDS.jsonl", err=True)
 
@@ -159,15 +155,15 @@ def chosen_models(options: tuple[str, ...]) -> "dict[ProviderName, str]":
 
 
 @contextmanager
-def progress_bar(total: int) -> Iterator[Callable[[str], None]]:
-    """What to call with the provider's name when a call is settled; shown on stderr, only over a terminal."""
+def progress_bar() -> "Iterator[Callable[[Call, int], None]]":
+    """What to call with each settled call and the number of all; shown on stderr, only over a terminal."""
     from rich.console import Console
     from rich.progress import Progress
 
     console = Console(stderr=True)
     with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
-        task = progress.add_task("asking", total=total)
-        yield lambda provider: progress.update(task, advance=1, description=provider)
+        task = progress.add_task("asking", total=None)
+        yield lambda call, total: progress.update(task, advance=1, total=total, description=call.provider)
 
 
 def print_summary(manifest: "RunManifest") -> None:

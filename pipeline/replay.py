@@ -2,12 +2,17 @@
 
 import json
 import re
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from pipeline.calls import Answerer, Call, Reply
+from pipeline.calls import Call, Reply
 from pipeline.errors import InputError, PayloadError
+from pipeline.narratives import read_narratives
 from pipeline.providers import ALIASES
+from pipeline.run import Questions, Report, ask_narratives
+from pipeline.run_folder import NarrativesFile, RunManifest
 from pipeline.schema import PROVIDERS, ProviderName
 
 # Providers also send errors as plain text or a page.
@@ -18,9 +23,32 @@ STATUS = re.compile(r"\s*([1-5]\d\d)")
 MAX_NAME_BYTES = 230
 
 
-def replay_from(folder: Path) -> Answerer:
-    """What answers a call from the folder; a call without payload is a PayloadError of kind `not_recorded`."""
-    return lambda call: read_reply(folder, call)
+def replay_narratives(
+    narratives: Path,
+    out: Path,
+    folder: Path,
+    *,
+    providers: Sequence[ProviderName] | None = None,
+    models: Mapping[ProviderName, str] | None = None,
+    id_column: str = "narrative_id",
+    text_column: str | None = None,
+    max_rows: int | None = None,
+    report: Report = lambda call, total: None,
+) -> RunManifest:
+    """The manifest of the run in `out` that answers a file of narratives from a folder of stored payloads.
+
+    `providers` are by default those that have payloads. Nothing is written before narratives and payloads are found.
+
+    Raises:
+        InputError: the narratives cannot be read, there are no payloads, or nothing at all was answered.
+        OutputError: `out` holds something else, or is in use.
+    """
+    rows = read_narratives(narratives, id_column, text_column)
+    recorded = recorded_providers(folder)
+    digest = sha256(narratives.read_bytes()).hexdigest()
+    source = NarrativesFile(file=narratives.name, sha256=digest, rows=len(rows))
+    questions = Questions(source, rows, providers or recorded, models or {}, max_rows)
+    return ask_narratives(questions, out, lambda call: read_reply(folder, call), report)
 
 
 def provider_folders(provider: ProviderName) -> list[str]:

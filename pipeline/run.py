@@ -28,6 +28,8 @@ from pipeline.schema import PROVIDERS, Answer, Narrative, ProviderName, StoredAn
 
 UNKNOWN_MODEL = "unknown"
 
+Report = Callable[[Call, int], None]
+
 
 class Questions(NamedTuple):
     """What to ask: the narratives of a file, whom, and with which model where one is named."""
@@ -40,11 +42,12 @@ class Questions(NamedTuple):
 
 
 def ask_narratives(
-    questions: Questions, out: Path, answerer: Answerer, report: Callable[[Call], None] = lambda call: None
+    questions: Questions, out: Path, answerer: Answerer, report: Report = lambda call, total: None
 ) -> RunManifest:
     """The manifest of the run, finished; its folder holds one CSV a provider, errors, citations and the manifest.
 
-    Calls answered earlier are not put again; what failed earlier is. `report` hears of every call when it is settled.
+    Calls answered earlier are not put again; what failed earlier is. `report` hears of every call when it is settled,
+    and how many there are.
 
     Raises:
         OutputError: the folder holds something else, or is in use.
@@ -56,17 +59,18 @@ def ask_narratives(
             provider: plan_calls(manifest.run_id, provider, questions.narratives, questions.models.get(provider, ""))
             for provider in PROVIDERS
         }
-        answered = {provider: keep_whole_answers(csv_file(out, provider)) for provider in PROVIDERS}
+        answered = {provider: keep_answers(csv_file(out, provider)) for provider in PROVIDERS}
         refuse_other_narratives(out, plans, answered)
         manifest = manifest.model_copy(update={"narratives": questions.source, "finished": None})
         write_manifest(out, manifest)
         asked = [call for provider in questions.providers for call in plans[provider][: questions.max_rows]]
         errors = standing_errors(read_errors(out), plans, {(call.provider, call.row) for call in asked})
+        write_errors(out, errors)
         for call in asked:
             if call.answer_id not in answered[call.provider]:
                 error = settle_call(out, call, answerer)
                 errors += [error] if error else []
-            report(call)
+            report(call, len(asked))
         write_errors(out, sorted(errors, key=lambda error: (PROVIDERS.index(error.provider), error.row)))
         manifest = summarise_run(out, manifest, plans, errors).model_copy(update={"finished": time_now()})
         write_manifest(out, manifest)
@@ -79,6 +83,14 @@ def ask_narratives(
 def csv_file(out: Path, provider: ProviderName) -> Path:
     """The provider's CSV v2 in the run folder."""
     return out / f"{provider}.csv"
+
+
+def keep_answers(path: Path) -> set[str]:
+    """The ids of the whole answers in a CSV; a file that a kill left without any is removed."""
+    whole = keep_whole_answers(path)
+    if not whole:
+        path.unlink(missing_ok=True)
+    return whole
 
 
 def time_now() -> str:
