@@ -27,21 +27,23 @@ BIDI_CONTROLS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 CONTROLS = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{BIDI_CONTROLS}]")
 POSSIBLE_MARKS = re.compile(rf"[^\x00-\x7f\w\s]{{{MARKS_IN_A_ROW + 1},}}")
 
-# Beyond these marked takes seconds or runs out of stack, and the page with it; such an answer is shown as it stands.
+# Beyond these marked takes many seconds, or runs out of stack, and the page with it (tried with the page's own marked).
 LONGEST_MARKDOWN = 100_000
+LONGEST_PARAGRAPH = 8_000
+LONGEST_SPACE = 200
 DEEP_NESTING = re.compile(r"^[ \t]*(?:(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))[ \t]*){20}", re.MULTILINE)
-LONG_DELIMITERS = re.compile(r"[*_~]{20,}")
+SPACES = re.compile(rf"[^\S\n]{{{LONGEST_SPACE + 1},}}")
+BLANK_LINES = re.compile(r"\n[^\S\n]*\n")
 
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 INDENTED = re.compile(r"(?: {4}|\t)")
 PARAGRAPHS = re.compile(r".+?(?:\n[ \t]*\n|\Z)", re.DOTALL)
 BACKTICKS = re.compile(r"`+")
 # A backslash before one of them would escape our entity's `&` and leave the rest to be read.
-MARKUP_IN_TEXT = re.compile(r"(\\*)([<\[$@]|:(?=//)|(?<=www)\.)", re.IGNORECASE)
+MARKUP_IN_TEXT = re.compile(r"(?<!\\)(\\*)([<\[$@]|:(?=//)|(?<=www)\.)", re.IGNORECASE)
 MARKUP_IN_CODE = re.compile(
     r"<(?=[a-z/!?])|\](?=[(\[:])|:(?=//)|www(?=\.)|@(?=[\w-])|\$(?=[\s?!.,:？！。，：]|\Z)", re.IGNORECASE
 )
-PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 
 
 def plain_text(text: str) -> str:
@@ -52,18 +54,37 @@ def plain_text(text: str) -> str:
 def markdown_text(text: str) -> str:
     """The text for a field with Markdown: emphasis, headings, lists, tables and code stay, all else is shown as text.
 
-    No HTML, link, image, bare URL, e-mail address, reference or formula is left to render. One that is very long, or
-    nested very deeply, is shown without any formatting.
+    No HTML, link, image, bare URL, e-mail address, reference or formula is left to render. One that the page could not
+    render in time is shown without any formatting, line by line as it stands.
     """
-    text = harmless_characters(text)
-    if len(text) > LONGEST_MARKDOWN or DEEP_NESTING.search(text) or LONG_DELIMITERS.search(text):
-        return PUNCTUATION.sub(entity, text)
+    text = SPACES.sub(" " * LONGEST_SPACE, harmless_characters(text))
+    if not renders_in_time(text):
+        return fenced(text)
     return "".join(
-        MARKUP_IN_CODE.sub(lambda found: found[0] + WORD_JOINER, part)
-        if looks_like_code
-        else MARKUP_IN_TEXT.sub(escaped_markup, part)
+        harmless_code(part) if looks_like_code else MARKUP_IN_TEXT.sub(escaped_markup, part)
         for looks_like_code, part in code_and_text(text)
     )
+
+
+def renders_in_time(text: str) -> bool:
+    """Whether the page's Markdown renderer, which is quadratic in many places, can take the text."""
+    return (
+        len(text) <= LONGEST_MARKDOWN
+        and max(map(len, BLANK_LINES.split(text))) <= LONGEST_PARAGRAPH
+        and DEEP_NESTING.search(text) is None
+    )
+
+
+def fenced(text: str) -> str:
+    """The text as one block of code, between fences longer than any of its own."""
+    longest = max((len(found[0]) for found in BACKTICKS.finditer(text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{harmless_code(text)}\n{fence}"
+
+
+def harmless_code(text: str) -> str:
+    """The text with an invisible joiner wherever markup could begin, inside of code or outside."""
+    return MARKUP_IN_CODE.sub(lambda found: found[0] + WORD_JOINER, text)
 
 
 def one_line(text: str, longest: int = 200) -> str:
@@ -84,11 +105,6 @@ def without_towers(text: str) -> str:
     return "".join(
         "".join(characters)[:MARKS_IN_A_ROW] if are_marks else "".join(characters) for are_marks, characters in runs
     )
-
-
-def entity(found: re.Match[str]) -> str:
-    """The character as a numeric entity, which no Markdown rule reads."""
-    return f"&#{ord(found[0])};"
 
 
 def escaped_markup(found: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""One canonical record as Argilla records: what annotators see, and beside it the exact texts that they do not (design 4.3).
+"""One canonical record as Argilla records: what annotators see, and the exact texts that they do not (design 4.3).
 
 A record's body is `{"external_id", "fields", "metadata": {"citejury": {…}}}`. The property `citejury` is declared
 nowhere, so the server returns it to owners and admins only. It holds `version`, `task`, `record_uuid`, `language`,
