@@ -1,6 +1,7 @@
 """Argilla's responses as sorted rows: read over REST page by page, safely while people annotate."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -10,11 +11,14 @@ from annotation.labels import TASKS, TaskName
 from annotation.tasks import task_of
 from exports.schema import ExportedDataset, ExportFilters
 from exports.spool import Spool, SpooledRow
-from exports.tables import csv_line, row_values, table_columns, utc
+from exports.tables import csv_line, record_values, response_values, table_columns, utc
 from pipeline.errors import ArgillaError, NotFoundError
 
 ATTEMPTS = 5
 """How often a dataset is read again because its records were added or deleted meanwhile."""
+
+Page = tuple[int, list[dict[str, Any]]]
+"""The dataset's total at that moment, and some of its records."""
 
 Progress = Callable[[str, int, int], None]
 """Told the dataset's name, the records read so far, and the records it holds."""
@@ -104,31 +108,60 @@ def read_dataset(
     """
     for _ in range(ATTEMPTS):
         spool.forget(dataset.id)
-        totals: set[int] = set()
-        foreign = read = 0
-        for total, page in client.record_pages(dataset.id):
-            totals.add(total)
-            if len(totals) > 1:
-                break
-            new = [record for record in page if spool.is_new(dataset.id, record["id"])]
-            responses = [
-                (record, [found for found in record["responses"] or () if wanted.wants(found)]) for record in new
-            ]
-            answered = [(record, found) for record, found in responses if found]
-            ours = [(record, found) for record, found in answered if is_ours(record)]
-            foreign += len(answered) - len(ours)
-            for record, found in ours:
-                spool.add(dataset.id, list(spooled_rows(dataset.task, record, found, annotators, wanted.filters)))
-            read += len(page)
-            progress(dataset.name, read, total)
-        if totals == {spool.count_records(dataset.id)}:
-            return ExportedDataset(
-                task=dataset.task, id=dataset.id, name=dataset.name, records=totals.pop(), foreign_records=foreign
-            )
+        found = read_once(client, dataset, annotators, wanted, spool, progress)
+        if found is not None:
+            return found
     raise ArgillaError(
         f"The records of the dataset {dataset.name!r} changed each of the {ATTEMPTS} times they were read. Wait until "
         "nobody pushes or deletes records, then export again."
     )
+
+
+def read_once(
+    client: Argilla,
+    dataset: TaskDataset,
+    annotators: Annotators,
+    wanted: ResponseFilter,
+    spool: Spool,
+    progress: Progress,
+) -> ExportedDataset | None:
+    """What was read; None where records were added or deleted meanwhile, so that the spool may lack some.
+
+    Raises:
+        ArgillaError: an answer is neither yes nor no.
+    """
+    totals: set[int] = set()
+    foreign = read = 0
+    for total, page in fetched_ahead(client.record_pages(dataset.id)):
+        totals.add(total)
+        if len(totals) > 1:
+            return None
+        rows: list[SpooledRow] = []
+        for record in page:
+            responses = [response for response in record["responses"] or () if wanted.wants(response)]
+            if not spool.is_new(dataset.id, record["id"]) or not responses:
+                continue
+            if is_ours(record):
+                rows += spooled_rows(dataset.task, record, responses, annotators, wanted.filters)
+            else:
+                foreign += 1
+        spool.add(dataset.id, rows)
+        read += len(page)
+        progress(dataset.name, read, total)
+    if totals != {spool.count_records(dataset.id)}:
+        return None
+    return ExportedDataset(
+        task=dataset.task, id=dataset.id, name=dataset.name, records=totals.pop(), foreign_records=foreign
+    )
+
+
+def fetched_ahead(pages: Iterator[Page]) -> Iterator[Page]:
+    """The same pages; while one is worked on, the next is fetched. Two pages at most are held."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        coming = pool.submit(next, pages, None)
+        while (page := coming.result()) is not None:
+            coming = pool.submit(next, pages, None)
+            yield page
 
 
 def is_ours(record: Mapping[str, Any]) -> bool:
@@ -147,10 +180,11 @@ def spooled_rows(
     """One finished row for each response to one record.
 
     Raises:
-        ArgillaError: an answer is neither yes nor no.
+        ArgillaError: an answer is neither yes nor no, or the record is not one of ours.
     """
+    shared = record_values(task, record)
     for response in responses:
-        values = row_values(task, record, response, annotators.name(response["user_id"]))
+        values = shared | response_values(task, record, response, annotators.name(response["user_id"]))
         discarded = response["status"] == "discarded"
         yield SpooledRow(
             task=task,

@@ -49,37 +49,48 @@ def table_columns(task: TaskName, filters: ExportFilters, discarded: bool = Fals
     return COLUMNS[task] + pair + (EXTENDED_COLUMNS if filters.extended else status)
 
 
-def row_values(
-    task: TaskName, record: Mapping[str, Any], response: Mapping[str, Any], annotator_id: str
-) -> dict[str, Any]:
-    """Every column that a row may have, by name.
+def record_values(task: TaskName, record: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns, by name, that are the same in every row of one record.
 
     Raises:
-        ArgillaError: an answer is neither yes nor no, or the record is not one of ours.
+        ArgillaError: the record is not one of ours.
     """
     hidden = hidden_metadata(record)
-    values = response["values"] or {}
-    labels = {label: label_value(record, label, values.get(label)) for label in LABELS[task]}
     texts = {column: original_text(record, task, column) for column in TEXT_COLUMNS[task]}
     return {
-        **dict.fromkeys(EXTENDED_COLUMNS, ""),
-        **{name: hidden.get(name) or "" for name in ("chunk_id", "doc_id", "chunk_rank", "origin", "answer_raw")},
+        **dict.fromkeys(Provenance.model_fields, ""),
         **(hidden.get("provenance") or {}),
+        **{name: hidden.get(name) or "" for name in ("chunk_id", "doc_id", "chunk_rank", "origin", "answer_raw")},
         **texts,
         **dict(zip(PAIR_COLUMNS, texts.values(), strict=True)),
-        **{label: "" if value is None else str(value) for label, value in labels.items()},
-        "notes": (values.get("notes") or {}).get("value") or "",
         "record_uuid": hidden["record_uuid"],
-        "annotator_id": annotator_id,
         "task": task,
         "language": hidden.get("language") or "und",
-        "created_at": utc(response["updated_at"]).isoformat(),
         "record_status": record["status"],
-        STATUS_COLUMN: response["status"],
         "record_id": record["id"],
+    }
+
+
+def response_values(
+    task: TaskName, record: Mapping[str, Any], response: Mapping[str, Any], annotator_id: str
+) -> dict[str, Any]:
+    """The columns, by name, that one response to the record adds.
+
+    Raises:
+        ArgillaError: an answer is neither yes nor no.
+    """
+    values = response["values"] or {}
+    labels = {label: label_value(record, label, values.get(label)) for label in LABELS[task]}
+    submitted = utc(response["updated_at"]).isoformat()
+    return {
+        **{label: "" if value is None else str(value) for label, value in labels.items()},
+        "notes": (values.get("notes") or {}).get("value") or "",
+        "annotator_id": annotator_id,
+        "created_at": submitted,
+        STATUS_COLUMN: response["status"],
         "response_id": response["id"],
         "inserted_at": utc(response["inserted_at"]).isoformat(),
-        "updated_at": utc(response["updated_at"]).isoformat(),
+        "updated_at": submitted,
         "constraint_flags": ";".join(broken_rules(task, labels)),
     }
 

@@ -1,7 +1,7 @@
 """`exports csv` against the same pages fetched and thrown away: best of interleaved runs on one embedded server.
 
 The full figure is 20,000 records × 2 responses (`export_csv.py 20000`); filling the server with them takes minutes, so
-the default is 4,000: cost a record is the same, since both sides read page by page.
+the default is 3,000: cost a record is the same, since both sides read page by page.
 """
 
 import sys
@@ -21,7 +21,7 @@ from exports.csv_export import export_csv
 from pipeline.records import Passage, QueryResponse
 
 GOAL = 1.25
-RECORDS = 4000
+RECORDS = 3000
 ROUNDS = 3
 BATCH = 500
 WORKSPACE = "benchmark"
