@@ -54,29 +54,57 @@ def ask_narratives(
         InputError: answers in the folder are to other narratives, or nothing at all was answered.
     """
     with locked_folder(out):
-        manifest = open_manifest(out, questions.source, version("citejury"), time_now())
-        plans = {
-            provider: plan_calls(manifest.run_id, provider, questions.narratives, questions.models.get(provider, ""))
-            for provider in PROVIDERS
-        }
-        answered = {provider: keep_answers(csv_file(out, provider)) for provider in PROVIDERS}
-        refuse_other_narratives(out, plans, answered)
-        manifest = manifest.model_copy(update={"narratives": questions.source, "finished": None})
-        write_manifest(out, manifest)
-        asked = [call for provider in questions.providers for call in plans[provider][: questions.max_rows]]
-        errors = standing_errors(read_errors(out), plans, {(call.provider, call.row) for call in asked})
+        begun = begin_run(out, questions)
+        asked = [call for provider in questions.providers for call in begun.plans[provider][: questions.max_rows]]
+        errors = standing_errors(read_errors(out), begun.plans, {(call.provider, call.row) for call in asked})
         write_errors(out, errors)
         for call in asked:
-            if call.answer_id not in answered[call.provider]:
+            if call.answer_id not in begun.answered[call.provider]:
                 error = settle_call(out, call, answerer)
                 errors += [error] if error else []
             report(call, len(asked))
-        write_errors(out, sorted(errors, key=lambda error: (PROVIDERS.index(error.provider), error.row)))
-        manifest = summarise_run(out, manifest, plans, errors).model_copy(update={"finished": time_now()})
-        write_manifest(out, manifest)
+        manifest = finish_run(out, questions, begun, errors)
     if not manifest.answers:
         kinds = ", ".join(f"{count} {kind}" for kind, count in manifest.errors.items())
         raise InputError(f"Nothing was answered ({kinds}); the reasons are in `{ERRORS}` in {str(out)!r}.")
+    return manifest
+
+
+class Begun(NamedTuple):
+    """A run that may go on: every call of its narratives, and the ids of those that are answered."""
+
+    manifest: RunManifest
+    plans: Mapping[ProviderName, Sequence[Call]]
+    answered: Mapping[ProviderName, set[str]]
+
+
+def begin_run(out: Path, questions: Questions) -> Begun:
+    """The run in this folder, a new one or one to go on with; its manifest says that it is not finished.
+
+    Raises:
+        OutputError: the folder holds something else.
+        InputError: answers in the folder are to other narratives.
+    """
+    manifest = open_manifest(out, questions.source, version("citejury"), time_now())
+    plans = {
+        provider: plan_calls(manifest.run_id, provider, questions.narratives, questions.models.get(provider, ""))
+        for provider in PROVIDERS
+    }
+    answered = {provider: keep_answers(csv_file(out, provider)) for provider in PROVIDERS}
+    refuse_other_narratives(out, plans, answered)
+    changes = {"narratives": questions.source, "finished": None, "version": version("citejury")}
+    manifest = manifest.model_copy(update=changes)
+    write_manifest(out, manifest)
+    return Begun(manifest, plans, answered)
+
+
+def finish_run(out: Path, questions: Questions, begun: Begun, errors: Sequence[ErrorLine]) -> RunManifest:
+    """The finished run's manifest, written with errors and citations in their final order."""
+    write_errors(out, sorted(errors, key=lambda error: (PROVIDERS.index(error.provider), error.row)))
+    models_asked = {provider: questions.models.get(provider, "") for provider in questions.providers}
+    manifest = summarise_run(out, begun.manifest, begun.plans, models_asked, errors)
+    manifest = manifest.model_copy(update={"finished": time_now()})
+    write_manifest(out, manifest)
     return manifest
 
 

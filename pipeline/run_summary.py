@@ -19,21 +19,28 @@ WHOLE = frozenset({"", "stop", "end_turn", "stop_sequence", "completed", "reason
 
 
 def summarise_run(
-    out: Path, manifest: RunManifest, plans: Mapping[ProviderName, Sequence[Call]], errors: Sequence[ErrorLine]
+    out: Path,
+    manifest: RunManifest,
+    plans: Mapping[ProviderName, Sequence[Call]],
+    models_asked: Mapping[ProviderName, str],
+    errors: Sequence[ErrorLine],
 ) -> RunManifest:
     """The manifest with its counts; `citations.jsonl` is written anew from the stored payloads.
 
-    It is derived from the CSVs as a whole, so that no kill can leave a line of it doubled or missing.
+    `models_asked` has every provider asked now, with the model named for it or an empty text. The file is derived
+    from the CSVs as a whole, so that no kill can leave a line of it doubled or missing.
     """
     counts: dict[ProviderName, ProviderCounts] = {}
     with staged_file(out / CITATIONS) as file:
         for provider in PROVIDERS:
             path = out / f"{provider}.csv"
+            earlier = manifest.providers.get(provider)
+            model = models_asked.get(provider) or (earlier.model_asked if earlier else "")
             if path.is_file():
                 put_in_order(path, [call.answer_id for call in plans[provider]])
-                earlier = manifest.providers.get(provider, ProviderCounts())
-                model_asked = plans[provider][0].model or earlier.model_asked
-                counts[provider] = count_answers(provider, path, file, model_asked)
+                counts[provider] = count_answers(provider, path, file, model)
+            elif earlier or provider in models_asked:
+                counts[provider] = ProviderCounts(model_asked=model)
     return manifest.model_copy(
         update={
             "providers": counts,

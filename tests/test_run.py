@@ -253,6 +253,23 @@ def test_a_folder_without_manifest_and_a_file_are_refused(two: Path, replay: Pat
         replay_narratives(two, two, replay)
 
 
+def test_a_folder_with_only_what_a_kill_left_is_taken(two: Path, replay: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".manifest.json.0.part").write_bytes(b"{")
+    assert replay_narratives(two, tmp_path / "run", replay).answers == 5
+
+
+def test_a_provider_without_answers_is_in_the_manifest_with_the_model_asked(
+    two: Path, replay: Path, tmp_path: Path
+) -> None:
+    replay_narratives(two, tmp_path / "run", replay, providers=["claude", "grok"], models={"grok": "g", "openai": "o"})
+    manifest = replay_narratives(two, tmp_path / "run", replay, providers=["claude"])
+    assert {name: (counts.model_asked, counts.answers) for name, counts in manifest.providers.items()} == {
+        "claude": ("", 2),
+        "grok": ("g", 0),
+    }
+
+
 def test_two_processes_never_write_to_one_folder(two: Path, replay: Path, tmp_path: Path) -> None:
     with locked_folder(tmp_path / "run"), pytest.raises(OutputError, match="Another `pipeline ask`"):
         replay_narratives(two, tmp_path / "run", replay)
