@@ -7,7 +7,7 @@ from datetime import datetime
 
 from pipeline.answer_rows import RESULT_COLUMNS, SHARED_COLUMNS, SOURCE_COLUMNS, citation_list
 from pipeline.schema import PROVIDERS
-from pipeline.urls import host_name, is_grounding_redirect, source_domain
+from pipeline.urls import GROUNDING_REDIRECT_HOST, host_name, source_domain
 
 Problem = tuple[str, str, str]
 """Column, what was found, what was wanted."""
@@ -125,11 +125,11 @@ def source_problems(
         problems.append(("source_url", shown(url), wanted))
     elif not SCHEME.match(url):
         problems.append(("source_url", shown(url), "a full URL with its scheme"))
-    if is_grounding_redirect(url):
-        if not domain or host_name(domain) != domain:
-            problems.append(("source_domain", shown(domain), "the host name of the site behind the redirect"))
-    elif domain != source_domain(url):
-        problems.append(("source_domain", shown(domain), shown(source_domain(url))))
+    host = source_domain(url)
+    if host == GROUNDING_REDIRECT_HOST and (not domain or host_name(domain) != domain):
+        problems.append(("source_domain", shown(domain), "the host name of the site behind the redirect"))
+    elif host not in (domain, GROUNDING_REDIRECT_HOST):
+        problems.append(("source_domain", shown(domain), shown(host)))
     return index, tuple(problems)
 
 

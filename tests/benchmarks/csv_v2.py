@@ -1,0 +1,118 @@
+"""CSV v2 written, read and checked, against csv.writer and csv.reader alone on the same 200,000 rows (design 7).
+
+Prints one line: name, ratio, goal, `ok` or `short`.
+"""
+
+import csv
+import gc
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from uuid import UUID
+
+from pipeline.answer_rows import answer_cells
+from pipeline.check import check_file
+from pipeline.csv_v2 import read_answers, write_answers
+from pipeline.schema import CSV_COLUMNS, PROVIDERS, SearchResult, StoredAnswer
+from pipeline.urls import source_domain
+
+NAME = "csv_v2_write_read_check"
+GOAL = 3.0
+ROWS = 200_000
+REPEATS = 3
+
+# Bodies of 0.2 kB are far below those of the providers (18 to 266 kB): the smaller the cells, the more each row's own
+# work weighs against `csv`, so the real ratio is lower.
+TEXT = "Nein; der Impfstoff ist sicher. „Quelle“: 厚生労働省の公式データによると安全です。\n" * 2
+
+
+def made_up_answer(number: int) -> StoredAnswer:
+    """An answer of each provider in turn, with five citations, or five times four with Perplexity's results."""
+    model = PROVIDERS[number % len(PROVIDERS)]
+    citations = tuple(f"https://www.site{number % 97}-{index}.example/seite/{number}?q=1,2" for index in range(5))
+    results = tuple(
+        SearchResult(url=url, title=f'Titel "{number}"', snippet="Auszug, mit Komma. " * 10) for url in citations[:4]
+    )
+    return StoredAnswer(
+        narrative_id=f"N{number:05}",
+        narrative_type="misinformation",
+        narrative_prompt="ワクチンは危険である",
+        model_name=model,
+        model_version="model-1",
+        answer_id=str(UUID(int=number)),
+        answer_prompt="ワクチンは危険である\n\nはい、いいえ?",
+        answer_text=TEXT,
+        answer_raw_json=json.dumps({"id": number, "text": TEXT}, ensure_ascii=False),
+        answer_timestamp="2025-12-29T17:30:00.123456+00:00",
+        citations=citations,
+        domains=tuple(source_domain(url) for url in citations),
+        search_results=results if model == "perplexity" else (),
+    )
+
+
+def made_up_answers() -> list[StoredAnswer]:
+    """Answers of exactly 200,000 rows: 40 for each round of the five providers."""
+    return [made_up_answer(number) for number in range(ROWS // 40 * len(PROVIDERS))]
+
+
+def plain_rows(answer: StoredAnswer) -> list[list[str]]:
+    """The answer's rows as lists of cells, ready for csv.writer."""
+    cells = answer_cells(answer)
+    return [[*cells.shared, *source, *result] for source in cells.sources for result in cells.results]
+
+
+def with_csv_alone(path: Path, rows: list[list[str]]) -> int:
+    """How many rows were written and read again with nothing but `csv`."""
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(CSV_COLUMNS)
+        writer.writerows(rows)
+    with open(path, encoding="utf-8", newline="") as file:
+        return sum(1 for _ in csv.reader(file)) - 1
+
+
+def with_csv_v2(path: Path, answers: list[StoredAnswer]) -> int:
+    """How many answers were written, read again and found right."""
+    write_answers(path, answers)
+    read = sum(1 for _ in read_answers(path))
+    violations = check_file(path)
+    if violations:
+        raise SystemExit(f"the made-up file is not right: {violations[0]}")
+    return read
+
+
+def seconds(work: Callable[[], int], wanted: int) -> float:
+    """How long the work took; it must have come to the number that is wanted."""
+    start = perf_counter()
+    found = work()
+    taken = perf_counter() - start
+    if found != wanted:
+        raise SystemExit(f"{found} instead of {wanted}")
+    return taken
+
+
+def main() -> None:
+    """Measure both in turns, and print the line."""
+    answers = made_up_answers()
+    rows = [row for answer in answers for row in plain_rows(answer)]
+    gc.freeze()  # the rows of the baseline, held for it alone, are not to slow down either side
+    alone: list[float] = []
+    ours: list[float] = []
+    with TemporaryDirectory() as folder:
+        baseline, file = Path(folder, "alone.csv"), Path(folder, "answers.csv")
+        for _ in range(REPEATS):
+            alone.append(seconds(lambda: with_csv_alone(baseline, rows), ROWS))
+            ours.append(seconds(lambda: with_csv_v2(file, answers), len(answers)))
+        if baseline.read_bytes() != file.read_bytes():
+            raise SystemExit("the two files differ")
+    ratio = median(ours) / median(alone)
+    sys.stderr.write(f"alone {median(alone):.2f} s, CSV v2 {median(ours):.2f} s, {ROWS:,} rows\n")
+    sys.stdout.write(f"{NAME}\t{ratio:.2f}\t<={GOAL:.2f}\t{'ok' if ratio <= GOAL else 'short'}\n")
+
+
+if __name__ == "__main__":
+    main()
