@@ -86,6 +86,11 @@ def source_domain(url: str, named_site: str = "") -> str:
     return host.removeprefix("www.")
 
 
+def is_grounding_redirect(url: str) -> bool:
+    """Whether the URL leads through Google's grounding redirect, which says nothing about the site behind it."""
+    return url_host(url) == GROUNDING_REDIRECT_HOST
+
+
 def url_host(url: str) -> str:
     """The http(s) host of a URL in lower case and punycode; empty where there is none."""
     try:

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import InputError
-from pipeline.urls import canonical_url, membership_key, source_domain
+from pipeline.urls import canonical_url, is_grounding_redirect, membership_key, source_domain
 
 REDIRECT = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/AUZIYQ"
 URLISH = st.one_of(
@@ -114,6 +114,7 @@ def test_source_domain_is_the_host_in_ascii(url: str, domain: str) -> None:
 )
 def test_a_grounding_redirect_belongs_to_the_site_that_google_names(named: str, domain: str) -> None:
     assert source_domain(REDIRECT, named) == domain
+    assert is_grounding_redirect(REDIRECT)
 
 
 def test_a_named_site_never_replaces_a_real_host() -> None:
