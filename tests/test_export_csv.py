@@ -11,8 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 from annotation.client import Argilla
+from annotation.display import to_records
 from annotation.labels import LABELS, TASKS
-from annotation.tasks import COLUMN_FIELDS, define_dataset
+from annotation.setup import set_up
+from annotation.tasks import COLUMN_FIELDS, define_dataset, task_of
 from annotation.wording import FIELDS, read_wording
 from exports.cli_csv import csv_command
 from exports.csv_export import export_csv
@@ -22,6 +24,7 @@ from exports.schema import COLUMNS
 from exports.spool import Spool, SpooledRow
 from exports.tables import csv_line
 from pipeline.errors import ArgillaError, NotFoundError, OutputError
+from pipeline.records import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse
 
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
@@ -102,15 +105,6 @@ def make_user(client: Argilla, name: str, role: str = "annotator") -> dict[str, 
     return user
 
 
-def make_bench(server: "ServerHandle", client: Argilla, users: dict[str, str], tasks: tuple[str, ...]) -> Bench:
-    name = f"w-{uuid.uuid4().hex[:12]}"
-    workspace_id = client.request("POST", "/workspaces", json={"name": name})["id"]
-    for user_id in users.values():
-        client.request("POST", f"/workspaces/{workspace_id}/users", json={"user_id": user_id})
-    datasets = {task: make_dataset(client, workspace_id, task) for task in tasks}
-    return Bench(server, client, name, workspace_id, datasets, dict(users))
-
-
 @pytest.fixture(scope="module")
 def client(argilla_server: "ServerHandle") -> Iterator[Argilla]:
     with Argilla(argilla_server.url, argilla_server.owner_api_key) as connection:
@@ -124,12 +118,20 @@ def users(client: Argilla) -> dict[str, str]:
 
 @pytest.fixture
 def bench(argilla_server: "ServerHandle", client: Argilla, users: dict[str, str]) -> Bench:
-    return make_bench(argilla_server, client, users, TASKS)
+    name = f"w-{uuid.uuid4().hex[:12]}"
+    set_up(client, name)
+    workspace_id = client.find_workspace(name)
+    datasets = {str(task_of(dataset)): dataset["id"] for dataset in client.datasets(workspace_id)}
+    return Bench(argilla_server, client, name, workspace_id, datasets, users)
 
 
 @pytest.fixture
 def generation(argilla_server: "ServerHandle", client: Argilla, users: dict[str, str]) -> Bench:
-    return make_bench(argilla_server, client, users, ("generation",))
+    """A workspace with the dataset of one task, the quickest to make."""
+    name = f"w-{uuid.uuid4().hex[:12]}"
+    workspace_id = client.request("POST", "/workspaces", json={"name": name})["id"]
+    datasets = {"generation": make_dataset(client, workspace_id, "generation")}
+    return Bench(argilla_server, client, name, workspace_id, datasets, users)
 
 
 def username(bench: Bench, who: str) -> str:
@@ -211,6 +213,31 @@ def test_texts_are_the_originals_byte_for_byte(generation: Bench, tmp_path: Path
     assert (row["query"], row["answer"], row["notes"]) == ("query of r1", HOSTILE, HOSTILE)
     assert (row["text"], row["text_pair"]) == ("query of r1", HOSTILE)
     assert tuple(row) == (*COLUMNS["generation"], "text", "text_pair")
+
+
+def test_texts_are_the_answers_own_whatever_annotators_are_shown(bench: Bench, tmp_path: Path) -> None:
+    text = "# <script>alert(1)</script>\r\n[x](https://evil.example) ![](https://evil.example/p.png) `=1+1` & 六 [1]"
+    passages = [Passage(chunk_id=f"d#{n}", doc_id="d", chunk_rank=n + 1, text=f"{text} {n}") for n in (0, 1)]
+    answer = QueryResponse(
+        record_uuid="r1",
+        query=f"query {text}",
+        answer=f"answer {text}",
+        language="ja",
+        chunks=tuple(passages),
+        context_set=CONTEXT_SEPARATOR.join(passage.text for passage in passages),
+        provenance=Provenance(model_name="grok"),
+    )
+    for task, bodies in to_records(answer, read_wording("en")).items():
+        assert not any(text in shown for shown in bodies[0]["fields"].values())
+        response = bench.response("anna", **answers(task))
+        bench.put(task, *({**body, "responses": [response]} for body in bodies))
+    found = bench.export(tmp_path / "out", extended=True)
+    assert [(row["input_query"], row["chunk"]) for row in found["retrieval"]] == [
+        (answer.query, passage.text) for passage in passages
+    ]
+    assert [(row["answer"], row["context_set"]) for row in found["grounding"]] == [(answer.answer, answer.context_set)]
+    assert [(row["query"], row["answer"]) for row in found["generation"]] == [(answer.query, answer.answer)]
+    assert {(row["language"], row["model_name"]) for rows in found.values() for row in rows} == {("ja", "grok")}
 
 
 def test_rows_are_sorted_by_record_rank_and_annotator_whatever_the_order_of_answers(
@@ -311,8 +338,9 @@ def test_a_removed_member_that_an_admin_cannot_see_is_exported_under_her_id(gene
     generation.put("generation", record("generation", "r1", generation.response("anna", **answers("generation"))))
     admin = make_user(generation.client, "admin", "admin")
     members = f"/workspaces/{generation.workspace_id}/users"
-    generation.client.request("POST", members, json={"user_id": admin["id"]})
     anna = generation.annotators["anna"]
+    for user_id in (admin["id"], anna):
+        generation.client.request("POST", members, json={"user_id": user_id})
     generation.client.request("DELETE", f"{members}/{anna}")
     with Argilla(generation.server.url, admin["api_key"]) as client:
         export_csv(client, generation.workspace, tmp_path / "out")
@@ -320,10 +348,10 @@ def test_a_removed_member_that_an_admin_cannot_see_is_exported_under_her_id(gene
 
 
 def test_a_deleted_users_responses_are_gone_and_the_others_stay(generation: Bench, tmp_path: Path) -> None:
-    generation.annotators["carl"] = make_user(generation.client, "carl")["id"]
-    both = [generation.response(who, **answers("generation")) for who in ("anna", "carl")]
-    generation.put("generation", record("generation", "r1", *both))
-    generation.client.request("DELETE", f"/users/{generation.annotators['carl']}")
+    carl = make_user(generation.client, "carl")["id"]
+    anna = generation.response("anna", **answers("generation"))
+    generation.put("generation", record("generation", "r1", anna, {**anna, "user_id": carl}))
+    generation.client.request("DELETE", f"/users/{carl}")
     rows = generation.export(tmp_path / "out")["generation"]
     assert [row["annotator_id"] for row in rows] == [username(generation, "anna")]
 
