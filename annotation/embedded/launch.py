@@ -4,6 +4,7 @@ The starter binds the address, so that a taken port is known at once; the guardi
 """
 
 import contextlib
+import errno
 import http.client
 import json
 import os
@@ -146,11 +147,17 @@ def listen(host: str, port: int) -> socket.socket:
         listening.listen(BACKLOG)
     except OSError as error:
         listening.close()
-        raise ServerStartError(
-            f"Cannot listen at {host}, port {port}: {(error.strerror or str(error)).lower()}. Stop the program that "
-            "uses it, or choose another with `--port` (`--port 0` takes any free one)."
-        ) from error
+        raise ServerStartError(f"Cannot listen at {host}, port {port}: {why_not(error)}") from error
     return listening
+
+
+def why_not(error: OSError) -> str:
+    """Why an address cannot be listened at, and what to do."""
+    if error.errno == errno.EADDRINUSE:
+        return "another program has the port. Stop it, or choose another with `--port` (`--port 0` takes any free one)."
+    if error.errno == errno.EACCES:
+        return "this user may not take that port. Choose one above 1023 with `--port`."
+    return f"{(error.strerror or str(error)).lower()}. Choose an address of this machine with `--host`."
 
 
 def url_of(listening: socket.socket) -> str:

@@ -1,7 +1,9 @@
 """End with the process that holds the other end of a pipe."""
 
 import os
+import shutil
 import socket
+import tempfile
 import threading
 from urllib.parse import urlsplit
 
@@ -16,6 +18,7 @@ def end_at_end_of_input(descriptor: int) -> None:
     while os.read(descriptor, 1024):
         pass
     shut_queue_down(os.environ["ARGILLA_REDIS_URL"])
+    shutil.rmtree(tempfile.gettempdir(), ignore_errors=True)  # the guardian's scratch folder, see `guardian.Parts`
     os._exit(1)
 
 

@@ -89,8 +89,9 @@ def build_app() -> Any:
 
     skip_events_without_webhook()
     serve_own_record_only()
-    page = Path(argilla_server.__file__).parent / "static" / "index.html"
-    return SafeHeaders(argilla_server.app, content_security_policy(page.read_text(encoding="utf-8")))
+    page = (Path(argilla_server.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
+    # The server fills this in when it copies the page; at the root of the site it becomes nothing.
+    return SafeHeaders(argilla_server.app, content_security_policy(page.replace("@@baseUrl@@", "")))
 
 
 def content_security_policy(page: str) -> str:

@@ -11,7 +11,6 @@ from typing import Any
 
 from redis import Redis
 from redis.backoff import ConstantBackoff
-from redis.exceptions import ConnectionError as QueueUnreachable
 from redis.retry import Retry
 from rq import Worker
 from rq.job import Job
@@ -21,6 +20,7 @@ from annotation.embedded.lifeline import end_with_the_guardian
 
 QUEUES = ("high", "default")
 START_RETRIES = 100
+RETRIES = 3
 RETRY_SECONDS = 0.1
 
 
@@ -45,11 +45,9 @@ def main() -> None:
     """Work until told to stop."""
     lifeline = int(sys.argv[1])
     end_with_the_guardian(lifeline)
-    connection = Redis.from_url(
-        os.environ["ARGILLA_REDIS_URL"],
-        retry=Retry(ConstantBackoff(RETRY_SECONDS), START_RETRIES),
-        retry_on_error=[QueueUnreachable],
-    )
+    url = os.environ["ARGILLA_REDIS_URL"]
+    Redis.from_url(url, retry=Retry(ConstantBackoff(RETRY_SECONDS), START_RETRIES)).ping()
+    connection = Redis.from_url(url, retry=Retry(ConstantBackoff(RETRY_SECONDS), RETRIES))
     worker = ArgillaWorker(QUEUES, connection=connection)
     worker.lifeline = lifeline
     worker.work(with_scheduler=True, logging_level="WARNING")
