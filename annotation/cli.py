@@ -1,8 +1,130 @@
 """The group `annotation`: Argilla, its datasets, its people."""
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
+
+from annotation.cli_serve import serve
+
+if TYPE_CHECKING:
+    from annotation.setup import NewUser
 
 
 @click.group()
 def annotation() -> None:
     """Put answers before annotators in Argilla."""
+
+
+@annotation.command()
+@click.option("--workspace", help="Argilla workspace to make; the setting `workspace` (citejury) if not given.")
+@click.option("--locale", help="Language of questions and guidelines: en, de or ja; the setting `locale` if not given.")
+@click.option(
+    "--annotator", "annotators", multiple=True, help="User name of an annotator; may be given more than once."
+)
+@click.option(
+    "--overlap", type=click.IntRange(1), help="How many annotators a record waits for; 1 for new datasets if not given."
+)
+@click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
+def setup(
+    workspace: str | None, locale: str | None, annotators: tuple[str, ...], overlap: int | None, api_url: str | None
+) -> None:
+    """Make the workspace, its three datasets and its annotators in Argilla, or find that they are there.
+
+    Running it again changes nothing, and finishes what was interrupted. Nothing is ever deleted. New annotators get a
+    password, which is printed once and kept nowhere. The API key comes from ARGILLA_API_KEY; it must be an owner's.
+
+    \b
+    Example:
+        citejury annotation setup --locale de --annotator ana --annotator ben --overlap 2
+    """
+    from annotation.client import open_argilla
+    from annotation.setup import set_up
+    from pipeline.settings import read_settings
+
+    settings = read_settings(workspace=workspace, locale=locale, api_url=api_url)
+    with open_argilla(settings) as argilla:
+        report = set_up(argilla, settings.workspace, settings.locale, annotators, overlap, announce=show_password)
+    print_table([("what", "name", "done", "note"), *report.steps])
+    click.echo("Set up." if report.changed else "Everything was there already; nothing was changed.", err=True)
+    click.echo("Next: citejury annotation push RECORDS.jsonl", err=True)
+
+
+def show_password(user: "NewUser") -> None:
+    """Print a new annotator's password; this is the only time that anybody sees it."""
+    click.echo(f"Annotator {user.username} has the password {user.password} (shown only now)")
+
+
+@annotation.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH…")
+@click.option("--dry-run", is_flag=True, help="Say what would happen, and write nothing.")
+@click.option("--workspace", help="Argilla workspace; the setting `workspace` (citejury) if not given.")
+@click.option("--locale", help="Which datasets, where the workspace has several languages: en, de or ja.")
+@click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
+def push(
+    paths: tuple[Path, ...], dry_run: bool, workspace: str | None, locale: str | None, api_url: str | None
+) -> None:
+    """Put the records of each PATH before the annotators.
+
+    PATH is a file of canonical records or ragas-style samples (JSON Lines), or a run folder. Pushing again changes
+    nothing. A record that changed after somebody answered it is refused and listed; so is a line that is no record.
+    Everything else goes in, and the exit code is then 1. Responses are never touched. The API key comes from
+    ARGILLA_API_KEY.
+
+    \b
+    Examples:
+        citejury annotation push records.jsonl
+        citejury annotation push answers --dry-run
+    """
+    from annotation.client import open_argilla
+    from annotation.push import TaskCount, push_records
+    from annotation.record_paths import check_paths, records_of
+    from pipeline.errors import BadRowsError
+    from pipeline.settings import read_settings
+
+    settings = read_settings(workspace=workspace, api_url=api_url)
+    checked = check_paths(paths)
+    with open_argilla(settings) as argilla, shown_progress(checked.records) as advance:
+        report = push_records(argilla, settings.workspace, records_of(paths), locale, dry_run, advance)
+    print_table([("task", *TaskCount._fields), *((task, *counts) for task, counts in report.tasks.items())])
+    tell_left_over(report.left_over)
+    done = "Nothing was written (dry run)." if dry_run else "Annotators find them in their queues."
+    click.echo(f"{checked.records} records read. {done}", err=True)
+    click.echo("Next: citejury exports csv OUT, once there are responses", err=True)
+    problems = [*checked.problems, *report.refused]
+    if problems:
+        raise BadRowsError(f"{len(problems)} lines or records were refused; everything else is in:", problems)
+
+
+def tell_left_over(units: Sequence[str]) -> None:
+    """List the units that stay in Argilla although their record no longer has them."""
+    if units:
+        click.echo(f"{len(units)} units stay in Argilla although their record no longer has them:", err=True)
+        for unit in units:
+            click.echo(f"  {unit}", err=True)
+
+
+@contextmanager
+def shown_progress(total: int) -> Iterator[Callable[[int], None]]:
+    """A function that draws how many of the records are done; nothing is drawn where stderr is no terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("push"), BarColumn(), MofNCompleteColumn(), TextColumn("records"))
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
+        bar = bars.add_task("push", total=total)
+        yield lambda done: bars.update(bar, completed=done)
+
+
+def print_table(rows: Sequence[Sequence[object]]) -> None:
+    """Print the rows on stdout, their columns aligned; the first row is the heading."""
+    texts = [[str(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    for row in texts:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+annotation.add_command(serve)

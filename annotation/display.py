@@ -15,7 +15,7 @@ from annotation.tasks import COLUMN_FIELDS, short_hash
 from annotation.wording import Wording
 from pipeline.errors import ArgillaError
 from pipeline.records import Passage, QueryResponse, Source
-from pipeline.urls import is_grounding_redirect, membership_key, source_domain
+from pipeline.urls import GROUNDING_REDIRECT_HOST, membership_key, source_domain
 
 HIDDEN = "citejury"
 HIDDEN_VERSION = 1
@@ -163,4 +163,5 @@ def host_of(passage: Passage, source: Source | None) -> str:
     """
     if source and source.host:
         return source.host
-    return "" if is_grounding_redirect(passage.url) else source_domain(passage.url)
+    host = source_domain(passage.url)
+    return "" if host == GROUNDING_REDIRECT_HOST else host

@@ -6,8 +6,9 @@ sent, so none can be overwritten; nothing is deleted.
 """
 
 import json
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from annotation.client import Argilla
@@ -16,8 +17,10 @@ from annotation.labels import TASKS, TaskName
 from annotation.setup import JuryDataset, find_datasets
 from annotation.tasks import short_hash
 from annotation.wording import Wording, read_wording
+from pipeline.errors import ArgillaError
 from pipeline.records import QueryResponse
 
+POSITION = re.compile(r"position (\d+)")
 BATCH_RECORDS = 500  # argilla-server 2.8.0, RECORDS_BULK_UPSERT_MAX_ITEMS
 BATCH_BYTES = 8 * 1024 * 1024  # of JSON; a proxy in front often takes no more than 10 MB
 
@@ -176,7 +179,10 @@ class Diff:
     def report(self) -> PushReport:
         """The counts and lists of everything so far."""
         return PushReport(
-            tasks={task: TaskCount(**counts) for task, counts in self.counts.items()},
+            tasks={
+                task: TaskCount(counts["new"], counts["unchanged"], counts["updated"], counts["refused"])
+                for task, counts in self.counts.items()
+            },
             refused=tuple(self.refused),
             left_over=tuple(
                 f"{task} {external_id}"
@@ -197,7 +203,7 @@ class Batch:
     def __init__(self, argilla: Argilla, dataset: JuryDataset, dry_run: bool) -> None:
         """Start empty."""
         self.argilla = argilla
-        self.path = f"/datasets/{dataset.id}/records/bulk"
+        self.dataset = dataset
         self.dry_run = dry_run
         self.bodies: list[dict[str, Any]] = []
         self.bytes = 0
@@ -211,7 +217,21 @@ class Batch:
         self.bytes += size
 
     def send(self) -> None:
-        """Send what waits, in a dry run nowhere."""
+        """Send what waits, in a dry run nowhere.
+
+        Raises:
+            ArgillaError: the server refused the batch as a whole; the message names the record that it minds.
+        """
         if self.bodies and not self.dry_run:
-            self.argilla.request("PUT", self.path, json={"items": self.bodies})
+            try:
+                self.argilla.request("PUT", f"/datasets/{self.dataset.id}/records/bulk", json={"items": self.bodies})
+            except ArgillaError as error:
+                raise type(error)(f"{error}{self.named_position(str(error))}") from error
         self.bodies, self.bytes = [], 0
+
+    def named_position(self, message: str) -> str:
+        """Which record the server's "position N" is; empty where it names none."""
+        found = POSITION.search(message)
+        if found is None or int(found[1]) >= len(self.bodies):
+            return ""
+        return f" That is {self.bodies[int(found[1])]['external_id']!r} in {self.dataset.name!r}."
