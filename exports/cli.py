@@ -5,6 +5,7 @@ import click
 from annotation.cli import annotation
 from exports.cli_agreement import agreement
 from exports.cli_csv import csv_command
+from exports.cli_demo import demo
 from pipeline.cli import pipeline
 from pipeline.errors import CitejuryError
 
@@ -72,5 +73,6 @@ def exports() -> None:
 
 exports.add_command(csv_command)
 exports.add_command(agreement)
+main.add_command(demo)
 main.add_command(pipeline)
 main.add_command(annotation)

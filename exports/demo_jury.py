@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from importlib.resources.abc import Traversable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from annotation.labels import LABELS, TaskName
 
@@ -15,6 +15,9 @@ from annotation.labels import LABELS, TaskName
 HARD_SHARE = 0.3
 # One unit in so many is left to whoever tries the demo.
 LEFT_SHARE = 1 / 9
+# As people do, one in so many is left as a draft, and one in so many is discarded.
+DRAFT_SHARE = 0.015
+DISCARD_SHARE = 0.015
 
 
 class Unit(NamedTuple):
@@ -62,6 +65,14 @@ def answers_unit(juror: Juror, unit: Unit, jurors: Sequence[Juror]) -> bool:
         return False
     absent = int(chance("absent", *map(str, unit)) * len(jurors))
     return jurors.index(juror) != absent
+
+
+def status(juror: Juror, unit: Unit) -> Literal["submitted", "draft", "discarded"]:
+    """What the annotator does with the unit in the end; nearly always she submits."""
+    drawn = chance("status", juror.username, *map(str, unit))
+    if drawn < DRAFT_SHARE:
+        return "draft"
+    return "discarded" if drawn < DRAFT_SHARE + DISCARD_SHARE else "submitted"
 
 
 def judge(jury: Jury, juror: Juror, unit: Unit) -> dict[str, bool]:

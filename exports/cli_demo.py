@@ -1,0 +1,83 @@
+"""The command `citejury demo`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from annotation.embedded.launch import ServerHandle
+    from exports.demo import DemoReport
+
+
+@click.command()
+@click.option(
+    "--home",
+    type=click.Path(path_type=Path),
+    default=Path("citejury-demo"),
+    show_default=True,
+    help="Folder for everything that the demo makes.",
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=6900, show_default=True, help="Port; 0 takes any.")
+@click.option("--exit", "end", is_flag=True, help="End when the agreement table is printed; the page goes down.")
+def demo(home: Path, port: int, end: bool) -> None:
+    """Run the whole product once, on narratives and answers that come with it.
+
+    Starts Argilla on this machine, turns stored answers of five providers into records, lets four annotators judge
+    them, exports the three CSV files and prints how far the four agree. Then the page stays up for you to label some
+    records yourself, until Ctrl-C. Run again, it goes on with what is there.
+
+    \b
+    Example:
+        citejury demo --home citejury-demo
+    """
+    from annotation.embedded.launch import DEFAULT_HOST, serve, start_server
+    from exports.demo import SERVER, check_home
+
+    check_home(home)
+    click.echo("Starting Argilla; this takes a few seconds.", err=True)
+    if end:
+        with start_server(home / SERVER, port=port) as server:
+            show(home, server)
+        click.echo(f"Next: citejury demo --home {home}, to label some records yourself.", err=True)
+        return
+
+    def announce(server: "ServerHandle") -> None:
+        tell_where_to_log_in(server, show(home, server))
+
+    serve(home / SERVER, DEFAULT_HOST, port, announce)
+    click.echo(f"Argilla has stopped; everything is kept in {home} for the next `citejury demo`.", err=True)
+
+
+def show(home: Path, server: "ServerHandle") -> "DemoReport":
+    """Run the demo, print its agreement table on stdout, and say where everything is."""
+    from exports.agreement_table import agreement_table
+    from exports.demo import AGREEMENT, ANSWERS, EXPORT, RECORDS, run_demo
+
+    report = run_demo(home, server, lambda line: click.echo(line, err=True))
+    click.echo()
+    click.echo(agreement_table(report.measured.agreement))
+    click.echo(
+        f"\nIn {home}: {ANSWERS}/ (CSV v2), {RECORDS}, {EXPORT}/ (three CSV files), {AGREEMENT}/agreement.json.",
+        err=True,
+    )
+    return report
+
+
+def tell_where_to_log_in(server: "ServerHandle", report: "DemoReport") -> None:
+    """Print the address and the logins."""
+    from exports.demo import WORKSPACE, YOU
+
+    others = ", ".join(name for name in report.logins if name != YOU)
+    env = server.home / "env"
+    click.echo(
+        f"\nLabel some records yourself at  {server.url}\n"
+        f"    user name  {YOU}\n"
+        f"    password   {report.logins.get(YOU, 'not kept')}\n"
+        f"The passwords of {others} are in logins.json, the owner's is in server/secrets.json.\n"
+        "To export what you submitted, in a second terminal:\n"
+        f"    set -a; . {env}; set +a\n"
+        f"    citejury exports csv mine --workspace {WORKSPACE}\n"
+        "Ctrl-C stops the page.",
+        err=True,
+    )

@@ -1,0 +1,94 @@
+"""The demo: one command from stored answers to an agreement table, and again on the same home."""
+
+import csv
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from annotation.labels import LABELS, TASKS
+from exports.cli import main
+from exports.schema import COLUMNS
+from pipeline.check import check_file
+
+pytestmark = [pytest.mark.server, pytest.mark.xdist_group("demo")]
+
+
+def run_demo(home: Path) -> Result:
+    return CliRunner().invoke(main, ["demo", "--home", str(home), "--port", "0", "--exit"])
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("argilla_server", reason="the `server` extra is not installed")
+    return tmp_path_factory.mktemp("demo") / "home"
+
+
+@pytest.fixture(scope="module")
+def first(home: Path) -> Result:
+    return run_demo(home)
+
+
+def rows(home: Path, task: str) -> list[dict[str, str]]:
+    with (home / "export" / f"{task}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_it_ends_with_the_agreement_table_on_stdout(first: Result) -> None:
+    assert first.exit_code == 0, first.output
+    assert all(label in first.stdout for task in TASKS for label in LABELS[task])
+
+
+def test_its_answers_are_csv_v2_of_all_five_providers(first: Result, home: Path) -> None:
+    files = sorted((home / "answers").glob("*.csv"))
+    assert [file.stem for file in files] == ["claude", "gemini", "grok", "openai", "perplexity"]
+    assert [violation for file in files for violation in check_file(file)] == []
+    assert (home / "answers" / "errors.jsonl").read_text(encoding="utf-8") == ""
+
+
+def test_its_export_has_the_columns_of_the_contract_and_three_answers_a_unit(first: Result, home: Path) -> None:
+    for task in TASKS:
+        found = rows(home, task)
+        assert tuple(found[0]) == COLUMNS[task]
+        assert {row["annotator_id"] for row in found} == {"anna", "ben", "chiyo", "david"}
+
+
+def test_its_records_are_in_three_languages_and_join_back_to_the_answers(first: Result, home: Path) -> None:
+    generation = rows(home, "generation")
+    assert {"en", "de", "ja"} <= {row["language"] for row in generation}
+    stored = {
+        row["answer_id"]
+        for file in (home / "answers").glob("*.csv")
+        for row in csv.DictReader(file.open(encoding="utf-8", newline=""))
+    }
+    assert {row["record_uuid"] for row in generation} <= stored
+
+
+def test_every_label_varies_and_its_alpha_is_neither_undefined_nor_perfect(first: Result, home: Path) -> None:
+    agreement = json.loads((home / "agreement" / "agreement.json").read_text(encoding="utf-8"))
+    alphas = [label["krippendorff_alpha"] for task in agreement["tasks"].values() for label in task["labels"].values()]
+    assert len(alphas) == 13
+    assert all(0 < alpha < 1 for alpha in alphas)
+
+
+def test_its_passwords_are_for_their_owner_only(first: Result, home: Path) -> None:
+    logins = home / "logins.json"
+    assert stat.S_IMODE(logins.stat().st_mode) == 0o600
+    assert set(json.loads(logins.read_text(encoding="utf-8"))) == {"anna", "ben", "chiyo", "david", "you"}
+
+
+def test_run_again_on_the_same_home_it_changes_no_row(first: Result, home: Path) -> None:
+    before = {task: (home / "export" / f"{task}.csv").read_bytes() for task in TASKS}
+    again = run_demo(home)
+    assert again.exit_code == 0, again.output
+    assert {task: (home / "export" / f"{task}.csv").read_bytes() for task in TASKS} == before
+
+
+def test_a_home_that_holds_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("mine", encoding="utf-8")
+    result = run_demo(tmp_path)
+    assert result.exit_code == 1
+    assert "thesis.tex" in result.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["thesis.tex"]
