@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from annotation.client import Argilla
-from annotation.display import to_records
 from annotation.labels import LABELS, TASKS
+from annotation.push import push_records
 from annotation.setup import set_up
 from annotation.tasks import COLUMN_FIELDS, define_dataset, task_of
 from annotation.wording import FIELDS, read_wording
@@ -227,10 +227,12 @@ def test_texts_are_the_answers_own_whatever_annotators_are_shown(bench: Bench, t
         context_set=CONTEXT_SEPARATOR.join(passage.text for passage in passages),
         provenance=Provenance(model_name="grok"),
     )
-    for task, bodies in to_records(answer, read_wording("en")).items():
-        assert not any(text in shown for shown in bodies[0]["fields"].values())
-        response = bench.response("anna", **answers(task))
-        bench.put(task, *({**body, "responses": [response]} for body in bodies))
+    push_records(bench.client, bench.workspace, [answer])
+    for task, dataset in bench.datasets.items():
+        ((_, pushed),) = bench.client.record_pages(dataset)
+        assert not any(text in shown for shown in pushed[0]["fields"].values())
+        responses = [bench.response("anna", **answers(task))]
+        bench.put(task, *({"external_id": body["external_id"], "responses": responses} for body in pushed))
     found = bench.export(tmp_path / "out", extended=True)
     assert [(row["input_query"], row["chunk"]) for row in found["retrieval"]] == [
         (answer.query, passage.text) for passage in passages
