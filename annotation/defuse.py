@@ -39,11 +39,11 @@ FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 INDENTED = re.compile(r"(?: {4}|\t)")
 PARAGRAPHS = re.compile(r".+?(?:\n[ \t]*\n|\Z)", re.DOTALL)
 BACKTICKS = re.compile(r"`+")
-# A backslash before one of them would escape our entity's `&` and leave the rest to be read.
-MARKUP_IN_TEXT = re.compile(r"(?<!\\)(\\*)([<\[$@]|:(?=//)|(?<=www)\.)", re.IGNORECASE)
-MARKUP_IN_CODE = re.compile(
-    r"<(?=[a-z/!?])|\](?=[(\[:])|:(?=//)|www(?=\.)|@(?=[\w-])|\$(?=[\s?!.,:？！。，：]|\Z)", re.IGNORECASE
-)
+# Where a tag, a link, image, reference or definition, an address, a host name, a closing `$` of a formula begin or end.
+MARKUP = r"<(?=[a-z/!?])|\](?=[(\[:])|:(?=//)|www(?=\.)|@(?=[\w-])|\$(?![a-z0-9{(])"
+MARKUP_IN_CODE = re.compile(MARKUP, re.IGNORECASE)
+# A backslash before it would escape our entity's `&` and leave the rest to be read.
+MARKUP_IN_TEXT = re.compile(rf"(?<!\\)(\\*)({MARKUP})", re.IGNORECASE)
 
 
 def plain_text(text: str) -> str:
@@ -108,9 +108,9 @@ def without_towers(text: str) -> str:
 
 
 def escaped_markup(found: re.Match[str]) -> str:
-    """The character as a numeric entity, after whole pairs of backslashes only."""
-    backslashes, character = found.groups()
-    return backslashes[: len(backslashes) // 2 * 2] + f"&#{ord(character)};"
+    """The markup with its first character as a numeric entity, after whole pairs of backslashes only."""
+    backslashes, markup = found.groups()
+    return f"{backslashes[: len(backslashes) // 2 * 2]}&#{ord(markup[0])};{markup[1:]}"
 
 
 def code_and_text(text: str) -> Iterator[tuple[bool, str]]:

@@ -1,0 +1,240 @@
+"""What annotators see of a record, and the exact texts beside it."""
+
+import random
+import re
+import unicodedata
+
+import pytest
+
+from annotation.defuse import LONGEST_PARAGRAPH, WORD_JOINER, code_and_text, markdown_text, plain_text
+from annotation.display import HIDDEN, original_text, to_records
+from annotation.labels import TASKS
+from annotation.tasks import COLUMN_FIELDS
+from annotation.wording import FIELDS, read_wording
+from pipeline.errors import ArgillaError
+from pipeline.records import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse, Source
+
+UUID = "6f1c9a3e-7d52-4c5b-9a55-0f8f5f6b7c01"
+TEXTS = ("Vaccines do <not> cause it & never did.", "Zweite Stelle.\n  Eingerückt.", "第三の抜粋")
+ENGLISH = read_wording("en")
+
+
+def passage(rank: int, text: str, **more) -> Passage:
+    values = {"chunk_id": f"doc{rank}#0", "doc_id": f"doc{rank}", "url": f"https://www.site{rank}.example/a"}
+    return Passage(chunk_rank=rank, text=text, **{**values, **more})
+
+
+def sample(**more) -> QueryResponse:
+    texts = more.pop("texts", TEXTS)
+    values = {
+        "record_uuid": UUID,
+        "query": "Is it *true*?",
+        "answer": "**No** [1], see [2].",
+        "language": "en",
+        "sources": (
+            Source(n=1, url="https://site1.example/a", host="site1.example", title="First\npage", state="read"),
+            Source(n=2, url="https://gone.example/", host="gone.example", state="gone"),
+        ),
+        "chunks": tuple(passage(rank, text) for rank, text in enumerate(texts, start=1)),
+        "context_set": CONTEXT_SEPARATOR.join(texts),
+        "provenance": Provenance(model_name="secretive", model_version="s-9", answer_id=UUID, run_id="run-7"),
+    }
+    return QueryResponse(**{**values, **more})
+
+
+def only(task, record=None) -> dict:
+    return to_records(record or sample(), ENGLISH)[task][0]
+
+
+def test_a_record_becomes_k_retrieval_one_grounding_and_one_generation_record() -> None:
+    assert {task: len(bodies) for task, bodies in to_records(sample(), ENGLISH).items()} == {
+        "retrieval": 3,
+        "grounding": 1,
+        "generation": 1,
+    }
+
+
+def test_an_answer_without_passages_becomes_a_generation_record_only() -> None:
+    bodies = to_records(sample(texts=()), ENGLISH)
+    assert [len(bodies[task]) for task in TASKS] == [0, 0, 1]
+
+
+def test_external_ids_follow_from_the_record_and_the_passage() -> None:
+    bodies = to_records(sample(), ENGLISH)
+    assert [body["external_id"] for body in bodies["retrieval"]] == [f"{UUID}:doc{rank}#0" for rank in (1, 2, 3)]
+    assert bodies["grounding"][0]["external_id"] == bodies["generation"][0]["external_id"] == UUID
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_field_of_the_task_has_a_text(task) -> None:
+    for body in to_records(sample(answer="", sources=()), ENGLISH)[task]:
+        assert list(body["fields"]) == list(FIELDS[task])
+        assert all(text.strip() for text in body["fields"].values())
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_no_field_tells_which_model_answered(task) -> None:
+    for body in to_records(sample(), ENGLISH)[task]:
+        assert "secretive" not in str(body["fields"]) + body["external_id"]
+        assert body["metadata"][HIDDEN]["provenance"]["model_name"] == "secretive"
+
+
+@pytest.mark.parametrize(
+    "answer", ["", "**No** [1].", "<b>x</b> & y", "a\r\nb\u202ec", "e" + "\u0301" * 9, "x" * 200_000, " "]
+)
+def test_the_exact_texts_come_back_whatever_is_shown(answer) -> None:
+    record = sample(answer=answer, query="a < b\r\n&amp;", texts=("<script>", "\u202e[1](x)"))
+    bodies = to_records(record, ENGLISH)
+    assert original_text(bodies["generation"][0], "generation", "answer") == answer
+    assert original_text(bodies["grounding"][0], "grounding", "answer") == answer
+    assert original_text(bodies["grounding"][0], "grounding", "context_set") == record.context_set
+    assert original_text(bodies["generation"][0], "generation", "query") == record.query
+    assert [original_text(body, "retrieval", "chunk") for body in bodies["retrieval"]] == ["<script>", "\u202e[1](x)"]
+    assert original_text(bodies["retrieval"][0], "retrieval", "input_query") == record.query
+
+
+def test_a_text_that_is_shown_as_it_is_is_kept_once() -> None:
+    body = to_records(sample(query="Plain?", answer="Yes."), ENGLISH)["generation"][0]
+    assert body["metadata"][HIDDEN]["originals"] == {}
+
+
+def test_a_record_without_our_metadata_is_refused_by_its_id() -> None:
+    with pytest.raises(ArgillaError, match=r"'stray'.*does not hold citejury's metadata"):
+        original_text({"external_id": "stray", "fields": {"query": "q"}, "metadata": {}}, "generation", "query")
+
+
+def test_retrieval_metadata_names_the_passage() -> None:
+    hidden = to_records(sample(), ENGLISH)["retrieval"][1]["metadata"][HIDDEN]
+    assert {name: hidden[name] for name in ("chunk_id", "doc_id", "chunk_rank", "origin", "language", "task")} == {
+        "chunk_id": "doc2#0",
+        "doc_id": "doc2",
+        "chunk_rank": 2,
+        "origin": "page",
+        "language": "en",
+        "task": "retrieval",
+    }
+
+
+def test_the_context_numbers_its_passages_in_rank_order_with_their_sources() -> None:
+    shuffled = sample().model_copy(update={"chunks": tuple(reversed(sample().chunks))})
+    headings = [line for line in only("grounding", shuffled)["fields"]["context"].splitlines() if line[:2] == "━━"]
+    assert headings == [
+        "━━ Passage 1 · [1] First page — site1.example ━━",
+        "━━ Passage 2 · site2.example ━━",
+        "━━ Passage 3 · site3.example ━━",
+    ]
+
+
+def test_the_list_of_sources_gives_each_ones_number_host_and_state() -> None:
+    assert only("grounding")["fields"]["sources"].splitlines() == [
+        "[1] First page — site1.example — read",
+        "[2] gone.example — gone (the page no longer exists)",
+    ]
+
+
+@pytest.mark.parametrize(("locale", "state"), [("de", "verschwunden"), ("ja", "消失")])
+def test_states_are_named_in_the_datasets_language(locale, state) -> None:
+    assert state in to_records(sample(), read_wording(locale))["grounding"][0]["fields"]["sources"]
+
+
+def test_a_redirect_that_names_the_provider_is_not_shown() -> None:
+    url = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/abc"
+    record = sample(chunks=(passage(1, "text", url=url),), sources=())
+    fields = [body["fields"] for bodies in to_records(record, ENGLISH).values() for body in bodies]
+    assert "vertexaisearch" not in str(fields)
+    assert fields[0]["source"] == "unknown source"
+
+
+def test_the_content_hash_follows_the_texts_and_not_the_provenance() -> None:
+    def content_hash(record: QueryResponse) -> str:
+        return only("generation", record)["metadata"][HIDDEN]["content_hash"]
+
+    assert content_hash(sample()) == content_hash(sample(provenance=Provenance(), language="de"))
+    assert content_hash(sample()) != content_hash(sample(answer="Yes."))
+    assert content_hash(sample(answer="a\nb")) != content_hash(sample(answer="a\r\nb"))
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_only_answers_are_shown_as_markdown(task) -> None:
+    text = "1 < 2 **bold** &amp; [x](y)"
+    record = sample(query=text, answer=text, texts=(text,))
+    for column, field in COLUMN_FIELDS[task].items():
+        shown = only(task, record)["fields"][field]
+        assert (("&lt;" in shown) and ("&amp;amp;" in shown)) == (column != "answer")
+
+
+# What the page's Markdown renderer could make live, wherever it stands; see annotation/defuse.py.
+LIVE_MARKDOWN = re.compile(r"<[a-z/!?]|\]\(|\]\[|\]:|://|www\.|\w@\w|\$(?![a-z0-9{(])", re.IGNORECASE)
+HOSTILE = {
+    "script": "<script>alert(1)</script>",
+    "handler": "<img src=x onerror=alert(1)>",
+    "unclosed tag": "a <img src=x onerror=alert(1) ",
+    "comment": "<!-- x --> <?x?> <![CDATA[x]]>",
+    "link": "[x](javascript:alert(1))",
+    "image": "![x](http://evil.example/beacon.png)",
+    "reference": "[x][r] ![y][r]\n\n[r]: http://evil.example/ 'title'",
+    "citation made a link": "[1]\n\n[1]: http://evil.example/",
+    "autolink": "<http://evil.example> <a@evil.example>",
+    "bare": "HTTP://evil.example WWW.evil.example ftp://evil.example a@evil.example",
+    "escaped": "\\[x](http://e.example) \\\\[x](http://e.example) \\<b> \\\\<b>",
+    "formula": "$\\rule{99em}{99em}$ and $$x$$\n$\nx\n$\n",
+    "span": "`<img src=x>` [x](y) ``` [a](b) ` www.evil.example",
+    "fence": "```html\n<script>x</script> [a](b) http://e.example\n```\n<b>x</b>",
+    "fence left open": "~~~\n<b>x</b>\n```\n[a](b)\n",
+    "indented": "text\n\n    <b>x</b> [a](http://e.example)\n",
+    "nested": "> " * 40 + "<b>x</b> [a](b)",
+    "long": "*a **b [x](http://e.example) <b> " * 500,
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_nothing_in_an_answer_is_left_to_render_but_formatting(text) -> None:
+    assert LIVE_MARKDOWN.search(text)
+    assert LIVE_MARKDOWN.search(markdown_text(text)) is None
+
+
+def test_no_mixture_of_markup_survives_in_an_answer() -> None:
+    pieces = ["<", "b", "[", "]", "(", ":", "/", "www", ".", "@", "a", "`", "```", "\n", "\n\n", "    ", "$", "\\", " "]
+    choose = random.Random(20261121)
+    for _ in range(3000):
+        text = "".join(choose.choices(pieces, k=30))
+        assert LIVE_MARKDOWN.search(markdown_text(text)) is None, text
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_plain_text_holds_no_tag_and_reads_back_exactly(text) -> None:
+    shown = plain_text(text)
+    assert "<" not in shown
+    assert shown.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&") == text
+
+
+def test_harmless_markdown_of_an_answer_stays() -> None:
+    text = "# Title\n\n**bold** _it_ ~~no~~\n\n- a\n1. b\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n> quote\n\n`x < y`"
+    assert markdown_text(text) == text
+
+
+def test_code_keeps_its_letters_behind_invisible_joiners() -> None:
+    code = "```\nif a[0](x) < b: www.x.org $HOME\n```\n"
+    assert markdown_text(code).replace(WORD_JOINER, "") == code
+
+
+def test_an_answer_that_would_hang_the_page_is_shown_as_it_stands() -> None:
+    text = "*a " * LONGEST_PARAGRAPH + "```"
+    assert markdown_text(text) == f"````text\n{text}\n````"
+
+
+def test_the_parts_of_an_answer_joined_are_the_answer() -> None:
+    for text in (*HOSTILE.values(), "", "`", "a\n\nb\n   \nc", "```\nx", "\n\n\n"):
+        assert "".join(part for _, part in code_and_text(text)) == text
+
+
+@pytest.mark.parametrize("show", [plain_text, markdown_text])
+def test_bidi_overrides_and_control_characters_are_taken_out(show) -> None:
+    assert show("ab\u202ecd\u2066e\x00f\x1bg\r\nh\ti") == "abcdefg\nh\ti"
+
+
+def test_towers_of_combining_marks_are_cut_and_real_ones_stay() -> None:
+    hebrew = "בְּרֵאשִׁ֖ית"
+    assert plain_text(hebrew) == hebrew
+    marks = [character for character in plain_text("a" + "\u0301" * 1_000_000) if unicodedata.combining(character)]
+    assert len(marks) == 4
