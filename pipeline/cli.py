@@ -40,6 +40,29 @@ def check(files: tuple[Path, ...]) -> None:
     click.echo(f"Next: citejury pipeline sources {files[0].parent} --out records.jsonl", err=True)
 
 
+@pipeline.command()
+@click.argument("v1", type=click.Path(path_type=Path), metavar="V1.csv")
+@click.argument("v2", type=click.Path(path_type=Path), metavar="V2.csv")
+def migrate(v1: Path, v2: Path) -> None:
+    """Turn a CSV file of schema v1 into CSV v2.
+
+    Citations are read from `raw_json` again by today's rules. Rows with an `error` go to a file beside V2.csv that is
+    named like it and ends in `.errors.jsonl`. An existing V2.csv is never overwritten.
+
+    \b
+    Example:
+        citejury pipeline migrate llm_runs/openai.csv answers/openai.csv
+    """
+    from pipeline.migrate import migrate_file
+
+    migrated = migrate_file(v1, v2)
+    for note in migrated.notes:
+        click.echo(note, err=True)
+    beside = f" (in {migrated.errors_path})" if migrated.errors else ""
+    click.echo(f"{v2}: answers {migrated.answers:,}, errors {migrated.errors:,}{beside}", err=True)
+    click.echo(f"Next: citejury pipeline check {v2}", err=True)
+
+
 pipeline.add_command(ask)
 pipeline.add_command(parse)
 pipeline.add_command(sources)

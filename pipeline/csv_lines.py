@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Callable, Iterator
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
@@ -68,7 +69,7 @@ def numbered_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
             ) from error
 
 
-def open_csv(path: Path) -> BinaryIO:
+def open_csv(path: Path) -> BufferedReader:
     """The file, open for reading.
 
     Raises:
