@@ -62,7 +62,7 @@ def answer_cells(answer: StoredAnswer) -> Cells:
         for index, (url, domain) in enumerate(zip(answer.citations, answer.domains, strict=True))
     ]
     results = [
-        storable(result_cells(f"{answer.answer_id}_result_{index}", result, rank=index + 1))
+        result_cells(f"{answer.answer_id}_result_{index}", result, rank=index + 1)
         for index, result in enumerate(answer.search_results)
         if sources and answer.model_name == "perplexity"
     ]
@@ -70,8 +70,9 @@ def answer_cells(answer: StoredAnswer) -> Cells:
 
 
 def result_cells(result_id: str, result: SearchResult, rank: int) -> tuple[str, ...]:
-    """The cells of one search result; ranks count from 1."""
-    return (result_id, result.url, source_domain(result.url), result.title, result.snippet, str(rank))
+    """The cells of one search result as they are stored; ranks count from 1."""
+    url, title, snippet = storable((result.url, result.title, result.snippet))
+    return (result_id, url, source_domain(url), title, snippet, str(rank))
 
 
 def storable(cells: Sequence[str]) -> tuple[str, ...]:

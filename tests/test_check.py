@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from exports.cli import main
 from pipeline.check import Violation, check_file
@@ -74,6 +76,21 @@ def test_a_right_file_has_no_violation_whatever_the_order_of_its_rows(path: Path
     rows = rows_of(path)
     rewrite(path, [rows[place] for place in (4, 0, 6, 1, 3, 2, 5)])
     assert check_file(path) == []
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    text=st.text(),
+    paths=st.lists(st.text(), max_size=4),
+    results=st.lists(st.builds(SearchResult, url=st.text(), title=st.text(), snippet=st.text()), max_size=3),
+)
+def test_whatever_a_model_says_what_is_written_is_right(
+    tmp_path: Path, text: str, paths: list[str], results: list[SearchResult]
+) -> None:
+    citations = tuple(f"https://a.de/{path}" for path in paths)
+    said = answer("perplexity", PERPLEXITY, citations, tuple(results)).model_copy(update={"answer_text": text})
+    write_answers(tmp_path / "perplexity.csv", [said])
+    assert check_file(tmp_path / "perplexity.csv") == []
 
 
 @pytest.mark.parametrize(

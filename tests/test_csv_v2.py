@@ -217,7 +217,9 @@ def test_a_failed_write_leaves_the_earlier_file_and_nothing_else(tmp_path: Path)
 
 
 def test_a_file_cut_at_any_byte_keeps_exactly_its_whole_answers(tmp_path: Path) -> None:
-    first, second = stored(), stored("claude", URLS[:2], (), SECOND, answer_text='"a"\r\nb, ü')
+    short = {"answer_prompt": "p", "answer_raw_json": "{}", "narrative_prompt": "n"}
+    first = stored(citations=URLS[:1], **short)
+    second = stored("claude", ("https://a.de/", "https://b.de/"), (), SECOND, answer_text='"a"\r\nb, ü', **short)
     path = tmp_path / "a.csv"
     write_answers(path, [first])
     first_end = path.stat().st_size
