@@ -55,11 +55,11 @@ def expand_rows(answer: StoredAnswer) -> list[AnswerRow]:
 
 def answer_cells(answer: StoredAnswer) -> Cells:
     """The three parts of the answer's rows, in the order of the columns."""
-    citations = json.dumps(answer.citations, ensure_ascii=False)
-    shared = (*(getattr(answer, column) for column in SHARED_COLUMNS[:-1]), citations)
+    urls = storable(answer.citations)
+    shared = (*(getattr(answer, column) for column in SHARED_COLUMNS[:-1]), json.dumps(urls, ensure_ascii=False))
     sources = [
         storable((f"{answer.answer_id}_source_{index}", url, domain))
-        for index, (url, domain) in enumerate(zip(answer.citations, answer.domains, strict=True))
+        for index, (url, domain) in enumerate(zip(urls, answer.domains, strict=True))
     ]
     results = [
         result_cells(f"{answer.answer_id}_result_{index}", result, rank=index + 1)
