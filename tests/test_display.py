@@ -164,7 +164,7 @@ def test_only_answers_are_shown_as_markdown(task) -> None:
 
 
 # What the page's Markdown renderer could make live, wherever it stands; see annotation/defuse.py.
-LIVE_MARKDOWN = re.compile(r"<[a-z/!?]|\]\(|\]\[|\]:|://|www\.|\w@\w|\$(?![a-z0-9{(\u2060])", re.IGNORECASE)
+LIVE_MARKDOWN = re.compile(r"<[a-z/!?]|\]\(|\]\[|\]:|://|www\.|\w@\w|\$(?![a-z0-9{(&\u2060])", re.IGNORECASE)
 HOSTILE = {
     "script": "<script>alert(1)</script>",
     "handler": "<img src=x onerror=alert(1)>",
