@@ -1,6 +1,7 @@
 """The command `citejury annotation serve`."""
 
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,12 +52,13 @@ def tell_where_it_is(server: "ServerHandle") -> None:
     """Print the address, who the owner is, where her secrets are, and what to do next."""
     here = Path(os.path.relpath(server.home))
     home = here if len(here.parts) < len(server.home.parts) else server.home
+    env_file = shlex.quote(str(home / "env") if "/" in str(home / "env") else f"./{home / 'env'}")
     click.echo(
         f"Argilla is at {server.url}\n"
         f"Owner:    {server.owner_username}\n"
         f"Password: `owner_password` in {home / 'secrets.json'}, which only you can read\n"
         f"API key:  in {home / 'env'}, which only you can read; put it into the environment of another terminal with\n"
-        f"              set -a; . {home / 'env'}; set +a\n"
+        f"              set -a; . {env_file}; set +a\n"
         "Next:     citejury annotation setup\n"
         "Ctrl-C stops the server.",
         err=True,

@@ -1,6 +1,9 @@
 """The embedded Argilla starts, keeps its data and its secrets, refuses plainly, and leaves nothing behind."""
 
+import base64
 import contextlib
+import hashlib
+import re
 import signal
 import socket
 import stat
@@ -68,6 +71,15 @@ def test_every_answer_carries_the_safety_headers(argilla_server: ServerHandle) -
         assert "default-src 'self'" in headers["content-security-policy"]
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["referrer-policy"] == "no-referrer"
+
+
+def test_the_policy_allows_the_pages_own_scripts_and_no_other(argilla_server: ServerHandle) -> None:
+    for path in ("/", "/sign-in"):
+        page = httpx.get(argilla_server.url + path)
+        scripts = re.findall(r"<script>(.*?)</script>", page.text, re.DOTALL)
+        hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+        allowed = page.headers["content-security-policy"].split("script-src ")[1].split(";")[0]
+        assert allowed == " ".join(["'self'", *(f"'sha256-{each}'" for each in hashes)])
 
 
 def test_other_sites_may_not_call_the_api(argilla_server: ServerHandle) -> None:
@@ -190,6 +202,7 @@ def test_an_unknown_host_is_refused(tmp_path: Path) -> None:
 
 def test_a_broken_database_is_told_with_the_end_of_the_log(tmp_path: Path) -> None:
     (tmp_path / "home" / "data").mkdir(parents=True)
+    (tmp_path / "home" / "lock").touch()
     (tmp_path / "home" / "data" / "argilla.db").write_bytes(b"this is no database, but long enough to be read" * 30)
     with pytest.raises(ServerStartError, match="file is not a database"):
         start_server(tmp_path / "home", port=0).__enter__()

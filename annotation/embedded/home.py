@@ -23,7 +23,7 @@ OWNER = "owner"
 SECRETS_FILE = "secrets.json"
 ENV_FILE = "env"
 LOCK_FILE = "lock"
-OURS = frozenset({LOCK_FILE, ENV_FILE, "data", "queue", "logs"})
+FOLDERS = ("data", "queue", "logs")
 LOG_LINES_SHOWN = 12
 STOPPING_SECONDS = 20.0
 RETRY_SECONDS = 0.1
@@ -48,15 +48,13 @@ def open_home(home: Path) -> Path:
     try:
         home.parent.mkdir(parents=True, exist_ok=True)
         home.mkdir(mode=0o700, exist_ok=True)
-        names = {entry.name for entry in home.iterdir() if not entry.name.endswith(".part")}
-        if SECRETS_FILE not in names and names - OURS:
+        names = sorted(entry.name for entry in home.iterdir())
+        if names and SECRETS_FILE not in names and LOCK_FILE not in names:
             raise OutputError(
-                f"The folder `{home}` holds something else ({sorted(names - OURS)[0]!r}), so no server is kept in it. "
+                f"The folder `{home}` holds something else ({names[0]!r}), so no server is kept in it. "
                 "Name an empty or a new folder with `--home`."
             )
         home.chmod(0o700)
-        for name in ("data", "queue", "logs"):
-            (home / name).mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise OutputError(
             f"The folder `{home}` cannot be used as the server's home: {error.strerror}. Name another with `--home`."
@@ -75,8 +73,10 @@ def take_lock(home: Path) -> int:
     """
     try:
         lock = os.open(home / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        for name in FOLDERS:
+            (home / name).mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"`{home / LOCK_FILE}` cannot be written: {error.strerror}.") from error
+        raise OutputError(f"`{error.filename}` cannot be written: {error.strerror}.") from error
     deadline = time.monotonic() + STOPPING_SECONDS
     while True:
         try:
