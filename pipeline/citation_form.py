@@ -6,9 +6,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from pipeline.links import Link, find_links
 from pipeline.schema import Answer, Occurrence
-
-# The site that hands out Gemini's redirects; its name says which provider answered.
-REDIRECT_HOST = "vertexaisearch.cloud.google.com"
+from pipeline.urls import is_grounding_redirect
 
 
 class Edit(NamedTuple):
@@ -87,12 +85,12 @@ def link_text(link: Link, numbers: dict[str, int]) -> str:
 
 def visible_url(url: str) -> str:
     """The URL without `utm_*`; empty for a provider's redirect, which names the provider and says nothing else."""
+    if is_grounding_redirect(url):
+        return ""
     try:
         parts = urlsplit(url)
     except ValueError:
         return url
-    if parts.hostname == REDIRECT_HOST:
-        return ""
     if "utm_" not in parts.query:
         return url
     kept = [(name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True) if not is_tracking(name)]

@@ -61,7 +61,7 @@ def test_its_records_are_in_three_languages_and_join_back_to_the_answers(first: 
     stored = {
         row["answer_id"]
         for file in (home / "answers").glob("*.csv")
-        for row in csv.DictReader(file.open(encoding="utf-8", newline=""))
+        for row in csv.DictReader(file.read_text(encoding="utf-8").splitlines(keepends=True))
     }
     assert {row["record_uuid"] for row in generation} <= stored
 
