@@ -74,7 +74,7 @@ class Answer(Frozen):
     """What one stored payload says, read by its provider's reader."""
 
     text: str
-    """The answer as the provider wrote it, its own citation marks included. A refusal has its own words, a block none."""
+    """The answer as the provider wrote it, its own citation marks included. Empty for a block."""
     citations: tuple[str, ...] = ()
     """The distinct cited URLs in order of first appearance, as returned."""
     domains: tuple[str, ...] = ()

@@ -16,13 +16,6 @@ REMOVED_PREFIXES = ("CITEJURY_", "ARGILLA_")
 REMOVED_SUFFIXES = ("_API_KEY", "_PROXY")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several workers, the tests that share a server run in one of them, so that one server is started."""
-    for item in items:
-        if "argilla_server" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("server"))
-
-
 @pytest.fixture(autouse=True)
 def _environment_without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees a key, a setting or a proxy of the person who runs it."""

@@ -13,7 +13,7 @@ from exports.cli import main
 from exports.schema import COLUMNS
 from pipeline.check import check_file
 
-pytestmark = [pytest.mark.server, pytest.mark.xdist_group("demo")]
+pytestmark = pytest.mark.server
 
 
 def run_demo(home: Path) -> Result:
