@@ -18,7 +18,6 @@ lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m cogapp --check README.md
 
 readme: install
 	$(BIN)/python -m cogapp -r -U README.md

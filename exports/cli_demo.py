@@ -36,15 +36,14 @@ def demo(home: Path, port: int, end: bool) -> None:
 
     check_home(home)
     click.echo("Starting Argilla; this takes a few seconds.", err=True)
-    if end:
-        with start_server(home / SERVER, port=port) as server:
-            show(home, server)
-        click.echo(f"Next: citejury demo --home {home}, to label some records yourself.", err=True)
-        return
 
     def announce(server: "ServerHandle") -> None:
-        tell_where_to_log_in(server, show(home, server))
+        tell_where_to_log_in(server, show(home, server), home if end else None)
 
+    if end:
+        with start_server(home / SERVER, port=port) as server:
+            announce(server)
+        return
     serve(home / SERVER, DEFAULT_HOST, port, announce)
     click.echo(f"Argilla has stopped; everything is kept in {home} for the next `citejury demo`.", err=True)
 
@@ -64,20 +63,29 @@ def show(home: Path, server: "ServerHandle") -> "DemoReport":
     return report
 
 
-def tell_where_to_log_in(server: "ServerHandle", report: "DemoReport") -> None:
-    """Print the address and the logins."""
+def tell_where_to_log_in(server: "ServerHandle", report: "DemoReport", stopped_home: Path | None) -> None:
+    """Print the address and the logins, and how to export; `stopped_home` is the home where the page goes down now."""
     from exports.demo import WORKSPACE, YOU
 
     others = ", ".join(name for name in report.logins if name != YOU)
-    env = server.home / "env"
+    if stopped_home:
+        again = (
+            f"To label some records yourself: citejury demo --home {stopped_home}, then log in at the address it prints"
+        )
+    else:
+        again = f"Label some records yourself at {server.url}"
     click.echo(
-        f"\nLabel some records yourself at  {server.url}\n"
+        f"\n{again}\n"
         f"    user name  {YOU}\n"
         f"    password   {report.logins.get(YOU, 'not kept')}\n"
-        f"The passwords of {others} are in logins.json, the owner's is in server/secrets.json.\n"
-        "To export what you submitted, in a second terminal:\n"
-        f"    set -a; . {env}; set +a\n"
-        f"    citejury exports csv mine --workspace {WORKSPACE}\n"
-        "Ctrl-C stops the page.",
+        f"The passwords of {others} are in logins.json, the owner's is in server/secrets.json.",
         err=True,
     )
+    if not stopped_home:
+        click.echo(
+            "To export what you submitted, in a second terminal:\n"
+            f"    set -a; . {server.home / 'env'}; set +a\n"
+            f"    citejury exports csv mine --workspace {WORKSPACE}\n"
+            "Ctrl-C stops the page.",
+            err=True,
+        )

@@ -14,7 +14,9 @@ from annotation.push import push_records
 from annotation.setup import JuryDataset, NewUser, find_datasets, set_up
 from exports.csv_export import Export, export_csv
 from exports.demo_jury import Juror, Jury, Unit, answers_unit, judge, note, read_jury, status
+from exports.fetch import Progress
 from exports.measure import Measured, measure_files, write_agreement
+from exports.progress import shown_progress
 from pipeline.errors import ArgillaError, OutputError
 from pipeline.record_files import read_records, write_records
 from pipeline.replay import replay_narratives
@@ -23,7 +25,7 @@ from pipeline.staging import staged_file
 WORKSPACE = "demo"
 YOU = "you"
 OVERLAP = 3
-RESPONSES_PER_CALL = 100  # argilla-server 2.8.0, POST /me/responses/bulk
+RESPONSES_PER_CALL = 20  # argilla-server 2.8.0 takes 100 in POST /me/responses/bulk; fewer let the bar move
 
 ANSWERS, RECORDS, EXPORT, AGREEMENT, SERVER, LOGINS = (
     "answers",
@@ -85,7 +87,9 @@ def run_demo(home: Path, server: ServerHandle, say: Say) -> DemoReport:
         say("3/6  Pushing the records: retrieval, grounding, generation.")
         push_records(owner, WORKSPACE, read_records(home / RECORDS))
         say("4/6  Four annotators answer, each as herself.")
-        answered = sum(answer_queue(owner, dataset, jury) for dataset in find_datasets(owner, WORKSPACE).values())
+        with shown_progress() as progress:
+            datasets = find_datasets(owner, WORKSPACE).values()
+            answered = sum(answer_queue(owner, dataset, jury, progress) for dataset in datasets)
         say(f"5/6  {answered} new responses. Exporting what was submitted.")
         export = export_csv(owner, WORKSPACE, home / EXPORT)
     say(f"6/6  {rows_of(export)}. Computing agreement.")
@@ -116,19 +120,24 @@ def set_up_people(owner: Argilla, path: Path, names: list[str]) -> dict[str, str
     return logins
 
 
-def answer_queue(owner: Argilla, dataset: JuryDataset, jury: Jury) -> int:
+def answer_queue(owner: Argilla, dataset: JuryDataset, jury: Jury, progress: Progress) -> int:
     """How many responses the demo's annotators gave to a dataset now; what they answered before is kept."""
     people = {user["username"]: user for user in owner.request("GET", "/users")["items"]}
     records = [record for _, page in owner.record_pages(dataset.id) for record in page]
-    given = 0
+    items = {}
     for juror in jury.jurors:
-        user = people[juror.username]
-        open_records = [record for record in records if user["id"] not in responders(record)]
-        items = list(responses_of(jury, juror, dataset, open_records))
-        with Argilla(owner.api_url, user["api_key"]) as herself:
-            for first in range(0, len(items), RESPONSES_PER_CALL):
-                submit(herself, items[first : first + RESPONSES_PER_CALL])
-        given += len(items)
+        user_id = people[juror.username]["id"]
+        open_records = [record for record in records if user_id not in responders(record)]
+        items[juror.username] = list(responses_of(jury, juror, dataset, open_records))
+    total = sum(map(len, items.values()))
+    given = 0
+    for username, responses in items.items():
+        with Argilla(owner.api_url, people[username]["api_key"]) as herself:
+            for first in range(0, len(responses), RESPONSES_PER_CALL):
+                batch = responses[first : first + RESPONSES_PER_CALL]
+                submit(herself, batch)
+                given += len(batch)
+                progress(dataset.name, given, total)
     return given
 
 

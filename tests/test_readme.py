@@ -1,0 +1,107 @@
+"""The README is true: its generated parts are new, and every command in it runs, in its order."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from annotation.client import Argilla
+from annotation.labels import LABELS, TASKS
+from annotation.setup import find_datasets
+from exports.schema import COLUMNS
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+LINES = [
+    line.split("  #")[0].strip()
+    for block in re.findall(r"^```sh\n(.*?)^```", README, flags=re.DOTALL | re.MULTILINE)
+    for line in block.splitlines()
+    if line.strip()
+]
+MAKE, SERVE = "make ", "citejury annotation serve"
+COMMANDS = [line for line in LINES if not line.startswith((MAKE, SERVE, "export PATH"))]
+FIRST_EXPORT = next(index for index, line in enumerate(COMMANDS) if line.startswith("citejury exports"))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that looks like the checkout's root to the commands, and may be written to."""
+    folder = tmp_path_factory.mktemp("readme")
+    (folder / "exports").symlink_to(ROOT / "exports")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CITEJURY_", "ARGILLA_"))}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return kept | {"PATH": path, "CITEJURY_ANNOTATION_SERVE_PORT": "0"}
+
+
+@pytest.fixture(scope="module")
+def served(folder: Path, environment: dict[str, str]) -> Iterator[None]:
+    """The server of the README's first terminal, once it has said how to go on."""
+    pytest.importorskip("argilla_server", reason="the `server` extra is not installed")
+    (command,) = [line for line in LINES if line.startswith(SERVE)]
+    with subprocess.Popen(command.split(), cwd=folder, env=environment, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        said = next((line for line in server.stderr if "Ctrl-C" in line), None)
+        assert said, "the server ended before it said anything"
+        yield
+        server.terminate()
+        server.stderr.read()
+
+
+def run(commands: list[str], folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    script = "set -eu\n" + "\n".join(commands)
+    return subprocess.run(
+        ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def answer_everything(folder: Path) -> None:
+    """As the README says: when they have submitted."""
+    env = dict(
+        line.removeprefix("export ").split("=", 1) for line in (folder / "jury" / "env").read_text().splitlines()
+    )
+    url, key = (env[name].strip("'\"") for name in ("ARGILLA_API_URL", "ARGILLA_API_KEY"))
+    with Argilla(url, key) as owner:
+        users = {user["username"]: user["api_key"] for user in owner.request("GET", "/users")["items"]}
+        for dataset in find_datasets(owner, "citejury").values():
+            records = [record for _, page in owner.record_pages(dataset.id) for record in page]
+            values = {label: {"value": "yes"} for label in LABELS[dataset.task]}
+            items = [{"record_id": record["id"], "status": "submitted", "values": values} for record in records]
+            with Argilla(url, users["anna"]) as anna:
+                anna.request("POST", "/me/responses/bulk", json={"items": items})
+
+
+@pytest.mark.server
+def test_the_commands_of_the_readme_run_in_their_order(folder: Path, environment: dict[str, str], served: None) -> None:
+    before = run(COMMANDS[:FIRST_EXPORT], folder, environment)
+    assert before.returncode == 0, before.stderr
+    answer_everything(folder)
+    again = [line for line in COMMANDS[:FIRST_EXPORT] if not line.startswith("citejury")]
+    after = run(again + COMMANDS[FIRST_EXPORT:], folder, environment)
+    assert after.returncode == 0, after.stderr
+    for task in TASKS:
+        header = (folder / "export" / f"{task}.csv").read_text(encoding="utf-8").splitlines()[0]
+        assert tuple(header.split(",")) == COLUMNS[task]
+    assert "topically_relevant" in after.stdout
+
+
+@pytest.mark.parametrize("line", [line for line in LINES if line.startswith(MAKE)])
+def test_the_make_targets_of_the_readme_exist(line: str) -> None:
+    subprocess.run([*line.split(), "--dry-run"], cwd=ROOT, check=True, capture_output=True)
+
+
+def test_the_generated_parts_are_new() -> None:
+    subprocess.run([sys.executable, "-m", "cogapp", "--check", "README.md"], cwd=ROOT, check=True, capture_output=True)
+
+
+def test_the_pictures_and_files_that_it_shows_are_there() -> None:
+    for target in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", README):
+        assert (ROOT / target).is_file()
