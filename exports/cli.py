@@ -1,5 +1,8 @@
 """The root command `citejury` and its group `exports`."""
 
+import io
+import sys
+
 import click
 
 from annotation.cli import annotation
@@ -64,6 +67,9 @@ def main(debug: bool) -> None:
     Example, from nothing to an agreement table:
         citejury demo
     """
+    # A terminal or a file may be of an encoding without α; a question mark is better than no table.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
 
 
 @main.group()

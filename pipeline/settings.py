@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import AliasChoices, Field, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
+    EnvSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     TomlConfigSettingsSource,
@@ -56,7 +57,24 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Explicit values first, then the environment, then the file; no `.env`, no secrets folder."""
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+        return init_settings, NamedEnvSettingsSource(settings_cls), TomlConfigSettingsSource(settings_cls)
+
+
+class NamedEnvSettingsSource(EnvSettingsSource):
+    """The environment by the names of the settings, not of its variables: only so do other sources override it."""
+
+    def __call__(self) -> dict[str, Any]:
+        """Each setting that the environment holds."""
+        return {FIELD_BY_VARIABLE.get(name, name): value for name, value in super().__call__().items()}
+
+
+FIELD_BY_VARIABLE = {
+    str(choice): name
+    for name, field in Settings.model_fields.items()
+    if isinstance(field.validation_alias, AliasChoices)
+    for choice in field.validation_alias.choices
+}
+"""The setting of each variable that has another name than `CITEJURY_` and the setting's."""
 
 
 def read_settings(**explicit: Any) -> Settings:

@@ -1,6 +1,8 @@
 """The root command: one boundary for errors, settings in their order, help for everything."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -82,6 +84,17 @@ def test_argillas_own_variables_are_read_and_the_key_is_not_shown(
     assert "secret" not in repr(settings)
 
 
+def test_an_option_wins_over_each_name_of_its_variable_and_each_wins_over_the_file(
+    in_tmp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (in_tmp / "citejury.toml").write_text('api_url = "http://file"', encoding="utf-8")
+    monkeypatch.setenv("ARGILLA_API_URL", "http://argilla")
+    assert read_settings().api_url == "http://argilla"
+    monkeypatch.setenv("CITEJURY_API_URL", "http://ours")
+    assert read_settings().api_url == "http://ours"
+    assert read_settings(api_url="http://explicit").api_url == "http://explicit"
+
+
 def test_a_key_in_the_settings_file_is_refused(in_tmp: Path) -> None:
     (in_tmp / "citejury.toml").write_text('api_key = "planted"\n', encoding="utf-8")
     with pytest.raises(SettingsError, match="environment only") as caught:
@@ -94,3 +107,10 @@ def test_a_settings_file_that_cannot_be_read_is_one_sentence(in_tmp: Path, text:
     (in_tmp / "citejury.toml").write_text(text, encoding="utf-8")
     with pytest.raises(SettingsError, match=r"citejury\.toml"):
         read_settings()
+
+
+def test_letters_that_the_terminal_does_not_have_are_no_traceback() -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    script = "import click; from exports.cli import main; main.command('x')(lambda: click.echo('α')); main(['x'])"
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, b"?")
