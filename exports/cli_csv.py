@@ -1,6 +1,9 @@
 """The command `exports csv`."""
 
 import shlex
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,7 +73,7 @@ def csv_command(
     from pipeline.settings import read_settings
 
     settings = read_settings(api_url=api_url, workspace=workspace)
-    with open_argilla(settings) as client, shown_progress() as progress:
+    with stopping_cleanly(), open_argilla(settings) as client, shown_progress() as progress:
         export = export_csv(
             client,
             settings.workspace,
@@ -87,6 +90,16 @@ def csv_command(
     for line in summary(export.manifest.files):
         click.echo(line, err=True)
     click.echo(f"Exported to {out}. Next: `citejury exports agreement {shlex.quote(str(out))}`.", err=True)
+
+
+@contextmanager
+def stopping_cleanly() -> Iterator[None]:
+    """SIGTERM does what Ctrl-C does, so that nothing half-written stays."""
+    earlier = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, earlier)
 
 
 def summary(files: "tuple[ExportedFile, ...]") -> list[str]:

@@ -2,15 +2,16 @@
 
 import json
 import os
+import shutil
 import sqlite3
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from annotation.labels import TASKS, TaskName
 from exports.schema import Manifest
 from pipeline.errors import OutputError
+from pipeline.run_folder import locked_folder
 
 MANIFEST_FILE = "manifest.json"
 
@@ -61,24 +62,53 @@ def is_manifest(path: Path) -> bool:
 def staged_folder(folder: Path) -> Iterator[Path]:
     """A work folder beside `folder`; its subfolder `export` takes the place of `folder` when the block ends well.
 
-    When it does not, `folder` is as it was. In either case the work folder is gone.
+    When it does not, `folder` is as it was. In either case the work folder is gone. What a killed export left is mended
+    first: the work folder has the same name each time, and is locked by whoever works in it.
 
     Raises:
-        OutputError: `folder` may not be replaced, before the block or after it, or cannot be written.
+        OutputError: `folder` may not be replaced, before the block or after it, another export is writing to it, or
+            it cannot be written.
     """
     check_folder(folder)
     target = folder.resolve()
+    work = target.with_name(f".{target.name}.citejury")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as name:
-            work = Path(name)
-            (work / "export").mkdir()
-            yield work
-            check_folder(folder)
-            swap(work / "export", target, work / "earlier")
+        with made_parents(target), locked_folder(work, "exports csv"):
+            try:
+                mend(target, work)
+                (work / "export").mkdir()
+                yield work
+                check_folder(folder)
+                swap(work / "export", target, work / "earlier")
+            finally:
+                shutil.rmtree(work, ignore_errors=True)
     except (OSError, sqlite3.Error) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise OutputError(f"`{folder}` cannot be written: {reason}. Choose another folder.") from error
+
+
+@contextmanager
+def made_parents(target: Path) -> Iterator[None]:
+    """The folders above `target` exist; those that were missing go again if nothing is in them at the end."""
+    missing = [parent for parent in target.parents if not parent.exists()]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    finally:
+        for parent in missing:
+            with suppress(OSError):  # it holds something now
+                parent.rmdir()
+
+
+def mend(target: Path, work: Path) -> None:
+    """Empty the work folder of a killed export; one that was killed within `swap` gives the earlier export back."""
+    if (work / "earlier").exists() and not target.exists():
+        os.rename(work / "earlier", target)
+    for left in work.iterdir():
+        if left.is_dir():
+            shutil.rmtree(left)
+        else:
+            left.unlink()
 
 
 def swap(new: Path, target: Path, earlier: Path) -> None:

@@ -95,7 +95,7 @@ class ErrorLine(Frozen):
 
 
 @contextmanager
-def locked_folder(out: Path) -> Iterator[Path]:
+def locked_folder(out: Path, command: str = "pipeline ask") -> Iterator[Path]:
     """The folder, made where it is missing, for this process alone until the block ends or the process does.
 
     Raises:
@@ -116,7 +116,7 @@ def locked_folder(out: Path) -> Iterator[Path]:
     except BlockingIOError as error:
         os.close(descriptor)
         raise OutputError(
-            f"Another `pipeline ask` is writing to {str(out)!r}; wait for it or name another folder."
+            f"Another `{command}` is writing to {str(out)!r}; wait for it or name another folder."
         ) from error
     try:
         yield out

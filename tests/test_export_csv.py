@@ -1,6 +1,11 @@
 import csv
 import hashlib
 import json
+import os
+import signal
+import socket
+import subprocess
+import sys
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -500,3 +505,86 @@ def test_a_stamp_of_the_server_counts_as_utc() -> None:
 
     assert utc("2026-03-01T10:00:00.000001") == datetime(2026, 3, 1, 10, 0, 0, 1, tzinfo=UTC)
     assert utc("2026-03-01T10:00:00+02:00").isoformat() == "2026-03-01T08:00:00+00:00"
+
+
+def export_once(out: Path, text: str) -> None:
+    with staged_folder(out) as work:
+        (work / "export" / "retrieval.csv").write_text(text, encoding="utf-8")
+        (work / "export" / MANIFEST_FILE).write_text('{"citejury": 1, "workspace": 1, "files": 1}', encoding="utf-8")
+
+
+def killed_export(out: Path, at: str) -> None:
+    """Run an export in a process of its own that kills itself at some point of its work."""
+    script = f"""
+import os, signal
+from pathlib import Path
+from exports import folder
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+with folder.staged_folder(Path({str(out)!r})) as work:
+    (work / "export" / "grounding.csv").touch()
+    {at}
+"""
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -signal.SIGKILL
+
+
+def test_an_export_killed_between_its_two_renames_is_mended_by_the_next(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    export_once(out, "first")
+    killed_export(out, "os.rename = lambda source, target, rename=os.rename: (rename(source, target), die())")
+    assert not out.exists()
+    with staged_folder(out):
+        assert (out / "retrieval.csv").read_text(encoding="utf-8") == "first"
+    export_once(out, "second")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert (out / "retrieval.csv").read_text(encoding="utf-8") == "second"
+
+
+def test_what_a_killed_export_left_is_gone_after_the_next(tmp_path: Path) -> None:
+    killed_export(tmp_path / "out", "die()")
+    assert len(list(tmp_path.iterdir())) == 1
+    export_once(tmp_path / "out", "whole")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_two_exports_to_one_folder_at_once_are_refused(tmp_path: Path) -> None:
+    with (
+        staged_folder(tmp_path / "out"),
+        pytest.raises(OutputError, match="Another `exports csv` is writing"),
+        staged_folder(tmp_path / "out"),
+    ):
+        pytest.fail("the second was not refused")
+
+
+def test_a_failed_export_leaves_none_of_the_folders_that_it_made(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError), staged_folder(tmp_path / "a" / "b" / "out"):
+        raise NotFoundError("nothing there")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_below_a_file_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="file/out` cannot be written"), staged_folder(tmp_path / "file" / "out"):
+        pytest.fail("the folder was not refused")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals")
+def test_an_export_that_is_told_to_stop_leaves_nothing(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        command = [
+            sys.executable,
+            "-c",
+            "from exports.cli import main; main()",
+            "exports",
+            "csv",
+            str(tmp_path / "out"),
+        ]
+        with subprocess.Popen(
+            [*command, "--api-url", url], env={**os.environ, "ARGILLA_API_KEY": "key"}, stderr=subprocess.PIPE
+        ) as export:
+            with silent.accept()[0]:  # it waits for an answer now
+                export.send_signal(signal.SIGTERM)
+                _, said = export.communicate(timeout=60)
+    assert (export.returncode, said.strip()) == (1, b"Aborted!")
+    assert not list(tmp_path.iterdir())
