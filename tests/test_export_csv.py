@@ -1,11 +1,6 @@
 import csv
 import hashlib
 import json
-import os
-import signal
-import socket
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -23,12 +18,11 @@ from annotation.tasks import COLUMN_FIELDS, define_dataset, task_of
 from annotation.wording import FIELDS, read_wording
 from exports.cli_csv import csv_command
 from exports.csv_export import export_csv
-from exports.folder import MANIFEST_FILE, check_folder, staged_folder
+from exports.folder import MANIFEST_FILE
 from exports.read import export_files, read_tables
 from exports.schema import COLUMNS
-from exports.spool import Spool, SpooledRow
 from exports.tables import csv_line
-from pipeline.errors import ArgillaError, NotFoundError, OutputError
+from pipeline.errors import ArgillaError, NotFoundError
 from pipeline.records import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse
 
 if TYPE_CHECKING:
@@ -445,146 +439,8 @@ def test_a_time_that_is_none_is_a_usage_error(tmp_path: Path) -> None:
     assert "'yesterday' is no date or time" in result.stderr
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "retrieval.csv", MANIFEST_FILE])
-def test_a_folder_that_holds_something_else_is_refused_and_untouched(tmp_path: Path, name: str) -> None:
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / name).write_text("{}", encoding="utf-8")
-    with pytest.raises(OutputError), staged_folder(tmp_path / "out"):
-        pytest.fail("the folder was not refused")
-    assert (tmp_path / "out" / name).read_text(encoding="utf-8") == "{}"
-
-
-def test_the_current_folder_and_a_file_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="is a file"):
-        check_folder(tmp_path / "file")
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(OutputError, match="current folder"):
-        check_folder(Path())
-
-
-def test_a_folder_filled_while_we_read_is_refused_at_the_end(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-
-    def fill_meanwhile() -> None:
-        with staged_folder(out):
-            out.mkdir()
-            (out / "mine.txt").touch()
-
-    with pytest.raises(OutputError, match=r"'mine\.txt'"):
-        fill_meanwhile()
-    assert [path.name for path in out.iterdir()] == ["mine.txt"]
-
-
-def test_an_export_through_a_link_replaces_what_the_link_points_to(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "real")
-    with staged_folder(tmp_path / "link") as work:
-        (work / "export" / "retrieval.csv").touch()
-    assert (tmp_path / "link").is_symlink()
-    assert [path.name for path in (tmp_path / "real").iterdir()] == ["retrieval.csv"]
-
-
-def test_the_spool_gives_rows_back_in_order_and_forgets_one_dataset_only(tmp_path: Path) -> None:
-    def row(record_uuid: str, rank: int, line: bytes = b"x") -> SpooledRow:
-        return SpooledRow("retrieval", False, record_uuid, rank, "c", "anna", "id", line)
-
-    with Spool(tmp_path / "spool") as spool:
-        spool.add("a", [row("é", 1), row("z", 10), row("z", 2)])
-        spool.add("b", [row("b", 1)])
-        assert spool.is_new("b", "1")
-        assert not spool.is_new("b", "1")
-        spool.forget("b")
-        assert spool.is_new("b", "1")
-        assert [found[0] for found in spool.rows("retrieval", discarded=False)] == ["z", "z", "é"]
-        assert list(spool.rows("retrieval", discarded=True)) == []
-
-
 def test_a_stamp_of_the_server_counts_as_utc() -> None:
     from exports.tables import utc
 
     assert utc("2026-03-01T10:00:00.000001") == datetime(2026, 3, 1, 10, 0, 0, 1, tzinfo=UTC)
     assert utc("2026-03-01T10:00:00+02:00").isoformat() == "2026-03-01T08:00:00+00:00"
-
-
-def export_once(out: Path, text: str) -> None:
-    with staged_folder(out) as work:
-        (work / "export" / "retrieval.csv").write_text(text, encoding="utf-8")
-        (work / "export" / MANIFEST_FILE).write_text('{"citejury": 1, "workspace": 1, "files": 1}', encoding="utf-8")
-
-
-def killed_export(out: Path, at: str) -> None:
-    """Run an export in a process of its own that kills itself at some point of its work."""
-    script = f"""
-import os, signal
-from pathlib import Path
-from exports import folder
-def die(*_):
-    os.kill(os.getpid(), signal.SIGKILL)
-with folder.staged_folder(Path({str(out)!r})) as work:
-    (work / "export" / "grounding.csv").touch()
-    {at}
-"""
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -signal.SIGKILL
-
-
-def test_an_export_killed_between_its_two_renames_is_mended_by_the_next(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    export_once(out, "first")
-    killed_export(out, "os.rename = lambda source, target, rename=os.rename: (rename(source, target), die())")
-    assert not out.exists()
-    with staged_folder(out):
-        assert (out / "retrieval.csv").read_text(encoding="utf-8") == "first"
-    export_once(out, "second")
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    assert (out / "retrieval.csv").read_text(encoding="utf-8") == "second"
-
-
-def test_what_a_killed_export_left_is_gone_after_the_next(tmp_path: Path) -> None:
-    killed_export(tmp_path / "out", "die()")
-    assert len(list(tmp_path.iterdir())) == 1
-    export_once(tmp_path / "out", "whole")
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-
-
-def test_two_exports_to_one_folder_at_once_are_refused(tmp_path: Path) -> None:
-    with (
-        staged_folder(tmp_path / "out"),
-        pytest.raises(OutputError, match="Another `exports csv` is writing"),
-        staged_folder(tmp_path / "out"),
-    ):
-        pytest.fail("the second was not refused")
-
-
-def test_a_failed_export_leaves_none_of_the_folders_that_it_made(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError), staged_folder(tmp_path / "a" / "b" / "out"):
-        raise NotFoundError("nothing there")
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_folder_below_a_file_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="file/out` cannot be written"), staged_folder(tmp_path / "file" / "out"):
-        pytest.fail("the folder was not refused")
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no signals")
-def test_an_export_that_is_told_to_stop_leaves_nothing(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        command = [
-            sys.executable,
-            "-c",
-            "from exports.cli import main; main()",
-            "exports",
-            "csv",
-            str(tmp_path / "out"),
-        ]
-        with subprocess.Popen(
-            [*command, "--api-url", url], env={**os.environ, "ARGILLA_API_KEY": "key"}, stderr=subprocess.PIPE
-        ) as export:
-            with silent.accept()[0]:  # it waits for an answer now
-                export.send_signal(signal.SIGTERM)
-                _, said = export.communicate(timeout=60)
-    assert (export.returncode, said.strip()) == (1, b"Aborted!")
-    assert not list(tmp_path.iterdir())
