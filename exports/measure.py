@@ -9,7 +9,7 @@ from typing import NamedTuple
 from exports.agreement import measure_agreement
 from exports.read import export_files, read_tables
 from exports.schema import Agreement
-from pipeline.errors import OutputError
+from pipeline.errors import InputError, OutputError
 
 AGREEMENT_FILE = "agreement.json"
 
@@ -27,10 +27,13 @@ def measure_files(paths: Sequence[Path]) -> Measured:
     """Agreement on export folders and CSV files of seed 001's schema; several files of one task count as one.
 
     Raises:
-        InputError: a path names no export, or a file cannot be read.
+        InputError: a path names no export, a file cannot be read, or nobody submitted anything in any of them.
         BadRowsError: cells cannot be read; every one of them is listed.
     """
     found = read_tables(export_files(paths))
+    if not any(len(table.units) for table in found.tables):
+        names = ", ".join(f"`{file.file}`" for file in found.inputs)
+        raise InputError(f"There is no submitted response in {names}. Export again when someone has submitted.")
     return Measured(measure_agreement(found.tables, found.inputs), found.remarks)
 
 

@@ -27,7 +27,11 @@ BOOLEANS: Mapping[str, int] = {
 STATUS_COLUMN = "response_status"
 """Extra column of an extended export; a response that is not submitted is not a rating."""
 
+DUPLICATES_SHOWN = 10
+
 RANK = re.compile(r"0*[1-9][0-9]*")
+SEPARATORS = re.compile(r"[;\t|]")
+"""What spreadsheets put between cells where the comma is a decimal point."""
 MICROSECOND = timedelta(microseconds=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -63,7 +67,7 @@ class ReadTables(NamedTuple):
 
 
 def export_files(paths: Sequence[Path]) -> list[Path]:
-    """The CSV files that the paths name: a folder stands for those of its three task files that it holds.
+    """The CSV files that the paths name, each once: a folder stands for those of its three task files that it holds.
 
     Raises:
         InputError: there is no such file or folder, or the folder holds none of the three files.
@@ -79,7 +83,7 @@ def export_files(paths: Sequence[Path]) -> list[Path]:
             wanted = ", ".join(f"`{task}.csv`" for task in TASKS)
             raise InputError(f"The folder `{path}` holds none of {wanted}. Name the folder that `exports csv` wrote.")
         files += found
-    return files
+    return list({file.resolve(): file for file in files}.values())
 
 
 def read_tables(files: Sequence[Path]) -> ReadTables:
@@ -165,9 +169,11 @@ class Collection:
         """Plain sentences about the rows that do not count; empty where all do."""
         found: list[str] = []
         if self.duplicates:
+            more = len(self.duplicates) - DUPLICATES_SHOWN
+            places = self.duplicates[:DUPLICATES_SHOWN] + ([f"and {more} more"] if more > 0 else [])
             found.append(
                 f"{self.task}: {len(self.duplicates)} rows repeat a unit and annotator; the newest `created_at` of "
-                f"each counts. Repeated at: {'; '.join(self.duplicates)}."
+                f"each counts. Repeated at: {'; '.join(places)}."
             )
         if self.not_submitted:
             found.append(f"{self.task}: {self.not_submitted} rows are not submitted responses and do not count.")
@@ -182,6 +188,8 @@ def task_of(path: Path) -> TaskName:
     """
     rows = csv_rows(path)
     _, header = next(rows, (1, []))
+    if len(header) == 1 and (mark := SEPARATORS.search(header[0])):
+        raise InputError(f"`{path}` is separated by {mark[0]!r} instead of commas. Save it as comma-separated CSV.")
     _, first = next(rows, (2, []))
     if not header:
         raise InputError(f"`{path}` is empty: it has no header line. Export it again.")
@@ -276,7 +284,9 @@ def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
                     yield end + 1, cells
                 end = reader.line_num
     except UnicodeDecodeError as error:
-        raise InputError(f"`{path}` is not UTF-8 after line {end}: {error.reason}. Save it as UTF-8.") from error
+        raise InputError(
+            f"`{path}` is not UTF-8 on line {end + 1} or below: {error.reason}. Save it as UTF-8."
+        ) from error
     except csv.Error as error:
         raise InputError(f"`{path}`, line {end + 1}, is not CSV: {error}. Export it again.") from error
     except OSError as error:

@@ -14,8 +14,8 @@ from exports.agreement_table import agreement_table
 from exports.cli import main
 from exports.cli_agreement import agreement
 from exports.measure import measure_files, write_agreement
-from exports.schema import LabelAgreement
-from pipeline.errors import OutputError
+from exports.schema import COLUMNS, LabelAgreement
+from pipeline.errors import InputError, OutputError
 
 CASES = Path(__file__).parents[2] / "shared" / "iaa-cases"
 SINGLE_LABEL = sorted((CASES / "open").glob("*.csv")) + sorted((CASES / "real").glob("*.csv"))
@@ -194,7 +194,9 @@ def test_doubling_every_unit_keeps_what_is_not_corrected_for_small_samples(units
         assert getattr(twice, name) == (None if value is None else pytest.approx(value, abs=1e-9))
 
 
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.booleans()), unique_by=lambda row: row[:2]))
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.booleans()), min_size=1, unique_by=lambda row: row[:2])
+)
 def test_the_order_of_rows_and_the_names_of_annotators_do_not_matter(
     tmp_path_factory: pytest.TempPathFactory, answers: list[tuple[int, int, bool]]
 ) -> None:
@@ -298,11 +300,17 @@ def test_the_table_shows_an_undefined_alpha_as_a_dash(tmp_path: Path) -> None:
     assert line.split() == ["proper_action", "1", "100%", "–", "1.00", "100%"]
 
 
-def test_a_header_without_rows_is_a_task_without_figures(tmp_path: Path) -> None:
-    figures = measure_files([write_generation(tmp_path / "generation.csv")]).agreement
-    assert figures.latest_response is None
-    assert figures.tasks["generation"].n_units == 0
-    assert figures.tasks["generation"].macro_alpha is None
+def test_a_header_without_rows_beside_answers_is_a_task_without_figures(tmp_path: Path) -> None:
+    write_generation(tmp_path / "generation.csv", generation_row("r1", "anna"))
+    (tmp_path / "grounding.csv").write_text(",".join(COLUMNS["grounding"]) + "\r\n", encoding="utf-8")
+    figures = measure_files([tmp_path]).agreement.tasks["grounding"]
+    assert (figures.n_units, figures.macro_alpha) == (0, None)
+    assert set(figures.labels["source_cited"].undefined.values()) == {"no_pairable_items"}
+
+
+def test_files_without_any_submitted_response_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no submitted response"):
+        measure_files([write_generation(tmp_path / "generation.csv")])
 
 
 def test_a_path_that_is_not_there_is_one_plain_line_and_exit_1(tmp_path: Path) -> None:

@@ -140,9 +140,12 @@ def test_columns_that_fit_two_tasks_are_told_apart_by_the_task_column(tmp_path: 
         (b"", "is empty"),
         ("質問,答え\n".encode("shift_jis"), "is not UTF-8"),
         (b'a,"b\n', "is not CSV"),
-        (b"a;b\n1;2\n", "is not an export of any task"),
+        (b"a,b\n1,2\n", "is not an export of any task"),
+        (b"a;b\n1;2\n", "separated by ';' instead of commas"),
+        (b'a\tb\n"1" \t2\n', r"separated by '\\t' instead of commas"),
+        ("a,b\n".encode("utf-16"), "is not UTF-8 on line 1"),
     ],
-    ids=["empty", "shift-jis", "open quote", "something else"],
+    ids=["empty", "shift-jis", "open quote", "something else", "semicolons", "tabs", "utf-16"],
 )
 def test_a_file_that_is_no_export_is_refused_in_one_sentence(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "x.csv").write_bytes(content)
@@ -161,3 +164,14 @@ def test_a_path_that_is_not_there_and_a_folder_without_exports_are_refused(tmp_p
         export_files([tmp_path / "nowhere"])
     with pytest.raises(InputError, match="holds none of"):
         export_files([tmp_path])
+
+
+def test_a_file_named_twice_is_read_once(tmp_path: Path) -> None:
+    path = generation_csv(tmp_path)
+    assert export_files([tmp_path, path]) == [path]
+
+
+def test_of_many_repeated_rows_the_first_are_listed(tmp_path: Path) -> None:
+    found = read_tables([generation_csv(tmp_path, *[{}] * 30)])
+    assert found.tables[0].n_duplicates == 29
+    assert found.remarks[0].endswith("generation.csv, line 12; and 19 more.")
