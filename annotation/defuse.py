@@ -2,7 +2,8 @@
 
 How Argilla's page shows a text field (argilla-frontend 2.8.0, TextField and MarkdownRenderer, read 2026-11):
 
-- Without Markdown the text goes into `innerHTML` as it is. `plain_text` escapes it, so that no tag can begin.
+- Without Markdown the text goes into `innerHTML` as it is. `plain_text` escapes what would begin a tag or be read as an
+  entity, and only that: the page's copy button and its search take the text as it is stored.
 - With Markdown it goes through marked (raw HTML, links, images and bare URLs live), KaTeX (`$…$`), highlight.js and
   DOMPurify. `markdown_text` leaves emphasis, headings, lists, tables and code; nothing else can begin.
 
@@ -21,7 +22,8 @@ from operator import itemgetter
 WORD_JOINER = "\u2060"  # invisible, without width; breaks up what would otherwise be markup
 MARKS_IN_A_ROW = 4  # Vietnamese, pointed Hebrew and vocalised Arabic need up to three
 
-LINE_ENDS = re.compile(r"\r\n?")
+# All that ends a line or a page somewhere; a form feed taken out would join the words beside it.
+LINE_ENDS = re.compile("\r\n?|[\v\f\x85\u2028\u2029]")
 # Embeddings, overrides and isolates reorder what follows; the plain marks U+200E, U+200F and U+061C do not.
 BIDI_CONTROLS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 CONTROLS = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{BIDI_CONTROLS}]")
@@ -42,13 +44,21 @@ BACKTICKS = re.compile(r"`+")
 # Where a tag, a link, image, reference or definition, an address, a host name, a closing `$` of a formula begin or end.
 MARKUP = r"<(?=[a-z/!?])|\](?=[(\[:])|:(?=//)|www(?=\.)|@(?=[\w-])|\$(?![a-z0-9{(])"
 MARKUP_IN_CODE = re.compile(MARKUP, re.IGNORECASE)
+# Nothing else after a `<` begins a tag: https://html.spec.whatwg.org/multipage/parsing.html#tag-open-state
+TAG_OR_ENTITY = re.compile(r"<(?=[a-z/!?])|&#?\w+;?", re.IGNORECASE | re.ASCII)
 # A backslash before it would escape our entity's `&` and leave the rest to be read.
 MARKUP_IN_TEXT = re.compile(rf"(?<!\\)(\\*)({MARKUP})", re.IGNORECASE)
 
 
 def plain_text(text: str) -> str:
     """The text for a field without Markdown: it is shown exactly, line by line, and copied exactly from the page."""
-    return html.escape(harmless_characters(text), quote=False)
+    return TAG_OR_ENTITY.sub(escaped_tag_or_entity, harmless_characters(text))
+
+
+def escaped_tag_or_entity(found: re.Match[str]) -> str:
+    """The beginning of a tag escaped, and an ampersand that a browser would read as one; `R&D` stays as it is."""
+    read = html.unescape(found[0])
+    return html.escape(found[0], quote=False) if found[0] == "<" or read != found[0] else found[0]
 
 
 def markdown_text(text: str) -> str:
