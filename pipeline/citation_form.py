@@ -1,5 +1,6 @@
 """The one citation form: every provider's marks become `[n]`, numbered by first appearance (design 4.3)."""
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -7,6 +8,12 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from pipeline.links import Link, find_links
 from pipeline.schema import Answer, Occurrence
 from pipeline.urls import is_grounding_redirect
+
+NATIVE = re.compile(r"\[(\d{1,6})\]", re.ASCII)
+MARKS = re.compile(r"(?:\[\d+\])+", re.ASCII)
+# What OpenAI's file search writes for a file of the account that asked: https://platform.openai.com/docs/assistants
+FILE_MARK = re.compile(r"【[^【】\n]{0,80}†[^【】\n]{0,200}】")
+BRACKETS = {"(": ")", "（": "）"}
 
 
 class Edit(NamedTuple):
@@ -22,29 +29,36 @@ def to_one_form(answer: Answer) -> str:
 
     A provider's own marker gives way to `[n]`; a sentence that a source is for is followed by it; a link keeps its
     words. Citations that have no place in the text stand in a last line. Links that are not citations become plain
-    text without `utm_*`; a provider's redirect host disappears.
+    text without `utm_*`; a provider's redirect host disappears, and so do marks of files that nobody can open.
     """
+    text = answer.text
     numbers = {url: index for index, url in enumerate(answer.citations, start=1)}
     placed = [occurrence for occurrence in answer.occurrences if occurrence.placement != "none"]
-    links = find_links(answer.text)
-    edits = [
-        *marker_edits(placed, numbers),
-        *claim_edits(answer.text, placed, numbers, links),
-        *link_edits(links, placed, numbers),
-    ]
-    text = apply_edits(answer.text, edits)
-    shown = {occurrence.url for occurrence in placed} | {link.url for link in links}
-    homeless = [f"[{number}]" for url, number in numbers.items() if url not in shown]
-    return "\n\n".join(part for part in (text, " ".join(homeless)) if part)
+    spans = marker_spans(placed, numbers)
+    inside = {position for start, end in spans for position in range(start, end)}
+    links = [link for link in find_links(text) if link.start not in inside]
+    edits = applicable(
+        [
+            *(Edit(start, end, marks(found)) for (start, end), found in spans.items()),
+            *claim_edits(text, placed, numbers, links),
+            *link_edits(text, links, numbers),
+            *stray_edits(text, spans, links, len(numbers)),
+            *(widened(text, *match.span()) for match in FILE_MARK.finditer(text) if match.start() not in inside),
+        ]
+    )
+    given = "".join(edit.text for edit in edits)
+    homeless = [mark for mark in (f"[{number}]" for number in numbers.values()) if mark not in given]
+    text = splice(text, edits)
+    return "\n\n".join(part for part in (text.rstrip() if homeless else text, " ".join(homeless)) if part)
 
 
-def marker_edits(placed: Iterable[Occurrence], numbers: dict[str, int]) -> list[Edit]:
-    """One edit for each marker span; sources that share a span stand side by side in order of number."""
+def marker_spans(placed: Iterable[Occurrence], numbers: dict[str, int]) -> dict[tuple[int, int], set[int]]:
+    """The spans of the provider's own markers, each with the numbers of the sources that share it."""
     spans: dict[tuple[int, int], set[int]] = {}
     for occurrence in placed:
         if occurrence.placement == "marker" and occurrence.start is not None and occurrence.end is not None:
             spans.setdefault((occurrence.start, occurrence.end), set()).add(numbers[occurrence.url])
-    return [Edit(start, end, marks(found)) for (start, end), found in spans.items()]
+    return spans
 
 
 def claim_edits(text: str, placed: Iterable[Occurrence], numbers: dict[str, int], links: Iterable[Link]) -> list[Edit]:
@@ -63,15 +77,10 @@ def claim_edits(text: str, placed: Iterable[Occurrence], numbers: dict[str, int]
     return [Edit(end, end, marks(found)) for end, found in ends.items()]
 
 
-def link_edits(links: Iterable[Link], placed: Iterable[Occurrence], numbers: dict[str, int]) -> list[Edit]:
-    """One edit for each link outside a marker: its words and, where it is cited, its number."""
-    markers = [
-        (occurrence.start, occurrence.end)
-        for occurrence in placed
-        if occurrence.placement == "marker" and occurrence.start is not None and occurrence.end is not None
-    ]
-    inside = set().union(*(range(start, end) for start, end in markers)) if markers else set()
-    return [Edit(link.start, link.end, link_text(link, numbers)) for link in links if link.start not in inside]
+def link_edits(text: str, links: Iterable[Link], numbers: dict[str, int]) -> list[Edit]:
+    """One edit for each of these links: its words and, where it is cited, its number."""
+    shown = ((link, link_text(link, numbers)) for link in links)
+    return [Edit(link.start, link.end, put) if put else widened(text, link.start, link.end) for link, put in shown]
 
 
 def link_text(link: Link, numbers: dict[str, int]) -> str:
@@ -81,6 +90,29 @@ def link_text(link: Link, numbers: dict[str, int]) -> str:
     if not label or label == link.url:
         return mark or visible_url(link.url)
     return f"{label} {mark}" if mark else label
+
+
+def stray_edits(text: str, spans: Iterable[tuple[int, int]], links: Iterable[Link], count: int) -> list[Edit]:
+    """One edit for each native `[n]` that stands for no source and would read as one of the `count` of the list.
+
+    It gets a number beyond the list: a source that nobody can look up is what the jury has to see.
+    """
+    taken = set(spans)
+    if not any(NATIVE.fullmatch(text, start, end) for start, end in taken):
+        return []
+    labels = {position for link in links for position in range(link.start, link.end)}
+    strays = [match for match in NATIVE.finditer(text) if match.span() not in taken and match.start() not in labels]
+    found = dict.fromkeys(int(match[1]) for match in strays)
+    clashing = [number for number in found if number <= count]
+    given = {number: index for index, number in enumerate(clashing, start=max(count, *found) + 1)} if found else {}
+    return [Edit(*match.span(), f"[{given[int(match[1])]}]") for match in strays if int(match[1]) in given]
+
+
+def widened(text: str, start: int, end: int) -> Edit:
+    """The edit that drops this span with the brackets that hold nothing else and the blanks before it."""
+    if start and BRACKETS.get(text[start - 1]) == text[end : end + 1]:
+        start, end = start - 1, end + 1
+    return Edit(len(text[:start].rstrip(" \t")), end, "")
 
 
 def visible_url(url: str) -> str:
@@ -107,16 +139,26 @@ def marks(numbers: Iterable[int]) -> str:
     return "".join(f"[{number}]" for number in sorted(numbers))
 
 
-def apply_edits(text: str, edits: Iterable[Edit]) -> str:
-    """The text after all edits; of two that overlap the one that begins first holds, insertions always do."""
-    parts: list[str] = []
+def applicable(edits: Iterable[Edit]) -> list[Edit]:
+    """The edits in order; of two that overlap the one that begins first holds, insertions always do."""
+    chosen: list[Edit] = []
     position = 0
     for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
-        if edit.start < position:
-            if edit.start == edit.end:
-                parts.append(edit.text)
-            continue
-        parts += [text[position : edit.start], edit.text]
-        position = edit.end
-    parts.append(text[position:])
-    return "".join(parts)
+        if edit.start >= position or edit.start == edit.end:
+            chosen.append(edit)
+            position = max(position, edit.end)
+    return chosen
+
+
+def splice(text: str, edits: Iterable[Edit]) -> str:
+    """The text after these edits; the same marks twice with nothing between them are put once."""
+    parts: list[str] = []
+    position = 0
+    last = ""
+    for edit in edits:
+        between = text[position : edit.start]
+        if not (edit.text == last and MARKS.fullmatch(last) and not between.strip(" \t")):
+            parts += [between, edit.text]
+        last = edit.text
+        position = max(position, edit.end)
+    return "".join([*parts, text[position:]])

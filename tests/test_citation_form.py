@@ -1,6 +1,9 @@
 """Every provider's citation marks become `[n]`."""
 
+import json
+
 from pipeline.citation_form import to_one_form
+from pipeline.providers import read_payload
 from pipeline.schema import Answer, Occurrence
 
 WHO = "https://www.who.int/a?utm_source=openai"
@@ -60,9 +63,45 @@ def test_an_answer_without_text_shows_its_citations_alone() -> None:
 
 def test_no_tracking_parameter_and_no_redirect_host_is_left_to_see() -> None:
     text = f"Read https://a.example/x?id=1&utm_source=openai and {REDIRECT} now"
-    assert shown(text, ()) == "Read https://a.example/x?id=1 and  now"
+    assert shown(text, ()) == "Read https://a.example/x?id=1 and now"
 
 
 def test_a_bare_cited_url_becomes_its_number() -> None:
     text = f"Quelle: {NASA}."
     assert shown(text, (NASA,), place(text, NASA, NASA, "marker")) == "Quelle: [1]."
+
+
+def test_a_native_number_of_no_source_is_never_taken_for_one_of_the_list() -> None:
+    text = "A [7]. B [2]. C [3]. D [9]. E[1] and [2]."
+    marked = (place(text, "[7]", NASA, "marker"), place(text, "[3]", WHO, "marker"))
+    assert shown(text, (NASA, WHO), *marked) == "A [1]. B [10]. C [2]. D [9]. E[11] and [10]."
+
+
+def test_numbers_in_brackets_stay_where_the_provider_does_not_cite_by_number() -> None:
+    text = f"Take row[2] ([nasa.gov]({NASA}))."
+    assert shown(text, (WHO, NASA), place(text, f"([nasa.gov]({NASA}))", NASA, "marker")) == "Take row[2] [2].\n\n[1]"
+
+
+def test_marks_of_one_source_side_by_side_are_one_mark() -> None:
+    text = "Paris[1][2] is old[1] [2]."
+    marked = [
+        Occurrence(url=NASA, start=start, end=start + 3, placement="marker") for start in (5, 8, text.index("[1] "), 22)
+    ]
+    assert shown(text, (NASA,), *marked) == "Paris[1] is old[1]."
+
+
+def test_a_url_in_the_words_of_a_link_to_it_shares_its_place() -> None:
+    message = {"content": f"See [https://www.who.int/a]({WHO}) there."}
+    assert to_one_form(read_payload("openai", json.dumps({"choices": [{"message": message}]}))) == "See [1][2] there."
+
+
+def test_a_hidden_redirect_leaves_no_empty_brackets() -> None:
+    assert shown(f"Yes ({REDIRECT}). No（{REDIRECT}）。", ()) == "Yes. No。"
+
+
+def test_markers_of_files_that_nobody_can_open_are_dropped() -> None:
+    assert shown("Fact【1†source】 and more 【4:0†report.pdf】.", ()) == "Fact and more."
+
+
+def test_the_last_line_of_citations_follows_after_one_empty_line() -> None:
+    assert shown("| a |\n|---|\n", (WHO,), Occurrence(url=WHO)) == "| a |\n|---|\n\n[1]"

@@ -46,18 +46,22 @@ def listed_urls(value: Any) -> list[str]:
 def link_occurrences(text: str, links: Iterable[Link], annotations: Iterable[Annotation]) -> Iterator[Occurrence]:
     """One occurrence for each link: a marker, or a claim where the link's words belong to the sentence.
 
-    A link within another has no place of its own.
+    A link within a marker shares its place; one within a claim has none.
     """
     about = {annotation.url: annotation for annotation in reversed(list(annotations))}
     position = 0
+    span: tuple[int, int] | None = None
+    placement: Placement = "none"
     for link in sorted(links, key=lambda each: (each.start, -each.end)):
-        nested = link.start < position
+        if link.start >= position:
+            span, placement = marker_or_claim(text, link)
+        elif placement == "claim":
+            span = None
         position = max(position, link.end)
-        span, placement = marker_or_claim(text, link)
         known = about.get(link.url)
         yield place(
             text,
-            None if nested else span,
+            span,
             url=link.url,
             placement=placement,
             title=known.title if known else "",
