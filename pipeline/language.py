@@ -28,7 +28,12 @@ def detect_language(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def identifier() -> Any:
-    """The detector with its packaged model, loaded once (0.6 s); its probabilities add up to 1."""
+    """The detector with its packaged model, loaded once (0.6 s); its probabilities add up to 1.
+
+    It chooses among the languages that have an ISO 639-1 code: two letters.
+    """
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    detector = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    detector.set_languages([code for code in detector.nb_classes if len(code) == 2])
+    return detector

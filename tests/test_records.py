@@ -176,6 +176,7 @@ def test_ids_of_different_records_differ_even_where_their_parts_run_together() -
         ("The vaccine is safe according to every large study.", "en"),
         ("Nein, das stimmt so nicht, sagt das Bundesamt.", "de"),
         ("このワクチンは安全です。厚労省の資料による。", "ja"),
+        ("PydanticAI v1.80 updates for AI agent development", "en"),
         ("Hello", "und"),
         ("[1] [2] https://www.example.com/a/long/path", "und"),
         ("", "und"),
