@@ -5,7 +5,6 @@ metric. Here the writes need nothing, so that nothing can be out of step. Import
 the server, its worker and everything else that looks it up must do so.
 """
 
-import hashlib
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +12,7 @@ from argilla_server.database import AsyncSessionLocal, async_engine
 from argilla_server.enums import MetadataPropertyType
 from argilla_server.models import Record, Response, Vector
 from argilla_server.search_engine import (
+    AndFilter,
     FloatMetadataMetrics,
     IntegerMetadataMetrics,
     SearchEngine,
@@ -21,11 +21,12 @@ from argilla_server.search_engine import (
     TermsMetrics,
     TextQuery,
 )
-from sqlalchemy import ColumnElement, String, cast, event, func, select
+from sqlalchemy import ColumnElement, String, cast, event, func, select, true
 
 from annotation.embedded.json_sql import elements_at, install, value_at
 from annotation.embedded.launch import ENGINE_NAME
-from annotation.embedded.search_terms import filter_condition, order_terms, text_condition
+from annotation.embedded.own_order import own_page
+from annotation.embedded.search_terms import answered_by, filter_condition, order_terms, split_queue, text_condition
 
 
 class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has no types
@@ -109,15 +110,15 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
 
         Without `sort` a user gets an order of her own, the same each time; without `user_id` the order of arrival.
         """
-        ids = select(Record.id).where(*conditions(dataset, query, filter))
+        wanted = conditions(dataset, query, filter)
         async with AsyncSessionLocal() as db:
+            total = await count_matching(db, dataset, query, filter)
             if user_id is not None and not sort:
-                matching = sorted(await db.scalars(ids), key=lambda record: place_for(user_id, record))
-                page, total = matching[offset : offset + limit], len(matching)
+                page = await own_page(db, user_id, wanted, total, offset, limit)
             else:
-                total = await db.scalar(select(func.count()).select_from(ids.subquery()))
                 terms = [term for order in sort or () for term in order_terms(order, dataset.id)]
-                rows = ids.order_by(*terms, Record.inserted_at, Record.id).offset(offset).limit(limit)
+                order_by = (*terms, Record.inserted_at, Record.id)
+                rows = select(Record.id).where(*wanted).order_by(*order_by).offset(offset).limit(limit)
                 page = list(await db.scalars(rows))
         return SearchResponses(items=[SearchResponseItem(record_id=record) for record in page], total=total)
 
@@ -172,9 +173,18 @@ def conditions(dataset: Any, query: Any, wanted: Any) -> list[ColumnElement[bool
     return found
 
 
-def place_for(user_id: UUID, record_id: UUID) -> bytes:
-    """Where a record stands in this user's own order: a place by lot that is always the same."""
-    return hashlib.blake2b(record_id.bytes, key=user_id.bytes, digest_size=8).digest()
+async def count_matching(db: Any, dataset: Any, query: Any, wanted: Any) -> int:
+    """Number of the records that the text query and the filter ask for.
+
+    For a user's queue that is all of them less those that she has answered: both counts are much cheaper than to look
+    at each record for her response.
+    """
+    filters, user_id = split_queue(wanted)
+    found = conditions(dataset, query, AndFilter(filters=filters))
+    total = await db.scalar(select(func.count(Record.id)).where(*found))
+    if user_id is not None:
+        total -= await db.scalar(select(func.count(Record.id)).where(*found, answered_by(user_id, true())))
+    return int(total)
 
 
 async def count_by(status: Any, *wanted: ColumnElement[bool]) -> dict[str, int]:

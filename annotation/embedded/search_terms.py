@@ -79,10 +79,36 @@ def response_condition(wanted: Any, scope: Any) -> ColumnElement[bool]:
         return response_exists(scope, json_condition(wanted, Response.values, scope.question, "value"))
     if scope.property != "status" or not isinstance(wanted, TermsFilter):
         raise UnprocessableEntityError("A response filter needs a question, or the property `status` with its terms.")
-    values = {str(getattr(value, "value", value)) for value in wanted.values}
+    values = statuses_in(wanted)
     statuses = [ResponseStatus(value) for value in values - {PENDING} if value in set(ResponseStatus)]
-    answered = response_exists(scope, Response.status.in_(statuses))
+    named = Response.status.in_(statuses)
+    answered = answered_by(scope.user.id, named) if scope.user else response_exists(scope, named)
     return or_(~response_exists(scope, true()), answered) if PENDING in values else answered
+
+
+def statuses_in(wanted: Any) -> set[str]:
+    """The response statuses that a filter names."""
+    return {str(getattr(value, "value", value)) for value in wanted.values}
+
+
+def split_queue(wanted: Any) -> tuple[list[Any], UUID | None]:
+    """The filters but for "this user has not answered", and who the user is; None where that is not asked."""
+    filters = list(wanted.filters) if isinstance(wanted, AndFilter) else [wanted] if wanted is not None else []
+    for place, each in enumerate(filters):
+        scope: Any = getattr(each, "scope", None)
+        own = isinstance(scope, ResponseFilterScope) and scope.property == "status" and scope.user is not None
+        if own and isinstance(each, TermsFilter) and statuses_in(each) == {PENDING}:
+            return filters[:place] + filters[place + 1 :], scope.user.id
+    return filters, None
+
+
+def answered_by(user_id: UUID, condition: ColumnElement[bool]) -> ColumnElement[bool]:
+    """True for a record with such a response of the user.
+
+    Her responses are few beside the records of a large dataset, so they are read once instead of sought each time.
+    """
+    found: ColumnElement[bool] = Record.id.in_(select(Response.record_id).where(Response.user_id == user_id, condition))
+    return found
 
 
 def response_exists(scope: Any, condition: ColumnElement[bool]) -> ColumnElement[bool]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import contextlib
 import hashlib
 import re
 import socket
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.embedded.home import read_or_make_secrets
+from annotation.embedded.indexes import make_indexes
 from annotation.embedded.lifeline import end_with_the_guardian
 
 KEEP_ALIVE_SECONDS = 30
@@ -48,12 +50,12 @@ def migrate() -> None:
 
     # Readers and the one writer do not wait for each other; durable at each commit, since SQLite's own default holds.
     database = make_url(database_url_sync()).database
-    with sqlite3.connect(str(database)) as connection:
+    with contextlib.closing(sqlite3.connect(str(database))) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
-    connection.close()
-    config = Config(ALEMBIC_CONFIG_FILE)
-    config.attributes["configure_logger"] = False
-    command.upgrade(config, "head")
+        config = Config(ALEMBIC_CONFIG_FILE)
+        config.attributes["configure_logger"] = False
+        command.upgrade(config, "head")
+        make_indexes(connection)
 
 
 async def make_owner() -> None:

@@ -1,0 +1,76 @@
+"""Many records with responses on the embedded server, in seconds: for the benchmarks that read.
+
+The rows go into the running server's SQLite file as copies of one that the server itself wrote; over REST, 100,000
+records take minutes. This module is no benchmark, and `run.py` leaves it out.
+"""
+
+import contextlib
+import sqlite3
+import uuid
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from annotation.client import Argilla
+from annotation.display import to_records
+from annotation.embedded.launch import ServerHandle
+from annotation.labels import LABELS
+from annotation.setup import find_datasets, set_up
+from annotation.wording import read_wording
+from pipeline.records import Passage, QueryResponse
+
+ANSWERED = ("anna", "ben")
+WAITING = "carla"
+PASSAGE = "Die Behörde veröffentlichte den Bericht im März; er nennt, Absatz für Absatz, drei Gründe.\n" * 12
+
+
+def made_up(number: int) -> QueryResponse:
+    """A record of one passage."""
+    return QueryResponse(
+        record_uuid=str(uuid.uuid5(uuid.NAMESPACE_URL, str(number))),
+        query=f"Was steht im Bericht {number}?",
+        answer=f"Drei Gründe [1], sagt Bericht {number}.",
+        chunks=(Passage(chunk_id=f"d{number}#0", doc_id=f"d{number}", chunk_rank=1, text=PASSAGE),),
+    )
+
+
+def make_many(server: ServerHandle, client: Argilla, workspace: str, count: int) -> str:
+    """The id of a retrieval dataset of `count` records, each submitted by two annotators and open to a third."""
+    set_up(client, workspace, annotators=(*ANSWERED, WAITING), min_submitted=3)
+    dataset_id = find_datasets(client, workspace)["retrieval"].id
+    users = {user["username"]: user["id"] for user in client.users()}
+    values = {label: {"value": "yes"} for label in LABELS["retrieval"]}
+    responses = [{"user_id": users[name], "status": "submitted", "values": values} for name in ANSWERED]
+    body = {**to_records(made_up(0), read_wording("en"))["retrieval"][0], "responses": responses}
+    client.request("PUT", f"/datasets/{dataset_id}/records/bulk", json={"items": [body]})
+    with contextlib.closing(sqlite3.connect(server.home / "data" / "argilla.db")) as connection, connection:
+        (record,) = rows_of(connection, "records", "dataset_id", dataset_id)
+        copy(connection, record, rows_of(connection, "responses", "record_id", record["id"]), count)
+    return dataset_id
+
+
+def rows_of(connection: sqlite3.Connection, table: str, column: str, wanted: str) -> list[dict[str, Any]]:
+    """The rows with the wanted id in a column, by column name."""
+    found = connection.execute(f'SELECT * FROM {table} WHERE "{column}" = ?', (uuid.UUID(wanted).hex,))
+    names = [each[0] for each in found.description]
+    return [dict(zip(names, row, strict=True)) for row in found]
+
+
+def copy(connection: sqlite3.Connection, record: dict[str, Any], responses: list[dict[str, Any]], count: int) -> None:
+    """Add copies of a record and its responses, a millisecond apart, until there are `count`."""
+    first = datetime.fromisoformat(record["inserted_at"])
+    records, answers = [], []
+    for number in range(1, count):
+        moment = (first + timedelta(milliseconds=number)).isoformat(" ", "microseconds")
+        new = {"id": uuid.uuid4().hex, "inserted_at": moment, "updated_at": moment}
+        records.append({**record, **new, "external_id": f"copy-{number}"})
+        answers += [{**each, **new, "id": uuid.uuid4().hex, "record_id": new["id"]} for each in responses]
+    insert(connection, "records", records)
+    insert(connection, "responses", answers)
+
+
+def insert(connection: sqlite3.Connection, table: str, rows: Sequence[dict[str, Any]]) -> None:
+    """Add the rows; each has the same columns."""
+    names = ", ".join(f'"{name}"' for name in rows[0])
+    marks = ", ".join(f":{name}" for name in rows[0])
+    connection.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", rows)
