@@ -1,0 +1,83 @@
+"""Argilla's own SDK opens what citejury set up and pushed: nobody is locked in."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import uuid
+from typing import TYPE_CHECKING
+
+import pytest
+
+from annotation.client import Argilla
+from annotation.labels import LABELS, TASKS, TaskName
+from annotation.push import push_records
+from annotation.setup import find_datasets, set_up
+from pipeline.records import Passage, QueryResponse
+
+if TYPE_CHECKING:
+    from annotation.embedded.launch import ServerHandle
+
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.skipif(importlib.util.find_spec("argilla") is None, reason="the `sdk` extra is not installed"),
+]
+
+ANSWER = QueryResponse(
+    record_uuid="r1",
+    query="Wer hat das Tor gebaut? <b>",
+    answer="Niemand [1].",
+    language="de",
+    chunks=(Passage(chunk_id="d#0", doc_id="d", chunk_rank=1, text="Das Tor steht noch nicht."),),
+    context_set="Das Tor steht noch nicht.",
+)
+
+# A process of its own: the SDK leaves sockets open, which this process counts as errors.
+SCRIPT = """
+import json, sys
+import argilla
+name, workspace = sys.argv[1:]
+dataset = argilla.Argilla().datasets(name, workspace=workspace)
+records = [
+    {
+        "id": record.id,
+        "fields": dict(record.fields),
+        "responses": {answer.question_name: [answer.value, str(answer.user_id)] for answer in record.responses},
+    }
+    for record in dataset.records(with_responses=True)
+]
+print(json.dumps({"questions": [question.name for question in dataset.settings.questions], "records": records}))
+"""
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_sdk_lists_the_records_and_responses_of_a_dataset(argilla_server: "ServerHandle", task: TaskName) -> None:
+    workspace = f"w-{uuid.uuid4().hex[:12]}"
+    with Argilla(argilla_server.url, argilla_server.owner_api_key) as owner:
+        set_up(owner, workspace)
+        push_records(owner, workspace, [ANSWER])
+        dataset = find_datasets(owner, workspace)[task]
+        ((_, (pushed,)),) = owner.record_pages(dataset.id)
+        values = {label: {"value": "yes"} for label in LABELS[task]}
+        owner.request("POST", f"/records/{pushed['id']}/responses", json={"status": "submitted", "values": values})
+        user_id = owner.me()["id"]
+    environment = {
+        **os.environ,
+        "ARGILLA_API_URL": argilla_server.url,
+        "ARGILLA_API_KEY": argilla_server.owner_api_key,
+        "HF_HUB_OFFLINE": "1",
+    }
+    command = [sys.executable, "-W", "ignore", "-c", SCRIPT, dataset.name, workspace]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {
+        "questions": [*LABELS[task], "notes"],
+        "records": [
+            {
+                "id": pushed["external_id"],
+                "fields": pushed["fields"],
+                "responses": {label: ["yes", user_id] for label in LABELS[task]},
+            }
+        ],
+    }
