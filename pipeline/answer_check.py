@@ -5,6 +5,7 @@ their size. What repeats on the rows of an answer is judged once.
 """
 
 from collections.abc import Iterator
+from itertools import count
 from typing import NamedTuple
 
 from pipeline.answer_rows import (
@@ -117,7 +118,7 @@ class AnswerCheck:
             wanted = f"{self.citation_count}, the length of `answer_citation_list`"
             yield "source_id", f"{len(sources)} distinct sources", wanted
         if results and max(results) + 1 != len(results):
-            gap = min(set(range(max(results))) - results)
+            gap = next(number for number in count() if number not in results)
             yield "result_id", f"no result {gap}", f"every number from 0 to {max(results)}"
         wanted_rows = max(1, self.citation_count) * max(1, len(results))
         if self.rows != wanted_rows:

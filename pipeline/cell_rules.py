@@ -126,8 +126,8 @@ def source_problems(
     elif not SCHEME.match(url):
         problems.append(("source_url", shown(url), "a full URL with its scheme"))
     host = source_domain(url)
-    if host == GROUNDING_REDIRECT_HOST and (not domain or host_name(domain) != domain):
-        problems.append(("source_domain", shown(domain), "the host name of the site behind the redirect"))
+    if host == GROUNDING_REDIRECT_HOST and (not domain or host_name(domain).removeprefix("www.") != domain):
+        problems.append(("source_domain", shown(domain), "the site behind the redirect, without `www.`"))
     elif host not in (domain, GROUNDING_REDIRECT_HOST):
         problems.append(("source_domain", shown(domain), shown(host)))
     return index, tuple(problems)

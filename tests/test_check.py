@@ -218,8 +218,17 @@ def test_a_grounding_redirect_may_name_any_site_but_must_name_one(tmp_path: Path
     gemini = answer("gemini", OPENAI, (REDIRECT,))
     write_answers(tmp_path / "gemini.csv", [gemini.model_copy(update={"domains": ("ruby-lang.org",)})])
     assert check_file(tmp_path / "gemini.csv") == []
-    write_answers(tmp_path / "gemini.csv", [gemini.model_copy(update={"domains": ("Weather in Berlin",)})])
-    assert places(check_file(tmp_path / "gemini.csv")) == [(2, "source_domain")]
+    for wrong in ("Weather in Berlin", "www.ruby-lang.org", ""):
+        write_answers(tmp_path / "gemini.csv", [gemini.model_copy(update={"domains": (wrong,)})])
+        assert places(check_file(tmp_path / "gemini.csv")) == [(2, "source_domain")]
+
+
+def test_the_first_missing_result_is_named_however_large_the_numbers_are(path: Path) -> None:
+    rows = rows_of(path)
+    for row in (rows[4], rows[6]):
+        row["result_id"], row["result_rank"] = f"{PERPLEXITY}_result_999999999", "1000000000"
+    rewrite(path, rows)
+    assert [(each.line, each.column, each.found) for each in check_file(path)] == [(5, "result_id", "no result 1")]
 
 
 def test_pipeline_is_a_model_in_a_file_of_that_name_only(tmp_path: Path) -> None:
