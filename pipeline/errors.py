@@ -31,9 +31,10 @@ class BadRowsError(InputError):
     """Many rows of one file are wrong; the message lists every one of them."""
 
     def __init__(self, summary: str, rows: Sequence[str]) -> None:
-        """Keep the rows beside the summary that heads them."""
+        """Keep the rows beside the summary that heads them; a single row stands on its line."""
         self.rows = tuple(rows)
-        super().__init__("\n".join([summary, *(f"  {row}" for row in rows)]))
+        separator = "\n  " if len(rows) > 1 else " "
+        super().__init__(separator.join([summary, *rows]))
 
 
 class PayloadError(CitejuryError):

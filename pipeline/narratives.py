@@ -42,8 +42,8 @@ def read_narratives(path: Path, id_column: str = "narrative_id", text_column: st
         kind = cells[type_at] if type_at is not None else ""
         narratives.append(Narrative(narrative_id=cells[id_at], narrative_type=kind, prompt=cells[text_at], line=line))
     if problems:
-        count = f"{len(problems)} rows" if len(problems) > 1 else "1 row"
-        raise BadRowsError(f"{str(path)!r} has {count} that cannot be asked; mend or remove them:", problems)
+        what = f"{len(problems)} rows that cannot be asked; mend or remove them" if len(problems) > 1 else "a bad row"
+        raise BadRowsError(f"{str(path)!r} has {what}:", problems)
     if not narratives:
         raise InputError(f"{str(path)!r} has a header but no narratives; add a row for each.")
     return narratives

@@ -75,6 +75,13 @@ def test_every_bad_row_is_listed_with_its_line(tmp_path: Path) -> None:
     )
 
 
+def test_a_single_bad_row_is_one_line(tmp_path: Path) -> None:
+    path = written(tmp_path, "narrative_id,prompt\n1,x\n2,\n")
+    with pytest.raises(BadRowsError, match=r"line 3: the `prompt` column is empty") as refusal:
+        read_narratives(path)
+    assert "\n" not in str(refusal.value)
+
+
 @pytest.mark.parametrize(
     ("encoding", "text", "says"),
     [
