@@ -69,6 +69,8 @@ def read_line(line: str) -> QueryResponse:
         value = json.loads(line)
     except ValueError as error:
         raise InputError(f"not JSON ({error})") from error
+    except RecursionError as error:
+        raise InputError("nested too deeply to be a record") from error
     if isinstance(value, dict) and "record_uuid" in value:
         return read_canonical(value)
     if isinstance(value, dict) and "user_input" in value:

@@ -51,7 +51,7 @@ def read_run_id(run: Path) -> str:
         manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
         return ""
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"`manifest.json` in {str(run)!r} is not JSON: {error}.") from error
     return str(manifest.get("run_id", "")) if isinstance(manifest, dict) else ""
 

@@ -135,11 +135,17 @@ def test_ragas_samples_are_read_and_the_same_sample_gets_the_same_id(tmp_path: P
 
 def test_every_bad_line_is_listed_with_its_reason(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
-    lines = ["not json", "{}", "", '{"user_input": "Q", "response": "A", "retrieved_contexts": "no list"}']
+    lines = [
+        "not json",
+        "{}",
+        "",
+        "[" * 100_000,
+        '{"user_input": "Q", "response": "A", "retrieved_contexts": "no list"}',
+    ]
     path.write_text("\n".join(lines), encoding="utf-8")
     with pytest.raises(BadRowsError) as caught:
         list(read_records(path))
-    assert [row.split(":")[0] for row in caught.value.rows] == ["line 1", "line 2", "line 4"]
+    assert [row.split(":")[0] for row in caught.value.rows] == ["line 1", "line 2", "line 4", "line 5"]
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\x83\x65\x83\x58\x83\x67\n"], ids=["missing", "empty", "Shift-JIS"])
