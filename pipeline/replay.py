@@ -18,7 +18,7 @@ from pipeline.schema import PROVIDERS, ProviderName
 # Providers also send errors as plain text or a page.
 BODY_ENDINGS = (".json", ".txt", ".html")
 SIDECAR_ENDING = ".meta.json"
-STATUS = re.compile(r"\s*([1-5]\d\d)")
+STATUS = re.compile(r"\b[1-5]\d\d\b", re.ASCII)
 # The longest name that common file systems take, less the longest ending and `.2`.
 MAX_NAME_BYTES = 230
 
@@ -133,9 +133,9 @@ def read_sidecar(path: Path) -> dict[str, Any]:
 
 
 def status_of(sidecar: dict[str, Any]) -> int | None:
-    """The HTTP status, a number or a text that begins with it such as `200*`; None where it names none."""
-    match = STATUS.match(str(sidecar.get("status", "")))
-    return int(match[1]) if match else None
+    """The HTTP status, a number or a text with it such as `200*` or `HTTP 429`; None where it names none."""
+    match = STATUS.search(str(sidecar.get("status", "")))
+    return int(match[0]) if match else None
 
 
 def model_of(sidecar: dict[str, Any]) -> str:

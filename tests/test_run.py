@@ -153,6 +153,7 @@ def test_a_missing_payload_and_a_stored_error_are_lines_of_errors(two: Path, tmp
         ("N1.html", "<html><title>401 Authorization Required</title>", '{"status": "401"}', "auth"),
         ("N1.html", "<html>", "", "bad_response"),
         ("N1.json", "{}", '{"status": 429}', "rate_limit"),
+        ("N1.json", '{"choices": []}', '{"status": "HTTP 429"}', "rate_limit"),
         ("N1.json", "{}", "[1]", "bad_response"),
         ("N1.json", "{}", "{", "bad_response"),
     ],
