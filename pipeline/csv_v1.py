@@ -48,6 +48,7 @@ V1_COLUMNS = tuple(old for old, _ in MAPPING if old)
 RENAMED = {old: new for old, new in MAPPING if old and new}
 READ_BESIDES = ("search_results_json", "error")
 LINES_SHOWN = 20
+LISTS_OF_RESULTS = ("search_results", "results", "citations", "sources")
 
 
 class Notes:
@@ -107,11 +108,16 @@ def read_time(cell: str) -> datetime:
 
 
 def stored_results(cell: str) -> tuple[SearchResult, ...]:
-    """The results with a URL in a `search_results_json`, objects or bare URLs; empty where there are none."""
+    """The results with a URL in a `search_results_json`, objects or bare URLs; empty where there are none.
+
+    They are a list, or the first list of a provider's object around them.
+    """
     try:
         found = json.loads(cell)
     except (ValueError, RecursionError):
         return ()
+    if isinstance(found, dict):
+        found = next((found[name] for name in LISTS_OF_RESULTS if isinstance(found.get(name), list)), None)
     items = [{"url": item} if isinstance(item, str) else item for item in found] if isinstance(found, list) else []
     texts = [
         {key: item[key] for key in ("url", "title", "snippet") if isinstance(item.get(key), str)}

@@ -5,6 +5,7 @@ an `error` are no answers: they go to a file of their own.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import UTC
 from hashlib import file_digest
@@ -21,9 +22,13 @@ from pipeline.links import find_links
 from pipeline.providers import provider_name, read_payload
 from pipeline.providers.failure import error_kind, redact
 from pipeline.run_folder import ErrorLine, error_bytes
-from pipeline.schema import Answer, ProviderName, StoredAnswer
+from pipeline.schema import Answer, ErrorKind, ProviderName, StoredAnswer
 from pipeline.staging import staged_file
 from pipeline.urls import source_domain
+
+STATUS_IN_WORDS = re.compile(r"\b[45]\d\d\b", re.ASCII)
+TIMED_OUT = re.compile(r"time[d ]*out", re.IGNORECASE)
+NO_CONNECTION = re.compile(r"\bconnect|\bnetwork\b", re.IGNORECASE)
 
 MAY_BE_EMPTY = ("run_id", "model", "response_text", "raw_json")
 
@@ -182,18 +187,30 @@ class Migration:
 def error_line(cells: dict[str, str], number: int) -> ErrorLine:
     """The line of the errors that a v1 row with an `error` makes.
 
+    A call that failed early may have no time.
+
     Raises:
         InputError: its provider or its time cannot be read.
     """
-    time = read_time(cells["requested_at"])
+    requested = cells["requested_at"].strip()
+    time = read_time(requested) if requested else None
     return ErrorLine(
         narrative_id=cells["note_id"],
         row=number,
         provider=provider_name(cells["provider"]),
         model=cells["model"],
-        kind=error_kind(None, cells["error"]),
+        kind=old_error_kind(cells["error"]),
         status=None,
         message=redact(cells["error"]),
         attempts=1,
-        timestamp=(time if time.tzinfo else time.replace(tzinfo=UTC)).isoformat(),
+        timestamp=(time if time.tzinfo else time.replace(tzinfo=UTC)).isoformat() if time else "",
     )
+
+
+def old_error_kind(words: str) -> ErrorKind:
+    """The kind of an error of which v1 kept only what the provider's SDK said of it."""
+    status = STATUS_IN_WORDS.search(words)
+    kind = error_kind(int(status[0]) if status else None, words)
+    if kind == "bad_response" and not status:
+        return "timeout" if TIMED_OUT.search(words) else "network" if NO_CONNECTION.search(words) else kind
+    return kind

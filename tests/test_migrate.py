@@ -139,6 +139,22 @@ def test_error_rows_go_to_a_file_of_their_own_without_their_keys(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ("Error code: 429 - {'error': {'message': 'slow down'}}", "rate_limit"),
+        ("HTTPStatusError: 503 Service Unavailable", "server"),
+        ("Request timed out.", "timeout"),
+        ("Connection error.", "network"),
+        ("KeyError: 'choices'", "bad_response"),
+    ],
+)
+def test_the_kind_of_an_old_error_is_told_by_its_words(tmp_path: Path, error: str, kind: str) -> None:
+    migrated(tmp_path, v1_row(error=error, requested_at=""))
+    line = json.loads((tmp_path / "v2.errors.jsonl").read_text(encoding="utf-8"))
+    assert (line["kind"], line["timestamp"]) == (kind, "")
+
+
+@pytest.mark.parametrize(
     ("cells", "citations", "note"),
     [
         pytest.param(
@@ -158,6 +174,12 @@ def test_error_rows_go_to_a_file_of_their_own_without_their_keys(tmp_path: Path)
             ("https://a.de/x", "https://b.de/y"),
             "the URLs in `response_text`",
             id="text",
+        ),
+        pytest.param(
+            {"raw_json": "", "search_results_json": '{"query": "q", "results": [{"url": "https://a.de/"}]}'},
+            ("https://a.de/",),
+            "`search_results_json`",
+            id="results in an object",
         ),
         pytest.param({"raw_json": "x", "search_results_json": "[" * 100_000}, (), "the URLs in", id="nothing"),
     ],
