@@ -64,7 +64,7 @@ class Argilla:
         """What the server answers, as JSON values; None where it answers without a body.
 
         `path` is the part below `/api/v1`. A call that may be repeated safely (GET, PUT, DELETE) is tried up to four
-        times when the connection breaks.
+        times when the connection breaks or the server fails, as it does where two processes write the same at once.
 
         Raises:
             ServerUnreachableError: nothing answers, the connection keeps breaking, or no answer came in time.
@@ -90,14 +90,15 @@ class Argilla:
         attempts = ATTEMPTS if method.upper() in REPEATABLE_METHODS else 1
         for attempt in range(1, attempts + 1):
             try:
-                return self._http.request(method, path.lstrip("/"), params=params, json=json)
+                response = self._http.request(method, path.lstrip("/"), params=params, json=json)
+                if attempt == attempts or not response.is_server_error:
+                    return response
             except BROKEN_CONNECTION as error:
                 if attempt == attempts:
                     raise ServerUnreachableError(
                         f"The connection to Argilla at {self.api_url} broke during {method} {path}. Look at the "
                         "server's log, then run the command again."
                     ) from error
-                time.sleep(FIRST_PAUSE * 2 ** (attempt - 1))
             except httpx.TimeoutException as error:
                 raise ServerUnreachableError(
                     f"Argilla at {self.api_url} did not answer {method} {path} in time. Look at the server's load, "
@@ -108,12 +109,26 @@ class Argilla:
                     f"Nothing answers at {self.api_url} ({error}). Start Argilla with `citejury annotation serve`, or "
                     "set `ARGILLA_API_URL` to its address."
                 ) from error
+            time.sleep(FIRST_PAUSE * 2 ** (attempt - 1))
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _refusal(self, response: httpx.Response) -> ArgillaError:
         """The error that says what the server refused, and why, in its own words."""
         call = f"{response.request.method} {response.request.url.path}"
+        if response.is_redirect:
+            target = response.headers.get("location", "")
+            return ArgillaError(f"Argilla at {self.api_url} has moved to {target!r}. Set `ARGILLA_API_URL` to it.")
         detail = refusal_detail(response)
+        if response.is_server_error:
+            return ArgillaError(
+                f"Argilla at {self.api_url} failed at {call} with status {response.status_code}: "
+                f"{detail or response.reason_phrase}. Look at the server's log, then run the command again."
+            )
+        if detail is None:
+            return ArgillaError(
+                f"What answers at {self.api_url} is not Argilla's API: {call} gave status {response.status_code} "
+                f"({response.reason_phrase}). Check `ARGILLA_API_URL`, and any proxy before it."
+            )
         if response.status_code == httpx.codes.UNAUTHORIZED:
             return NotAllowedError(
                 f"Argilla at {self.api_url} does not know the API key. Set `ARGILLA_API_KEY` to the key of an owner "
@@ -126,9 +141,6 @@ class Argilla:
             )
         if response.status_code == httpx.codes.NOT_FOUND:
             return NotFoundError(f"Argilla at {self.api_url} does not find {call}: {detail}.")
-        if response.is_redirect:
-            target = response.headers.get("location", "")
-            return ArgillaError(f"Argilla at {self.api_url} has moved to {target!r}. Set `ARGILLA_API_URL` to it.")
         return ArgillaError(f"Argilla at {self.api_url} refused {call} with status {response.status_code}: {detail}.")
 
     def me(self) -> dict[str, Any]:
@@ -236,12 +248,15 @@ def address(api_url: str) -> httpx.URL:
     return url
 
 
-def refusal_detail(response: httpx.Response) -> str:
-    """The server's own words on a refusal, shortened; its field errors name place and message, never the input."""
+def refusal_detail(response: httpx.Response) -> str | None:
+    """Argilla's own words on a refusal, shortened; None where it is not Argilla that refuses.
+
+    Its field errors name place and message, never the input.
+    """
     try:
         detail = response.json()["detail"]
     except (ValueError, KeyError, TypeError):
-        return response.reason_phrase or "no reason given"
+        return None
     errors = detail.get("params", {}).get("errors") if isinstance(detail, dict) else None
     if isinstance(errors, list):
         detail = "; ".join(

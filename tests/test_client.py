@@ -66,6 +66,27 @@ def test_something_that_is_not_argilla_is_told_apart(answering) -> None:
         argilla.request("GET", "/me")
 
 
+@pytest.mark.parametrize("status", [b"404 Not Found", b"403 Forbidden"])
+def test_a_refusal_in_words_that_are_not_argillas_is_told_apart(answering, status) -> None:
+    page = b"HTTP/1.1 " + status + b"\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>"
+    with Argilla(answering([page]), "key") as argilla, pytest.raises(ArgillaError, match="not Argilla's API"):
+        argilla.request("GET", "/me")
+
+
+FAILED = b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
+def test_a_call_that_may_be_repeated_survives_a_server_that_fails(answering) -> None:
+    with Argilla(answering([FAILED, FAILED, OK_JSON]), "key") as argilla:
+        assert argilla.request("PUT", "/datasets", json={}) == {}
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_server_that_keeps_failing_is_one_sentence_with_the_way_on(answering, method) -> None:
+    with Argilla(answering([FAILED] * 4), "key") as argilla, pytest.raises(ArgillaError, match=r"500: Oops\. Look at"):
+        argilla.request(method, "/me")
+
+
 def test_a_redirect_is_not_followed_but_named(answering) -> None:
     moved = b"HTTP/1.1 301 Moved\r\nLocation: https://elsewhere.example/\r\nContent-Length: 0\r\n\r\n"
     with Argilla(answering([moved]), "key") as argilla, pytest.raises(ArgillaError, match=r"elsewhere\.example"):
