@@ -69,13 +69,14 @@ def set_up(
     the number of annotators that a record waits for; None leaves existing datasets as they are and gives new ones 1.
 
     Raises:
-        InputError: there is no wording for the language, or an annotator's name is empty or named twice.
+        InputError: there is no wording for the language, or an annotator's name is empty, unprintable or named twice.
         ArgillaError: a dataset of the name exists and is not ours, or has other fields or questions than this version
             asks for, or another overlap than `min_submitted`; nothing was changed then.
-        NotAllowedError: the key may not do it; workspaces and users need an owner's.
+        NotAllowedError: the key may not do it; workspaces and users need an owner's. Nothing was changed then.
     """
     wording = read_wording(locale)
     names = checked_names(annotators)
+    known = {user["username"]: user for user in argilla.users()} if names else {}
     definitions = [define_dataset(task, wording, min_submitted or 1) for task in TASKS]
     workspace_id = argilla.workspaces().get(workspace)
     existing = {item["name"]: item for item in argilla.datasets(workspace_id)} if workspace_id else {}
@@ -88,7 +89,7 @@ def set_up(
     steps += [
         make_dataset(argilla, workspace_id, definition, existing.get(definition.name)) for definition in definitions
     ]
-    steps += add_annotators(argilla, workspace_id, names, announce)
+    steps += add_annotators(argilla, workspace_id, names, known, announce)
     return SetupReport(tuple(steps))
 
 
@@ -131,11 +132,16 @@ def checked_names(annotators: Sequence[str]) -> list[str]:
     """The annotators' names, trimmed.
 
     Raises:
-        InputError: one is empty, or named twice.
+        InputError: one is empty, not printable, or named twice.
     """
     names = [name.strip() for name in annotators]
     if not all(names):
         raise InputError("An annotator's name is empty. Give every `--annotator` a name.")
+    unprintable = [name for name in names if not name.isprintable()]
+    if unprintable:
+        raise InputError(
+            f"An annotator's name holds characters that cannot be seen: {unprintable[0]!r}. Leave them out."
+        )
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InputError(f"Annotators are named twice: {', '.join(map(repr, twice))}. Name each once.")
@@ -222,21 +228,30 @@ def wording_note(existing: Mapping[str, Any], definition: DatasetDefinition) -> 
 
 
 def add_annotators(
-    argilla: Argilla, workspace_id: str, names: Sequence[str], announce: Callable[[NewUser], None]
+    argilla: Argilla,
+    workspace_id: str,
+    names: Sequence[str],
+    known: Mapping[str, Mapping[str, Any]],
+    announce: Callable[[NewUser], None],
 ) -> list[Step]:
-    """What was done for each annotator: created, added to the workspace, or kept."""
+    """What was done for each annotator: created, added to the workspace, or kept; `known` holds the server's users."""
     if not names:
         return []
-    known = {user["username"]: user["id"] for user in argilla.users()}
     members = {user["username"] for user in argilla.workspace_users(workspace_id)}
     steps = []
     for name in names:
-        user_id = known.get(name) or create_annotator(argilla, name, announce)
+        user_id = known[name]["id"] if name in known else create_annotator(argilla, name, announce)
         if name not in members:
             argilla.request("POST", f"/workspaces/{workspace_id}/users", json={"user_id": user_id})
         done: Done = "created" if name not in known else "kept" if name in members else "added"
-        steps.append(Step("annotator", name, done))
+        steps.append(Step("annotator", name, done, role_note(known.get(name))))
     return steps
+
+
+def role_note(user: Mapping[str, Any] | None) -> str:
+    """A remark where an existing user is no annotator: she may read everybody's responses."""
+    role = user["role"] if user else "annotator"
+    return "" if role == "annotator" else f"role {role}: may read what the others answer"
 
 
 def create_annotator(argilla: Argilla, name: str, announce: Callable[[NewUser], None]) -> str:
