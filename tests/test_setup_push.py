@@ -48,10 +48,10 @@ def sample(number: int = 1, answer: str = "No [1].", passages: int = 2, **more) 
         Passage(chunk_id=f"d{rank}#0", doc_id=f"d{rank}", chunk_rank=rank, text=text)
         for rank, text in enumerate(texts, start=1)
     ]
-    values = {"provenance": Provenance(model_name="secretive-model", run_id="secretive-run"), **more}
+    provenance = Provenance(model_name="secretive-model", run_id="secretive-run")
+    values = {"query": f"Query {number}?", "provenance": provenance, **more}
     return QueryResponse(
         record_uuid=UUID.format(number),
-        query=f"Query {number}?",
         answer=answer,
         language="en",
         chunks=tuple(chunks),
@@ -151,7 +151,24 @@ def test_an_annotator_who_exists_is_added_to_the_workspace_and_keeps_her_passwor
     assert (report.steps[-1].done, len(made)) == ("added", 1)
 
 
-@pytest.mark.parametrize("names", [["ana", "ana "], ["ana", " "]])
+def test_an_admin_named_as_an_annotator_is_noted_because_she_is_not_blind(owner, workspace) -> None:
+    admin = {"username": f"adm-{workspace}", "first_name": "A", "role": "admin", "password": "long-enough-1"}
+    owner.request("POST", "/users", json=admin)
+    report = set_up(owner, workspace, annotators=[admin["username"]])
+    assert report.steps[-1][1:] == (admin["username"], "added", "role admin: may read what the others answer")
+
+
+def test_a_key_that_may_not_make_annotators_makes_nothing_at_all(owner, ready) -> None:
+    admin = {"username": f"adm-{ready}", "first_name": "A", "role": "admin", "password": "long-enough-1"}
+    made = owner.request("POST", "/users", json=admin)
+    workspace_id = owner.find_workspace(ready)
+    owner.request("POST", f"/workspaces/{workspace_id}/users", json={"user_id": made["id"]})
+    with Argilla(owner.api_url, made["api_key"]) as argilla, pytest.raises(NotAllowedError, match="owner"):
+        set_up(argilla, ready, "de", annotators=["nobody"])
+    assert [dataset["name"][-2:] for dataset in owner.datasets(workspace_id)] == ["en"] * 3
+
+
+@pytest.mark.parametrize("names", [["ana", "ana "], ["ana", " "], ["ana", "b\nen"], ["ana", "b\x1b[2Jen"]])
 def test_annotators_named_twice_or_not_at_all_are_refused_before_anything_is_made(owner, workspace, names) -> None:
     with pytest.raises(InputError, match="nnotator"):
         set_up(owner, workspace, annotators=names)
@@ -250,6 +267,22 @@ def test_an_annotator_receives_no_word_of_provenance(owner, ready) -> None:
             seen.append(annotator.request("GET", f"/records/{first}"))
     assert "secretive" not in json.dumps(seen)
     assert HIDDEN not in [key for item in found["items"] for key in item["record"]["metadata"] or {}]
+
+
+@pytest.mark.parametrize("word", ["<b>größe</b>", "R&D", "GRÖSSE", "[x](http://e.example)", "&amp;", "a<b", "$5"])
+def test_a_text_is_found_by_what_an_annotator_sees_of_it(owner, ready, word) -> None:
+    text = "<b>Größe</b> R&D [x](http://e.example) &amp; `a<b` $5"
+    push_records(owner, ready, [sample(1, answer=text.replace("&amp;", "&amp;amp;"), query=text), sample(2)])
+    for task in ("retrieval", "grounding", "generation"):
+        path = f"/datasets/{find_datasets(owner, ready)[task].id}/records/search"
+        found = owner.request("POST", path, json={"query": {"text": {"q": word}}})
+        assert {item["record"]["external_id"][:36] for item in found["items"]} == {UUID.format(1)}
+
+
+def test_letters_of_an_entity_find_nothing(owner, ready) -> None:
+    push_records(owner, ready, [sample(query="<b>", answer="<b>")])
+    path = f"/datasets/{find_datasets(owner, ready)['generation'].id}/records/search"
+    assert owner.request("POST", path, json={"query": {"text": {"q": "lt"}}})["total"] == 0
 
 
 def test_a_workspace_without_datasets_is_refused_with_the_way_out(owner, workspace) -> None:

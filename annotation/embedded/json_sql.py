@@ -3,10 +3,13 @@
 Another database needs these four functions again, and nothing else of the search engine.
 """
 
+import html
 import unicodedata
 from typing import Any
 
 from sqlalchemy import ColumnElement, TableValuedAlias, func
+
+from annotation.defuse import WORD_JOINER
 
 
 def fold(text: str | None) -> str | None:
@@ -14,13 +17,18 @@ def fold(text: str | None) -> str | None:
     return None if text is None else unicodedata.normalize("NFKC", text).casefold()
 
 
+def fold_shown(text: str | None) -> str | None:
+    """The text of a field folded as annotators see it: entities read, and invisible joiners left out."""
+    return None if text is None else fold(html.unescape(text).replace(WORD_JOINER, ""))
+
+
 def install(connection: Any) -> None:
     """Teach a SQLite connection `citejury_fold`; its own LIKE knows the case of ASCII letters only."""
-    connection.create_function("citejury_fold", 1, fold, deterministic=True)
+    connection.create_function("citejury_fold", 1, fold_shown, deterministic=True)
 
 
 def folded(text: Any) -> ColumnElement[str]:
-    """SQL for `fold`."""
+    """SQL for `fold_shown`."""
     return func.citejury_fold(text)
 
 
