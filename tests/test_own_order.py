@@ -1,5 +1,6 @@
 """A queue too long to be sorted as a whole: each annotator's own order, page by page, with each record once."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -45,7 +46,7 @@ class Queue(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def queue(argilla_server: ServerHandle) -> Queue:
+def queue(argilla_server: ServerHandle) -> Iterator[Queue]:
     names = [f"{name}-{uuid4()}" for name in ("anna", "ben")]
     workspace = f"w-{uuid4()}"
     with Argilla(argilla_server.url, argilla_server.owner_api_key) as owner:
@@ -56,7 +57,8 @@ def queue(argilla_server: ServerHandle) -> Queue:
             items = [{"external_id": str(n), "fields": fields} for n in range(first, first + BATCH)]
             owner.request("PUT", f"/datasets/{dataset}/records/bulk", json={"items": items})
         keys = {user["username"]: user["api_key"] for user in owner.request("GET", "/users")["items"]}
-    return Queue([Argilla(argilla_server.url, keys[name]) for name in names], dataset)
+    with Argilla(argilla_server.url, keys[names[0]]) as anna, Argilla(argilla_server.url, keys[names[1]]) as ben:
+        yield Queue([anna, ben], dataset)
 
 
 def test_a_long_queue_holds_each_record_once_in_an_order_of_her_own_that_stays(queue: Queue) -> None:
