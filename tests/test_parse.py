@@ -45,6 +45,12 @@ def test_a_body_without_an_answer_is_read_with_what_is_there(name: str) -> None:
     assert json.loads(result.stdout) == {"text": "", "citations": [], "search_results": []}
 
 
+def test_a_number_that_python_does_not_read_counts_as_absent() -> None:
+    body = '{"choices": [{"message": {"content": "Yes."}}], "created": ' + "9" * 5000 + "}"
+    result = run("parse", "--provider", "openai", "-", stdin=body.encode())
+    assert json.loads(result.stdout)["text"] == "Yes."
+
+
 @pytest.mark.parametrize(
     ("body", "words"),
     [

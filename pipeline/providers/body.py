@@ -10,6 +10,7 @@ from pipeline.errors import PayloadError
 # the provider's offsets still hold.
 UNWRITABLE = re.compile("[\x00\ud800-\udfff]")
 ESCAPED_UNWRITABLE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
+MAX_DIGITS = 100
 
 
 def load_body(text: str) -> Any:
@@ -21,7 +22,7 @@ def load_body(text: str) -> Any:
     if not text.strip():
         raise PayloadError("The payload is empty; a provider's JSON body is wanted.")
     try:
-        body = json.loads(text.removeprefix("\ufeff"), parse_constant=refuse_constant)
+        body = json.loads(text.removeprefix("\ufeff"), parse_constant=refuse_constant, parse_int=read_number)
         if ESCAPED_UNWRITABLE.search(text) or UNWRITABLE.search(text):
             return writable(body)
     except RecursionError as error:
@@ -29,6 +30,11 @@ def load_body(text: str) -> Any:
     except ValueError as error:
         raise PayloadError(f"The payload is not JSON ({short_reason(error)}).") from error
     return body
+
+
+def read_number(digits: str) -> int | None:
+    """The whole number; None for one of more digits than any offset or time has, which Python might refuse to read."""
+    return int(digits) if len(digits) <= MAX_DIGITS else None
 
 
 def refuse_constant(name: str) -> NoReturn:
