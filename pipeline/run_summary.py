@@ -8,10 +8,9 @@ from typing import BinaryIO
 
 from pipeline.calls import Call
 from pipeline.csv_v2 import read_answers, write_answers
-from pipeline.errors import PayloadError
-from pipeline.providers import read_payload
 from pipeline.run_folder import CITATIONS, ErrorLine, ProviderCounts, RunManifest
-from pipeline.schema import PROVIDERS, Answer, Occurrence, ProviderName, StoredAnswer
+from pipeline.run_records import read_stored
+from pipeline.schema import PROVIDERS, Answer, ProviderName, StoredAnswer
 from pipeline.staging import staged_file
 
 # The words with which the five say that an answer came to its end, in lower case.
@@ -38,7 +37,7 @@ def summarise_run(
             model = models_asked.get(provider) or (earlier.model_asked if earlier else "")
             if path.is_file():
                 put_in_order(path, [call.answer_id for call in plans[provider]])
-                counts[provider] = count_answers(provider, path, file, model)
+                counts[provider] = count_answers(path, file, model)
             elif earlier or provider in models_asked:
                 counts[provider] = ProviderCounts(model_asked=model)
     return manifest.model_copy(
@@ -60,13 +59,13 @@ def put_in_order(path: Path, answer_ids: Sequence[str]) -> None:
         write_answers(path, answers)
 
 
-def count_answers(provider: ProviderName, path: Path, citations: BinaryIO, model_asked: str) -> ProviderCounts:
+def count_answers(path: Path, citations: BinaryIO, model_asked: str) -> ProviderCounts:
     """The counts of one provider's file; each occurrence of a citation is written to `citations` as a line."""
     models: Counter[str] = Counter()
     cut_short: Counter[str] = Counter()
     answers = cited = 0
     for stored in read_answers(path):
-        answer = stored_payload(provider, stored)
+        answer = read_stored(stored)
         for line in citation_lines(stored, answer):
             citations.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
         answers += 1
@@ -81,19 +80,6 @@ def count_answers(provider: ProviderName, path: Path, citations: BinaryIO, model
         citations=cited,
         cut_short=dict(sorted(cut_short.items())),
     )
-
-
-def stored_payload(provider: ProviderName, stored: StoredAnswer) -> Answer:
-    """The answer as its payload tells it; from the CSV's own columns where no reader knows the payload any more."""
-    try:
-        return read_payload(provider, stored.answer_raw_json)
-    except PayloadError:
-        return Answer(
-            text=stored.answer_text,
-            citations=stored.citations,
-            domains=stored.domains,
-            occurrences=tuple(Occurrence(url=url) for url in stored.citations),
-        )
 
 
 def citation_lines(stored: StoredAnswer, answer: Answer) -> Iterator[dict[str, object]]:
