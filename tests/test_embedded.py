@@ -82,6 +82,14 @@ def test_the_policy_allows_the_pages_own_scripts_and_no_other(argilla_server: Se
         assert allowed == " ".join(["'self'", *(f"'sha256-{each}'" for each in hashes)])
 
 
+def test_the_page_asks_no_other_host_for_its_styles(argilla_server: ServerHandle) -> None:
+    page = httpx.get(f"{argilla_server.url}/sign-in").text
+    sheets = re.findall(r'href="(/_nuxt/[^"]+\.css)"', page)
+    assert sheets
+    styles = [httpx.get(argilla_server.url + sheet).text for sheet in sheets]
+    assert not any(re.search(r"url\(\W*(https?:)?//", style) for style in styles)
+
+
 def test_other_sites_may_not_call_the_api(argilla_server: ServerHandle) -> None:
     reply = httpx.get(f"{argilla_server.url}/api/v1/version", headers={"Origin": "https://evil.example"})
     assert "access-control-allow-origin" not in reply.headers
