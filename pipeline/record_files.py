@@ -9,7 +9,16 @@ from pydantic import ValidationError
 
 from pipeline.errors import BadRowsError, InputError
 from pipeline.language import detect_language
-from pipeline.records import Passage, QueryResponse, defuse_separator, derived_uuid, document_id, join_context
+from pipeline.providers.body import writable
+from pipeline.records import (
+    Passage,
+    QueryResponse,
+    defuse_separator,
+    derived_uuid,
+    document_id,
+    is_uuid,
+    join_context,
+)
 from pipeline.run_records import records_from_run
 from pipeline.staging import staged_file
 
@@ -66,33 +75,53 @@ def read_line(line: str) -> QueryResponse:
         InputError: the line is not JSON, or neither a canonical record nor a ragas-style sample.
     """
     try:
-        value = json.loads(line)
+        value = writable(json.loads(line))
     except ValueError as error:
         raise InputError(f"not JSON ({error})") from error
     except RecursionError as error:
         raise InputError("nested too deeply to be a record") from error
-    if isinstance(value, dict) and "record_uuid" in value:
-        return read_canonical(value)
     if isinstance(value, dict) and "user_input" in value:
         return from_ragas(value)
-    raise InputError("neither a canonical record (`record_uuid`) nor a ragas sample (`user_input`)")
+    if isinstance(value, dict) and "query" in value:
+        return read_canonical(value)
+    raise InputError("neither a canonical record (`query`) nor a ragas sample (`user_input`)")
 
 
 def read_canonical(value: dict[str, Any]) -> QueryResponse:
-    """The canonical record that the object holds.
+    """The canonical record that the object holds, completed where others wrote it.
 
     Raises:
         InputError: a field is missing, unknown, or not of its type; or two passages share an id.
     """
     try:
-        record = QueryResponse.model_validate(value)
+        record = QueryResponse.model_validate({"record_uuid": ""} | value)
     except ValidationError as error:
         problems = [f"`{'.'.join(map(str, each['loc']))}`: {each['msg']}" for each in error.errors(include_input=False)]
         raise InputError("; ".join(problems)) from error
     ids = [chunk.chunk_id for chunk in record.chunks]
     if len(set(ids)) < len(ids):
         raise InputError("two passages share a `chunk_id`")
-    return record
+    return complete_record(record, language_told="language" in value)
+
+
+def complete_record(record: QueryResponse, language_told: bool) -> QueryResponse:
+    """The record with what its writer left out.
+
+    Without `record_uuid` its id is the `answer_id` where that is a UUID, else derived from the content. Without
+    `context_set`, or where a passage held a separator, the passages are joined.
+    """
+    chunks = tuple(chunk.model_copy(update={"text": defuse_separator(chunk.text)}) for chunk in record.chunks)
+    told = record.context_set and chunks == record.chunks
+    answer_id = record.provenance.answer_id
+    own_id = answer_id if is_uuid(answer_id) else derived_uuid(record.query, record.answer, chunks)
+    return record.model_copy(
+        update={
+            "record_uuid": record.record_uuid or own_id,
+            "language": record.language if language_told else detect_language(record.answer),
+            "chunks": chunks,
+            "context_set": record.context_set if told else join_context(chunks),
+        }
+    )
 
 
 def from_ragas(sample: dict[str, Any]) -> QueryResponse:

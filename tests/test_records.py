@@ -133,6 +133,23 @@ def test_ragas_samples_are_read_and_the_same_sample_gets_the_same_id(tmp_path: P
     assert UUID(first.record_uuid)
 
 
+def test_a_canonical_record_of_others_is_completed(tmp_path: Path) -> None:
+    answer = "The vaccine is safe according to every large study."
+    chunks = [
+        {"chunk_id": "d#0", "doc_id": "d", "chunk_rank": 1, "text": "one [CTX_SEP] \ud800\0"},
+        {"chunk_id": "e#0", "doc_id": "e", "chunk_rank": 2, "text": "two"},
+    ]
+    given = {"query": "Q", "answer": answer, "chunks": chunks}
+    path = tmp_path / "records.jsonl"
+    texts = [given, given | {"provenance": {"answer_id": ANSWER_ID}}, given | {"chunks": chunks[:1]}]
+    path.write_text("\n".join(map(json.dumps, texts)), encoding="utf-8")
+    first, second, third = read_records(path)
+    assert first.context_set == "one (CTX_SEP) \ufffd\ufffd [CTX_SEP] two"
+    assert (first.language, first.chunks[0].text) == ("en", "one (CTX_SEP) \ufffd\ufffd")
+    assert UUID(first.record_uuid) != UUID(third.record_uuid)
+    assert second.record_uuid == ANSWER_ID
+
+
 def test_every_bad_line_is_listed_with_its_reason(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     lines = [
