@@ -11,7 +11,14 @@ from typing import Any, Self
 import httpx
 from pydantic import SecretStr
 
-from pipeline.errors import ArgillaError, NotAllowedError, NotFoundError, ServerUnreachableError, SettingsError
+from pipeline.errors import (
+    ArgillaError,
+    NotAllowedError,
+    NotFoundError,
+    RecordsMovedError,
+    ServerUnreachableError,
+    SettingsError,
+)
 from pipeline.settings import Settings
 
 API_PATH = "/api/v1"
@@ -176,25 +183,32 @@ class Argilla:
     ) -> Iterator[tuple[int, list[dict[str, Any]]]]:
         """Pages of a dataset's records in order of insertion, each with the dataset's total at that moment.
 
-        Read from the server's tables, not from its search index. Records that are deleted meanwhile shift the pages
-        that follow: whoever needs every record compares the totals and the ids. An empty dataset gives one empty page.
-        At most 1000 records fit on a page.
+        Read from the server's tables, not from its search index. Each page is asked for from the last record of the
+        page before on, which shows whether records were deleted meanwhile and the pages shifted: the total alone does
+        not, where others were added. An empty dataset gives one empty page. A page has 2 to 1000 records.
+
+        Raises:
+            RecordsMovedError: a page does not follow the one before.
         """
-        offset = 0
+        params = {"limit": page_size} | ({"include": ",".join(include)} if include else {})
+        read, last = 0, None
         while True:
-            page = self.request(
-                "GET",
-                f"/datasets/{dataset_id}/records",
-                params={"offset": offset, "limit": page_size, "include": ",".join(include)}
-                if include
-                else {"offset": offset, "limit": page_size},
-            )
+            offset = read if last is None else read - 1
+            page = self.request("GET", f"/datasets/{dataset_id}/records", params={**params, "offset": offset})
             total, items = int(page["total"]), page["items"]
-            if items or offset == 0:
+            if last is not None:
+                if not items or items[0]["id"] != last:
+                    raise RecordsMovedError(
+                        f"Records of a dataset on Argilla at {self.api_url} were deleted while they were read. Run the "
+                        "command again."
+                    )
+                items = items[1:]
+            if items or last is None:
                 yield total, items
-            offset += len(items)
-            if not items or offset >= total:
+            read += len(items)
+            if not items or read >= total:
                 return
+            last = items[-1]["id"]
 
     def workspace_users(self, workspace_id: str) -> list[dict[str, Any]]:
         """The members of a workspace, their keys left out."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from annotation.tasks import task_of
 from exports.schema import ExportedDataset, ExportFilters
 from exports.spool import Spool, SpooledRow
 from exports.tables import csv_line, record_values, response_values, table_columns, utc
-from pipeline.errors import ArgillaError, NotFoundError
+from pipeline.errors import ArgillaError, NotFoundError, RecordsMovedError
 
 ATTEMPTS = 5
 """How often a dataset is read again because its records were added or deleted meanwhile."""
@@ -101,16 +102,17 @@ def read_dataset(
     """What was read: the wanted responses of the dataset are in the spool, each record once.
 
     Pages shift when records are deleted or added meanwhile. So the records are counted by id against the server's
-    total, and all is read again when they differ or the total changed on the way.
+    total, and all is read again when they differ, the total changed on the way, or a page does not follow its last.
 
     Raises:
         ArgillaError: the records kept changing, or an answer is neither yes nor no.
     """
     for _ in range(ATTEMPTS):
         spool.forget(dataset.id)
-        found = read_once(client, dataset, annotators, wanted, spool, progress)
-        if found is not None:
-            return found
+        with suppress(RecordsMovedError):
+            found = read_once(client, dataset, annotators, wanted, spool, progress)
+            if found is not None:
+                return found
     raise ArgillaError(
         f"The records of the dataset {dataset.name!r} changed each of the {ATTEMPTS} times they were read. Wait until "
         "nobody pushes or deletes records, then export again."
@@ -128,6 +130,7 @@ def read_once(
     """What was read; None where records were added or deleted meanwhile, so that the spool may lack some.
 
     Raises:
+        RecordsMovedError: records were deleted meanwhile.
         ArgillaError: an answer is neither yes nor no.
     """
     totals: set[int] = set()

@@ -9,7 +9,8 @@ CitejuryError
 ├── ArgillaError      Argilla did not do what was asked
 │   ├── ServerUnreachableError  nothing answers at the address
 │   ├── NotAllowedError         the key is wrong, or may not do this
-│   └── NotFoundError           no such workspace, dataset, user or record
+│   ├── NotFoundError           no such workspace, dataset, user or record
+│   └── RecordsMovedError       records were deleted while they were read
 └── ServerStartError  the embedded Argilla cannot start here
 
 A message is one plain sentence or two: what is wrong, where, what was found, what to do. It never holds a key.
@@ -71,6 +72,10 @@ class NotAllowedError(ArgillaError):
 
 class NotFoundError(ArgillaError):
     """No such workspace, dataset, user or record."""
+
+
+class RecordsMovedError(ArgillaError):
+    """Records were deleted while they were read, so some of the others were passed over."""
 
 
 class ServerStartError(CitejuryError):
