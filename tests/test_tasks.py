@@ -64,6 +64,12 @@ def test_guidelines_open_with_one_decision_rule_for_every_label(task, locale) ->
     assert len(first_table.splitlines()) == 2 + len(LABELS[task])
 
 
+@pytest.mark.parametrize("task", TASKS)
+def test_no_japanese_title_is_a_negative_question_where_yes_could_be_meant_either_way(task) -> None:
+    for question in define_dataset(task, read_wording("ja")).questions[:-1]:
+        assert "ませんか" not in question["title"]
+
+
 def test_no_two_languages_share_a_questions_title() -> None:
     titles = [question.title for locale in locales() for question in all_questions(locale)]
     assert len(titles) == len(set(titles))
