@@ -92,7 +92,7 @@ def push_records(
             if unit.fate in ("new", "updated"):
                 batches[unit.task].add(unit.body)
         advance(done)
-    for batch in batches.values():
+    for batch in reversed(batches.values()):  # Argilla's home page shows the dataset that changed last first
         batch.send()
     return diff.report()
 

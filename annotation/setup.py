@@ -86,9 +86,11 @@ def set_up(
     steps = [Step("workspace", workspace, "kept" if workspace_id else "created")]
     if workspace_id is None:
         workspace_id = str(argilla.request("POST", "/workspaces", json={"name": workspace})["id"])
-    steps += [
-        make_dataset(argilla, workspace_id, definition, existing.get(definition.name)) for definition in definitions
-    ]
+    made = {  # in reverse, because Argilla's home page shows the dataset that changed last first
+        definition.task: make_dataset(argilla, workspace_id, definition, existing.get(definition.name))
+        for definition in reversed(definitions)
+    }
+    steps += [made[task] for task in TASKS]
     steps += add_annotators(argilla, workspace_id, names, known, announce)
     return SetupReport(tuple(steps))
 

@@ -199,6 +199,17 @@ def test_pushing_twice_writes_nothing(owner, ready) -> None:
     assert {task: records_of(owner, ready, task) for task in TASKS} == before
 
 
+def test_the_home_page_that_shows_the_last_change_first_begins_with_the_first_task(owner, ready) -> None:
+    def by_activity() -> list[str]:
+        datasets = owner.datasets(owner.find_workspace(ready))
+        return [each["name"] for each in sorted(datasets, key=lambda each: each["last_activity_at"], reverse=True)]
+
+    names = ["1-retrieval-en", "2-grounding-en", "3-generation-en"]
+    assert by_activity() == names
+    push_records(owner, ready, [sample()])
+    assert by_activity() == names
+
+
 def test_a_dry_run_says_what_it_would_do_and_writes_nothing(owner, ready) -> None:
     assert counts(push_records(owner, ready, [sample()], dry_run=True))[2] == (1, 0, 0, 0)
     assert records_of(owner, ready, "generation") == []
