@@ -72,7 +72,9 @@ def claim_edits(text: str, placed: Iterable[Occurrence], numbers: dict[str, int]
             or (occurrence.start, occurrence.end) in link_spans
         ):
             continue
-        end = len(text[: occurrence.end].rstrip())
+        end = occurrence.end
+        while end and text[end - 1].isspace():
+            end -= 1
         ends.setdefault(end, set()).add(numbers[occurrence.url])
     return [Edit(end, end, marks(found)) for end, found in ends.items()]
 
@@ -112,7 +114,9 @@ def widened(text: str, start: int, end: int) -> Edit:
     """The edit that drops this span with the brackets that hold nothing else and the blanks before it."""
     if start and BRACKETS.get(text[start - 1]) == text[end : end + 1]:
         start, end = start - 1, end + 1
-    return Edit(len(text[:start].rstrip(" \t")), end, "")
+    while start and text[start - 1] in " \t":
+        start -= 1
+    return Edit(start, end, "")
 
 
 def visible_url(url: str) -> str:
