@@ -1,7 +1,6 @@
 """Agreement on CSV files: read them, measure, and write `agreement.json`."""
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -10,6 +9,7 @@ from exports.agreement import measure_agreement
 from exports.read import export_files, read_tables
 from exports.schema import Agreement
 from pipeline.errors import InputError, OutputError
+from pipeline.staging import staged_file
 
 AGREEMENT_FILE = "agreement.json"
 
@@ -44,16 +44,11 @@ def write_agreement(agreement: Agreement, folder: Path) -> Path:
         OutputError: the folder cannot be written, or holds an `agreement.json` that is not ours.
     """
     path = folder / AGREEMENT_FILE
-    temporary = folder / f".{AGREEMENT_FILE}.{os.getpid()}"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         if path.exists() and not is_agreement(path):
             raise OutputError(f"`{path}` is not an agreement of citejury. Move it or choose another `--out`.")
-        try:
-            temporary.write_text(agreement.model_dump_json(indent=2) + "\n", encoding="utf-8", newline="\n")
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with staged_file(path) as file:
+            file.write((agreement.model_dump_json(indent=2) + "\n").encode())
     except OSError as error:
         raise OutputError(f"`{path}` cannot be written: {error.strerror}. Choose another `--out`.") from error
     return path
