@@ -95,6 +95,14 @@ def test_a_url_in_the_words_of_a_link_to_it_shares_its_place() -> None:
     assert to_one_form(read_payload("openai", json.dumps({"choices": [{"message": message}]}))) == "See [1][2] there."
 
 
+def test_numbers_of_a_list_that_a_proxy_passes_on_are_its_sources() -> None:
+    cited = [{"type": "url_citation", "url_citation": {"url": url, "title": "T"}} for url in (NASA, WHO)]
+    message = {"content": "Yes [1][3].", "annotations": cited}
+    answer = read_payload("openai", json.dumps({"choices": [{"message": message}], "citations": [NASA, NASA, WHO]}))
+    assert [(each.url, each.start, each.title) for each in answer.occurrences] == [(NASA, 4, "T"), (WHO, 7, "T")]
+    assert to_one_form(answer) == "Yes [1][2]."
+
+
 def test_a_hidden_redirect_leaves_no_empty_brackets() -> None:
     assert shown(f"Yes ({REDIRECT}). No（{REDIRECT}）。", ()) == "Yes. No。"
 

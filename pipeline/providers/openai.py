@@ -4,7 +4,7 @@ Source: https://platform.openai.com/docs/guides/tools-web-search, https://openro
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,6 +15,7 @@ from pipeline.providers.message import Annotation, read_message
 from pipeline.schema import Answer, Occurrence, Placement
 
 BRACKETS = {"(": ")", "（": "）"}
+REFERENCE = re.compile(r"\[(\d{1,6})\]", re.ASCII)
 NUMBER = re.compile(r"[\[(^]*\d{1,4}[\])]*")
 SITE = re.compile(r"(?:https?://)?[^\s./]+(?:\.[^\s./]+)+(?:/\S*)?")
 
@@ -22,15 +23,22 @@ SITE = re.compile(r"(?:https?://)?[^\s./]+(?:\.[^\s./]+)+(?:/\S*)?")
 def read(body: dict[str, Any]) -> Answer:
     """The answer: its citations are the URLs of the text, then those annotated; its occurrences the links.
 
-    Where nothing is annotated, the list that a proxy passes on beside the message counts as annotated.
+    Where nothing is annotated, the list that a proxy passes on beside the message counts as annotated. Where there is
+    one, `[n]` in the text is its n-th URL.
     """
     message = read_message(body)
     links = find_links(message.text)
-    annotated = [annotation.url for annotation in message.annotations] or listed_urls(body.get("citations"))
+    listed = listed_urls(body.get("citations"))
+    annotated = [annotation.url for annotation in message.annotations]
+    titles = {annotation.url: annotation.title for annotation in reversed(message.annotations)}
     return build_answer(
         message.text,
-        [*(link.url for link in links), *annotated],
-        [*link_occurrences(message.text, links, message.annotations), *annotation_occurrences(message, links)],
+        [*(link.url for link in links), *(annotated or listed)],
+        [
+            *link_occurrences(message.text, links, message.annotations),
+            *annotation_occurrences(message, links),
+            *reference_occurrences(message.text, dict(enumerate(listed, start=1)), titles),
+        ],
         model=message.model,
         stop_reason=message.stop_reason,
     )
@@ -41,6 +49,17 @@ def listed_urls(value: Any) -> list[str]:
     if not isinstance(value, list):
         return []
     return [each if isinstance(each, str) else as_text(as_object(each).get("url")) for each in value]
+
+
+def reference_occurrences(text: str, numbers: Mapping[int, str], titles: Mapping[str, str]) -> Iterator[Occurrence]:
+    """Every `[n]` of the text that stands for a URL, and each URL once without a place, for its title."""
+    for match in REFERENCE.finditer(text):
+        url = numbers.get(int(match[1]))
+        if url:
+            yield place(text, match.span(), url=url, placement="marker", title=titles.get(url, ""))
+    for url in dict.fromkeys(numbers.values()):
+        if url:
+            yield Occurrence(url=url, title=titles.get(url, ""))
 
 
 def link_occurrences(text: str, links: Iterable[Link], annotations: Iterable[Annotation]) -> Iterator[Occurrence]:

@@ -3,17 +3,14 @@
 Source: https://docs.perplexity.ai/api-reference
 """
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from pipeline.providers.answer import build_answer, place
+from pipeline.providers.answer import build_answer
 from pipeline.providers.body import as_number, as_objects, as_text
 from pipeline.providers.message import Message, read_message
-from pipeline.providers.openai import annotation_occurrences, listed_urls
-from pipeline.schema import Answer, Occurrence, SearchResult
-
-REFERENCE = re.compile(r"\[(\d{1,6})\]", re.ASCII)
+from pipeline.providers.openai import REFERENCE, annotation_occurrences, listed_urls, reference_occurrences
+from pipeline.schema import Answer, SearchResult
 
 
 def read(body: dict[str, Any]) -> Answer:
@@ -76,14 +73,3 @@ def read_results(value: Any) -> list[SearchResult]:
 def references(text: str) -> list[int]:
     """The numbers that the text names as `[n]`, in order, repeats kept."""
     return [int(match[1]) for match in REFERENCE.finditer(text)]
-
-
-def reference_occurrences(text: str, numbers: Mapping[int, str], titles: Mapping[str, str]) -> Iterator[Occurrence]:
-    """Every `[n]` of the text that stands for a URL, and each URL once without a place, for its title."""
-    for match in REFERENCE.finditer(text):
-        url = numbers.get(int(match[1]))
-        if url:
-            yield place(text, match.span(), url=url, placement="marker", title=titles.get(url, ""))
-    for url in dict.fromkeys(numbers.values()):
-        if url:
-            yield Occurrence(url=url, title=titles.get(url, ""))
