@@ -1,5 +1,6 @@
 """The group `annotation`: Argilla, its datasets, its people."""
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,7 +50,7 @@ def setup(
         report = set_up(argilla, settings.workspace, settings.locale, annotators, overlap, announce=show_password)
     print_table([("what", "name", "done", "note"), *report.steps])
     click.echo("Set up." if report.changed else "Everything was there already; nothing was changed.", err=True)
-    click.echo("Next: citejury annotation push RECORDS.jsonl", err=True)
+    click.echo(f"Next: citejury annotation push RECORDS.jsonl{named_again(workspace)}", err=True)
 
 
 def show_password(user: "NewUser") -> None:
@@ -91,11 +92,17 @@ def push(
     print_table([("task", *TaskCount._fields), *((task, *counts) for task, counts in report.tasks.items())])
     tell_left_over(report.left_over)
     done = "Nothing was written (dry run)." if dry_run else "Annotators find them in their queues."
-    click.echo(f"{checked.records} records read. {done}", err=True)
-    click.echo("Next: citejury exports csv OUT, once there are responses", err=True)
+    click.echo(f"Records read: {checked.records}. {done}", err=True)
+    click.echo(f"Next: citejury exports csv OUT{named_again(workspace)}, once there are responses", err=True)
     problems = [*checked.problems, *report.refused]
     if problems:
-        raise BadRowsError(f"{len(problems)} lines or records were refused; everything else is in:", problems)
+        rest = "would go in" if dry_run else "is in"
+        raise BadRowsError(f"Lines or records refused: {len(problems)}; everything else {rest}:", problems)
+
+
+def named_again(workspace: str | None) -> str:
+    """The option that the next command needs as well; empty where the workspace comes from the settings."""
+    return f" --workspace {shlex.quote(workspace)}" if workspace else ""
 
 
 def tell_left_over(units: Sequence[str]) -> None:

@@ -335,7 +335,7 @@ def test_the_command_setup_shows_a_password_once(command, workspace) -> None:
     assert f"Annotator cmd-{workspace} has the password " in first.stdout
     assert "password" not in second.stdout
     assert "nothing was changed" in second.stderr
-    assert "Next: citejury annotation push" in second.stderr
+    assert f"Next: citejury annotation push RECORDS.jsonl --workspace {workspace}\n" in second.stderr
 
 
 def test_the_command_push_reads_ragas_lines_and_ends_with_the_next_command(command, ready, tmp_path) -> None:
@@ -352,7 +352,16 @@ def test_the_command_push_lists_bad_lines_and_the_rest_goes_in(command, owner, r
     assert result.exit_code == 1
     assert "records.jsonl, line 1: not JSON" in result.stderr
     assert "records.jsonl, line 3: " in result.stderr
+    assert "everything else is in" in result.stderr
     assert len(records_of(owner, ready, "generation")) == 1
+
+
+def test_the_command_push_does_not_say_in_a_dry_run_that_anything_is_in(command, ready, tmp_path) -> None:
+    path = write_jsonl(tmp_path / "records.jsonl", "{", sample().model_dump_json())
+    result = command("push", path, "--workspace", ready, "--dry-run")
+    assert result.exit_code == 1
+    assert "everything else would go in" in result.stderr
+    assert "is in" not in result.stderr
 
 
 @pytest.mark.parametrize("content", [None, "", "{\n"])
