@@ -6,11 +6,13 @@
 
 Standard input is a pipe whose other end only the starter holds. However the starter ends, kill -9 included, the pipe
 closes and the guardian stops its parts; if a part ends by itself, the others follow. The web and the worker hold a pipe
-of the guardian in the same way and shut the queue down with them, so that killing the guardian leaves nothing either.
+of the guardian in the same way and shut the queue down with them, so that killing the guardian leaves nothing either;
+on Linux the queue also ends with the guardian by the kernel's hand, should all of them be killed at once.
 It imports nothing heavy and runs as `python -m annotation.embedded.guardian`.
 """
 
 import contextlib
+import ctypes
 import json
 import os
 import signal
@@ -18,9 +20,11 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 GRACE_SECONDS = 8.0
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def main() -> int:
@@ -90,6 +94,7 @@ class Parts:
                 cwd=self.queue,
                 env=self.environment,
                 pass_fds=descriptors,
+                preexec_fn=ending_with_the_parent() if sys.platform == "linux" else None,
             )
             self.running[process.pid] = name
             process.returncode = 0  # `wait` reaps it; Popen need not
@@ -126,6 +131,16 @@ class Parts:
             if name != spared:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, number)
+
+
+def ending_with_the_parent() -> Callable[[], None]:
+    """What a new process calls for Linux to end it with its parent; valkey itself watches nobody."""
+    prctl = ctypes.CDLL(None).prctl  # found before the fork, where little may be done
+
+    def end_with_the_parent() -> None:
+        prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+    return end_with_the_parent
 
 
 def module_command(module: str, *descriptors: int) -> list[str]:
