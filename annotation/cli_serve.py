@@ -43,9 +43,13 @@ def serve(home: Path, host: str, port: int) -> None:
             fg="yellow",
             err=True,
         )
-    click.echo("Starting Argilla; this takes a few seconds.", err=True)
-    serve_in_foreground(home, host, port, announce=tell_where_it_is)
+    serve_in_foreground(home, host, port, announce=tell_where_it_is, starting=tell_that_it_starts)
     click.echo("Argilla has stopped; everything is kept for the next start.", err=True)
+
+
+def tell_that_it_starts() -> None:
+    """Say why nothing happens for a while."""
+    click.echo("Starting Argilla; this takes a few seconds.", err=True)
 
 
 def tell_where_it_is(server: "ServerHandle") -> None:

@@ -31,20 +31,20 @@ def demo(home: Path, port: int, end: bool) -> None:
     Example:
         citejury demo --home citejury-demo
     """
+    from annotation.cli_serve import tell_that_it_starts
     from annotation.embedded.launch import DEFAULT_HOST, serve, start_server
     from exports.demo import SERVER, check_home
 
     check_home(home)
-    click.echo("Starting Argilla; this takes a few seconds.", err=True)
 
     def announce(server: "ServerHandle") -> None:
         tell_where_to_log_in(server, show(home, server), home if end else None)
 
     if end:
-        with start_server(home / SERVER, port=port) as server:
+        with start_server(home / SERVER, port=port, starting=tell_that_it_starts) as server:
             announce(server)
         return
-    serve(home / SERVER, DEFAULT_HOST, port, announce)
+    serve(home / SERVER, DEFAULT_HOST, port, announce, tell_that_it_starts)
     click.echo(f"Argilla has stopped; everything is kept in {home} for the next `citejury demo`.", err=True)
 
 

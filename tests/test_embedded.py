@@ -244,6 +244,30 @@ def test_a_killed_guardian_leaves_no_process_behind(tmp_path: Path) -> None:
         assert process.returncode == 1
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+def test_killing_all_but_the_queue_at_once_leaves_no_process_behind(tmp_path: Path) -> None:
+    with serving(tmp_path) as (process, parts):
+        others = [part for part in parts if "valkey-server" not in part.name()]
+        assert len(others) == len(parts) - 1
+        for part in (*others, process):  # stopped first, so that none of them can clean up after another
+            part.send_signal(signal.SIGSTOP)
+        for part in (*others, process):
+            part.send_signal(signal.SIGKILL)
+        _, alive = psutil.wait_procs(parts, timeout=PATIENCE_SECONDS)
+        assert alive == []
+
+
+@pytest.mark.parametrize("command", ["annotation serve", "demo --exit"])
+def test_a_refused_start_says_one_line(tmp_path: Path, argilla_server: ServerHandle, command: str) -> None:
+    program = [sys.executable, "-c", "from exports.cli import main; main()", *command.split()]
+    options = ["--home", str(tmp_path / "home"), "--port", argilla_server.url.rsplit(":", 1)[1]]
+    done = subprocess.run([*program, *options], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert "another program has the port" in line
+
+
 @contextlib.contextmanager
 def serving(tmp_path: Path) -> Iterator[tuple["subprocess.Popen[str]", list[psutil.Process]]]:
     """`citejury annotation serve` in a home of its own once it has said where it is, and every process under it."""

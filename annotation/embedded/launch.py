@@ -47,20 +47,28 @@ class RunningServer(NamedTuple):
 
 
 @contextlib.contextmanager
-def start_server(home: Path, host: str = DEFAULT_HOST, port: int = DEFAULT_PORT) -> Iterator[ServerHandle]:
+def start_server(
+    home: Path, host: str = DEFAULT_HOST, port: int = DEFAULT_PORT, starting: Callable[[], None] = lambda: None
+) -> Iterator[ServerHandle]:
     """A server that answers, until the block ends; `port` 0 lets the kernel choose.
+
+    `starting` is called once home and port are ours, before the seconds that the start takes.
 
     Raises:
         ServerStartError: the `server` extra is missing, the port is taken, the home is in use, or a part of the
             server fails; the message then holds the last lines of its log.
         OutputError: the home holds something else or cannot be written.
     """
-    with run_guardian(home, host, port) as server:
+    with run_guardian(home, host, port, starting) as server:
         yield server.handle
 
 
-def serve(home: Path, host: str, port: int, announce: Callable[[ServerHandle], None]) -> None:
+def serve(
+    home: Path, host: str, port: int, announce: Callable[[ServerHandle], None], starting: Callable[[], None]
+) -> None:
     """Serve in the foreground until Ctrl-C, SIGTERM or a closed terminal; `announce` is called once it answers.
+
+    `starting` is called once home and port are ours, before the seconds that the start takes.
 
     Raises:
         ServerStartError: as `start_server`, or a part of the server ended by itself.
@@ -68,14 +76,14 @@ def serve(home: Path, host: str, port: int, announce: Callable[[ServerHandle], N
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
-    with contextlib.suppress(KeyboardInterrupt), run_guardian(home, host, port) as server:
+    with contextlib.suppress(KeyboardInterrupt), run_guardian(home, host, port, starting) as server:
         announce(server.handle)
         server.guardian.wait()
         raise stopped_by_itself(server.handle.home)
 
 
 @contextlib.contextmanager
-def run_guardian(home: Path, host: str, port: int) -> Iterator[RunningServer]:
+def run_guardian(home: Path, host: str, port: int, starting: Callable[[], None]) -> Iterator[RunningServer]:
     """The running server with its guardian; both are gone when the block ends."""
     check_installed()
     from annotation.embedded.home import (
@@ -95,6 +103,7 @@ def run_guardian(home: Path, host: str, port: int) -> Iterator[RunningServer]:
             sign_lock(lock, url)
             kept = read_or_make_secrets(home)
             turn_logs(home)
+            starting()
             guardian = spawn_guardian(home, listening.fileno(), lock)
         try:
             wait_until_it_answers(home, url)
