@@ -19,6 +19,7 @@ from pipeline.urls import GROUNDING_REDIRECT_HOST, membership_key, source_domain
 
 HIDDEN = "citejury"
 HIDDEN_VERSION = 1
+RULE = "━━"  # stands on both sides of a passage's heading, and nowhere else
 
 
 def to_records(record: QueryResponse, wording: Wording) -> dict[TaskName, list[dict[str, Any]]]:
@@ -138,7 +139,12 @@ def numbered_passage(passage: Passage, sources: Sequence[Source], wording: Wordi
     heading = f"{wording.passage} {passage.chunk_rank} · {number}" + source_line(
         passage.title or (source.title if source else ""), host_of(passage, source), wording
     )
-    return f"━━ {plain_text(heading)} ━━\n{plain_text(passage.text)}"
+    return f"{RULE} {without_rule(heading)} {RULE}\n{without_rule(passage.text)}"
+
+
+def without_rule(text: str) -> str:
+    """The text escaped, without what would let a page pass its own words off as another passage."""
+    return plain_text(text).replace(RULE, "──")
 
 
 def source_line(title: str, host: str, wording: Wording) -> str:
