@@ -96,6 +96,8 @@ class Migration:
                 problems.append(f"line {line}: {error}")
                 continue
             yield answer
+        if not self.ids and not self.errors and not problems:
+            raise InputError(f"{str(v1)!r} has a header and no rows; there is nothing to migrate.")
         if problems:
             raise BadRowsError(f"{str(v1)!r} has rows that cannot be migrated ({len(problems)}):", problems)
         if self.errors:

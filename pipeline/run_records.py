@@ -40,9 +40,13 @@ def records_from_run(run: Path) -> Iterator[QueryResponse]:
             "`citejury pipeline ask` wrote."
         )
     run_id = read_run_id(run)
+    found = False
     for file in files:
         for stored in read_answers(file):
+            found = True
             yield record_from_answer(stored, run_id)
+    if not found:
+        raise InputError(f"{str(run)!r} holds no answers: its CSV files have a header and no rows.")
 
 
 def read_run_id(run: Path) -> str:

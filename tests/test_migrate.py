@@ -231,6 +231,9 @@ def test_what_is_not_schema_v1_is_refused(tmp_path: Path) -> None:
     v1 = write_v1(tmp_path / "v1.csv", v1_row(), columns=V1_COLUMNS[1:])
     with pytest.raises(InputError, match="no column `run_id`"):
         migrate_file(v1, tmp_path / "v2.csv")
+    with pytest.raises(InputError, match="no rows"):
+        migrate_file(write_v1(tmp_path / "empty.csv"), tmp_path / "v2.csv")
+    assert not (tmp_path / "v2.csv").exists()
     migrated(tmp_path, v1_row())
     with pytest.raises(InputError, match="CSV v2 already"):
         migrate_file(tmp_path / "v2.csv", tmp_path / "v3.csv")

@@ -179,6 +179,16 @@ def test_a_folder_without_answers_is_refused(tmp_path: Path) -> None:
         list(read_records(tmp_path))
 
 
+def test_files_without_a_single_answer_make_no_records(tmp_path: Path) -> None:
+    write_answers(tmp_path / "run" / "openai.csv", [])
+    result = CliRunner().invoke(
+        main, ["pipeline", "sources", str(tmp_path / "run"), "--out", str(tmp_path / "r.jsonl")]
+    )
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert "holds no answers" in result.stderr
+    assert not (tmp_path / "r.jsonl").exists()
+
+
 def test_ids_of_different_records_differ_even_where_their_parts_run_together() -> None:
     def passage(chunk_id: str, text: str) -> Passage:
         return Passage(chunk_id=chunk_id, doc_id="d", chunk_rank=1, text=text)
