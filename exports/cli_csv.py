@@ -4,7 +4,7 @@ import shlex
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from exports.schema import ExportedFile
 
 
-class Moment(click.ParamType["datetime"]):
-    """A moment in ISO 8601; without offset it is UTC."""
+def read_moment(ctx: click.Context, param: click.Parameter, value: str | None) -> datetime | None:
+    """The moment that an option names in ISO 8601, UTC without offset; None where the option was not given.
 
-    name = "time"
+    Raises:
+        click.BadParameter: it names none.
+    """
+    from exports.tables import utc
 
-    def convert(self, value: str | datetime, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        """The moment; anything else is a usage error."""
-        if isinstance(value, datetime):
-            return value
-        try:
-            moment = datetime.fromisoformat(value)
-            return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-        except (ValueError, OverflowError):
-            self.fail(f"{value!r} is no date or time in ISO 8601, such as 2026-03-01 or 2026-03-01T09:30+01:00.")
+    try:
+        return None if value is None else utc(value)
+    except (ValueError, OverflowError) as error:
+        raise click.BadParameter(
+            f"{value!r} is no date or time in ISO 8601, such as 2026-03-01 or 2026-03-01T09:30+01:00."
+        ) from error
 
 
 @click.command("csv")
@@ -40,7 +40,12 @@ class Moment(click.ParamType["datetime"]):
     type=click.Choice(("retrieval", "grounding", "generation")),
     help="Only this task; may be given more than once.",
 )
-@click.option("--since", type=Moment(), help="Only responses submitted at this moment or later; UTC without offset.")
+@click.option(
+    "--since",
+    metavar="TIME",
+    callback=read_moment,
+    help="Only responses submitted at this moment or later; UTC without offset.",
+)
 @click.option("--text-pair", is_flag=True, help="Append the columns text and text_pair, for training.")
 @click.option("--extended", is_flag=True, help="Append statuses, ids, times, broken rules and provenance.")
 @click.option("--discarded", is_flag=True, help="Write discarded responses too, to <task>_discarded.csv.")

@@ -15,6 +15,7 @@ import numpy as np
 from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement import MISSING, NO, YES, LabelArray, Ratings
 from exports.schema import COLUMNS, InputFile
+from exports.tables import STATUS_COLUMN, utc
 from pipeline.errors import BadRowsError, InputError
 
 BOOLEANS: Mapping[str, int] = {
@@ -23,9 +24,6 @@ BOOLEANS: Mapping[str, int] = {
     "": MISSING,
 }
 """The spellings that count (`agreement.md` section 2); a blank cell is missing for that label only."""
-
-STATUS_COLUMN = "response_status"
-"""Extra column of an extended export; a response that is not submitted is not a rating."""
 
 DUPLICATES_SHOWN = 10
 
@@ -229,7 +227,7 @@ def read_responses(path: Path, task: TaskName) -> Iterator[Response]:
             record_uuid=row["record_uuid"],
             chunk_id=row["chunk_id"] if task == "retrieval" else "",
             annotator_id=row["annotator_id"],
-            created_at=read_moment(row["created_at"]),
+            created_at=utc(row["created_at"]),
             labels=tuple(BOOLEANS[row[label]] for label in LABELS[task]),
             submitted=row.get(STATUS_COLUMN, "submitted") == "submitted",
         )
@@ -251,21 +249,10 @@ def bad_cells(row: Mapping[str, str], task: TaskName) -> list[str]:
     if task == "retrieval" and not RANK.fullmatch(row["chunk_rank"]):
         found.append(f"`chunk_rank`: found {row['chunk_rank']!r}, expected a whole number from 1.")
     try:
-        read_moment(row["created_at"])
+        utc(row["created_at"])
     except (ValueError, OverflowError):
         found.append(f"`created_at`: found {row['created_at']!r}, expected a time such as 2025-03-08T23:43:00+00:00.")
     return found
-
-
-def read_moment(text: str) -> datetime:
-    """The moment that an ISO 8601 text names, in UTC; without offset it is UTC, as Argilla's own stamps are.
-
-    Raises:
-        ValueError: it is no such text.
-        OverflowError: no calendar holds it.
-    """
-    moment = datetime.fromisoformat(text)
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:

@@ -112,9 +112,13 @@ def label_value(record: Mapping[str, Any], label: str, answer: Mapping[str, Any]
 
 
 def utc(stamp: str) -> datetime:
-    """The moment of one of Argilla's stamps, which are UTC and say so only sometimes.
+    """The moment that an ISO 8601 text names, in UTC; without offset it is UTC, as Argilla's own stamps are.
 
     Source: reference of argilla-server 2.8.0, `api/schemas/v1/responses.py`: naive UTC with microseconds.
+
+    Raises:
+        ValueError: it is no such text.
+        OverflowError: no calendar holds it.
     """
     moment = datetime.fromisoformat(stamp)
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
