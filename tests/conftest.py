@@ -6,11 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from pipeline.errors import ServerStartError
 
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
+
+# A machine that is busy with something else is no failure.
+settings.register_profile("citejury", deadline=None)
+settings.load_profile("citejury")
 
 REMOVED_PREFIXES = ("CITEJURY_", "ARGILLA_")
 REMOVED_SUFFIXES = ("_API_KEY", "_PROXY")

@@ -78,7 +78,7 @@ def test_a_right_file_has_no_violation_whatever_the_order_of_its_rows(path: Path
     assert check_file(path) == []
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     text=st.text(),
     paths=st.lists(st.text(), max_size=4),

@@ -21,7 +21,7 @@ RESULTS = (
     SearchResult(url="https://www.blog.com/post", title='Über "Impfungen", neu', snippet="Zeile eins\r\nZeile zwei"),
     SearchResult(url="", title="an attached file", snippet=""),
 )
-SLOW_DISK = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+SLOW_DISK = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 
 # What a UTF-8 text file can hold; the writer's own replacement of the rest has its test.
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"))
