@@ -12,7 +12,9 @@ HOME/            mode 700
 import fcntl
 import json
 import os
+import re
 import secrets
+import shutil
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +27,8 @@ ENV_FILE = "env"
 LOCK_FILE = "lock"
 FOLDERS = ("data", "queue", "logs")
 LOG_LINES_SHOWN = 12
+TRACEBACK = re.compile(r"\s|Traceback |The above exception |During handling |$")
+SPACE_NEEDED = 20 * 2**20  # bytes; a new database takes less than one, the rest is for work and logs
 STOPPING_SECONDS = 20.0
 RETRY_SECONDS = 0.1
 
@@ -42,7 +46,7 @@ def open_home(home: Path) -> Path:
     """The home folder's absolute path, made where it is missing, closed to other users of this machine.
 
     Raises:
-        OutputError: the folder holds something that is not ours, or cannot be made or written.
+        OutputError: the folder holds something that is not ours, cannot be made or written, or its disk is full.
     """
     home = home.absolute()
     try:
@@ -55,10 +59,16 @@ def open_home(home: Path) -> Path:
                 "Name an empty or a new folder with `--home`."
             )
         home.chmod(0o700)
+        free = shutil.disk_usage(home).free
     except OSError as error:
         raise OutputError(
             f"The folder `{home}` cannot be used as the server's home: {error.strerror}. Name another with `--home`."
         ) from error
+    if free < SPACE_NEEDED:
+        raise OutputError(
+            f"The disk of `{home}` has {free // 2**20} MB left, and the server needs at least {SPACE_NEEDED // 2**20} "
+            "MB. Make room, or name a folder on another disk with `--home`."
+        )
     return home
 
 
@@ -166,9 +176,10 @@ def turn_logs(home: Path) -> None:
 
 
 def last_log_lines(home: Path) -> str:
-    """The last lines of the parts' logs, each under its name; empty where nothing was logged."""
+    """The last lines of the parts' logs, each under its name, without tracebacks; empty where nothing was logged."""
     shown: list[str] = []
     for path in sorted((home / "logs").glob("*.log")):
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_LINES_SHOWN:]
-        shown += [f"{path.stem}: {line}" for line in lines if line.strip()]
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        said = [line for line in lines if not TRACEBACK.match(line)]
+        shown += [f"{path.stem}: {line}" for line in said[-LOG_LINES_SHOWN:]]
     return "\n".join(shown)

@@ -179,7 +179,8 @@ def url_of(listening: socket.socket) -> str:
 
 def spawn_guardian(home: Path, listening: int, lock: int) -> "subprocess.Popen[bytes]":
     """The guardian process, in a group of its own; it stops when its standard input closes or we end."""
-    with open(home / "logs" / "guardian.log", "ab") as log:
+    log_file = os.open(home / "logs" / "guardian.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    with open(log_file, "ab") as log:
         guardian = subprocess.Popen(
             [sys.executable, "-P", "-m", "annotation.embedded.guardian"],
             stdin=subprocess.PIPE,
