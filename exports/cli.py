@@ -1,5 +1,6 @@
 """The root command `citejury` and its group `exports`."""
 
+import errno
 import io
 import sys
 
@@ -29,9 +30,10 @@ class ErrorBoundary(click.Group):
                 raise
             raise click.ClickException(str(error)) from error
         except OSError as error:
-            if ctx.params["debug"] or error.filename is None:
+            if ctx.params["debug"] or error.errno == errno.EPIPE:  # click ends quietly when nobody reads on
                 raise
-            raise click.ClickException(f"`{error.filename}` cannot be used: {error.strerror}.") from error
+            place = f"`{error.filename}`" if error.filename else "A file or the output"
+            raise click.ClickException(f"{place} cannot be used: {error.strerror or error}.") from error
 
 
 def print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

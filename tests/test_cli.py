@@ -58,6 +58,16 @@ def test_debug_shows_the_error_itself(in_tmp: Path) -> None:
     assert isinstance(result.exception, InputError)
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_one_line() -> None:
+    payload = Path(__file__).parents[1] / "exports" / "demo_data" / "payloads" / "openai" / "N001.json"
+    command = [Path(sys.executable).parent / "citejury", "pipeline", "parse", "--provider", "openai", payload]
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "Error: A file or the output cannot be used: No space left on device.\n"
+
+
 def test_a_mistyped_command_is_a_usage_error() -> None:
     assert CliRunner().invoke(main, ["pipelin"]).exit_code == 2
 
