@@ -31,9 +31,10 @@ soak: install
 install: .venv/installed
 
 .venv/installed: pyproject.toml docker/constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint docker/constraints.txt --editable '.[server,sdk,dev]'
-	touch $@
+	@echo 'Installing into .venv; this takes a minute or two.' >&2
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint docker/constraints.txt --editable '.[server,sdk,dev]'
+	@touch $@
 
 # Chromium, its driver and Japanese letters, for the tests that look at the annotator's page. They skip without.
 browser:
