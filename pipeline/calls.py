@@ -1,7 +1,7 @@
 """One call: a narrative put to a provider, and what came back. Its identity outlives a kill (design 4.1)."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 from uuid import UUID, uuid5
@@ -27,14 +27,19 @@ class Call(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What came back: the body as it was sent, the HTTP status where known, the model that the request asked for."""
+    """What came back: the body as it was sent, the HTTP status where known, the model that the request asked for.
+
+    `attempts` counts the requests that it took, `seconds` the time from the first of them to the body's end.
+    """
 
     text: str
     status: int | None = None
     model: str = ""
+    attempts: int = 1
+    seconds: float = 0.0
 
 
-Answerer = Callable[[Call], Reply]
+Answerer = Callable[[Call], Awaitable[Reply]]
 
 
 def plan_calls(run_id: str, provider: ProviderName, narratives: Sequence[Narrative], model: str = "") -> list[Call]:

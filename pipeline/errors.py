@@ -41,12 +41,17 @@ class BadRowsError(InputError):
 class PayloadError(CitejuryError):
     """A provider's payload is an error, not JSON, or of an unknown shape.
 
-    `kind` is one of the kinds of `errors.jsonl` (design 4.1).
+    `kind` is one of the kinds of `errors.jsonl` (design 4.1), `status` the HTTP status where there was one, `attempts`
+    the number of requests that were made.
     """
 
-    def __init__(self, message: str, kind: str = "bad_response") -> None:
-        """Keep the kind beside the message."""
+    def __init__(
+        self, message: str, kind: str = "bad_response", *, status: int | None = None, attempts: int = 1
+    ) -> None:
+        """Keep kind, status and attempts beside the message."""
         self.kind = kind
+        self.status = status
+        self.attempts = attempts
         super().__init__(message)
 
 

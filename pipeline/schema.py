@@ -89,6 +89,25 @@ class Answer(Frozen):
     """Why the provider stopped, in its own word, such as `end_turn`, `length`, `SAFETY`; empty where not said."""
 
 
+class AskOptions(Frozen):
+    """What may be asked of a provider's search and model; a table in the README says which provider takes what."""
+
+    allowed_domains: tuple[str, ...] = ()
+    """Search only these sites; empty for all."""
+    blocked_domains: tuple[str, ...] = ()
+    """Never search these sites."""
+    country: str = ""
+    """Where the user is: ISO 3166 alpha-2, upper case; empty where it does not matter."""
+    recency: Literal["", "day", "week", "month", "year"] = ""
+    """How old a page may be; empty for any age."""
+    max_uses: int | None = None
+    """How many searches an answer may take; None for the provider's own limit."""
+    temperature: float | None = None
+    """Sampling temperature, sent only to models that take one; None for the provider's own."""
+    max_tokens: int = 4096
+    """Longest answer in tokens, thinking included."""
+
+
 class AnswerRow(Frozen):
     """One row of CSV v2: the 20 columns in their order (seed 000)."""
 
