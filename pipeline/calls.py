@@ -1,7 +1,7 @@
 """One call: a narrative put to a provider, and what came back. Its identity outlives a kill (design 4.1)."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from hashlib import sha256
 from typing import NamedTuple
 from uuid import UUID, uuid5
@@ -14,7 +14,7 @@ class Call(NamedTuple):
     """A narrative to put to a provider.
 
     `row` counts the narratives of the file from 1, `occurrence` those of the same id; `model` is the one to ask for,
-    empty where nobody named one.
+    empty where nobody named one. `repeat` counts how often the same row is put, from 1.
     """
 
     provider: ProviderName
@@ -24,6 +24,7 @@ class Call(NamedTuple):
     prompt: str
     answer_id: str
     model: str
+    repeat: int = 1
 
 
 class Reply(NamedTuple):
@@ -42,17 +43,18 @@ class Reply(NamedTuple):
 Answerer = Callable[[Call], Awaitable[Reply]]
 
 
-def plan_calls(run_id: str, provider: ProviderName, narratives: Sequence[Narrative], model: str = "") -> list[Call]:
-    """One call for each narrative, in their order."""
+def plan_calls(
+    run_id: str, provider: ProviderName, narratives: Iterable[Narrative], model: str = "", repeats: int = 1
+) -> Iterator[Call]:
+    """The calls for each narrative, in their order, the repeats of one behind each other; made one by one."""
     seen: Counter[str] = Counter()
-    calls = []
     for row, narrative in enumerate(narratives, start=1):
         seen[narrative.narrative_id] += 1
         occurrence = seen[narrative.narrative_id]
         prompt = build_user_prompt(USER_TEMPLATE, narrative.prompt)
-        answer_id = identify_call(run_id, provider, narrative.narrative_id, prompt, occurrence)
-        calls.append(Call(provider, narrative, row, occurrence, prompt, answer_id, model))
-    return calls
+        for repeat in range(1, repeats + 1):
+            answer_id = identify_call(run_id, provider, narrative.narrative_id, prompt, occurrence, repeat)
+            yield Call(provider, narrative, row, occurrence, prompt, answer_id, model, repeat)
 
 
 def identify_call(run_id: str, provider: str, narrative_id: str, prompt: str, occurrence: int, repeat: int = 1) -> str:

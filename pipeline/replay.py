@@ -1,17 +1,18 @@
 """Answers from a folder of stored payloads: `<provider>/<narrative_id>.json`, a second row of an id `<id>.2.json`."""
 
+import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
 from pipeline.calls import Call, Reply
 from pipeline.errors import InputError, PayloadError
-from pipeline.narratives import read_narratives
+from pipeline.narratives import NarrativesCsv
 from pipeline.providers import ALIASES
-from pipeline.run import Questions, Report, ask_narratives
+from pipeline.run import NO_LIMITS, Limits, Questions, Report, Tell, ask_narratives
 from pipeline.run_folder import NarrativesFile, RunManifest
 from pipeline.schema import PROVIDERS, ProviderName
 
@@ -33,22 +34,35 @@ def replay_narratives(
     id_column: str = "narrative_id",
     text_column: str | None = None,
     max_rows: int | None = None,
+    repeats: int = 1,
     report: Report = lambda call, total: None,
+    tell: Tell = lambda line: None,
+    limits: Limits = NO_LIMITS,
 ) -> RunManifest:
     """The manifest of the run in `out` that answers a file of narratives from a folder of stored payloads.
 
-    `providers` are by default those that have payloads. Nothing is written before narratives and payloads are found.
+    `providers` are by default those that have payloads. Every repeat of a row is answered from the same payload.
+    Nothing is written before narratives and payloads are found.
 
     Raises:
         InputError: the narratives cannot be read, there are no payloads, or nothing at all was answered.
         OutputError: `out` holds something else, or is in use.
     """
-    rows = read_narratives(narratives, id_column, text_column)
+    rows = NarrativesCsv(narratives, id_column, text_column)
     recorded = recorded_providers(folder)
-    digest = sha256(narratives.read_bytes()).hexdigest()
-    source = NarrativesFile(file=narratives.name, sha256=digest, rows=len(rows))
-    questions = Questions(source, rows, providers or recorded, models or {}, max_rows)
-    return ask_narratives(questions, out, lambda call: read_reply(folder, call), report)
+    questions = Questions(describe_file(rows), rows, providers or recorded, models or {}, max_rows, repeats)
+
+    async def answer(call: Call) -> Reply:
+        return read_reply(folder, call)
+
+    return asyncio.run(ask_narratives(questions, out, answer, report, tell, limits))
+
+
+def describe_file(narratives: NarrativesCsv) -> NarrativesFile:
+    """What the manifest keeps of the narratives' file."""
+    with open(narratives.path, "rb") as file:
+        digest = file_digest(file, "sha256").hexdigest()
+    return NarrativesFile(file=narratives.path.name, sha256=digest, rows=len(narratives))
 
 
 def provider_folders(provider: ProviderName) -> list[str]:

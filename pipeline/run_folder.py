@@ -12,7 +12,7 @@ from uuid import uuid4
 from pydantic import Field, ValidationError
 
 from pipeline.errors import OutputError
-from pipeline.schema import ErrorKind, Frozen, ProviderName
+from pipeline.schema import AskOptions, ErrorKind, Frozen, ProviderName
 from pipeline.staging import staged_file
 
 MANIFEST = "manifest.json"
@@ -44,6 +44,16 @@ class ProviderCounts(Frozen):
     """Distinct cited URLs of each answer, summed."""
     cut_short: dict[str, int] = Field(default_factory=dict)
     """Answers that were truncated, refused or blocked, by the provider's own reason."""
+    input_tokens: int = 0
+    """Tokens that went in, as the bodies state them; those of search results and of caches included."""
+    output_tokens: int = 0
+    """Tokens that came out, as the bodies state them, thinking included."""
+    searches: int = 0
+    """Web searches that the bodies count or list."""
+    cost: float = 0.0
+    """What the answers cost as far as it is known: stated by the body, else by the price table of the settings."""
+    unpriced: int = 0
+    """Answers whose cost is not known, and which `cost` leaves out."""
 
 
 class RunManifest(Frozen):
@@ -59,6 +69,14 @@ class RunManifest(Frozen):
     """When the run was first started: ISO 8601, UTC."""
     finished: str | None = None
     """When it last came to its end; null while it runs or after it was killed."""
+    stopped: Literal["", "SIGINT", "SIGTERM", "max_cost"] = ""
+    """Why the run was ended before every call was settled; empty where it was not."""
+    unsettled: int = 0
+    """Calls asked for that have neither an answer nor an error, because the run was stopped."""
+    repeats: int = 1
+    """The most often that a narrative was put to a provider."""
+    options: AskOptions | None = None
+    """What was asked of search and model last; null for answers from stored payloads."""
     narratives: NarrativesFile
     """The narratives asked last."""
     providers: dict[ProviderName, ProviderCounts] = Field(default_factory=dict)
@@ -69,6 +87,8 @@ class RunManifest(Frozen):
     """Citations of all answers."""
     errors: dict[str, int] = Field(default_factory=dict)
     """Calls in `errors.jsonl` by kind."""
+    cost: float = 0.0
+    """Known cost of all answers; those that a provider counts as `unpriced` are left out."""
 
 
 class ErrorLine(Frozen):
@@ -92,6 +112,13 @@ class ErrorLine(Frozen):
     """How many requests were made; 0 for a payload that is not there."""
     timestamp: str
     """When the call failed: ISO 8601, UTC."""
+    repeat: int = 1
+    """Which of the row's repeats it is, from 1; left out of the file for the first."""
+
+
+def csv_file(out: Path, provider: ProviderName) -> Path:
+    """The provider's CSV v2 in the run folder."""
+    return out / f"{provider}.csv"
 
 
 @contextmanager
@@ -206,4 +233,4 @@ def write_errors(out: Path, errors: Iterable[ErrorLine]) -> None:
 
 def error_bytes(error: ErrorLine) -> bytes:
     """The error as a line."""
-    return (error.model_dump_json() + "\n").encode()
+    return (error.model_dump_json(exclude_defaults=True) + "\n").encode()

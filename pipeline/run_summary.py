@@ -4,65 +4,64 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
-from pipeline.calls import Call
-from pipeline.csv_v2 import read_answers, write_answers
-from pipeline.run_folder import CITATIONS, ErrorLine, ProviderCounts, RunManifest
+from pipeline.cost import Price, Usage, cost_of, price_of, usage_of
+from pipeline.csv_v2 import read_answers
+from pipeline.errors import PayloadError
+from pipeline.providers.body import load_body
+from pipeline.resume import Begun
+from pipeline.run_folder import CITATIONS, ErrorLine, ProviderCounts, RunManifest, csv_file
+from pipeline.run_order import put_in_order
 from pipeline.run_records import read_stored
 from pipeline.schema import PROVIDERS, Answer, ProviderName, StoredAnswer
 from pipeline.staging import staged_file
 
 # The words with which the five say that an answer came to its end, in lower case.
 WHOLE = frozenset({"", "stop", "end_turn", "stop_sequence", "completed", "reason_stop", "tool_calls", "tool_use"})
+# Binary sums of decimal prices have a tail of no meaning.
+COST_DIGITS = 8
 
 
-def summarise_run(
-    out: Path,
-    manifest: RunManifest,
-    plans: Mapping[ProviderName, Sequence[Call]],
-    models_asked: Mapping[ProviderName, str],
-    errors: Sequence[ErrorLine],
-) -> RunManifest:
-    """The manifest with its counts; `citations.jsonl` is written anew from the stored payloads.
+def summarise_run(out: Path, begun: Begun, errors: Sequence[ErrorLine], prices: Mapping[str, Price]) -> RunManifest:
+    """The manifest with its counts; `citations.jsonl` is written anew from the stored payloads."""
+    for provider in PROVIDERS:
+        if csv_file(out, provider).is_file():
+            rank = {call.answer_id: index for index, call in enumerate(begun.every_call(provider))}
+            put_in_order(csv_file(out, provider), rank)
+    counted = count_run(out, begun.manifest, prices)
+    return counted.model_copy(update={"errors": dict(sorted(Counter(error.kind for error in errors).items()))})
 
-    `models_asked` has every provider asked now, with the model named for it or an empty text. The file is derived
-    from the CSVs as a whole, so that no kill can leave a line of it doubled or missing.
+
+def count_run(out: Path, manifest: RunManifest, prices: Mapping[str, Price]) -> RunManifest:
+    """The manifest with the counts of the CSV files; its errors are left as they are.
+
+    `citations.jsonl` is derived from the files as a whole, so that no kill can leave a line of it doubled or missing.
     """
     counts: dict[ProviderName, ProviderCounts] = {}
     with staged_file(out / CITATIONS) as file:
         for provider in PROVIDERS:
-            path = out / f"{provider}.csv"
             earlier = manifest.providers.get(provider)
-            model = models_asked.get(provider) or (earlier.model_asked if earlier else "")
-            if path.is_file():
-                put_in_order(path, [call.answer_id for call in plans[provider]])
-                counts[provider] = count_answers(path, file, model)
-            elif earlier or provider in models_asked:
+            model = earlier.model_asked if earlier else ""
+            if csv_file(out, provider).is_file():
+                counts[provider] = count_answers(csv_file(out, provider), file, model, prices)
+            elif earlier:
                 counts[provider] = ProviderCounts(model_asked=model)
     return manifest.model_copy(
         update={
             "providers": counts,
             "answers": sum(each.answers for each in counts.values()),
             "citations": sum(each.citations for each in counts.values()),
-            "errors": dict(sorted(Counter(error.kind for error in errors).items())),
+            "cost": round(sum(each.cost for each in counts.values()), COST_DIGITS),
         }
     )
 
 
-def put_in_order(path: Path, answer_ids: Sequence[str]) -> None:
-    """Nothing; the answers stand in the order of these ids. The file is not touched where they do already."""
-    rank = {answer_id: index for index, answer_id in enumerate(answer_ids)}
-    ranks = [rank[answer.answer_id] for answer in read_answers(path)]
-    if ranks != sorted(ranks):
-        answers = sorted(read_answers(path), key=lambda answer: rank[answer.answer_id])
-        write_answers(path, answers)
-
-
-def count_answers(path: Path, citations: BinaryIO, model_asked: str) -> ProviderCounts:
+def count_answers(path: Path, citations: BinaryIO, model_asked: str, prices: Mapping[str, Price]) -> ProviderCounts:
     """The counts of one provider's file; each occurrence of a citation is written to `citations` as a line."""
     models: Counter[str] = Counter()
     cut_short: Counter[str] = Counter()
+    bill = Bill()
     answers = cited = 0
     for stored in read_answers(path):
         answer = read_stored(stored)
@@ -71,6 +70,7 @@ def count_answers(path: Path, citations: BinaryIO, model_asked: str) -> Provider
         answers += 1
         cited += len(stored.citations)
         models[stored.model_version] += 1
+        bill = bill.plus(stored_usage(stored), price_of(prices, stored.model_version, model_asked))
         if answer.stop_reason.lower() not in WHOLE:
             cut_short[answer.stop_reason] += 1
     return ProviderCounts(
@@ -79,7 +79,37 @@ def count_answers(path: Path, citations: BinaryIO, model_asked: str) -> Provider
         answers=answers,
         citations=cited,
         cut_short=dict(sorted(cut_short.items())),
+        **bill._replace(cost=round(bill.cost, COST_DIGITS))._asdict(),
     )
+
+
+class Bill(NamedTuple):
+    """What several answers took and cost; `unpriced` are those whose cost is not known."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    searches: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+
+    def plus(self, usage: Usage, price: Price | None) -> "Bill":
+        """The bill with one more answer on it."""
+        cost = cost_of(usage, price)
+        return Bill(
+            self.input_tokens + usage.input_tokens,
+            self.output_tokens + usage.output_tokens,
+            self.searches + usage.searches,
+            self.cost + (cost or 0.0),
+            self.unpriced + (cost is None),
+        )
+
+
+def stored_usage(stored: StoredAnswer) -> Usage:
+    """The usage that the stored payload states; none where it cannot be read, as in old files."""
+    try:
+        return usage_of(load_body(stored.answer_raw_json))
+    except PayloadError:
+        return Usage()
 
 
 def citation_lines(stored: StoredAnswer, answer: Answer) -> Iterator[dict[str, object]]:
