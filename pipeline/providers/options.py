@@ -1,0 +1,256 @@
+"""What may be asked of a provider: which option reaches it and under which name, and what it refuses."""
+
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any, Literal
+
+from pipeline.errors import InputError
+from pipeline.schema import AskOptions, ProviderName
+from pipeline.urls import host_name
+
+OpenAIApi = Literal["responses", "chat", "openrouter"]
+"""How the `openai` provider is spoken to: OpenAI's Responses, Chat Completions, or OpenRouter's form of the latter."""
+
+Recency = Literal["", "day", "week", "month", "year"]
+RECENCIES: dict[str, Recency] = {"day": "day", "week": "week", "month": "month", "year": "year"}
+
+# Where in the body an option goes; empty where the provider's API has no place for it.
+OPTION_SUPPORT: dict[str, dict[ProviderName, str]] = {
+    "allowed_domains": {
+        "openai": "tools[0].filters.allowed_domains",
+        "claude": "tools[0].allowed_domains",
+        "gemini": "",
+        "grok": "tools[0].filters.allowed_domains",
+        "perplexity": "tools[0].filters.search_domain_filter",
+    },
+    "blocked_domains": {
+        "openai": "tools[0].filters.blocked_domains",
+        "claude": "tools[0].blocked_domains",
+        "gemini": "",
+        "grok": "tools[0].filters.excluded_domains",
+        "perplexity": "tools[0].filters.search_domain_filter",
+    },
+    "country": {
+        "openai": "tools[0].user_location.country",
+        "claude": "tools[0].user_location.country",
+        "gemini": "",
+        "grok": "",
+        "perplexity": "tools[0].user_location.country",
+    },
+    "recency": {
+        "openai": "",
+        "claude": "",
+        "gemini": "tools[0].google_search.timeRangeFilter",
+        "grok": "",
+        "perplexity": "tools[0].filters.search_recency_filter",
+    },
+    "max_uses": {
+        "openai": "max_tool_calls",
+        "claude": "tools[0].max_uses",
+        "gemini": "",
+        "grok": "",
+        "perplexity": "max_steps",
+    },
+    "temperature": {
+        "openai": "temperature",
+        "claude": "temperature",
+        "gemini": "generationConfig.temperature",
+        "grok": "temperature",
+        "perplexity": "",
+    },
+    "max_tokens": {
+        "openai": "max_output_tokens",
+        "claude": "max_tokens",
+        "gemini": "generationConfig.maxOutputTokens",
+        "grok": "max_output_tokens",
+        "perplexity": "max_output_tokens",
+    },
+}
+
+# The same for the two other ways to speak to `openai`.
+CHAT_OPTION_SUPPORT: dict[str, dict[OpenAIApi, str]] = {
+    "allowed_domains": {"chat": "", "openrouter": "tools[0].parameters.allowed_domains"},
+    "blocked_domains": {"chat": "", "openrouter": "tools[0].parameters.excluded_domains"},
+    "country": {
+        "chat": "web_search_options.user_location.approximate.country",
+        "openrouter": "tools[0].parameters.user_location.country",
+    },
+    "recency": {"chat": "", "openrouter": ""},
+    "max_uses": {"chat": "", "openrouter": "tools[0].parameters.max_uses"},
+    "temperature": {"chat": "temperature", "openrouter": "temperature"},
+    "max_tokens": {"chat": "max_completion_tokens", "openrouter": "max_tokens"},
+}
+
+# Each takes either a list of allowed sites or one of blocked sites, never both (providers' documentation, 2026).
+ONE_LIST_ONLY = ("claude", "grok", "perplexity", "openrouter")
+MAX_DOMAINS = {"openai": 100, "grok": 5, "perplexity": 20}
+MAX_AGENT_STEPS = 10
+MAX_TEMPERATURE = 2.0
+MAX_CLAUDE_TEMPERATURE = 1.0
+
+# OpenAI's reasoning and search models refuse a temperature, and so does every Claude since Opus 4.7 and Sonnet 5.
+OPENAI_WITHOUT_TEMPERATURE = re.compile(r"(?:o\d|gpt-(?:[5-9]|\d\d)|codex|computer-use)|.*search", re.IGNORECASE)
+CLAUDE_WITH_TEMPERATURE = re.compile(
+    r"claude-(?:[23]|instant|haiku-4|sonnet-4|opus-4(?![.-][7-9](?!\d)))", re.IGNORECASE
+)
+
+COUNTRY_CODES = """
+AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ CA
+CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO FR GA
+GB GD GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW GY HK HM HN HR HT HU ID IE IL IM IN IO IQ IR IS IT JE JM JO JP
+KE KG KH KI KM KN KP KR KW KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD ME MF MG MH MK ML MM MN MO MP MQ MR MS
+MT MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT PW PY QA RE RO RS
+RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO TR TT TV TW
+TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS YE YT ZA ZM ZW
+"""
+COUNTRIES = frozenset(COUNTRY_CODES.split())
+# What people write instead of the code: other lists' codes, three letters, languages.
+MEANT_COUNTRY = {"UK": "GB", "EN": "GB", "EL": "GR", "JA": "JP", "KO": "KR", "UKR": "UA", "GER": "DE", "JPN": "JP"}
+
+
+def read_options(
+    *,
+    allowed_domains: Iterable[str] = (),
+    blocked_domains: Iterable[str] = (),
+    country: str = "",
+    recency: str = "",
+    max_uses: int | None = None,
+    temperature: float | None = None,
+    max_tokens: int = AskOptions.model_fields["max_tokens"].default,
+) -> AskOptions:
+    """What the user asked for, spelt as the providers want it: hosts in lower case and punycode, each once.
+
+    Raises:
+        InputError: a value is none that any provider takes; the message names what was probably meant.
+    """
+    allowed, blocked = read_domains(allowed_domains), read_domains(blocked_domains)
+    both = sorted({*allowed} & {*blocked})
+    if both:
+        raise InputError(f"{both[0]!r} is both allowed and blocked; name it in one of the two lists.")
+    if max_uses is not None and max_uses < 1:
+        raise InputError(f"An answer cannot take {max_uses} searches; give 1 or more.")
+    if temperature is not None and not 0 <= temperature <= MAX_TEMPERATURE:
+        raise InputError(f"The temperature {temperature} is outside of 0 to {MAX_TEMPERATURE:g}.")
+    if max_tokens < 1:
+        raise InputError(f"An answer cannot have {max_tokens} tokens; give 1 or more.")
+    return AskOptions(
+        allowed_domains=allowed,
+        blocked_domains=blocked,
+        country=read_country(country),
+        recency=read_recency(recency),
+        max_uses=max_uses,
+        temperature=temperature,
+        max_tokens=max_tokens,
+    )
+
+
+def read_domains(names: Iterable[str]) -> tuple[str, ...]:
+    """The host names in lower case and punycode, each once, in their order.
+
+    Raises:
+        InputError: a name is no host name with a dot.
+    """
+    return tuple(dict.fromkeys(read_domain(name) for name in names))
+
+
+def read_domain(name: str) -> str:
+    """The host name in lower case and punycode.
+
+    Raises:
+        InputError: it is none, or has no dot; the message names the host in an address.
+    """
+    given = name.strip()
+    host = host_name(given)
+    if "." in host.strip("."):
+        return host.strip(".")
+    inner = host_name(given.partition("://")[2].partition("/")[0] or given.partition("/")[0])
+    hint = f"Did you mean {inner!r}?" if "." in inner and inner != given else "Give one such as 'who.int'."
+    raise InputError(f"{name!r} is not the host name of a site. {hint}")
+
+
+def read_country(code: str) -> str:
+    """The code in upper case; empty where none was given.
+
+    Raises:
+        InputError: it is no country of ISO 3166 (alpha-2).
+    """
+    wanted = code.strip().upper()
+    if not wanted or wanted in COUNTRIES:
+        return wanted
+    meant = MEANT_COUNTRY.get(wanted)
+    hint = f"Did you mean {meant!r}?" if meant else "Give its two letters by ISO 3166, such as 'DE' or 'JP'."
+    raise InputError(f"There is no country {code!r}. {hint}")
+
+
+def read_recency(word: str) -> Recency:
+    """The word in lower case; empty where none was given.
+
+    Raises:
+        InputError: it is none of day, week, month and year; the message names the nearest.
+    """
+    wanted = word.strip().lower()
+    if not wanted or wanted in RECENCIES:
+        return RECENCIES.get(wanted, "")
+    nearest = get_close_matches(wanted, RECENCIES, n=1)
+    hint = f"Did you mean {nearest[0]!r}?" if nearest else f"Give one of {', '.join(RECENCIES)}."
+    raise InputError(f"A page's age cannot be {word!r}. {hint}")
+
+
+def how_sent(option: str, provider: ProviderName, openai_api: OpenAIApi = "responses") -> str:
+    """Where in the request's body the option goes; empty where the provider has no place for it."""
+    if provider == "openai" and openai_api != "responses":
+        return CHAT_OPTION_SUPPORT[option][openai_api]
+    return OPTION_SUPPORT[option][provider]
+
+
+def takes_temperature(provider: ProviderName, model: str, openai_api: OpenAIApi = "responses") -> bool:
+    """Whether the model accepts a temperature; an unknown model of OpenAI's kind does, an unknown Claude does not.
+
+    Source: providers' model pages; `temperature` is answered by status 400 otherwise.
+    """
+    if not how_sent("temperature", provider, openai_api):
+        return False
+    name = model.rpartition("/")[2]
+    if provider == "claude" or (provider == "openai" and name.lower().startswith("claude")):
+        return CLAUDE_WITH_TEMPERATURE.match(name) is not None
+    return provider != "openai" or OPENAI_WITHOUT_TEMPERATURE.match(name) is None
+
+
+def unsupported_options(
+    provider: ProviderName, options: AskOptions, model: str, openai_api: OpenAIApi = "responses"
+) -> tuple[str, ...]:
+    """The names of the options that were given and do not reach this model, in the order of `AskOptions`."""
+    return tuple(
+        name
+        for name in given_options(options)
+        if not how_sent(name, provider, openai_api)
+        or (name == "temperature" and not takes_temperature(provider, model, openai_api))
+    )
+
+
+def given_options(options: AskOptions) -> dict[str, Any]:
+    """The options that differ from what is asked anyway, by name."""
+    return {name: value for name, value in options if value != AskOptions.model_fields[name].default}
+
+
+def check_options(provider: ProviderName, options: AskOptions, model: str, openai_api: OpenAIApi = "responses") -> None:
+    """Nothing where the provider takes these values; one that does not reach it is no matter here.
+
+    Raises:
+        InputError: the provider would refuse the request.
+    """
+    name = openai_api if provider == "openai" and openai_api != "responses" else provider
+    if options.allowed_domains and options.blocked_domains and name in ONE_LIST_ONLY:
+        raise InputError(f"{name} takes either allowed or blocked domains, not both. Leave one list out, or {name}.")
+    longest = max(len(options.allowed_domains), len(options.blocked_domains))
+    if longest > MAX_DOMAINS.get(name, longest):
+        raise InputError(f"{name} takes at most {MAX_DOMAINS[name]} domains; {longest} were given.")
+    if provider == "perplexity" and (options.max_uses or 0) > MAX_AGENT_STEPS:
+        raise InputError(f"perplexity takes at most {MAX_AGENT_STEPS} searches; {options.max_uses} were given.")
+    if (
+        provider == "claude"
+        and takes_temperature(provider, model)
+        and (options.temperature or 0) > MAX_CLAUDE_TEMPERATURE
+    ):
+        raise InputError(f"claude takes a temperature of at most 1; {options.temperature:g} was given.")
