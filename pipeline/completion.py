@@ -1,0 +1,293 @@
+"""What a model said in a payload, and the JSON in it (seed 002, JSON extraction)."""
+
+import json
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
+
+from pipeline.errors import PayloadError
+from pipeline.providers import READERS, reader_of
+from pipeline.providers.body import as_object, as_objects, as_text, first_object, load_body
+from pipeline.providers.failure import is_error
+from pipeline.providers.message import clean_text
+from pipeline.providers.shape import SHAPES, Shape, recognise
+
+Value = TypeVar("Value")
+
+ContentShape = Shape | Literal["output_text", "response", "output", "raw"]
+Status = Literal["ok", "invalid_evidence", "invalid_json", "http_error"]
+STATUSES: tuple[Status, ...] = get_args(Status)
+
+# The seed's order, where no envelope is recognised.
+FIELDS: tuple[Literal["output_text", "response", "output"], ...] = ("output_text", "response", "output")
+MAX_ENVELOPES = 3
+MAX_REASON = 400
+FENCE = "```"
+CLOSERS = {"{": "}", "[": "]"}
+REPAIR_ORDER = "Output ONLY valid JSON per the schema."
+
+
+class Completion(NamedTuple):
+    """The model's words in a payload, without thoughts; where they stood, and who said them.
+
+    `shape` is the envelope's, or the field that held the words, or `raw` where the text itself is taken. Model and
+    stop reason are empty where the payload names none; an empty content with a stop reason is a result.
+    """
+
+    content: str
+    shape: ContentShape
+    model: str = ""
+    stop_reason: str = ""
+
+
+class Extracted(NamedTuple):
+    """The JSON in a content: an object or a list; None with the reason where there is none."""
+
+    value: Any
+    status: Literal["ok", "invalid_json"]
+    error: str = ""
+
+
+class Structured(NamedTuple, Generic[Value]):
+    """What a payload, or the one that repaired it, says in the form that is wanted.
+
+    `value` is None unless the status is `ok`. `error` is why, with one of the prefixes `json_parse_error:`,
+    `schema_validation_error:`, `provider_error:`. `payloads` holds the first payload and, after a repair, the second.
+    """
+
+    value: Value | None
+    status: Status
+    error: str
+    payloads: tuple[str, ...]
+
+
+def model_content(text: str) -> Completion:
+    """The model's words in a payload: of a recognised envelope, else of the seed's fields in order, else the text.
+
+    Up to three envelopes are taken off. An envelope's empty answer stays empty, whatever else is in the payload.
+
+    Raises:
+        PayloadError: the payload is an error, says that it failed, or is nested too deeply.
+
+    Source: seed 002 4.4; reference/providers.md 10.2.
+    """
+    try:
+        body = load_body(text)
+    except PayloadError as error:
+        if isinstance(error.__cause__, RecursionError):
+            raise
+        return Completion(clean_text(text).text, "raw")
+    try:
+        return body_content(body, MAX_ENVELOPES) or Completion(clean_text(text).text, "raw")
+    except RecursionError as error:
+        raise PayloadError("The payload is nested too deeply to be a provider's answer.") from error
+
+
+def body_content(body: Any, envelopes: int) -> Completion | None:
+    """The model's words in a payload's JSON; None where it is no known envelope and has none of the seed's fields.
+
+    Raises:
+        PayloadError: the body is an error, or says that it failed.
+    """
+    if not is_error(body) and not any(matches(body) for _, matches in SHAPES):
+        return field_content(as_object(body), envelopes)
+    shape = recognise(body)
+    # Whose body it is decides about citations; the words of a shape are the same for all who share it.
+    answer = READERS[reader_of(shape, "openai")](body)
+    return Completion(json_part(body) or answer.text, shape, answer.model, answer.stop_reason)
+
+
+def json_part(body: Any) -> str:
+    """The first part of a message that holds JSON as such, as a text; empty where none does."""
+    fields = as_object(body)
+    message = as_object(first_object(fields.get("choices")).get("message"))
+    contents = [message.get("content"), *(item.get("content") for item in as_objects(fields.get("output")))]
+    parts = [part for content in contents for part in as_objects(content)]
+    found = next((part["json"] for part in parts if isinstance(part.get("json"), (dict, list))), None)
+    return "" if found is None else json.dumps(found, ensure_ascii=False)
+
+
+def field_content(body: dict[str, Any], envelopes: int) -> Completion | None:
+    """The content of the first of the seed's fields that has one; None where none has.
+
+    An object there is an envelope, or has a `text` or `content`, or is the model's JSON itself.
+    """
+    for name in FIELDS:
+        value = body.get(name)
+        inner = body_content(value, envelopes - 1) if isinstance(value, dict) and value and envelopes > 1 else None
+        if inner:
+            return inner
+        words = words_of(value) or (json.dumps(value, ensure_ascii=False) if isinstance(value, dict) and value else "")
+        if words:
+            return Completion(clean_text(words).text, name)
+    return None
+
+
+def words_of(value: Any) -> str:
+    """The words of a field: a text, the `text` or `content` of an object, or the parts of a list joined."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return as_text(value.get("text")) or as_text(value.get("content")) or words_of(as_objects(value.get("content")))
+    parts = [part for part in as_objects(value) if as_text(part.get("type")) not in ("thinking", "reasoning")]
+    return "".join(words_of(part) for part in parts)
+
+
+def extract_json(content: str) -> Extracted:
+    """The JSON object or list in a model's words: the whole, what a fence holds, or the first that is balanced.
+
+    Leading thoughts are dropped, and up to three envelopes around it taken off. Takes linear time.
+
+    Source: seed 002 4.4.
+    """
+    value = find_json(content)
+    for _ in range(MAX_ENVELOPES):
+        inner = unwrap(value)
+        if inner is None:
+            break
+        value = inner
+    if isinstance(value, (dict, list)):
+        return Extracted(value, "ok")
+    return Extracted(None, "invalid_json", f"json_parse_error: {why_no_json(content)}")
+
+
+def find_json(content: str) -> Any:
+    """The first JSON value in the words; None where there is none."""
+    words = clean_text(content).text.strip()
+    whole = parse(words)
+    if whole is not None:
+        return whole
+    for candidate in (*fenced(words), *balanced(words)):
+        value = parse(candidate)
+        # In prose `{}` is a blank to fill in, and `[1]` a citation.
+        if (isinstance(value, dict) and value) or as_objects(value):
+            return value
+    return None
+
+
+def parse(text: str) -> Any:
+    """The JSON value that the text is; None where it is none, or `null`."""
+    try:
+        return load_body(text)
+    except PayloadError:
+        return None
+
+
+def why_no_json(content: str) -> str:
+    """Why a content holds no JSON object, without its words."""
+    try:
+        load_body(clean_text(content).text)
+    except PayloadError as error:
+        return str(error).replace("The payload", "The model's answer").split("; ")[0]
+    return "The model's answer is neither an object nor a list."
+
+
+def unwrap(value: Any) -> Any:
+    """The JSON inside an envelope that was itself the model's answer, or inside a text; None where there is none.
+
+    An object whose field only happens to have an envelope's name holds no JSON there, and stays.
+    """
+    if isinstance(value, str):
+        return find_json(value)
+    if not isinstance(value, dict) or (len(value) > 1 and isinstance(first_field(value), dict)):
+        return None
+    try:
+        completion = body_content(value, 1)
+    except (PayloadError, RecursionError):
+        return None
+    return find_json(completion.content) if completion else None
+
+
+def first_field(value: dict[str, Any]) -> Any:
+    """The value of the first of the seed's fields that the object has; None where it has none."""
+    return next((value[name] for name in FIELDS if value.get(name)), None)
+
+
+def fenced(text: str) -> Iterator[str]:
+    """What each pair of Markdown fences holds, without the language beside the first; a last one may be open."""
+    lines = text.splitlines(keepends=True)
+    block: list[str] | None = None
+    for line in lines:
+        if not line.lstrip().startswith(FENCE):
+            if block is not None:
+                block.append(line)
+        elif block is None:
+            block = []
+        else:
+            yield "".join(block)
+            block = None
+    if block:
+        yield "".join(block)
+
+
+def balanced(text: str) -> Iterator[str]:
+    """The outermost spans in matching braces or brackets, in order; those in a JSON string count for nothing.
+
+    A brace that is never closed does not hide what follows it. A line's end closes a string, which in JSON has none.
+    """
+    opened: list[int] = []
+    spans: list[tuple[int, int]] = []
+    in_string = escaped = False
+    for index, char in enumerate(text):
+        if in_string:
+            in_string = char != "\n" and (escaped or char != '"')
+            escaped = char == "\\" and not escaped
+        elif char in CLOSERS:
+            opened.append(index)
+        elif opened and char == '"':
+            in_string, escaped = True, False
+        elif opened and char == CLOSERS[text[opened[-1]]]:
+            start = opened.pop()
+            while spans and spans[-1][0] > start:
+                spans.pop()
+            spans.append((start, index + 1))
+    return (text[start:end] for start, end in spans)
+
+
+async def read_structured(
+    text: str, to_value: Callable[[Any], Value], ask_again: Callable[[str], Awaitable[str]] | None = None
+) -> Structured[Value]:
+    """What a payload says as `to_value` reads it, after exactly one repair where that fails.
+
+    `to_value` raises ValueError for JSON of another form (pydantic's ValidationError is one); `ask_again` puts a
+    prompt to the model and gives the payload. Without it nothing is repaired, nor is an error or an empty answer.
+
+    Source: seed 002 4.4, "one repair attempt if schema parsing fails".
+    """
+    first = read_once(text, to_value)
+    if first.status != "invalid_json" or ask_again is None:
+        return first
+    content = model_content(text).content
+    if not content.strip():
+        return first
+    try:
+        repaired = await ask_again(repair_prompt(content))
+    except PayloadError as error:
+        return first._replace(status="http_error", error=f"provider_error: {error}")
+    return read_once(repaired, to_value)._replace(payloads=(text, repaired))
+
+
+def read_once(text: str, to_value: Callable[[Any], Value]) -> Structured[Value]:
+    """What one payload says, without repair."""
+    try:
+        extracted = extract_json(model_content(text).content)
+    except PayloadError as error:
+        return Structured(None, "http_error", f"provider_error: {error}", (text,))
+    if extracted.status != "ok":
+        return Structured(None, extracted.status, extracted.error, (text,))
+    try:
+        return Structured(to_value(extracted.value), "ok", "", (text,))
+    except ValueError as error:
+        reason = " ".join(str(error).split())[:MAX_REASON]
+        return Structured(None, "invalid_json", f"schema_validation_error: {reason}", (text,))
+
+
+def repair_prompt(content: str) -> str:
+    """The prompt that asks the model to put its own words into the form that was wanted."""
+    return f"{content}\n\n{REPAIR_ORDER}"
+
+
+def count_statuses(statuses: Iterable[Status]) -> dict[Status, int]:
+    """How often each status occurs, all of them in their fixed order."""
+    counts = Counter(statuses)
+    return {status: counts[status] for status in STATUSES}

@@ -1,0 +1,138 @@
+"""An httpx transport whose connections go to addresses that were judged; Host and SNI keep the host's name."""
+
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+import httpcore
+import httpx
+
+MAX_ADDRESSES = 4
+IDLE_CONNECTIONS = 20
+IDLE_SECONDS = 15.0
+
+Addresses = Callable[[str, int], Awaitable[Sequence[str]]]
+
+
+class JudgedBackend(httpcore.AsyncNetworkBackend):
+    """Opens connections to the addresses that `addresses` gives for a host, and to no other."""
+
+    def __init__(self, addresses: Addresses) -> None:
+        """Keep where addresses come from; it raises for a host that must not be reached."""
+        self.addresses = addresses
+        self.network = httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """A connection to the first address that answers; each has its share of the time.
+
+        Raises:
+            httpcore.ConnectError: there is no such host, or no address answers.
+            httpcore.ConnectTimeout: the resolver, or the last address, does not answer in time.
+        """
+        addresses = (await self.look_up(host, port, timeout))[:MAX_ADDRESSES]
+        share = timeout / len(addresses) if timeout is not None else None
+        for address in addresses[:-1]:
+            try:
+                return await self.network.connect_tcp(address, port, share, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout):
+                continue
+        return await self.network.connect_tcp(addresses[-1], port, share, local_address, socket_options)
+
+    async def look_up(self, host: str, port: int, timeout: float | None) -> Sequence[str]:
+        """The judged addresses of the host, at least one."""
+        try:
+            async with asyncio.timeout(timeout):
+                return await self.addresses(host, port)
+        except TimeoutError as error:
+            raise httpcore.ConnectTimeout(f"The resolver does not answer for {host!r}.") from error
+        except OSError as error:
+            raise httpcore.ConnectError(f"There is no host {host!r} ({error.strerror}).") from error
+
+    async def sleep(self, seconds: float) -> None:
+        """Return after this time."""
+        await self.network.sleep(seconds)
+
+
+class GuardedTransport(httpx.AsyncBaseTransport):
+    """Judges the URL of each request with `check`, and connects as `addresses` says."""
+
+    def __init__(self, check: Callable[[httpx.URL], object], addresses: Addresses, connections: int) -> None:
+        """Open nothing yet; `connections` is the most at a time."""
+        self.check = check
+        self.pool = httpcore.AsyncConnectionPool(
+            ssl_context=httpx.create_ssl_context(),
+            max_connections=connections,
+            max_keepalive_connections=IDLE_CONNECTIONS,
+            keepalive_expiry=IDLE_SECONDS,
+            network_backend=JudgedBackend(addresses),
+        )
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """The response, its body unread."""
+        self.check(request.url)
+        with httpx_errors(request):
+            response = await self.pool.handle_async_request(
+                httpcore.Request(
+                    method=request.method,
+                    url=httpcore.URL(
+                        scheme=request.url.raw_scheme,
+                        host=request.url.raw_host,
+                        port=request.url.port,
+                        target=request.url.raw_path,
+                    ),
+                    headers=request.headers.raw,
+                    content=request.stream,
+                    extensions=request.extensions,
+                )
+            )
+        return httpx.Response(
+            status_code=response.status,
+            headers=response.headers,
+            stream=Body(response, request),
+            extensions=response.extensions,
+        )
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self.pool.aclose()
+
+
+class Body(httpx.AsyncByteStream):
+    """The body as it arrives; failures are httpx's own errors."""
+
+    def __init__(self, response: httpcore.Response, request: httpx.Request) -> None:
+        """Keep the response that it comes from, and the request for the errors."""
+        self.response = response
+        self.request = request
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        with httpx_errors(self.request):
+            if isinstance(self.response.stream, AsyncIterable):
+                async for chunk in self.response.stream:
+                    yield chunk
+
+    async def aclose(self) -> None:
+        """Give the connection back, or close it where the body was not read to its end."""
+        with httpx_errors(self.request):
+            await self.response.aclose()
+
+
+@contextmanager
+def httpx_errors(request: httpx.Request) -> Iterator[None]:
+    """Nothing; an error of httpcore inside the block becomes the one of the same name in httpx."""
+    try:
+        yield
+    except (
+        httpcore.TimeoutException,
+        httpcore.NetworkError,
+        httpcore.ProtocolError,
+        httpcore.UnsupportedProtocol,
+    ) as error:
+        raise getattr(httpx, type(error).__name__)(str(error), request=request) from error
