@@ -1,0 +1,282 @@
+"""The only HTTP to providers: a request out, its answer back, with retries, limits and a key that nobody sees."""
+
+import asyncio
+import random
+import time
+from collections.abc import Mapping
+from importlib.metadata import version
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import httpx
+
+from pipeline.calls import Call, Reply
+from pipeline.errors import PayloadError
+from pipeline.limits import Gate
+from pipeline.providers.body import load_body
+from pipeline.providers.failure import redact, unreadable_error
+from pipeline.providers.request import KEY_VARIABLES, ProviderRequest, auth_headers, continue_request
+from pipeline.providers.shape import recognise
+from pipeline.retry import Decision, decide, ends_the_provider, exhausted_seconds
+from pipeline.schema import ProviderName
+from pipeline.transfer import Received, encode_body, hide_key, receive
+
+MAX_CONTINUATIONS = 5
+CONNECT_SECONDS = 30.0
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+REDIRECTS = range(300, 400)
+
+
+class Endpoint(NamedTuple):
+    """Where a provider is asked, and with which key; its text never shows the key."""
+
+    provider: ProviderName
+    base_url: str
+    key: str
+
+    def __repr__(self) -> str:
+        """Everything but the key."""
+        return f"Endpoint(provider={self.provider!r}, base_url={self.base_url!r}, key={'…' if self.key else ''!r})"
+
+
+class RetryPolicy(NamedTuple):
+    """How much effort one call is worth.
+
+    `attempts` are requests for each body wanted, `total_seconds` bounds sending and waiting after failures together,
+    `read_seconds` the silence before a body or within it, `backoff_seconds` is the unit of waits nobody named.
+    """
+
+    attempts: int = 2
+    total_seconds: float = 600.0
+    read_seconds: float = 300.0
+    backoff_seconds: float = 1.0
+
+
+class Outcome(NamedTuple):
+    """What one request came to: a body, or the failure and what to do about it."""
+
+    status: int | None = None
+    text: str = ""
+    body: Any = None
+    failure: PayloadError | None = None
+    decision: Decision = Decision("no")
+    pause: float = 0.0
+
+
+class Effort:
+    """What one call has cost so far: requests sent, seconds spent on them and on waits, loop's time at the first."""
+
+    def __init__(self) -> None:
+        """Nothing yet."""
+        self.sent = 0
+        self.spent = 0.0
+        self.begun = 0.0
+
+    def begin(self, started: float) -> None:
+        """Count a request that starts now."""
+        self.begun = self.begun if self.sent else started
+        self.sent += 1
+
+
+class Network:
+    """The providers' endpoints behind one HTTP client; use it as an asynchronous context."""
+
+    def __init__(
+        self,
+        endpoints: Mapping[ProviderName, Endpoint],
+        policy: RetryPolicy | None = None,
+        concurrency: int | Mapping[ProviderName, int] = 8,
+    ) -> None:
+        """Know whom to ask; nothing is sent before the first call.
+
+        Raises:
+            SettingsError: a key is nothing that a header can carry.
+        """
+        self.endpoints = dict(endpoints)
+        self.headers = {name: headers_of(endpoint) for name, endpoint in endpoints.items()}
+        self.policy = RetryPolicy() if policy is None else policy
+        widths = {name: concurrency if isinstance(concurrency, int) else concurrency.get(name, 8) for name in endpoints}
+        self.gates = {name: Gate(max(1, width)) for name, width in widths.items()}
+        # Proxies of the environment are for the world outside; a model on this machine is asked directly.
+        self.client = httpx.AsyncClient(
+            timeout=httpx.Timeout(self.policy.read_seconds, connect=CONNECT_SECONDS, pool=None),
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=sum(widths.values())),
+            mounts={f"all://{host}": None for host in LOOPBACK},
+            follow_redirects=False,
+        )
+
+    async def __aenter__(self) -> Self:
+        """The network itself."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close every connection."""
+        await self.client.aclose()
+
+    async def answer(self, call: Call, request: ProviderRequest) -> Reply:
+        """The provider's reply to a call; a paused turn is continued, and its bodies are kept as one JSON array.
+
+        An answer that came back is never asked for again, whatever it says.
+
+        Raises:
+            PayloadError: there is no answer after all attempts, or nothing more is asked of this provider. Its
+                `attempts` counts the requests that were sent for the call, its `status` is the last one's.
+        """
+        endpoint = self.endpoints.get(call.provider)
+        if endpoint is None:
+            words = f"There is no key for {call.provider}; set `{KEY_VARIABLES[call.provider][0]}`."
+            raise PayloadError(words, "missing_key", attempts=0)
+        effort = Effort()
+        texts: list[str] = []
+        async with self.gates[call.provider].slots:
+            following: ProviderRequest | None = request
+            while following is not None:
+                outcome = await self.settle(endpoint, following, effort)
+                texts.append(outcome.text)
+                paused = len(texts) <= MAX_CONTINUATIONS
+                following = continue_request(call.provider, following, outcome.body) if paused else None
+        text = texts[0] if len(texts) == 1 else f"[{','.join(texts)}]"
+        model = call.model or request.body.get("model") or request.body.get("preset") or ""
+        seconds = asyncio.get_running_loop().time() - effort.begun
+        return Reply(text, outcome.status, str(model), effort.sent, seconds)
+
+    async def settle(self, endpoint: Endpoint, request: ProviderRequest, effort: Effort) -> Outcome:
+        """The outcome with the body that was asked for, after as many requests as it takes and the policy allows.
+
+        Raises:
+            PayloadError: none of them brought it.
+        """
+        gate = self.gates[endpoint.provider]
+        content = encode_body(request.body)
+        attempt = 0
+        while True:
+            attempt += 1
+            async with gate.turn(effort.sent, self.policy.total_seconds) as started:
+                effort.begin(started)
+                outcome = await self.send(endpoint, request, content, attempt, self.policy.total_seconds - effort.spent)
+                effort.spent += asyncio.get_running_loop().time() - started
+            wait = self.learn(gate, outcome, started)
+            if outcome.failure is None:
+                return outcome
+            late = effort.spent + wait > self.policy.total_seconds
+            if outcome.decision.kind == "no" or attempt >= self.policy.attempts or late:
+                raise final_error(outcome.failure, outcome.status, effort.sent, wait if late else 0.0)
+            await asyncio.sleep(wait)
+            effort.spent += wait
+
+    def learn(self, gate: Gate, outcome: Outcome, started: float) -> float:
+        """The seconds to wait before this call's next request, after the gate has heard of the outcome."""
+        decision, failure = outcome.decision, outcome.failure
+        gate.pause(outcome.pause)
+        if failure is None:
+            gate.widen()
+            return 0.0
+        if ends_the_provider(failure, outcome.status):
+            gate.close(failure)
+        # Provider-named waits get a little more, so that those who were refused together do not return together.
+        spread = min(1.0, decision.seconds / 10) if decision.stated else decision.seconds * self.policy.backoff_seconds
+        wait = (decision.seconds if decision.stated else 0.0) + random.uniform(0.0, spread)
+        if decision.kind == "rate_limit":
+            gate.narrow(started)
+            gate.pause(wait)
+        return wait
+
+    async def send(
+        self, endpoint: Endpoint, request: ProviderRequest, content: bytes, attempt: int, seconds: float
+    ) -> Outcome:
+        """What one request came to within so many seconds; a failure is a value here."""
+        try:
+            async with asyncio.timeout(max(0.0, seconds)):
+                headers = {**request.headers, **self.headers[endpoint.provider]}
+                received = await receive(self.client, target_of(endpoint, request), headers, content)
+        except TimeoutError:
+            words = f"{host_of(endpoint)} did not finish its answer within the {self.policy.total_seconds:.0f} seconds."
+            return Outcome(failure=PayloadError(words, "timeout"), decision=decide(None, {}, "", attempt, 0.0))
+        except PayloadError as failure:
+            passing = failure.kind in ("network", "timeout")
+            decision = decide(None, {}, "", attempt, 0.0) if passing else Decision("no")
+            return Outcome(failure.status, failure=failure, decision=decision)
+        return judge(received, endpoint, attempt, time.time())
+
+
+def judge(received: Received, endpoint: Endpoint, attempt: int, now: float) -> Outcome:
+    """What a whole response came to: an answer, whatever it says, or a failure."""
+    status, headers = received.status, received.headers
+    text = hide_key(received.text, endpoint.key)
+    pause = exhausted_seconds(headers, now)
+    body: Any = None
+    try:
+        if status in REDIRECTS:
+            raise redirect_error(endpoint, headers)
+        if status >= 400:
+            raise unreadable_error(text, status)
+        body = read_json(text, headers)
+        recognise(body)
+    except PayloadError as failure:
+        passing = failure.kind == "network"
+        decision = decide(None if passing else status, headers, text, attempt, now)
+        return Outcome(status, text, body, failure, decision, pause)
+    except RecursionError:
+        deep = PayloadError("The payload is nested too deeply to be a provider's answer.")
+        return Outcome(status, text, failure=deep, pause=pause)
+    return Outcome(status, text, body, pause=pause)
+
+
+def read_json(text: str, headers: Mapping[str, str]) -> Any:
+    """The JSON value of a successful response's body.
+
+    Raises:
+        PayloadError: it is none; something between the provider and us answered, or half of it is missing.
+    """
+    try:
+        return load_body(text)
+    except PayloadError as error:
+        found = redact(headers.get("content-type", ""))[:60] or "no content type"
+        raise PayloadError(f"A success came back without a whole JSON body ({found}). {error}", "network") from error
+
+
+def redirect_error(endpoint: Endpoint, headers: Mapping[str, str]) -> PayloadError:
+    """The error for a provider that points elsewhere; the key is not carried there."""
+    try:
+        host = httpx.URL(headers.get("location", "")).host
+    except httpx.InvalidURL:
+        host = ""
+    target = f"to the host {redact(host)!r}" if host else "to another address"
+    return PayloadError(
+        f"{host_of(endpoint)} redirects {target}; nothing was sent there. Mend the base URL of {endpoint.provider}."
+    )
+
+
+def final_error(failure: PayloadError, status: int | None, sent: int, wait: float) -> PayloadError:
+    """The failure as it is recorded: with its status, its number of requests, and the wait that was too long."""
+    more = f" The next try would wait {wait:.0f} seconds, longer than a call may take." if wait >= 1 else ""
+    return PayloadError(f"{failure}{more}", failure.kind, status=status, attempts=sent)
+
+
+def host_of(endpoint: Endpoint) -> str:
+    """The endpoint's host, for a message."""
+    return httpx.URL(endpoint.base_url).host
+
+
+def target_of(endpoint: Endpoint, request: ProviderRequest) -> str:
+    """The URL of a request: its path below the base URL."""
+    return f"{endpoint.base_url.rstrip('/')}/{request.path.lstrip('/')}"
+
+
+def headers_of(endpoint: Endpoint) -> dict[str, str]:
+    """What every request to the endpoint carries, its key among it; an endpoint without a key carries none.
+
+    Raises:
+        SettingsError: the key is nothing that a header can carry.
+    """
+    key = endpoint.key.strip()
+    return {
+        "accept": "application/json",
+        # Not all that httpx could decode: these two are unpacked here, up to a limit.
+        "accept-encoding": "gzip, deflate",
+        "content-type": "application/json",
+        "user-agent": f"citejury/{version('citejury')}",
+        **(auth_headers(endpoint.provider, key) if key else {}),
+    }
