@@ -13,7 +13,9 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from pipeline.cost import Price
 from pipeline.errors import SettingsError
+from pipeline.providers.options import OpenAIApi
 
 SETTINGS_FILE = "citejury.toml"
 
@@ -46,6 +48,12 @@ class Settings(BaseSettings):
     """Language of questions and guidelines: en, de or ja."""
     models: dict[str, str] = Field(default_factory=dict)
     """Model to ask for, by provider."""
+    prices: dict[str, Price] = Field(default_factory=dict)
+    """Price of each model: `input` and `output` for a million tokens, `search` for a thousand searches."""
+    base_urls: dict[str, str] = Field(default_factory=dict)
+    """Where a provider is reached, by provider, such as a proxy or a compatible server; its key goes there."""
+    openai_api: OpenAIApi = "responses"
+    """How `openai` is spoken to: `responses`; `chat` (Chat Completions) where a server only has that; `openrouter`."""
 
     @classmethod
     def settings_customise_sources(

@@ -15,6 +15,9 @@ OpenAIApi = Literal["responses", "chat", "openrouter"]
 Recency = Literal["", "day", "week", "month", "year"]
 RECENCIES: dict[str, Recency] = {"day": "day", "week": "week", "month": "month", "year": "year"}
 
+# An address around a host name, or the sign that stands before a blocked one elsewhere.
+ADDRESS = re.compile(r"^(?:[a-z][a-z0-9+.-]*://|-+)?([^/?#:]*).*$", re.IGNORECASE | re.DOTALL)
+
 # Where in the body an option goes; empty where the provider's API has no place for it.
 OPTION_SUPPORT: dict[str, dict[ProviderName, str]] = {
     "allowed_domains": {
@@ -160,13 +163,18 @@ def read_domain(name: str) -> str:
     Raises:
         InputError: it is none, or has no dot; the message names the host in an address.
     """
-    given = name.strip()
-    host = host_name(given)
-    if "." in host.strip("."):
-        return host.strip(".")
-    inner = host_name(given.partition("://")[2].partition("/")[0] or given.partition("/")[0])
-    hint = f"Did you mean {inner!r}?" if "." in inner and inner != given else "Give one such as 'who.int'."
+    host = host_name(name.strip()).strip(".")
+    if is_site(host):
+        return host
+    inner = host_name(ADDRESS.sub(r"\1", name.strip()))
+    hint = f"Did you mean {inner!r}?" if is_site(inner) else "Give one such as 'who.int'."
     raise InputError(f"{name!r} is not the host name of a site. {hint}")
+
+
+def is_site(host: str) -> bool:
+    """Whether the host name has a dot, and no label that is empty or begins or ends with a hyphen."""
+    labels = host.split(".")
+    return len(labels) > 1 and all(label.strip("-") == label != "" for label in labels)
 
 
 def read_country(code: str) -> str:
