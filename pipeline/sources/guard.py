@@ -18,7 +18,7 @@ import httpx
 
 from pipeline.errors import InputError
 from pipeline.sources.connection import GuardedTransport
-from pipeline.urls import MAX_URL_LENGTH
+from pipeline.urls import MAX_URL_LENGTH, host_name
 
 Address = IPv4Address | IPv6Address
 Allowed = frozenset[tuple[str, int]]
@@ -130,8 +130,10 @@ def web_target(url: str | httpx.URL) -> tuple[str, int]:
         raise InputError(f"{shown} is not an http or https URL; it is not fetched.")
     if parsed.userinfo:
         raise InputError(f"The URL of {parsed.host!r} holds a user name or password before the `@`; it is not fetched.")
-    port = parsed.port if parsed.port is not None else 443 if parsed.scheme == "https" else 80
-    return parsed.raw_host.decode("ascii").strip("[]"), port
+    host = parsed.raw_host.decode("ascii").strip("[]")
+    if address_of(host) is None and not host_name(host):
+        raise InputError(f"The host {host[:80]!r} of {shown} is no host name; it is not fetched.")
+    return host, parsed.port if parsed.port is not None else 443 if parsed.scheme == "https" else 80
 
 
 async def host_addresses(host: str, port: int, resolve: Resolver, allowed: Allowed) -> tuple[str, ...]:
