@@ -1,124 +1,198 @@
-"""The commands `citejury pipeline ask` and `citejury pipeline parse`."""
+"""The command `citejury pipeline ask`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from pipeline.cli_run import end_run, progress_bars
+
 if TYPE_CHECKING:
-    from pipeline.calls import Call
+    from pipeline.live import Whom
+    from pipeline.questions import Limits
     from pipeline.run_folder import RunManifest
     from pipeline.schema import ProviderName
+    from pipeline.settings import Settings
 
 
-@click.command()
-@click.option("--provider", required=True, metavar="NAME", help="openai, claude, gemini, grok or perplexity.")
-@click.argument("payload", type=click.Path(path_type=Path, allow_dash=True))
-def parse(provider: str, payload: Path) -> None:
-    """Read one stored payload: text, citations and search results as one JSON object on stdout.
+class Asked(NamedTuple):
+    """What stands on the command line."""
 
-    PAYLOAD is a provider's body as it was sent; `-` reads it from stdin. A refusal, a block, or a body that is queued
-    or cut short is read with what is there; an error is one line and exit 1.
-
-    \b
-    Example:
-        citejury pipeline parse --provider claude answers/N001.json
-    """
-    import json
-
-    from pipeline.errors import PayloadError
-    from pipeline.providers import provider_name, read_payload
-
-    name = provider_name(provider)
-    try:
-        answer = read_payload(name, read_payload_file(payload))
-    except PayloadError as error:
-        raise PayloadError(f"{file_label(payload)}: {error}", error.kind) from error
-    found = {
-        "text": answer.text,
-        "citations": list(answer.citations),
-        "search_results": [result.model_dump() for result in answer.search_results],
-    }
-    click.echo(json.dumps(found, ensure_ascii=False).encode() + b"\n", nl=False)
-    click.echo("Next: citejury pipeline ask NARRATIVES.csv --out RUN --replay DIR", err=True)
-
-
-def file_label(payload: Path) -> str:
-    """How messages name the payload."""
-    return "stdin" if str(payload) == "-" else repr(str(payload))
-
-
-def read_payload_file(payload: Path) -> str:
-    """The payload's text.
-
-    Raises:
-        InputError: there is no such file.
-        PayloadError: it is not UTF-8.
-    """
-    from pipeline.errors import InputError, PayloadError
-
-    try:
-        with click.open_file(str(payload), "rb") as file:
-            return bytes(file.read()).decode("utf-8-sig")
-    except FileNotFoundError as error:
-        raise InputError(f"There is no file {str(payload)!r}.") from error
-    except IsADirectoryError as error:
-        raise InputError(f"{str(payload)!r} is a folder; name one payload in it.") from error
-    except UnicodeDecodeError as error:
-        raise PayloadError(f"the payload is not UTF-8 (byte {error.start}).") from error
+    narratives: Path
+    out: Path
+    providers: str | None
+    models: tuple[str, ...]
+    id_column: str
+    text_column: str | None
+    max_rows: int | None
+    repeats: int
+    concurrency: int
+    attempts: int
+    max_cost: float | None
+    dry_run: bool
+    replay: Path | None
+    allowed_domains: tuple[str, ...]
+    blocked_domains: tuple[str, ...]
+    country: str
+    recency: str
+    max_uses: int | None
+    temperature: float | None
+    max_tokens: int
 
 
 @click.command()
 @click.argument("narratives", type=click.Path(path_type=Path))
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="RUN", help="Run folder to write to.")
-@click.option("--providers", metavar="A,B", help="Whom to ask; by default all that have payloads in the replay folder.")
+@click.option("--providers", metavar="A,B", help="Whom to ask.  [default: those whose key is set, or with payloads]")
 @click.option("--model", "models", multiple=True, metavar="PROVIDER=NAME", help="Model to ask for; may be repeated.")
 @click.option("--id-column", default="narrative_id", show_default=True, help="Column of the narratives' ids.")
 @click.option("--text-column", help="Column of their texts.  [default: prompt, else narrative_prompt]")
 @click.option("--max-rows", type=click.IntRange(min=1), metavar="N", help="Ask only the first N narratives.")
-@click.option(
-    "--replay", type=click.Path(path_type=Path), metavar="DIR", help="Folder of stored payloads to answer from."
-)
-def ask(
-    narratives: Path,
-    out: Path,
-    providers: str | None,
-    models: tuple[str, ...],
-    id_column: str,
-    text_column: str | None,
-    max_rows: int | None,
-    replay: Path | None,
-) -> None:
+@click.option("--repeats", type=click.IntRange(1, 100), default=1, show_default=True, help="How often to ask each.")
+@click.option("--concurrency", type=click.IntRange(1, 500), default=4, show_default=True, help="Calls at once, each.")
+@click.option("--attempts", type=click.IntRange(1, 3), default=2, show_default=True, help="Requests a call may take.")
+@click.option("--max-cost", type=click.FloatRange(min=0, min_open=True), help="Start no call once so much is spent.")
+@click.option("--dry-run", is_flag=True, help="Show what would be asked, and ask nobody.")
+@click.option("--replay", type=click.Path(path_type=Path), metavar="DIR", help="Answer from stored payloads instead.")
+@click.option("--allow-domain", "allowed_domains", multiple=True, metavar="HOST", help="Search this site only.")
+@click.option("--block-domain", "blocked_domains", multiple=True, metavar="HOST", help="Never search this site.")
+@click.option("--country", default="", metavar="CODE", help="Where the user is, such as JP (ISO 3166).")
+@click.option("--recency", default="", metavar="AGE", help="Oldest pages: day, week, month or year.")
+@click.option("--max-uses", type=click.IntRange(min=1), metavar="N", help="Searches an answer may take.")
+@click.option("--temperature", type=click.FloatRange(0, 2), help="Sampling temperature, where the model takes one.")
+@click.option("--max-tokens", type=click.IntRange(min=1), default=4096, show_default=True, help="Longest answer.")
+def ask(**given: Any) -> None:
     """Put the narratives of a CSV file to the providers, and keep their answers in the folder RUN.
 
-    Answers come from stored payloads: DIR/<provider>/<narrative_id>.json, `<id>.2.json` for a second row of an id,
-    and beside it, where wanted, `<id>.meta.json` with `status`. RUN holds one CSV v2 a provider, errors.jsonl,
-    citations.jsonl and manifest.json. Stopped at any moment and started again, it goes on where it was.
+    Keys come from OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, XAI_API_KEY and PERPLEXITY_API_KEY. RUN holds one
+    CSV v2 a provider, errors.jsonl, citations.jsonl and manifest.json. Stopped at any moment and started again with
+    the same command, it goes on where it was; so it does with narratives appended, another provider or more repeats.
+
+    With --replay, answers come from DIR/<provider>/<narrative_id>.json, `<id>.2.json` for a second row of an id, and
+    beside it, where wanted, `<id>.meta.json` with `status`; no key is needed and nothing is sent.
 
     \b
-    Example:
-        citejury pipeline ask narratives.csv --out answers --replay payloads --providers claude,gemini
+    Examples:
+        citejury pipeline ask narratives.csv --out answers --providers claude,gemini --dry-run
+        citejury pipeline ask narratives.csv --out answers --replay payloads
     """
-    if replay is None:
-        raise click.UsageError("This version answers from stored payloads only; name their folder with `--replay DIR`.")
+    from pipeline.questions import Limits
+    from pipeline.settings import read_settings
+
+    asked = Asked(**given)
+    if asked.replay and asked.dry_run:
+        raise click.UsageError("`--dry-run` shows what would be sent, and with `--replay` nothing is; leave one out.")
+    settings = read_settings()
+    with usage_errors():
+        chosen = chosen_providers(asked.providers) if asked.providers is not None else None
+        models = chosen_models(settings.models, asked.models)
+    limits = Limits(asked.concurrency, asked.max_cost, settings.prices)
+    if asked.replay:
+        end_run(ask_payloads(asked, asked.replay, chosen, models, limits), asked.out)
+        return
+    whom = choose_live(asked, chosen, models, settings)
+    if asked.dry_run:
+        print_preview(asked, whom, limits)
+    else:
+        end_run(ask_live(asked, whom, limits), asked.out)
+
+
+def ask_payloads(
+    asked: Asked,
+    folder: Path,
+    chosen: "list[ProviderName] | None",
+    models: "dict[ProviderName, str]",
+    limits: "Limits",
+) -> "RunManifest":
+    """The run answered from stored payloads."""
     from pipeline.replay import replay_narratives
 
-    with progress_bar() as report:
-        manifest = replay_narratives(
-            narratives,
-            out,
-            replay,
-            providers=chosen_providers(providers) if providers is not None else None,
-            models=chosen_models(models),
-            id_column=id_column,
-            text_column=text_column,
-            max_rows=max_rows,
-            report=report,
+    with progress_bars() as shown:
+        return replay_narratives(
+            asked.narratives,
+            asked.out,
+            folder,
+            providers=chosen,
+            models=models,
+            id_column=asked.id_column,
+            text_column=asked.text_column,
+            max_rows=asked.max_rows,
+            repeats=asked.repeats,
+            report=shown.report,
+            tell=shown.tell,
+            limits=limits,
         )
-    print_summary(manifest)
-    click.echo(f"Next: citejury pipeline sources {click.format_filename(out)} --out RECORDS.jsonl", err=True)
+
+
+def choose_live(
+    asked: Asked, chosen: "list[ProviderName] | None", models: "dict[ProviderName, str]", settings: "Settings"
+) -> "Whom":
+    """Whom to ask and how, told on stderr.
+
+    Raises:
+        click.UsageError: an option has a value that no provider, or one of those asked, takes.
+        SettingsError: there is no key for anybody.
+    """
+    import os
+
+    from pipeline.live import check_whom, choose_whom
+    from pipeline.providers.options import read_options
+
+    with usage_errors():
+        options = read_options(
+            allowed_domains=asked.allowed_domains,
+            blocked_domains=asked.blocked_domains,
+            country=asked.country,
+            recency=asked.recency,
+            max_uses=asked.max_uses,
+            temperature=asked.temperature,
+            max_tokens=asked.max_tokens,
+        )
+    whom = choose_whom(chosen, models, options, os.environ, settings.base_urls, settings.openai_api)
+    with usage_errors():
+        check_whom(whom)
+    for note in whom.notes:
+        click.echo(note, err=True)
+    names = ", ".join(f"{provider} ({whom.models[provider]})" for provider in whom.endpoints)
+    click.echo(f"Asking {names}.", err=True)
+    return whom
+
+
+def ask_live(asked: Asked, whom: "Whom", limits: "Limits") -> "RunManifest":
+    """The run answered by the providers."""
+    from pipeline.live import ask_providers
+    from pipeline.narratives import NarrativesCsv
+
+    narratives = NarrativesCsv(asked.narratives, asked.id_column, asked.text_column)
+    with progress_bars() as shown:
+        return ask_providers(
+            narratives,
+            asked.out,
+            whom,
+            max_rows=asked.max_rows,
+            repeats=asked.repeats,
+            attempts=asked.attempts,
+            limits=limits,
+            report=shown.report,
+            tell=shown.tell,
+        )
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Turns the error about a value on the command line into a usage error.
+
+    Raises:
+        click.UsageError: the block raised an `InputError`.
+    """
+    from pipeline.errors import InputError
+
+    try:
+        yield
+    except InputError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def chosen_providers(names: str) -> "list[ProviderName]":
@@ -136,16 +210,15 @@ def chosen_providers(names: str) -> "list[ProviderName]":
     return [provider for provider in PROVIDERS if provider in chosen]
 
 
-def chosen_models(options: tuple[str, ...]) -> "dict[ProviderName, str]":
+def chosen_models(configured: dict[str, str], options: tuple[str, ...]) -> "dict[ProviderName, str]":
     """The model to ask for by provider: the settings', and over them those of `--model`.
 
     Raises:
         InputError: a name is no provider's.
     """
     from pipeline.providers import provider_name
-    from pipeline.settings import read_settings
 
-    models = {provider_name(name): model for name, model in read_settings().models.items()}
+    models = {provider_name(name): model for name, model in configured.items()}
     for option in options:
         name, _, model = option.partition("=")
         if not name.strip() or not model.strip():
@@ -154,23 +227,24 @@ def chosen_models(options: tuple[str, ...]) -> "dict[ProviderName, str]":
     return models
 
 
-@contextmanager
-def progress_bar() -> "Iterator[Callable[[Call, int], None]]":
-    """What to call with each settled call and the number of all; shown on stderr, only over a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
+def print_preview(asked: Asked, whom: "Whom", limits: "Limits") -> None:
+    """Print what would be asked: a line for each provider on stderr, and all of it as one JSON object on stdout."""
+    import json
 
-    console = Console(stderr=True)
-    with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
-        task = progress.add_task("asking", total=None)
-        yield lambda call, total: progress.update(task, advance=1, total=total, description=call.provider)
+    from pipeline.dry_run import preview_run
+    from pipeline.live import live_questions
+    from pipeline.narratives import NarrativesCsv
 
-
-def print_summary(manifest: "RunManifest") -> None:
-    """Print what each provider answered, and what went wrong by kind."""
-    for provider, counts in manifest.providers.items():
-        cut = "".join(f", {count} ended with {reason!r}" for reason, count in counts.cut_short.items())
-        click.echo(f"{provider}: {counts.answers} answers, {counts.citations} citations{cut}", err=True)
-    if manifest.errors:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in manifest.errors.items())
-        click.echo(f"not answered: {kinds} (see errors.jsonl)", err=True)
+    narratives = NarrativesCsv(asked.narratives, asked.id_column, asked.text_column)
+    questions = live_questions(narratives, whom, asked.max_rows, asked.repeats)
+    previews = preview_run(questions, asked.out, whom, limits.prices)
+    for each in previews:
+        cost = "cost not known" if each.cost is None else f"about {each.cost:.2f}"
+        click.echo(
+            f"{each.provider}: {each.calls} calls to {each.model}, {each.answered} answered already; "
+            f"{cost} ({each.basis})",
+            err=True,
+        )
+    shown = {"calls": sum(each.calls for each in previews), "providers": [each._asdict() for each in previews]}
+    click.echo(json.dumps(shown, ensure_ascii=False, indent=2).encode() + b"\n", nl=False)
+    click.echo("Nothing was sent. Next: the same command without `--dry-run`", err=True)

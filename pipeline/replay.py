@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
-from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from pipeline.errors import InputError, PayloadError
 from pipeline.narratives import NarrativesCsv
 from pipeline.providers import ALIASES
 from pipeline.run import NO_LIMITS, Limits, Questions, Report, Tell, ask_narratives
-from pipeline.run_folder import NarrativesFile, RunManifest
+from pipeline.run_folder import RunManifest, describe_file
 from pipeline.schema import PROVIDERS, ProviderName
 
 # Providers also send errors as plain text or a page.
@@ -50,19 +49,14 @@ def replay_narratives(
     """
     rows = NarrativesCsv(narratives, id_column, text_column)
     recorded = recorded_providers(folder)
-    questions = Questions(describe_file(rows), rows, providers or recorded, models or {}, max_rows, repeats)
+    questions = Questions(
+        describe_file(narratives, len(rows)), rows, providers or recorded, models or {}, max_rows, repeats
+    )
 
     async def answer(call: Call) -> Reply:
         return read_reply(folder, call)
 
     return asyncio.run(ask_narratives(questions, out, answer, report, tell, limits))
-
-
-def describe_file(narratives: NarrativesCsv) -> NarrativesFile:
-    """What the manifest keeps of the narratives' file."""
-    with open(narratives.path, "rb") as file:
-        digest = file_digest(file, "sha256").hexdigest()
-    return NarrativesFile(file=narratives.path.name, sha256=digest, rows=len(narratives))
 
 
 def provider_folders(provider: ProviderName) -> list[str]:

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from hashlib import file_digest
 from pathlib import Path
 from typing import Literal
 from uuid import uuid4
@@ -114,6 +115,13 @@ class ErrorLine(Frozen):
     """When the call failed: ISO 8601, UTC."""
     repeat: int = 1
     """Which of the row's repeats it is, from 1; left out of the file for the first."""
+
+
+def describe_file(narratives: Path, rows: int) -> NarrativesFile:
+    """What the manifest keeps of the narratives' file: no path, which may name a person."""
+    with open(narratives, "rb") as file:
+        digest = file_digest(file, "sha256").hexdigest()
+    return NarrativesFile(file=narratives.name, sha256=digest, rows=rows)
 
 
 def csv_file(out: Path, provider: ProviderName) -> Path:

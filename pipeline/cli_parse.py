@@ -1,0 +1,62 @@
+"""The command `citejury pipeline parse`."""
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.option("--provider", required=True, metavar="NAME", help="openai, claude, gemini, grok or perplexity.")
+@click.argument("payload", type=click.Path(path_type=Path, allow_dash=True))
+def parse(provider: str, payload: Path) -> None:
+    """Read one stored payload: text, citations and search results as one JSON object on stdout.
+
+    PAYLOAD is a provider's body as it was sent; `-` reads it from stdin. A refusal, a block, or a body that is queued
+    or cut short is read with what is there; an error is one line and exit 1.
+
+    \b
+    Example:
+        citejury pipeline parse --provider claude answers/N001.json
+    """
+    import json
+
+    from pipeline.errors import PayloadError
+    from pipeline.providers import provider_name, read_payload
+
+    name = provider_name(provider)
+    try:
+        answer = read_payload(name, read_payload_file(payload))
+    except PayloadError as error:
+        raise PayloadError(f"{file_label(payload)}: {error}", error.kind) from error
+    found = {
+        "text": answer.text,
+        "citations": list(answer.citations),
+        "search_results": [result.model_dump() for result in answer.search_results],
+    }
+    click.echo(json.dumps(found, ensure_ascii=False).encode() + b"\n", nl=False)
+    click.echo("Next: citejury pipeline ask NARRATIVES.csv --out RUN --replay DIR", err=True)
+
+
+def file_label(payload: Path) -> str:
+    """How messages name the payload."""
+    return "stdin" if str(payload) == "-" else repr(str(payload))
+
+
+def read_payload_file(payload: Path) -> str:
+    """The payload's text.
+
+    Raises:
+        InputError: there is no such file.
+        PayloadError: it is not UTF-8.
+    """
+    from pipeline.errors import InputError, PayloadError
+
+    try:
+        with click.open_file(str(payload), "rb") as file:
+            return bytes(file.read()).decode("utf-8-sig")
+    except FileNotFoundError as error:
+        raise InputError(f"There is no file {str(payload)!r}.") from error
+    except IsADirectoryError as error:
+        raise InputError(f"{str(payload)!r} is a folder; name one payload in it.") from error
+    except UnicodeDecodeError as error:
+        raise PayloadError(f"the payload is not UTF-8 (byte {error.start}).") from error
