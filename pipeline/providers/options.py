@@ -98,6 +98,16 @@ CLAUDE_WITH_TEMPERATURE = re.compile(
     r"claude-(?:[23]|instant|haiku-4|sonnet-4|opus-4(?![.-][7-9](?!\d)))", re.IGNORECASE
 )
 
+# Perplexity's presets, and those that it named as the successors of its retired models.
+PRESETS = ("fast", "low", "medium", "high", "xhigh")
+RETIRED_MODELS = {
+    "sonar": "fast",
+    "sonar-pro": "low",
+    "sonar-reasoning": "medium",
+    "sonar-reasoning-pro": "medium",
+    "sonar-deep-research": "high",
+}
+
 COUNTRY_CODES = """
 AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ CA
 CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO FR GA
@@ -246,7 +256,7 @@ def check_options(provider: ProviderName, options: AskOptions, model: str, opena
     """Nothing where the provider takes these values; one that does not reach it is no matter here.
 
     Raises:
-        InputError: the provider would refuse the request.
+        InputError: the provider would refuse the request, or has no such model.
     """
     name = openai_api if provider == "openai" and openai_api != "responses" else provider
     if options.allowed_domains and options.blocked_domains and name in ONE_LIST_ONLY:
@@ -254,11 +264,35 @@ def check_options(provider: ProviderName, options: AskOptions, model: str, opena
     longest = max(len(options.allowed_domains), len(options.blocked_domains))
     if longest > MAX_DOMAINS.get(name, longest):
         raise InputError(f"{name} takes at most {MAX_DOMAINS[name]} domains; {longest} were given.")
-    if provider == "perplexity" and (options.max_uses or 0) > MAX_AGENT_STEPS:
-        raise InputError(f"perplexity takes at most {MAX_AGENT_STEPS} searches; {options.max_uses} were given.")
+    if provider == "perplexity":
+        check_preset(model)
+        if (options.max_uses or 0) > MAX_AGENT_STEPS:
+            raise InputError(f"perplexity takes at most {MAX_AGENT_STEPS} searches; {options.max_uses} were given.")
     if (
         provider == "claude"
         and takes_temperature(provider, model)
         and (options.temperature or 0) > MAX_CLAUDE_TEMPERATURE
     ):
         raise InputError(f"claude takes a temperature of at most 1; {options.temperature:g} was given.")
+
+
+def is_model_name(name: str) -> bool:
+    """Whether Perplexity takes the name as that of a model, `maker/model`, and not as that of a preset."""
+    return "/" in name
+
+
+def check_preset(name: str) -> None:
+    """Nothing where Perplexity takes the name as that of a preset or of a model.
+
+    Raises:
+        InputError: it is neither; the message names the nearest, or what took the place of a retired model.
+    """
+    if name in PRESETS or is_model_name(name):
+        return
+    if name in RETIRED_MODELS:
+        raise InputError(
+            f"Perplexity retired {name!r}. Ask for the preset {RETIRED_MODELS[name]!r} or the model 'perplexity/sonar'."
+        )
+    nearest = get_close_matches(name, PRESETS, n=1)
+    hint = f"Did you mean {nearest[0]!r}?" if nearest else f"The presets are {', '.join(PRESETS)}."
+    raise InputError(f"Perplexity has no preset {name!r}, and a model's name there is 'maker/model'. {hint}")

@@ -5,22 +5,12 @@ Source: the providers' API references, as of November 2026; `User-Agent`, `Conte
 """
 
 from datetime import UTC, datetime, timedelta
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from pipeline.errors import InputError
-from pipeline.providers.options import OpenAIApi, check_options, takes_temperature
+from pipeline.providers.options import OpenAIApi, check_options, is_model_name, takes_temperature
 from pipeline.schema import AskOptions, ProviderName
 
-PRESETS = ("fast", "low", "medium", "high", "xhigh")
-RETIRED_MODELS = {
-    "sonar": "fast",
-    "sonar-pro": "low",
-    "sonar-reasoning": "medium",
-    "sonar-reasoning-pro": "medium",
-    "sonar-deep-research": "high",
-}
 RECENCY_DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
 
 
@@ -142,17 +132,13 @@ def ask_grok(model: str, system: str, prompt: str, options: AskOptions) -> Provi
 
 
 def ask_perplexity(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
-    """Perplexity's Agent API; a model with a slash is a model, any other name a preset.
-
-    Raises:
-        InputError: the name is neither, or that of a retired model.
-    """
+    """Perplexity's Agent API, asked for a model, `maker/model`, or for a preset."""
     check_options("perplexity", options, model)
     domains = [*options.allowed_domains, *(f"-{domain}" for domain in options.blocked_domains)]
     filters = present(search_domain_filter=domains, search_recency_filter=options.recency)
     country = {"country": options.country} if options.country else None
     body = {
-        **({"model": model} if "/" in model else {"preset": read_preset(model)}),
+        "model" if is_model_name(model) else "preset": model,
         "input": prompt,
         **present(instructions=system),
         "max_output_tokens": options.max_tokens,
@@ -195,20 +181,3 @@ def time_range(recency: str, now: datetime) -> dict[str, str] | None:
         return None
     start = now - timedelta(days=RECENCY_DAYS[recency])
     return {"startTime": f"{start:%Y-%m-%dT%H:%M:%SZ}", "endTime": f"{now:%Y-%m-%dT%H:%M:%SZ}"}
-
-
-def read_preset(name: str) -> str:
-    """The preset of that name.
-
-    Raises:
-        InputError: there is none; the message names the nearest, or what took the place of a retired model.
-    """
-    if name in PRESETS:
-        return name
-    if name in RETIRED_MODELS:
-        raise InputError(
-            f"Perplexity retired {name!r}. Ask for the preset {RETIRED_MODELS[name]!r} or the model 'perplexity/sonar'."
-        )
-    nearest = get_close_matches(name, PRESETS, n=1)
-    hint = f"Did you mean {nearest[0]!r}?" if nearest else f"The presets are {', '.join(PRESETS)}."
-    raise InputError(f"Perplexity has no preset {name!r}, and a model's name there is 'maker/model'. {hint}")
