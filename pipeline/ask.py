@@ -174,7 +174,7 @@ class Network:
             gate.widen()
             return 0.0
         if ends_the_provider(failure, outcome.status):
-            gate.close(failure)
+            gate.close(final_error(failure, outcome.status, 0, 0.0))
         # Provider-named waits get a little more, so that those who were refused together do not return together.
         spread = min(1.0, decision.seconds / 10) if decision.stated else decision.seconds * self.policy.backoff_seconds
         wait = (decision.seconds if decision.stated else 0.0) + random.uniform(0.0, spread)
@@ -243,7 +243,7 @@ def redirect_error(endpoint: Endpoint, headers: Mapping[str, str]) -> PayloadErr
         host = httpx.URL(headers.get("location", "")).host
     except httpx.InvalidURL:
         host = ""
-    target = f"to the host {redact(host)!r}" if host else "to another address"
+    target = f"to the host {redact(hide_key(host, endpoint.key))!r}" if host else "to another address"
     return PayloadError(
         f"{host_of(endpoint)} redirects {target}; nothing was sent there. Mend the base URL of {endpoint.provider}."
     )

@@ -26,6 +26,12 @@ class Status(NamedTuple):
     body: Any = ""
 
 
+class Together(NamedTuple):
+    """The good answer, held back until so many calls of the provider have been under way at once."""
+
+    calls: int
+
+
 class Hang(NamedTuple):
     """Nothing at all, until the caller gives up or the server closes."""
 
@@ -55,7 +61,7 @@ class Huge(NamedTuple):
     bomb: bool = False
 
 
-Behaviour = Good | Status | Hang | HalfBody | WrongContentType | SlowDrip | Redirect | Huge
+Behaviour = Good | Together | Status | Hang | HalfBody | WrongContentType | SlowDrip | Redirect | Huge
 Script = Iterable[Behaviour] | Mapping[str, Iterable[Behaviour]]
 
 
@@ -136,7 +142,7 @@ class ProviderServer:
         self.times: list[float] = []
         self.under_way: dict[str, int] = defaultdict(int)
         self.most_under_way: dict[str, int] = defaultdict(int)
-        self.lock = threading.Lock()
+        self.lock = threading.Condition()
         self.closing = threading.Event()
         self.server = Loopback(("127.0.0.1", 0), Handler)
         self.server.owner = self
@@ -174,6 +180,11 @@ class ProviderServer:
         with self.lock:
             self.under_way[provider] += step
             self.most_under_way[provider] = max(self.most_under_way[provider], self.under_way[provider])
+            self.lock.notify_all()
+
+    def wait_for(self, provider: str, calls: int) -> None:
+        with self.lock:
+            self.lock.wait_for(lambda: self.most_under_way[provider] >= calls, timeout=10)
 
 
 class Loopback(ThreadingHTTPServer):
@@ -217,6 +228,9 @@ class Handler(BaseHTTPRequestHandler):
         good = (chat_body if self.path.endswith("/chat/completions") else GOOD_BODIES[provider])(call)
         match behaviour:
             case Good():
+                self.reply(200, JSON, as_bytes(good))
+            case Together(calls):
+                self.server.owner.wait_for(provider, calls)
                 self.reply(200, JSON, as_bytes(good))
             case Status(status, headers, body):
                 self.reply(status, {**JSON, **headers}, as_bytes(body))
