@@ -42,8 +42,9 @@ class Endpoint(NamedTuple):
 class RetryPolicy(NamedTuple):
     """How much effort one call is worth.
 
-    `attempts` are requests for each body wanted, `total_seconds` bounds sending and waiting after failures together,
-    `read_seconds` the silence before a body or within it, `backoff_seconds` is the unit of waits nobody named.
+    `attempts` are the requests for each body wanted, which a paused turn has several of. For each, `total_seconds`
+    bounds sending and waiting after failures together, and `read_seconds` the silence before it or within it.
+    `backoff_seconds` is the unit of waits that nobody named.
     """
 
     attempts: int = 2
@@ -64,12 +65,11 @@ class Outcome(NamedTuple):
 
 
 class Effort:
-    """What one call has cost so far: requests sent, seconds spent on them and on waits, loop's time at the first."""
+    """What one call has taken so far: the requests sent, and the time on the loop's clock at the first of them."""
 
     def __init__(self) -> None:
         """Nothing yet."""
         self.sent = 0
-        self.spent = 0.0
         self.begun = 0.0
 
     def begin(self, started: float) -> None:
@@ -150,21 +150,21 @@ class Network:
         """
         gate = self.gates[endpoint.provider]
         content = encode_body(request.body)
-        attempt = 0
+        attempt, spent = 0, 0.0
         while True:
             attempt += 1
             async with gate.turn(effort.sent, self.policy.total_seconds) as started:
                 effort.begin(started)
-                outcome = await self.send(endpoint, request, content, attempt, self.policy.total_seconds - effort.spent)
-                effort.spent += asyncio.get_running_loop().time() - started
+                outcome = await self.send(endpoint, request, content, attempt, self.policy.total_seconds - spent)
+                spent += asyncio.get_running_loop().time() - started
             wait = self.learn(gate, outcome, started)
             if outcome.failure is None:
                 return outcome
-            late = effort.spent + wait > self.policy.total_seconds
+            late = spent + wait > self.policy.total_seconds
             if outcome.decision.kind == "no" or attempt >= self.policy.attempts or late:
                 raise final_error(outcome.failure, outcome.status, effort.sent, wait if late else 0.0)
             await asyncio.sleep(wait)
-            effort.spent += wait
+            spent += wait
 
     def learn(self, gate: Gate, outcome: Outcome, started: float) -> float:
         """The seconds to wait before this call's next request, after the gate has heard of the outcome."""

@@ -345,6 +345,13 @@ def test_a_key_echoed_in_an_answer_is_not_kept() -> None:
     assert json.loads(reply.text)["instructions"] == "your key [redacted]"
 
 
+def test_a_server_that_wants_no_key_gets_no_header_for_one() -> None:
+    with ProviderServer() as server:
+        [reply] = ask(server, calls_to("openai"), key="")
+        assert "authorization" not in server.calls[0].headers
+    assert isinstance(reply, Reply)
+
+
 def test_a_proxy_of_the_environment_is_not_asked_for_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, f"http://127.0.0.1:{closed_port()}")

@@ -201,3 +201,9 @@ def test_a_limit_with_nothing_left_is_waited_for(headers: dict[str, str], second
 def test_a_retired_api_ends_the_provider() -> None:
     assert ends_the_provider(PayloadError("This model is deprecated."), 400)
     assert not ends_the_provider(PayloadError("Messages should alternate."), 400)
+
+
+def test_a_question_refused_for_its_content_does_not_end_the_provider() -> None:
+    body = '{"error": {"code": 403, "message": "Your input was flagged by the moderation of the model"}}'
+    assert decide(403, {}, body, 1, NOW) == NO
+    assert not ends_the_provider(unreadable_error(body, 403), 403)
