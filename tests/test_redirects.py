@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from pipeline.errors import InputError
 from pipeline.sources.guard import guarded_client
 from pipeline.sources.redirects import Redirects, resolve_citations, resolve_redirects, resolved_earlier
 
@@ -81,10 +82,12 @@ def test_failures_are_counted_by_reason_and_leave_the_others_alone() -> None:
         "/loop": moved(f"https://{HOST}/grounding-api-redirect/x"),
         "/user": moved("https://user@site.example/"),
         "/file": moved("file:///etc/passwd"),
+        "/name": moved("//xn--<"),
+        "/path": moved("host:99999"),
     }
-    redirects = resolve(replies, ["/good", "/down", "/cut", "/loop", "/user", "/file", "/gone"])
+    redirects = resolve(replies, ["/good", "/down", "/cut", "/loop", "/user", "/file", "/name", "/path", "/gone"])
     assert redirects.targets == {"/good": "https://site.example/"}
-    assert redirects.reasons == {"bad_target": 3, "network": 1, "status_404": 1, "status_503": 1}
+    assert redirects.reasons == {"bad_target": 1, "network": 1, "refused": 4, "status_404": 1, "status_503": 1}
 
 
 def test_a_target_is_kept_and_never_visited_wherever_it_lies() -> None:
@@ -204,3 +207,11 @@ def test_the_file_is_not_touched_where_nothing_is_learnt(tmp_path: Path) -> None
 
 def test_a_run_without_citations_has_no_earlier_targets(tmp_path: Path) -> None:
     assert resolved_earlier(tmp_path / "citations.jsonl") == {}
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '{"url": 1}', "[" * 100_000], ids=["cut", "list", "number", "abyss"])
+def test_a_damaged_file_is_named_with_its_line(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "citations.jsonl"
+    path.write_text(f'{{"url": "https://a.example/"}}\n{line}\n', encoding="utf-8")
+    with pytest.raises(InputError, match=r"Line 2 of .*citations\.jsonl"):
+        resolved_earlier(path)

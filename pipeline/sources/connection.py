@@ -61,11 +61,18 @@ class JudgedBackend(httpcore.AsyncNetworkBackend):
 
 
 class GuardedTransport(httpx.AsyncBaseTransport):
-    """Judges the URL of each request with `check`, and connects as `addresses` says."""
+    """Judges the URL of each request and where each redirect leads, and connects as `addresses` says."""
 
-    def __init__(self, check: Callable[[httpx.URL], object], addresses: Addresses, connections: int) -> None:
-        """Open nothing yet; `connections` is the most at a time."""
-        self.check = check
+    def __init__(
+        self,
+        check_url: Callable[[httpx.URL], object],
+        check_redirect: Callable[[httpx.URL, str], object],
+        addresses: Addresses,
+        connections: int,
+    ) -> None:
+        """Open nothing yet; `connections` is the most at a time, and the checks raise for what they refuse."""
+        self.check_url = check_url
+        self.check_redirect = check_redirect
         self.pool = httpcore.AsyncConnectionPool(
             ssl_context=httpx.create_ssl_context(),
             max_connections=connections,
@@ -76,7 +83,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """The response, its body unread."""
-        self.check(request.url)
+        self.check_url(request.url)
         with httpx_errors(request):
             response = await self.pool.handle_async_request(
                 httpcore.Request(
@@ -92,12 +99,15 @@ class GuardedTransport(httpx.AsyncBaseTransport):
                     extensions=request.extensions,
                 )
             )
-        return httpx.Response(
-            status_code=response.status,
-            headers=response.headers,
-            stream=Body(response, request),
-            extensions=response.extensions,
-        )
+        body = Body(response, request)
+        answer = httpx.Response(response.status, headers=response.headers, stream=body, extensions=response.extensions)
+        try:
+            if answer.has_redirect_location:
+                self.check_redirect(request.url, answer.headers["Location"])
+        except BaseException:
+            await body.aclose()
+            raise
+        return answer
 
     async def aclose(self) -> None:
         """Close every connection."""

@@ -10,6 +10,7 @@ import re
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from http.cookiejar import CookieJar
 from importlib.metadata import version
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import NamedTuple
@@ -26,6 +27,7 @@ Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 
 NOTHING_ALLOWED: Allowed = frozenset()
 MAX_REDIRECTS = 5
+MAX_SECONDS = 120.0
 TIMEOUT = httpx.Timeout(30, connect=10)
 
 # A host that ends in a number is an IPv4 address to some resolvers, in decimal, octal or hex and with parts left out:
@@ -124,16 +126,30 @@ def web_target(url: str | httpx.URL) -> tuple[str, int]:
         raise InputError(f"The URL {shown}… is longer than the {MAX_URL_LENGTH:,} characters that are read.")
     try:
         parsed = httpx.URL(url)
-    except httpx.InvalidURL as error:
+        name = parsed.host
+    except (httpx.InvalidURL, ValueError) as error:  # of a host `xn--…` that stands for nothing, httpx says ValueError
         raise InputError(f"{shown} is no URL; it is not fetched.") from error
-    if parsed.scheme not in ("http", "https") or not parsed.raw_host:
+    if parsed.scheme not in ("http", "https") or not name:
         raise InputError(f"{shown} is not an http or https URL; it is not fetched.")
     if parsed.userinfo:
-        raise InputError(f"The URL of {parsed.host!r} holds a user name or password before the `@`; it is not fetched.")
+        raise InputError(f"The URL of {name!r} holds a user name or password before the `@`; it is not fetched.")
     host = parsed.raw_host.decode("ascii").strip("[]")
     if address_of(host) is None and not host_name(host):
         raise InputError(f"The host {host[:80]!r} of {shown} is no host name; it is not fetched.")
     return host, parsed.port if parsed.port is not None else 443 if parsed.scheme == "https" else 80
+
+
+def check_redirect(url: httpx.URL, location: str) -> None:
+    """Nothing where a redirect from `url` leads to an http(s) URL; httpx itself trips over some that it reads.
+
+    Raises:
+        InputError: it leads to none.
+    """
+    try:
+        target = url.join(location)
+    except (httpx.InvalidURL, ValueError) as error:
+        raise InputError(f"{url.host!r} redirects to {location[:80]!r}, which is no URL; it is not fetched.") from error
+    web_target(target)
 
 
 async def host_addresses(host: str, port: int, resolve: Resolver, allowed: Allowed) -> tuple[str, ...]:
@@ -186,13 +202,20 @@ def is_public(address: Address) -> bool:
     return plain and address in OPEN_IPV6 and not any(address in network for network in CLOSED_IPV6)
 
 
+class NoCookies(CookieJar):
+    """Takes no cookie: one that cannot be sent back would fail every later request, also to other sites."""
+
+    def extract_cookies(self, response: object, request: object) -> None:
+        """Leave the response's cookies where they are."""
+
+
 def guarded_client(
     allowed: Iterable[tuple[str, int]] = NOTHING_ALLOWED, *, resolve: Resolver = resolve_host, connections: int = 50
 ) -> httpx.AsyncClient:
     """A client that reaches public web servers only, and what `allowed` names; it follows no redirect by itself.
 
-    A request that is refused raises InputError, everything else what httpx raises. Proxies of the environment are
-    left aside: through one, it would be the proxy that looks the host up.
+    A request that is refused raises InputError, everything else what httpx raises. No cookies are kept. Proxies of the
+    environment are left aside: through one, it would be the proxy that looks the host up.
     """
     pairs = frozenset(allowed)
 
@@ -200,9 +223,10 @@ def guarded_client(
         return await host_addresses(host, port, resolve, pairs)
 
     return httpx.AsyncClient(
-        transport=GuardedTransport(web_target, addresses, connections),
+        transport=GuardedTransport(web_target, check_redirect, addresses, connections),
         timeout=TIMEOUT,
         headers={"User-Agent": f"citejury/{version('citejury')}"},
+        cookies=NoCookies(),
         follow_redirects=False,
         trust_env=False,
     )
@@ -210,25 +234,33 @@ def guarded_client(
 
 @asynccontextmanager
 async def open_url(
-    client: httpx.AsyncClient, url: str, *, method: str = "GET", max_redirects: int = MAX_REDIRECTS
+    client: httpx.AsyncClient,
+    url: str,
+    *,
+    method: str = "GET",
+    max_redirects: int = MAX_REDIRECTS,
+    seconds: float = MAX_SECONDS,
 ) -> AsyncIterator[httpx.Response]:
     """The response at the end of the redirects, its body unread; `response.url` is where it came from.
 
-    The body of a redirect is never read: it may have no end.
+    The body of a redirect is never read: it may have no end. Within `seconds` everything is done, what the caller does
+    with the response included: one byte now and then keeps every other timeout from passing.
 
     Raises:
         InputError: the URL or a hop is refused.
         httpx.HTTPError: the request failed; `httpx.TooManyRedirects` after `max_redirects` hops.
+        TimeoutError: the time is over.
     """
     web_target(url)
     request = client.build_request(method, url)
-    for _ in range(max_redirects + 1):
-        response = await client.send(request, stream=True)
-        try:
-            if response.next_request is None:
-                yield response
-                return
-            request = response.next_request
-        finally:
-            await response.aclose()
+    async with asyncio.timeout(seconds):
+        for _ in range(max_redirects + 1):
+            response = await client.send(request, stream=True, follow_redirects=False)
+            try:
+                if response.next_request is None:
+                    yield response
+                    return
+                request = response.next_request
+            finally:
+                await response.aclose()
     raise httpx.TooManyRedirects(f"More than {max_redirects} redirects from {url[:80]!r}.", request=request)

@@ -37,8 +37,8 @@ class Settled(NamedTuple):
 class Redirects(NamedTuple):
     """The targets of redirects by their URL, in no order; how many of the others have which reason.
 
-    Reasons: `refused` (by the guard), `network`, `timeout`, `bad_target`, `status_<n>` (an answer that leads nowhere),
-    `not_tried` (too many before it could not be reached).
+    Reasons: `refused` (by the guard), `network`, `timeout`, `bad_target` (a redirect again), `status_<n>` (an answer
+    that leads nowhere), `not_tried` (too many before it could not be reached).
     """
 
     targets: dict[str, str]
@@ -49,30 +49,49 @@ async def resolve_citations(path: Path, client: httpx.AsyncClient, concurrency: 
     """The redirects of a `citations.jsonl` that had no `resolved_url`; the file has their targets afterwards.
 
     It is written anew only where there is something to add. A failure is counted and fails nothing.
+
+    Raises:
+        InputError: a line is none of such a file.
     """
     wanted = {line["url"] for line in read_lines(path) if not line.get("resolved_url")}
     redirects = await resolve_redirects(sorted(wanted), client, concurrency)
     if redirects.targets:
         with staged_file(path) as file:
             for line in read_lines(path):
-                target = redirects.targets.get(line["url"])
+                target = "" if line.get("resolved_url") else redirects.targets.get(line["url"], "")
                 line = {**line, "resolved_url": target} if target else line
                 file.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
     return redirects
 
 
 def resolved_earlier(path: Path) -> dict[str, str]:
-    """The targets that a `citations.jsonl` holds, by the redirect's URL; empty where there is no such file."""
+    """The targets that a `citations.jsonl` holds, by the redirect's URL; empty where there is no such file.
+
+    Raises:
+        InputError: a line is none of such a file.
+    """
     if not path.is_file():
         return {}
     return {line["url"]: line["resolved_url"] for line in read_lines(path) if line.get("resolved_url")}
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a `citations.jsonl`, one at a time."""
+    """The lines of a `citations.jsonl`, one at a time.
+
+    Raises:
+        InputError: a line is no JSON object with a `url`.
+    """
     with open(path, "rb") as file:
-        for line in file:
-            yield json.loads(line)
+        for number, text in enumerate(file, start=1):
+            try:
+                line = json.loads(text)
+            except (ValueError, RecursionError):
+                line = None
+            if not isinstance(line, dict) or not isinstance(line.get("url"), str):
+                raise InputError(
+                    f"Line {number} of {str(path)!r} is no citation. Remove the file; it is derived from the answers."
+                )
+            yield line
 
 
 async def resolve_redirects(
@@ -124,7 +143,7 @@ async def ask_target(method: str, url: str, client: httpx.AsyncClient) -> Settle
     """What one request says of the target; the body is never read, the target never visited.
 
     Raises:
-        InputError: the guard refuses the URL.
+        InputError: the guard refuses the URL, or the target is no http(s) URL.
         httpx.HTTPError: the request failed.
     """
     web_target(url)
@@ -133,8 +152,4 @@ async def ask_target(method: str, url: str, client: httpx.AsyncClient) -> Settle
     if response.next_request is None:
         return Settled("", f"status_{response.status_code}")
     target = str(response.next_request.url)
-    try:
-        web_target(target)
-    except InputError:
-        return Settled("", "bad_target")
     return Settled("", "bad_target") if is_grounding_redirect(target) else Settled(target)
