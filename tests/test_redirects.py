@@ -10,7 +10,8 @@ import pytest
 
 from pipeline.errors import InputError
 from pipeline.sources.guard import guarded_client
-from pipeline.sources.redirects import Redirects, resolve_citations, resolve_redirects, resolved_earlier
+from pipeline.sources.redirects import Redirects, resolve_citations, resolve_redirects
+from pipeline.sources.resolved import resolved_earlier
 
 HOST = "vertexaisearch.cloud.google.com"
 Replies = dict[str, str]
@@ -209,7 +210,11 @@ def test_a_run_without_citations_has_no_earlier_targets(tmp_path: Path) -> None:
     assert resolved_earlier(tmp_path / "citations.jsonl") == {}
 
 
-@pytest.mark.parametrize("line", ["{", "[]", '{"url": 1}', "[" * 100_000], ids=["cut", "list", "number", "abyss"])
+@pytest.mark.parametrize(
+    "line",
+    ["{", "[]", '{"url": 1}', '{"url": "u", "resolved_url": null}', "[" * 100_000],
+    ids=["cut", "list", "number", "null", "abyss"],
+)
 def test_a_damaged_file_is_named_with_its_line(tmp_path: Path, line: str) -> None:
     path = tmp_path / "citations.jsonl"
     path.write_text(f'{{"url": "https://a.example/"}}\n{line}\n', encoding="utf-8")

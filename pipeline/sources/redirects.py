@@ -6,17 +6,16 @@ Source: https://ai.google.dev/gemini-api/docs/google-search, `groundingChunks[].
 """
 
 import asyncio
-import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import httpx
 
 from pipeline.errors import InputError
 from pipeline.sources.guard import web_target
-from pipeline.staging import staged_file
+from pipeline.sources.resolved import read_citations, write_resolved
 from pipeline.urls import is_grounding_redirect
 
 CONCURRENCY = 8
@@ -53,45 +52,11 @@ async def resolve_citations(path: Path, client: httpx.AsyncClient, concurrency: 
     Raises:
         InputError: a line is none of such a file.
     """
-    wanted = {line["url"] for line in read_lines(path) if not line.get("resolved_url")}
+    wanted = {line["url"] for line in read_citations(path) if not line.get("resolved_url")}
     redirects = await resolve_redirects(sorted(wanted), client, concurrency)
     if redirects.targets:
-        with staged_file(path) as file:
-            for line in read_lines(path):
-                target = "" if line.get("resolved_url") else redirects.targets.get(line["url"], "")
-                line = {**line, "resolved_url": target} if target else line
-                file.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
+        write_resolved(path, redirects.targets)
     return redirects
-
-
-def resolved_earlier(path: Path) -> dict[str, str]:
-    """The targets that a `citations.jsonl` holds, by the redirect's URL; empty where there is no such file.
-
-    Raises:
-        InputError: a line is none of such a file.
-    """
-    if not path.is_file():
-        return {}
-    return {line["url"]: line["resolved_url"] for line in read_lines(path) if line.get("resolved_url")}
-
-
-def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a `citations.jsonl`, one at a time.
-
-    Raises:
-        InputError: a line is no JSON object with a `url`.
-    """
-    with open(path, "rb") as file:
-        for number, text in enumerate(file, start=1):
-            try:
-                line = json.loads(text)
-            except (ValueError, RecursionError):
-                line = None
-            if not isinstance(line, dict) or not isinstance(line.get("url"), str):
-                raise InputError(
-                    f"Line {number} of {str(path)!r} is no citation. Remove the file; it is derived from the answers."
-                )
-            yield line
 
 
 async def resolve_redirects(

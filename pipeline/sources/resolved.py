@@ -1,0 +1,49 @@
+"""The targets of redirects in a run's `citations.jsonl`: read back before it is written anew, and added to it."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pipeline.errors import InputError
+from pipeline.staging import staged_file
+
+
+def resolved_earlier(path: Path) -> dict[str, str]:
+    """The targets that a `citations.jsonl` holds, by the redirect's URL; empty where there is no such file.
+
+    Raises:
+        InputError: a line is none of such a file.
+    """
+    if not path.is_file():
+        return {}
+    return {line["url"]: line["resolved_url"] for line in read_citations(path) if line.get("resolved_url")}
+
+
+def read_citations(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a `citations.jsonl`, one at a time.
+
+    Raises:
+        InputError: a line is no JSON object with a `url`, or its `resolved_url` is no text.
+    """
+    with open(path, "rb") as file:
+        for number, raw in enumerate(file, start=1):
+            try:
+                line = json.loads(raw)
+            except (ValueError, RecursionError):
+                line = None
+            texts = [line.get("url"), line.get("resolved_url", "")] if isinstance(line, dict) else [None]
+            if not all(isinstance(text, str) for text in texts):
+                raise InputError(
+                    f"Line {number} of {str(path)!r} is no citation. Remove the file; it is derived from the answers."
+                )
+            yield line
+
+
+def write_resolved(path: Path, targets: Mapping[str, str]) -> None:
+    """Write the targets beside their redirects' URLs; a line that has one already keeps it."""
+    with staged_file(path) as file:
+        for line in read_citations(path):
+            target = "" if line.get("resolved_url") else targets.get(line["url"], "")
+            line = {**line, "resolved_url": target} if target else line
+            file.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
