@@ -162,7 +162,9 @@ class Network:
                 return outcome
             late = spent + wait > self.policy.total_seconds
             if outcome.decision.kind == "no" or attempt >= self.policy.attempts or late:
-                raise final_error(outcome.failure, outcome.status, effort.sent, wait if late else 0.0)
+                raise final_error(
+                    outcome.failure, outcome.status, effort.sent, outcome.decision.seconds if late else 0.0
+                )
             await asyncio.sleep(wait)
             spent += wait
 
@@ -251,8 +253,10 @@ def redirect_error(endpoint: Endpoint, headers: Mapping[str, str]) -> PayloadErr
 
 def final_error(failure: PayloadError, status: int | None, sent: int, wait: float) -> PayloadError:
     """The failure as it is recorded: with its status, its number of requests, and the wait that was too long."""
-    more = f" The next try would wait {wait:.0f} seconds, longer than a call may take." if wait >= 1 else ""
-    return PayloadError(f"{failure}{more}", failure.kind, status=status, attempts=sent)
+    words = str(failure)
+    if wait >= 1:
+        words = f"{words.rstrip('.')}. The next try is {wait:.0f} seconds away, longer than a call may take."
+    return PayloadError(words, failure.kind, status=status, attempts=sent)
 
 
 def host_of(endpoint: Endpoint) -> str:

@@ -80,5 +80,5 @@ class Gate:
     def close(self, failure: PayloadError) -> None:
         """Fail every further call as this one failed, unsent; the first reason stays."""
         if self.shut is None:
-            words = f"{failure} So nothing more is asked of this provider in this run."
+            words = f"{str(failure).rstrip('.')}. So nothing more is asked of this provider in this run."
             self.shut = PayloadError(words, failure.kind, status=failure.status)

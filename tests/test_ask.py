@@ -213,7 +213,7 @@ def test_a_wait_longer_than_the_call_may_take_is_not_begun_by_any_call() -> None
         assert len(server.calls) == 1
     assert [failure.attempts for failure in failures if isinstance(failure, PayloadError)] == [1, 0, 0]
     assert all(isinstance(failure, PayloadError) and failure.kind == "rate_limit" for failure in failures)
-    assert "3600 seconds" in str(failures[0])
+    assert "empty body. The next try is 3600 seconds away" in str(failures[0])
 
 
 def test_nobody_at_the_address_is_a_network_error_of_every_attempt() -> None:
