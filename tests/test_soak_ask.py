@@ -1,6 +1,8 @@
-"""Fifty kills of `pipeline ask`, each at a random moment: nothing is lost, doubled or half-written."""
+"""Kills of `pipeline ask`, each at a random moment: nothing is lost, doubled, half-written or paid for twice."""
 
 import csv
+import json
+import os
 import random
 import shutil
 import subprocess
@@ -15,6 +17,7 @@ import pytest
 from pipeline.check import check_file
 from pipeline.csv_v2 import keep_whole_answers, read_answers
 from pipeline.run_folder import read_errors
+from tests.provider_server import ProviderServer, Status
 
 PAYLOADS = Path(__file__).parent / "data" / "payloads"
 STORED = {
@@ -97,3 +100,58 @@ def test_killed_at_any_moment_every_call_has_one_answer_or_one_error(
         assert [violation for path in out.glob("*.csv") for violation in check_file(path)] == [], kill
         assert not [path for path in out.iterdir() if path.name.startswith(".")], kill
     assert interrupted, "no kill came in the middle of a run; the machine is too fast for this many narratives"
+
+
+LIVE = 40
+LIVE_CONCURRENCY = 4
+
+
+def start_live(folder: Path, out: Path, server: ProviderServer) -> subprocess.Popen[bytes]:
+    urls = {"openai": server.base_url("openai"), "claude": server.base_url("claude")}
+    keys = {"OPENAI_API_KEY": "planted-1", "ANTHROPIC_API_KEY": "planted-2"}
+    command = [sys.executable, "-c", "from exports.cli import main; main()", "pipeline", "ask"]
+    return subprocess.Popen(
+        [*command, str(folder / "live.csv"), "--out", str(out), "--concurrency", str(LIVE_CONCURRENCY)],
+        cwd=Path(__file__).parents[1],
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, **keys, "CITEJURY_BASE_URLS": json.dumps(urls)},
+    )
+
+
+def kill_live_runs(folder: Path, kills: int) -> None:
+    """Kill runs that ask a server, each at a random number of calls, and hold what design 4.1 says."""
+    with open(folder / "live.csv", "w", encoding="utf-8", newline="") as file:
+        rows = ((f"N{number}", f"Unique text {number:03}.") for number in range(LIVE))
+        csv.writer(file).writerows([("narrative_id", "prompt"), *rows])
+    moments = random.Random(SEED)
+    for kill in range(kills):
+        out = folder / f"live{kill}"
+        with ProviderServer({"claude": [Status(400, {}, {"error": {"message": "no"}})] * 3}) as server:
+            process = start_live(folder, out, server)
+            wanted = moments.randint(1, 2 * LIVE - 1)
+            with server.lock:
+                assert server.lock.wait_for(lambda: len(server.calls) >= wanted, timeout=60), kill  # noqa: B023
+            process.kill()
+            process.wait()
+            before = settled(shutil.copytree(out, folder / f"dead{kill}"))
+            failed = len(read_errors(out))
+            first = len(server.calls)
+            assert start_live(folder, out, server).wait() == 0, kill
+            after = settled(out)
+            errors = read_errors(out)
+            assert before.items() <= after.items(), kill
+            assert len(after) + len(errors) == 2 * LIVE, kill
+            assert len({(error.provider, error.row) for error in errors}) == len(errors), kill
+            # Of the calls before the kill only those that failed or were under way are put again.
+            assert first - len(before) - failed <= 2 * LIVE_CONCURRENCY, kill
+            assert len(server.calls) - first == 2 * LIVE - len(before), kill
+        assert [violation for path in out.glob("*.csv") for violation in check_file(path)] == [], kill
+
+
+def test_killed_three_times_a_run_over_the_network_repeats_only_what_was_under_way(tmp_path: Path) -> None:
+    kill_live_runs(tmp_path, 3)
+
+
+@pytest.mark.soak
+def test_killed_fifty_times_a_run_over_the_network_repeats_only_what_was_under_way(tmp_path: Path) -> None:
+    kill_live_runs(tmp_path, KILLS)
