@@ -24,7 +24,14 @@ HEAVY = (
 )
 HELP_PAGES = ([], ["pipeline"], ["annotation", "push"], ["exports", "csv"], ["demo"])
 COMMAND_MODULES = [path for path in MODULES if path.stem == "cli" or path.stem.startswith("cli_")]
-HTTP_MODULES = {"annotation/client.py"}
+HTTP_MODULES = {
+    "annotation/client.py",
+    "pipeline/ask.py",
+    "pipeline/transfer.py",
+    "pipeline/sources/connection.py",
+    "pipeline/sources/guard.py",
+    "pipeline/sources/redirects.py",
+}
 
 
 def imported_names(path: Path, top_level_only: bool = False) -> set[str]:
