@@ -84,7 +84,7 @@ async def put_calls(out: Path, begun: Begun, answerer: Answerer, course: Course,
             with stop_on_signals(course, tell):
                 await asyncio.gather(*course.tasks, return_exceptions=True)
     except BaseExceptionGroup as failures:
-        raise failures.exceptions[0] from failures
+        raise failures.exceptions[0] from None
     for calls in shared:  # what a stop has left over
         course.settled += sum(call.answer_id in begun.answered[call.provider] for call in calls)
 
