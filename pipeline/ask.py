@@ -3,7 +3,8 @@
 import asyncio
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from importlib.metadata import version
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -97,10 +98,28 @@ class Network:
         self.policy = RetryPolicy() if policy is None else policy
         widths = {name: concurrency if isinstance(concurrency, int) else concurrency.get(name, 8) for name in endpoints}
         self.gates = {name: Gate(max(1, width)) for name, width in widths.items()}
-        # Proxies of the environment are for the world outside; a model on this machine is asked directly.
-        self.client = httpx.AsyncClient(
-            timeout=httpx.Timeout(self.policy.read_seconds, connect=CONNECT_SECONDS, pool=None),
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=sum(widths.values())),
+        self.silence = httpx.Timeout(self.policy.read_seconds, connect=CONNECT_SECONDS, pool=None)
+        self.trust = httpx.create_ssl_context()
+        # One client for each call under way: httpx searches its whole pool of connections twice for every request,
+        # which costs more than the request itself at fifty calls at once.
+        self.idle: dict[ProviderName, list[httpx.AsyncClient]] = {name: [] for name in endpoints}
+
+    @asynccontextmanager
+    async def client(self, provider: ProviderName) -> AsyncIterator[httpx.AsyncClient]:
+        """A client that nobody else uses while the block runs; its connection is kept for the provider's next call."""
+        idle = self.idle[provider]
+        client = idle.pop() if idle else self.new_client()
+        try:
+            yield client
+        finally:
+            idle.append(client)
+
+    def new_client(self) -> httpx.AsyncClient:
+        """A client with one connection, which follows no redirect."""
+        return httpx.AsyncClient(
+            verify=self.trust,
+            timeout=self.silence,
+            # Proxies of the environment are for the world outside; a model on this machine is asked directly.
             mounts={f"all://{host}": None for host in LOOPBACK},
             follow_redirects=False,
         )
@@ -113,7 +132,8 @@ class Network:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close every connection."""
-        await self.client.aclose()
+        for client in (client for idle in self.idle.values() for client in idle):
+            await client.aclose()
 
     async def answer(self, call: Call, request: ProviderRequest) -> Reply:
         """The provider's reply to a call; a paused turn is continued, and its bodies are kept as one JSON array.
@@ -192,7 +212,8 @@ class Network:
         try:
             async with asyncio.timeout(max(0.0, seconds)):
                 headers = {**request.headers, **self.headers[endpoint.provider]}
-                received = await receive(self.client, target_of(endpoint, request), headers, content)
+                async with self.client(endpoint.provider) as client:
+                    received = await receive(client, target_of(endpoint, request), headers, content)
         except TimeoutError:
             words = f"{host_of(endpoint)} did not finish its answer within the {self.policy.total_seconds:.0f} seconds."
             return Outcome(failure=PayloadError(words, "timeout"), decision=decide(None, {}, "", attempt, 0.0))
