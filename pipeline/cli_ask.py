@@ -96,7 +96,7 @@ def ask(**given: Any) -> None:
     if asked.dry_run:
         print_preview(asked, whom, limits)
     else:
-        end_run(ask_live(asked, whom, limits), asked.out)
+        end_run(ask_live(asked, whom, limits, settings.resolve_redirects), asked.out)
 
 
 def ask_payloads(
@@ -160,10 +160,11 @@ def choose_live(
     return whom
 
 
-def ask_live(asked: Asked, whom: "Whom", limits: "Limits") -> "RunManifest":
+def ask_live(asked: Asked, whom: "Whom", limits: "Limits", resolve_redirects: bool) -> "RunManifest":
     """The run answered by the providers."""
     from pipeline.live import ask_providers
     from pipeline.narratives import NarrativesCsv
+    from pipeline.sources.guard import guarded_client
 
     narratives = NarrativesCsv(asked.narratives, asked.id_column, asked.text_column)
     with progress_bars() as shown:
@@ -177,6 +178,7 @@ def ask_live(asked: Asked, whom: "Whom", limits: "Limits") -> "RunManifest":
             limits=limits,
             report=shown.report,
             tell=shown.tell,
+            redirect_client=guarded_client if resolve_redirects else None,
         )
 
 

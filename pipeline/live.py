@@ -1,9 +1,11 @@
 """Narratives put to the providers themselves: whom there is a key for, with which model, over one network."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+import httpx
 
 from pipeline.ask import Endpoint, Network, RetryPolicy
 from pipeline.calls import Call, Reply
@@ -22,8 +24,10 @@ from pipeline.providers.request import (
 )
 from pipeline.questions import NO_LIMITS, Limits, Questions, Report, Tell
 from pipeline.run import ask_narratives
-from pipeline.run_folder import RunManifest, describe_file
+from pipeline.run_folder import CITATIONS, RunManifest, csv_file, describe_file, locked_folder
 from pipeline.schema import PROVIDERS, AskOptions, ProviderName
+from pipeline.sources.guard import guarded_client
+from pipeline.sources.redirects import resolve_citations
 
 # What these answer with says what it cost.
 STATING_COST: tuple[ProviderName, ...] = ("grok", "perplexity")
@@ -126,8 +130,11 @@ def ask_providers(
     limits: Limits = NO_LIMITS,
     report: Report = lambda call, total: None,
     tell: Tell = lambda line: None,
+    redirect_client: Callable[[], httpx.AsyncClient] | None = guarded_client,
 ) -> RunManifest:
     """The manifest of the run in `out` that puts the narratives to the providers.
+
+    At its end the targets of Gemini's redirect links are looked up with a `redirect_client`; None leaves them alone.
 
     Raises:
         InputError: a limit of cost cannot be held for want of a price, or as `ask_narratives`.
@@ -143,9 +150,23 @@ def ask_providers(
             async def answer(call: Call) -> Reply:
                 return await network.answer(call, whom.request(call))
 
-            return await ask_narratives(questions, out, answer, report, tell, limits)
+            manifest = await ask_narratives(questions, out, answer, report, tell, limits)
+        if redirect_client and csv_file(out, "gemini").is_file():
+            await look_up_redirects(out, redirect_client, tell)
+        return manifest
 
     return asyncio.run(run())
+
+
+async def look_up_redirects(out: Path, redirect_client: Callable[[], httpx.AsyncClient], tell: Tell) -> None:
+    """Nothing; the targets of Gemini's redirects that were found stand in `citations.jsonl`, and `tell` has heard."""
+    with locked_folder(out):
+        async with redirect_client() as client:
+            found = await resolve_citations(out / CITATIONS, client)
+    missing = ", ".join(f"{count} {reason}" for reason, count in found.reasons.items())
+    if found.targets or missing:
+        rest = f"; not found: {missing}, tried again at the next start" if missing else ""
+        tell(f"gemini: {len(found.targets)} targets of redirect links found{rest}.")
 
 
 def live_questions(narratives: NarrativesCsv, whom: Whom, max_rows: int | None, repeats: int) -> Questions:

@@ -15,6 +15,7 @@ from pipeline.run_folder import CITATIONS, ErrorLine, ProviderCounts, RunManifes
 from pipeline.run_order import put_in_order
 from pipeline.run_records import read_stored
 from pipeline.schema import PROVIDERS, Answer, ProviderName, StoredAnswer
+from pipeline.sources.resolved import resolved_earlier
 from pipeline.staging import staged_file
 
 # The words with which the five say that an answer came to its end, in lower case.
@@ -39,12 +40,13 @@ def count_run(out: Path, manifest: RunManifest, prices: Mapping[str, Price]) -> 
     `citations.jsonl` is derived from the files as a whole, so that no kill can leave a line of it doubled or missing.
     """
     counts: dict[ProviderName, ProviderCounts] = {}
+    targets = resolved_earlier(out / CITATIONS)
     with staged_file(out / CITATIONS) as file:
         for provider in PROVIDERS:
             earlier = manifest.providers.get(provider)
             model = earlier.model_asked if earlier else ""
             if csv_file(out, provider).is_file():
-                counts[provider] = count_answers(csv_file(out, provider), file, model, prices)
+                counts[provider] = count_answers(csv_file(out, provider), file, targets, model, prices)
             elif earlier:
                 counts[provider] = ProviderCounts(model_asked=model)
     return manifest.model_copy(
@@ -57,7 +59,9 @@ def count_run(out: Path, manifest: RunManifest, prices: Mapping[str, Price]) -> 
     )
 
 
-def count_answers(path: Path, citations: BinaryIO, model_asked: str, prices: Mapping[str, Price]) -> ProviderCounts:
+def count_answers(
+    path: Path, citations: BinaryIO, targets: Mapping[str, str], model_asked: str, prices: Mapping[str, Price]
+) -> ProviderCounts:
     """The counts of one provider's file; each occurrence of a citation is written to `citations` as a line."""
     models: Counter[str] = Counter()
     cut_short: Counter[str] = Counter()
@@ -65,7 +69,7 @@ def count_answers(path: Path, citations: BinaryIO, model_asked: str, prices: Map
     answers = cited = 0
     for stored in read_answers(path):
         answer = read_stored(stored)
-        for line in citation_lines(stored, answer):
+        for line in citation_lines(stored, answer, targets):
             citations.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
         answers += 1
         cited += len(stored.citations)
@@ -112,8 +116,11 @@ def stored_usage(stored: StoredAnswer) -> Usage:
         return Usage()
 
 
-def citation_lines(stored: StoredAnswer, answer: Answer) -> Iterator[dict[str, object]]:
-    """The lines of `citations.jsonl` for one answer: every occurrence, `n` by first appearance of its URL, from 1."""
+def citation_lines(stored: StoredAnswer, answer: Answer, targets: Mapping[str, str]) -> Iterator[dict[str, object]]:
+    """The lines of `citations.jsonl` for one answer: every occurrence, `n` by first appearance of its URL, from 1.
+
+    A redirect whose target was found earlier keeps it: the links expire after weeks.
+    """
     numbers = {url: number for number, url in enumerate(stored.citations, start=1)}
     for occurrence in answer.occurrences:
         if occurrence.url in numbers:
@@ -125,4 +132,5 @@ def citation_lines(stored: StoredAnswer, answer: Answer) -> Iterator[dict[str, o
                 "start": occurrence.start,
                 "end": occurrence.end,
                 "cited_text": occurrence.cited_text,
+                **({"resolved_url": targets[occurrence.url]} if occurrence.url in targets else {}),
             }

@@ -55,6 +55,9 @@ class Settings(BaseSettings):
     openai_api: OpenAIApi = "responses"
     """How `openai` is spoken to: `responses`; `chat` (Chat Completions) where a server only has that; `openrouter`."""
 
+    resolve_redirects: bool = True
+    """Whether the targets of Gemini's redirect links, which expire after weeks, are looked up at the end of a run."""
+
     @classmethod
     def settings_customise_sources(
         cls,

@@ -11,7 +11,7 @@ import pytest
 from pipeline.errors import InputError
 from pipeline.sources.guard import guarded_client
 from pipeline.sources.redirects import Redirects, resolve_citations, resolve_redirects
-from pipeline.sources.resolved import resolved_earlier
+from pipeline.sources.resolved import read_citations, resolved_earlier
 
 HOST = "vertexaisearch.cloud.google.com"
 Replies = dict[str, str]
@@ -219,4 +219,5 @@ def test_a_damaged_file_is_named_with_its_line(tmp_path: Path, line: str) -> Non
     path = tmp_path / "citations.jsonl"
     path.write_text(f'{{"url": "https://a.example/"}}\n{line}\n', encoding="utf-8")
     with pytest.raises(InputError, match=r"Line 2 of .*citations\.jsonl"):
-        resolved_earlier(path)
+        list(read_citations(path))
+    assert resolved_earlier(path) == {}

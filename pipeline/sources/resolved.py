@@ -12,12 +12,13 @@ from pipeline.staging import staged_file
 def resolved_earlier(path: Path) -> dict[str, str]:
     """The targets that a `citations.jsonl` holds, by the redirect's URL; empty where there is no such file.
 
-    Raises:
-        InputError: a line is none of such a file.
+    A line that something tore is passed over: the file is derived, and its target is looked up again.
     """
     if not path.is_file():
         return {}
-    return {line["url"]: line["resolved_url"] for line in read_citations(path) if line.get("resolved_url")}
+    with open(path, "rb") as file:
+        lines = [line for line in map(read_citation, file) if line and line.get("resolved_url")]
+    return {line["url"]: line["resolved_url"] for line in lines}
 
 
 def read_citations(path: Path) -> Iterator[dict[str, Any]]:
@@ -28,16 +29,24 @@ def read_citations(path: Path) -> Iterator[dict[str, Any]]:
     """
     with open(path, "rb") as file:
         for number, raw in enumerate(file, start=1):
-            try:
-                line = json.loads(raw)
-            except (ValueError, RecursionError):
-                line = None
-            texts = [line.get("url"), line.get("resolved_url", "")] if isinstance(line, dict) else [None]
-            if not all(isinstance(text, str) for text in texts):
+            line = read_citation(raw)
+            if line is None:
                 raise InputError(
                     f"Line {number} of {str(path)!r} is no citation. Remove the file; it is derived from the answers."
                 )
             yield line
+
+
+def read_citation(raw: bytes) -> dict[str, Any] | None:
+    """One line of a `citations.jsonl`; None where it is no JSON object with a `url`."""
+    try:
+        line = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(line, dict):
+        return None
+    texts = (line.get("url"), line.get("resolved_url", ""))
+    return line if all(isinstance(text, str) for text in texts) else None
 
 
 def write_resolved(path: Path, targets: Mapping[str, str]) -> None:
