@@ -39,7 +39,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def environment() -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CITEJURY_", "ARGILLA_"))}
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return kept | {"PATH": path, "CITEJURY_ANNOTATION_SERVE_PORT": "0"}
+    key = {"OPENAI_API_KEY": "planted-0123456789"}  # for the dry run, which sends nothing
+    return kept | key | {"PATH": path, "CITEJURY_ANNOTATION_SERVE_PORT": "0"}
 
 
 @pytest.fixture(scope="module")
