@@ -31,7 +31,7 @@ from pipeline.providers.request import (
     request_builder,
 )
 from pipeline.schema import PROVIDERS, AskOptions, ProviderName
-from pipeline.settings import Settings, read_settings
+from pipeline.settings import read_settings
 
 README = Path(__file__).parents[1] / "README.md"
 RECORDINGS = Path(__file__).parents[2] / "shared" / "recordings"
@@ -168,10 +168,12 @@ def test_a_temperature_goes_only_to_models_that_take_one(provider: ProviderName,
 def test_the_settings_that_the_readme_shows_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = re.findall(r"^```toml\n(.*?)^```", README.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     monkeypatch.chdir(tmp_path)
+    read = []
     for block in blocks:
         Path("citejury.toml").write_text(block, encoding="utf-8")
-        settings = read_settings()
-        assert settings != Settings()
+        read.append(read_settings())
+    prices, settings = read
+    assert prices.prices
     assert read_base_urls(settings.base_urls)["openai"] != BASE_URLS["openai"]
     for name, model in settings.models.items():
         assert request_builder(provider_name(name), settings.openai_api)(model, "", "Why?", AskOptions()).body["tools"]
