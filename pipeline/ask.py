@@ -135,6 +135,10 @@ class Network:
         for client in (client for idle in self.idle.values() for client in idle):
             await client.aclose()
 
+    def stop(self) -> int:
+        """How many calls that only waited for their next request are given up; none under way is tried again."""
+        return sum(gate.stop() for gate in self.gates.values())
+
     async def answer(self, call: Call, request: ProviderRequest) -> Reply:
         """The provider's reply to a call; a paused turn is continued, and its bodies are kept as one JSON array.
 
@@ -181,11 +185,11 @@ class Network:
             if outcome.failure is None:
                 return outcome
             late = spent + wait > self.policy.total_seconds
-            if outcome.decision.kind == "no" or attempt >= self.policy.attempts or late:
+            if outcome.decision.kind == "no" or attempt >= self.policy.attempts or late or gate.stopped:
                 raise final_error(
                     outcome.failure, outcome.status, effort.sent, outcome.decision.seconds if late else 0.0
                 )
-            await asyncio.sleep(wait)
+            await gate.rest(wait)
             spent += wait
 
     def learn(self, gate: Gate, outcome: Outcome, started: float) -> float:
@@ -235,7 +239,7 @@ def judge(received: Received, endpoint: Endpoint, attempt: int, now: float) -> O
             raise redirect_error(endpoint, headers)
         if status >= 400:
             raise unreadable_error(text, status)
-        body = read_json(text, headers)
+        body = read_json(text, hide_key(headers.get("content-type", ""), endpoint.key))
         recognise(body)
     except PayloadError as failure:
         passing = failure.kind == "network"
@@ -247,7 +251,7 @@ def judge(received: Received, endpoint: Endpoint, attempt: int, now: float) -> O
     return Outcome(status, text, body, pause=pause)
 
 
-def read_json(text: str, headers: Mapping[str, str]) -> Any:
+def read_json(text: str, content_type: str) -> Any:
     """The JSON value of a successful response's body.
 
     Raises:
@@ -256,7 +260,7 @@ def read_json(text: str, headers: Mapping[str, str]) -> Any:
     try:
         return load_body(text)
     except PayloadError as error:
-        found = redact(headers.get("content-type", ""))[:60] or "no content type"
+        found = redact(content_type)[:60] or "no content type"
         raise PayloadError(f"A success came back without a whole JSON body ({found}). {error}", "network") from error
 
 
@@ -266,7 +270,9 @@ def redirect_error(endpoint: Endpoint, headers: Mapping[str, str]) -> PayloadErr
         host = httpx.URL(headers.get("location", "")).host
     except httpx.InvalidURL:
         host = ""
-    target = f"to the host {redact(hide_key(host, endpoint.key))!r}" if host else "to another address"
+    # A host's name is read in lower case, also where a key is part of it.
+    host = redact(hide_key(hide_key(host, endpoint.key), endpoint.key.lower()))[:100]
+    target = f"to the host {host!r}" if host else "to another address"
     return PayloadError(
         f"{host_of(endpoint)} redirects {target}; nothing was sent there. Mend the base URL of {endpoint.provider}."
     )

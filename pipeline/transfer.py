@@ -1,10 +1,11 @@
 """One POST and the bytes that come back, capped; every way in which that fails is an error of ours."""
 
 import json
+import re
 import zlib
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 import httpx
 
@@ -99,10 +100,34 @@ def encode_body(body: Mapping[str, Any]) -> bytes:
 
 
 def hide_key(text: str, key: str) -> str:
-    """The text without the key's own value, as it is, escaped or as part of a URL; some providers echo it."""
+    """The text without the key's own value, as it is or with any of its letters escaped; some providers echo it."""
     key = key.strip()
     if len(key) < SHORTEST_KEY:
         return text
-    for form in {key, json.dumps(key)[1:-1], key.replace("/", "\\/"), quote(key, safe="")}:
-        text = text.replace(form, REDACTED)
-    return text
+    text = text.replace(key, REDACTED)
+    return escaped_key(key).sub(REDACTED, text) if any(sign in text for sign in ESCAPES) else text
+
+
+# What begins an escaped letter in JSON, in a URL and in HTML.
+ESCAPES = ("\\", "%", "&#")
+
+
+@cache
+def escaped_key(key: str) -> re.Pattern[str]:
+    """What finds the key whichever of its letters are escaped, for JSON also in a text that is JSON again."""
+    return re.compile(r"\\{0,3}".join(map(escaped_letter, key)))
+
+
+def escaped_letter(letter: str) -> str:
+    """The pattern of one letter: as it is, or escaped for JSON, a URL or HTML."""
+    code = ord(letter)
+    digits = "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in f"{code:02x}")
+    # Each alternative begins with one plain letter: so `re` passes over the rest of a long body quickly.
+    forms = (
+        re.escape(letter),
+        rf"\\\\{{0,3}}u00{digits}",
+        f"%(?:25){{0,2}}{digits}",
+        f"&#0*{code};",
+        f"&#[xX]0*{digits};",
+    )
+    return f"(?:{'|'.join(forms)})"
