@@ -20,7 +20,8 @@ from pipeline.providers.request import KEY_VARIABLES, ProviderRequest, auth_head
 from pipeline.providers.shape import recognise
 from pipeline.retry import Decision, decide, ends_the_provider, exhausted_seconds
 from pipeline.schema import ProviderName
-from pipeline.transfer import Received, encode_body, hide_key, receive
+from pipeline.sources.guard import NoCookies
+from pipeline.transfer import REDIRECT, Received, encode_body, hide_key, hold_redirect, receive
 
 MAX_CONTINUATIONS = 5
 CONNECT_SECONDS = 30.0
@@ -122,6 +123,8 @@ class Network:
             # Proxies of the environment are for the world outside; a model on this machine is asked directly.
             mounts={f"all://{host}": None for host in LOOPBACK},
             follow_redirects=False,
+            event_hooks={"response": [hold_redirect]},
+            cookies=NoCookies(),
         )
 
     async def __aenter__(self) -> Self:

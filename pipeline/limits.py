@@ -1,8 +1,9 @@
 """How fast one provider may be asked, learnt from what it answers; and the door that shuts when asking is useless."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
 
 from pipeline.errors import PayloadError
 
@@ -21,6 +22,8 @@ class Gate:
         self.good_answers = 0
         self.shut: PayloadError | None = None
         self.moved = asyncio.Condition()
+        self.stopped = False
+        self.resting: set[asyncio.Task[Any] | None] = set()
 
     @asynccontextmanager
     async def turn(self, sent: int, patience: float) -> AsyncIterator[float]:
@@ -31,11 +34,13 @@ class Gate:
         Raises:
             PayloadError: the provider's door is shut, or opens only after the patience has ended.
         """
-        async with self.moved:
-            await self.moved.wait_for(lambda: self.under_way < self.allowed)
-            self.under_way += 1
+        with self.rests():
+            async with self.moved:
+                await self.moved.wait_for(lambda: self.under_way < self.allowed)
+                self.under_way += 1
         try:
-            await self.wait_until_open(sent, patience)
+            with self.rests():
+                await self.wait_until_open(sent, patience)
             yield asyncio.get_running_loop().time()
         finally:
             self.under_way -= 1
@@ -58,6 +63,27 @@ class Gate:
                 words = f"The provider asked to be left alone for {wait:.0f} seconds more, longer than a call may take."
                 raise PayloadError(words, "rate_limit", attempts=sent)
             await asyncio.sleep(wait)
+
+    async def rest(self, seconds: float) -> None:
+        """Returns after so long; a stop ends it, and the task with it."""
+        with self.rests():
+            await asyncio.sleep(seconds)
+
+    @contextmanager
+    def rests(self) -> Iterator[None]:
+        """The task has nothing on the way to the provider while the block runs."""
+        task = asyncio.current_task()
+        self.resting.add(task)
+        try:
+            yield
+        finally:
+            self.resting.discard(task)
+
+    def stop(self) -> int:
+        """How many tasks were cancelled because they wait to send something; what is on its way comes to its end."""
+        self.stopped = True
+        tasks = [task for task in self.resting if task is not None and task.cancel()]
+        return len(tasks)
 
     def pause(self, seconds: float) -> None:
         """Let nothing start for so long; an earlier, longer pause stays."""

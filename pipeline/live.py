@@ -150,7 +150,7 @@ def ask_providers(
             async def answer(call: Call) -> Reply:
                 return await network.answer(call, whom.request(call))
 
-            manifest = await ask_narratives(questions, out, answer, report, tell, limits)
+            manifest = await ask_narratives(questions, out, answer, report, tell, limits, network.stop)
         if redirect_client and csv_file(out, "gemini").is_file():
             await look_up_redirects(out, redirect_client, tell)
         return manifest

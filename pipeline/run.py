@@ -1,6 +1,6 @@
 """Narratives times providers into a run folder, resumable after a kill at any moment (design 4.1)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pipeline.calls import Answerer
@@ -33,12 +33,13 @@ async def ask_narratives(
     report: Report = lambda call, total: None,
     tell: Tell = lambda line: None,
     limits: Limits = NO_LIMITS,
+    stop_waiting: Callable[[], int] = lambda: 0,
 ) -> RunManifest:
     """The manifest of the run; its folder holds one CSV a provider, errors, citations and the manifest.
 
     Calls answered earlier are not put again; what failed earlier is. `report` hears of every call when it is settled.
     SIGINT, SIGTERM and the known cost stop the run in good order: the manifest says so, and the same questions asked
-    again go on.
+    again go on. A signal also calls `stop_waiting`, which gives up the calls that only wait, and counts them.
 
     Raises:
         OutputError: the folder holds something else, or is in use.
@@ -48,7 +49,7 @@ async def ask_narratives(
         begun = begin_run(out, questions)
         standing = standing_errors(read_errors(out), begun)
         write_errors(out, standing)
-        course = Course(limits, spent_earlier(out, begun, limits))
+        course = Course(limits, spent_earlier(out, begun, limits), stop_waiting)
         await put_calls(out, begun, answerer, course, report, tell)
         manifest = finish_run(out, begun, course, [*standing, *course.errors])
     if not manifest.answers and not manifest.stopped:

@@ -4,7 +4,7 @@ import asyncio
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -24,8 +24,9 @@ StopReason = Literal["", "SIGINT", "SIGTERM", "max_cost"]
 class Course:
     """How far a run has come: what it has spent, what failed, and why no further call is to be started."""
 
-    def __init__(self, limits: Limits, spent: float = 0.0) -> None:
+    def __init__(self, limits: Limits, spent: float = 0.0, stop_waiting: Callable[[], int] = lambda: 0) -> None:
         """Begin with what the answers in the folder have cost."""
+        self.stop_waiting = stop_waiting
         self.limits = limits
         self.spent = spent
         self.errors: list[ErrorLine] = []
@@ -50,14 +51,15 @@ class Course:
             self.spent += known_cost(settled.answer, self.limits, call.model)
 
     def stop(self, reason: StopReason, tell: Tell) -> None:
-        """Nothing; no further call is started, and the second time those under way are given up."""
+        """Nothing; no further request is sent, and the second time those under way are given up."""
         if self.stopped in ("SIGINT", "SIGTERM"):
             for task in self.tasks:
                 task.cancel()
             return
         self.stopped = reason
         again = "Ctrl-C again" if reason == "SIGINT" else "a second signal"
-        tell(f"Stopping: {self.in_flight} calls under way are finished and kept; {again} gives them up.")
+        under_way = self.in_flight - self.stop_waiting()
+        tell(f"Stopping: {under_way} calls under way are finished and kept; {again} gives them up.")
 
 
 def known_cost(answer: StoredAnswer, limits: Limits, model: str) -> float:

@@ -183,6 +183,22 @@ def test_the_second_signal_gives_up_what_is_under_way_and_the_same_command_goes_
     assert len(list(read_answers(tmp_path / "run" / "openai.csv"))) == 5
 
 
+def test_a_signal_ends_the_wait_for_a_next_try_and_sends_nothing_more(narratives: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "from exports.cli import main; main()", "pipeline", "ask", str(narratives)]
+    command += ["--out", str(tmp_path / "run"), "--concurrency", "2"]
+    slow = Status(429, {"retry-after": "500"}, {"error": {"message": "slow down"}})
+    with ProviderServer({"openai": [slow, Hang()]}) as server:
+        env = {**os.environ, **environment(server, "openai")}
+        process = subprocess.Popen(command, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True)
+        with server.lock:
+            assert server.lock.wait_for(lambda: len(server.calls) == 2, timeout=60)
+            assert server.lock.wait_for(lambda: server.under_way["openai"] == 1, timeout=60)
+        told = listen(process, signal.SIGINT)
+        assert process.wait(timeout=60) == 130, told
+        assert len(server.calls) == 2
+    assert "5 calls are left" in told
+
+
 def listen(process: subprocess.Popen[str], number: signal.Signals) -> str:
     """What the process says; the second signal goes out when it has heard the first."""
     assert process.stderr is not None
