@@ -17,14 +17,11 @@ OVERLOADED = 529
 OVERLOADED_BASE = 10.0
 
 BAD_REQUEST = 400
-FORBIDDEN = 403
 RETRIED_CLIENT_ERRORS = (408, 409)
 HOPELESS_SERVER_ERRORS = (501, 505)
 GONE = (404, 410)
 
 TOO_LARGE = re.compile(r"request too large|request_too_large", re.IGNORECASE)
-# xAI and OpenRouter refuse a question for its content with the status of a wrong key; the next one may be harmless.
-REFUSED_CONTENT = re.compile(r"moderation|flagged|usage guidelines|content polic|safety_check", re.IGNORECASE)
 RETIRED = re.compile(r"retired|deprecated", re.IGNORECASE)
 # Gemini: "Please retry in 48.9s." OpenAI: "Please try again in 1m2.5s."
 WAIT_IN_WORDS = re.compile(r"\b(?:retry|try again) in ((?:[\d.]+(?:ms|[dhms]))+)", re.IGNORECASE)
@@ -88,10 +85,7 @@ def retry_kind(status: int, headers: Mapping[str, str], body: str) -> Literal["n
 
 def ends_the_provider(failure: PayloadError, status: int | None) -> bool:
     """Whether no further call of the run can do better: the key, the money, the address or the model is not good."""
-    words = str(failure)
-    if status == FORBIDDEN and REFUSED_CONTENT.search(words):
-        return False
-    retired = status == BAD_REQUEST and RETIRED.search(words) is not None
+    retired = status == BAD_REQUEST and RETIRED.search(str(failure)) is not None
     return failure.kind in ("auth", "quota") or status in GONE or retired
 
 

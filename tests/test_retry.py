@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import PayloadError
-from pipeline.providers.failure import unreadable_error
+from pipeline.providers.failure import payload_error, unreadable_error
 from pipeline.retry import (
     Decision,
     backoff_seconds,
@@ -203,7 +203,26 @@ def test_a_retired_api_ends_the_provider() -> None:
     assert not ends_the_provider(PayloadError("Messages should alternate."), 400)
 
 
-def test_a_question_refused_for_its_content_does_not_end_the_provider() -> None:
-    body = '{"error": {"code": 403, "message": "Your input was flagged by the moderation of the model"}}'
-    assert decide(403, {}, body, 1, NOW) == NO
-    assert not ends_the_provider(unreadable_error(body, 403), 403)
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"error": {"code": 403, "message": "Your input was flagged by the moderation of the model"}},
+        {"error": {"code": 403, "message": "Provider returned error", "metadata": {"raw": "flagged: hate"}}},
+        {"code": "forbidden", "error": "Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO"},
+        {"error": {"code": "content_policy_violation", "message": "No."}},
+        "The content filter refused it.",
+    ],
+)
+def test_a_question_refused_for_its_content_says_nothing_of_the_key(body: object) -> None:
+    text = body if isinstance(body, str) else json.dumps(body)
+    failure = unreadable_error(text, 403)
+    assert failure.kind == "bad_response"
+    assert decide(403, {}, text, 1, NOW) == NO
+    assert not ends_the_provider(failure, 403)
+
+
+def test_a_refused_question_in_a_success_does_not_end_the_provider() -> None:
+    body = {"error": {"code": 403, "message": "Your chosen model requires moderation and your input was flagged"}}
+    failure = payload_error(body, 200)
+    assert failure.kind == "bad_response"
+    assert not ends_the_provider(failure, 200)

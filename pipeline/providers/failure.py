@@ -34,6 +34,11 @@ NO_MONEY = re.compile(
     r"insufficient_quota|credit_balance|credit balance|spend_?\s?limit|organization_usage_limit|usage limits?\b|PerDay",
     re.IGNORECASE,
 )
+# xAI and OpenRouter refuse a question for its content with the status of a wrong key; the next one may be harmless.
+FORBIDDEN = 403
+REFUSED_CONTENT = re.compile(
+    r"moderation|flagged|usage guidelines|content[ _](?:polic|filter)|safety_check", re.IGNORECASE
+)
 KIND_BY_WORD: dict[str, ErrorKind] = {
     "authentication_error": "auth",
     "permission_error": "auth",
@@ -144,6 +149,7 @@ def error_words(body: Any, fields: dict[str, Any]) -> str:
         *(quota.get("quotaId") for quota in violations),
         as_object(body).get("error"),
         as_object(body).get("code"),
+        as_object(fields.get("metadata")).get("raw"),
     ]
     return "\n".join(value for value in values if isinstance(value, str))
 
@@ -154,6 +160,8 @@ def error_kind(status: int | None, words: str) -> ErrorKind:
         return "auth"
     if NO_MONEY.search(words):
         return "quota"
+    if status == FORBIDDEN and REFUSED_CONTENT.search(words):
+        return "bad_response"
     if status in KIND_BY_STATUS:
         return KIND_BY_STATUS[status]
     if status is not None and status >= 500:
