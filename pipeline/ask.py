@@ -270,8 +270,8 @@ def read_json(text: str, content_type: str) -> Any:
 def redirect_error(endpoint: Endpoint, headers: Mapping[str, str]) -> PayloadError:
     """The error for a provider that points elsewhere; the key is not carried there."""
     try:
-        host = httpx.URL(headers.get("location", "")).host
-    except httpx.InvalidURL:
+        host = httpx.URL(headers.get(REDIRECT, "")).host
+    except (httpx.InvalidURL, ValueError):  # of a host `xn--…` that stands for nothing, httpx says ValueError
         host = ""
     # A host's name is read in lower case, also where a key is part of it.
     host = redact(hide_key(hide_key(host, endpoint.key), endpoint.key.lower()))[:100]

@@ -17,6 +17,7 @@ ENCODINGS = ("gzip", "x-gzip", "deflate")
 # zlib's own word for: told by the header whether it is gzip or zlib.
 ANY_HEADER = 47
 SHORTEST_KEY = 8
+REDIRECT = "redirected-to"
 
 
 class Received(NamedTuple):
@@ -25,6 +26,12 @@ class Received(NamedTuple):
     status: int
     headers: Mapping[str, str]
     text: str
+
+
+async def hold_redirect(response: httpx.Response) -> None:
+    """Give `location` another name: httpx would read it, and trip over some of what stands there."""
+    if "location" in response.headers:
+        response.headers[REDIRECT] = response.headers.pop("location")
 
 
 async def receive(client: httpx.AsyncClient, url: str, headers: Mapping[str, str], content: bytes) -> Received:
@@ -44,7 +51,7 @@ async def receive(client: httpx.AsyncClient, url: str, headers: Mapping[str, str
                     raise too_large(response.status_code)
     except httpx.TimeoutException:
         raise PayloadError(f"{host} did not answer in time.", "timeout") from None
-    except (httpx.TransportError, httpx.StreamError, httpx.InvalidURL) as error:
+    except (httpx.TransportError, httpx.StreamError, httpx.InvalidURL, ValueError) as error:
         # The exception's own words may hold a header, and with it the key.
         raise PayloadError(f"{host} {TRANSPORT_WORDS.get(type(error), 'could not be asked')}.", "network") from None
     names = {name.lower(): value for name, value in response.headers.items()}

@@ -2,6 +2,7 @@
 
 import json
 import re
+from math import isfinite
 from typing import Any, NoReturn
 
 from pipeline.errors import PayloadError
@@ -22,7 +23,12 @@ def load_body(text: str) -> Any:
     if not text.strip():
         raise PayloadError("The payload is empty; a provider's JSON body is wanted.")
     try:
-        body = json.loads(text.removeprefix("\ufeff"), parse_constant=refuse_constant, parse_int=read_number)
+        body = json.loads(
+            text.removeprefix("\ufeff"),
+            parse_constant=refuse_constant,
+            parse_int=read_number,
+            parse_float=read_fraction,
+        )
         if ESCAPED_UNWRITABLE.search(text) or UNWRITABLE.search(text):
             return writable(body)
     except RecursionError as error:
@@ -35,6 +41,12 @@ def load_body(text: str) -> Any:
 def read_number(digits: str) -> int | None:
     """The whole number; None for one of more digits than any offset or time has, which Python might refuse to read."""
     return int(digits) if len(digits) <= MAX_DIGITS else None
+
+
+def read_fraction(digits: str) -> float | None:
+    """The number; None for one that is larger than any that can be written as JSON again."""
+    number = float(digits)
+    return number if isfinite(number) else None
 
 
 def refuse_constant(name: str) -> NoReturn:
