@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from pipeline.ask import target_of
 from pipeline.cost import Price, Usage, cost_of
 from pipeline.csv_v2 import HEADER, find_whole_answers
+from pipeline.endpoint import target_of
 from pipeline.errors import OutputError
 from pipeline.live import Whom
 from pipeline.questions import Questions

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import httpx
 
-from pipeline.ask import Endpoint, Network, RetryPolicy
+from pipeline.ask import Network, RetryPolicy
 from pipeline.calls import Call, Reply
 from pipeline.cost import Price
+from pipeline.endpoint import Endpoint
 from pipeline.errors import InputError, SettingsError
 from pipeline.narratives import NarrativesCsv
 from pipeline.prompts import SYSTEM_PROMPT

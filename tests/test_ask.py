@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.ask import Endpoint, Network, RetryPolicy
+from pipeline.ask import Network, RetryPolicy
 from pipeline.calls import Call, Reply, plan_calls
+from pipeline.endpoint import Endpoint
 from pipeline.errors import PayloadError, SettingsError
 from pipeline.limits import Gate
 from pipeline.providers import provider_name, read_payload

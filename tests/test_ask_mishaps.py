@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.ask import Endpoint, Network, RetryPolicy
+from pipeline.ask import Network, RetryPolicy
 from pipeline.calls import Reply
+from pipeline.endpoint import Endpoint
 from pipeline.errors import PayloadError
 from tests.provider_server import Good, ProviderServer, Redirect, Status, claude_body
 from tests.test_ask import KEY, ask, ask_one, calls_to, settle

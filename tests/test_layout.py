@@ -27,6 +27,7 @@ COMMAND_MODULES = [path for path in MODULES if path.stem == "cli" or path.stem.s
 HTTP_MODULES = {
     "annotation/client.py",
     "pipeline/ask.py",
+    "pipeline/endpoint.py",
     "pipeline/live.py",
     "pipeline/transfer.py",
     "pipeline/sources/connection.py",
