@@ -78,6 +78,8 @@ def ask(**given: Any) -> None:
         citejury pipeline ask narratives.csv --out answers --providers claude,gemini --dry-run
         citejury pipeline ask narratives.csv --out answers --replay payloads
     """
+    from math import isfinite
+
     from pipeline.questions import Limits
     from pipeline.settings import read_settings
 
@@ -88,6 +90,8 @@ def ask(**given: Any) -> None:
     with usage_errors():
         chosen = chosen_providers(asked.providers) if asked.providers is not None else None
         models = chosen_models(settings.models, asked.models)
+    if asked.max_cost is not None and not isfinite(asked.max_cost):
+        raise click.BadParameter(f"{asked.max_cost} is no amount.", param_hint="--max-cost")
     limits = Limits(asked.concurrency, asked.max_cost, settings.prices)
     if asked.replay:
         end_run(ask_payloads(asked, asked.replay, chosen, models, limits), asked.out)

@@ -51,7 +51,8 @@ def end_run(manifest: "RunManifest", out: Path) -> None:
     print_summary(manifest)
     if manifest.stopped:
         why = "`--max-cost` is reached" if manifest.stopped == "max_cost" else f"stopped by {manifest.stopped}"
-        click.echo(f"{why}: {manifest.unsettled} calls are left. Next: the same command again goes on", err=True)
+        how = "with a higher `--max-cost`" if manifest.stopped == "max_cost" else "again"
+        click.echo(f"{why}: {manifest.unsettled} calls are left. Next: the same command {how} goes on", err=True)
         if manifest.stopped in SIGNAL_EXITS:
             raise click.exceptions.Exit(SIGNAL_EXITS[manifest.stopped])
         return
@@ -64,7 +65,7 @@ def print_summary(manifest: "RunManifest") -> None:
         cut = "".join(f", {count} ended with {reason!r}" for reason, count in counts.cut_short.items())
         tokens = f", {counts.input_tokens:,} tokens in, {counts.output_tokens:,} out" if counts.input_tokens else ""
         priced = f", cost {counts.cost:.4f}" if counts.unpriced < counts.answers else ""
-        unknown = f", cost of {counts.unpriced} not known" if counts.unpriced else ""
+        unknown = f", cost of {counts.unpriced} not known" if counts.unpriced and counts.input_tokens else ""
         click.echo(
             f"{provider}: {counts.answers} answers, {counts.citations} citations{tokens}{priced}{unknown}{cut}",
             err=True,

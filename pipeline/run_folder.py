@@ -1,5 +1,6 @@
 """The run folder: who may write to it, its manifest, and its errors (design 4.1)."""
 
+import errno
 import json
 import os
 import sys
@@ -19,6 +20,9 @@ from pipeline.staging import staged_file
 MANIFEST = "manifest.json"
 ERRORS = "errors.jsonl"
 CITATIONS = "citations.jsonl"
+
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
+"""What the system says of a disk that takes no more."""
 
 
 class NarrativesFile(Frozen):
@@ -155,6 +159,13 @@ def locked_folder(out: Path, command: str = "pipeline ask") -> Iterator[Path]:
         ) from error
     try:
         yield out
+    except OSError as error:
+        if error.errno not in UNWRITABLE:
+            raise
+        raise OutputError(
+            f"{str(out)!r} cannot be written to: {error.strerror}. Mend that and give the same command again; "
+            "what was answered before is kept."
+        ) from error
     finally:
         os.close(descriptor)
 

@@ -127,7 +127,7 @@ def test_ask_counts_what_was_not_answered(narratives: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "exit_code", "words"),
     [
-        (("--providers", "bard"), 1, "There is no provider 'bard'"),
+        (("--providers", "bard"), 2, "There is no provider 'bard'"),
         (("--providers", ","), 2, "names no provider"),
         (("--model", "gpt"), 2, "'gpt' is not PROVIDER=NAME"),
         (("--max-rows", "0"), 2, "--max-rows"),
@@ -140,9 +140,9 @@ def test_ask_refuses_what_it_cannot_do(narratives: Path, options: tuple[str, ...
     assert words in result.stderr
 
 
-def test_ask_without_replay_is_a_usage_error(narratives: Path) -> None:
+def test_ask_without_a_key_names_replay_and_makes_nothing(narratives: Path) -> None:
     result = run("ask", narratives, "--out", narratives.parent / "run")
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     assert "--replay" in result.stderr
     assert not (narratives.parent / "run").exists()
 

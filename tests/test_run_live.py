@@ -14,7 +14,7 @@ from exports.cli import main
 from pipeline.check import check_file
 from pipeline.csv_v2 import read_answers
 from pipeline.run_folder import read_errors, read_manifest
-from tests.provider_server import Hang, ProviderServer, Status
+from tests.provider_server import Behaviour, Hang, ProviderServer, Status
 
 ROOT = Path(__file__).parents[1]
 KEYS = {"openai": "OPENAI_API_KEY", "claude": "ANTHROPIC_API_KEY", "gemini": "GEMINI_API_KEY"}
@@ -81,6 +81,7 @@ def test_without_any_key_nothing_is_made_and_the_variables_are_named(narratives:
         (["--model", "clude=x"], "Did you mean 'claude'?"),
         (["--recency", "mnth"], "Did you mean 'month'?"),
         (["--attempts", "4"], "1<=x<=3"),
+        (["--max-cost", "nan"], "nan is no amount"),
     ],
 )
 def test_a_wrong_option_is_a_usage_error_with_the_nearest_name(
@@ -153,7 +154,7 @@ def test_tokens_and_cost_are_counted_and_a_limit_stops_before_the_next_start(nar
     assert (manifest.stopped, manifest.unsettled, manifest.finished) == ("max_cost", 3, None)
     counts = manifest.providers["openai"]
     assert (counts.input_tokens, counts.output_tokens, counts.cost) == (20, 10, pytest.approx(0.04))
-    assert "3 calls are left" in done.stderr
+    assert "3 calls are left. Next: the same command with a higher `--max-cost` goes on" in done.stderr
 
 
 def test_a_limit_without_a_price_is_refused(narratives: Path, tmp_path: Path) -> None:
@@ -186,8 +187,8 @@ def test_the_second_signal_gives_up_what_is_under_way_and_the_same_command_goes_
 def test_a_signal_ends_the_wait_for_a_next_try_and_sends_nothing_more(narratives: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-c", "from exports.cli import main; main()", "pipeline", "ask", str(narratives)]
     command += ["--out", str(tmp_path / "run"), "--concurrency", "2"]
-    slow = Status(429, {"retry-after": "500"}, {"error": {"message": "slow down"}})
-    with ProviderServer({"openai": [slow, Hang()]}) as server:
+    script: list[Behaviour] = [Status(429, {"retry-after": "500"}, {"error": {"message": "slow down"}}), Hang()]
+    with ProviderServer({"openai": script}) as server:
         env = {**os.environ, **environment(server, "openai")}
         process = subprocess.Popen(command, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True)
         with server.lock:
@@ -196,7 +197,27 @@ def test_a_signal_ends_the_wait_for_a_next_try_and_sends_nothing_more(narratives
         told = listen(process, signal.SIGINT)
         assert process.wait(timeout=60) == 130, told
         assert len(server.calls) == 2
-    assert "5 calls are left" in told
+    manifest = read_manifest(tmp_path / "run")  # the refusal may be heard before the signal or after it
+    assert (manifest.stopped, manifest.unsettled + sum(manifest.errors.values())) == ("SIGINT", 5)
+
+
+def test_a_disk_that_takes_no_more_is_one_line_and_the_same_command_goes_on(narratives: Path, tmp_path: Path) -> None:
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000)); "
+    program = "from exports.cli import main; main()"
+    options = ["pipeline", "ask", str(narratives), "--out", str(tmp_path / "run"), "--concurrency", "1"]
+    with ProviderServer() as server:
+        env = {**os.environ, **environment(server, "openai")}
+        full = subprocess.run(
+            [sys.executable, "-c", limit + program, *options], cwd=ROOT, env=env, capture_output=True, text=True
+        )
+        assert full.returncode == 1
+        assert f"'{tmp_path / 'run'}' cannot be written to: File too large." in full.stderr
+        assert 1 < len(server.calls) < 5
+        command = [sys.executable, "-c", program, *options]
+        again = subprocess.run(command, cwd=ROOT, env=env, check=False, capture_output=True)
+    assert again.returncode == 0
+    assert len(server.calls) == 6
+    assert check_file(tmp_path / "run" / "openai.csv") == []
 
 
 def listen(process: subprocess.Popen[str], number: signal.Signals) -> str:
