@@ -3,8 +3,9 @@
 import textwrap
 from collections.abc import Iterator
 
-from exports.agreement import FEW_ITEMS, RARE_CLASS
-from exports.schema import Agreement, AgreementWarning, LabelAgreement, TaskAgreement, UndefinedReason
+from exports.agreement.figures import LabelAgreement, LabelWarning, UndefinedReason
+from exports.agreement.measure import FEW_ITEMS, RARE_CLASS
+from exports.agreement.schema import Agreement, TaskAgreement
 
 WIDTH = 60
 UNDEFINED = "–"
@@ -18,8 +19,9 @@ REASONS: dict[UndefinedReason, str] = {
     "no_pairable_items": "no unit was answered by two annotators",
     "single_annotator": "only one annotator answered",
     "no_variation": "all answers on shared units are the same, which cannot show that annotators tell yes from no",
+    "constant_both_raters": "both annotators give the same answer everywhere",
 }
-ADVICE: dict[AgreementWarning, str] = {
+ADVICE: dict[LabelWarning, str] = {
     "FEW_ITEMS": f"fewer than {FEW_ITEMS} units with two answers, so read the figures as a first impression",
     "RARE_CLASS": f"fewer than {RARE_CLASS} answers of the rarer value, so a single unit can turn α",
 }

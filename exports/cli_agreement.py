@@ -27,8 +27,8 @@ def agreement(paths: tuple[Path, ...], out: Path) -> None:
         citejury exports agreement export
         citejury exports agreement export/retrieval.csv --out figures
     """
+    from exports.agreement_files import measure_files, write_agreement
     from exports.agreement_table import agreement_table
-    from exports.measure import measure_files, write_agreement
 
     measured = measure_files(paths)
     written = write_agreement(measured.agreement, out)

@@ -12,10 +12,10 @@ from annotation.display import hidden_metadata
 from annotation.embedded.launch import ServerHandle
 from annotation.push import push_records
 from annotation.setup import JuryDataset, NewUser, find_datasets, set_up
+from exports.agreement_files import Measured, measure_files, write_agreement
 from exports.csv_export import Export, export_csv
 from exports.demo_jury import Juror, Jury, Unit, answers_unit, judge, note, read_jury, status
 from exports.fetch import Progress
-from exports.measure import Measured, measure_files, write_agreement
 from exports.progress import shown_progress
 from pipeline.errors import ArgillaError, OutputError
 from pipeline.record_files import read_records, write_records

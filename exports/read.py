@@ -4,17 +4,15 @@ import csv
 import hashlib
 import re
 import sys
-from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from annotation.labels import LABELS, TASKS, TaskName
-from exports.agreement import MISSING, NO, YES, LabelArray, Ratings
-from exports.schema import COLUMNS, InputFile
+from exports.agreement.ratings import MISSING, NO, YES, Ratings
+from exports.agreement.schema import InputFile
+from exports.collection import Collection, Response
+from exports.schema import COLUMNS
 from exports.tables import STATUS_COLUMN, utc
 from pipeline.errors import BadRowsError, InputError
 
@@ -25,32 +23,9 @@ BOOLEANS: Mapping[str, int] = {
 }
 """The spellings that count (`agreement.md` section 2); a blank cell is missing for that label only."""
 
-DUPLICATES_SHOWN = 10
-
 RANK = re.compile(r"0*[1-9][0-9]*")
 SEPARATORS = re.compile(r"[;\t|]")
 """What spreadsheets put between cells where the comma is a decimal point."""
-MICROSECOND = timedelta(microseconds=1)
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class Response(NamedTuple):
-    """One row of a file."""
-
-    line: int
-    """The physical line on which the row begins, counted from 1."""
-    record_uuid: str
-    """Id of the record."""
-    chunk_id: str
-    """Id of the passage in retrieval; empty in the other tasks."""
-    annotator_id: str
-    """Who answered."""
-    created_at: datetime
-    """When; a time without offset is taken as UTC."""
-    labels: tuple[int, ...]
-    """The labels of the task in their order: 1 yes, 0 no, -1 missing."""
-    submitted: bool
-    """False where the file itself says that this is a draft or was discarded."""
 
 
 class ReadTables(NamedTuple):
@@ -112,72 +87,6 @@ def read_tables(files: Sequence[Path]) -> ReadTables:
     return ReadTables([collection.ratings() for collection in collected.values()], inputs, remarks)
 
 
-class Collection:
-    """The responses to one task, gathered row by row in arrays: a million rows fit."""
-
-    def __init__(self, task: TaskName) -> None:
-        """Nothing gathered yet."""
-        self.task = task
-        self.records: dict[str, int] = {}
-        self.units: dict[tuple[int, str], int] = {}
-        self.annotators: dict[str, int] = {}
-        self.rows: dict[tuple[int, int], int] = {}
-        self.unit, self.annotator, self.moment = array("q"), array("q"), array("q")
-        self.values = array("b")
-        self.duplicates: list[str] = []
-        self.not_submitted = 0
-
-    def add(self, file: str, response: Response) -> None:
-        """Gather one response; of two by the same annotator on the same unit the newer stays, of equals the later."""
-        if not response.submitted:
-            self.not_submitted += 1
-            return
-        record = self.records.setdefault(response.record_uuid, len(self.records))
-        unit = self.units.setdefault((record, response.chunk_id), len(self.units))
-        annotator = self.annotators.setdefault(response.annotator_id, len(self.annotators))
-        moment = (response.created_at - EPOCH) // MICROSECOND
-        row = self.rows.setdefault((unit, annotator), len(self.rows))
-        if row == len(self.unit):
-            self.unit.append(unit)
-            self.annotator.append(annotator)
-            self.moment.append(moment)
-            self.values.extend(response.labels)
-            return
-        self.duplicates.append(f"{file}, line {response.line}")
-        if moment >= self.moment[row]:
-            width = len(response.labels)
-            self.moment[row] = moment
-            self.values[row * width : (row + 1) * width] = array("b", response.labels)
-
-    def ratings(self) -> Ratings:
-        """What was gathered, as arrays."""
-        values: LabelArray = np.array(self.values, dtype=np.int8).reshape(-1, len(LABELS[self.task]))
-        return Ratings(
-            task=self.task,
-            annotators=tuple(self.annotators),
-            unit_records=np.fromiter((record for record, _ in self.units), dtype=np.int64, count=len(self.units)),
-            units=np.array(self.unit, dtype=np.int64),
-            values=values,
-            response_annotators=np.array(self.annotator, dtype=np.int64),
-            n_duplicates=len(self.duplicates),
-            latest=EPOCH + max(self.moment) * MICROSECOND if self.moment else None,
-        )
-
-    def remarks(self) -> list[str]:
-        """Plain sentences about the rows that do not count; empty where all do."""
-        found: list[str] = []
-        if self.duplicates:
-            more = len(self.duplicates) - DUPLICATES_SHOWN
-            places = self.duplicates[:DUPLICATES_SHOWN] + ([f"and {more} more"] if more > 0 else [])
-            found.append(
-                f"{self.task}: {len(self.duplicates)} rows repeat a unit and annotator; the newest `created_at` of "
-                f"each counts. Repeated at: {'; '.join(places)}."
-            )
-        if self.not_submitted:
-            found.append(f"{self.task}: {self.not_submitted} rows are not submitted responses and do not count.")
-        return found
-
-
 def task_of(path: Path) -> TaskName:
     """The task of a CSV file, told by its columns, and by its first `task` cell where they fit several.
 
@@ -229,7 +138,9 @@ def read_responses(path: Path, task: TaskName) -> Iterator[Response]:
             annotator_id=row["annotator_id"],
             created_at=utc(row["created_at"]),
             labels=tuple(BOOLEANS[row[label]] for label in LABELS[task]),
-            submitted=row.get(STATUS_COLUMN, "submitted") == "submitted",
+            language=row["language"],
+            round=row.get("round", ""),
+            status=row.get(STATUS_COLUMN, "submitted"),
         )
     if bad:
         raise BadRowsError(f"`{path}` has {len(bad)} cells or rows that cannot be read:", bad)

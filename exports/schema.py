@@ -1,11 +1,9 @@
-"""What the exports hold: the rows of the three CSV files, their manifest, and `agreement.json`.
+"""What the exports hold: the rows of the three CSV files and their manifest.
 
 One export row per task: the columns of seed 001 in their order, task columns first, then the shared ones. A row extends
 the label model of its task, so that a label is written down once. Pydantic takes the fields of the last base first:
 unit, labels, notes, shared columns.
 """
-
-from typing import Literal
 
 from annotation.labels import GenerationLabels, GroundingLabels, RetrievalLabels, TaskName
 from pipeline.schema import Frozen
@@ -152,85 +150,3 @@ class Manifest(Frozen):
     """When the reading ended: ISO 8601, UTC. Responses of this interval may or may not be in the files."""
     files: tuple[ExportedFile, ...]
     """The CSV files beside the manifest."""
-
-
-UndefinedReason = Literal["no_pairable_items", "single_annotator", "no_variation"]
-AgreementWarning = Literal["NO_OVERLAP", "SINGLE_ANNOTATOR", "FEW_ITEMS", "RARE_CLASS"]
-
-
-class LabelAgreement(Frozen):
-    """Agreement on one label; a figure that is undefined is None and has its reason in `undefined`."""
-
-    n_items: int
-    """Units with at least one rating."""
-    n_pairable_items: int
-    """Units with at least two ratings."""
-    n_ratings: int
-    """Ratings on all units."""
-    prevalence: float | None
-    """Share of yes among all ratings."""
-    percent_agreement: float | None
-    """Mean over pairable units of the share of agreeing pairs of ratings, between 0 and 1."""
-    krippendorff_alpha: float | None
-    """Krippendorff's alpha, nominal."""
-    fleiss_kappa: float | None
-    """Fleiss' kappa, generalised to varying numbers of ratings."""
-    gwet_ac1: float | None
-    """Gwet's AC1 with two categories."""
-    brennan_prediger: float | None
-    """Brennan and Prediger's coefficient with two categories."""
-    positive_agreement: float | None
-    """Specific agreement on yes."""
-    negative_agreement: float | None
-    """Specific agreement on no."""
-    full_agreement_share: float | None
-    """Share of pairable units on which all ratings are equal."""
-    undefined: dict[str, UndefinedReason]
-    """Why a figure is None, by its name."""
-    warnings: tuple[AgreementWarning, ...]
-    """What to mind when reading the figures."""
-
-
-class TaskAgreement(Frozen):
-    """Agreement on all labels of one task."""
-
-    n_units: int
-    """Distinct units: query and passage in retrieval, record otherwise."""
-    n_records: int
-    """Distinct `record_uuid`s."""
-    n_duplicates: int
-    """Responses left out because the same annotator has a newer one on the same unit."""
-    annotators: tuple[str, ...]
-    """Everyone with a response, by name."""
-    labels: dict[str, LabelAgreement]
-    """The labels in the order of the task."""
-    macro_alpha: float | None
-    """Mean of the alphas that are defined; None where none is."""
-    n_labels_with_alpha: int
-    """How many labels have a defined alpha."""
-    constraint_violations: dict[str, int]
-    """Responses that break a rule between labels, by rule."""
-
-
-class InputFile(Frozen):
-    """One CSV file that agreement was computed from."""
-
-    file: str
-    """Its name without folder."""
-    sha256: str
-    """Of the file's bytes, in hexadecimal."""
-    rows: int
-    """Rows without the header, those that were left out included."""
-
-
-class Agreement(Frozen):
-    """The whole of `agreement.json`; the same input gives the same bytes."""
-
-    version: Literal[1] = 1
-    """Version of this layout."""
-    latest_response: str | None
-    """The newest `created_at` among the responses: ISO 8601, UTC; None without responses."""
-    inputs: tuple[InputFile, ...]
-    """The files in the order they were given."""
-    tasks: dict[TaskName, TaskAgreement]
-    """Each task that has a file."""

@@ -9,12 +9,13 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exports.agreement import measure_label
+from exports.agreement.figures import LabelAgreement
+from exports.agreement.measure import measure_label
+from exports.agreement_files import measure_files, write_agreement
 from exports.agreement_table import agreement_table
 from exports.cli import main
 from exports.cli_agreement import agreement
-from exports.measure import measure_files, write_agreement
-from exports.schema import COLUMNS, LabelAgreement
+from exports.schema import COLUMNS
 from pipeline.errors import InputError, OutputError
 
 CASES = Path(__file__).parents[2] / "shared" / "iaa-cases"

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from exports.agreement import measure_agreement
+from exports.agreement.measure import measure_agreement
+from exports.agreement.schema import Agreement
 from exports.read import export_files, read_tables
-from exports.schema import Agreement
 from pipeline.errors import InputError, OutputError
 from pipeline.staging import staged_file
 

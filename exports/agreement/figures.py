@@ -1,0 +1,252 @@
+"""The figures of `agreement.json`: each label, pair, annotator, rule, round and week (design 4.6)."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from pipeline.schema import Frozen
+
+UndefinedReason = Literal["no_pairable_items", "single_annotator", "no_variation", "constant_both_raters"]
+RefusedReason = Literal["undefined", "undefined_resamples", "single_record"]
+IntervalMethod = Literal["bca", "expanded_percentile"]
+LabelWarning = Literal[
+    "NO_OVERLAP",
+    "SINGLE_ANNOTATOR",
+    "FEW_ITEMS",
+    "FEW_CLUSTERS",
+    "RARE_CLASS",
+    "SAMPLE_SIZE",
+    "UNDEFINED_RESAMPLES",
+    "CONSTANT_RATER",
+    "PARADOX",
+    "SELECTION",
+]
+TaskWarning = Literal["PAIR_OVERLAP", "DISCONNECTED", "DUPLICATES", "CONSTRAINT", "CLOCK"]
+
+
+class Interval(Frozen):
+    """A 95 % interval."""
+
+    low: float
+    """Its lower end."""
+    high: float
+    """Its upper end."""
+    method: IntervalMethod
+    """How its ends were read off the resamples: `bca`; where that is undefined or records are few, the other."""
+    unit: Literal["record_uuid"] = "record_uuid"
+    """What was resampled: whole records, with all their units and all their labels."""
+
+
+class LabelAgreement(Frozen):
+    """Agreement on one label; a figure that is undefined is None and has its reason in `undefined`."""
+
+    n_items: int
+    """Units with at least one rating."""
+    n_pairable_items: int
+    """Units with at least two ratings."""
+    n_ratings: int
+    """Ratings on all units."""
+    prevalence: float | None
+    """Share of yes among all ratings."""
+    percent_agreement: float | None
+    """Mean over pairable units of the share of agreeing pairs of ratings, between 0 and 1."""
+    krippendorff_alpha: float | None
+    """Krippendorff's alpha, nominal."""
+    fleiss_kappa: float | None
+    """Fleiss' kappa, generalised to varying numbers of ratings."""
+    gwet_ac1: float | None
+    """Gwet's AC1 with two categories."""
+    brennan_prediger: float | None
+    """Brennan and Prediger's coefficient with two categories."""
+    positive_agreement: float | None
+    """Specific agreement on yes."""
+    negative_agreement: float | None
+    """Specific agreement on no."""
+    full_agreement_share: float | None
+    """Share of pairable units on which all ratings are equal."""
+    mean_pairwise_kappa: float | None = None
+    """Mean of Cohen's kappa over the pairs of annotators that have one (Light)."""
+    n_pairs_with_kappa: int = 0
+    """Pairs of annotators whose kappa is defined."""
+    n_cluster_records: int = 0
+    """Records with at least one pairable unit: what is resampled for alpha and agreement."""
+    intervals: dict[str, Interval] = Field(default_factory=dict)
+    """95 % intervals by the name of their figure; one that is missing has its reason in `refused_intervals`."""
+    refused_intervals: dict[str, RefusedReason] = Field(default_factory=dict)
+    """Why a figure has no interval, by its name."""
+    undefined_resamples: float | None = None
+    """Share of the resamples in which alpha was undefined; None where alpha itself is."""
+    p_below: dict[str, float] = Field(default_factory=dict)
+    """Share of the resamples with an alpha below `0.667` and below `0.800`; empty where alpha has no interval."""
+    standard_error: float | None = None
+    """Standard deviation of alpha over the resamples of records; None where alpha has no interval."""
+    design_effect: float | None = None
+    """Squared ratio of alpha's standard errors when records and when single units are resampled: what clusters cost."""
+    n_effective: float | None = None
+    """Pairable units divided by the design effect: as many independent ones would tell as much."""
+    required_items: int | None = None
+    """Units with two ratings that would show an alpha of .667 at this prevalence (Bloch & Kraemer); None for 0 or 1."""
+    undefined: dict[str, UndefinedReason]
+    """Why a figure is None, by its name."""
+    warnings: tuple[LabelWarning, ...]
+    """What to mind when reading the figures."""
+
+
+class PairAgreement(Frozen):
+    """Two annotators on one label, over the units that both rated; the first name comes first in the alphabet."""
+
+    label: str
+    """The label."""
+    rater_a: str
+    """The first annotator."""
+    rater_b: str
+    """The second annotator."""
+    n_shared: int
+    """Units that both rated."""
+    n11: int
+    """Units on which both say yes."""
+    n10: int
+    """Units on which only the first says yes."""
+    n01: int
+    """Units on which only the second says yes."""
+    n00: int
+    """Units on which both say no."""
+    percent_agreement: float | None
+    """Share of equal ratings."""
+    cohen_kappa: float | None
+    """Cohen's kappa."""
+    pabak: float | None
+    """Kappa adjusted for prevalence and bias: twice the percent agreement less one."""
+    prevalence_index: float | None
+    """(both yes − both no) / shared units."""
+    bias_index: float | None
+    """(only the first − only the second) / shared units: who says yes more often."""
+    positive_agreement: float | None
+    """Specific agreement on yes."""
+    negative_agreement: float | None
+    """Specific agreement on no."""
+    mcc: float | None
+    """Matthews' correlation; None where one of the two says the same everywhere."""
+    mcnemar_p: float | None
+    """Exact two-sided p that the two say yes equally often; None without shared units."""
+    interval: Interval | None
+    """95 % interval of kappa from the joint bootstrap; None where it is refused or kappa is undefined."""
+    undefined: dict[str, UndefinedReason]
+    """Why a figure is None, by its name."""
+
+
+class AnnotatorAgreement(Frozen):
+    """One annotator against the rest on one label."""
+
+    label: str
+    """The label."""
+    rater: str
+    """The annotator."""
+    n_ratings: int
+    """Her ratings."""
+    positive_rate: float | None
+    """Share of yes among them; None without ratings."""
+    positive_rate_interval: tuple[float, float] | None
+    """Wilson's 95 % interval of that share, as if her units were independent."""
+    alpha_without: float | None
+    """Alpha of the others alone."""
+    delta_alpha: float | None
+    """`alpha_without` less alpha of all: above 0 where the others agree better without her."""
+    delta_interval: Interval | None
+    """95 % interval of `delta_alpha` from the joint bootstrap; None where it is refused."""
+    n_compared: int
+    """Units on which the others have a majority."""
+    n_ties: int
+    """Units on which the others tie; skipped."""
+    agreement_with_majority_of_others: float | None
+    """Share of the compared units on which she says what the majority of the others says."""
+    kappa_with_majority_of_others: float | None
+    """Cohen's kappa of her and that majority."""
+    bias_index: float | None
+    """(only she says yes − only the majority of the others does) / compared units."""
+    lone_dissents: int
+    """Units with at least three ratings on which she alone says otherwise."""
+    undefined: dict[str, UndefinedReason]
+    """Why a figure is None, by its name."""
+
+
+class ConditionalAgreement(Frozen):
+    """Agreement on a label among ratings that do not follow from a rule between labels.
+
+    Units on which a rule's premise fails answer the dependent label by themselves; they would flatter AC1 and percent
+    agreement. Here only annotators who affirm the premise count, on units where at least two do.
+    """
+
+    rule: str
+    """The rule between labels."""
+    premise: str
+    """The label that must be yes for the other one to be open."""
+    label: str
+    """The dependent label."""
+    n_pairable_items: int
+    """Units on which at least two annotators affirm the premise."""
+    prevalence: float | None
+    """Share of yes among the ratings that count."""
+    percent_agreement: float | None
+    """Percent agreement over those units."""
+    krippendorff_alpha: float | None
+    """Alpha over those units."""
+    gwet_ac1: float | None
+    """AC1 over those units."""
+    interval: Interval | None
+    """95 % interval of alpha from the joint bootstrap; None where it is refused."""
+    undefined: dict[str, UndefinedReason]
+    """Why a figure is None, by its name."""
+
+
+class SliceLabel(Frozen):
+    """One label in one part of the responses."""
+
+    n_pairable_items: int
+    """Units with at least two ratings."""
+    prevalence: float | None
+    """Share of yes among the ratings."""
+    krippendorff_alpha: float | None
+    """Alpha."""
+    percent_agreement: float | None
+    """Percent agreement."""
+    interval: Interval | None
+    """95 % interval of alpha; None where it is refused."""
+    undefined: dict[str, UndefinedReason]
+    """Why a figure is None, by its name."""
+    positive_rates: dict[str, float]
+    """Share of yes by annotator, of those who rated here."""
+
+
+class AgreementSlice(Frozen):
+    """Agreement in one round, week or language."""
+
+    name: str
+    """Name of the round, ISO week such as `2025-W10` (UTC, of the unit's last response), or language code."""
+    n_records: int
+    """Records in it."""
+    n_units: int
+    """Units in it."""
+    labels: dict[str, SliceLabel]
+    """The labels in the order of the task."""
+
+
+class AlphaChange(Frozen):
+    """The change of one label's alpha from one round or week to the next."""
+
+    kind: Literal["round", "week"]
+    """What is compared."""
+    label: str
+    """The label."""
+    before: str
+    """The earlier one."""
+    after: str
+    """The later one."""
+    difference: float
+    """Alpha after less alpha before."""
+    interval: Interval | None
+    """95 % interval of the difference; None where it is refused."""
+    p_value: float
+    """Permutation p of a difference as large, with whole records exchanged between the two."""
+    p_holm: float
+    """The same, corrected for all labels and steps of this kind in the task by Holm."""
