@@ -14,6 +14,15 @@ if TYPE_CHECKING:
     from annotation.setup import NewUser
 
 
+round_option = click.option(
+    "--round",
+    "round_name",
+    default="production",
+    metavar="NAME",
+    help="Round of annotation, such as calibration; production if not given.",
+)
+
+
 @click.group()
 def annotation() -> None:
     """Put answers before annotators in Argilla."""
@@ -28,18 +37,26 @@ def annotation() -> None:
 @click.option(
     "--overlap", type=click.IntRange(1), help="How many annotators a record waits for; 1 for new datasets if not given."
 )
+@round_option
 @click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
 def setup(
-    workspace: str | None, locale: str | None, annotators: tuple[str, ...], overlap: int | None, api_url: str | None
+    workspace: str | None,
+    locale: str | None,
+    annotators: tuple[str, ...],
+    overlap: int | None,
+    round_name: str,
+    api_url: str | None,
 ) -> None:
     """Make the workspace, its three datasets and its annotators in Argilla, or find that they are there.
 
-    Running it again changes nothing, and finishes what was interrupted. Nothing is ever deleted. New annotators get a
-    password, which is printed once and kept nowhere. The API key comes from ARGILLA_API_KEY; it must be an owner's.
+    Each round of annotation, such as a calibration before production, has three datasets of its own. Running it again
+    changes nothing, and finishes what was interrupted. Nothing is ever deleted. New annotators get a password, which is
+    printed once and kept nowhere. The API key comes from ARGILLA_API_KEY; it must be an owner's.
 
     \b
-    Example:
+    Examples:
         citejury annotation setup --locale de --annotator ana --annotator ben --overlap 2
+        citejury annotation setup --round calibration --overlap 3
     """
     from annotation.client import open_argilla
     from annotation.setup import set_up
@@ -47,10 +64,12 @@ def setup(
 
     settings = read_settings(workspace=workspace, locale=locale, api_url=api_url)
     with open_argilla(settings) as argilla:
-        report = set_up(argilla, settings.workspace, settings.locale, annotators, overlap, announce=show_password)
+        report = set_up(
+            argilla, settings.workspace, settings.locale, annotators, overlap, show_password, round_name=round_name
+        )
     print_table([("what", "name", "done", "note"), *report.steps])
     click.echo("Set up." if report.changed else "Everything was there already; nothing was changed.", err=True)
-    click.echo(f"Next: citejury annotation push RECORDS.jsonl{named_again(workspace)}", err=True)
+    click.echo(f"Next: citejury annotation push RECORDS.jsonl{named_again(workspace, round_name)}", err=True)
 
 
 def show_password(user: "NewUser") -> None:
@@ -63,9 +82,15 @@ def show_password(user: "NewUser") -> None:
 @click.option("--dry-run", is_flag=True, help="Say what would happen, and write nothing.")
 @click.option("--workspace", help="Argilla workspace; the setting `workspace` (citejury) if not given.")
 @click.option("--locale", help="Which datasets, where the workspace has several languages: en, de or ja.")
+@round_option
 @click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
 def push(
-    paths: tuple[Path, ...], dry_run: bool, workspace: str | None, locale: str | None, api_url: str | None
+    paths: tuple[Path, ...],
+    dry_run: bool,
+    workspace: str | None,
+    locale: str | None,
+    round_name: str,
+    api_url: str | None,
 ) -> None:
     """Put the records of each PATH before the annotators.
 
@@ -88,7 +113,7 @@ def push(
     settings = read_settings(workspace=workspace, api_url=api_url)
     checked = check_paths(paths)
     with open_argilla(settings) as argilla, shown_progress(checked.records) as advance:
-        report = push_records(argilla, settings.workspace, records_of(paths), locale, dry_run, advance)
+        report = push_records(argilla, settings.workspace, records_of(paths), locale, dry_run, advance, round_name)
     print_table([("task", *TaskCount._fields), *((task, *counts) for task, counts in report.tasks.items())])
     tell_left_over(report.left_over)
     done = "Nothing was written (dry run)." if dry_run else "Annotators find them in their queues."
@@ -100,9 +125,13 @@ def push(
         raise BadRowsError(f"Lines or records refused: {len(problems)}; everything else {rest}:", problems)
 
 
-def named_again(workspace: str | None) -> str:
-    """The option that the next command needs as well; empty where the workspace comes from the settings."""
-    return f" --workspace {shlex.quote(workspace)}" if workspace else ""
+def named_again(workspace: str | None, round_name: str = "production") -> str:
+    """The options that the next command needs as well; empty where workspace and round are those without options."""
+    words = [
+        *(["--workspace", workspace] if workspace else []),
+        *(["--round", round_name] * (round_name != "production")),
+    ]
+    return f" {shlex.join(words)}" if words else ""
 
 
 def tell_left_over(units: Sequence[str]) -> None:

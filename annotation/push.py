@@ -15,7 +15,7 @@ from annotation.client import Argilla
 from annotation.display import HIDDEN, to_records
 from annotation.labels import TASKS, TaskName
 from annotation.setup import JuryDataset, find_datasets
-from annotation.tasks import short_hash
+from annotation.tasks import PRODUCTION, short_hash
 from annotation.wording import Wording, read_wording
 from pipeline.errors import ArgillaError
 from pipeline.records import QueryResponse
@@ -70,19 +70,20 @@ def push_records(
     locale: str | None = None,
     dry_run: bool = False,
     advance: Callable[[int], None] = lambda records: None,
+    round_name: str = PRODUCTION,
 ) -> PushReport:
     """What became of each unit: new, unchanged, updated (changed, without any response), or refused.
 
-    Pushing the same records again writes nothing. `locale` chooses the datasets where the workspace has several
-    languages. `advance` is called after each record with how many are done. Memory grows with the number of units in
+    Pushing the same records again writes nothing. `locale` chooses the datasets where the round has several languages.
+    `advance` is called after each record with how many are done. Memory grows with the number of units in
     Argilla, by a few hundred bytes each, not with the records pushed.
 
     Raises:
         NotFoundError: the workspace or one of its three datasets is missing.
-        InputError: the workspace has datasets in several languages and `locale` is None.
+        InputError: the round has datasets in several languages and `locale` is None.
         ArgillaError: Argilla refused a batch; the batches before it are in, and pushing again goes on from there.
     """
-    datasets = find_datasets(argilla, workspace, locale)
+    datasets = find_datasets(argilla, workspace, locale, round_name)
     wording = read_wording(datasets["generation"].locale)
     stored = {task: stored_units(argilla, datasets[task]) for task in TASKS}
     batches = {task: Batch(argilla, datasets[task], dry_run) for task in TASKS}

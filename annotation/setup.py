@@ -6,7 +6,17 @@ from typing import Any, Literal, NamedTuple
 
 from annotation.client import Argilla
 from annotation.labels import TASKS, TaskName
-from annotation.tasks import DatasetDefinition, dataset_name, define_dataset, locale_of, schema_part, task_of
+from annotation.tasks import (
+    PRODUCTION,
+    DatasetDefinition,
+    check_round,
+    dataset_name,
+    define_dataset,
+    locale_of,
+    round_of,
+    schema_part,
+    task_of,
+)
 from annotation.wording import read_wording
 from pipeline.errors import ArgillaError, InputError, NotFoundError
 
@@ -61,15 +71,17 @@ def set_up(
     annotators: Sequence[str] = (),
     min_submitted: int | None = None,
     announce: Callable[[NewUser], None] = lambda user: None,
+    round_name: str = PRODUCTION,
 ) -> SetupReport:
-    """What was found and made: the workspace, its three published datasets in one language, its annotators.
+    """What was found and made: the workspace, three published datasets of one round and language, its annotators.
 
     Running it again changes nothing; after it was killed, running it again finishes the work. New annotators are
     passed to `announce` one by one as soon as they exist, because a password cannot be read again. `min_submitted` is
     the number of annotators that a record waits for; None leaves existing datasets as they are and gives new ones 1.
 
     Raises:
-        InputError: there is no wording for the language, or an annotator's name is empty, unprintable or named twice.
+        InputError: there is no wording for the language, an annotator's name is empty, unprintable or named twice, or
+            a round cannot have that name.
         ArgillaError: a dataset of the name exists and is not ours, or has other fields or questions than this version
             asks for, or another overlap than `min_submitted`; nothing was changed then.
         NotAllowedError: the key may not do it; workspaces and users need an owner's. Nothing was changed then.
@@ -77,7 +89,7 @@ def set_up(
     wording = read_wording(locale)
     names = checked_names(annotators)
     known = {user["username"]: user for user in argilla.users()} if names else {}
-    definitions = [define_dataset(task, wording, min_submitted or 1) for task in TASKS]
+    definitions = [define_dataset(task, wording, min_submitted or 1, round_name) for task in TASKS]
     workspace_id = argilla.workspaces().get(workspace)
     existing = {item["name"]: item for item in argilla.datasets(workspace_id)} if workspace_id else {}
     for definition in definitions:
@@ -95,14 +107,18 @@ def set_up(
     return SetupReport(tuple(steps))
 
 
-def find_datasets(argilla: Argilla, workspace: str, locale: str | None = None) -> dict[TaskName, JuryDataset]:
-    """Our three published datasets in the workspace, by task; `locale` chooses where there are several languages.
+def find_datasets(
+    argilla: Argilla, workspace: str, locale: str | None = None, round_name: str = PRODUCTION
+) -> dict[TaskName, JuryDataset]:
+    """The three published datasets of a round, by task; `locale` chooses where there are several languages.
 
     Raises:
         NotFoundError: no such workspace, or one of the three is missing or not published.
-        InputError: there are datasets in several languages and `locale` is None.
+        InputError: there are datasets in several languages and `locale` is None, or a round cannot have that name.
     """
-    described = [item for item in argilla.datasets(argilla.find_workspace(workspace)) if task_of(item)]
+    check_round(round_name)
+    ours = [item for item in argilla.datasets(argilla.find_workspace(workspace)) if task_of(item)]
+    described = [item for item in ours if round_of(item) == round_name]
     languages = sorted({locale_of(item) for item in described})
     if locale is None and len(languages) > 1:
         raise InputError(
@@ -112,11 +128,14 @@ def find_datasets(argilla: Argilla, workspace: str, locale: str | None = None) -
     wanted = locale or (languages[0] if languages else "")
     ready = [item for item in described if locale_of(item) == wanted and item["status"] == "ready"]
     found = {dataset.task: dataset for dataset in map(jury_dataset, ready)}
-    missing = [dataset_name(task, wanted) if wanted else task for task in TASKS if task not in found]
+    missing = [dataset_name(task, wanted, round_name) if wanted else task for task in TASKS if task not in found]
     if missing:
+        of_round = "" if round_name == PRODUCTION else f" of the round {round_name!r}"
+        option = "" if round_name == PRODUCTION else f" --round {round_name}"
         raise NotFoundError(
-            f"The workspace {workspace!r} on Argilla at {argilla.api_url} lacks the published datasets: "
-            f"{', '.join(missing)}. Make them with `citejury annotation setup`."
+            f"The workspace {workspace!r} on Argilla at {argilla.api_url} lacks the published datasets{of_round}: "
+            f"{', '.join(missing)}; it has the rounds: {', '.join(sorted(set(map(round_of, ours)))) or 'none'}. "
+            f"Make them with `citejury annotation setup{option}`."
         )
     return found
 

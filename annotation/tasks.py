@@ -5,12 +5,14 @@ Limits of argilla-server 2.8.0: names up to 200 characters, titles 500, descript
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
 from annotation.labels import LABELS, TASKS, TaskName
 from annotation.wording import ANSWERS, FIELDS, NOTES, QuestionWording, Wording
+from pipeline.errors import InputError
 
 ORDER: dict[TaskName, int] = {task: place for place, task in enumerate(TASKS, start=1)}
 
@@ -35,6 +37,9 @@ DESCRIPTION_LENGTH = 1000
 GUIDELINES_LENGTH = 10_000
 HASH_LENGTH = 16
 
+PRODUCTION = "production"
+ROUND_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+
 
 class DatasetDefinition(NamedTuple):
     """One task's dataset: what is sent to Argilla to create it."""
@@ -46,9 +51,14 @@ class DatasetDefinition(NamedTuple):
     questions: tuple[dict[str, Any], ...]
 
 
-def dataset_name(task: TaskName, locale: str) -> str:
-    """The dataset's name, such as `1-retrieval-en`: the order of the work, the task, the language of its questions."""
-    return f"{ORDER[task]}-{task}-{locale}"
+def dataset_name(task: TaskName, locale: str, round_name: str = PRODUCTION) -> str:
+    """The dataset's name, such as `1-retrieval-en`: the order of the work, the task, the language of its questions.
+
+    In any other round the round comes first, as in `calibration-1-retrieval-en`: in a list sorted by name the three
+    datasets of a round stand together.
+    """
+    name = f"{ORDER[task]}-{task}-{locale}"
+    return name if round_name == PRODUCTION else f"{round_name}-{name}"
 
 
 def task_of(dataset: Mapping[str, Any]) -> TaskName | None:
@@ -62,12 +72,38 @@ def locale_of(dataset: Mapping[str, Any]) -> str:
     return str((dataset.get("metadata") or {}).get("locale", ""))
 
 
-def define_dataset(task: TaskName, wording: Wording, min_submitted: int = 1) -> DatasetDefinition:
+def round_of(dataset: Mapping[str, Any]) -> str:
+    """The round of a dataset as the server describes it; `production` where none is written down."""
+    return str((dataset.get("metadata") or {}).get("round") or PRODUCTION)
+
+
+def check_round(name: str) -> None:
+    """Nothing where the name can be a round's.
+
+    Raises:
+        InputError: it holds more than lower-case letters, digits and hyphens, begins with a hyphen, or is too long.
+    """
+    if not ROUND_NAME.fullmatch(name):
+        raise InputError(
+            f"A round cannot be named {name!r}. Use up to 40 lower-case letters, digits and hyphens, such as "
+            "`calibration` or `round-2`."
+        )
+
+
+def define_dataset(
+    task: TaskName, wording: Wording, min_submitted: int = 1, round_name: str = PRODUCTION
+) -> DatasetDefinition:
     """The dataset of a task: a text field for each text, a required yes/no question for each label, optional notes.
 
     A record leaves the queues once `min_submitted` annotators have submitted it. The dataset's metadata names the
-    task, the language, hashes of its guidelines with their questions' wording and of its schema, and our version.
+    task, the language, the round, hashes of its guidelines with their questions' wording and of its schema, and our
+    version.
+
+    Raises:
+        InputError: a round cannot have that name.
     """
+    check_round(round_name)
+    name = dataset_name(task, wording.locale, round_name)
     fields = tuple(define_field(task, name, wording) for name in FIELDS[task])
     questions = (
         *(define_label_question(label, wording.questions[task][label], wording) for label in LABELS[task]),
@@ -75,19 +111,20 @@ def define_dataset(task: TaskName, wording: Wording, min_submitted: int = 1) -> 
     )
     guidelines = wording.guidelines[task]
     body = {
-        "name": dataset_name(task, wording.locale),
+        "name": name,
         "guidelines": guidelines,
         "allow_extra_metadata": True,
         "distribution": {"strategy": "overlap", "min_submitted": min_submitted},
         "metadata": {
             "task": task,
             "locale": wording.locale,
+            "round": round_name,
             "guideline_version": short_hash([guidelines, fields, questions]),
             "schema_hash": short_hash([schema_part(part) for part in (*fields, *questions)]),
             "citejury_version": version("citejury"),
         },
     }
-    return DatasetDefinition(task, dataset_name(task, wording.locale), body, fields, questions)
+    return DatasetDefinition(task, name, body, fields, questions)
 
 
 def define_field(task: TaskName, name: str, wording: Wording) -> dict[str, Any]:
