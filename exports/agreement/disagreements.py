@@ -1,0 +1,239 @@
+"""Where annotators differ, ranked by how much it weighs on alpha (`agreement.md` section 8)."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from annotation.labels import LABELS
+from exports.agreement.coefficients import unit_sums
+from exports.agreement.consensus import VoteCounts, count_votes, label_posterior
+from exports.agreement.dawid_skene import BoolArray
+from exports.agreement.disagreement import Disagreement
+from exports.agreement.ratings import MISSING, YES, FloatArray, IntArray, LabelArray, Ratings
+
+
+class SplitUnits(NamedTuple):
+    """The units that annotators differ on in one label: numbers of units and, beside each, what it weighs."""
+
+    units: IntArray
+    """Numbers of the units."""
+    contribution: FloatArray
+    """Each unit's share of all disagreement on the label."""
+    influence: FloatArray
+    """Alpha less alpha without the unit; NaN where the latter is undefined."""
+
+
+class Votes(NamedTuple):
+    """Who voted what on one label: the ratings in the order of units, then annotators, and where each unit's begin."""
+
+    raters: IntArray
+    """Number of the annotator of each rating."""
+    values: LabelArray
+    """1 yes, 0 no; none is missing."""
+    starts: IntArray
+    """Place of each unit's first rating; one more at the end."""
+
+    def of(self, unit: int) -> list[tuple[int, int]]:
+        """Annotator and value of each rating of one unit, in order of annotators."""
+        place = slice(self.starts[unit], self.starts[unit + 1])
+        return list(zip(self.raters[place].tolist(), self.values[place].tolist(), strict=True))
+
+
+class LabelView(NamedTuple):
+    """What describing a disagreement on one label needs."""
+
+    label: str
+    """The label."""
+    column: int
+    """Its place in the task."""
+    votes: Votes
+    """Who voted what."""
+    counts: VoteCounts
+    """Votes on each side, by unit."""
+    split: SplitUnits
+    """The units that annotators differ on."""
+    patterns: Mapping[tuple[tuple[int, int], ...], int]
+    """How many units show the same votes by the same annotators."""
+    posterior: FloatArray
+    """Dawid–Skene probability of yes by unit; NaN where the model does not tell."""
+    agreed: IntArray
+    """Units on which each annotator says what the majority of the others says."""
+    compared: IntArray
+    """Units on which the others have a majority, by annotator."""
+
+
+def find_disagreements(ratings: Ratings, labels: Sequence[str] = (), top: int | None = None) -> list[Disagreement]:
+    """Every unit and label with votes on both sides, the weightiest first; texts, notes, record id and link are empty.
+
+    Those without which alpha would be undefined come first, then by the size of their influence, then by their share of
+    the label's disagreement, then by ids and label.
+
+    Args:
+        ratings: The responses to one task.
+        labels: Only these labels of the task; all when empty.
+        top: At most so many; all when None.
+    """
+    wanted = [column for column, label in enumerate(LABELS[ratings.task]) if not labels or label in labels]
+    views = [view_label(ratings, column) for column in wanted]
+    split_by_unit = split_matrix(ratings)
+    return [
+        describe(ratings, views[view], int(views[view].split.units[place]), place, split_by_unit)
+        for view, place in ranked(views)[:top]
+    ]
+
+
+def ranked(views: Sequence[LabelView]) -> list[tuple[int, int]]:
+    """Number of the label and place among its split units, in the order of the list of disagreements."""
+    if not views:
+        return []
+    sizes = [len(view.split.units) for view in views]
+    view = np.repeat(np.arange(len(views)), sizes)
+    place = np.concatenate([np.arange(size) for size in sizes])
+    influence = np.abs(np.concatenate([found.split.influence for found in views]))
+    contribution = np.concatenate([found.split.contribution for found in views])
+    unit = np.concatenate([found.split.units for found in views])
+    order = np.lexsort((view, unit, -contribution, -np.where(np.isnan(influence), np.inf, influence)))
+    return list(zip(view[order].tolist(), place[order].tolist(), strict=True))
+
+
+def view_label(ratings: Ratings, column: int) -> LabelView:
+    """Everything about one label that its disagreements are described with."""
+    counts = count_votes(ratings, column)
+    votes = order_votes(ratings, column)
+    split = weigh(counts)
+    agreed, compared = against_majority(ratings, column, counts)
+    return LabelView(
+        label=LABELS[ratings.task][column],
+        column=column,
+        votes=votes,
+        counts=counts,
+        split=split,
+        patterns=Counter(tuple(votes.of(unit)) for unit in split.units.tolist()),
+        posterior=label_posterior(ratings, column),
+        agreed=agreed,
+        compared=compared,
+    )
+
+
+def weigh(counts: VoteCounts) -> SplitUnits:
+    """The units with votes on both sides, their share of the disagreement and their influence on alpha.
+
+    Alpha without a unit comes from the totals less the unit's own sums (`agreement.md` section 3).
+    """
+    sums = unit_sums(counts.no, counts.yes)
+    units = np.flatnonzero(sums.disagreement)
+    n0, n1, distance = sums.zeros.sum(), sums.ones.sum(), sums.disagreement.sum()
+    rest0, rest1 = n0 - sums.zeros[units], n1 - sums.ones[units]
+    pairs = 2 * rest0 * rest1
+    ratio = (rest0 + rest1 - 1) * (distance - sums.disagreement[units]) / np.where(pairs, pairs, np.nan)
+    whole = (n0 + n1 - 1) * distance / (2 * n0 * n1) if len(units) else 0.0
+    return SplitUnits(units, sums.disagreement[units] / distance if len(units) else np.empty(0), ratio - whole)
+
+
+def order_votes(ratings: Ratings, column: int) -> Votes:
+    """The ratings of one label without those that are missing; responses come sorted by unit and annotator."""
+    given = ratings.values[:, column] != MISSING
+    sizes = np.bincount(ratings.units[given], minlength=len(ratings.unit_records))
+    starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
+    return Votes(ratings.response_annotators[given], ratings.values[given, column], starts)
+
+
+def against_majority(ratings: Ratings, column: int, counts: VoteCounts) -> tuple[IntArray, IntArray]:
+    """For each annotator, the units where the others have a majority she shares, and those where they have one."""
+    values = ratings.values[:, column]
+    given = values != MISSING
+    unit, rater, yes = ratings.units[given], ratings.response_annotators[given], values[given] == YES
+    lead = counts.yes[unit] - counts.no[unit] - np.where(yes, 1, -1)  # of yes over no among the others
+    size = len(ratings.annotators)
+    compared = np.bincount(rater[lead != 0], minlength=size)
+    return np.bincount(rater[(lead != 0) & ((lead > 0) == yes)], minlength=size), compared
+
+
+def split_matrix(ratings: Ratings) -> BoolArray:
+    """Units × labels of the task: whether annotators differ."""
+    counts = [count_votes(ratings, column) for column in range(len(LABELS[ratings.task]))]
+    return np.column_stack([(found.yes > 0) & (found.no > 0) for found in counts])
+
+
+def describe(
+    ratings: Ratings,
+    view: LabelView,
+    unit: int,
+    place: int,
+    split_by_unit: BoolArray,
+) -> Disagreement:
+    """The disagreement on one unit and label."""
+    votes = view.votes.of(unit)
+    named = {ratings.annotators[rater]: value == YES for rater, value in votes}
+    n_yes, n_no = int(view.counts.yes[unit]), int(view.counts.no[unit])
+    influence, posterior = float(view.split.influence[place]), float(view.posterior[unit])
+    dissenter = lone_dissenter(votes)
+    return Disagreement(
+        task=ratings.task,
+        label=view.label,
+        record_uuid=ratings.records[ratings.unit_records[unit]],
+        chunk_id=ratings.unit_chunks[unit],
+        language=ratings.unit_languages[unit],
+        votes=named,
+        n_yes=n_yes,
+        n_no=n_no,
+        contribution=float(view.split.contribution[place]),
+        influence=None if np.isnan(influence) else influence,
+        posterior=None if np.isnan(posterior) else posterior,
+        entropy=None if np.isnan(posterior) else entropy(posterior),
+        lone_dissenter=None if dissenter is None else ratings.annotators[dissenter],
+        dissenter_reliability=None if dissenter is None else reliability_elsewhere(view, dissenter),
+        pattern=pattern(named),
+        pattern_count=view.patterns[tuple(votes)],
+        other_labels=tuple(
+            label
+            for column, label in enumerate(LABELS[ratings.task])
+            if column != view.column and split_by_unit[unit, column]
+        ),
+        notes={},
+        text="",
+        text_pair="",
+        record_id="",
+        link="",
+    )
+
+
+def lone_dissenter(votes: Sequence[tuple[int, int]]) -> int | None:
+    """Number of the annotator who alone says otherwise, among three or more; None where nobody does."""
+    if len(votes) < 3:
+        return None
+    for side in (0, 1):
+        found = [rater for rater, value in votes if value == side]
+        if len(found) == 1:
+            return found[0]
+    return None
+
+
+def reliability_elsewhere(view: LabelView, dissenter: int) -> float | None:
+    """How often she says what the majority of the others says on the label, this unit left out; None without others.
+
+    Here, where she alone dissents, the others have a majority and she is not of it.
+    """
+    elsewhere = int(view.compared[dissenter]) - 1
+    return int(view.agreed[dissenter]) / elsewhere if elsewhere else None
+
+
+def entropy(probability: float) -> float:
+    """The entropy of a yes-or-no in bits, between 0 and 1."""
+    parts = np.array([probability, 1 - probability])
+    return float(-(parts * np.log2(np.where(parts > 0, parts, 1))).sum() + 0.0)
+
+
+def pattern(votes: Mapping[str, bool]) -> str:
+    """Who said what, yes before no, such as `carla yes; anna, ben no`."""
+    return "; ".join(f"{', '.join(names)} {word}" for word, names in sides(votes))
+
+
+def sides(votes: Mapping[str, bool]) -> Iterator[tuple[str, list[str]]]:
+    """The names of those who said yes and of those who said no, where there are any."""
+    for word, value in (("yes", True), ("no", False)):
+        names = [name for name, vote in votes.items() if vote is value]
+        if names:
+            yield word, names
