@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -30,13 +30,7 @@ def check_folder(folder: Path) -> None:
     Raises:
         OutputError: it holds something else, is a file, or is the folder that the user stands in.
     """
-    if not folder.exists():
-        return
-    if not folder.is_dir():
-        raise OutputError(f"`{folder}` is a file. Name a folder to export to.")
-    if folder.resolve() in (Path.cwd(), *Path.cwd().parents):
-        raise OutputError(f"`{folder}` is the current folder or one above it. Name a folder within it to export to.")
-    names = {entry.name for entry in folder.iterdir()}
+    names = folder_names(folder)
     foreign = sorted(names - OWN_FILES)
     if foreign:
         raise OutputError(
@@ -58,27 +52,49 @@ def is_manifest(path: Path) -> bool:
     return isinstance(found, dict) and {"citejury", "workspace", "files"} <= found.keys()
 
 
+def folder_names(folder: Path) -> set[str]:
+    """What the folder holds, by name; empty where it is absent.
+
+    Raises:
+        OutputError: it is a file, or the folder that the user stands in or one above it.
+    """
+    if not folder.exists():
+        return set()
+    if not folder.is_dir():
+        raise OutputError(f"`{folder}` is a file. Name a folder to export to.")
+    if folder.resolve() in (Path.cwd(), *Path.cwd().parents):
+        raise OutputError(f"`{folder}` is the current folder or one above it. Name a folder within it to export to.")
+    return {entry.name for entry in folder.iterdir()}
+
+
 @contextmanager
-def staged_folder(folder: Path) -> Iterator[Path]:
+def staged_folder(
+    folder: Path, check: Callable[[Path], None] = check_folder, command: str = "exports csv"
+) -> Iterator[Path]:
     """A work folder beside `folder`; its subfolder `export` takes the place of `folder` when the block ends well.
 
     When it does not, `folder` is as it was. In either case the work folder is gone. What a killed export left is mended
     first: the work folder has the same name each time, and is locked by whoever works in it.
 
+    Args:
+        folder: Where the result belongs.
+        check: Raises where `folder` holds what may not be replaced.
+        command: The command that works in it, for whoever is refused meanwhile.
+
     Raises:
         OutputError: `folder` may not be replaced, before the block or after it, another export is writing to it, or
             it cannot be written.
     """
-    check_folder(folder)
+    check(folder)
     target = folder.resolve()
     work = target.with_name(f".{target.name}.citejury")
     try:
-        with made_parents(target), locked_folder(work, "exports csv"):
+        with made_parents(target), locked_folder(work, command):
             try:
                 mend(target, work)
                 (work / "export").mkdir()
                 yield work
-                check_folder(folder)
+                check(folder)
                 swap(work / "export", target, work / "earlier")
             finally:
                 shutil.rmtree(work, ignore_errors=True)
