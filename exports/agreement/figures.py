@@ -173,18 +173,22 @@ class AnnotatorAgreement(Frozen):
 class ConditionalAgreement(Frozen):
     """Agreement on a label among ratings that do not follow from a rule between labels.
 
-    Units on which a rule's premise fails answer the dependent label by themselves; they would flatter AC1 and percent
-    agreement. Here only annotators who affirm the premise count, on units where at least two do.
+    Where the consequent of a rule does not hold, its antecedent can only be no: `evidence_sufficient` needs
+    `topically_relevant`, so on passages off the topic it answers itself, and those units would flatter AC1 and percent
+    agreement. The open question is the antecedent where the consequent holds. Here only annotators who say that it
+    holds count, on units where at least two do.
     """
 
     rule: str
     """The rule between labels."""
     premise: str
-    """The label that must be yes for the other one to be open."""
+    """The rule's consequent: the label that must have the value `premise_value` for the other one to be open."""
+    premise_value: bool
+    """What the rule wants of it: no where the two labels exclude each other."""
     label: str
-    """The dependent label."""
+    """The rule's antecedent: the label that is open there."""
     n_pairable_items: int
-    """Units on which at least two annotators affirm the premise."""
+    """Units on which at least two annotators say so of the premise."""
     prevalence: float | None
     """Share of yes among the ratings that count."""
     percent_agreement: float | None

@@ -68,7 +68,7 @@ class TaskAgreement(Frozen):
     constraint_violations_by_annotator: dict[str, dict[str, int]] = Field(default_factory=dict)
     """The same by rule and annotator; only those who broke it."""
     conditional: tuple[ConditionalAgreement, ...] = ()
-    """Agreement on dependent labels where their premise is affirmed; one for each rule of the form `a => b`."""
+    """Agreement on each rule's antecedent where its consequent leaves it open; one for each rule of the task."""
     discards: Discards | None = None
     """Discarded responses; None where the files do not tell."""
     overlap: Overlap = Overlap(units_by_ratings={}, components=())
