@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exports.agreement.measure import measure_agreement
+from exports.agreement.ratings import Ratings
 from exports.agreement.schema import Agreement
 from exports.read import export_files, read_tables
 from pipeline.errors import InputError, OutputError
@@ -19,6 +20,8 @@ class Measured(NamedTuple):
 
     agreement: Agreement
     """The figures."""
+    tables: list[Ratings]
+    """The ratings that they were computed from, one for each task that has a file."""
     remarks: list[str]
     """Plain sentences about rows that were left out; empty where all count."""
 
@@ -34,7 +37,7 @@ def measure_files(paths: Sequence[Path]) -> Measured:
     if not any(len(table.units) for table in found.tables):
         names = ", ".join(f"`{file.file}`" for file in found.inputs)
         raise InputError(f"There is no submitted response in {names}. Export again when someone has submitted.")
-    return Measured(measure_agreement(found.tables, found.inputs), found.remarks)
+    return Measured(measure_agreement(found.tables, found.inputs), found.tables, found.remarks)
 
 
 def write_agreement(agreement: Agreement, folder: Path) -> Path:

@@ -11,13 +11,16 @@ from annotation.labels import LABELS, TaskName
 from exports.agreement.ratings import EPOCH, MICROSECOND, IntArray, LabelArray, Ratings
 
 DUPLICATES_SHOWN = 10
+UNKNOWN_LANGUAGE = "und"
 
 
 class Response(NamedTuple):
-    """One row of a file."""
+    """One row of a table."""
 
     line: int
-    """The physical line on which the row begins, counted from 1."""
+    """The physical line on which the row begins, counted from 1; in a data frame its position, counted from 0."""
+    cells: Sequence[str]
+    """The whole row, in the order of the table's columns."""
     record_uuid: str
     """Id of the record."""
     chunk_id: str
@@ -25,15 +28,24 @@ class Response(NamedTuple):
     annotator_id: str
     """Who answered."""
     created_at: datetime
-    """When; a time without offset is taken as UTC."""
+    """When, in UTC; a time without offset is taken as UTC."""
     labels: tuple[int, ...]
     """The labels of the task in their order: 1 yes, 0 no, -1 missing."""
     language: str
-    """Language code; empty where the file has none."""
+    """Language code; empty where the table has none."""
     round: str
-    """Name of the round; empty where the file names none."""
+    """Name of the round; empty where the table names none."""
     status: str
-    """`submitted`, unless the file itself says otherwise."""
+    """`submitted`, unless the table itself says otherwise."""
+
+
+class Gathered(NamedTuple):
+    """The responses to one task, and what of its rows does not count."""
+
+    ratings: Ratings
+    """What counts."""
+    remarks: list[str]
+    """Plain sentences about rows that were left out; empty where all count."""
 
 
 class Collection:
@@ -42,101 +54,178 @@ class Collection:
     def __init__(self, task: TaskName) -> None:
         """Nothing gathered yet."""
         self.task = task
-        self.units: dict[tuple[str, str], int] = {}
+        self.sources: list[str] = []
+        self.records: dict[str, int] = {}
+        self.units: dict[tuple[int, str], int] = {}
         self.annotators: dict[str, int] = {}
         self.rounds: dict[str, int] = {}
-        self.rows: dict[tuple[int, int], int] = {}
-        self.languages: list[str] = []
-        self.unit, self.annotator, self.moment, self.round = array("q"), array("q"), array("q"), array("q")
-        self.values = array("b")
-        self.duplicates: list[str] = []
-        self.discards: dict[str, int] | None = None
+        self.languages: dict[str, int] = {}
+        self.fields, self.values = array("q"), array("b")
+        self.tells_discards = False
         self.not_submitted = 0
 
+    def begin(self, source: str) -> None:
+        """Say where the next rows are from, such as `retrieval.csv, line`: the row's own number follows it."""
+        self.sources.append(source)
+
     def tell_discards(self) -> None:
-        """Note that the files tell which responses were discarded."""
-        self.discards = self.discards or {}
+        """Note that the tables tell which responses were discarded."""
+        self.tells_discards = True
 
-    def add(self, file: str, response: Response) -> None:
-        """Gather one response; of two by the same annotator on the same unit the newer stays, of equals the later."""
-        if response.status != "submitted":
+    def add(self, response: Response) -> None:
+        """Gather one response of the table that was begun last."""
+        line, _, record_uuid, chunk_id, annotator_id, created_at, labels, language, round_name, status = response
+        discarded = status == "discarded"
+        if discarded:
+            self.tell_discards()
+        elif status != "submitted":
             self.not_submitted += 1
-            if response.status == "discarded":
-                self.tell_discards()
-                assert self.discards is not None
-                self.discards[response.annotator_id] = self.discards.get(response.annotator_id, 0) + 1
             return
-        unit = self.units.setdefault((response.record_uuid, response.chunk_id), len(self.units))
-        if unit == len(self.languages):
-            self.languages.append(response.language)
-        annotator = self.annotators.setdefault(response.annotator_id, len(self.annotators))
-        named = self.rounds.setdefault(response.round, len(self.rounds)) if response.round else -1
-        moment = (response.created_at - EPOCH) // MICROSECOND
-        row = self.rows.setdefault((unit, annotator), len(self.rows))
-        if row == len(self.unit):
-            self.unit.append(unit)
-            self.annotator.append(annotator)
-            self.moment.append(moment)
-            self.round.append(named)
-            self.values.extend(response.labels)
-            return
-        self.duplicates.append(f"{file}, line {response.line}")
-        if moment >= self.moment[row]:
-            width = len(response.labels)
-            self.moment[row], self.round[row] = moment, named
-            self.values[row * width : (row + 1) * width] = array("b", response.labels)
+        key = (self.records.setdefault(record_uuid, len(self.records)), chunk_id)
+        self.fields.extend(
+            (
+                self.units.setdefault(key, len(self.units)),
+                self.annotators.setdefault(annotator_id, len(self.annotators)),
+                (created_at - EPOCH) // MICROSECOND,
+                self.rounds.setdefault(round_name, len(self.rounds)) if round_name else -1,
+                self.languages.setdefault(language or UNKNOWN_LANGUAGE, len(self.languages)),
+                discarded,
+                len(self.sources) - 1,
+                line,
+            )
+        )
+        self.values.extend(labels)
 
-    def ratings(self) -> Ratings:
-        """What was gathered, as arrays in the order that `Ratings` promises."""
-        keys = list(self.units)
-        order = sorted(range(len(keys)), key=keys.__getitem__)
-        place = np.empty(len(keys), dtype=np.int64)
-        place[order] = np.arange(len(keys))
-        names = sorted(self.annotators)
-        seat = np.array([names.index(name) for name in self.annotators], dtype=np.int64)
-        units = place[np.array(self.unit, dtype=np.int64)] if self.unit else np.empty(0, dtype=np.int64)
-        people = seat[np.array(self.annotator, dtype=np.int64)] if self.unit else np.empty(0, dtype=np.int64)
-        rows = np.lexsort((people, units))
-        moments = np.array(self.moment, dtype=np.int64)[rows]
-        rounds, response_rounds = ordered_rounds(list(self.rounds), np.array(self.round, dtype=np.int64)[rows], moments)
-        records = sorted({record for record, _ in keys})
-        numbers = {record: number for number, record in enumerate(records)}
-        values: LabelArray = np.array(self.values, dtype=np.int8).reshape(-1, len(LABELS[self.task]))
+    def columns(self) -> "Columns":
+        """The rows so far, as arrays of equal length."""
+        return Columns(*np.array(self.fields, np.int64).reshape(-1, len(Columns._fields)).T)
+
+    def finish(self) -> Gathered:
+        """What was gathered, in the order that `Ratings` promises.
+
+        Of several responses by one annotator to one unit the newest counts, of equally new ones the last gathered,
+        submitted or discarded alike.
+        """
+        rows = self.columns()
+        chosen, repeated = newest(rows)
+        discarded = rows.discarded[chosen] != 0
+        discards: dict[str, int] | None = None
+        if self.tells_discards:
+            names, numbers = renumbered(rows.annotators[chosen[discarded]], list(self.annotators))
+            discards = dict(zip(names, np.bincount(numbers, minlength=len(names)).tolist(), strict=True))
+        ratings = self.arrange(rows, chosen[~discarded])
+        return Gathered(ratings._replace(n_duplicates=len(repeated), discards=discards), self.remarks(rows, repeated))
+
+    def arrange(self, rows: "Columns", chosen: IntArray) -> Ratings:
+        """The ratings in the chosen rows, one for each unit and annotator; duplicates and discards are not told."""
+        kept = Columns(*(column[chosen] for column in rows))
+        keys, records = list(self.units), list(self.records)
+        ordered = sorted(np.unique(kept.units).tolist(), key=lambda unit: (records[keys[unit][0]], keys[unit][1]))
+        place = np.full(len(keys), -1, np.int64)
+        place[ordered] = np.arange(len(ordered))
+        annotators, response_annotators = renumbered(kept.annotators, list(self.annotators))
+        names, unit_records = renumbered(np.array([keys[unit][0] for unit in ordered], np.int64), records)
+        order = np.lexsort((response_annotators, place[kept.units]))
+        rounds, response_rounds = ordered_rounds(list(self.rounds), kept.rounds, kept.moments)
+        values: LabelArray = np.array(self.values, np.int8).reshape(-1, len(LABELS[self.task]))
+        units = place[kept.units][order]
         return Ratings(
             task=self.task,
-            annotators=tuple(names),
-            records=tuple(records),
-            unit_records=np.array([numbers[keys[at][0]] for at in order], dtype=np.int64),
-            unit_chunks=tuple(keys[at][1] for at in order),
-            unit_languages=tuple(self.languages[at] for at in order),
-            units=units[rows],
-            response_annotators=people[rows],
-            values=values[rows],
-            moments=moments,
+            annotators=annotators,
+            records=names,
+            unit_records=unit_records,
+            unit_chunks=tuple(keys[unit][1] for unit in ordered),
+            unit_languages=first_languages(units, kept.languages[order], list(self.languages)),
+            units=units,
+            response_annotators=response_annotators[order],
+            values=values[chosen[order]],
+            moments=kept.moments[order],
             rounds=rounds,
-            response_rounds=response_rounds,
-            n_duplicates=len(self.duplicates),
-            discards=None if self.discards is None else dict(sorted(self.discards.items())),
+            response_rounds=response_rounds[order],
+            n_duplicates=0,
+            discards=None,
         )
 
-    def remarks(self) -> list[str]:
+    def remarks(self, rows: "Columns", repeated: IntArray) -> list[str]:
         """Plain sentences about the rows that do not count; empty where all do."""
         found: list[str] = []
-        if self.duplicates:
-            more = len(self.duplicates) - DUPLICATES_SHOWN
-            places = self.duplicates[:DUPLICATES_SHOWN] + ([f"and {more} more"] if more > 0 else [])
+        if len(repeated):
+            places = [f"{self.sources[rows.sources[row]]} {rows.lines[row]}" for row in repeated[:DUPLICATES_SHOWN]]
+            more = len(repeated) - DUPLICATES_SHOWN
             found.append(
-                f"{self.task}: {len(self.duplicates)} rows repeat a unit and annotator; the newest `created_at` of "
-                f"each counts. Repeated at: {'; '.join(places)}."
+                f"{self.task}: rows that repeat a unit and annotator: {len(repeated)}. The newest `created_at` of "
+                f"each counts. Repeated at: {'; '.join(places + ([f'and {more} more'] if more > 0 else []))}."
             )
         if self.not_submitted:
-            found.append(f"{self.task}: {self.not_submitted} rows are not submitted responses and do not count.")
+            found.append(f"{self.task}: rows left out because they are drafts or pending: {self.not_submitted}.")
         return found
+
+
+class Columns(NamedTuple):
+    """The rows of a collection as arrays of equal length; names stand as numbers in the order of their first row."""
+
+    units: IntArray
+    """Number of the unit."""
+    annotators: IntArray
+    """Number of the annotator."""
+    moments: IntArray
+    """`created_at` in microseconds since 1970 UTC."""
+    rounds: IntArray
+    """Number of the round; -1 without one."""
+    languages: IntArray
+    """Number of the language."""
+    discarded: IntArray
+    """1 where the response was discarded, else 0."""
+    sources: IntArray
+    """Number of the table that the row is from."""
+    lines: IntArray
+    """Line of the row in it."""
+
+
+def newest(rows: Columns) -> tuple[IntArray, IntArray]:
+    """The rows that count, one for each unit and annotator, and the rows that came after another of the same two."""
+    order = np.lexsort((rows.moments, rows.annotators, rows.units))  # stable: equally new rows stay as they came
+    if not len(order):
+        return order, order
+    begins = np.ones(len(order), np.bool_)
+    begins[1:] = (np.diff(rows.units[order]) != 0) | (np.diff(rows.annotators[order]) != 0)
+    starts = np.flatnonzero(begins)
+    chosen = order[np.append(starts[1:], len(order)) - 1]
+    came_first = np.minimum.reduceat(order, starts)
+    return chosen, np.setdiff1d(order, came_first, assume_unique=True)
+
+
+def first_languages(units: IntArray, languages: IntArray, names: Sequence[str]) -> tuple[str, ...]:
+    """The language of each unit; where its rows differ, the first in the alphabet that is known.
+
+    Args:
+        units: Number of the unit of each row, in rising order, every unit at least once.
+        languages: Number of the language of each row.
+        names: The languages by number.
+    """
+    if not len(units):
+        return ()
+    ordered = sorted(range(len(names)), key=lambda number: (names[number] == UNKNOWN_LANGUAGE, names[number]))
+    rank = np.empty(len(names), np.int64)
+    rank[ordered] = np.arange(len(names))
+    lowest = np.minimum.reduceat(rank[languages], np.flatnonzero(np.diff(units, prepend=-1)))
+    return tuple(names[ordered[number]] for number in lowest.tolist())
+
+
+def renumbered(numbers: IntArray, names: Sequence[str]) -> tuple[tuple[str, ...], IntArray]:
+    """The names that occur, sorted, and each occurrence's number in that order."""
+    ordered = sorted(np.unique(numbers).tolist(), key=names.__getitem__)
+    place = np.full(len(names), -1, np.int64)
+    place[ordered] = np.arange(len(ordered))
+    return tuple(names[number] for number in ordered), place[numbers]
 
 
 def ordered_rounds(names: Sequence[str], numbers: IntArray, moments: IntArray) -> tuple[tuple[str, ...], IntArray]:
     """The rounds in order of their first response, those of one moment by name, and each response's new number."""
-    first = {name: int(moments[numbers == number].min()) for number, name in enumerate(names) if number in numbers}
-    ordered = sorted(first, key=lambda name: (first[name], name))
-    renumbered = np.array([ordered.index(name) if name in first else -1 for name in names] + [-1], dtype=np.int64)
-    return tuple(ordered), renumbered[numbers]
+    named = numbers >= 0
+    first = np.full(len(names), np.iinfo(np.int64).max)
+    np.minimum.at(first, numbers[named], moments[named])
+    ordered = sorted(np.unique(numbers[named]).tolist(), key=lambda number: (first[number], names[number]))
+    place = np.full(len(names) + 1, -1, np.int64)  # the last place is that of -1: no round
+    place[ordered] = np.arange(len(ordered))
+    return tuple(names[number] for number in ordered), place[numbers]

@@ -4,26 +4,20 @@ import csv
 import hashlib
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from annotation.labels import LABELS, TASKS, TaskName
-from exports.agreement.ratings import MISSING, NO, YES, Ratings
+from exports.agreement.ratings import Ratings
 from exports.agreement.schema import InputFile
 from exports.collection import Collection, Response
+from exports.folder import file_name
+from exports.responses import ResponseReader
 from exports.schema import COLUMNS
-from exports.tables import STATUS_COLUMN, utc
+from exports.tables import STATUS_COLUMN
 from pipeline.errors import BadRowsError, InputError
 
-BOOLEANS: Mapping[str, int] = {
-    **dict.fromkeys(("True", "true", "TRUE", "1", "yes"), YES),
-    **dict.fromkeys(("False", "false", "FALSE", "0", "no"), NO),
-    "": MISSING,
-}
-"""The spellings that count (`agreement.md` section 2); a blank cell is missing for that label only."""
-
-RANK = re.compile(r"0*[1-9][0-9]*")
 SEPARATORS = re.compile(r"[;\t|]")
 """What spreadsheets put between cells where the comma is a decimal point."""
 
@@ -40,23 +34,29 @@ class ReadTables(NamedTuple):
 
 
 def export_files(paths: Sequence[Path]) -> list[Path]:
-    """The CSV files that the paths name, each once: a folder stands for those of its three task files that it holds.
+    """The CSV files that the paths name, each once, in their order.
+
+    A folder stands for those of its three task files that it holds, each followed by its file of discarded responses.
 
     Raises:
-        InputError: there is no such file or folder, or the folder holds none of the three files.
+        InputError: there is no such file or folder, or the folder holds none of the files.
     """
     files: list[Path] = []
     for path in paths:
-        found = (
-            [path / f"{task}.csv" for task in TASKS if (path / f"{task}.csv").is_file()] if path.is_dir() else [path]
-        )
         if not path.exists():
             raise InputError(f"There is no file or folder `{path}`. Name an export folder or its CSV files.")
+        found = files_of(path) if path.is_dir() else [path]
         if not found:
             wanted = ", ".join(f"`{task}.csv`" for task in TASKS)
             raise InputError(f"The folder `{path}` holds none of {wanted}. Name the folder that `exports csv` wrote.")
         files += found
     return list({file.resolve(): file for file in files}.values())
+
+
+def files_of(folder: Path) -> list[Path]:
+    """The files of an export that are in the folder, in the order of the tasks."""
+    names = [file_name(task, discarded) for task in TASKS for discarded in (False, True)]
+    return [folder / name for name in names if (folder / name).is_file()]
 
 
 def read_tables(files: Sequence[Path]) -> ReadTables:
@@ -68,23 +68,49 @@ def read_tables(files: Sequence[Path]) -> ReadTables:
     """
     tasks = {path: task_of(path) for path in files}
     collected = {task: Collection(task) for task in TASKS if task in tasks.values()}
-    inputs: list[InputFile] = []
     bad: list[str] = []
-    for path in files:
-        rows = 0
-        try:
-            for response in read_responses(path, tasks[path]):
-                collected[tasks[path]].add(path.name, response)
-                rows += 1
-        except BadRowsError as error:
-            bad += error.rows
-        with path.open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        inputs.append(InputFile(file=path.name, sha256=digest, rows=rows))
+    inputs = [
+        read_into(collected[tasks[path]], path, name, bad) for path, name in zip(files, shown(files), strict=True)
+    ]
+    check_bad(bad)
+    gathered = [collection.finish() for collection in collected.values()]
+    return ReadTables(
+        [found.ratings for found in gathered], inputs, [line for found in gathered for line in found.remarks]
+    )
+
+
+def read_into(collection: Collection, path: Path, name: str, bad: list[str]) -> InputFile:
+    """What was read: the responses of one file went to the collection, sentences about its bad cells to `bad`."""
+    rows = 0
+    source = f"{name}, line"
+    collection.begin(source)
+    if holds_discarded(path):
+        collection.tell_discards()
+    try:
+        for response in read_responses(path, collection.task, source):
+            collection.add(response)
+            rows += 1
+    except BadRowsError as error:
+        bad += error.rows
+    with path.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    return InputFile(file=path.name, sha256=digest, rows=rows)
+
+
+def check_bad(bad: Sequence[str]) -> None:
+    """Nothing where every cell could be read.
+
+    Raises:
+        BadRowsError: some could not.
+    """
     if bad:
         raise BadRowsError(f"{len(bad)} cells or rows cannot be read; mend them or leave the file out:", bad)
-    remarks = [remark for collection in collected.values() for remark in collection.remarks()]
-    return ReadTables([collection.ratings() for collection in collected.values()], inputs, remarks)
+
+
+def shown(files: Sequence[Path]) -> list[str]:
+    """How sentences name each file: without its folder, unless several have the same name."""
+    names = [path.name for path in files]
+    return [str(path) if names.count(path.name) > 1 else path.name for path in files]
 
 
 def task_of(path: Path) -> TaskName:
@@ -112,58 +138,34 @@ def task_of(path: Path) -> TaskName:
     raise InputError(f"`{path}` is not an export of any task: for {nearest} it lacks {missing}. Export it again.")
 
 
-def read_responses(path: Path, task: TaskName) -> Iterator[Response]:
+def read_responses(path: Path, task: TaskName, source: str | None = None) -> Iterator[Response]:
     """The rows of one file in their order; a row with a bad cell is left out and listed at the end.
 
+    Args:
+        path: The file.
+        task: Its task.
+        source: What stands before the line in a sentence about a cell; the file's name and `line` if not given.
+
     Raises:
-        InputError: the file is no CSV in UTF-8.
+        InputError: the file is no CSV in UTF-8, or one of discarded responses that does not say so in its rows.
         BadRowsError: after the last row: some cells could not be read; each is listed with line and column.
     """
     rows = csv_rows(path)
     _, header = next(rows)
-    bad: list[str] = []
-    for line, cells in rows:
-        if len(cells) != len(header):
-            bad.append(f"{path.name}, line {line}: found {len(cells)} cells, the header has {len(header)}.")
-            continue
-        row = dict(zip(header, cells, strict=True))
-        problems = bad_cells(row, task)
-        if problems:
-            bad += [f"{path.name}, line {line}, {problem}" for problem in problems]
-            continue
-        yield Response(
-            line=line,
-            record_uuid=row["record_uuid"],
-            chunk_id=row["chunk_id"] if task == "retrieval" else "",
-            annotator_id=row["annotator_id"],
-            created_at=utc(row["created_at"]),
-            labels=tuple(BOOLEANS[row[label]] for label in LABELS[task]),
-            language=row["language"],
-            round=row.get("round", ""),
-            status=row.get(STATUS_COLUMN, "submitted"),
+    if holds_discarded(path) and STATUS_COLUMN not in header:
+        raise InputError(
+            f"`{path}` has no column `{STATUS_COLUMN}`, which would tell its discarded responses from ratings. "
+            "Export it again with `--discarded`, or give it another name if its rows are ratings."
         )
+    bad: list[str] = []
+    yield from ResponseReader(task, header, source or f"{path.name}, line", bad).read(rows)
     if bad:
         raise BadRowsError(f"`{path}` has {len(bad)} cells or rows that cannot be read:", bad)
 
 
-def bad_cells(row: Mapping[str, str], task: TaskName) -> list[str]:
-    """What is wrong in one row, a sentence a cell; empty where nothing is."""
-    found = [
-        f"`{label}`: found {row[label]!r}, expected True or False, or nothing where it was not answered."
-        for label in LABELS[task]
-        if row[label] not in BOOLEANS
-    ]
-    needed = ("record_uuid", "annotator_id", *(("chunk_id",) if task == "retrieval" else ()))
-    found += [f"`{column}`: is empty, every row needs one." for column in needed if not row[column].strip()]
-    if row["task"] != task:
-        found.append(f"`task`: found {row['task']!r}, expected {task!r} as in the columns.")
-    if task == "retrieval" and not RANK.fullmatch(row["chunk_rank"]):
-        found.append(f"`chunk_rank`: found {row['chunk_rank']!r}, expected a whole number from 1.")
-    try:
-        utc(row["created_at"])
-    except (ValueError, OverflowError):
-        found.append(f"`created_at`: found {row['created_at']!r}, expected a time such as 2025-03-08T23:43:00+00:00.")
-    return found
+def holds_discarded(path: Path) -> bool:
+    """Whether the file's name says that it holds discarded responses, as `exports csv --discarded` names them."""
+    return path.stem.endswith("_discarded")
 
 
 def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:

@@ -1,8 +1,13 @@
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from exports.agreement.ratings import Ratings
 from exports.read import export_files, read_responses, read_tables, task_of
 from exports.schema import COLUMNS
 from pipeline.errors import BadRowsError, InputError
@@ -20,8 +25,16 @@ CELLS = {
 }
 
 
-def generation_csv(folder: Path, *rows: dict[str, str], columns: tuple[str, ...] = COLUMNS["generation"]) -> Path:
-    path = folder / "generation.csv"
+STATUS_COLUMNS = (*COLUMNS["generation"], "response_status")
+
+
+def generation_csv(
+    folder: Path,
+    *rows: dict[str, str],
+    columns: tuple[str, ...] = COLUMNS["generation"],
+    name: str = "generation.csv",
+) -> Path:
+    path = folder / name
     lines = [columns, *(tuple({**CELLS, **row}.get(column, "") for column in columns) for row in rows)]
     path.write_text("\r\n".join(",".join(line) for line in lines) + "\r\n", encoding="utf-8", newline="")
     return path
@@ -106,8 +119,15 @@ def test_a_row_that_says_it_was_not_submitted_is_no_rating(tmp_path: Path) -> No
     statuses = [{"response_status": status, "annotator_id": status} for status in ("submitted", "discarded", "draft")]
     found = read_tables([generation_csv(tmp_path, *statuses, columns=columns)])
     assert found.tables[0].annotators == ("submitted",)
-    assert found.remarks == ["generation: 2 rows are not submitted responses and do not count."]
+    assert found.tables[0].discards == {"discarded": 1}
+    assert found.remarks == ["generation: rows left out because they are drafts or pending: 1."]
     assert found.inputs[0].rows == 3
+
+
+def test_a_status_that_is_none_of_argillas_is_listed(tmp_path: Path) -> None:
+    path = generation_csv(tmp_path, {"response_status": "submited"}, columns=STATUS_COLUMNS)
+    with pytest.raises(BadRowsError, match="`response_status`: found 'submited'"):
+        read_tables([path])
 
 
 def test_a_row_with_too_few_cells_is_listed(tmp_path: Path) -> None:
@@ -155,8 +175,9 @@ def test_a_file_that_is_no_export_is_refused_in_one_sentence(tmp_path: Path, con
 
 def test_a_folder_stands_for_its_task_files(tmp_path: Path) -> None:
     path = generation_csv(tmp_path)
-    (tmp_path / "generation_discarded.csv").touch()
-    assert export_files([tmp_path]) == [path]
+    discarded = generation_csv(tmp_path, columns=STATUS_COLUMNS, name="generation_discarded.csv")
+    (tmp_path / "manifest.json").touch()
+    assert export_files([tmp_path]) == [path, discarded]
 
 
 def test_a_path_that_is_not_there_and_a_folder_without_exports_are_refused(tmp_path: Path) -> None:
@@ -175,3 +196,111 @@ def test_of_many_repeated_rows_the_first_are_listed(tmp_path: Path) -> None:
     found = read_tables([generation_csv(tmp_path, *[{}] * 30)])
     assert found.tables[0].n_duplicates == 29
     assert found.remarks[0].endswith("generation.csv, line 12; and 19 more.")
+
+
+def test_the_discarded_file_of_a_folder_is_counted_and_gives_no_ratings(tmp_path: Path) -> None:
+    discards = [
+        {"annotator_id": "ben", "response_status": "discarded", "helpful": "", "record_uuid": f"r{n}"} for n in (1, 2)
+    ]
+    generation_csv(tmp_path, {}, {"annotator_id": "ben", "record_uuid": "r3"})
+    generation_csv(tmp_path, *discards, columns=STATUS_COLUMNS, name="generation_discarded.csv")
+    found = read_tables(export_files([tmp_path]))
+    assert found.tables[0].discards == {"ben": 2}
+    assert found.tables[0].records == ("r1", "r3")
+    assert [(file.file, file.rows) for file in found.inputs] == [("generation.csv", 2), ("generation_discarded.csv", 2)]
+    assert found.remarks == []
+
+
+def test_an_empty_discarded_file_tells_that_there_are_none_and_its_absence_tells_nothing(tmp_path: Path) -> None:
+    path = generation_csv(tmp_path, {"response_status": "submitted"}, columns=STATUS_COLUMNS)
+    assert read_tables([path]).tables[0].discards is None
+    empty = generation_csv(tmp_path, columns=STATUS_COLUMNS, name="generation_discarded.csv")
+    assert read_tables([path, empty]).tables[0].discards == {}
+
+
+def test_a_discarded_file_whose_rows_do_not_say_so_is_refused(tmp_path: Path) -> None:
+    path = generation_csv(tmp_path, {}, name="generation_discarded.csv")
+    with pytest.raises(InputError, match="has no column `response_status`"):
+        read_tables([path])
+
+
+def test_a_response_that_was_discarded_later_is_a_rating_no_more(tmp_path: Path) -> None:
+    path = generation_csv(tmp_path, {}, {"annotator_id": "ben"})
+    later = {"response_status": "discarded", "created_at": "2025-03-02T10:00:00+00:00"}
+    discarded = generation_csv(tmp_path, later, columns=STATUS_COLUMNS, name="generation_discarded.csv")
+    (ratings,) = read_tables([path, discarded]).tables
+    assert (ratings.annotators, ratings.discards, ratings.n_duplicates) == (("ben",), {"anna": 1}, 1)
+
+
+def test_files_of_the_same_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    files = [generation_csv(tmp_path, {}), generation_csv(tmp_path / "b", {})]
+    (remark,) = read_tables(files).remarks
+    assert remark.endswith(f"Repeated at: {files[1]}, line 2.")
+
+
+def test_rounds_are_read_in_the_order_of_their_first_response(tmp_path: Path) -> None:
+    rows = [
+        {"round": "production", "record_uuid": "r1"},
+        {"round": "calibration", "record_uuid": "r2", "created_at": "2025-02-01T10:00:00+00:00"},
+        {"round": "", "record_uuid": "r3"},
+    ]
+    (ratings,) = read_tables([generation_csv(tmp_path, *rows, columns=(*COLUMNS["generation"], "round"))]).tables
+    assert ratings.rounds == ("calibration", "production")
+    assert ratings.response_rounds.tolist() == [1, 0, -1]
+
+
+def test_a_unit_with_several_languages_has_the_first_that_is_known(tmp_path: Path) -> None:
+    rows = [
+        {"annotator_id": name, "language": code} for name, code in {"a": "und", "b": "en", "c": "de", "d": ""}.items()
+    ]
+    (ratings,) = read_tables([generation_csv(tmp_path, *rows, {"record_uuid": "r2"})]).tables
+    assert ratings.unit_languages == ("de", "und")
+
+
+@pytest.mark.parametrize("mark", ["=", "+", "-", "@", "\t"])
+def test_an_export_for_spreadsheets_has_the_same_ratings(tmp_path: Path, mark: str) -> None:
+    rows = [{"annotator_id": f"{mark}anna", "record_uuid": f"{mark}r{n}"} for n in range(3)] + [
+        {},
+        {"record_uuid": "r2"},
+    ]
+    safe = [
+        {column: f"'{cell}" if cell.startswith(mark) else cell for column, cell in row.items()} | {"notes": f"'{mark}1"}
+        for row in rows
+    ]
+    (plain,) = read_tables([generation_csv(tmp_path, *rows)]).tables
+    path = generation_csv(tmp_path, *safe)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert same(read_tables([path]).tables[0], plain)
+
+
+def test_an_apostrophe_of_its_own_stays_in_a_name(tmp_path: Path) -> None:
+    (ratings,) = read_tables([generation_csv(tmp_path, {"annotator_id": "'anna'", "record_uuid": "'"})]).tables
+    assert (ratings.annotators, ratings.records) == (("'anna'",), ("'",))
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 3), st.integers(0, 2), st.sampled_from(["", "1", "0"]), st.sampled_from(["", "x", "y"])
+        ),
+        unique_by=lambda row: row[:2],
+    ),
+    st.randoms(use_true_random=False),
+)
+def test_the_order_of_rows_does_not_change_an_array(
+    tmp_path_factory: pytest.TempPathFactory, cells: list[tuple[int, int, str, str]], random: Random
+) -> None:
+    folder = tmp_path_factory.mktemp("rows")
+    rows = [
+        {"record_uuid": f"r{r}", "annotator_id": f"a{a}", "helpful": yes, "round": name} for r, a, yes, name in cells
+    ]
+    columns = (*COLUMNS["generation"], "round")
+    (first,) = read_tables([generation_csv(folder, *rows, columns=columns)]).tables
+    random.shuffle(rows)
+    (second,) = read_tables([generation_csv(folder, *rows, columns=columns)]).tables
+    assert same(first, second)
+
+
+def same(first: Ratings, second: Ratings) -> bool:
+    return all(np.array_equal(one, other) for one, other in zip(first, second, strict=True))
