@@ -7,7 +7,7 @@ from pydantic import Field
 from pipeline.schema import Frozen
 
 UndefinedReason = Literal["no_pairable_items", "single_annotator", "no_variation", "constant_both_raters"]
-RefusedReason = Literal["undefined", "undefined_resamples", "single_record"]
+RefusedReason = Literal["undefined", "undefined_resamples", "single_record", "constant"]
 IntervalMethod = Literal["bca", "expanded_percentile"]
 LabelWarning = Literal[
     "NO_OVERLAP",

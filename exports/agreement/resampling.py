@@ -1,0 +1,227 @@
+"""The joint bootstrap over whole records: one set of weights for all labels, coefficients and pairs (section 6).
+
+Every figure is a function of sums over units, and the sums of a record are those of its units. So a resample is a
+weight for each record, how often it was drawn, and all its totals are one row of `weights @ sums`.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from exports.agreement.ratings import FloatArray, IntArray
+
+BoolArray = npt.NDArray[np.bool_]
+
+BLOCK = 2**21
+"""Numbers that a block of weights, of totals or of left-out sums may hold: 16 MiB."""
+LARGEST_BLOCK = 1024
+MANTISSA = 52
+
+
+class SparseSums(NamedTuple):
+    """Sums of records of which most are 0: those that are not, by record."""
+
+    records: IntArray
+    """Number of the record of each entry, in rising order; one record may have several entries in a column."""
+    columns: IntArray
+    """Its column."""
+    values: FloatArray
+    """What it adds."""
+    shape: tuple[int, int]
+    """Records and columns."""
+
+
+class Statistic(NamedTuple):
+    """Figures that depend on sums over records alone."""
+
+    sums: FloatArray | SparseSums
+    """Records × k: the sums of each record. Statistics that name the same array share its totals."""
+    formula: Callable[[FloatArray], FloatArray]
+    """From totals (… × k) to figures (… × m), NaN where one is undefined."""
+
+
+class Replicates(NamedTuple):
+    """What resampling tells of the m figures of one statistic."""
+
+    estimates: FloatArray
+    """The figures of the records as they are: m."""
+    resampled: FloatArray
+    """The figures of each resample: resamples × m, NaN where one is undefined."""
+    acceleration: FloatArray
+    """Acceleration of each figure for BCa: m; NaN where leaving one record out leaves it undefined, or as it is."""
+    jackknife_se: FloatArray
+    """Jackknife standard error of each figure: m; NaN where leaving one record out leaves it undefined."""
+    n_records: int
+    """Records in the frame."""
+
+
+class Moments(NamedTuple):
+    """Sums of powers of the leave-one-out values about their mean, for m figures."""
+
+    n: float
+    """How many values."""
+    squares: FloatArray
+    """Σu², u = mean − value."""
+    cubes: FloatArray
+    """Σu³."""
+
+    @property
+    def acceleration(self) -> FloatArray:
+        """Σu³ / (6·(Σu²)^1.5); NaN where nothing varies (Efron 1987)."""
+        varies = np.where(self.squares > 0, self.squares, np.nan)
+        acceleration: FloatArray = self.cubes / (6 * varies * np.sqrt(varies))
+        return acceleration
+
+    @property
+    def standard_error(self) -> FloatArray:
+        """√((n − 1)/n · Σu²)."""
+        return np.sqrt((self.n - 1) / self.n * self.squares)
+
+
+def bootstrap(statistics: Sequence[Statistic], frame: BoolArray, resamples: int, seed: int) -> list[Replicates]:
+    """The replicates of each statistic, in their order, when as many records as the frame has are drawn from it.
+
+    The records drawn depend on the size of the frame, `resamples` and `seed` alone: figures of separate calls with the
+    same three are jointly distributed. Sums are brought to a grid on which additions are exact, so that neither the
+    order of additions nor the number of threads changes a digit.
+
+    Args:
+        statistics: Their sums have a row for every record of the task.
+        frame: Which records may be drawn, one value a record; none leaves every figure NaN.
+        resamples: How many times to draw.
+        seed: Of the random numbers.
+    """
+    n = int(np.count_nonzero(frame))
+    shared = {id(statistic.sums): statistic.sums for statistic in statistics}
+    sums = {key: framed(array, frame) for key, array in shared.items()}
+    groups = {key: [each for each in statistics if id(each.sums) == key] for key in sums}
+    found: dict[int, Replicates] = {}
+    drawn = {key: [np.empty((resamples, width(each, sums[key]))) for each in groups[key]] for key in sums}
+    for start, weights in weight_blocks(n, resamples, seed):
+        for key, block in weighted_totals(weights, sums).items():
+            for statistic, replicates in zip(groups[key], drawn[key], strict=True):
+                replicates[start : start + len(weights)] = statistic.formula(block)
+    for key, group in groups.items():
+        total = column_totals(sums[key])
+        for statistic, moments, replicates in zip(group, left_out(sums[key], total, group), drawn[key], strict=True):
+            found[id(statistic)] = Replicates(
+                statistic.formula(total), replicates, moments.acceleration, moments.standard_error, n
+            )
+    return [found[id(statistic)] for statistic in statistics]
+
+
+def bootstrap_frames(planned: Sequence[tuple[Statistic, BoolArray]], resamples: int, seed: int) -> list[Replicates]:
+    """The replicates of each statistic, in their order, each with a frame of its own; equal frames are drawn once."""
+    frames = {frame.tobytes(): frame for _, frame in planned}
+    found: dict[int, Replicates] = {}
+    for key, frame in frames.items():
+        places = [place for place, (_, each) in enumerate(planned) if each.tobytes() == key]
+        found |= zip(places, bootstrap([planned[place][0] for place in places], frame, resamples, seed), strict=True)
+    return [found[place] for place in range(len(planned))]
+
+
+def weight_blocks(n: int, resamples: int, seed: int) -> Iterator[tuple[int, FloatArray]]:
+    """How often each of n records is drawn, a row a resample, in blocks with the number of their first row."""
+    generator = np.random.default_rng(seed)
+    rows = min(LARGEST_BLOCK, max(1, BLOCK // max(n, 1)))
+    for start in range(0, resamples, rows):
+        weights = np.empty((min(rows, resamples - start), n))
+        for row in weights:
+            row[:] = np.bincount(generator.integers(0, n, n), minlength=n) if n else 0
+        yield start, weights
+
+
+def weighted_totals(weights: FloatArray, sums: dict[int, FloatArray | SparseSums]) -> dict[int, FloatArray]:
+    """`weights @ sums` for each array of sums; the dense ones in one product."""
+    dense = {key: array for key, array in sums.items() if not isinstance(array, SparseSums)}
+    found: dict[int, FloatArray] = {}
+    if dense:
+        product = weights @ (next(iter(dense.values())) if len(dense) == 1 else np.hstack(list(dense.values())))
+        ends = np.cumsum([array.shape[1] for array in dense.values()])[:-1]
+        found = dict(zip(dense, np.split(product, ends, axis=1), strict=True))
+    for key, array in sums.items():
+        if isinstance(array, SparseSums):
+            found[key] = np.stack(
+                [np.bincount(array.columns, row[array.records] * array.values, array.shape[1]) for row in weights]
+            )
+    return found
+
+
+def framed(sums: FloatArray | SparseSums, frame: BoolArray) -> FloatArray | SparseSums:
+    """The sums of the frame's records, exact in any order of addition."""
+    n = int(np.count_nonzero(frame))
+    if not isinstance(sums, SparseSums):
+        return exact_addends(sums[frame], n)
+    kept = frame[sums.records]
+    places = np.cumsum(frame) - 1
+    entries = np.bincount(sums.records[kept]) if kept.any() else np.zeros(1)
+    values = exact_addends(sums.values[kept, np.newaxis], n * int(entries.max()))[:, 0]
+    return SparseSums(places[sums.records[kept]], sums.columns[kept], values, (n, sums.shape[1]))
+
+
+def exact_addends(values: FloatArray, count: int) -> FloatArray:
+    """The values (rows × k), rounded so that sums of up to `count` rows of a column are exact in floating point.
+
+    Whole numbers stay as they are; others move by less than `count` times the column's largest value in 2⁵².
+    """
+    if not values.size:
+        return values
+    largest = np.abs(values).max(axis=0)
+    _, exponents = np.frexp(largest * max(count, 1))
+    places = np.maximum(MANTISSA - exponents, 0)
+    rounded: FloatArray = np.ldexp(np.rint(np.ldexp(values, places)), -places)
+    return rounded
+
+
+def column_totals(sums: FloatArray | SparseSums) -> FloatArray:
+    """The total of each column: k."""
+    if not isinstance(sums, SparseSums):
+        return np.asarray(sums.sum(axis=0), dtype=np.float64)
+    return np.bincount(sums.columns, sums.values, sums.shape[1]).astype(np.float64)
+
+
+def width(statistic: Statistic, sums: FloatArray | SparseSums) -> int:
+    """How many figures the statistic has."""
+    return len(statistic.formula(column_totals(sums)))
+
+
+def left_out(sums: FloatArray | SparseSums, total: FloatArray, group: Sequence[Statistic]) -> list[Moments]:
+    """The moments of each statistic's leave-one-record-out values: total less row, no further passes."""
+    n, columns = sums.shape
+    figures = [statistic.formula(total) for statistic in group]
+    powers = [np.zeros((3, len(each))) for each in figures]
+    rows = max(1, BLOCK // max(1, columns + 8 * max(map(len, figures))))
+    for start in range(0, n, rows):
+        rest = total - dense_rows(sums, start, min(start + rows, n))
+        for statistic, whole, power in zip(group, figures, powers, strict=True):
+            power += shifted_powers(statistic.formula(rest) - whole)
+    return [central_moments(power, n) for power in powers]
+
+
+def dense_rows(sums: FloatArray | SparseSums, start: int, end: int) -> FloatArray:
+    """The sums of some records in a row: rows × k."""
+    if not isinstance(sums, SparseSums):
+        return sums[start:end]
+    first, last = np.searchsorted(sums.records, [start, end])
+    columns = sums.shape[1]
+    places = (sums.records[first:last] - start) * columns + sums.columns[first:last]
+    cells = np.bincount(places, sums.values[first:last], (end - start) * columns).astype(np.float64)
+    return cells.reshape(-1, columns)
+
+
+def shifted_powers(shifts: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+    """Sums of the shifts (rows × m), of their squares and of their cubes: 3 × m."""
+    counts = 1.0 if weights is None else weights[:, np.newaxis]
+    return np.stack([(counts * shifts**power).sum(axis=0) for power in (1, 2, 3)])
+
+
+def central_moments(power: FloatArray, count: float) -> Moments:
+    """Moments about the mean from those about another value, which is near it."""
+    first, second, third = power
+    mean = first / max(count, 1)
+    squares = np.maximum(second - count * mean**2, 0)
+    cubes = -(third - 3 * mean * second + 2 * count * mean**3)
+    # What is left of rounding is no variation.
+    return Moments(max(count, 1), np.where(squares > 1e-24 * count, squares, squares * 0), cubes)
