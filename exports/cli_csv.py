@@ -32,7 +32,13 @@ def read_moment(ctx: click.Context, param: click.Parameter, value: str | None) -
 
 @click.command("csv")
 @click.argument("out", type=click.Path(path_type=Path))
-@click.option("--workspace", help="Argilla workspace; the setting `workspace` (citejury) if not given.")
+@click.option(
+    "--workspace",
+    "workspaces",
+    multiple=True,
+    metavar="NAME",
+    help="Argilla workspace; the setting `workspace` (citejury) if not given. May be given more than once.",
+)
 @click.option(
     "--task",
     "tasks",
@@ -46,54 +52,89 @@ def read_moment(ctx: click.Context, param: click.Parameter, value: str | None) -
     callback=read_moment,
     help="Only responses submitted at this moment or later; UTC without offset.",
 )
+@click.option(
+    "--until",
+    metavar="TIME",
+    callback=read_moment,
+    help="Only responses submitted before this moment; a day alone is its beginning.",
+)
+@click.option(
+    "--annotator",
+    "annotators",
+    multiple=True,
+    metavar="NAME",
+    help="Only responses of this annotator, by user name or user id; may be given more than once.",
+)
+@click.option(
+    "--language",
+    "languages",
+    multiple=True,
+    metavar="CODE",
+    help="Only records of this language, such as de; may be given more than once.",
+)
+@click.option(
+    "--round",
+    "rounds",
+    multiple=True,
+    metavar="NAME",
+    help="Only this round of annotation, such as calibration; may be given more than once.",
+)
 @click.option("--text-pair", is_flag=True, help="Append the columns text and text_pair, for training.")
-@click.option("--extended", is_flag=True, help="Append statuses, ids, times, broken rules and provenance.")
+@click.option(
+    "--extended",
+    is_flag=True,
+    help="Append statuses, ids, times, broken rules, provenance, round, dataset and workspace.",
+)
 @click.option("--discarded", is_flag=True, help="Write discarded responses too, to <task>_discarded.csv.")
+@click.option("--anonymize", "anonymized", is_flag=True, help="Write annotator-01, … instead of annotators' names.")
+@click.option(
+    "--key-file",
+    type=click.Path(path_type=Path),
+    help="Where the pseudonyms are kept, outside OUT; OUT.annotators.json beside it if not given.",
+)
+@click.option(
+    "--spreadsheet-safe",
+    is_flag=True,
+    help="Put ' before cells that a spreadsheet takes for formulas, and a BOM at the start. This changes texts.",
+)
 @click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
 def csv_command(
-    out: Path,
-    workspace: str | None,
-    tasks: tuple[str, ...],
-    since: datetime | None,
-    text_pair: bool,
-    extended: bool,
-    discarded: bool,
-    api_url: str | None,
+    out: Path, workspaces: tuple[str, ...], key_file: Path | None, api_url: str | None, **wanted: object
 ) -> None:
     """Export submitted responses to the folder OUT: retrieval.csv, grounding.csv, generation.csv.
 
     One row for each response, with the time at which it was last submitted; drafts are never exported. OUT must be
-    absent, empty, or an earlier export, which is replaced as a whole. manifest.json says where and when the rows were
-    read. The API key comes from ARGILLA_API_KEY.
+    absent, empty, or an earlier export, which is replaced as a whole. manifest.json says what was asked for, and where
+    and when the rows were read. A named task, annotator, language, round or workspace without any response is an
+    error. The API key comes from ARGILLA_API_KEY.
+
+    With --anonymize a person keeps her pseudonym in every export with the same key file, which only its owner may
+    read; keep it apart from the export. response_id is empty then. Times stay, so whoever may read the server can
+    still find out who answered, and so do notes as they were written: a name in them is not replaced.
 
     \b
     Examples:
         citejury exports csv export
         citejury exports csv export --task grounding --since 2026-03-01 --extended
+        citejury exports csv to-publish --round production --anonymize --key-file keys/jury.json
     """
     from annotation.client import open_argilla
-    from annotation.labels import TASKS
     from exports.csv_export import export_csv
     from exports.progress import shown_progress
+    from exports.schema import ExportFilters
     from pipeline.settings import read_settings
 
-    settings = read_settings(api_url=api_url, workspace=workspace)
+    settings = read_settings(api_url=api_url)
+    filters = ExportFilters.model_validate(wanted)
+    names = workspaces or (settings.workspace,)
     with stopping_cleanly(), open_argilla(settings) as client, shown_progress() as progress:
-        export = export_csv(
-            client,
-            settings.workspace,
-            out,
-            tasks=[task for task in TASKS if task in tasks],
-            since=since,
-            text_pair=text_pair,
-            extended=extended,
-            discarded=discarded,
-            progress=progress,
-        )
+        export = export_csv(client, names, out, filters, key_file=key_file, progress=progress)
     for warning in export.warnings:
         click.echo(f"Warning: {warning}", err=True)
     for line in summary(export.manifest.files):
         click.echo(line, err=True)
+    if export.key_file is not None:
+        click.echo(f"Who is who stands in {export.key_file}; keep it, and keep it to yourself.", err=True)
     click.echo(f"Exported to {out}. Next: `citejury exports agreement {shlex.quote(str(out))}`.", err=True)
 
 

@@ -1,4 +1,4 @@
-"""Export a workspace: its submitted responses as three CSV files and a manifest, in one folder."""
+"""Export workspaces: their submitted responses as three CSV files and a manifest, in one folder."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -7,13 +7,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from annotation.client import Argilla
-from annotation.labels import TASKS, TaskName
-from exports.fetch import Annotators, Progress, ResponseFilter, TaskDataset, find_datasets, read_dataset
+from annotation.labels import TASKS
+from exports.annotators import Annotators
+from exports.anonymize import Pseudonyms, key_path
+from exports.fetch import Progress, ReadDataset, Reading, read_dataset
+from exports.find import TaskDataset, check_server, find_datasets
 from exports.folder import file_name, staged_folder, write_manifest
-from exports.schema import ExportedDataset, ExportedFile, ExportFilters, Manifest
+from exports.missing import check_not_empty, warnings_about
+from exports.schema import ExportedFile, ExportFilters, Manifest
 from exports.spool import Spool
 from exports.tables import table_columns, write_table
-from pipeline.errors import NotFoundError
+from pipeline.errors import InputError
+
+EVERYTHING = ExportFilters()
 
 
 class Export(NamedTuple):
@@ -23,69 +29,90 @@ class Export(NamedTuple):
     """What the folder holds."""
     warnings: list[str]
     """Plain sentences about what is missing; empty where nothing is."""
+    key_file: Path | None
+    """The file that says who is behind the pseudonyms; None where names stand in the export."""
 
 
 def export_csv(
     client: Argilla,
-    workspace: str,
+    workspaces: str | Sequence[str],
     out: Path,
+    filters: ExportFilters = EVERYTHING,
     *,
-    tasks: Sequence[TaskName] = (),
-    since: datetime | None = None,
-    text_pair: bool = False,
-    extended: bool = False,
-    discarded: bool = False,
+    key_file: Path | None = None,
     progress: Progress = lambda name, read, total: None,
 ) -> Export:
     """What was exported to the folder `out`: a file a task, its manifest; an earlier export there is replaced.
 
-    Rows are sorted by record, rank of the passage, passage and annotator: the same data gives the same bytes.
+    Rows are sorted by record, rank of the passage, passage, annotator and response id: the same data gives the same
+    bytes. Responses of one annotator to one unit in two workspaces are two rows.
 
     Args:
         client: The server, as an owner or admin.
-        workspace: Name of the workspace.
+        workspaces: Name of the workspace, or names of several.
         out: Absent, empty, or an earlier export.
-        tasks: Only these; all when empty.
-        since: Only responses submitted at this moment or later.
-        text_pair: Append the columns `text` and `text_pair`.
-        extended: Append statuses, ids, times, broken rules and provenance.
-        discarded: Write discarded responses too, to `<task>_discarded.csv`.
+        filters: Which responses and columns are wanted.
+        key_file: Where pseudonyms are kept; `<out>.annotators.json` if not given. Not touched unless anonymized.
         progress: Told how far the reading is.
 
     Raises:
-        NotFoundError: no such workspace or dataset, or no submitted response in it, or none for a named task.
-        OutputError: `out` holds something else, or cannot be written.
-        ArgillaError: the server does not answer, refuses the key, or its records keep changing.
+        NotFoundError: no such workspace or dataset, or no submitted response in it, or none for something named.
+        InputError: the time window is empty, a key file was named without pseudonyms, or it is no key file.
+        OutputError: `out` holds something else, or it or the key file cannot be written.
+        ArgillaError: the server is too old, does not answer, refuses the key, or its records keep changing.
     """
-    filters = ExportFilters(
-        tasks=tuple(tasks),
-        since=None if since is None else since.isoformat(),
-        text_pair=text_pair,
-        extended=extended,
-        discarded=discarded,
-    )
+    check_request(filters, key_file)
+    names = list(dict.fromkeys([workspaces] if isinstance(workspaces, str) else workspaces))
+    pseudonyms = Pseudonyms(key_path(out, key_file)) if filters.anonymized else None
     with staged_folder(out) as work:
-        datasets = find_datasets(client, workspace, tasks)
-        annotators = Annotators(client)
-        wanted = ResponseFilter(filters, since)
+        check_server(client)
+        datasets = find_datasets(client, names, filters)
+        annotators = Annotators(client, pseudonyms)
         with Spool(work / "spool.sqlite") as spool:
             started = datetime.now(UTC)
-            read = [read_dataset(client, dataset, annotators, wanted, spool, progress) for dataset in datasets]
+            reading = Reading(client, filters, annotators, spool, progress)
+            read = [read_dataset(reading, dataset) for dataset in datasets]
             finished = datetime.now(UTC)
             files = write_files(spool, work / "export", datasets, filters)
-        check_not_empty(files, workspace, filters)
+        check_not_empty(files, read, annotators, names, filters)
         manifest = Manifest(
             citejury=version("citejury"),
             server=client.api_url,
-            workspace=workspace,
-            datasets=tuple(read),
-            filters=filters,
+            workspaces=tuple(names),
+            datasets=tuple(each.described for each in read),
+            filters=filters_without_names(filters, read, annotators),
             started=started.isoformat(),
             finished=finished.isoformat(),
             files=tuple(files),
         )
         write_manifest(manifest, work / "export")
-    return Export(manifest, warnings_about(files, read, filters))
+        if pseudonyms is not None:
+            pseudonyms.save()  # before the folder is there: pseudonyms without a key would be lost for good
+    warnings = warnings_about(files, manifest.datasets, filters)
+    return Export(manifest, warnings, None if pseudonyms is None else pseudonyms.path)
+
+
+def check_request(filters: ExportFilters, key_file: Path | None) -> None:
+    """Nothing where the request makes sense.
+
+    Raises:
+        InputError: the time window is empty, or a key file was named without pseudonyms.
+    """
+    if filters.since is not None and filters.until is not None and filters.since >= filters.until:
+        raise InputError(
+            f"No response is of {filters.since.isoformat()} or later and before {filters.until.isoformat()}. Give "
+            "`--until` a later moment than `--since`."
+        )
+    if key_file is not None and not filters.anonymized:
+        raise InputError("`--key-file` is for pseudonyms. Give `--anonymize` too, or leave it out.")
+
+
+def filters_without_names(filters: ExportFilters, read: Sequence[ReadDataset], annotators: Annotators) -> ExportFilters:
+    """The filters as the manifest may tell them: where pseudonyms stand in the files, no name stands there either."""
+    if not filters.anonymized or not filters.annotators:
+        return filters
+    exported = {user_id for each in read for user_id, _ in each.tally.exported}
+    return filters.model_copy(update={"annotators": tuple(sorted(map(annotators.shown, exported)))})
 
 
 def write_files(
@@ -95,51 +122,13 @@ def write_files(
     kinds = (False, True) if filters.discarded else (False,)
     return [
         write_table(
-            folder / file_name(task, kind), task, table_columns(task, filters, kind), spool.rows(task, discarded=kind)
+            folder / file_name(task, kind),
+            task,
+            table_columns(task, filters, kind),
+            spool.rows(task, discarded=kind),
+            bom=filters.spreadsheet_safe,
         )
         for task in TASKS
         if task in {dataset.task for dataset in datasets}
         for kind in kinds
     ]
-
-
-def check_not_empty(files: Sequence[ExportedFile], workspace: str, filters: ExportFilters) -> None:
-    """Nothing where there are submitted responses, for each task that was named.
-
-    Raises:
-        NotFoundError: there are none.
-    """
-    rows = {file.task: file.rows for file in files if file.file == file_name(file.task, discarded=False)}
-    empty = [task for task in filters.tasks if not rows[task]]
-    if not empty and any(rows.values()):
-        return
-    task = f" to the task {empty[0]}" if empty else ""
-    since = f" since {filters.since}" if filters.since else ""
-    raise NotFoundError(
-        f"The workspace {workspace!r} has no submitted response{task}{since}, so nothing was written. Drafts and "
-        "discarded responses do not count; export again when someone has submitted."
-    )
-
-
-def warnings_about(
-    files: Sequence[ExportedFile], datasets: Sequence[ExportedDataset], filters: ExportFilters
-) -> list[str]:
-    """What the user might miss: empty files, absent tasks, records that are not ours."""
-    found = [
-        f"{file.file} has only its header: nobody submitted a response to the task {file.task}."
-        for file in files
-        if not file.rows and file.file == file_name(file.task, discarded=False)
-    ]
-    present = {file.task for file in files}
-    found += [
-        f"The workspace has no dataset for the task {task}, so there is no {file_name(task, discarded=False)}."
-        for task in TASKS
-        if not filters.tasks and task not in present
-    ]
-    found += [
-        f"{dataset.foreign_records} answered records of the dataset {dataset.name!r} were not pushed by citejury; "
-        "they have no record_uuid and are left out."
-        for dataset in datasets
-        if dataset.foreign_records
-    ]
-    return found

@@ -3,17 +3,16 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import datetime
 from typing import Any, NamedTuple
 
 from annotation.client import Argilla
 from annotation.display import HIDDEN
-from annotation.labels import TASKS, TaskName
-from annotation.tasks import task_of
+from exports.annotators import Annotators
+from exports.find import TaskDataset
 from exports.schema import ExportedDataset, ExportFilters
 from exports.spool import Spool, SpooledRow
-from exports.tables import csv_line, record_values, response_values, table_columns, utc
-from pipeline.errors import ArgillaError, NotFoundError, RecordsMovedError
+from exports.tables import csv_line, record_values, response_values, spreadsheet_cell, table_columns, utc
+from pipeline.errors import ArgillaError, RecordsMovedError
 
 ATTEMPTS = 5
 """How often a dataset is read again because its records were added or deleted meanwhile."""
@@ -22,83 +21,58 @@ Page = tuple[int, list[dict[str, Any]]]
 """The dataset's total at that moment, and some of its records."""
 
 Progress = Callable[[str, int, int], None]
-"""Told the dataset's name, the records read so far, and the records it holds."""
+"""Told the workspace and name of the dataset, the records read so far, and the records it holds."""
 
 
-class TaskDataset(NamedTuple):
-    """A dataset of ours on the server."""
+class Reading(NamedTuple):
+    """What reading a dataset needs beside the dataset."""
 
-    task: TaskName
-    """The task that its annotators do."""
-    id: str
-    """Its id."""
-    name: str
-    """Its name."""
-
-
-class ResponseFilter(NamedTuple):
-    """Which responses are wanted, and which columns."""
-
+    client: Argilla
+    """The server."""
     filters: ExportFilters
-    """What the export was asked for."""
-    since: datetime | None
-    """Only responses of this moment or later."""
-
-    def wants(self, response: Mapping[str, Any]) -> bool:
-        """Whether the response becomes a row: drafts never do, discarded ones on request."""
-        statuses = ("submitted", "discarded") if self.filters.discarded else ("submitted",)
-        return response["status"] in statuses and (self.since is None or utc(response["updated_at"]) >= self.since)
-
-
-class Annotators:
-    """Names of annotators by user id; an id that the server does not know stands for itself."""
-
-    def __init__(self, client: Argilla) -> None:
-        """Ask for the names of all users once."""
-        self._client = client
-        self._names = client.usernames()
-
-    def name(self, user_id: str) -> str:
-        """The name; the server is asked again for an id that is new, once, since users come while we read."""
-        if user_id not in self._names:
-            self._names = {user_id: user_id, **self._names, **self._client.usernames()}
-        return self._names[user_id]
+    """Which responses are wanted, and which columns."""
+    annotators: Annotators
+    """Their names."""
+    spool: Spool
+    """Where the rows go."""
+    progress: Progress
+    """Told how far the reading is."""
 
 
-def find_datasets(client: Argilla, workspace: str, tasks: Sequence[TaskName]) -> list[TaskDataset]:
-    """The workspace's datasets that citejury set up, for the named tasks or for all, in the order of the tasks.
+class Tally:
+    """Whose responses there are in which languages, and which of them the filters let through."""
 
-    Raises:
-        NotFoundError: there is no such workspace, no dataset of ours, or none for a named task.
-    """
-    datasets = client.datasets(client.find_workspace(workspace))
-    ours = [
-        TaskDataset(task, str(dataset["id"]), str(dataset["name"]))
-        for task in TASKS
-        for dataset in datasets
-        if task_of(dataset) == task
-    ]
-    missing = [task for task in tasks if task not in {dataset.task for dataset in ours}]
-    if missing or not ours:
-        wanted = f"for the task {missing[0]}" if missing else "that citejury set up"
-        there = ", ".join(f"{dataset.name!r} ({dataset.task})" for dataset in ours) or (
-            ", ".join(f"{dataset['name']!r} (not citejury's)" for dataset in datasets) or "none"
-        )
-        raise NotFoundError(
-            f"The workspace {workspace!r} at {client.api_url} has no dataset {wanted}; it has: {there}. "
-            "Check `--workspace` and `--task`, or run `citejury annotation setup`."
-        )
-    return [dataset for dataset in ours if not tasks or dataset.task in tasks]
+    def __init__(self) -> None:
+        """Nothing met yet."""
+        self.submitted: set[tuple[str, str]] = set()
+        """User id and language of every submitted response, whatever was asked for."""
+        self.exported: set[tuple[str, str]] = set()
+        """The same of those that are rows now."""
+        self.stamps: tuple[str, str] | None = None
+        """The first and the last `updated_at` of a submitted response, as the server writes them."""
+
+    def add(self, response: Mapping[str, Any], language: str, wanted: bool) -> None:
+        """Count a response; only submitted ones do."""
+        if response["status"] != "submitted":
+            return
+        whose, stamp = (response["user_id"], language), response["updated_at"]
+        self.submitted.add(whose)
+        first, last = self.stamps or (stamp, stamp)
+        self.stamps = min(first, stamp), max(last, stamp)
+        if wanted:
+            self.exported.add(whose)
 
 
-def read_dataset(
-    client: Argilla,
-    dataset: TaskDataset,
-    annotators: Annotators,
-    wanted: ResponseFilter,
-    spool: Spool,
-    progress: Progress,
-) -> ExportedDataset:
+class ReadDataset(NamedTuple):
+    """A dataset that was read."""
+
+    described: ExportedDataset
+    """What the manifest says of it."""
+    tally: Tally
+    """Whose responses it holds."""
+
+
+def read_dataset(reading: Reading, dataset: TaskDataset) -> ReadDataset:
     """What was read: the wanted responses of the dataset are in the spool, each record once.
 
     Pages shift when records are deleted or added meanwhile. So the records are counted by id against the server's
@@ -108,9 +82,9 @@ def read_dataset(
         ArgillaError: the records kept changing, or an answer is neither yes nor no.
     """
     for _ in range(ATTEMPTS):
-        spool.forget(dataset.id)
+        reading.spool.forget(dataset.id)
         with suppress(RecordsMovedError):
-            found = read_once(client, dataset, annotators, wanted, spool, progress)
+            found = read_once(reading, dataset)
             if found is not None:
                 return found
     raise ArgillaError(
@@ -119,42 +93,40 @@ def read_dataset(
     )
 
 
-def read_once(
-    client: Argilla,
-    dataset: TaskDataset,
-    annotators: Annotators,
-    wanted: ResponseFilter,
-    spool: Spool,
-    progress: Progress,
-) -> ExportedDataset | None:
+def read_once(reading: Reading, dataset: TaskDataset) -> ReadDataset | None:
     """What was read; None where records were added or deleted meanwhile, so that the spool may lack some.
 
     Raises:
         RecordsMovedError: records were deleted meanwhile.
         ArgillaError: an answer is neither yes nor no.
     """
+    tally = Tally()
     totals: set[int] = set()
     foreign = read = 0
-    for total, page in fetched_ahead(client.record_pages(dataset.id)):
+    for total, page in fetched_ahead(reading.client.record_pages(dataset.id)):
         totals.add(total)
         if len(totals) > 1:
             return None
-        rows: list[SpooledRow] = []
-        for record in page:
-            responses = [response for response in record["responses"] or () if wanted.wants(response)]
-            if not spool.is_new(dataset.id, record["id"]) or not responses:
-                continue
-            if is_ours(record):
-                rows += spooled_rows(dataset.task, record, responses, annotators, wanted.filters)
-            else:
-                foreign += 1
-        spool.add(dataset.id, rows)
+        new = [record for record in page if reading.spool.is_new(dataset.id, record["id"])]
+        answered = [(record, counted_responses(record, reading.filters)) for record in new]
+        ours = [(record, responses) for record, responses in answered if responses and is_ours(record)]
+        foreign += sum(1 for record, responses in answered if responses and not is_ours(record))
+        reading.spool.add(dataset.id, page_rows(reading, dataset, ours, tally))
         read += len(page)
-        progress(dataset.name, read, total)
-    if totals != {spool.count_records(dataset.id)}:
+        reading.progress(f"{dataset.workspace}/{dataset.name}", read, total)
+    if totals != {reading.spool.count_records(dataset.id)}:
         return None
-    return ExportedDataset(
-        task=dataset.task, id=dataset.id, name=dataset.name, records=totals.pop(), foreign_records=foreign
+    return ReadDataset(
+        ExportedDataset(
+            task=dataset.task,
+            id=dataset.id,
+            name=dataset.name,
+            workspace=dataset.workspace,
+            round=dataset.round,
+            records=totals.pop(),
+            foreign_records=foreign,
+        ),
+        tally,
     )
 
 
@@ -167,28 +139,73 @@ def fetched_ahead(pages: Iterator[Page]) -> Iterator[Page]:
             yield page
 
 
+def counted_responses(record: Mapping[str, Any], filters: ExportFilters) -> list[dict[str, Any]]:
+    """The record's responses of a status that is exported: drafts never are, discarded ones on request."""
+    statuses = ("submitted", "discarded") if filters.discarded else ("submitted",)
+    return [response for response in record["responses"] or () if response["status"] in statuses]
+
+
 def is_ours(record: Mapping[str, Any]) -> bool:
     """Whether citejury pushed the record: only then its `record_uuid` is known."""
     hidden = (record["metadata"] or {}).get(HIDDEN)
     return isinstance(hidden, dict) and "record_uuid" in hidden
 
 
-def spooled_rows(
-    task: TaskName,
-    record: Mapping[str, Any],
-    responses: Sequence[Mapping[str, Any]],
-    annotators: Annotators,
-    filters: ExportFilters,
+def page_rows(
+    reading: Reading,
+    dataset: TaskDataset,
+    answered: Sequence[tuple[dict[str, Any], list[dict[str, Any]]]],
+    tally: Tally,
+) -> list[SpooledRow]:
+    """A finished row for each wanted response to the records of a page; each response is counted.
+
+    Raises:
+        ArgillaError: an answer is neither yes nor no.
+    """
+    chosen: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
+    for record, responses in answered:
+        language = record["metadata"][HIDDEN].get("language") or "und"
+        wanted = [wants(reading, response, language) for response in responses]
+        for response, is_wanted in zip(responses, wanted, strict=True):
+            tally.add(response, language, is_wanted)
+        kept = [response for response, is_wanted in zip(responses, wanted, strict=True) if is_wanted]
+        if kept:
+            chosen.append((record, kept))
+    reading.annotators.meet({response["user_id"] for _, kept in chosen for response in kept})
+    return [row for record, kept in chosen for row in record_rows(reading, dataset, record, kept)]
+
+
+def wants(reading: Reading, response: Mapping[str, Any], language: str) -> bool:
+    """Whether the response fits the filters."""
+    filters = reading.filters
+    if filters.languages and language not in filters.languages:
+        return False
+    user_id = response["user_id"]
+    if filters.annotators and not {user_id, reading.annotators.name(user_id)} & set(filters.annotators):
+        return False
+    if filters.since is None and filters.until is None:
+        return True
+    moment = utc(response["updated_at"])
+    return (filters.since is None or moment >= filters.since) and (filters.until is None or moment < filters.until)
+
+
+def record_rows(
+    reading: Reading, dataset: TaskDataset, record: Mapping[str, Any], responses: Sequence[Mapping[str, Any]]
 ) -> Iterator[SpooledRow]:
     """One finished row for each response to one record.
 
     Raises:
         ArgillaError: an answer is neither yes nor no, or the record is not one of ours.
     """
+    task, filters = dataset.task, reading.filters
     shared = record_values(task, record)
+    shared |= {"round": dataset.round, "dataset_id": dataset.id, "workspace": dataset.workspace}
     for response in responses:
-        values = shared | response_values(task, record, response, annotators.name(response["user_id"]))
+        values = shared | response_values(task, record, response, reading.annotators.shown(response["user_id"]))
+        if filters.anonymized:
+            values["response_id"] = ""  # whoever may read the server finds the person by it
         discarded = response["status"] == "discarded"
+        cells = [values[column] for column in table_columns(task, filters, discarded)]
         yield SpooledRow(
             task=task,
             discarded=discarded,
@@ -197,5 +214,5 @@ def spooled_rows(
             chunk_id=values["chunk_id"],
             annotator_id=values["annotator_id"],
             response_id=response["id"],
-            line=csv_line([values[column] for column in table_columns(task, filters, discarded)]),
+            line=csv_line([spreadsheet_cell(cell) for cell in cells] if filters.spreadsheet_safe else cells),
         )

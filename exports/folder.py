@@ -49,7 +49,7 @@ def is_manifest(path: Path) -> bool:
         found = json.loads(path.read_bytes())
     except (FileNotFoundError, ValueError):
         return False
-    return isinstance(found, dict) and {"citejury", "workspace", "files"} <= found.keys()
+    return isinstance(found, dict) and {"citejury", "datasets", "files"} <= found.keys()
 
 
 def folder_names(folder: Path) -> set[str]:

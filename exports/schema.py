@@ -5,6 +5,11 @@ the label model of its task, so that a label is written down once. Pydantic take
 unit, labels, notes, shared columns.
 """
 
+from datetime import UTC, datetime
+from typing import Annotated
+
+from pydantic import AfterValidator
+
 from annotation.labels import GenerationLabels, GroundingLabels, RetrievalLabels, TaskName
 from pipeline.schema import Frozen
 
@@ -84,6 +89,14 @@ ROW_MODELS: dict[TaskName, type[Frozen]] = {
 COLUMNS: dict[TaskName, tuple[str, ...]] = {task: tuple(model.model_fields) for task, model in ROW_MODELS.items()}
 
 
+def in_utc(moment: datetime) -> datetime:
+    """The same moment in UTC; without offset it is UTC already, as Argilla's own stamps are."""
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+Moment = Annotated[datetime, AfterValidator(in_utc)]
+
+
 class ExportedDataset(Frozen):
     """One Argilla dataset that an export was read from."""
 
@@ -93,6 +106,10 @@ class ExportedDataset(Frozen):
     """Its id on the server."""
     name: str
     """Its name on the server."""
+    workspace: str
+    """Its workspace."""
+    round: str
+    """Its round of annotation; `production` where the server names none."""
     records: int
     """Records that it held when it was read."""
     foreign_records: int
@@ -100,18 +117,33 @@ class ExportedDataset(Frozen):
 
 
 class ExportFilters(Frozen):
-    """What the export was asked for."""
+    """What an export is asked for: which responses, which columns, and how cells are written.
 
-    tasks: tuple[TaskName, ...]
-    """The tasks that were named; empty when all were wanted."""
-    since: str | None
-    """Only responses of this moment or later, ISO 8601 with offset; None for all."""
-    text_pair: bool
+    What is empty or None leaves nothing out. A response must fit all of what is given, and one value of each kind.
+    """
+
+    tasks: tuple[TaskName, ...] = ()
+    """Only these tasks."""
+    since: Moment | None = None
+    """Only responses submitted at this moment or later; without offset it is UTC."""
+    until: Moment | None = None
+    """Only responses submitted before this moment; without offset it is UTC."""
+    annotators: tuple[str, ...] = ()
+    """Only responses of these annotators, by user name or user id; pseudonyms in the manifest where `anonymized`."""
+    languages: tuple[str, ...] = ()
+    """Only records of these languages, by their codes."""
+    rounds: tuple[str, ...] = ()
+    """Only datasets of these rounds."""
+    text_pair: bool = False
     """Whether `text` and `text_pair` are appended."""
-    extended: bool
-    """Whether statuses, ids, timestamps, broken rules and provenance are appended."""
-    discarded: bool
+    extended: bool = False
+    """Whether statuses, ids, timestamps, broken rules, provenance, round, dataset and workspace are appended."""
+    discarded: bool = False
     """Whether discarded responses are in files of their own."""
+    anonymized: bool = False
+    """Whether pseudonyms stand for the annotators' names; `response_id` is empty then."""
+    spreadsheet_safe: bool = False
+    """Whether cells that a spreadsheet takes for a formula begin with an apostrophe, and files with a BOM."""
 
 
 class ExportedFile(Frozen):
@@ -138,8 +170,8 @@ class Manifest(Frozen):
     """The version of citejury that wrote the folder."""
     server: str
     """Address of Argilla, without user name and password."""
-    workspace: str
-    """The workspace that was read."""
+    workspaces: tuple[str, ...]
+    """The workspaces that were read, in the order in which they were named."""
     datasets: tuple[ExportedDataset, ...]
     """The datasets that were read."""
     filters: ExportFilters

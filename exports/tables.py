@@ -1,16 +1,17 @@
 """A response and its record as one row of CSV (seed 001, design 4.5)."""
 
+import codecs
 import csv
 import hashlib
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from annotation.display import hidden_metadata, original_text
 from annotation.labels import LABELS, TaskName, broken_rules
-from exports.schema import COLUMNS, ExportedFile, ExportFilters
+from exports.schema import COLUMNS, ExportedFile, ExportFilters, in_utc
 from pipeline.errors import ArgillaError
 from pipeline.records import Provenance
 
@@ -34,7 +35,13 @@ EXTENDED_COLUMNS = (
     *Provenance.model_fields,
     "answer_raw",
     "origin",
+    "round",
+    "dataset_id",
+    "workspace",
 )
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "＝", "＋", "－", "＠")
+"""What makes a cell a formula (CWE-1236), with line ends and NUL, which spreadsheets skip, and full-width forms."""
 
 ANSWERS: Mapping[str, bool] = {"yes": True, "no": False}
 
@@ -120,8 +127,12 @@ def utc(stamp: str) -> datetime:
         ValueError: it is no such text.
         OverflowError: no calendar holds it.
     """
-    moment = datetime.fromisoformat(stamp)
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return in_utc(datetime.fromisoformat(stamp))
+
+
+def spreadsheet_cell(cell: str | int) -> str | int:
+    """The cell, behind an apostrophe where a spreadsheet would run it as a formula."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) else cell
 
 
 def csv_line(cells: Sequence[str | int]) -> bytes:
@@ -132,13 +143,16 @@ def csv_line(cells: Sequence[str | int]) -> bytes:
 
 
 def write_table(
-    path: Path, task: TaskName, header: Sequence[str], rows: Iterable[tuple[str, str, bytes]]
+    path: Path, task: TaskName, header: Sequence[str], rows: Iterable[tuple[str, str, bytes]], bom: bool = False
 ) -> ExportedFile:
-    """What was written to `path`: the header and the lines of `rows` (record, annotator, line) as they come."""
+    """What was written to `path`: the header and the lines of `rows` (record, annotator, line) as they come.
+
+    A BOM tells a spreadsheet that the file is UTF-8.
+    """
     digest = hashlib.sha256()
     records, annotators, count, last_record = 0, set(), 0, None
     with path.open("xb") as stream:
-        head = csv_line(header)
+        head = (codecs.BOM_UTF8 if bom else b"") + csv_line(header)
         stream.write(head)
         digest.update(head)
         for record_uuid, annotator_id, line in rows:

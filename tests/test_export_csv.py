@@ -20,7 +20,7 @@ from exports.cli_csv import csv_command
 from exports.csv_export import export_csv
 from exports.folder import MANIFEST_FILE
 from exports.read import export_files, read_tables
-from exports.schema import COLUMNS
+from exports.schema import COLUMNS, ExportFilters
 from exports.tables import csv_line
 from pipeline.errors import ArgillaError, NotFoundError
 from pipeline.records import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse
@@ -53,7 +53,7 @@ class Bench(NamedTuple):
         return {"user_id": self.annotators[annotator], "status": status, "values": given or None}
 
     def export(self, out: Path, **wanted: Any) -> dict[str, list[dict[str, str]]]:
-        export_csv(self.client, self.workspace, out, **wanted)
+        export_csv(self.client, self.workspace, out, ExportFilters(**wanted))
         return {path.stem: read_csv(path) for path in out.glob("*.csv")}
 
 
@@ -299,7 +299,7 @@ def test_since_leaves_out_what_was_submitted_before(generation: Bench, tmp_path:
 def test_a_mistyped_workspace_or_task_is_an_error_that_names_what_exists(generation: Bench, tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match=generation.workspace):
         export_csv(generation.client, "nowhere", tmp_path / "out")
-    with pytest.raises(NotFoundError, match=r"no dataset for the task grounding; it has: '\S+' \(generation\)"):
+    with pytest.raises(NotFoundError, match=r"no dataset for the task grounding; there are: '\S+' \(generation\)"):
         generation.export(tmp_path / "out", tasks=["grounding"])
     assert not list(tmp_path.iterdir())
 

@@ -72,7 +72,7 @@ def test_the_spool_gives_rows_back_in_order_and_forgets_one_dataset_only(tmp_pat
 def export_once(out: Path, text: str) -> None:
     with staged_folder(out) as work:
         (work / "export" / "retrieval.csv").write_text(text, encoding="utf-8")
-        (work / "export" / MANIFEST_FILE).write_text('{"citejury": 1, "workspace": 1, "files": 1}', encoding="utf-8")
+        (work / "export" / MANIFEST_FILE).write_text('{"citejury": 1, "datasets": 1, "files": 1}', encoding="utf-8")
 
 
 def killed_export(out: Path, at: str) -> None:

@@ -24,6 +24,7 @@ from annotation.setup import NewUser, set_up
 from annotation.tasks import dataset_name
 from annotation.wording import read_wording
 from exports.csv_export import export_csv
+from exports.schema import ExportFilters
 from pipeline.records import Passage, Provenance, QueryResponse, Source, join_context
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def screenshot(driver: webdriver.Chrome, name: str) -> None:
 
 
 def exported_rows(owner: Argilla, locale: str, task: TaskName, folder: Path) -> list[dict[str, str]]:
-    export_csv(owner, f"page-{locale}", folder, tasks=[task])
+    export_csv(owner, f"page-{locale}", folder, ExportFilters(tasks=(task,)))
     with (folder / f"{task}.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 

@@ -1,0 +1,114 @@
+"""The datasets that an export reads, and whether the server is one that can be read."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from annotation.client import Argilla
+from annotation.labels import TASKS, TaskName
+from annotation.tasks import PRODUCTION, round_of, task_of
+from exports.schema import ExportFilters
+from pipeline.errors import ArgillaError, NotFoundError
+
+OLDEST_SERVER = 2
+
+
+class TaskDataset(NamedTuple):
+    """A dataset of ours on the server."""
+
+    task: TaskName
+    """The task that its annotators do."""
+    id: str
+    """Its id."""
+    name: str
+    """Its name."""
+    workspace: str
+    """Its workspace."""
+    round: str
+    """Its round of annotation."""
+
+    def __str__(self) -> str:
+        """Workspace, name, task and, where it is not production, round."""
+        named = "" if self.round == PRODUCTION else f", round {self.round}"
+        return f"'{self.workspace}/{self.name}' ({self.task}{named})"
+
+
+def check_server(client: Argilla) -> None:
+    """Nothing where the server is Argilla 2 or later.
+
+    Raises:
+        ArgillaError: it is older, or is no Argilla.
+        ServerUnreachableError: nothing answers.
+    """
+    try:
+        answer = client.request("GET", "/version")
+    except NotFoundError as error:
+        raise ArgillaError(
+            f"The server at {client.api_url} does not tell its version, so it is Argilla 1 or something else. Export "
+            "from Argilla 2.0 or later; check `ARGILLA_API_URL`."
+        ) from error
+    version = str(answer.get("version")) if isinstance(answer, dict) else repr(answer)
+    major = version.partition(".")[0]
+    if not major.isdecimal() or int(major) < OLDEST_SERVER:
+        raise ArgillaError(
+            f"The server at {client.api_url} is of version {version}. Export from Argilla 2.0 or later; check "
+            "`ARGILLA_API_URL`."
+        )
+
+
+def find_datasets(client: Argilla, workspaces: Sequence[str], filters: ExportFilters) -> list[TaskDataset]:
+    """The workspaces' datasets that citejury set up and the filters do not leave out, in the order of the tasks.
+
+    Raises:
+        NotFoundError: there is no such workspace, a workspace has no dataset of ours, or none of them is for a named
+            task or of a named round.
+    """
+    ours = [dataset for workspace in workspaces for dataset in workspace_datasets(client, workspace)]
+    chosen = [
+        dataset
+        for dataset in ours
+        if (not filters.tasks or dataset.task in filters.tasks)
+        and (not filters.rounds or dataset.round in filters.rounds)
+    ]
+    missing = [f"for the task {task}" for task in filters.tasks if task not in {dataset.task for dataset in chosen}]
+    missing += [
+        f"of the round {name!r}" for name in filters.rounds if name not in {dataset.round for dataset in chosen}
+    ]
+    if missing:
+        raise NotFoundError(
+            f"{in_words(workspaces)} at {client.api_url} {has(workspaces)} no dataset {missing[0]}"
+            f"{' that fits the other options' if filters.tasks and filters.rounds else ''}; there are: "
+            f"{', '.join(map(str, ours))}. Check `--workspace`, `--task` and `--round`, or run `citejury annotation "
+            "setup`."
+        )
+    return sorted(chosen, key=lambda dataset: TASKS.index(dataset.task))
+
+
+def workspace_datasets(client: Argilla, workspace: str) -> list[TaskDataset]:
+    """The workspace's datasets that citejury set up, in order of their names.
+
+    Raises:
+        NotFoundError: there is no such workspace, or it has none.
+    """
+    datasets = client.datasets(client.find_workspace(workspace))
+    ours = [
+        TaskDataset(task, str(dataset["id"]), str(dataset["name"]), workspace, round_of(dataset))
+        for dataset in datasets
+        if (task := task_of(dataset)) is not None
+    ]
+    if not ours:
+        there = ", ".join(f"{dataset['name']!r} (not citejury's)" for dataset in datasets) or "none"
+        raise NotFoundError(
+            f"The workspace {workspace!r} at {client.api_url} has no dataset that citejury set up; it has: {there}. "
+            "Check `--workspace`, or run `citejury annotation setup`."
+        )
+    return ours
+
+
+def in_words(workspaces: Sequence[str]) -> str:
+    """The workspaces as the beginning of a sentence."""
+    return f"The workspace{'s' if len(workspaces) > 1 else ''} {', '.join(map(repr, workspaces))}"
+
+
+def has(workspaces: Sequence[str]) -> str:
+    """The verb that follows them."""
+    return "have" if len(workspaces) > 1 else "has"
