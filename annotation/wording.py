@@ -19,6 +19,7 @@ FIELDS: dict[TaskName, tuple[str, ...]] = {
 }
 ANSWERS = ("yes", "no")
 NOTES = "notes"
+ADJUDICATION = ("votes", "notes")
 
 
 class QuestionWording(NamedTuple):
@@ -41,6 +42,7 @@ class Wording(NamedTuple):
     unknown_source: str
     no_sources: str
     empty_text: str
+    adjudication: Mapping[str, str]
     guidelines: Mapping[TaskName, str]
 
 
@@ -79,6 +81,7 @@ def read_wording(locale: str, folder: Path = LOCALES) -> Wording:
         unknown_source=read_text(texts, ("display", "unknown_source"), path),
         no_sources=read_text(texts, ("display", "no_sources"), path),
         empty_text=read_text(texts, ("display", "empty_text"), path),
+        adjudication=read_texts(texts, ("adjudication",), ADJUDICATION, path),
         guidelines={task: read_guidelines(folder / "guidelines" / f"{task}.{locale}.md") for task in TASKS},
     )
 

@@ -50,4 +50,4 @@ class Disagreement(Frozen):
     record_id: str
     """Argilla's id of the record; empty where the file has no such column."""
     link: str
-    """Address of the record's page in Argilla; empty where it cannot be told."""
+    """Address of the dataset's page in Argilla, since its page for a single record has none; empty where unknown."""

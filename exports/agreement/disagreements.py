@@ -1,7 +1,8 @@
 """Where annotators differ, ranked by how much it weighs on alpha (`agreement.md` section 8)."""
 
+import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -82,6 +83,14 @@ def find_disagreements(ratings: Ratings, labels: Sequence[str] = (), top: int | 
         describe(ratings, views[view], int(views[view].split.units[place]), place, split_by_unit)
         for view, place in ranked(views)[:top]
     ]
+
+
+def rank_together(tasks: Iterable[Sequence[Disagreement]]) -> list[Disagreement]:
+    """The disagreements of several tasks in one list, in the order that `find_disagreements` gives each of them."""
+    return sorted(
+        (item for task in tasks for item in task),
+        key=lambda item: (-math.inf if item.influence is None else -abs(item.influence), -item.contribution),
+    )
 
 
 def ranked(views: Sequence[LabelView]) -> list[tuple[int, int]]:
