@@ -50,7 +50,7 @@ class Replicates(NamedTuple):
     resampled: FloatArray
     """The figures of each resample: resamples × m, NaN where one is undefined."""
     acceleration: FloatArray
-    """Acceleration of each figure for BCa: m; NaN where leaving one record out leaves it undefined, or as it is."""
+    """Acceleration of each figure for BCa: m; NaN where leaving one record out leaves it undefined."""
     jackknife_se: FloatArray
     """Jackknife standard error of each figure: m; NaN where leaving one record out leaves it undefined."""
     n_records: int
@@ -69,9 +69,9 @@ class Moments(NamedTuple):
 
     @property
     def acceleration(self) -> FloatArray:
-        """Σu³ / (6·(Σu²)^1.5); NaN where nothing varies (Efron 1987)."""
-        varies = np.where(self.squares > 0, self.squares, np.nan)
-        acceleration: FloatArray = self.cubes / (6 * varies * np.sqrt(varies))
+        """Σu³ / (6·(Σu²)^1.5); 0 where nothing varies (Efron 1987)."""
+        varies = np.where(self.squares == 0, 1.0, self.squares)
+        acceleration: FloatArray = np.where(self.squares == 0, 0.0, self.cubes / (6 * varies * np.sqrt(varies)))
         return acceleration
 
     @property
