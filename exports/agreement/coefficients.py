@@ -7,6 +7,20 @@ import numpy as np
 
 from exports.agreement.ratings import FloatArray, IntArray
 
+COEFFICIENTS = (
+    "prevalence",
+    "percent_agreement",
+    "krippendorff_alpha",
+    "fleiss_kappa",
+    "gwet_ac1",
+    "brennan_prediger",
+    "positive_agreement",
+    "negative_agreement",
+    "full_agreement_share",
+)
+"""The figures that `coefficient_values` gives, in its order."""
+ALPHA = COEFFICIENTS.index("krippendorff_alpha")
+
 
 class Sums(NamedTuple):
     """The sums that every coefficient is a function of: one value a unit, or their totals."""
@@ -35,6 +49,10 @@ class Sums(NamedTuple):
     """Ordered pairs that both say no."""
     zeros_paired: FloatArray
     """Ordered pairs whose first says no."""
+    all_ratings: FloatArray
+    """Ratings, those that stand alone on their unit included."""
+    all_ones: FloatArray
+    """Ratings that say yes, those that stand alone on their unit included."""
 
 
 def unit_sums(zeros: IntArray, ones: IntArray) -> Sums:
@@ -60,17 +78,20 @@ def unit_sums(zeros: IntArray, ones: IntArray) -> Sums:
         ones_paired=n1 * (ratings - 1) * pairable,
         zeros_agreeing=n0 * (n0 - 1) * pairable,
         zeros_paired=n0 * (ratings - 1) * pairable,
+        all_ratings=ratings,
+        all_ones=n1,
     )
 
 
-def totals(zeros: IntArray, ones: IntArray) -> Sums:
-    """The sums over all units, each a single number.
+def totals(zeros: IntArray, ones: IntArray, units: IntArray | None = None) -> Sums:
+    """The sums over all units, each a single number; where `units` is given, each place stands for so many units.
 
     Units with the same counts are added up together, and without rounding in between: so neither the order of the
     units nor those that add nothing change the last digit.
     """
     width = int(ones.max(initial=0)) + 1
-    patterns, weights = np.unique(zeros * width + ones, return_counts=True)
+    patterns, places = np.unique(zeros * width + ones, return_inverse=True)
+    weights = np.bincount(places, units, len(patterns))
     sums = unit_sums(patterns // width, patterns % width)
     return Sums(*(np.asarray(math.fsum(weights * field)) for field in sums))
 
@@ -78,28 +99,39 @@ def totals(zeros: IntArray, ones: IntArray) -> Sums:
 def coefficients(total: Sums) -> dict[str, float | None]:
     """Each coefficient by its name in `agreement.json`, from totals; None where it is undefined.
 
-    Alpha, agreement and specific agreement use units with two ratings or more; the marginals of Fleiss' kappa and
-    AC1 use all.
+    Alpha, agreement and specific agreement use units with two ratings or more; prevalence and the marginals of Fleiss'
+    kappa and AC1 use all.
+    """
+    found = coefficient_values(np.array([float(each) for each in total]))
+    return {
+        name: None if math.isnan(value) else value for name, value in zip(COEFFICIENTS, found.tolist(), strict=True)
+    }
+
+
+def coefficient_values(totals: FloatArray) -> FloatArray:
+    """The `COEFFICIENTS` (… × 9) from totals of `Sums` (… × 14); NaN where one is undefined.
 
     Source: `agreement.md` section 3: Krippendorff 2011, Fleiss 1971, Gwet 2008, Brennan & Prediger 1981, Cicchetti &
     Feinstein 1990.
     """
-    n0, n1 = float(total.zeros), float(total.ones)
-    observed = ratio(total.agreement, total.pairable)
-    share = ratio(total.share, total.rated)
-    chance_of_yes = 0.0 if share is None else share
-    by_chance = chance_of_yes**2 + (1 - chance_of_yes) ** 2
-    distance = ratio((n0 + n1 - 1) * total.disagreement, 2 * n0 * n1)
-    return {
-        "percent_agreement": observed,
-        "krippendorff_alpha": None if distance is None else 1 - distance,
-        "fleiss_kappa": beyond_chance(observed, by_chance),
-        "gwet_ac1": beyond_chance(observed, 2 * chance_of_yes * (1 - chance_of_yes)),
-        "brennan_prediger": beyond_chance(observed, 0.5),
-        "positive_agreement": ratio(total.ones_agreeing, total.ones_paired),
-        "negative_agreement": ratio(total.zeros_agreeing, total.zeros_paired),
-        "full_agreement_share": ratio(total.unanimous, total.pairable),
-    }
+    total = Sums(*np.moveaxis(totals, -1, 0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        observed = total.agreement / total.pairable
+        share = total.share / total.rated
+        by_chance = share**2 + (1 - share) ** 2
+        distance = (total.zeros + total.ones - 1) * total.disagreement / (2 * total.zeros * total.ones)
+        values = (
+            total.all_ones / total.all_ratings,
+            observed,
+            1 - distance,
+            beyond_chance(observed, by_chance),
+            beyond_chance(observed, 2 * share * (1 - share)),
+            beyond_chance(observed, 0.5),
+            total.ones_agreeing / total.ones_paired,
+            total.zeros_agreeing / total.zeros_paired,
+            total.unanimous / total.pairable,
+        )
+    return np.stack(values, axis=-1)
 
 
 def ratio(part: float | FloatArray, whole: float | FloatArray) -> float | None:
@@ -107,6 +139,8 @@ def ratio(part: float | FloatArray, whole: float | FloatArray) -> float | None:
     return float(part) / float(whole) if whole else None
 
 
-def beyond_chance(observed: float | None, by_chance: float) -> float | None:
-    """Agreement beyond chance as a share of what is possible beyond chance; None where nothing is possible."""
-    return None if observed is None or by_chance == 1 else (observed - by_chance) / (1 - by_chance)
+def beyond_chance(observed: FloatArray, by_chance: float | FloatArray) -> FloatArray:
+    """Agreement beyond chance as a share of what is possible beyond chance; NaN where nothing is possible."""
+    possible = np.where(np.equal(by_chance, 1), np.nan, 1 - np.asarray(by_chance))
+    beyond: FloatArray = (observed - by_chance) / possible
+    return beyond

@@ -1,0 +1,207 @@
+"""Agreement on each label of a task, with intervals from the joint bootstrap (sections 3 to 6)."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from exports.agreement.coefficients import ALPHA, COEFFICIENTS, Sums, coefficient_values, coefficients, totals
+from exports.agreement.figures import Interval, LabelAgreement, RefusedReason, UndefinedReason
+from exports.agreement.intervals import interval
+from exports.agreement.pairs import LabelPairs, label_pairs, plan_pairs
+from exports.agreement.patterns import LabelPatterns, TaskPatterns, core_entries, dense, task_patterns
+from exports.agreement.ratings import FloatArray, IntArray, Ratings
+from exports.agreement.resampling import (
+    BoolArray,
+    Replicates,
+    Statistic,
+    bootstrap_frames,
+    central_moments,
+    shifted_powers,
+)
+
+OVER_ALL_RATED = frozenset(("prevalence", "fleiss_kappa", "gwet_ac1"))
+"""Figures that singletons count in: all rated records are resampled for them."""
+THRESHOLDS = ("0.667", "0.800")
+"""Krippendorff's: below the first nothing follows, above the second conclusions are firm."""
+
+
+class LabelFigures(NamedTuple):
+    """Agreement on the labels of a task."""
+
+    labels: dict[str, LabelAgreement]
+    """The labels in the order of the task, without warnings."""
+    macro_alpha: float | None
+    """Mean of the alphas that are defined; None where none is."""
+    n_labels_with_alpha: int
+    """How many are defined."""
+    macro_interval: Interval | None
+    """95 % interval of the mean over those labels; None where it is refused."""
+
+
+def measure_labels(ratings: Ratings, resamples: int, seed: int) -> LabelFigures:
+    """Every label of the task; without responses every figure is undefined."""
+    task = task_patterns(ratings)
+    pairs = [label_pairs(task, label) for label in task.labels]
+    planned = plan_labels(task)
+    replicates = bootstrap_frames([*planned, *plan_pairs(task, pairs)], resamples, seed)
+    return read_labels(task, pairs, replicates[: len(planned)], replicates[len(planned) :])
+
+
+def measure_label(zeros: IntArray, ones: IntArray, n_annotators: int, units: IntArray | None = None) -> LabelAgreement:
+    """The figures of one label without intervals.
+
+    Args:
+        zeros: Ratings that say no, one number a unit.
+        ones: Ratings that say yes, one number a unit.
+        n_annotators: How many annotators rated the label.
+        units: How many units each of them stands for; one where it is not given.
+    """
+    total = totals(zeros, ones, units)
+    figures = coefficients(total)
+    reason = undefined_reason(total, n_annotators)
+    return LabelAgreement(
+        n_items=int(total.rated),
+        n_pairable_items=int(total.pairable),
+        n_ratings=int(total.all_ratings),
+        **figures,
+        undefined={name: reason for name, value in figures.items() if value is None},
+        warnings=(),
+    )
+
+
+def undefined_reason(total: Sums, n_annotators: int) -> UndefinedReason:
+    """Why a coefficient with these totals is undefined, if it is one.
+
+    Source: `agreement.md` section 5.
+    """
+    if total.pairable:
+        return "no_variation"
+    return "single_annotator" if n_annotators == 1 else "no_pairable_items"
+
+
+def plan_labels(task: TaskPatterns) -> list[tuple[Statistic, BoolArray]]:
+    """All coefficients of each label over records with a pairable unit, then over all rated ones; at last macro alpha."""
+    parts = [(label, core_entries(label)) for label in task.labels]
+    planned: list[tuple[Statistic, BoolArray]] = []
+    for label, entries in parts:
+        statistic = task.statistic([(label, entries)], coefficient_values)
+        planned += [(statistic, task.frame(label, at_least=2)), (statistic, task.frame(label, at_least=1))]
+    pairable = np.any([task.frame(label, at_least=2) for label in task.labels], axis=0)
+    alphas = [coefficients(totals(label.zeros, label.ones, label.units))["krippendorff_alpha"] for label in task.labels]
+    defined = np.flatnonzero([alpha is not None for alpha in alphas])
+    return [*planned, (task.statistic(parts, macro_alpha(defined)), pairable)]
+
+
+def macro_alpha(labels: IntArray) -> Callable[[FloatArray], FloatArray]:
+    """The formula of the mean alpha (… × 1) of the labels of these numbers, from totals of `Sums`, label after label.
+
+    It is undefined in a resample where one of the alphas is: so it is the same figure in all of them.
+    """
+
+    def formula(sums: FloatArray) -> FloatArray:
+        values = coefficient_values(sums.reshape(*sums.shape[:-1], -1, len(Sums._fields)))[..., ALPHA]
+        return values[..., labels].sum(axis=-1, keepdims=True) / (len(labels) or math.nan)
+
+    return formula
+
+
+def read_labels(
+    task: TaskPatterns,
+    pairs: Sequence[LabelPairs],
+    replicates: Sequence[Replicates],
+    pair_replicates: Sequence[Replicates],
+) -> LabelFigures:
+    """The labels, from the replicates of `plan_labels` and `plan_pairs`."""
+    labels = {
+        label.label: read_label(
+            task, label, pairs[place], replicates[2 * place : 2 * place + 2], pair_replicates[place]
+        )
+        for place, label in enumerate(task.labels)
+    }
+    alphas = [found.krippendorff_alpha for found in labels.values() if found.krippendorff_alpha is not None]
+    macro_interval = interval(replicates[-1], 0)
+    return LabelFigures(
+        labels=labels,
+        macro_alpha=math.fsum(alphas) / len(alphas) if alphas else None,
+        n_labels_with_alpha=len(alphas),
+        macro_interval=macro_interval if isinstance(macro_interval, Interval) else None,
+    )
+
+
+def read_label(
+    task: TaskPatterns,
+    label: LabelPatterns,
+    pairs: LabelPairs,
+    replicates: Sequence[Replicates],
+    pair_replicates: Replicates,
+) -> LabelAgreement:
+    """One label, from its replicates over pairable and over all rated records and those of its pairs."""
+    pairable, rated = replicates
+    found = measure_label(label.zeros, label.ones, len(np.unique(label.raters)), label.units)
+    kappas = pairs.kappas[~np.isnan(pairs.kappas)].tolist()
+    intervals = {
+        name: interval(rated if name in OVER_ALL_RATED else pairable, column)
+        for column, name in enumerate(COEFFICIENTS)
+    }
+    intervals["mean_pairwise_kappa"] = interval(pair_replicates, len(pair_replicates.estimates) - 1)
+    update: dict[str, object] = {
+        "mean_pairwise_kappa": math.fsum(kappas) / len(kappas) if kappas else None,
+        "n_pairs_with_kappa": len(kappas),
+        "n_cluster_records": pairable.n_records,
+        "intervals": {name: each for name, each in intervals.items() if isinstance(each, Interval)},
+        "refused_intervals": {name: each for name, each in intervals.items() if not isinstance(each, Interval)},
+        **alpha_spread(task, label, pairable, intervals["krippendorff_alpha"]),
+    }
+    if not kappas:
+        reason: UndefinedReason = "constant_both_raters" if len(pairs.cells) else undefined_without_pairs(found)
+        update["undefined"] = {**found.undefined, "mean_pairwise_kappa": reason}
+    return found.model_copy(update=update)
+
+
+def undefined_without_pairs(found: LabelAgreement) -> UndefinedReason:
+    """Why there is no pair that shares a unit: the same that leaves percent agreement undefined."""
+    return found.undefined["percent_agreement"]
+
+
+def alpha_spread(
+    task: TaskPatterns, label: LabelPatterns, replicates: Replicates, alpha_interval: Interval | RefusedReason
+) -> dict[str, object]:
+    """How alpha varies over the resamples, by field of `LabelAgreement`."""
+    if math.isnan(replicates.estimates[ALPHA]):
+        return {}
+    resampled = replicates.resampled[:, ALPHA]
+    defined = resampled[~np.isnan(resampled)]
+    undefined = {"undefined_resamples": 1 - len(defined) / len(resampled)}
+    if not isinstance(alpha_interval, Interval):
+        return undefined
+    effect = design_effect(task, label, float(replicates.jackknife_se[ALPHA]))
+    n_pairable = int(label.units[label.ratings >= 2].sum())
+    return {
+        **undefined,
+        "p_below": {each: float(np.mean(defined < float(each))) for each in THRESHOLDS},
+        "standard_error": float(defined.std(ddof=1)),
+        "design_effect": effect,
+        "n_effective": n_pairable / effect if effect else None,
+    }
+
+
+def design_effect(task: TaskPatterns, label: LabelPatterns, record_error: float) -> float | None:
+    """Squared ratio of alpha's jackknife standard errors: records left out against units left out.
+
+    Jackknife both times, so no random numbers enter; exactly 1 where no record has two pairable units. None where
+    leaving one out leaves alpha undefined, or as it is.
+    """
+    pairable = label.ratings >= 2
+    n_units = int(label.units[pairable].sum())
+    if n_units == np.count_nonzero(task.frame(label, at_least=2)):
+        return 1.0
+    rows = dense(core_entries(label), len(label.units))
+    total = label.units @ rows
+    shifts = (coefficient_values(total - rows[pairable]) - coefficient_values(total))[:, ALPHA]
+    moments = central_moments(shifted_powers(shifts[:, np.newaxis], label.units[pairable].astype(np.float64)), n_units)
+    unit_error = float(moments.standard_error[0])
+    if not unit_error or math.isnan(unit_error) or math.isnan(record_error):
+        return None
+    return (record_error / unit_error) ** 2
