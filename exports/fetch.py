@@ -123,6 +123,7 @@ def read_once(reading: Reading, dataset: TaskDataset) -> ReadDataset | None:
             name=dataset.name,
             workspace=dataset.workspace,
             round=dataset.round,
+            guideline_version=dataset.guideline_version,
             records=totals.pop(),
             foreign_records=foreign,
         ),

@@ -25,6 +25,8 @@ class TaskDataset(NamedTuple):
     """Its workspace."""
     round: str
     """Its round of annotation."""
+    guideline_version: str
+    """Short hash of its guidelines and questions; empty where the server names none."""
 
     def __str__(self) -> str:
         """Workspace, name, task and, where it is not production, round."""
@@ -91,7 +93,14 @@ def workspace_datasets(client: Argilla, workspace: str) -> list[TaskDataset]:
     """
     datasets = client.datasets(client.find_workspace(workspace))
     ours = [
-        TaskDataset(task, str(dataset["id"]), str(dataset["name"]), workspace, round_of(dataset))
+        TaskDataset(
+            task=task,
+            id=str(dataset["id"]),
+            name=str(dataset["name"]),
+            workspace=workspace,
+            round=round_of(dataset),
+            guideline_version=str(dataset["metadata"].get("guideline_version") or ""),
+        )
         for dataset in datasets
         if (task := task_of(dataset)) is not None
     ]

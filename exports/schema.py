@@ -110,6 +110,8 @@ class ExportedDataset(Frozen):
     """Its workspace."""
     round: str
     """Its round of annotation; `production` where the server names none."""
+    guideline_version: str
+    """Short hash of its guidelines and questions; empty where the server names none."""
     records: int
     """Records that it held when it was read."""
     foreign_records: int
