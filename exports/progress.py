@@ -2,15 +2,46 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Timer
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
-from exports.fetch import Progress as Report
+if TYPE_CHECKING:
+    from exports.fetch import Progress as Report
+
+QUIET_SECONDS = 2.0
+"""Work that takes no longer shows no clock."""
 
 
 @contextmanager
-def shown_progress() -> Iterator[Report]:
+def shown_work(description: str) -> Iterator[None]:
+    """A clock beside the description once the work takes longer; nothing is drawn where stderr is no terminal."""
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    clock = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    clock.add_task(description, total=None)
+    begin = Timer(QUIET_SECONDS, clock.start)
+    begin.start()
+    try:
+        yield
+    finally:
+        begin.cancel()
+        begin.join()
+        clock.stop()
+
+
+@contextmanager
+def shown_progress() -> "Iterator[Report]":
     """A function that draws a bar for each dataset it is told of; nothing is drawn where stderr is no terminal."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TextColumn("records"))
