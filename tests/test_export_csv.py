@@ -1,29 +1,36 @@
-import csv
 import hashlib
 import json
-import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
 
 from annotation.client import Argilla
-from annotation.labels import LABELS, TASKS
+from annotation.labels import TASKS
 from annotation.push import push_records
-from annotation.setup import set_up
-from annotation.tasks import COLUMN_FIELDS, define_dataset, task_of
-from annotation.wording import FIELDS, read_wording
+from annotation.tasks import define_dataset
+from annotation.wording import read_wording
 from exports.cli_csv import csv_command
 from exports.csv_export import export_csv
 from exports.folder import MANIFEST_FILE
 from exports.read import export_files, read_tables
-from exports.schema import COLUMNS, ExportFilters
+from exports.schema import COLUMNS
 from exports.tables import csv_line
 from pipeline.errors import ArgillaError, NotFoundError
 from pipeline.records import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse
+from tests.export_bench import (
+    Bench,
+    answers,
+    full_bench,
+    generation_bench,
+    make_user,
+    read_csv,
+    record,
+    username,
+)
 
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
@@ -31,77 +38,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.server
 
 HOSTILE = '=1+1, "zwei"\rdrei\nvier <b>fünf</b> 六'
-
-
-class Bench(NamedTuple):
-    """A workspace of a test's own with the three datasets and two annotators."""
-
-    server: "ServerHandle"
-    client: Argilla
-    workspace: str
-    workspace_id: str
-    datasets: dict[str, str]
-    annotators: dict[str, str]
-
-    def put(self, task: str, *records: dict[str, Any]) -> list[str]:
-        body = {"items": list(records)}
-        answer = self.client.request("PUT", f"/datasets/{self.datasets[task]}/records/bulk", json=body)
-        return [item["id"] for item in answer["items"]]
-
-    def response(self, annotator: str, status: str = "submitted", **values: str) -> dict[str, Any]:
-        given = {name: {"value": value} for name, value in values.items()}
-        return {"user_id": self.annotators[annotator], "status": status, "values": given or None}
-
-    def export(self, out: Path, **wanted: Any) -> dict[str, list[dict[str, str]]]:
-        export_csv(self.client, self.workspace, out, ExportFilters(**wanted))
-        return {path.stem: read_csv(path) for path in out.glob("*.csv")}
-
-
-def read_csv(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
-
-
-def record(task: str, record_uuid: str, *responses: dict[str, Any], rank: int = 1, **known: Any) -> dict[str, Any]:
-    passage = (
-        {"chunk_id": f"c{rank}", "doc_id": "d", "chunk_rank": rank, "origin": "page"} if task == "retrieval" else {}
-    )
-    ours = {
-        "version": 1,
-        "task": task,
-        "record_uuid": record_uuid,
-        "language": "en",
-        **passage,
-        "originals": {},
-        **known,
-    }
-    return {
-        "fields": dict.fromkeys(FIELDS[task], "-")
-        | {field: f"{column} of {record_uuid}" for column, field in COLUMN_FIELDS[task].items()},
-        "metadata": {"citejury": ours},
-        "external_id": f"{record_uuid}:c{rank}" if task == "retrieval" else record_uuid,
-        "responses": list(responses),
-    }
-
-
-def answers(task: str, **changed: str) -> dict[str, str]:
-    return dict.fromkeys(LABELS[task], "no") | changed
-
-
-def make_dataset(client: Argilla, workspace_id: str, task: str) -> str:
-    definition = define_dataset(task, read_wording("en"))
-    dataset = client.request("POST", "/datasets", json={**definition.body, "workspace_id": workspace_id})["id"]
-    for kind, parts in (("fields", definition.fields), ("questions", definition.questions)):
-        for part in parts:
-            client.request("POST", f"/datasets/{dataset}/{kind}", json=part)
-    client.request("PUT", f"/datasets/{dataset}/publish")
-    return str(dataset)
-
-
-def make_user(client: Argilla, name: str, role: str = "annotator") -> dict[str, Any]:
-    body = {"first_name": name, "username": f"{name}-{uuid.uuid4().hex[:8]}", "role": role, "password": "12345678"}
-    user: dict[str, Any] = client.request("POST", "/users", json=body)
-    return user
 
 
 @pytest.fixture(scope="module")
@@ -117,24 +53,12 @@ def users(client: Argilla) -> dict[str, str]:
 
 @pytest.fixture
 def bench(argilla_server: "ServerHandle", client: Argilla, users: dict[str, str]) -> Bench:
-    name = f"w-{uuid.uuid4().hex[:12]}"
-    set_up(client, name)
-    workspace_id = client.find_workspace(name)
-    datasets = {str(task_of(dataset)): dataset["id"] for dataset in client.datasets(workspace_id)}
-    return Bench(argilla_server, client, name, workspace_id, datasets, users)
+    return full_bench(argilla_server, client, users)
 
 
 @pytest.fixture
 def generation(argilla_server: "ServerHandle", client: Argilla, users: dict[str, str]) -> Bench:
-    """A workspace with the dataset of one task, the quickest to make."""
-    name = f"w-{uuid.uuid4().hex[:12]}"
-    workspace_id = client.request("POST", "/workspaces", json={"name": name})["id"]
-    datasets = {"generation": make_dataset(client, workspace_id, "generation")}
-    return Bench(argilla_server, client, name, workspace_id, datasets, users)
-
-
-def username(bench: Bench, who: str) -> str:
-    return bench.client.usernames()[bench.annotators[who]]
+    return generation_bench(argilla_server, client, users)
 
 
 def test_each_task_has_exactly_the_columns_and_values_of_its_schema(bench: Bench, tmp_path: Path) -> None:
@@ -404,6 +328,27 @@ def test_a_record_deleted_while_another_is_pushed_hides_no_other(generation: Ben
         export_csv(client, generation.workspace, tmp_path / "out")
     rows = read_csv(tmp_path / "out" / "generation.csv")
     assert [row["record_uuid"] for row in rows] == ["r1", "r2", "r3", "r4", "r5"]
+
+
+def test_a_response_that_changes_between_two_pages_is_of_the_interval_that_the_manifest_states(
+    generation: Bench, tmp_path: Path
+) -> None:
+    five_records(generation)
+    path = f"/datasets/{generation.datasets['generation']}/records/bulk"
+    changed = record("generation", "r4", generation.response("anna", **answers("generation", helpful="yes")))
+    with SmallPages(generation, [[("PUT", path, {"json": {"items": [changed]}})]]) as client:
+        manifest = export_csv(client, generation.workspace, tmp_path / "out").manifest
+    *before, last = read_csv(tmp_path / "out" / "generation.csv")
+    assert [row["helpful"] for row in (*before, last)] == ["False"] * 4 + ["True"]
+    assert manifest.started < last["created_at"] < manifest.finished
+    assert all(row["created_at"] < manifest.started for row in before)
+
+
+def test_a_dataset_that_is_not_published_yet_stops_no_export(generation: Bench, tmp_path: Path) -> None:
+    generation.put("generation", record("generation", "r1", generation.response("anna", **answers("generation"))))
+    draft = {**define_dataset("grounding", read_wording("en")).body, "workspace_id": generation.workspace_id}
+    generation.client.request("POST", "/datasets", json=draft)
+    assert len(generation.export(tmp_path / "out")["generation"]) == 1
 
 
 def test_records_that_never_stop_changing_are_an_error(generation: Bench, tmp_path: Path) -> None:
