@@ -2,8 +2,6 @@
 
 from typing import Literal
 
-from pydantic import Field
-
 from pipeline.schema import Frozen
 
 UndefinedReason = Literal["no_pairable_items", "single_annotator", "no_variation", "constant_both_raters"]
@@ -64,27 +62,27 @@ class LabelAgreement(Frozen):
     """Specific agreement on no."""
     full_agreement_share: float | None
     """Share of pairable units on which all ratings are equal."""
-    mean_pairwise_kappa: float | None = None
+    mean_pairwise_kappa: float | None
     """Mean of Cohen's kappa over the pairs of annotators that have one (Light)."""
-    n_pairs_with_kappa: int = 0
+    n_pairs_with_kappa: int
     """Pairs of annotators whose kappa is defined."""
-    n_cluster_records: int = 0
+    n_cluster_records: int
     """Records with at least one pairable unit: what is resampled for alpha and agreement."""
-    intervals: dict[str, Interval] = Field(default_factory=dict)
+    intervals: dict[str, Interval]
     """95 % intervals by the name of their figure; one that is missing has its reason in `refused_intervals`."""
-    refused_intervals: dict[str, RefusedReason] = Field(default_factory=dict)
+    refused_intervals: dict[str, RefusedReason]
     """Why a figure has no interval, by its name."""
-    undefined_resamples: float | None = None
+    undefined_resamples: float | None
     """Share of the resamples in which alpha was undefined; None where alpha itself is."""
-    p_below: dict[str, float] = Field(default_factory=dict)
+    p_below: dict[str, float]
     """Share of the resamples with an alpha below `0.667` and below `0.800`; empty where alpha has no interval."""
-    standard_error: float | None = None
+    standard_error: float | None
     """Standard deviation of alpha over the resamples of records; None where alpha has no interval."""
-    design_effect: float | None = None
+    design_effect: float | None
     """Squared ratio of alpha's standard errors when records and when single units are resampled: what clusters cost."""
-    n_effective: float | None = None
+    n_effective: float | None
     """Pairable units divided by the design effect: as many independent ones would tell as much."""
-    required_items: int | None = None
+    required_items: int | None
     """Units with two ratings that would show an alpha of .667 at this prevalence (Bloch & Kraemer); None for 0 or 1."""
     undefined: dict[str, UndefinedReason]
     """Why a figure is None, by its name."""

@@ -4,110 +4,93 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from annotation.labels import LABELS, RULES, TASKS
-from exports.agreement.coefficients import Sums, coefficients, ratio, totals
-from exports.agreement.figures import LabelAgreement, LabelWarning, UndefinedReason
-from exports.agreement.ratings import MISSING, NO, YES, IntArray, Ratings
-from exports.agreement.schema import (
-    Agreement,
-    InputFile,
-    TaskAgreement,
-)
+from annotation.labels import TASKS
+from exports.agreement.cautions import task_warnings, with_cautions
+from exports.agreement.changes import measure_changes
+from exports.agreement.conditional import conditional_agreement, count_violations, count_violations_by_annotator
+from exports.agreement.joint import measure_figures
+from exports.agreement.overlap import identical_vectors, measure_overlap
+from exports.agreement.ratings import Ratings
+from exports.agreement.schema import Agreement, Discards, InputFile, TaskAgreement
+from exports.agreement.slices import language_parts, measure_slices, round_parts, split, week_parts
 
-FEW_ITEMS = 30
-"""Fewer pairable units than this: no interval would keep its promise (`agreement.md` section 7)."""
-RARE_CLASS = 10
-"""Fewer ratings of the rarer value than this among pairable units: one unit can turn the figures."""
+RESAMPLES = 2000
+"""Enough to read at the terminal; figures to be published want 10,000 (`agreement.md` section 6)."""
 
 
-def measure_label(zeros: IntArray, ones: IntArray, n_annotators: int) -> LabelAgreement:
-    """Agreement on one label.
+def measure_agreement(
+    tables: Sequence[Ratings], inputs: Sequence[InputFile], resamples: int = RESAMPLES, seed: int = 0
+) -> Agreement:
+    """Agreement on each task of `tables`, at most one table a task, with the files they were read from.
+
+    The same arguments give the same figures to the last digit.
 
     Args:
-        zeros: Ratings that say no, one number a unit.
-        ones: Ratings that say yes, one number a unit.
-        n_annotators: How many annotators rated the label.
+        tables: The ratings of each task.
+        inputs: The files they come from.
+        resamples: Resamples behind each interval, at least 1.
+        seed: Of the resampling and of the exchanges behind each test of change.
     """
-    total = totals(zeros, ones)
-    n_ratings = int(zeros.sum() + ones.sum())
-    figures = {"prevalence": ratio(ones.sum(), n_ratings), **coefficients(total)}
-    reason = undefined_reason(total, n_annotators)
-    return LabelAgreement(
-        n_items=int(total.rated),
-        n_pairable_items=int(total.pairable),
-        n_ratings=n_ratings,
-        **figures,
-        undefined={name: reason for name, value in figures.items() if value is None},
-        warnings=label_warnings(total, n_annotators),
-    )
-
-
-def undefined_reason(total: Sums, n_annotators: int) -> UndefinedReason:
-    """Why a coefficient with these totals is undefined, if it is one.
-
-    Source: `agreement.md` section 5.
-    """
-    if total.pairable:
-        return "no_variation"
-    return "single_annotator" if n_annotators == 1 else "no_pairable_items"
-
-
-def label_warnings(total: Sums, n_annotators: int) -> tuple[LabelWarning, ...]:
-    """What to mind when reading the figures of one label.
-
-    Source: `agreement.md` section 7.
-    """
-    if not total.pairable:
-        return ("SINGLE_ANNOTATOR",) if n_annotators == 1 else ("NO_OVERLAP",)
-    few: tuple[LabelWarning, ...] = ("FEW_ITEMS",) if total.pairable < FEW_ITEMS else ()
-    rare: tuple[LabelWarning, ...] = ("RARE_CLASS",) if min(total.zeros, total.ones) < RARE_CLASS else ()
-    return few + rare
-
-
-def measure_task(ratings: Ratings) -> TaskAgreement:
-    """Agreement on every label of one task; without responses every figure is undefined."""
-    n_units = len(ratings.unit_records)
-    labels: dict[str, LabelAgreement] = {}
-    for column, label in enumerate(LABELS[ratings.task]):
-        values = ratings.values[:, column]
-        zeros = np.bincount(ratings.units[values == NO], minlength=n_units)
-        ones = np.bincount(ratings.units[values == YES], minlength=n_units)
-        n_annotators = len(np.unique(ratings.response_annotators[values != MISSING]))
-        labels[label] = measure_label(zeros, ones, n_annotators)
-    alphas = [found.krippendorff_alpha for found in labels.values() if found.krippendorff_alpha is not None]
-    return TaskAgreement(
-        n_units=n_units,
-        n_records=len(np.unique(ratings.unit_records)),
-        n_duplicates=ratings.n_duplicates,
-        annotators=tuple(sorted(ratings.annotators)),
-        labels=labels,
-        macro_alpha=sum(alphas) / len(alphas) if alphas else None,
-        n_labels_with_alpha=len(alphas),
-        constraint_violations=count_violations(ratings),
-    )
-
-
-def count_violations(ratings: Ratings) -> dict[str, int]:
-    """Responses that break each rule of the task, zeros included; a missing label breaks none."""
-    names = LABELS[ratings.task]
-    return {
-        rule.name: int(
-            np.count_nonzero(
-                (ratings.values[:, names.index(rule.antecedent)] == YES)
-                & (ratings.values[:, names.index(rule.consequent)] == (NO if rule.required else YES))
-            )
-        )
-        for rule in RULES
-        if rule.task == ratings.task
-    }
-
-
-def measure_agreement(tables: Sequence[Ratings], inputs: Sequence[InputFile]) -> Agreement:
-    """Agreement on each task of `tables`, at most one table a task, with the files they were read from."""
     by_task = {ratings.task: ratings for ratings in tables}
     latest = max((ratings.latest for ratings in tables if ratings.latest is not None), default=None)
     return Agreement(
         latest_response=None if latest is None else latest.isoformat(),
+        seed=seed,
+        resamples=resamples,
         inputs=tuple(inputs),
-        tasks={task: measure_task(by_task[task]) for task in TASKS if task in by_task},
+        tasks={task: measure_task(by_task[task], resamples, seed) for task in TASKS if task in by_task},
+    )
+
+
+def measure_task(ratings: Ratings, resamples: int, seed: int) -> TaskAgreement:
+    """Agreement on every label of one task; without responses every figure is undefined."""
+    figures = measure_figures(ratings, resamples, seed)
+    rounds, weeks, languages = (split(ratings, parts(ratings)) for parts in (round_parts, week_parts, language_parts))
+    found = TaskAgreement(
+        n_units=len(ratings.unit_records),
+        n_records=len(np.unique(ratings.unit_records)),
+        n_duplicates=ratings.n_duplicates,
+        annotators=tuple(sorted(ratings.annotators)),
+        labels=with_cautions(ratings, figures.labels.labels),
+        macro_alpha=figures.labels.macro_alpha,
+        macro_interval=figures.labels.macro_interval,
+        n_labels_with_alpha=figures.labels.n_labels_with_alpha,
+        identical_vectors=identical_vectors(ratings),
+        pairs=figures.pairs,
+        annotators_vs_rest=figures.annotators,
+        constraint_violations=count_violations(ratings),
+        constraint_violations_by_annotator=count_violations_by_annotator(ratings),
+        conditional=conditional_agreement(ratings, resamples, seed),
+        discards=measure_discards(ratings),
+        overlap=measure_overlap(ratings),
+        rounds=measure_slices(ratings, rounds, resamples, seed),
+        weeks=measure_slices(ratings, weeks, resamples, seed),
+        languages=measure_slices(ratings, languages, resamples, seed),
+        changes=measure_changes(ratings, "round", rounds, resamples, seed)
+        + measure_changes(ratings, "week", weeks, resamples, seed),
+        warnings=(),
+    )
+    return found.model_copy(update={"warnings": task_warnings(ratings, found)})
+
+
+def measure_discards(ratings: Ratings) -> Discards | None:
+    """Discarded responses, and their share of the submitted and discarded ones; None where the files do not tell.
+
+    Everyone who submitted or discarded anything has a share.
+    """
+    submitted = np.bincount(ratings.response_annotators, minlength=len(ratings.annotators))
+    if ratings.discards is None:
+        return None
+    answered = dict(zip(ratings.annotators, submitted.tolist(), strict=True))
+    n_discarded = sum(ratings.discards.values())
+    n_responses = n_discarded + len(ratings.units)
+    if not n_responses:
+        return None
+    return Discards(
+        n_responses=n_discarded,
+        share=n_discarded / n_responses,
+        by_annotator={
+            name: ratings.discards.get(name, 0) / (ratings.discards.get(name, 0) + answered.get(name, 0))
+            for name in sorted({*answered, *ratings.discards})
+        },
     )

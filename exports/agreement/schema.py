@@ -2,8 +2,6 @@
 
 from typing import Literal
 
-from pydantic import Field
-
 from annotation.labels import TaskName
 from exports.agreement.figures import (
     AgreementSlice,
@@ -53,35 +51,35 @@ class TaskAgreement(Frozen):
     """The labels in the order of the task."""
     macro_alpha: float | None
     """Mean of the alphas that are defined; None where none is."""
-    macro_interval: Interval | None = None
+    macro_interval: Interval | None
     """95 % interval of `macro_alpha` from the joint bootstrap; None where it is refused."""
     n_labels_with_alpha: int
     """How many labels have a defined alpha."""
-    identical_vectors: float | None = None
+    identical_vectors: float | None
     """Share of pairs of responses to one unit that agree on every label; None without pairs."""
-    pairs: tuple[PairAgreement, ...] = ()
+    pairs: tuple[PairAgreement, ...]
     """Every pair of annotators, label by label; pairs without shared units are there with Nones."""
-    annotators_vs_rest: tuple[AnnotatorAgreement, ...] = ()
+    annotators_vs_rest: tuple[AnnotatorAgreement, ...]
     """Every annotator against the others, label by label."""
     constraint_violations: dict[str, int]
     """Responses that break a rule between labels, by rule."""
-    constraint_violations_by_annotator: dict[str, dict[str, int]] = Field(default_factory=dict)
+    constraint_violations_by_annotator: dict[str, dict[str, int]]
     """The same by rule and annotator; only those who broke it."""
-    conditional: tuple[ConditionalAgreement, ...] = ()
+    conditional: tuple[ConditionalAgreement, ...]
     """Agreement on each rule's antecedent where its consequent leaves it open; one for each rule of the task."""
-    discards: Discards | None = None
+    discards: Discards | None
     """Discarded responses; None where the files do not tell."""
-    overlap: Overlap = Overlap(units_by_ratings={}, components=())
+    overlap: Overlap
     """How units are shared out among annotators."""
-    rounds: tuple[AgreementSlice, ...] = ()
+    rounds: tuple[AgreementSlice, ...]
     """Agreement by round, in order of their first response; empty where the files name none."""
-    weeks: tuple[AgreementSlice, ...] = ()
+    weeks: tuple[AgreementSlice, ...]
     """Agreement by ISO week of each unit's last response, in order of time."""
-    languages: tuple[AgreementSlice, ...] = ()
+    languages: tuple[AgreementSlice, ...]
     """Agreement by language, by code."""
-    changes: tuple[AlphaChange, ...] = ()
+    changes: tuple[AlphaChange, ...]
     """Change of alpha from each round and week to the next, where both have one."""
-    warnings: tuple[TaskWarning, ...] = ()
+    warnings: tuple[TaskWarning, ...]
     """What to mind about the task as a whole."""
 
 
@@ -103,9 +101,9 @@ class Agreement(Frozen):
     """Version of this layout."""
     latest_response: str | None
     """The newest `created_at` among the responses: ISO 8601, UTC; None without responses."""
-    seed: int = 0
+    seed: int
     """Seed of the resampling."""
-    resamples: int = 2000
+    resamples: int
     """Resamples behind each interval."""
     inputs: tuple[InputFile, ...]
     """The files in the order they were given."""

@@ -1,0 +1,178 @@
+"""What to mind when reading the figures: warnings by code, and what to do about each (`agreement.md` section 7)."""
+
+import math
+from collections.abc import Mapping
+from statistics import NormalDist
+
+import numpy as np
+
+from annotation.labels import LABELS
+from exports.agreement.figures import LabelAgreement, LabelWarning, TaskWarning
+from exports.agreement.ratings import FloatArray, IntArray, Ratings
+from exports.agreement.schema import TaskAgreement
+from exports.agreement.votes import Votes, count_votes
+
+FEW_ITEMS = 30
+"""Fewer pairable units than this: no interval would keep its promise."""
+FEW_CLUSTERS = 20
+"""Fewer resampled records than this: intervals cover 90 to 94 % instead of 95 %."""
+RARE_CLASS = 10
+"""Fewer ratings of the rarer value than this among pairable units: one unit can turn the figures."""
+MOST_UNDEFINED = 0.05
+"""Larger shares of resamples without an alpha leave it without an interval."""
+PAIR_OVERLAP = 20
+"""Fewer shared units than this say little about two annotators."""
+CONSTANT_RATER = 20
+"""An annotator with this many ratings and one value only: her kappa is 0 by construction."""
+PARADOX_AGREEMENT, PARADOX_ALPHA, PARADOX_PREVALENCE = 0.85, 0.667, 0.6
+"""High agreement with low alpha on a lopsided label: percent agreement, alpha, prevalence index (section 3)."""
+SELECTION_LEVEL = 0.01
+"""p of the selection test below which it warns; an export has a dozen labels, so .05 would often warn by chance."""
+SELECTION_RECORDS = 10
+"""Records of either kind that the selection test needs: its normal approximation fails below."""
+TARGET_ALPHA, ONE_SIDED_95 = 0.667, 1.645
+"""What a sample should be able to show, and how surely (Krippendorff's threshold; one-sided 5 %)."""
+EARLIEST = 946_684_800_000_000
+"""1 January 2000 UTC in microseconds since 1970; no response is older."""
+LATEST = 4_102_444_800_000_000
+"""1 January 2100 UTC; so far ahead only a broken clock is."""
+
+ADVICE: dict[LabelWarning | TaskWarning, str] = {
+    "NO_OVERLAP": "No unit was rated twice, so agreement cannot be told. Give some units to several annotators.",
+    "SINGLE_ANNOTATOR": "One annotator rated alone, so agreement cannot be told. Let a second one rate some units.",
+    "FEW_ITEMS": f"Fewer than {FEW_ITEMS} units were rated twice: the figures can move a lot with the next ones, and "
+    "intervals are too narrow, most of all for rare labels. Rate more units twice before relying on them.",
+    "FEW_CLUSTERS": f"Units rated twice come from fewer than {FEW_CLUSTERS} records: intervals cover 90 to 94 % "
+    "instead of 95 %. Rate units of more records twice.",
+    "RARE_CLASS": f"One of the two values was given fewer than {RARE_CLASS} times on units rated twice: a single unit "
+    "can turn alpha, and intervals are too narrow. Add units on which the rare value is likely.",
+    "SAMPLE_SIZE": f"Too few units were rated twice to show an alpha of {TARGET_ALPHA} at this share of yes: "
+    "`required_items` says how many would.",
+    "UNDEFINED_RESAMPLES": f"More than {MOST_UNDEFINED:.0%} of the resamples had no variation, so alpha has no "
+    "interval: the rare value hangs on very few records. Rate more units twice.",
+    "CONSTANT_RATER": f"An annotator gave one value only in {CONSTANT_RATER} ratings or more: kappa with her is 0 "
+    "whatever the others say. Ask whether she understood the label.",
+    "PARADOX": "High agreement, low alpha: one value is rare, so much agreement is expected by chance. Read positive "
+    "and negative agreement and AC1 beside alpha.",
+    "SELECTION": "The share of yes differs between units rated twice and units rated once by more than chance: "
+    "agreement on the former may not carry over. Choose units to be rated twice at random.",
+    "PAIR_OVERLAP": f"Some pairs of annotators share fewer than {PAIR_OVERLAP} units: do not read their kappa.",
+    "DISCONNECTED": "The annotators fall into groups that share no unit: figures mix groups that cannot be compared. "
+    "Give units of each group to the other.",
+    "DUPLICATES": "Some annotators answered a unit more than once: the newest response counts.",
+    "CONSTRAINT": "Some responses break a rule between labels: they count as they are. Look at them, and at the "
+    "guidelines; `constraint_violations_by_annotator` says whose they are.",
+    "CLOCK": "Some responses are dated before 2000 or after 2099: a clock was wrong, so weeks, rounds and which of two "
+    "responses is newer may be wrong too.",
+}
+"""What each warning means and what to do about it."""
+
+
+def with_cautions(ratings: Ratings, labels: Mapping[str, LabelAgreement]) -> dict[str, LabelAgreement]:
+    """The labels with their `required_items` and warnings; the other figures stay as they are."""
+    votes = count_votes(ratings.values, ratings.units, len(ratings.unit_records))
+    by_annotator = count_votes(ratings.values, ratings.response_annotators, len(ratings.annotators))
+    found: dict[str, LabelAgreement] = {}
+    for column, label in enumerate(LABELS[ratings.task]):
+        own, raters = (Votes(v.zeros[:, column], v.ones[:, column]) for v in (votes, by_annotator))
+        sized = labels[label].model_copy(update={"required_items": required_items(labels[label].prevalence)})
+        warnings = label_warnings(sized, own, raters, ratings.unit_records)
+        found[label] = sized.model_copy(update={"warnings": warnings})
+    return found
+
+
+def label_warnings(
+    figures: LabelAgreement, votes: Votes, raters: Votes, unit_records: IntArray
+) -> tuple[LabelWarning, ...]:
+    """What to mind about one label, from its figures and from its votes by unit and by annotator."""
+    pairable = votes.ratings >= 2
+    zeros, ones = int(votes.zeros[pairable].sum()), int(votes.ones[pairable].sum())
+    constant = (raters.ratings >= CONSTANT_RATER) & ((raters.zeros == 0) | (raters.ones == 0))
+    n_pairable = figures.n_pairable_items
+    holds: dict[LabelWarning, bool] = {
+        "NO_OVERLAP": n_pairable == 0 and np.count_nonzero(raters.ratings) != 1,
+        "SINGLE_ANNOTATOR": n_pairable == 0 and np.count_nonzero(raters.ratings) == 1,
+        "FEW_ITEMS": 0 < n_pairable < FEW_ITEMS,
+        "FEW_CLUSTERS": 0 < figures.n_cluster_records < FEW_CLUSTERS,
+        "RARE_CLASS": n_pairable > 0 and min(zeros, ones) < RARE_CLASS,
+        "SAMPLE_SIZE": n_pairable > 0 and figures.required_items is not None and n_pairable < figures.required_items,
+        "UNDEFINED_RESAMPLES": (figures.undefined_resamples or 0) > MOST_UNDEFINED,
+        "CONSTANT_RATER": bool(constant.any()),
+        "PARADOX": is_paradox(figures, zeros, ones),
+        "SELECTION": differs_by_selection(votes, unit_records),
+    }
+    return tuple(code for code, applies in holds.items() if applies)
+
+
+def is_paradox(figures: LabelAgreement, zeros: int, ones: int) -> bool:
+    """Whether agreement is high and alpha low because one value is rare (Feinstein & Cicchetti 1990)."""
+    if figures.percent_agreement is None or figures.krippendorff_alpha is None:
+        return False
+    return (
+        figures.percent_agreement >= PARADOX_AGREEMENT
+        and figures.krippendorff_alpha < PARADOX_ALPHA
+        and abs(ones - zeros) / (ones + zeros) > PARADOX_PREVALENCE
+    )
+
+
+def differs_by_selection(votes: Votes, unit_records: IntArray) -> bool:
+    """Whether the share of yes differs between units rated twice and units rated once, by `selection_p`."""
+    p = selection_p(votes, unit_records)
+    return p is not None and p < SELECTION_LEVEL
+
+
+def selection_p(votes: Votes, unit_records: IntArray) -> float | None:
+    """Two-sided p that units rated more than once and units rated once have the same share of yes.
+
+    A two-proportion test whose variance is that of whole records under the common share, so that the units of a record
+    need not be independent; a record may have units of both kinds. None where either kind has fewer than
+    `SELECTION_RECORDS` records, or where nothing varies between records.
+    """
+    kinds = (votes.ratings >= 2, votes.ratings == 1)
+    if any(len(np.unique(unit_records[kind])) < SELECTION_RECORDS for kind in kinds):
+        return None
+    n_ratings = [int(votes.ratings[kind].sum()) for kind in kinds]
+    shares = [float(votes.ones[kind].sum()) / n for kind, n in zip(kinds, n_ratings, strict=True)]
+    common = float(votes.ones.sum()) / float(votes.ratings.sum())
+    residuals: FloatArray = votes.ones - common * votes.ratings
+    weighted = residuals * (kinds[0] / n_ratings[0] - kinds[1] / n_ratings[1])
+    by_record = np.bincount(unit_records, weighted)
+    error = math.sqrt(float((by_record**2).sum()))
+    return 2 * NormalDist().cdf(-abs(shares[0] - shares[1]) / error) if error else None
+
+
+def required_items(prevalence: float | None) -> int | None:
+    """Units with two ratings that would show an alpha of `TARGET_ALPHA`; None where only one value was given.
+
+    As many make the interval around an alpha halfway between the target and 1 end at the target.
+    """
+    if prevalence is None or prevalence in (0.0, 1.0):
+        return None
+    return math.ceil(items_to_show(TARGET_ALPHA, prevalence))
+
+
+def required_codings(alpha: float, prevalence: float, n_coders: int = 2) -> int:
+    """Ratings that would show this alpha when `n_coders` rate every unit: the figure that Krippendorff prints."""
+    return math.ceil(n_coders * items_to_show(alpha, prevalence))
+
+
+def items_to_show(alpha: float, prevalence: float) -> float:
+    """Units that would show this alpha, not rounded.
+
+    Source: Bloch & Kraemer 1989, Biometrics 45:269-287, in Krippendorff's form (`agreement.md` section 7).
+    """
+    spread = (1 + alpha) * (3 - alpha) / (4 * (1 - alpha) * prevalence * (1 - prevalence))
+    return ONE_SIDED_95**2 * (spread - alpha)
+
+
+def task_warnings(ratings: Ratings, figures: TaskAgreement) -> tuple[TaskWarning, ...]:
+    """What to mind about a task as a whole; `figures` are all its others."""
+    early_or_late = (ratings.moments < EARLIEST) | (ratings.moments >= LATEST)
+    holds: dict[TaskWarning, bool] = {
+        "PAIR_OVERLAP": any(pair.n_shared < PAIR_OVERLAP for pair in figures.pairs),
+        "DISCONNECTED": len(figures.overlap.components) > 1,
+        "DUPLICATES": ratings.n_duplicates > 0,
+        "CONSTRAINT": any(figures.constraint_violations.values()),
+        "CLOCK": bool(early_or_late.any()),
+    }
+    return tuple(code for code, applies in holds.items() if applies)

@@ -1,0 +1,169 @@
+"""The change of alpha from one round or week to the next, tested by exchanging whole records between the two."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from annotation.labels import LABELS
+from exports.agreement.coefficients import coefficients, totals
+from exports.agreement.figures import AlphaChange, Interval
+from exports.agreement.intervals import interval
+from exports.agreement.ratings import FloatArray, Ratings
+from exports.agreement.resampling import Statistic, bootstrap
+from exports.agreement.slices import Part
+from exports.agreement.votes import alphas
+
+PERMUTATIONS = 999
+"""Exchanges of records at least; a p below 1/1000 is not told apart from it."""
+FEWEST_RECORDS = 2
+"""Records with a pairable unit that each of the two needs: one record alone has nothing to be exchanged with."""
+MOST_STEPS = 104
+"""Steps of a kind that are tested, the latest: two years of weeks."""
+HOLM_RESOLUTION = 20
+"""Exchanges for each test of a kind: with fewer, Holm's correction could never reach p = .05."""
+BLOCK = 2_000_000
+"""Exchanged records held in memory at a time."""
+TIE = 1e-9
+"""Differences closer than this are equal: the order of a sum must not decide."""
+
+Kind = Literal["round", "week"]
+
+
+class Step(NamedTuple):
+    """Two parts that follow each other, and the sums of each record in both."""
+
+    before: Part
+    """The earlier part."""
+    after: Part
+    """The later part."""
+    sums_before: FloatArray
+    """Records × sums of `alphas` in the earlier part, zeros where a record is not in it."""
+    sums_after: FloatArray
+    """The same for the later part."""
+    both: npt.NDArray[np.bool_]
+    """Whether the record has pairable units in both parts."""
+    tested: npt.NDArray[np.bool_]
+    """Labels whose change is tested."""
+
+
+def measure_changes(
+    ratings: Ratings, kind: Kind, parts: Sequence[Part], resamples: int, seed: int
+) -> tuple[AlphaChange, ...]:
+    """The change of each label's alpha from each part to the next, step by step in the order of the labels.
+
+    A label has a change where its alpha is defined in both parts and each has two records with a pairable unit of it.
+    Of many steps the latest `MOST_STEPS` are tested. Holm's correction is over all changes that are returned.
+
+    Source: `agreement.md` section 9; Holm 1979, Scand J Stat 6:65-70.
+    """
+    pairs = list(pairwise(parts))[-MOST_STEPS:]
+    steps = [step for step in (step_between(*pair) for pair in pairs) if step.tested.any()]
+    n_tests = sum(int(step.tested.sum()) for step in steps)
+    exchanges = max(PERMUTATIONS, HOLM_RESOLUTION * n_tests - 1)
+    found: list[AlphaChange] = []
+    for number, step in enumerate(steps):
+        random = np.random.default_rng([seed, number, *kind.encode()])
+        found += step_changes(ratings, kind, step, permutation_p(step, exchanges, random), resamples, seed)
+    corrected = holm([change.p_value for change in found])
+    return tuple(change.model_copy(update={"p_holm": p}) for change, p in zip(found, corrected, strict=True))
+
+
+def step_between(before: Part, after: Part) -> Step:
+    """Two parts side by side, over the records that have a pairable unit in either."""
+    records = np.union1d(before.records[before.frame], after.records[after.frame])
+    sums = []
+    for part in (before, after):
+        rows = np.zeros((len(records), 3 * part.yes.shape[1]))
+        rows[np.searchsorted(records, part.records[part.frame])] = part.sums[part.frame]
+        sums.append(rows)
+    enough = [np.count_nonzero(rows[:, 0::3] + rows[:, 1::3], axis=0) >= FEWEST_RECORDS for rows in sums]
+    defined = [np.isfinite(alphas(rows.sum(axis=0))) for rows in sums]
+    return Step(
+        before=before,
+        after=after,
+        sums_before=sums[0],
+        sums_after=sums[1],
+        both=np.isin(records, before.records[before.frame]) & np.isin(records, after.records[after.frame]),
+        tested=np.logical_and.reduce([*enough, *defined]),
+    )
+
+
+def step_changes(
+    ratings: Ratings, kind: Kind, step: Step, p_values: FloatArray, resamples: int, seed: int
+) -> Iterator[AlphaChange]:
+    """The changes of the tested labels in one step, with `p_holm` still uncorrected."""
+    sums = np.concatenate([step.sums_before, step.sums_after], axis=1)
+    frame = np.ones(len(sums), dtype=np.bool_)
+    (replicates,) = bootstrap([Statistic(sums, alpha_difference)], frame, resamples, seed)
+    for column in np.flatnonzero(step.tested):
+        found = interval(replicates, int(column))
+        before, after = (exact_alpha(part, int(column)) for part in (step.before, step.after))
+        yield AlphaChange(
+            kind=kind,
+            label=LABELS[ratings.task][column],
+            before=step.before.name,
+            after=step.after.name,
+            difference=after - before,
+            interval=found if isinstance(found, Interval) else None,
+            p_value=float(p_values[column]),
+            p_holm=float(p_values[column]),
+        )
+
+
+def exact_alpha(part: Part, column: int) -> float:
+    """Alpha of a label in a part, to the last digit as in its slice."""
+    alpha = coefficients(totals(part.votes.zeros[:, column], part.votes.ones[:, column]))["krippendorff_alpha"]
+    assert alpha is not None
+    return alpha
+
+
+def alpha_difference(sums: FloatArray) -> FloatArray:
+    """Alpha after less alpha before, from totals of both side by side: … × labels, NaN undefined."""
+    half = sums.shape[-1] // 2
+    return alphas(sums[..., half:]) - alphas(sums[..., :half])
+
+
+def permutation_p(step: Step, exchanges: int, random: np.random.Generator) -> FloatArray:
+    """Two-sided permutation p of each label's change; NaN where alpha is undefined in one of the parts.
+
+    Under the hypothesis that nothing changed, which records came early and which late is chance. Records of one part
+    are dealt out anew to the two parts, as many to each as before; a record in both parts keeps or swaps its own two
+    halves. An exchange that leaves alpha undefined counts as a difference as large, so p errs on the safe side.
+    """
+    observed = np.abs(alpha_difference(np.concatenate([step.sums_before.sum(axis=0), step.sums_after.sum(axis=0)])))
+    both = step.both[:, np.newaxis]
+    late = np.where(both, step.sums_after, step.sums_after + step.sums_before)
+    early = np.where(both, step.sums_before, 0.0)
+    base, gained, whole = early.sum(axis=0), late - early, (early + late).sum(axis=0)
+    as_large = np.zeros(len(observed))
+    block = max(1, BLOCK // len(gained))
+    for start in range(0, exchanges, block):
+        dealt = deal(step, min(block, exchanges - start), random)
+        after = base + dealt @ gained
+        differences = np.abs(alpha_difference(np.concatenate([whole - after, after], axis=1)))
+        as_large += np.count_nonzero(~(differences < observed - TIE), axis=0)
+    return np.where(np.isfinite(observed), (1 + as_large) / (1 + exchanges), np.nan)
+
+
+def deal(step: Step, exchanges: int, random: np.random.Generator) -> FloatArray:
+    """Exchanges × records: 1 where a record's units fall into the later part, or where its two halves stay."""
+    single = np.flatnonzero(~step.both)
+    is_late = (step.sums_after[single].any(axis=1)).astype(np.float64)
+    dealt = np.empty((exchanges, len(step.both)))
+    dealt[:, single] = random.permuted(np.broadcast_to(is_late, (exchanges, len(single))), axis=1)
+    dealt[:, step.both] = random.integers(0, 2, (exchanges, int(step.both.sum())))
+    return dealt
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's step-down correction of p values for their number, in their order."""
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    corrected = [0.0] * len(p_values)
+    largest = 0.0
+    for rank, place in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
+        corrected[place] = largest
+    return corrected
