@@ -7,6 +7,7 @@ import sys
 import click
 
 from annotation.cli import annotation
+from exports.cli_adjudicate import adjudicate
 from exports.cli_agreement import agreement
 from exports.cli_csv import csv_command
 from exports.cli_demo import demo
@@ -81,6 +82,7 @@ def exports() -> None:
 
 exports.add_command(csv_command)
 exports.add_command(agreement)
+exports.add_command(adjudicate)
 main.add_command(demo)
 main.add_command(pipeline)
 main.add_command(annotation)
