@@ -50,7 +50,7 @@ def measure_labels(ratings: Ratings, resamples: int, seed: int) -> LabelFigures:
 
 
 def measure_label(zeros: IntArray, ones: IntArray, n_annotators: int, units: IntArray | None = None) -> LabelAgreement:
-    """The figures of one label without intervals.
+    """The figures of one label that need neither names nor resamples; all others are None, 0 or empty.
 
     Args:
         zeros: Ratings that say no, one number a unit.
@@ -66,6 +66,17 @@ def measure_label(zeros: IntArray, ones: IntArray, n_annotators: int, units: Int
         n_pairable_items=int(total.pairable),
         n_ratings=int(total.all_ratings),
         **figures,
+        mean_pairwise_kappa=None,
+        n_pairs_with_kappa=0,
+        n_cluster_records=0,
+        intervals={},
+        refused_intervals={},
+        undefined_resamples=None,
+        p_below={},
+        standard_error=None,
+        design_effect=None,
+        n_effective=None,
+        required_items=None,
         undefined={name: reason for name, value in figures.items() if value is None},
         warnings=(),
     )
@@ -82,7 +93,7 @@ def undefined_reason(total: Sums, n_annotators: int) -> UndefinedReason:
 
 
 def plan_labels(task: TaskPatterns) -> list[tuple[Statistic, BoolArray]]:
-    """All coefficients of each label over records with a pairable unit, then over all rated ones; at last macro alpha."""
+    """Coefficients of each label over records with a pairable unit, then over all rated ones; at last macro alpha."""
     parts = [(label, core_entries(label)) for label in task.labels]
     planned: list[tuple[Statistic, BoolArray]] = []
     for label, entries in parts:
@@ -146,36 +157,34 @@ def read_label(
         for column, name in enumerate(COEFFICIENTS)
     }
     intervals["mean_pairwise_kappa"] = interval(pair_replicates, len(pair_replicates.estimates) - 1)
-    update: dict[str, object] = {
-        "mean_pairwise_kappa": math.fsum(kappas) / len(kappas) if kappas else None,
-        "n_pairs_with_kappa": len(kappas),
-        "n_cluster_records": pairable.n_records,
-        "intervals": {name: each for name, each in intervals.items() if isinstance(each, Interval)},
-        "refused_intervals": {name: each for name, each in intervals.items() if not isinstance(each, Interval)},
-        **alpha_spread(task, label, pairable, intervals["krippendorff_alpha"]),
-    }
+    undefined = dict(found.undefined)
     if not kappas:
-        reason: UndefinedReason = "constant_both_raters" if len(pairs.cells) else undefined_without_pairs(found)
-        update["undefined"] = {**found.undefined, "mean_pairwise_kappa": reason}
-    return found.model_copy(update=update)
-
-
-def undefined_without_pairs(found: LabelAgreement) -> UndefinedReason:
-    """Why there is no pair that shares a unit: the same that leaves percent agreement undefined."""
-    return found.undefined["percent_agreement"]
+        alone = undefined.get("percent_agreement")
+        undefined["mean_pairwise_kappa"] = alone or "constant_both_raters"
+    return found.model_copy(
+        update={
+            "mean_pairwise_kappa": math.fsum(kappas) / len(kappas) if kappas else None,
+            "n_pairs_with_kappa": len(kappas),
+            "n_cluster_records": pairable.n_records,
+            "intervals": {name: each for name, each in intervals.items() if isinstance(each, Interval)},
+            "refused_intervals": {name: each for name, each in intervals.items() if not isinstance(each, Interval)},
+            **alpha_spread(task, label, pairable, intervals["krippendorff_alpha"]),
+            "undefined": undefined,
+        }
+    )
 
 
 def alpha_spread(
     task: TaskPatterns, label: LabelPatterns, replicates: Replicates, alpha_interval: Interval | RefusedReason
 ) -> dict[str, object]:
-    """How alpha varies over the resamples, by field of `LabelAgreement`."""
+    """How alpha varies over the resamples, by field of `LabelAgreement`; empty where alpha is undefined."""
     if math.isnan(replicates.estimates[ALPHA]):
         return {}
     resampled = replicates.resampled[:, ALPHA]
     defined = resampled[~np.isnan(resampled)]
     undefined = {"undefined_resamples": 1 - len(defined) / len(resampled)}
     if not isinstance(alpha_interval, Interval):
-        return undefined
+        return {**undefined}
     effect = design_effect(task, label, float(replicates.jackknife_se[ALPHA]))
     n_pairable = int(label.units[label.ratings >= 2].sum())
     return {

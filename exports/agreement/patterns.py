@@ -18,8 +18,10 @@ MOST_PATTERNS = 256
 """With more patterns a label, totals of patterns cost more than they spare."""
 MOST_ANNOTATORS = 39
 """3 to this power is the last that 63 bits hold."""
-DENSE = 2**22
+DENSE = 2**23
 """Numbers that an array of sums may hold; a larger one is kept sparse."""
+SPARSE_COST = 25
+"""An entry of a sparse array costs as much as so many numbers of a dense one, measured."""
 
 
 class Entries(NamedTuple):
@@ -177,19 +179,19 @@ def pattern_counts(ratings: Ratings, labels: Sequence[LabelPatterns], width: int
 def gathered(
     records: IntArray, columns: IntArray, values: FloatArray, shape: tuple[int, int]
 ) -> FloatArray | SparseSums:
-    """The array of records × columns that the entries add up to, sparse where it would be large."""
-    if shape[0] * shape[1] <= DENSE:
-        return np.bincount(records * shape[1] + columns, values, shape[0] * shape[1]).reshape(shape)
+    """The array of records × columns that the entries add up to, sparse where that is smaller or faster."""
+    size = shape[0] * shape[1]
+    if size <= min(DENSE, SPARSE_COST * len(records)):
+        return np.bincount(records * shape[1] + columns, values, size).astype(np.float64, copy=False).reshape(shape)
     order = np.argsort(records, kind="stable")
     return SparseSums(records[order], columns[order], values[order], shape)
 
 
 def dense(entries: Entries, n_patterns: int) -> FloatArray:
     """Patterns × k."""
-    size = n_patterns * entries.width
-    return np.bincount(entries.patterns * entries.width + entries.columns, entries.values, size).reshape(
-        -1, entries.width
-    )
+    shape = (n_patterns, entries.width)
+    cells = np.bincount(entries.patterns * entries.width + entries.columns, entries.values, shape[0] * shape[1])
+    return cells.astype(np.float64, copy=False).reshape(shape)
 
 
 def core_entries(label: LabelPatterns) -> Entries:

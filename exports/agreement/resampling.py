@@ -16,8 +16,10 @@ BoolArray = npt.NDArray[np.bool_]
 
 BLOCK = 2**21
 """Numbers that a block of weights, of totals or of left-out sums may hold: 16 MiB."""
-LARGEST_BLOCK = 1024
+LARGEST_BLOCK = 512
+"""Rows of such a block at most."""
 MANTISSA = 52
+"""Bits of a number that may be added up without a carry into one more."""
 
 
 class SparseSums(NamedTuple):
@@ -99,8 +101,10 @@ def bootstrap(statistics: Sequence[Statistic], frame: BoolArray, resamples: int,
     groups = {key: [each for each in statistics if id(each.sums) == key] for key in sums}
     found: dict[int, Replicates] = {}
     drawn = {key: [np.empty((resamples, width(each, sums[key]))) for each in groups[key]] for key in sums}
-    for start, weights in weight_blocks(n, resamples, seed):
-        for key, block in weighted_totals(weights, sums).items():
+    widest = max((array.shape[1] for array in sums.values()), default=0)
+    for start, weights in weight_blocks(n, widest, resamples, seed):
+        for key, array in sums.items():
+            block = weighted_totals(weights, array)
             for statistic, replicates in zip(groups[key], drawn[key], strict=True):
                 replicates[start : start + len(weights)] = statistic.formula(block)
     for key, group in groups.items():
@@ -122,10 +126,13 @@ def bootstrap_frames(planned: Sequence[tuple[Statistic, BoolArray]], resamples: 
     return [found[place] for place in range(len(planned))]
 
 
-def weight_blocks(n: int, resamples: int, seed: int) -> Iterator[tuple[int, FloatArray]]:
-    """How often each of n records is drawn, a row a resample, in blocks with the number of their first row."""
+def weight_blocks(n: int, widest: int, resamples: int, seed: int) -> Iterator[tuple[int, FloatArray]]:
+    """How often each of n records is drawn, a row a resample, in blocks with the number of their first row.
+
+    The blocks fit `widest` columns of totals; the draws do not depend on it.
+    """
     generator = np.random.default_rng(seed)
-    rows = min(LARGEST_BLOCK, max(1, BLOCK // max(n, 1)))
+    rows = min(LARGEST_BLOCK, max(1, BLOCK // max(n, widest, 1)))
     for start in range(0, resamples, rows):
         weights = np.empty((min(rows, resamples - start), n))
         for row in weights:
@@ -133,20 +140,12 @@ def weight_blocks(n: int, resamples: int, seed: int) -> Iterator[tuple[int, Floa
         yield start, weights
 
 
-def weighted_totals(weights: FloatArray, sums: dict[int, FloatArray | SparseSums]) -> dict[int, FloatArray]:
-    """`weights @ sums` for each array of sums; the dense ones in one product."""
-    dense = {key: array for key, array in sums.items() if not isinstance(array, SparseSums)}
-    found: dict[int, FloatArray] = {}
-    if dense:
-        product = weights @ (next(iter(dense.values())) if len(dense) == 1 else np.hstack(list(dense.values())))
-        ends = np.cumsum([array.shape[1] for array in dense.values()])[:-1]
-        found = dict(zip(dense, np.split(product, ends, axis=1), strict=True))
-    for key, array in sums.items():
-        if isinstance(array, SparseSums):
-            found[key] = np.stack(
-                [np.bincount(array.columns, row[array.records] * array.values, array.shape[1]) for row in weights]
-            )
-    return found
+def weighted_totals(weights: FloatArray, sums: FloatArray | SparseSums) -> FloatArray:
+    """`weights @ sums`."""
+    if not isinstance(sums, SparseSums):
+        return weights @ sums
+    rows = [np.bincount(sums.columns, row[sums.records] * sums.values, sums.shape[1]) for row in weights]
+    return np.stack(rows).astype(np.float64, copy=False)
 
 
 def framed(sums: FloatArray | SparseSums, frame: BoolArray) -> FloatArray | SparseSums:
@@ -213,8 +212,9 @@ def dense_rows(sums: FloatArray | SparseSums, start: int, end: int) -> FloatArra
 
 def shifted_powers(shifts: FloatArray, weights: FloatArray | None = None) -> FloatArray:
     """Sums of the shifts (rows × m), of their squares and of their cubes: 3 × m."""
+    squares = shifts * shifts
     counts = 1.0 if weights is None else weights[:, np.newaxis]
-    return np.stack([(counts * shifts**power).sum(axis=0) for power in (1, 2, 3)])
+    return np.stack([(counts * power).sum(axis=0) for power in (shifts, squares, squares * shifts)])
 
 
 def central_moments(power: FloatArray, count: float) -> Moments:
