@@ -8,7 +8,7 @@ from typing import NamedTuple
 from exports.agreement.measure import measure_agreement
 from exports.agreement.ratings import Ratings
 from exports.agreement.schema import Agreement
-from exports.read import export_files, read_tables
+from exports.read import ReadTables, export_files, read_tables
 from pipeline.errors import InputError, OutputError
 from pipeline.staging import staged_file
 
@@ -26,18 +26,31 @@ class Measured(NamedTuple):
     """Plain sentences about rows that were left out; empty where all count."""
 
 
-def measure_files(paths: Sequence[Path]) -> Measured:
+def measure_files(paths: Sequence[Path], resamples: int = 2000, seed: int = 0) -> Measured:
     """Agreement on export folders and CSV files of seed 001's schema; several files of one task count as one.
+
+    Args:
+        paths: Folders and files.
+        resamples: How many resamples are behind each interval.
+        seed: Seed of the resampling.
 
     Raises:
         InputError: a path names no export, a file cannot be read, or nobody submitted anything in any of them.
         BadRowsError: cells cannot be read; every one of them is listed.
     """
-    found = read_tables(export_files(paths))
+    return measure_tables(read_tables(export_files(paths)), resamples, seed)
+
+
+def measure_tables(found: ReadTables, resamples: int, seed: int) -> Measured:
+    """Agreement on what was read.
+
+    Raises:
+        InputError: nobody submitted anything in any of it.
+    """
     if not any(len(table.units) for table in found.tables):
-        names = ", ".join(f"`{file.file}`" for file in found.inputs)
+        names = ", ".join(f"`{file.file}`" for file in found.inputs) or "what was given"
         raise InputError(f"There is no submitted response in {names}. Export again when someone has submitted.")
-    return Measured(measure_agreement(found.tables, found.inputs), found.tables, found.remarks)
+    return Measured(measure_agreement(found.tables, found.inputs, resamples, seed), found.tables, found.remarks)
 
 
 def write_agreement(agreement: Agreement, folder: Path) -> Path:
@@ -51,10 +64,15 @@ def write_agreement(agreement: Agreement, folder: Path) -> Path:
         if path.exists() and not is_agreement(path):
             raise OutputError(f"`{path}` is not an agreement of citejury. Move it or choose another `--out`.")
         with staged_file(path) as file:
-            file.write((agreement.model_dump_json(indent=2) + "\n").encode())
+            file.write(agreement_json(agreement).encode())
     except OSError as error:
         raise OutputError(f"`{path}` cannot be written: {error.strerror}. Choose another `--out`.") from error
     return path
+
+
+def agreement_json(agreement: Agreement) -> str:
+    """The text of `agreement.json`: the same figures give the same text."""
+    return agreement.model_dump_json(indent=2) + "\n"
 
 
 def is_agreement(path: Path) -> bool:

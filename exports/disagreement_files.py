@@ -3,7 +3,7 @@
 import codecs
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from exports.agreement.disagreement import Disagreement
 from exports.collection import Response
 from exports.folder import MANIFEST_FILE
 from exports.read import csv_rows, export_files, read_responses, task_of
+from exports.responses import ResponseReader, TableRows
 from exports.tables import TEXT_COLUMNS, csv_line, spreadsheet_cell
 from pipeline.errors import OutputError
 from pipeline.staging import staged_file
@@ -88,8 +89,10 @@ class UnitDetails:
             self.notes[response.annotator_id] = (response.created_at, note)
 
 
-def with_details(disagreements: Sequence[Disagreement], paths: Sequence[Path]) -> list[Disagreement]:
-    """The same disagreements with texts, notes, record ids and links, from the export folders and CSV files.
+def with_details(
+    disagreements: Sequence[Disagreement], paths: Sequence[Path], frames: Sequence[TableRows] = ()
+) -> list[Disagreement]:
+    """The same disagreements with texts, notes, record ids and links, from export folders, CSV files and data frames.
 
     The files are read once, row by row; only the units that are asked for are kept.
 
@@ -100,6 +103,9 @@ def with_details(disagreements: Sequence[Disagreement], paths: Sequence[Path]) -
     found = {(item.task, item.record_uuid, item.chunk_id): UnitDetails() for item in disagreements}
     for path in export_files(paths):
         add_details(found, path)
+    for frame in frames:
+        responses = ResponseReader(frame.task, frame.header, frame.source, []).read(enumerate(frame.rows))
+        add_rows(found, frame.task, frame.header, responses, Place("", {}))
     return [detailed(item, found[item.task, item.record_uuid, item.chunk_id]) for item in disagreements]
 
 
@@ -120,8 +126,18 @@ def add_details(found: Mapping[UnitKey, UnitDetails], path: Path) -> None:
     """Add what the submitted rows of one file say about the units in `found`."""
     task = task_of(path)
     _, header = next(csv_rows(path))
-    place = read_place(path.parent / MANIFEST_FILE)
-    for response in read_responses(path, task):
+    add_rows(found, task, header, read_responses(path, task), read_place(path.parent / MANIFEST_FILE))
+
+
+def add_rows(
+    found: Mapping[UnitKey, UnitDetails],
+    task: TaskName,
+    header: Sequence[str],
+    responses: Iterable[Response],
+    place: Place,
+) -> None:
+    """Add what the submitted ones of the responses say about the units in `found`."""
+    for response in responses:
         details = found.get((task, response.record_uuid, response.chunk_id))
         if details is None or response.status != "submitted":
             continue

@@ -4,7 +4,7 @@ import csv
 import hashlib
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from exports.agreement.ratings import Ratings
 from exports.agreement.schema import InputFile
 from exports.collection import Collection, Response
 from exports.folder import file_name
-from exports.responses import ResponseReader
+from exports.responses import ResponseReader, TableRows
 from exports.schema import COLUMNS
 from exports.tables import STATUS_COLUMN
 from pipeline.errors import BadRowsError, InputError
@@ -59,24 +59,28 @@ def files_of(folder: Path) -> list[Path]:
     return [folder / name for name in names if (folder / name).is_file()]
 
 
-def read_tables(files: Sequence[Path]) -> ReadTables:
-    """The ratings of all files, by task; the newest response counts where an annotator has several on one unit.
+def read_tables(files: Sequence[Path], frames: Sequence[TableRows] = ()) -> ReadTables:
+    """The ratings of all files and frames, by task; of several by one annotator on one unit the newest counts.
 
     Raises:
         InputError: a file is no CSV in UTF-8, lacks columns, or its task cannot be told.
         BadRowsError: cells cannot be read; every one of them is listed, for all files together.
     """
     tasks = {path: task_of(path) for path in files}
-    collected = {task: Collection(task) for task in TASKS if task in tasks.values()}
+    wanted = {*tasks.values(), *(frame.task for frame in frames)}
+    collected = {task: Collection(task) for task in TASKS if task in wanted}
     bad: list[str] = []
-    inputs = [
-        read_into(collected[tasks[path]], path, name, bad) for path, name in zip(files, shown(files), strict=True)
-    ]
-    check_bad(bad)
+    names = dict(zip(files, shown(files), strict=True))
+    inputs = [read_into(collected[tasks[path]], path, names[path], bad) for path in files]
+    for frame in frames:
+        collected[frame.task].begin(frame.source)
+        for response in ResponseReader(frame.task, frame.header, frame.source, bad).read(enumerate(frame.rows)):
+            collected[frame.task].add(response)
+    if bad:
+        raise BadRowsError(f"{len(bad)} cells or rows cannot be read; mend them or leave the file out:", bad)
     gathered = [collection.finish() for collection in collected.values()]
-    return ReadTables(
-        [found.ratings for found in gathered], inputs, [line for found in gathered for line in found.remarks]
-    )
+    remarks = [remark for found in gathered for remark in found.remarks]
+    return ReadTables([found.ratings for found in gathered], inputs, remarks)
 
 
 def read_into(collection: Collection, path: Path, name: str, bad: list[str]) -> InputFile:
@@ -95,16 +99,6 @@ def read_into(collection: Collection, path: Path, name: str, bad: list[str]) -> 
     with path.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
     return InputFile(file=path.name, sha256=digest, rows=rows)
-
-
-def check_bad(bad: Sequence[str]) -> None:
-    """Nothing where every cell could be read.
-
-    Raises:
-        BadRowsError: some could not.
-    """
-    if bad:
-        raise BadRowsError(f"{len(bad)} cells or rows cannot be read; mend them or leave the file out:", bad)
 
 
 def shown(files: Sequence[Path]) -> list[str]:
@@ -129,13 +123,24 @@ def task_of(path: Path) -> TaskName:
     doubled = sorted({name for name in header if header.count(name) > 1 and any(name in COLUMNS[t] for t in TASKS)})
     if doubled:
         raise InputError(f"`{path}` has the column `{doubled[0]}` more than once. Keep one of them.")
-    fitting = [task for task in TASKS if set(COLUMNS[task]) <= set(header)]
-    named = [task for task in fitting if dict(zip(header, first, strict=False)).get("task") == task]
+    named = dict(zip(header, first, strict=False)).get("task")
+    return fitting_task(header, named, COLUMNS, f"`{path}`", "Export it again.")
+
+
+def fitting_task(
+    header: Sequence[str], named: str | None, columns: Mapping[TaskName, Sequence[str]], where: str, advice: str
+) -> TaskName:
+    """The task whose columns are all in the header; where several are, the named one, else the first.
+
+    Raises:
+        InputError: none is; the message says what the nearest task lacks.
+    """
+    fitting = [task for task in TASKS if set(columns[task]) <= set(header)]
     if fitting:
-        return (named or fitting)[0]
+        return next((task for task in fitting if task == named), fitting[0])
     nearest = max(TASKS, key=lambda task: len(set(LABELS[task]) & set(header)))
-    missing = ", ".join(f"`{name}`" for name in COLUMNS[nearest] if name not in header)
-    raise InputError(f"`{path}` is not an export of any task: for {nearest} it lacks {missing}. Export it again.")
+    missing = ", ".join(f"`{name}`" for name in columns[nearest] if name not in header)
+    raise InputError(f"{where} is not an export of any task: for {nearest} it lacks {missing}. {advice}")
 
 
 def read_responses(path: Path, task: TaskName, source: str | None = None) -> Iterator[Response]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from annotation.labels import LABELS, TaskName
 from exports.agreement.ratings import MISSING, NO, YES
 from exports.collection import Response
-from exports.tables import STATUS_COLUMN, utc
+from exports.tables import FORMULA_STARTS, STATUS_COLUMN, utc
 
 BOOLEANS: Mapping[str, int] = {
     **dict.fromkeys(("True", "true", "TRUE", "1", "yes"), YES),
@@ -19,9 +19,8 @@ BOOLEANS: Mapping[str, int] = {
 """The spellings that count (`agreement.md` section 2); a blank cell is missing for that label only."""
 
 STATUSES = ("submitted", "discarded", "draft", "pending")
-RANK = re.compile(r"0*[1-9][0-9]*")
-ESCAPED = re.compile(r"'[=+\-@\t\r]")
-"""How `exports csv --spreadsheet-safe` begins a cell that a spreadsheet would take for a formula."""
+RANK = re.compile(r"0*[1-9][0-9]{0,17}")
+"""A whole number from 1 that fits 64 bits."""
 KNOWN_COMBINATIONS = 10_000
 """So many are remembered; a table with more is checked anew from there on, and memory stays bounded."""
 
@@ -33,6 +32,19 @@ class Few(NamedTuple):
     """The labels of the task in their order: 1 yes, 0 no, -1 missing."""
     status: str
     """Status of the response."""
+
+
+class TableRows(NamedTuple):
+    """A table that is no file: what `ResponseReader` reads."""
+
+    task: TaskName
+    """Its task."""
+    source: str
+    """What stands before a row's position in a sentence, such as `frame 1, row`."""
+    header: tuple[str, ...]
+    """Its columns."""
+    rows: Iterable[Sequence[str]]
+    """The cells of each row, as text."""
 
 
 def needed_columns(task: TaskName) -> tuple[str, ...]:
@@ -136,4 +148,4 @@ def unescaped(text: str) -> str:
 
     So an export for spreadsheets has the annotators, units and order of any other, and can be read together with it.
     """
-    return text[1:] if ESCAPED.match(text) else text
+    return text[1:] if text[0] == "'" and text.startswith(FORMULA_STARTS, 1) else text

@@ -11,7 +11,8 @@ CitejuryError
 │   ├── NotAllowedError         the key is wrong, or may not do this
 │   ├── NotFoundError           no such workspace, dataset, user or record
 │   └── RecordsMovedError       records were deleted while they were read
-└── ServerStartError  the embedded Argilla cannot start here
+├── NotInstalledError  a library of one of the extras is not installed
+└── ServerStartError   the embedded Argilla cannot start here
 
 A message is one plain sentence or two: what is wrong, where, what was found, what to do. It never holds a key.
 The root command is the only place that turns these into output.
@@ -81,6 +82,10 @@ class NotFoundError(ArgillaError):
 
 class RecordsMovedError(ArgillaError):
     """Records were deleted while they were read, so some of the others were passed over."""
+
+
+class NotInstalledError(CitejuryError):
+    """A library of one of the extras is not installed."""
 
 
 class ServerStartError(CitejuryError):
