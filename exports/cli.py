@@ -10,6 +10,7 @@ from annotation.cli import annotation
 from exports.cli_adjudicate import adjudicate
 from exports.cli_agreement import agreement
 from exports.cli_csv import csv_command
+from exports.cli_dataset import dataset
 from exports.cli_demo import demo
 from pipeline.cli import pipeline
 from pipeline.errors import CitejuryError
@@ -81,6 +82,7 @@ def exports() -> None:
 
 
 exports.add_command(csv_command)
+exports.add_command(dataset)
 exports.add_command(agreement)
 exports.add_command(adjudicate)
 main.add_command(demo)

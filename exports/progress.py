@@ -41,16 +41,28 @@ def shown_work(description: str) -> Iterator[None]:
 
 
 @contextmanager
-def shown_progress() -> "Iterator[Report]":
-    """A function that draws a bar for each dataset it is told of; nothing is drawn where stderr is no terminal."""
+def shown_progress(unit: str = "records") -> "Iterator[Report]":
+    """A function that draws a bar for each thing it is told of; nothing is drawn where stderr is no terminal.
+
+    Nothing is drawn before it is called, either. `unit` stands behind the numbers.
+    """
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TextColumn("records"))
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
-        drawn: dict[str, TaskID] = {}
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit, markup=False),
+    )
+    bars = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    drawn: dict[str, TaskID] = {}
 
-        def report(name: str, read: int, total: int) -> None:
-            if name not in drawn:
-                drawn[name] = bars.add_task(name, total=total)
-            bars.update(drawn[name], completed=read, total=total)
+    def report(name: str, read: int, total: int) -> None:
+        bars.start()
+        if name not in drawn:
+            drawn[name] = bars.add_task(name, total=total)
+        bars.update(drawn[name], completed=read, total=total)
 
+    try:
         yield report
+    finally:
+        bars.stop()
