@@ -33,7 +33,7 @@ def ratings_of(rows: Sequence[Row], task: TaskName = "generation", n_duplicates:
     units = sorted({(row.record, row.chunk) for row in rows})
     records = sorted({record for record, _ in units})
     annotators = sorted({row.annotator for row in rows})
-    rounds = list(dict.fromkeys(row.round for row in sorted(rows, key=lambda row: row.at) if row.round))
+    rounds = list(dict.fromkeys(row.round for row in sorted(rows, key=lambda row: (row.at, row.round)) if row.round))
     languages = {(row.record, row.chunk): row.language for row in rows}
     ordered = sorted(rows, key=lambda row: (row.record, row.chunk, row.annotator))
     return Ratings(

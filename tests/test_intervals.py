@@ -11,17 +11,16 @@ import pytest
 
 from exports.agreement.figures import Interval
 from exports.agreement.intervals import bca_ends, bias_correction, interval, percentile_ends
+from exports.agreement.labels import measure_labels
 from exports.agreement.ratings import FloatArray, Ratings
 from exports.agreement.resampling import Replicates, Statistic, bootstrap
 from exports.agreement.votes import alpha_sums, alphas, count_votes
-from exports.agreement_files import measure_files
+from exports.read import export_files, read_tables
 from tests.agreement_data import CASES, SINGLE_LABEL, expected_of_case, ratings_of_case
 
 RESAMPLES = 10_000
 SEED = 1
-REFERENCES = [
-    path for path in SINGLE_LABEL if expected_of_case(path)["bootstrap_alpha_reference"] is not None
-]
+REFERENCES = [path for path in SINGLE_LABEL if expected_of_case(path)["bootstrap_alpha_reference"] is not None]
 REFUSED = {
     "edge_all_positive",
     "edge_one_constant_rater",
@@ -145,19 +144,18 @@ def test_the_method_is_named_and_follows_the_number_of_records(path: Path) -> No
 
 @pytest.mark.skipif(not EXPORT.is_dir(), reason="the agreement cases are not here")
 def test_the_intervals_of_a_whole_export_are_those_of_200_000_resamples_of_its_records() -> None:
-    measured = measure_files([EXPORT], resamples=RESAMPLES, seed=SEED).agreement
     expected = expected_of_case(EXPORT / "expected")["tasks"]
     compared = 0
-    for task, figures in measured.tasks.items():
-        for label, found in figures.labels.items():
-            reference = expected[task]["labels"][label]["bootstrap"]["clusters_record_uuid"]
+    for ratings in read_tables(export_files([EXPORT])).tables:
+        for label, found in measure_labels(ratings, RESAMPLES, SEED).labels.items():
+            reference = expected[ratings.task]["labels"][label]["bootstrap"]["clusters_record_uuid"]
             assert found.n_cluster_records == reference["n_resampled_units"]
             if (alpha := found.intervals.get("krippendorff_alpha")) is None:
                 assert found.refused_intervals["krippendorff_alpha"] == "undefined_resamples"
                 assert reference["undefined"] > 0.04
                 continue
             ends = reference["bca_95" if alpha.method == "bca" else "percentile_95"]
-            assert (alpha.low, alpha.high) == pytest.approx(tuple(ends), abs=0.35 * reference["se"]), (task, label)
+            assert (alpha.low, alpha.high) == pytest.approx(tuple(ends), abs=0.35 * reference["se"]), label
             assert found.standard_error == pytest.approx(reference["se"], rel=0.05)
             compared += 1
     assert compared >= 10
@@ -165,11 +163,11 @@ def test_the_intervals_of_a_whole_export_are_those_of_200_000_resamples_of_its_r
 
 @pytest.mark.skipif(not EXPORT.is_dir(), reason="the agreement cases are not here")
 def test_clusters_cost_precision_in_retrieval_and_none_elsewhere() -> None:
-    measured = measure_files([EXPORT], seed=SEED).agreement
-    for task, figures in measured.tasks.items():
-        for found in figures.labels.values():
-            if found.design_effect is not None and task != "retrieval":
-                assert found.design_effect == 1
-                assert found.n_effective == found.n_pairable_items
-    retrieval = measured.tasks["retrieval"].labels.values()
-    assert all(1 < found.design_effect < 1.4 for found in retrieval if found.design_effect is not None)
+    effects = {
+        ratings.task: [each.design_effect for each in measure_labels(ratings, 200, SEED).labels.values()]
+        for ratings in read_tables(export_files([EXPORT])).tables
+    }
+    assert set(effects.pop("grounding")) == {1}
+    assert set(effects.pop("generation")) == {1}
+    (retrieval,) = effects.values()
+    assert all(effect is not None and 1 < effect < 1.4 for effect in retrieval)

@@ -38,7 +38,8 @@ def alpha_sums(votes: Votes, records: IntArray, n_records: int) -> FloatArray:
     They are the sums of `zeros`, `ones` and `disagreement` over the record's pairable units.
     """
     sums = unit_sums(votes.zeros, votes.ones)
-    columns = np.stack([sums.zeros, sums.ones, sums.disagreement], axis=2).reshape(len(records), -1)
+    columns = np.stack([sums.zeros, sums.ones, sums.disagreement], axis=2)
+    columns = columns.reshape(len(records), 3 * votes.ones.shape[1])
     return np.stack([np.bincount(records, column, n_records) for column in columns.T], axis=1)
 
 
