@@ -64,6 +64,7 @@ def agreement_latex(agreement: Agreement) -> str:
             r"\centering",
             r"\caption{Agreement between annotators}",
             r"\label{tab:citejury-agreement}",
+            r"\small\setlength{\tabcolsep}{4pt}",
             rf"\begin{{tabular}}{{l{'r' * (len(HEAD) - 1)}}}",
             r"\toprule",
             latex_row(HEAD),

@@ -26,7 +26,8 @@ HEAD = ("label", "n", "α [95 %]", "P(α < .667)", "AC1", "agreement", "P⁺", "
 LEGEND = (
     "n: units with two answers or more. α: Krippendorff's alpha. P(α < .667): share of the resamples below that "
     "threshold. AC1: Gwet's. agreement: share of agreeing pairs. P⁺, P⁻: specific agreement on yes and on no. "
-    "yes: share of yes among all answers. –: undefined."
+    "yes: share of yes among all answers. –: undefined. "
+    "What is said of annotators is beyond chance, though of twenty such statements one is expected by chance alone."
 )
 PUNCTUATION = re.compile(r"([\\`*_{}\[\]|~$]|:(?=//))")
 LINKED = re.compile(r"([@#]|www(?=\.))", re.IGNORECASE)

@@ -97,9 +97,9 @@ def warning_sentences(figures: TaskAgreement) -> Iterator[str]:
     for code, advice in ADVICE.items():
         labels = [name for name, found in figures.labels.items() if code in found.warnings]
         if labels:
-            yield f"{named(labels, figures)}: {advice}"
+            yield f"{named(labels, figures)}: {advice}{needed_units(labels, figures) if code == 'SAMPLE_SIZE' else ''}"
         elif code in figures.warnings:
-            yield advice + (rule_counts(figures) if code == "CONSTRAINT" else "")
+            yield f"{advice}{rule_counts(figures) if code == 'CONSTRAINT' else ''}"
     for refused, meaning in REFUSED.items():
         labels = [
             name
@@ -116,6 +116,12 @@ def rule_counts(figures: TaskAgreement) -> str:
     """How many responses break each rule, behind a space; rules that nobody broke are left out."""
     broken = (f"{rule} {count:,}" for rule, count in figures.constraint_violations.items() if count)
     return f" Found: {', '.join(broken)}."
+
+
+def needed_units(labels: Sequence[str], figures: TaskAgreement) -> str:
+    """How many units rated twice each label needs, behind a space."""
+    needed = (f"{label} {figures.labels[label].required_items or UNDEFINED}" for label in labels)
+    return f" Needed: {', '.join(needed)}."
 
 
 def discard_sentence(discards: Discards | None) -> str:

@@ -358,26 +358,38 @@ def assert_well_formed(page: str) -> None:
 
 KNOWN_COMMANDS = {
     *("alpha", "begin", "bottomrule", "caption", "centering", "emph", "end", "footnotesize", "label", "linewidth"),
-    *("midrule", "multicolumn", "par", "smallskip", "textasciicircum", "textasciitilde", "textbackslash", "textbar"),
+    *(
+        "midrule",
+        "multicolumn",
+        "par",
+        "setlength",
+        "small",
+        "smallskip",
+        "tabcolsep",
+        "textasciicircum",
+        "textasciitilde",
+        "textbackslash",
+        "textbar",
+    ),
     *("textendash", "textgreater", "textless", "textquotedblright", "textsubscript", "toprule"),
 }
 
 
-def test_the_latex_table_compiles(tmp_path: Path) -> None:
-    pdflatex = shutil.which("pdflatex")
-    if pdflatex is None:
-        pytest.skip("pdflatex is not installed")
-    page = agreement_latex(agreement(retrieval=RICH, grounding=task({HOSTILE: label(-0.1, -0.2, 0.1)})))
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+@pytest.mark.parametrize("name", ["contradicted_claim_present", HOSTILE], ids=["own label", "hostile label"])
+def test_the_latex_table_compiles_and_fits_the_page(tmp_path: Path, name: str) -> None:
+    page = agreement_latex(agreement(retrieval=RICH, grounding=task({name: label(-0.12, -0.23, -0.14)})))
     document = "\\documentclass{article}\n\\usepackage{booktabs}\n\\begin{document}\n" + page + "\\end{document}\n"
     (tmp_path / "paper.tex").write_text(document, encoding="utf-8")
     done = subprocess.run(
-        [pdflatex, "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "paper.tex"],
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "paper.tex"],
         cwd=tmp_path,
         capture_output=True,
         timeout=60,
     )
     assert done.returncode == 0, done.stdout[-2000:]
     assert (tmp_path / "paper.pdf").stat().st_size > 1000
+    assert name == HOSTILE or b"Overfull" not in done.stdout
 
 
 def test_the_gate_looks_at_the_lower_end_unless_told_otherwise() -> None:
