@@ -1,0 +1,83 @@
+from pathlib import Path
+
+import pytest
+
+from exports.decisions import Decision, Decisions, read_decisions, write_decisions, write_scores
+from pipeline.errors import BadRowsError, InputError, OutputError
+
+HEAD = "task,record_uuid,chunk_id,label,decision,adjudicator,created_at"
+ROW = "generation,r1,,helpful,True,dora,2026-03-01T10:00:00+00:00"
+
+
+def decision(**changed: object) -> Decision:
+    values = dict(zip(HEAD.split(","), ROW.split(","), strict=True)) | {"decision": True} | changed
+    return Decision.model_validate(values)
+
+
+def write(path: Path, *rows: str, head: str = HEAD) -> Path:
+    path.write_text("\n".join([head, *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    written = Decisions(
+        (
+            decision(adjudicator='=1+1, "dora"\r\n六'),
+            decision(task="retrieval", chunk_id="d#0", label="misleading", decision=False),
+        )
+    )
+    write_decisions(tmp_path / "decisions.csv", written)
+    assert read_decisions(tmp_path / "decisions.csv") == written
+    assert written.by_unit == {("r1", "", "helpful"): True, ("r1", "d#0", "misleading"): False}
+
+
+def test_further_columns_are_let_be(tmp_path: Path) -> None:
+    path = write(tmp_path / "d.csv", f"why,{ROW}", head=f"remark,{HEAD}")
+    assert read_decisions(path) == Decisions((decision(),))
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        (ROW.replace("True", "yes"), "`decision`: found 'yes', expected True or False."),
+        (ROW.replace("helpful", "misleading"), "`label`: found 'misleading'"),
+        (ROW.replace("generation", "reading"), "`task`: found 'reading'"),
+        (ROW.replace("r1,,", "r1,c1,"), "`chunk_id`: found 'c1'"),
+        (ROW.replace("generation,r1,,helpful", "retrieval,r1,,misleading"), "`chunk_id`: found ''"),
+        (ROW.replace("r1", " "), "`record_uuid`: is empty."),
+        (ROW.replace("2026-03-01T10:00:00+00:00", "yesterday"), "`created_at`: found 'yesterday'"),
+        (f"{ROW},more", "found 8 cells of 7."),
+    ],
+)
+def test_a_bad_row_is_named_with_its_line(tmp_path: Path, row: str, problem: str) -> None:
+    path = write(tmp_path / "d.csv", ROW.replace("r1", "r0"), row)
+    with pytest.raises(BadRowsError) as caught:
+        read_decisions(path)
+    assert [f"d.csv, line 3: {problem}" in line for line in caught.value.rows] == [True]
+
+
+@pytest.mark.parametrize("second", [ROW, ROW.replace("True", "False")])
+def test_two_decisions_on_one_unit_and_label_are_refused(tmp_path: Path, second: str) -> None:
+    with pytest.raises(BadRowsError, match="line 3: a row above decides on the same unit and label"):
+        read_decisions(write(tmp_path / "d.csv", ROW, second))
+
+
+def test_a_missing_column_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="needs the column `adjudicator` once, found it 0 times"):
+        read_decisions(write(tmp_path / "d.csv", head=HEAD.replace("adjudicator", "judge")))
+
+
+def test_another_file_is_never_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "thesis.csv"
+    path.write_text("years of work\n")
+    for write_table in (lambda: write_decisions(path, Decisions(())), lambda: write_scores(path, [])):
+        with pytest.raises(OutputError, match="holds something else"):
+            write_table()
+    assert path.read_text() == "years of work\n"
+
+
+def test_earlier_decisions_are_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "decisions.csv"
+    write_decisions(path, Decisions((decision(),)))
+    write_decisions(path, Decisions(()))
+    assert read_decisions(path) == Decisions(())
