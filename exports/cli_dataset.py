@@ -13,7 +13,6 @@ from exports.cli_csv import csv_command, stopping_cleanly
 
 if TYPE_CHECKING:
     from exports.dataset import Source, WrittenDataset
-    from exports.dataset_folder import DatasetOptions
     from exports.splits import SplitShares
 
 SERVER_OPTIONS = (
@@ -136,7 +135,7 @@ def check_installed() -> None:
     """
     from pipeline.errors import NotInstalledError
 
-    for name in ("datasets", "pyarrow"):
+    for name in ("pyarrow", "datasets"):
         try:
             import_module(name)
         except ImportError as error:

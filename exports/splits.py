@@ -49,9 +49,9 @@ def read_shares(text: str) -> SplitShares:
     """
     numbers = [float(part) for part in text.split(",")]
     if len(numbers) != len(SPLITS) or not all(0 <= number <= 100 for number in numbers) or numbers[0] == 0:
-        raise ValueError(text)
+        raise ValueError(f"{text!r} is not three shares from 0 with some for train")
     if abs(sum(numbers) - 100) > 1e-9:
-        raise ValueError(text)
+        raise ValueError(f"{text!r} does not make 100")
     train, validation, test = (number / 100 for number in numbers)
     return SplitShares(train=train, validation=validation, test=test)
 
