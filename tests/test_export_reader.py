@@ -1,3 +1,4 @@
+import codecs
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from exports.agreement.ratings import Ratings
 from exports.read import export_files, read_responses, read_tables, task_of
 from exports.schema import COLUMNS
+from exports.tables import FORMULA_STARTS, csv_line, spreadsheet_cell
 from pipeline.errors import BadRowsError, InputError
 
 CELLS = {
@@ -258,20 +260,17 @@ def test_a_unit_with_several_languages_has_the_first_that_is_known(tmp_path: Pat
     assert ratings.unit_languages == ("de", "und")
 
 
-@pytest.mark.parametrize("mark", ["=", "+", "-", "@", "\t"])
+@pytest.mark.parametrize("mark", FORMULA_STARTS)
 def test_an_export_for_spreadsheets_has_the_same_ratings(tmp_path: Path, mark: str) -> None:
-    rows = [{"annotator_id": f"{mark}anna", "record_uuid": f"{mark}r{n}"} for n in range(3)] + [
-        {},
-        {"record_uuid": "r2"},
-    ]
-    safe = [
-        {column: f"'{cell}" if cell.startswith(mark) else cell for column, cell in row.items()} | {"notes": f"'{mark}1"}
-        for row in rows
-    ]
-    (plain,) = read_tables([generation_csv(tmp_path, *rows)]).tables
-    path = generation_csv(tmp_path, *safe)
-    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-    assert same(read_tables([path]).tables[0], plain)
+    ours = {"query": "q", "answer": "a", "notes": f"{mark}1", "language": "en"}
+    marked = [{"annotator_id": f"{mark}anna", "record_uuid": f"{mark}r{n}"} for n in range(3)]
+    rows = [[{**CELLS, **ours, **row}[name] for name in COLUMNS["generation"]] for row in (*marked, {})]
+    plain, safe = tmp_path / "generation.csv", tmp_path / "safe.csv"
+    plain.write_bytes(b"".join(csv_line(line) for line in (COLUMNS["generation"], *rows)))
+    escaped = [[spreadsheet_cell(cell) for cell in row] for row in rows]
+    safe.write_bytes(codecs.BOM_UTF8 + b"".join(csv_line(line) for line in (COLUMNS["generation"], *escaped)))
+    assert plain.read_bytes() != safe.read_bytes()
+    assert same(read_tables([plain]).tables[0], read_tables([safe]).tables[0])
 
 
 def test_an_apostrophe_of_its_own_stays_in_a_name(tmp_path: Path) -> None:

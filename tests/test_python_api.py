@@ -1,0 +1,377 @@
+import csv
+import json
+import math
+import re
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import exports
+from annotation.labels import LABELS, TASKS
+from exports import find_disagreements, measure_agreement, read_task
+from exports.agreement_files import measure_files, write_agreement
+from exports.schema import COLUMNS
+from pipeline.errors import BadRowsError, InputError
+
+ROOT = Path(__file__).parents[1]
+EXPORT = Path(__file__).parents[2] / "shared" / "iaa-cases" / "open" / "export_a"
+needs_export = pytest.mark.skipif(not EXPORT.is_dir(), reason="the agreement cases are not here")
+ONE_LINE_OF_PANDAS = {"dtype": str, "keep_default_na": False}
+CELLS = {
+    "query": "q",
+    "answer": "a",
+    **dict.fromkeys(LABELS["generation"], "True"),
+    **dict.fromkeys(LABELS["retrieval"], "False"),
+    "chunk_id": "c1",
+    "chunk_rank": "1",
+    "task": "generation",
+    "language": "en",
+    "created_at": "2025-03-01T10:00:00+00:00",
+}
+
+
+def write_export(path: Path, *rows: dict[str, str], columns: tuple[str, ...] = COLUMNS["generation"]) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, columns, restval="", extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows({**CELLS, **row} for row in rows)
+    return path
+
+
+def three_records(**changed: str) -> list[dict[str, str]]:
+    """Two annotators on three records; ben finds the third unhelpful."""
+    rows = [{"record_uuid": f"00{n}", "annotator_id": name, **changed} for n in range(3) for name in ("anna", "ben")]
+    rows[-1] |= {"helpful": "False"}
+    return rows
+
+
+def without_inputs(result: exports.results.AgreementResult) -> dict[str, Any]:
+    figures: dict[str, Any] = json.loads(result.to_json())
+    del figures["inputs"]
+    return figures
+
+
+def test_importing_exports_loads_nothing_heavy() -> None:
+    code = "import sys, exports; print(sorted({'numpy', 'pandas', 'pydantic', 'click'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_api_can_be_found_by_name_and_nothing_else_is_made_up() -> None:
+    assert {"read_task", "measure_agreement", "find_disagreements"} <= set(dir(exports))
+    with pytest.raises(AttributeError, match="no attribute 'read_tasks'"):
+        _ = exports.read_tasks
+
+
+def test_text_that_looks_like_something_else_stays_text(tmp_path: Path) -> None:
+    rows = [
+        {"record_uuid": "001", "annotator_id": "NA", "notes": "None", "query": "1.0"},
+        {"record_uuid": "1e5", "annotator_id": "nan", "notes": "", "query": " =1+1 "},
+    ]
+    frame = read_task(write_export(tmp_path / "generation.csv", *rows))
+    assert frame["record_uuid"].tolist() == ["001", "1e5"]
+    assert frame["annotator_id"].tolist() == ["NA", "nan"]
+    assert frame["notes"].tolist() == ["None", ""]
+    assert frame["query"].tolist() == ["1.0", " =1+1 "]
+
+
+def test_columns_are_typed_and_in_the_order_of_the_file(tmp_path: Path) -> None:
+    columns = ("mine", *reversed(COLUMNS["retrieval"]))
+    row = {"task": "retrieval", "record_uuid": "r", "annotator_id": "anna", "misleading": "", "mine": "True"}
+    frame = read_task(write_export(tmp_path / "retrieval.csv", row, columns=columns))
+    assert tuple(frame.columns) == columns
+    types = {name: str(frame[name].dtype) for name in columns}
+    assert {name: types.pop(name) for name in LABELS["retrieval"]} == dict.fromkeys(LABELS["retrieval"], "boolean")
+    assert (types.pop("chunk_rank"), types.pop("created_at")) == ("Int64", "datetime64[us, UTC]")
+    assert set(types.values()) == {"string"}
+    assert frame["misleading"].isna().all()
+    assert not frame.drop(columns="misleading").isna().any(axis=None)
+
+
+def test_an_empty_file_has_the_same_types(tmp_path: Path) -> None:
+    full = read_task(write_export(tmp_path / "full.csv", *three_records()))
+    empty = read_task(write_export(tmp_path / "empty.csv"))
+    assert len(empty) == 0
+    assert empty.dtypes.to_dict() == full.dtypes.to_dict()
+
+
+def test_times_are_utc_whatever_their_offset(tmp_path: Path) -> None:
+    stamps = ["2025-03-01T12:00:00.000001+02:00", "2025-03-01T10:00:00.000001"]
+    rows = [{"record_uuid": "r", "annotator_id": f"a{n}", "created_at": stamp} for n, stamp in enumerate(stamps)]
+    frame = read_task(write_export(tmp_path / "generation.csv", *rows))
+    assert set(frame["created_at"]) == {pd.Timestamp(datetime(2025, 3, 1, 10, 0, 0, 1, UTC))}
+
+
+def test_discarded_rows_and_files_are_not_in_the_frame(tmp_path: Path) -> None:
+    columns = (*COLUMNS["generation"], "response_status")
+    rows = [
+        {**row, "response_status": status}
+        for row, status in zip(three_records(), ["submitted", "discarded"] * 3, strict=True)
+    ]
+    write_export(tmp_path / "generation.csv", *rows, columns=columns)
+    write_export(tmp_path / "generation_discarded.csv", rows[1], columns=columns)
+    assert read_task(tmp_path)["annotator_id"].tolist() == ["anna"] * 3
+
+
+def test_a_folder_with_several_tasks_wants_one_named(tmp_path: Path) -> None:
+    write_export(tmp_path / "generation.csv", *three_records())
+    write_export(tmp_path / "retrieval.csv", *three_records(task="retrieval"), columns=COLUMNS["retrieval"])
+    with pytest.raises(InputError, match="holds retrieval, generation; name one as `task`"):
+        read_task(tmp_path)
+    assert len(read_task(str(tmp_path), "retrieval")) == 6
+    with pytest.raises(InputError, match="holds retrieval, generation, not grounding"):
+        read_task(tmp_path, "grounding")
+    with pytest.raises(InputError, match="no task 'grounded'"):
+        read_task(tmp_path, "grounded")  # type: ignore[arg-type]
+
+
+def test_a_file_of_another_task_than_the_named_one_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds generation, not retrieval"):
+        read_task(write_export(tmp_path / "generation.csv", *three_records()), "retrieval")
+
+
+def test_a_frame_is_checked_as_strictly_as_by_the_command(tmp_path: Path) -> None:
+    path = write_export(tmp_path / "generation.csv", *three_records(helpful="maybe"), {"annotator_id": "x"})
+    with pytest.raises(BadRowsError) as caught:
+        read_task(path)
+    assert len(caught.value.rows) == 6  # five of the six, ben's last one is False; and a row without a record
+
+
+def read_typed(folder: Path, task: str) -> Any:
+    return read_task(folder, task)
+
+
+def read_as_text(folder: Path, task: str) -> Any:
+    return pd.read_csv(folder / f"{task}.csv", **ONE_LINE_OF_PANDAS)
+
+
+def read_by_default(folder: Path, task: str) -> Any:
+    return pd.read_csv(folder / f"{task}.csv")
+
+
+def read_as_arrow(folder: Path, task: str) -> Any:
+    return pd.read_csv(folder / f"{task}.csv", dtype_backend="pyarrow", parse_dates=["created_at"])
+
+
+@needs_export
+@pytest.mark.parametrize("read", [read_typed, read_as_text, read_by_default, read_as_arrow])
+def test_frames_give_the_figures_of_the_command(tmp_path: Path, read: Any) -> None:
+    written = write_agreement(measure_files([EXPORT], resamples=50).agreement, tmp_path)
+    expected = json.loads(written.read_bytes())
+    del expected["inputs"]
+    frames = [read(EXPORT, task).sample(frac=1, random_state=1) for task in TASKS]
+    assert without_inputs(measure_agreement(frames, resamples=50)) == expected
+
+
+@needs_export
+def test_a_folder_and_its_files_give_the_bytes_of_the_command(tmp_path: Path) -> None:
+    written = write_agreement(measure_files([EXPORT], resamples=50).agreement, tmp_path)
+    files = [EXPORT / f"{task}.csv" for task in TASKS]
+    for source in (str(EXPORT), EXPORT, files):
+        assert measure_agreement(source, resamples=50).to_json().encode() == written.read_bytes()
+
+
+def test_resamples_and_seed_reach_the_figures(tmp_path: Path) -> None:
+    path = write_export(tmp_path / "generation.csv", *three_records())
+    agreement = measure_agreement(path, resamples=20, seed=7).agreement
+    assert (agreement.resamples, agreement.seed) == (20, 7)
+
+
+def test_a_frame_made_by_hand_needs_ids_labels_and_times_only(tmp_path: Path) -> None:
+    path = write_export(tmp_path / "generation.csv", *three_records(language=""))
+    frame = pd.DataFrame(three_records())
+    frame = frame.assign(**{label: [1.0] * 6 for label in LABELS["generation"]})
+    frame.loc[5, "helpful"] = 0
+    frame["created_at"] = pd.Timestamp("2025-03-01 10:00")
+    expected = without_inputs(measure_agreement(path, resamples=20))
+    assert without_inputs(measure_agreement(frame, resamples=20)) == expected
+
+
+def test_a_missing_label_of_a_frame_is_missing_whatever_stands_for_it() -> None:
+    frame = pd.DataFrame([{**CELLS, **row} for row in three_records()])
+    for nothing in (None, float("nan"), pd.NA, ""):
+        frame["helpful"] = [True, False, True, True, True, nothing]
+        result = measure_agreement(frame, resamples=20)
+        assert result.agreement.tasks["generation"].labels["helpful"].n_ratings == 5
+
+
+def test_bad_cells_of_frames_are_listed_by_their_position() -> None:
+    good = pd.DataFrame([{**CELLS, **row} for row in three_records()])
+    bad = good.assign(helpful=["x", *[True] * 5], created_at=["2025-03-01", pd.NaT, *["2025-03-01"] * 4])
+    with pytest.raises(BadRowsError) as caught:
+        measure_agreement([good, bad])
+    assert [row.split(": found")[0] for row in caught.value.rows] == [
+        "frame 2, row 0, `helpful`",
+        "frame 2, row 1, `created_at`",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (pd.DataFrame({"record_uuid": ["r"]}), "frame 1 is not an export of any task: for retrieval it lacks"),
+        (pd.DataFrame([{**CELLS, **row} for row in three_records()]).assign(record_uuid=1), "`record_uuid` holds 1"),
+        (
+            pd.DataFrame([{**CELLS, "record_uuid": "r", "annotator_id": "a"}])[
+                [*CELLS, "record_uuid", "annotator_id", "helpful"]
+            ],
+            "`helpful` more than once",
+        ),
+        (5, "5 is no export folder"),
+        ([], "no submitted response in what was given"),
+        (pd.DataFrame(columns=[*CELLS, "record_uuid", "annotator_id"]), "no submitted response"),
+    ],
+    ids=["columns missing", "ids as numbers", "doubled column", "a number", "nothing", "no rows"],
+)
+def test_a_source_that_is_none_is_refused_in_one_sentence(source: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        measure_agreement(source)
+
+
+def test_repeats_across_files_and_frames_are_resolved_and_told(tmp_path: Path) -> None:
+    path = write_export(tmp_path / "generation.csv", *three_records())
+    later = read_task(path).assign(created_at="2026-01-01", helpful=True)
+    result = measure_agreement([path, later], resamples=20)
+    assert result.agreement.tasks["generation"].n_duplicates == 6
+    assert result.agreement.tasks["generation"].labels["helpful"].percent_agreement == 1
+    assert "frame 1, row 0" in result.remarks[0]
+
+
+def test_discards_of_a_folder_are_in_the_result(tmp_path: Path) -> None:
+    write_export(tmp_path / "generation.csv", *three_records())
+    discarded = {"record_uuid": "r9", "annotator_id": "ben", "response_status": "discarded"}
+    columns = (*COLUMNS["generation"], "response_status")
+    write_export(tmp_path / "generation_discarded.csv", discarded, columns=columns)
+    discards = measure_agreement(tmp_path, resamples=20).agreement.tasks["generation"].discards
+    assert discards is not None
+    assert (discards.n_responses, discards.by_annotator["ben"]) == (1, pytest.approx(1 / 4))
+
+
+@needs_export
+@pytest.mark.parametrize("table", ["tasks", "labels", "pairs", "annotators", "slices", "changes", "conditional"])
+def test_tables_are_typed_the_same_with_and_without_figures(tmp_path: Path, table: str) -> None:
+    full = measure_agreement(EXPORT, resamples=50).to_pandas(table)
+    single = {**three_records()[0]}
+    bare = measure_agreement(write_export(tmp_path / "generation.csv", single), resamples=50).to_pandas(table)
+    assert len(full)
+    assert full.dtypes.to_dict() == bare.dtypes.to_dict()
+    assert {str(dtype) for dtype in full.dtypes} <= {"string", "Int64", "Float64", "boolean"}
+    for name in full.select_dtypes("Float64"):
+        assert not any(value is not pd.NA and math.isnan(value) for value in full[name])
+
+
+def test_the_labels_table_holds_the_figures_and_an_undefined_one_is_missing(tmp_path: Path) -> None:
+    result = measure_agreement(write_export(tmp_path / "generation.csv", *three_records()), resamples=20)
+    labels = result.to_pandas().set_index("label")
+    assert labels.loc["helpful", "percent_agreement"] == pytest.approx(2 / 3)
+    assert labels["krippendorff_alpha"].isna().tolist() == [True, True, False, True, True]
+    with pytest.raises(InputError, match="no table 'label'; the tables are tasks, labels"):
+        result.to_pandas("label")
+
+
+def test_disagreements_come_with_texts_and_notes_from_files_and_frames_alike(tmp_path: Path) -> None:
+    rows = three_records()
+    rows[-1] |= {"notes": "leaves out <b>half</b>", "query": "why $x$?"}
+    rows[-2] |= {"query": "why $x$?"}
+    path = write_export(tmp_path / "generation.csv", *rows)
+    from_file, from_frame = find_disagreements(path), find_disagreements(read_task(path))
+    assert list(from_file) == list(from_frame)
+    (found,) = from_file
+    assert (found.record_uuid, found.label, found.votes) == ("002", "helpful", {"anna": True, "ben": False})
+    assert (found.text, found.notes) == ("why $x$?", {"ben": "leaves out <b>half</b>"})
+    assert from_file.to_pandas().loc[0, "votes"] == {"anna": True, "ben": False}
+
+
+@needs_export
+def test_disagreements_are_ranked_over_all_tasks_and_cut_on_request() -> None:
+    every = find_disagreements(EXPORT)
+    influences = [abs(found.influence) for found in every if found.influence is not None]
+    assert influences == sorted(influences, reverse=True)
+    assert list(find_disagreements(EXPORT, top=7)) == list(every[:7])
+    assert {found.label for found in find_disagreements(EXPORT, label="misleading")} == {"misleading"}
+    assert {found.task for found in find_disagreements(EXPORT, task="grounding")} == {"grounding"}
+    assert len(every) == sum(len(find_disagreements(EXPORT, task=task)) for task in TASKS)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"label": "helpfull"}, "no label 'helpfull'"),
+        ({"task": "retrieval", "label": "helpful"}, "no label 'helpful'; the labels are topically_relevant"),
+        ({"task": "x"}, "no task 'x'"),
+    ],
+)
+def test_a_label_or_task_that_does_not_exist_is_named(tmp_path: Path, wanted: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        find_disagreements(write_export(tmp_path / "generation.csv", *three_records()), **wanted)
+
+
+def test_a_notebook_shows_hostile_text_as_text(tmp_path: Path) -> None:
+    hostile = "<script>alert(1)</script>"
+    rows = three_records(query=hostile, answer=f"\x1b[31m{hostile}", notes=hostile)
+    for row in rows:
+        row["annotator_id"] = hostile + row["annotator_id"]
+        row["record_uuid"] = hostile + row["record_uuid"]
+    path = write_export(tmp_path / "generation.csv", *rows)
+    shown = find_disagreements(path)._repr_html_() + measure_agreement(path, resamples=20)._repr_html_()
+    assert "&lt;script&gt;" in shown
+    assert set(re.findall(r"<[^>]*>", shown)) == {
+        f"<{end}{tag}>" for tag in ("table", "thead", "tbody", "tr", "th", "td", "ul", "li", "h4") for end in ("", "/")
+    }
+    assert "\x1b" not in shown
+
+
+def test_a_notebook_shows_warnings_in_words_and_says_how_much_more_there_is(tmp_path: Path) -> None:
+    rows = [row | {"record_uuid": f"{n}-{row['record_uuid']}"} for n in range(30) for row in three_records()]
+    path = write_export(tmp_path / "generation.csv", *rows)
+    assert "α is undefined for proper_action" in measure_agreement(path, resamples=20)._repr_html_()
+    assert find_disagreements(path)._repr_html_().endswith("<p>and 10 more</p>")
+
+
+def test_results_have_a_short_repr(tmp_path: Path) -> None:
+    path = write_export(tmp_path / "generation.csv", *three_records())
+    assert re.fullmatch(
+        r"<AgreementResult generation: 3 units, mean α \S+( \[.*\])?>", repr(measure_agreement(path, resamples=20))
+    )
+    assert repr(find_disagreements(path)) == "<DisagreementResult 1 disagreements>"
+
+
+def test_without_pandas_a_file_is_still_measured_and_a_frame_says_what_to_install(tmp_path: Path) -> None:
+    path = write_export(tmp_path / "generation.csv", *three_records())
+    code = f"""
+import sys
+sys.modules["pandas"] = None
+from exports import measure_agreement, read_task
+from pipeline.errors import NotInstalledError
+print(measure_agreement({str(path)!r}, resamples=20).agreement.tasks["generation"].n_units)
+try:
+    read_task({str(path)!r})
+except NotInstalledError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.splitlines() == [
+        "3",
+        "pandas is not installed. Run `pip install '.[data]'` in the checkout of citejury.",
+    ]
+
+
+def test_the_python_examples_of_the_readme_run(tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    examples = re.findall(r"^```python\n(.*?)^```", readme, flags=re.DOTALL | re.MULTILINE)
+    assert examples
+    (tmp_path / "export").mkdir()
+    for task in TASKS:
+        write_export(tmp_path / "export" / f"{task}.csv", *three_records(task=task), columns=COLUMNS[task])
+    for example in examples:
+        environment = {"PYTHONPATH": str(ROOT)}
+        done = subprocess.run(
+            [sys.executable, "-c", example], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout
