@@ -1,0 +1,219 @@
+"""Pairs of annotators: a heat map for each label, kappa above the diagonal and shared units below it."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+from xml.etree.ElementTree import Element
+
+from annotation.defuse import one_line
+from exports.agreement.cautions import PAIR_OVERLAP
+from exports.agreement.figures import PairAgreement
+from exports.agreement.schema import TaskAgreement
+from exports.agreement_words import UNDEFINED, decimal
+from exports.report.cells import SHORT_REASONS, cell, estimated, folded, head, number, row, table
+from exports.report.elements import Child, element, quoted
+from exports.report.plot import figure_svg
+
+MOST_ANNOTATORS = 20
+"""A map of more cannot be read; `pairs.csv` has them all."""
+NAME_LENGTH = 12
+SIDE, LEFT, TOP = 38, 92, 76
+"""Side of a cell, and the room for names, in pixels."""
+PALE, DARK = 0.08, 1.0
+"""Strength of the colour at a kappa of 0 or less and of 1."""
+
+Key = tuple[str, str]
+
+
+class Map(NamedTuple):
+    """The pairs of one label, with the annotators in the order in which they are drawn."""
+
+    label: str
+    """The label."""
+    names: Sequence[str]
+    """The annotators."""
+    pairs: Mapping[Key, PairAgreement]
+    """The pairs by both names, in either order."""
+
+
+def pair_section(figures: TaskAgreement) -> list[Child]:
+    """The maps of a task, their legend, and all pairs as a table; nothing where fewer than two annotators answered."""
+    if len(figures.annotators) < 2 or not figures.pairs:
+        return []
+    names = similar_order(most_shared(figures), figures.pairs)
+    left_out = len(figures.annotators) - len(names)
+    text = (
+        f"Above the diagonal Cohen's κ, below it the units that both rated; grey where those are fewer than "
+        f"{PAIR_OVERLAP}. Annotators who agree stand next to each other."
+    )
+    if left_out:
+        text += f" Shown are the {len(names)} who share most units; pairs.csv holds the other {left_out} too."
+    maps = (heat_map(Map(label, names, by_names(figures.pairs, label))) for label in figures.labels)
+    shared = [pair for pair in figures.pairs if pair.n_shared and {pair.rater_a, pair.rater_b} <= set(names)]
+    return [
+        element("h3", "Pairs of annotators"),
+        element("p", text, class_="note"),
+        legend(),
+        element("div", maps, class_="panels"),
+        folded("The pairs as a table", pair_table(shared)),
+    ]
+
+
+def most_shared(figures: TaskAgreement) -> list[str]:
+    """The annotators who share most units, at most as many as a map can show."""
+    shared = dict.fromkeys(figures.annotators, 0)
+    for pair in figures.pairs:
+        shared[pair.rater_a] += pair.n_shared
+        shared[pair.rater_b] += pair.n_shared
+    return sorted(shared, key=lambda name: (-shared[name], name))[:MOST_ANNOTATORS]
+
+
+def similar_order(names: Sequence[str], pairs: Iterable[PairAgreement]) -> list[str]:
+    """The names in a row that grows at both ends by whoever agrees best with its end, over all labels.
+
+    It begins with the pair of the highest mean kappa. Pairs without a kappa are taken for strangers.
+    """
+    found: dict[Key, list[float]] = {}
+    for pair in pairs:
+        if pair.cohen_kappa is not None and pair.n_shared:
+            for key in ((pair.rater_a, pair.rater_b), (pair.rater_b, pair.rater_a)):
+                found.setdefault(key, []).append(pair.cohen_kappa)
+    means = {key: sum(kappas) / len(kappas) for key, kappas in found.items()}
+    left = sorted(names)
+    chain = list(max(((a, b) for a in left for b in left if a < b), key=lambda key: means.get(key, -2), default=left))
+    left = [name for name in left if name not in chain]
+    while left:
+        end, name = max(
+            ((end, name) for end in (-1, 0) for name in left), key=lambda at: means.get((chain[at[0]], at[1]), -2)
+        )
+        chain.insert(0 if end == 0 else len(chain), name)
+        left.remove(name)
+    return chain
+
+
+def by_names(pairs: Iterable[PairAgreement], label: str) -> dict[Key, PairAgreement]:
+    """The pairs of one label by both names, in either order."""
+    return {
+        key: pair
+        for pair in pairs
+        if pair.label == label
+        for key in ((pair.rater_a, pair.rater_b), (pair.rater_b, pair.rater_a))
+    }
+
+
+def heat_map(shown: Map) -> Element:
+    """The map of one label."""
+    size = SIDE * len(shown.names)
+    width, height = LEFT + size + 26, TOP + size + 2
+    drawing = figure_svg(
+        f"{shown.label}: pairs of annotators",
+        spoken_pairs(shown),
+        heads(shown.names),
+        (map_cell(shown, line, column) for line in range(len(shown.names)) for column in range(len(shown.names))),
+        viewBox=f"0 0 {width} {height}",
+        width=width,
+        height=height,
+        class_="map",
+    )
+    return element("figure", element("figcaption", shown.label), element("div", drawing, class_="wide"))
+
+
+def spoken_pairs(shown: Map) -> str:
+    """All pairs of the map that share units, in words."""
+    pairs = (pair for (first, _), pair in shown.pairs.items() if first == pair.rater_a)
+    drawn = (spoken(pair) for pair in pairs if pair.n_shared and {pair.rater_a, pair.rater_b} <= set(shown.names))
+    return "; ".join(drawn) or "No shared units."
+
+
+def heads(names: Sequence[str]) -> Iterator[Element]:
+    """The names beside the rows and, turned, above the columns."""
+    for place, name in enumerate(names):
+        middle, short = SIDE * place + SIDE / 2, one_line(name, NAME_LENGTH)
+        whole = element("title", name)
+        yield element("text", short, whole, x=LEFT - 8, y=TOP + middle + 4, text_anchor="end", class_="name")
+        x, y = LEFT + middle, TOP - 8
+        yield element("text", short, whole, x=x, y=y, transform=f"rotate(-40 {x:g} {y:g})", class_="name")
+
+
+def map_cell(shown: Map, line: int, column: int) -> Element | None:
+    """One cell: kappa above the diagonal, shared units below it, nothing on it."""
+    pair = shown.pairs.get((shown.names[line], shown.names[column]))
+    if line == column or pair is None:
+        return None
+    few, above = pair.n_shared < PAIR_OVERLAP, column > line
+    kappa = pair.cohen_kappa
+    coloured = above and not few and kappa is not None
+    strength = PALE + (DARK - PALE) * min(max(kappa or 0.0, 0.0), 1.0)
+    ground = element(
+        "rect",
+        x=LEFT + SIDE * column + 1,
+        y=TOP + SIDE * line + 1,
+        width=SIDE - 2,
+        height=SIDE - 2,
+        rx=3,
+        class_="heat" if coloured else "few" if few and above else "count",
+        fill_opacity=strength if coloured else None,
+    )
+    kind = "on" if coloured and strength > 0.5 else "dim" if few or not above else "off"
+    at = {"x": LEFT + SIDE * column + SIDE / 2, "y": TOP + SIDE * line + SIDE / 2 + 4}
+    text = decimal(kappa) if above else f"{pair.n_shared:,}"
+    return element(
+        "g", element("title", spoken(pair)), ground, element("text", text, text_anchor="middle", class_=kind, **at)
+    )
+
+
+def spoken(pair: PairAgreement) -> str:
+    """The pair in words."""
+    reason = pair.undefined.get("cohen_kappa")
+    kappa = decimal(pair.cohen_kappa) if reason is None else f"{UNDEFINED} ({SHORT_REASONS[reason]})"
+    return f"{pair.rater_a} and {pair.rater_b}: κ {kappa}, {pair.n_shared:,} shared"
+
+
+def legend() -> Element:
+    """The scale of colours."""
+    steps = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    marks: list[Child] = [
+        element(
+            "rect", x=i * 34, y=2, width=32, height=14, rx=3, class_="heat", fill_opacity=PALE + (DARK - PALE) * step
+        )
+        for i, step in enumerate(steps)
+    ]
+    marks += [
+        element("text", "≤ 0" if not step else decimal(step), x=i * 34 + 16, y=30, text_anchor="middle", class_="tick")
+        for i, step in enumerate(steps)
+    ]
+    grey = [
+        element("rect", x=224, y=2, width=32, height=14, rx=3, class_="few"),
+        element("text", f"< {PAIR_OVERLAP} shared", x=240, y=30, text_anchor="middle", class_="tick"),
+    ]
+    return figure_svg(
+        "Scale of κ", "From pale, 0 or less, to dark, 1.", marks, grey, width=290, height=34, class_="legend"
+    )
+
+
+def pair_table(pairs: Sequence[PairAgreement]) -> Element:
+    """Every shown pair that shares units, label by label."""
+    columns = (
+        "First, second",
+        "label",
+        "shared",
+        "κ [95 %]",
+        "PABAK",
+        "both yes",
+        "only first",
+        "only second",
+        "both no",
+        "McNemar p",
+    )
+    rows = (
+        row(
+            head(quoted(pair.rater_a), ", ", quoted(pair.rater_b)),
+            cell(pair.label),
+            cell(f"{pair.n_shared:,}"),
+            cell(estimated(pair.cohen_kappa, pair.interval, pair.undefined.get("cohen_kappa"))),
+            cell(number(pair.pabak)),
+            *(cell(f"{count:,}") for count in (pair.n11, pair.n10, pair.n01, pair.n00)),
+            cell(UNDEFINED if pair.mcnemar_p is None else f"{pair.mcnemar_p:.3f}"),
+        )
+        for pair in pairs
+    )
+    return table("Pairs that share units", columns, rows, "figures")

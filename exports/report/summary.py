@@ -1,0 +1,102 @@
+"""The head of the report: what it was made from, what to mind first, and each task at a glance."""
+
+from collections.abc import Iterator, Sequence
+from xml.etree.ElementTree import Element
+
+from exports.agreement.schema import Agreement, InputFile, TaskAgreement
+from exports.agreement_words import UNDEFINED, counted, finding_sentences, percent, warning_sentences
+from exports.report.cells import cell, estimated, head, row, table
+from exports.report.elements import Child, element, quoted
+
+HASH_SHOWN = 12
+
+
+def report_head(agreement: Agreement, remarks: Sequence[str]) -> Element:
+    """Title, tasks at a glance, files, and what of them did not count."""
+    latest = agreement.latest_response
+    when = f"Newest response {latest[:16].replace('T', ' ')} UTC." if latest else "No response."
+    return element(
+        "header",
+        element("h1", "Agreement of annotators"),
+        element("p", when, class_="note"),
+        glance(agreement),
+        files_table(agreement.inputs),
+        element("ul", (element("li", quoted(remark)) for remark in remarks), class_="remarks") if remarks else None,
+    )
+
+
+def glance(agreement: Agreement) -> Element:
+    """Each task in one row."""
+    columns = ("Task", "units", "records", "annotators", "mean α [95 %]", "labels with α", "identical answers")
+    return table(
+        "The tasks at a glance", columns, (glance_row(task, t) for task, t in agreement.tasks.items()), "figures"
+    )
+
+
+def glance_row(task: str, figures: TaskAgreement) -> Element:
+    """One task in short."""
+    return row(
+        head(element("a", task, href=f"#{task}")),
+        cell(f"{figures.n_units:,}"),
+        cell(f"{figures.n_records:,}"),
+        cell(f"{len(figures.annotators):,}"),
+        cell(UNDEFINED if figures.macro_alpha is None else estimated(figures.macro_alpha, figures.macro_interval)),
+        cell(f"{figures.n_labels_with_alpha} of {len(figures.labels)}"),
+        cell(percent(figures.identical_vectors)),
+    )
+
+
+def files_table(inputs: Sequence[InputFile]) -> Element:
+    """The files, so that anyone can tell whether these are the figures of theirs."""
+    rows = (
+        row(
+            head(quoted(found.file)),
+            cell(f"{found.rows:,}"),
+            element("td", element("code", found.sha256[:HASH_SHOWN]), title=found.sha256),
+        )
+        for found in inputs
+    )
+    return table("Files read", ("File", "rows", "SHA-256 begins with"), rows)
+
+
+def warnings_section(agreement: Agreement) -> Element:
+    """What to mind before reading a figure, by task; then what stands out."""
+    parts = [part for task, figures in agreement.tasks.items() for part in task_cautions(task, figures)]
+    if not parts:
+        parts = [element("p", "Nothing: enough units were rated twice, and nothing speaks against the figures.")]
+    return element("section", element("h2", "What to mind first", id="mind"), parts, class_="mind")
+
+
+def task_cautions(task: str, figures: TaskAgreement) -> Iterator[Child]:
+    """The warnings and findings of one task; nothing where there are none."""
+    for heading, sentences in (
+        (f"{task}: mind", list(warning_sentences(figures))),
+        (f"{task}: stands out", list(finding_sentences(figures))),
+    ):
+        if sentences:
+            yield element("h3", heading)
+            yield element("ul", (element("li", quoted(sentence)) for sentence in sentences))
+
+
+def coverage(figures: TaskAgreement) -> list[Child]:
+    """How units are shared out among annotators, repeats, and the groups that share no unit."""
+    shared = figures.overlap.units_by_ratings
+    sizes = ", ".join(f"{units:,} by {counted(ratings, 'annotator')}" for ratings, units in sorted(shared.items()))
+    sentences = [
+        f"{counted(figures.n_units, 'unit')} of {counted(figures.n_records, 'record')}"
+        + (f", rated {sizes}." if sizes else "."),
+        f"{counted(figures.n_duplicates, 'older response')} to the same unit by the same annotator left out.",
+    ]
+    groups = figures.overlap.components
+    return [
+        element("p", " ".join(sentences), class_="note"),
+        element("p", groups_sentence(groups), class_="note") if len(groups) > 1 else None,
+    ]
+
+
+def groups_sentence(groups: Sequence[Sequence[str]]) -> list[Child]:
+    """The groups of annotators that share no unit with each other."""
+    named: list[Child] = []
+    for place, group in enumerate(groups, start=1):
+        named += [f"({place}) " if place == 1 else f"; ({place}) ", quoted(", ".join(group))]
+    return [f"{len(groups)} groups of annotators share no unit with each other: ", named, "."]
