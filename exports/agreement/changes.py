@@ -17,7 +17,11 @@ from exports.agreement.slices import Part
 from exports.agreement.votes import alphas
 
 PERMUTATIONS = 999
-"""Exchanges of records at least; a p below 1/1000 is not told apart from it."""
+"""Exchanges of records for every step."""
+SETTLED = 20
+"""A step whose labels all had more exchanges as large as this among those needs no more."""
+HOLM_RESOLUTION = 50
+"""Exchanges for each test of a kind where a step is not settled: with too few, Holm's p could never get small."""
 FEWEST_RECORDS = 2
 """Records with a pairable unit that each of the two needs: one record alone has nothing to be exchanged with."""
 MOST_STEPS = 104
@@ -129,6 +133,8 @@ def alpha_difference(sums: FloatArray) -> FloatArray:
 def permutation_p(step: Step, exchanges: int, random: np.random.Generator) -> FloatArray:
     """Two-sided permutation p of each label's change; NaN where alpha is undefined in one of the parts.
 
+    `exchanges` are made only where the first `PERMUTATIONS` leave it open whether a p is small.
+
     Under the hypothesis that nothing changed, which records came early and which late is chance. Records of one part
     are dealt out anew to the two parts, as many to each as before; a record in both parts keeps or swaps its own two
     halves. An exchange that leaves alpha undefined counts as a difference as large, so p errs on the safe side.
@@ -138,14 +144,15 @@ def permutation_p(step: Step, exchanges: int, random: np.random.Generator) -> Fl
     late = np.where(both, step.sums_after, step.sums_after + step.sums_before)
     early = np.where(both, step.sums_before, 0.0)
     base, gained, whole = early.sum(axis=0), late - early, (early + late).sum(axis=0)
-    as_large = np.zeros(len(observed))
-    block = max(1, BLOCK // len(gained))
-    for start in range(0, exchanges, block):
-        dealt = deal(step, min(block, exchanges - start), random)
+    as_large, made = np.zeros(len(observed)), 0
+    while made < exchanges and not (made >= PERMUTATIONS and as_large[step.tested].min() > SETTLED):
+        wanted = (PERMUTATIONS if made < PERMUTATIONS else exchanges) - made
+        dealt = deal(step, min(wanted, max(1, BLOCK // len(gained))), random)
         after = base + dealt @ gained
         differences = np.abs(alpha_difference(np.concatenate([whole - after, after], axis=1)))
         as_large += np.count_nonzero(~(differences < observed - TIE), axis=0)
-    return np.where(np.isfinite(observed), (1 + as_large) / (1 + exchanges), np.nan)
+        made += len(dealt)
+    return np.where(np.isfinite(observed), (1 + as_large) / (1 + made), np.nan)
 
 
 def deal(step: Step, exchanges: int, random: np.random.Generator) -> FloatArray:
