@@ -45,8 +45,10 @@ def measure_tables(found: ReadTables, resamples: int, seed: int) -> Measured:
     """Agreement on what was read.
 
     Raises:
-        InputError: nobody submitted anything in any of it.
+        InputError: nobody submitted anything in any of it, or there would be no resample or a negative seed.
     """
+    if resamples < 1 or seed < 0:
+        raise InputError(f"`resamples` is {resamples} and `seed` {seed}; expected 1 or more, and 0 or more.")
     if not any(len(table.units) for table in found.tables):
         names = ", ".join(f"`{file.file}`" for file in found.inputs) or "what was given"
         raise InputError(f"There is no submitted response in {names}. Export again when someone has submitted.")

@@ -137,7 +137,7 @@ def measure_agreement(source: "Source | Sequence[Source]", *, resamples: int = 2
         seed: Seed of the resampling; the same source and seed give the same figures.
 
     Raises:
-        InputError: a source is no export, or nobody submitted anything in any of them.
+        InputError: a source is no export, nobody submitted anything in any of them, or a number is too small.
         BadRowsError: cells cannot be read; every one of them is listed.
     """
     measured = measure_tables(sort_sources(source).read(), resamples, seed)
@@ -162,7 +162,7 @@ def find_disagreements(
         label: Only this label.
 
     Raises:
-        InputError: a source is no export, or there is no such task or label.
+        InputError: a source is no export, there is no such task or label, or `top` is negative.
         BadRowsError: cells cannot be read; every one of them is listed.
     """
     wanted = LABELS[task] if task in TASKS else tuple(name for names in LABELS.values() for name in names)
@@ -170,6 +170,8 @@ def find_disagreements(
         raise InputError(f"There is no task {task!r}; the tasks are {', '.join(TASKS)}.")
     if label not in (None, *wanted):
         raise InputError(f"There is no label {label!r}; the labels are {', '.join(wanted)}.")
+    if top is not None and top < 0:
+        raise InputError(f"`top` is {top}; expected 0 or more.")
     sources = sort_sources(source)
     tables = [table for table in sources.read().tables if task in (None, table.task)]
     found = [

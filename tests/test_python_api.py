@@ -182,6 +182,12 @@ def test_resamples_and_seed_reach_the_figures(tmp_path: Path) -> None:
     assert (agreement.resamples, agreement.seed) == (20, 7)
 
 
+@pytest.mark.parametrize("wanted", [{"resamples": 0}, {"seed": -1}])
+def test_a_number_that_is_too_small_is_named(tmp_path: Path, wanted: dict[str, int]) -> None:
+    with pytest.raises(InputError, match="expected 1 or more, and 0 or more"):
+        measure_agreement(write_export(tmp_path / "generation.csv", *three_records()), **wanted)
+
+
 def test_a_frame_made_by_hand_needs_ids_labels_and_times_only(tmp_path: Path) -> None:
     path = write_export(tmp_path / "generation.csv", *three_records(language=""))
     frame = pd.DataFrame(three_records())
@@ -304,9 +310,10 @@ def test_disagreements_are_ranked_over_all_tasks_and_cut_on_request() -> None:
         ({"label": "helpfull"}, "no label 'helpfull'"),
         ({"task": "retrieval", "label": "helpful"}, "no label 'helpful'; the labels are topically_relevant"),
         ({"task": "x"}, "no task 'x'"),
+        ({"top": -1}, "`top` is -1"),
     ],
 )
-def test_a_label_or_task_that_does_not_exist_is_named(tmp_path: Path, wanted: Any, message: str) -> None:
+def test_what_does_not_exist_is_named(tmp_path: Path, wanted: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         find_disagreements(write_export(tmp_path / "generation.csv", *three_records()), **wanted)
 
