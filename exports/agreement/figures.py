@@ -79,7 +79,10 @@ class LabelAgreement(Frozen):
     standard_error: float | None
     """Standard deviation of alpha over the resamples of records; None where alpha has no interval."""
     design_effect: float | None
-    """Squared ratio of alpha's standard errors when records and when single units are resampled: what clusters cost."""
+    """What clusters cost: squared ratio of alpha's jackknife errors, records left out against single units left out.
+
+    Exactly 1 where no record has two pairable units; None where leaving one out leaves alpha undefined.
+    """
     n_effective: float | None
     """Pairable units divided by the design effect: as many independent ones would tell as much."""
     required_items: int | None
@@ -128,7 +131,7 @@ class PairAgreement(Frozen):
     mcnemar_p: float | None
     """Exact two-sided p that the two say yes equally often; None without shared units."""
     interval: Interval | None
-    """95 % interval of kappa from the joint bootstrap; None where it is refused or kappa is undefined."""
+    """95 % interval of kappa from the joint bootstrap; None below 20 shared units, where it is refused or undefined."""
     undefined: dict[str, UndefinedReason]
     """Why a figure is None, by its name."""
 

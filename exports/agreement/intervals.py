@@ -43,7 +43,12 @@ def interval(replicates: Replicates, column: int) -> Interval | RefusedReason:
     ends = bca_ends(defined, estimate, acceleration) if replicates.n_records >= FEW_RECORDS else None
     method: Literal["bca", "expanded_percentile"] = "bca" if ends else "expanded_percentile"
     low, high = ends or expanded_percentile_ends(defined, replicates.n_records)
-    return Interval(low=low, high=high, method=method)
+    return Interval(low=rounded(low), high=rounded(high), method=method)
+
+
+def rounded(value: float) -> float:
+    """The value to 12 digits: those that follow are rounding of sums, not data."""
+    return float(f"{value:.12g}")
 
 
 def bias_correction(resampled: FloatArray, estimate: float) -> float:

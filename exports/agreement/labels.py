@@ -8,7 +8,7 @@ import numpy as np
 
 from exports.agreement.coefficients import ALPHA, COEFFICIENTS, Sums, coefficient_values, coefficients, totals
 from exports.agreement.figures import Interval, LabelAgreement, RefusedReason, UndefinedReason
-from exports.agreement.intervals import interval
+from exports.agreement.intervals import interval, rounded
 from exports.agreement.pairs import LabelPairs, label_pairs, plan_pairs
 from exports.agreement.patterns import LabelPatterns, TaskPatterns, core_entries, dense, task_patterns
 from exports.agreement.ratings import FloatArray, IntArray, Ratings
@@ -113,7 +113,8 @@ def macro_alpha(labels: IntArray) -> Callable[[FloatArray], FloatArray]:
 
     def formula(sums: FloatArray) -> FloatArray:
         values = coefficient_values(sums.reshape(*sums.shape[:-1], -1, len(Sums._fields)))[..., ALPHA]
-        return values[..., labels].sum(axis=-1, keepdims=True) / (len(labels) or math.nan)
+        mean: FloatArray = values[..., labels].sum(axis=-1, keepdims=True) / (len(labels) or math.nan)
+        return mean
 
     return formula
 
@@ -190,9 +191,9 @@ def alpha_spread(
     return {
         **undefined,
         "p_below": {each: float(np.mean(defined < float(each))) for each in THRESHOLDS},
-        "standard_error": float(defined.std(ddof=1)),
-        "design_effect": effect,
-        "n_effective": n_pairable / effect if effect else None,
+        "standard_error": rounded(float(defined.std(ddof=1))),
+        "design_effect": None if effect is None else rounded(effect),
+        "n_effective": rounded(n_pairable / effect) if effect else None,
     }
 
 

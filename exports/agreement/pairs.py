@@ -139,10 +139,10 @@ def pair_agreement(
     n11, n10, n01, n00 = cells
     n = n11 + n10 + n01 + n00
     margins = (n11 + n10) * (n01 + n00) * (n11 + n01) * (n10 + n00)
-    kappa = float(kappas(np.array(cells, dtype=np.float64))[0])
+    chance = (n11 + n10) * (n10 + n00) + (n11 + n01) * (n01 + n00)
     figures = {
         "percent_agreement": (n11 + n00) / n if n else None,
-        "cohen_kappa": None if math.isnan(kappa) else kappa,
+        "cohen_kappa": 2 * (n11 * n00 - n10 * n01) / chance if chance else None,
         "pabak": (n11 + n00 - n10 - n01) / n if n else None,
         "prevalence_index": (n11 - n00) / n if n else None,
         "bias_index": (n10 - n01) / n if n else None,
