@@ -198,7 +198,7 @@ def write_disagreements_csv(path: Path, disagreements: Sequence[Disagreement], s
             if spreadsheet_safe:
                 file.write(codecs.BOM_UTF8)
             for cells in table_rows(disagreements):
-                file.write(csv_line([spreadsheet_cell(cell) for cell in cells] if spreadsheet_safe else cells))
+                file.write(csv_line([written(cell, spreadsheet_safe) for cell in cells]))
     except OSError as error:
         raise OutputError(f"`{path}` cannot be written: {error.strerror}. Choose another `--out`.") from error
 
@@ -217,7 +217,7 @@ def check_replaceable(path: Path) -> None:
         raise OutputError(f"`{path}` holds something else than a list of disagreements. Choose another `--out`.")
 
 
-def table_rows(disagreements: Sequence[Disagreement]) -> Iterator[list[str | int]]:
+def table_rows(disagreements: Sequence[Disagreement]) -> Iterator[list[str | float | bool | None]]:
     """The head and a row for each disagreement."""
     names = sorted({name for item in disagreements for name in item.votes})
     yield [*COLUMNS, *(f"{VOTE_COLUMN}{name}" for name in names)]
@@ -226,5 +226,11 @@ def table_rows(disagreements: Sequence[Disagreement]) -> Iterator[list[str | int
             "other_labels": ";".join(item.other_labels),
             "notes": "\n".join(f"{name}: {note}" for name, note in item.notes.items()),
         }
-        cells = ["" if values[column] is None else values[column] for column in COLUMNS]
-        yield [*(str(cell) for cell in cells), *(str(item.votes.get(name, "")) for name in names)]
+        yield [*(values[column] for column in COLUMNS), *(item.votes.get(name) for name in names)]
+
+
+def written(value: str | float | bool | None, spreadsheet_safe: bool) -> str:
+    """The value as a cell; only texts may need an apostrophe, a negative number is no formula."""
+    if value is None:
+        return ""
+    return str(spreadsheet_cell(value)) if spreadsheet_safe and isinstance(value, str) else str(value)

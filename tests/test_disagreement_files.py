@@ -1,0 +1,85 @@
+import csv
+from pathlib import Path
+
+import pytest
+
+from exports.agreement.disagreement import Disagreement
+from exports.agreement.disagreements import find_disagreements
+from exports.disagreement_files import count_patterns, with_details, write_disagreements_csv
+from exports.read import export_files, read_tables
+from exports.schema import COLUMNS
+from exports.tables import csv_line
+from pipeline.errors import OutputError
+
+HOSTILE = '=1+1, "zwei"\rdrei\nvier <b>fünf</b> 六'
+LABELS = {"proper_action": "True", "response_on_topic": "True", "incomplete": "False", "unsafe_content": "False"}
+PAIRS = (("anna", "True"), ("ben", "False"))
+HEAD = (*COLUMNS["generation"], "response_status")
+
+
+def write_export(path: Path, *rows: dict[str, str]) -> Path:
+    path.write_bytes(b"".join(csv_line(cells) for cells in (HEAD, *([row[name] for name in HEAD] for row in rows))))
+    return path
+
+
+def row(annotator: str, helpful: str, record: str = "r1", **changed: str) -> dict[str, str]:
+    values = LABELS | {"helpful": helpful, "record_uuid": record, "annotator_id": annotator, "task": "generation"}
+    rest = {"query": "Q?", "answer": HOSTILE, "notes": "", "language": "en", "response_status": "submitted"}
+    return values | rest | {"created_at": "2026-03-01T10:00:00+00:00"} | changed
+
+
+def found_in(path: Path) -> list[Disagreement]:
+    return with_details(find_disagreements(read_tables(export_files([path])).tables[0]), [path])
+
+
+def test_texts_and_notes_of_the_newest_submitted_responses_are_filled_in(tmp_path: Path) -> None:
+    path = write_export(
+        tmp_path / "generation.csv",
+        row("anna", "True", notes="old"),
+        row("anna", "True", notes=HOSTILE, created_at="2026-03-02T10:00:00+00:00"),
+        row("ben", "False"),
+        row("carla", "False", notes="dropped", response_status="discarded"),
+        row("dora", "False", record="r2", notes="agreed"),
+    )
+    (found,) = found_in(path)
+    assert (found.text, found.text_pair, found.notes) == ("Q?", HOSTILE, {"anna": HOSTILE})
+    assert (found.record_id, found.link) == ("", "")
+
+
+def test_the_list_keeps_hostile_text_as_data(tmp_path: Path) -> None:
+    path = write_export(tmp_path / "generation.csv", row("=anna", "True"), row("ben", "False"))
+    write_disagreements_csv(tmp_path / "list.csv", found_in(path))
+    with (tmp_path / "list.csv").open(encoding="utf-8", newline="") as stream:
+        (listed,) = csv.DictReader(stream)
+    assert (listed["text_pair"], listed["vote of =anna"], listed["vote of ben"]) == (HOSTILE, "True", "False")
+
+
+def test_a_list_for_spreadsheets_holds_no_formula(tmp_path: Path) -> None:
+    rows = [row(who, helpful, record, query="@SUM(A1)") for record in ("r1", "r2") for who, helpful in PAIRS]
+    rows += [row(who, "True", "r3") for who in ("anna", "ben")]
+    path = write_export(tmp_path / "generation.csv", *rows)
+    write_disagreements_csv(tmp_path / "list.csv", found_in(path), spreadsheet_safe=True)
+    assert (tmp_path / "list.csv").read_bytes().startswith(b"\xef\xbb\xbf")
+    with (tmp_path / "list.csv").open(encoding="utf-8-sig", newline="") as stream:
+        listed = list(csv.DictReader(stream))
+    assert {row["text"] for row in listed} == {"'@SUM(A1)"}
+    assert all(float(row["influence"]) < 0 for row in listed)
+
+
+def test_only_an_earlier_list_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "list.csv"
+    for safe in (False, True, False):
+        write_disagreements_csv(path, [], spreadsheet_safe=safe)
+    path.write_text("task,label\n")
+    with pytest.raises(OutputError, match="holds something else"):
+        write_disagreements_csv(path, [])
+    assert path.read_text() == "task,label\n"
+
+
+def test_patterns_are_counted_over_units(tmp_path: Path) -> None:
+    rows = [
+        row(who, helpful, record) for record in ("r1", "r2") for who, helpful in (("anna", "True"), ("ben", "False"))
+    ]
+    rows += [row("anna", "False", "r3"), row("ben", "True", "r3")]
+    patterns = count_patterns(found_in(write_export(tmp_path / "generation.csv", *rows)))
+    assert [(each.n_units, each.pattern) for each in patterns] == [(2, "anna yes; ben no"), (1, "ben yes; anna no")]
