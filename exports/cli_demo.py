@@ -50,6 +50,7 @@ def demo(home: Path, port: int, end: bool) -> None:
 
 def show(home: Path, server: "ServerHandle") -> "DemoReport":
     """Run the demo, print its agreement table on stdout, and say where everything is."""
+    from exports.agreement_outputs import REPORT_FILE
     from exports.agreement_table import agreement_table
     from exports.demo import AGREEMENT, ANSWERS, EXPORT, RECORDS, run_demo
 
@@ -57,7 +58,8 @@ def show(home: Path, server: "ServerHandle") -> "DemoReport":
     click.echo()
     click.echo(agreement_table(report.measured.agreement))
     click.echo(
-        f"\nIn {home}: {ANSWERS}/ (CSV v2), {RECORDS}, {EXPORT}/ (three CSV files), {AGREEMENT}/agreement.json.",
+        f"\nIn {home}: {ANSWERS}/ (CSV v2), {RECORDS}, {EXPORT}/ (three CSV files), {AGREEMENT}/ (figures, tables).\n"
+        f"Open {home / AGREEMENT / REPORT_FILE} in a browser to look at the agreement.",
         err=True,
     )
     return report

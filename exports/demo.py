@@ -12,7 +12,8 @@ from annotation.display import hidden_metadata
 from annotation.embedded.launch import ServerHandle
 from annotation.push import push_records
 from annotation.setup import JuryDataset, NewUser, find_datasets, set_up
-from exports.agreement_files import Measured, measure_files, write_agreement
+from exports.agreement_files import Measured
+from exports.agreement_outputs import measure_and_write
 from exports.csv_export import Export, export_csv
 from exports.demo_jury import Juror, Jury, Unit, answers_unit, judge, note, read_jury, status
 from exports.fetch import Progress
@@ -93,9 +94,7 @@ def run_demo(home: Path, server: ServerHandle, say: Say) -> DemoReport:
         say(f"5/6  {answered} new responses. Exporting what was submitted.")
         export = export_csv(owner, WORKSPACE, home / EXPORT)
     say(f"6/6  {rows_of(export)}. Computing agreement.")
-    measured = measure_files([home / EXPORT])
-    write_agreement(measured.agreement, home / AGREEMENT)
-    return DemoReport(measured, logins)
+    return DemoReport(measure_and_write([home / EXPORT], home / AGREEMENT), logins)
 
 
 def rows_of(export: Export) -> str:
