@@ -151,13 +151,8 @@ def required_items(prevalence: float | None) -> int | None:
     return math.ceil(items_to_show(TARGET_ALPHA, prevalence))
 
 
-def required_codings(alpha: float, prevalence: float, n_coders: int = 2) -> int:
-    """Ratings that would show this alpha when `n_coders` rate every unit: the figure that Krippendorff prints."""
-    return math.ceil(n_coders * items_to_show(alpha, prevalence))
-
-
 def items_to_show(alpha: float, prevalence: float) -> float:
-    """Units that would show this alpha, not rounded.
+    """Units with two ratings that would show this alpha, not rounded; Krippendorff's table prints their ratings.
 
     Source: Bloch & Kraemer 1989, Biometrics 45:269-287, in Krippendorff's form (`agreement.md` section 7).
     """

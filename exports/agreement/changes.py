@@ -26,8 +26,6 @@ FEWEST_RECORDS = 2
 """Records with a pairable unit that each of the two needs: one record alone has nothing to be exchanged with."""
 MOST_STEPS = 104
 """Steps of a kind that are tested, the latest: two years of weeks."""
-HOLM_RESOLUTION = 20
-"""Exchanges for each test of a kind: with fewer, Holm's correction could never reach p = .05."""
 BLOCK = 2_000_000
 """Exchanged records held in memory at a time."""
 TIE = 1e-9
