@@ -6,8 +6,8 @@ from xml.etree.ElementTree import Element
 
 from exports.agreement.figures import AnnotatorAgreement
 from exports.agreement.schema import TaskAgreement
-from exports.agreement_words import UNDEFINED, bounds, decimal, percent
-from exports.report.cells import SHORT_REASONS, cell, head, missing, number, row, signed, table
+from exports.agreement_words import UNDEFINED, percent
+from exports.report.cells import SHORT_REASONS, cell, coefficient, ends, head, missing, number, row, signed, table
 from exports.report.elements import Child, element, quoted
 from exports.report.plot import Axis, difference_axis, dot, rule, scale, strip, whisker
 
@@ -59,14 +59,14 @@ def panel_table(figures: TaskAgreement) -> Element | None:
         label_rows(label, [found for found in figures.annotators_vs_rest if found.label == label], panel)
         for label in figures.labels
     ]
-    caption = ["Each annotator on each label. ", element("small", MEANING)]
-    return table(caption, COLUMNS, [*bodies, axis_row(panel)], "figures panel")
+    rows = [*bodies, axis_row(panel)]
+    return table("Each annotator on each label", COLUMNS, rows, "figures panel whole", MEANING)
 
 
 def reach(found: AnnotatorAgreement) -> list[float | None]:
     """What the axis of differences has to hold."""
     interval = found.delta_interval
-    return [found.delta_alpha, interval and interval.low, interval and interval.high]
+    return [found.delta_alpha, *((interval.low, interval.high) if interval else ())]
 
 
 def label_rows(label: str, rows: Sequence[AnnotatorAgreement], panel: Panel) -> Element:
@@ -103,7 +103,7 @@ def difference(found: AnnotatorAgreement) -> Child:
     interval = found.delta_interval
     certain = interval is not None and (interval.low > 0 or interval.high < 0)
     value = element("b" if certain else "span", signed(found.delta_alpha))
-    return [value, element("span", f" {bounds(interval)}", class_="bounds") if interval else None]
+    return [value, element("span", f" {ends(interval)}", class_="bounds") if interval else None]
 
 
 def rate_strip(found: AnnotatorAgreement, panel: Panel) -> Child:
@@ -127,7 +127,7 @@ def difference_strip(found: AnnotatorAgreement, axis: Axis) -> Child:
     marks = whisker(axis, interval.low, interval.high) if interval else []
     between = f" between {signed(interval.low)} and {signed(interval.high)}" if interval else ""
     spoken = f"{found.rater}: Δα {signed(found.delta_alpha)}{between}"
-    without = f"Without her α is {decimal(found.alpha_without)}."
+    without = f"Without her α is {coefficient(found.alpha_without)}."
     return strip(spoken, without, rule(axis, 0.0, "zero"), marks, dot(axis, found.delta_alpha))
 
 

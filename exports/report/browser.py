@@ -10,7 +10,7 @@ from annotation.labels import TASKS, TaskName
 from exports.agreement.disagreement import Disagreement
 from exports.agreement_words import UNDEFINED, counted, decimal, percent
 from exports.disagreement_files import Pattern, count_patterns
-from exports.report.cells import cell, folded, head, row, signed, table
+from exports.report.cells import cell, folded, head, row, table
 from exports.report.elements import Child, element, is_web_address, quoted
 
 SHOWN_OF_TASK = 100
@@ -82,13 +82,13 @@ def pattern_table(patterns: Sequence[Pattern]) -> Element:
         row(
             head(quoted(found.pattern)),
             element("td", found.label, class_="words"),
-            cell(counted(found.n_units, "time")),
+            cell(f"{found.n_units:,}"),
         )
         for found in patterns[:PATTERNS_SHOWN]
     )
     more = len(patterns) - PATTERNS_SHOWN
-    rest = f" The other {counted(more, 'pattern')} are rarer or as rare." if more > 0 else ""
-    return table(["Who says what. ", element("small", rest)], ("Votes", "label", "units"), rows)
+    rest = f"The other {counted(more, 'pattern')} are rarer or as rare." if more > 0 else ""
+    return table("Who says what", ("Votes", "label", "units"), rows, "figures second", rest)
 
 
 def filters(shown: Sequence[Disagreement], patterns: Sequence[Pattern]) -> Element:
@@ -141,16 +141,22 @@ def select(choice: Choice) -> Element:
 
 def entry(item: Disagreement, patterns: Sequence[Pattern]) -> Element:
     """One disagreement; what it can be filtered and sorted by is in its `data-` attributes, as JSON."""
-    key = (item.task, item.label, item.pattern)
+    key, texts = (item.task, item.label, item.pattern), (item.text, item.text_pair)
     place = next(i for i, found in enumerate(patterns) if (found.task, found.label, found.pattern) == key)
     return element(
         "li",
-        element("h3", item.label, element("small", f" {item.task} · {item.language}")),
-        votes_line(item),
-        figures_line(item),
-        (text_block(name, text) for name, text in zip(TEXT_NAMES[item.task], (item.text, item.text_pair), strict=True)),
-        (note(name, text) for name, text in item.notes.items()),
-        source_line(item),
+        element(
+            "div",
+            element("h3", item.label, element("small", f" {item.task} · ", quoted(item.language))),
+            votes_line(item),
+            figures_line(item),
+            source_line(item),
+        ),
+        element(
+            "div",
+            (text_block(name, text) for name, text in zip(TEXT_NAMES[item.task], texts, strict=True)),
+            (note(name, text) for name, text in item.notes.items()),
+        ),
         data_task=json.dumps(item.task),
         data_label=json.dumps(item.label),
         data_raters=json.dumps(list(item.votes)),
@@ -173,9 +179,9 @@ def votes_line(item: Disagreement) -> Element:
 
 def figures_line(item: Disagreement) -> Element:
     """What the disagreement weighs, and what speaks for either side."""
+    influence = "undefined: without this unit there is no α" if item.influence is None else f"{item.influence:+.4f}"
     facts: list[Child] = [
-        f"influence {signed(item.influence) if item.influence is not None else 'decides whether α is defined'}",
-        f" · {item.contribution:.1%} of the label's disagreement",
+        f"influence {influence.replace('-', '−')} · {item.contribution:.1%} of the label's disagreement",
         f" · this pattern {counted(item.pattern_count, 'time')}" if item.pattern_count > 1 else None,
     ]
     if item.posterior is not None:

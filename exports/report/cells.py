@@ -1,5 +1,6 @@
 """Cells and tables of the report: aligned numbers, a dash with its reason where there is none."""
 
+import re
 from collections.abc import Iterable, Sequence
 from xml.etree.ElementTree import Element
 
@@ -21,6 +22,16 @@ SHORT_REFUSALS: dict[RefusedReason, str] = {
 }
 
 
+def coefficient(value: float | None) -> str:
+    """A coefficient as it is printed, such as `.74` or `−.05`; a dash where it is undefined."""
+    return decimal(value).replace("-", "−")
+
+
+def ends(interval: Interval | None) -> str:
+    """An interval such as `[−.02, .83]`; empty where there is none."""
+    return bounds(interval).replace("-", "−")
+
+
 def missing(reason: str = "") -> list[Child]:
     """A dash with its reason beside it."""
     return [UNDEFINED, element("small", f" {reason}", class_="why") if reason else None]
@@ -28,15 +39,15 @@ def missing(reason: str = "") -> list[Child]:
 
 def number(value: float | None, reason: UndefinedReason | None = None) -> Child:
     """A coefficient, or a dash with its reason."""
-    return missing(SHORT_REASONS[reason] if reason else "") if value is None else decimal(value)
+    return missing(SHORT_REASONS[reason] if reason else "") if value is None else coefficient(value)
 
 
 def signed(value: float | None) -> str:
     """A difference with its sign, such as `+.05`; a dash where it is undefined."""
     if value is None:
         return UNDEFINED
-    text = decimal(value)
-    return f"+{text}" if value > 0 and text != ".00" else text.replace("-", "−")
+    text = coefficient(value)
+    return f"+{text}" if value > 0 and text != ".00" else text
 
 
 def estimated(
@@ -49,9 +60,9 @@ def estimated(
     if value is None:
         return number(value, reason)
     if interval is not None:
-        return [element("b", decimal(value)), element("span", f" {bounds(interval)}", class_="bounds")]
+        return [element("b", coefficient(value)), element("span", f" {ends(interval)}", class_="bounds")]
     why = f" no interval: {SHORT_REFUSALS[refused]}" if refused else " no interval"
-    return [element("b", decimal(value)), element("small", why, class_="why")]
+    return [element("b", coefficient(value)), element("small", why, class_="why")]
 
 
 def cell(*children: Child) -> Element:
@@ -64,7 +75,9 @@ def head(*children: Child) -> Element:
     return element("th", *children, scope="row")
 
 
-def table(caption: Child, columns: Sequence[Child], rows: Iterable[Child], kind: str = "") -> Element:
+def table(
+    caption: str, columns: Sequence[Child], rows: Iterable[Child], kind: str = "", meaning: Child = None
+) -> Element:
     """A table with a caption and a row of column names; where it is too wide, it scrolls by itself.
 
     Args:
@@ -72,10 +85,12 @@ def table(caption: Child, columns: Sequence[Child], rows: Iterable[Child], kind:
         columns: The names of the columns, that of the rows' names first.
         rows: Its `tr` elements, or `tbody` elements of them.
         kind: A class for its looks.
+        meaning: What its columns mean; it stands beneath the table.
     """
     names = element("thead", element("tr", (element("th", name, scope="col") for name in columns)))
     inner = element("table", element("caption", caption), names, rows, class_=kind or None)
-    return element("div", inner, class_="scroll", tabindex=0, role="group", aria_label="Table")
+    scroll = element("div", inner, class_="scroll", tabindex=0, role="group", aria_label=f"Table: {caption}")
+    return element("div", scroll, element("p", meaning, class_="note") if meaning else None, class_="table")
 
 
 def row(*cells: Child) -> Element:
@@ -86,3 +101,12 @@ def row(*cells: Child) -> Element:
 def folded(summary: Child, *children: Child, **attributes: str) -> Element:
     """What is shown on a click."""
     return element("details", element("summary", summary), *children, **attributes)
+
+
+CODE = re.compile(r"`([a-z_.]+)`")
+
+
+def sentence(text: str) -> Element:
+    """A sentence that may hold names of others; names of figures between backticks stand as code."""
+    parts = (element("code", part) if place % 2 else part for place, part in enumerate(CODE.split(text)))
+    return element("bdi", parts, dir="auto")

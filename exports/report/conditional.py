@@ -26,8 +26,8 @@ def conditional_section(figures: TaskAgreement) -> list[Child]:
 def conditional_table(figures: TaskAgreement, rules: Sequence[ConditionalAgreement]) -> Element:
     """One row for each rule."""
     columns = ("Label", "where", "N′", "α [95 %]", "AC1", "agree", "yes", "responses that break the rule")
-    caption = ["Agreement where a rule leaves the label open. ", element("small", MEANING)]
-    return table(caption, columns, (rule_row(figures, found) for found in rules), "figures")
+    rows = (rule_row(figures, found) for found in rules)
+    return table("Agreement where a rule leaves the label open", columns, rows, "figures whole second", MEANING)
 
 
 def rule_row(figures: TaskAgreement, found: ConditionalAgreement) -> Element:

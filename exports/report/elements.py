@@ -94,7 +94,7 @@ def is_web_address(address: str) -> bool:
 def embedded(tag: Literal["script", "style"], name: str) -> tuple[Element, str]:
     """A script or style of this package, and its source expression for a Content-Security-Policy."""
     text = files(__package__).joinpath(name).read_text(encoding="utf-8")
-    found = Element(tag)
+    found: Element = Element(tag)
     found.text = text
     return found, f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 

@@ -5,8 +5,8 @@ from xml.etree.ElementTree import Element
 
 from exports.agreement.figures import LabelAgreement
 from exports.agreement.schema import TaskAgreement
-from exports.agreement_words import UNDEFINED, decimal, discard_sentence, percent
-from exports.report.cells import cell, estimated, head, missing, number, row, table
+from exports.agreement_words import UNDEFINED, discard_sentence, percent
+from exports.report.cells import cell, coefficient, estimated, head, missing, number, row, table
 from exports.report.elements import Child, element
 from exports.report.plot import (
     THRESHOLDS,
@@ -23,7 +23,6 @@ from exports.report.plot import (
 )
 
 ALPHA = "krippendorff_alpha"
-SHARE = Axis(0.0, 1.0)
 
 COLUMNS: tuple[Child, ...] = (
     "Label",
@@ -55,11 +54,11 @@ def label_section(figures: TaskAgreement) -> list[Child]:
 def forest_plot(figures: TaskAgreement) -> Element:
     """α of each label with its interval, lighter marks for AC1 and percent agreement, and the share of yes."""
     axis = alpha_axis(value for found in figures.labels.values() for value in drawn_values(found))
-    ticks = [(value, decimal(value)) for value in axis.ticks(0.2) if abs(value - THRESHOLDS[1]) > 1e-9]
+    ticks = [(value, coefficient(value)) for value in axis.ticks(0.2) if abs(value - THRESHOLDS[1]) > 1e-9]
     ticks = [tick for tick in ticks if abs(tick[0] - 0.6) > 1e-9] + [
         (t, f"{t:.3f}".lstrip("0").rstrip("0")) for t in THRESHOLDS
     ]
-    foot = row(element("td"), cell(scale(axis, ticks)), element("td"), cell(scale(SHARE, ((0, "0"), (1, "1")))))
+    foot = row(element("td"), cell(scale(axis, ticks)), element("td"), element("td"))
     body = element("tbody", (forest_row(name, found, axis) for name, found in figures.labels.items()), foot)
     names = element(
         "tr", (element("th", name, scope="col") for name in ("Label", legend(), "α [95 %]", "Share of yes"))
@@ -87,7 +86,8 @@ def legend() -> list[Child]:
 def drawn_values(found: LabelAgreement) -> Iterator[float | None]:
     """What the plot shows of a label."""
     interval = found.intervals.get(ALPHA)
-    yield from (found.krippendorff_alpha, found.gwet_ac1, found.percent_agreement, interval and interval.low)
+    yield from (found.krippendorff_alpha, found.gwet_ac1, found.percent_agreement)
+    yield interval.low if interval else None
 
 
 def forest_row(name: str, found: LabelAgreement, axis: Axis) -> Element:
@@ -102,9 +102,9 @@ def forest_row(name: str, found: LabelAgreement, axis: Axis) -> Element:
         marks.append(whisker(axis, interval.low, interval.high))
     if alpha is not None:
         marks.append(dot(axis, alpha))
-    spoken = f"AC1 {decimal(found.gwet_ac1)}, percent agreement {percent(found.percent_agreement)}"
-    between = f" between {decimal(interval.low)} and {decimal(interval.high)}" if interval else ""
-    plot = strip(f"{name}: α {decimal(alpha)}{between}", spoken, marks)
+    spoken = f"AC1 {coefficient(found.gwet_ac1)}, percent agreement {percent(found.percent_agreement)}"
+    between = f" between {coefficient(interval.low)} and {coefficient(interval.high)}" if interval else ""
+    plot = strip(f"{name}: α {coefficient(alpha)}{between}", spoken, marks)
     return row(head(name), cell(plot), cell(alpha_cell(found)), cell(prevalence_bar(name, found)))
 
 
@@ -129,8 +129,8 @@ def prevalence_bar(name: str, found: LabelAgreement) -> list[Child]:
 
 def label_table(figures: TaskAgreement) -> Element:
     """The numbers of every label."""
-    caption = ["Figures of each label. ", element("small", MEANING)]
-    return table(caption, COLUMNS, (label_row(name, found) for name, found in figures.labels.items()), "figures")
+    rows = (label_row(name, found) for name, found in figures.labels.items())
+    return table("Figures of each label", COLUMNS, rows, "figures whole", MEANING)
 
 
 def label_row(name: str, found: LabelAgreement) -> Element:
@@ -159,8 +159,8 @@ def reaches(found: LabelAgreement, threshold: str) -> str:
         return UNDEFINED
     share = 1 - below
     if 0 < share < 0.005:
-        return "< 1 %"
-    return "> 99 %" if 0.995 < share < 1 else f"{share:.0%}"
+        return "< 1%"
+    return "> 99%" if 0.995 < share < 1 else f"{share:.0%}"
 
 
 def discard_note(figures: TaskAgreement) -> Element:

@@ -8,16 +8,16 @@ from annotation.defuse import one_line
 from exports.agreement.cautions import PAIR_OVERLAP
 from exports.agreement.figures import PairAgreement
 from exports.agreement.schema import TaskAgreement
-from exports.agreement_words import UNDEFINED, decimal
-from exports.report.cells import SHORT_REASONS, cell, estimated, folded, head, number, row, table
+from exports.agreement_words import UNDEFINED
+from exports.report.cells import SHORT_REASONS, cell, coefficient, estimated, folded, head, number, row, table
 from exports.report.elements import Child, element, quoted
 from exports.report.plot import figure_svg
 
 MOST_ANNOTATORS = 20
 """A map of more cannot be read; `pairs.csv` has them all."""
 NAME_LENGTH = 12
-SIDE, LEFT, TOP = 38, 92, 76
-"""Side of a cell, and the room for names, in pixels."""
+SIDE, LETTER = 38, 7
+"""Side of a cell, and the room that a letter of a name takes, in pixels."""
 PALE, DARK = 0.08, 1.0
 """Strength of the colour at a kappa of 0 or less and of 1."""
 
@@ -33,6 +33,10 @@ class Map(NamedTuple):
     """The annotators."""
     pairs: Mapping[Key, PairAgreement]
     """The pairs by both names, in either order."""
+    left: float
+    """Room for the names of the rows, in pixels."""
+    top: float
+    """Room for the turned names of the columns, in pixels."""
 
 
 def pair_section(figures: TaskAgreement) -> list[Child]:
@@ -47,7 +51,11 @@ def pair_section(figures: TaskAgreement) -> list[Child]:
     )
     if left_out:
         text += f" Shown are the {len(names)} who share most units; pairs.csv holds the other {left_out} too."
-    maps = (heat_map(Map(label, names, by_names(figures.pairs, label))) for label in figures.labels)
+    room = LETTER * max(len(one_line(name, NAME_LENGTH)) for name in names)
+    maps = (
+        heat_map(Map(label, names, by_names(figures.pairs, label), room + 16.0, 0.7 * room + 20))
+        for label in figures.labels
+    )
     shared = [pair for pair in figures.pairs if pair.n_shared and {pair.rater_a, pair.rater_b} <= set(names)]
     return [
         element("h3", "Pairs of annotators"),
@@ -103,11 +111,11 @@ def by_names(pairs: Iterable[PairAgreement], label: str) -> dict[Key, PairAgreem
 def heat_map(shown: Map) -> Element:
     """The map of one label."""
     size = SIDE * len(shown.names)
-    width, height = LEFT + size + 26, TOP + size + 2
+    width, height = shown.left + size + 0.5 * shown.top, shown.top + size + 2
     drawing = figure_svg(
         f"{shown.label}: pairs of annotators",
         spoken_pairs(shown),
-        heads(shown.names),
+        heads(shown),
         (map_cell(shown, line, column) for line in range(len(shown.names)) for column in range(len(shown.names))),
         viewBox=f"0 0 {width} {height}",
         width=width,
@@ -124,13 +132,15 @@ def spoken_pairs(shown: Map) -> str:
     return "; ".join(drawn) or "No shared units."
 
 
-def heads(names: Sequence[str]) -> Iterator[Element]:
+def heads(shown: Map) -> Iterator[Element]:
     """The names beside the rows and, turned, above the columns."""
-    for place, name in enumerate(names):
+    for place, name in enumerate(shown.names):
         middle, short = SIDE * place + SIDE / 2, one_line(name, NAME_LENGTH)
         whole = element("title", name)
-        yield element("text", short, whole, x=LEFT - 8, y=TOP + middle + 4, text_anchor="end", class_="name")
-        x, y = LEFT + middle, TOP - 8
+        yield element(
+            "text", short, whole, x=shown.left - 8, y=shown.top + middle + 4, text_anchor="end", class_="name"
+        )
+        x, y = shown.left + middle, shown.top - 8
         yield element("text", short, whole, x=x, y=y, transform=f"rotate(-40 {x:g} {y:g})", class_="name")
 
 
@@ -145,8 +155,8 @@ def map_cell(shown: Map, line: int, column: int) -> Element | None:
     strength = PALE + (DARK - PALE) * min(max(kappa or 0.0, 0.0), 1.0)
     ground = element(
         "rect",
-        x=LEFT + SIDE * column + 1,
-        y=TOP + SIDE * line + 1,
+        x=shown.left + SIDE * column + 1,
+        y=shown.top + SIDE * line + 1,
         width=SIDE - 2,
         height=SIDE - 2,
         rx=3,
@@ -154,8 +164,8 @@ def map_cell(shown: Map, line: int, column: int) -> Element | None:
         fill_opacity=strength if coloured else None,
     )
     kind = "on" if coloured and strength > 0.5 else "dim" if few or not above else "off"
-    at = {"x": LEFT + SIDE * column + SIDE / 2, "y": TOP + SIDE * line + SIDE / 2 + 4}
-    text = decimal(kappa) if above else f"{pair.n_shared:,}"
+    at = {"x": shown.left + SIDE * column + SIDE / 2, "y": shown.top + SIDE * line + SIDE / 2 + 4}
+    text = coefficient(kappa) if above else f"{pair.n_shared:,}"
     return element(
         "g", element("title", spoken(pair)), ground, element("text", text, text_anchor="middle", class_=kind, **at)
     )
@@ -164,7 +174,7 @@ def map_cell(shown: Map, line: int, column: int) -> Element | None:
 def spoken(pair: PairAgreement) -> str:
     """The pair in words."""
     reason = pair.undefined.get("cohen_kappa")
-    kappa = decimal(pair.cohen_kappa) if reason is None else f"{UNDEFINED} ({SHORT_REASONS[reason]})"
+    kappa = coefficient(pair.cohen_kappa) if reason is None else f"{UNDEFINED} ({SHORT_REASONS[reason]})"
     return f"{pair.rater_a} and {pair.rater_b}: κ {kappa}, {pair.n_shared:,} shared"
 
 
@@ -178,7 +188,9 @@ def legend() -> Element:
         for i, step in enumerate(steps)
     ]
     marks += [
-        element("text", "≤ 0" if not step else decimal(step), x=i * 34 + 16, y=30, text_anchor="middle", class_="tick")
+        element(
+            "text", "≤ 0" if not step else coefficient(step), x=i * 34 + 16, y=30, text_anchor="middle", class_="tick"
+        )
         for i, step in enumerate(steps)
     ]
     grey = [

@@ -1,11 +1,11 @@
 """The head of the report: what it was made from, what to mind first, and each task at a glance."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
 from exports.agreement.schema import Agreement, InputFile, TaskAgreement
 from exports.agreement_words import UNDEFINED, counted, finding_sentences, percent, warning_sentences
-from exports.report.cells import cell, estimated, head, row, table
+from exports.report.cells import cell, estimated, head, row, sentence, table
 from exports.report.elements import Child, element, quoted
 
 HASH_SHOWN = 12
@@ -19,8 +19,7 @@ def report_head(agreement: Agreement, remarks: Sequence[str]) -> Element:
         "header",
         element("h1", "Agreement of annotators"),
         element("p", when, class_="note"),
-        glance(agreement),
-        files_table(agreement.inputs),
+        element("div", glance(agreement), files_table(agreement.inputs), class_="beside"),
         element("ul", (element("li", quoted(remark)) for remark in remarks), class_="remarks") if remarks else None,
     )
 
@@ -61,31 +60,36 @@ def files_table(inputs: Sequence[InputFile]) -> Element:
 
 def warnings_section(agreement: Agreement) -> Element:
     """What to mind before reading a figure, by task; then what stands out."""
-    parts = [part for task, figures in agreement.tasks.items() for part in task_cautions(task, figures)]
-    if not parts:
-        parts = [element("p", "Nothing: enough units were rated twice, and nothing speaks against the figures.")]
-    return element("section", element("h2", "What to mind first", id="mind"), parts, class_="mind")
+    parts = [task_cautions(task, figures) for task, figures in agreement.tasks.items()]
+    heading = element("h2", "What to mind first", id="mind")
+    return element("section", heading, element("div", parts, class_="tasks"), class_="mind")
 
 
-def task_cautions(task: str, figures: TaskAgreement) -> Iterator[Child]:
-    """The warnings and findings of one task; nothing where there are none."""
-    for heading, sentences in (
-        (f"{task}: mind", list(warning_sentences(figures))),
-        (f"{task}: stands out", list(finding_sentences(figures))),
-    ):
-        if sentences:
-            yield element("h3", heading)
-            yield element("ul", (element("li", quoted(sentence)) for sentence in sentences))
+def task_cautions(task: str, figures: TaskAgreement) -> Element:
+    """The warnings and findings of one task; a sentence that says so where there are none."""
+    warnings, findings = list(warning_sentences(figures)), list(finding_sentences(figures))
+    return element(
+        "div",
+        element("h3", task.capitalize()),
+        bullets(warnings) if warnings else element("p", "No warning applies."),
+        [element("h4", "What stands out"), bullets(findings)] if findings else None,
+    )
+
+
+def bullets(sentences: Sequence[str]) -> Element:
+    """A list of sentences."""
+    return element("ul", (element("li", sentence(text)) for text in sentences))
 
 
 def coverage(figures: TaskAgreement) -> list[Child]:
     """How units are shared out among annotators, repeats, and the groups that share no unit."""
     shared = figures.overlap.units_by_ratings
-    sizes = ", ".join(f"{units:,} by {counted(ratings, 'annotator')}" for ratings, units in sorted(shared.items()))
+    sizes = ", ".join(f"{ratings} for {units:,}" for ratings, units in sorted(shared.items()))
+    repeats = counted(figures.n_duplicates, "older response") if figures.n_duplicates else "No response"
     sentences = [
-        f"{counted(figures.n_units, 'unit')} of {counted(figures.n_records, 'record')}"
-        + (f", rated {sizes}." if sizes else "."),
-        f"{counted(figures.n_duplicates, 'older response')} to the same unit by the same annotator left out.",
+        f"{counted(figures.n_units, 'unit')} of {counted(figures.n_records, 'record')}.",
+        f"Annotators per unit: {sizes}." if sizes else "",
+        f"{repeats} left out because the annotator has a newer one on the unit.",
     ]
     groups = figures.overlap.components
     return [

@@ -7,8 +7,8 @@ from xml.etree.ElementTree import Element
 
 from exports.agreement.figures import AgreementSlice, AlphaChange, Interval, SliceLabel
 from exports.agreement.schema import TaskAgreement
-from exports.agreement_words import SIGNIFICANT, counted, decimal, decimal_p, percent
-from exports.report.cells import cell, estimated, folded, head, row, signed, table
+from exports.agreement_words import SIGNIFICANT, counted, decimal_p, percent
+from exports.report.cells import cell, coefficient, estimated, folded, head, row, signed, table
 from exports.report.elements import Child, element, quoted
 from exports.report.plot import THRESHOLDS, Axis, alpha_axis, figure_svg
 
@@ -51,8 +51,8 @@ def time_section(figures: TaskAgreement) -> list[Child]:
             element("h3", "Agreement over time"),
             element(
                 "p",
-                "α by week of the unit's last response (ISO weeks, UTC), with its 95 % interval; dashes at the foot "
-                "are weeks without an α. The lines stand at .667 and .8.",
+                "α by week of the unit's last response (ISO weeks, UTC), with its 95 % interval; open points have "
+                "none, dashes at the foot are weeks without an α. The lines stand at .667 and .8.",
                 class_="note",
             ),
             element("div", (week_panel(label, figures.weeks) for label in figures.labels), class_="panels"),
@@ -126,7 +126,7 @@ def grid(axis: Axis) -> Iterator[Element]:
     for value in axis.ticks(0.5):
         y = down(axis, value)
         yield element("line", x1=LEFT, x2=RIGHT, y1=y, y2=y, class_="grid")
-        yield element("text", decimal(value), x=LEFT - 6, y=y + 4, text_anchor="end", class_="tick")
+        yield element("text", coefficient(value), x=LEFT - 6, y=y + 4, text_anchor="end", class_="tick")
     for value in THRESHOLDS:
         y = down(axis, value)
         yield element("line", x1=LEFT, x2=RIGHT, y1=y, y2=y, class_="threshold")
@@ -158,7 +158,8 @@ def run_marks(run: Sequence[Point], axis: Axis) -> Iterator[Element]:
             yield element("line", x1=point.x, x2=point.x, class_="whisker thin", **ends)
     yield element("polyline", points=coordinates([(p.x, down(axis, p.alpha)) for p in run]), class_="line")
     for p in run:
-        yield element("circle", element("title", spoken(p)), cx=p.x, cy=down(axis, p.alpha), r=3.5, class_="estimate")
+        kind = "estimate" if p.interval else "estimate open"
+        yield element("circle", element("title", spoken(p)), cx=p.x, cy=down(axis, p.alpha), r=3.5, class_=kind)
 
 
 def coordinates(points: Sequence[tuple[float, float]]) -> str:
@@ -168,8 +169,9 @@ def coordinates(points: Sequence[tuple[float, float]]) -> str:
 
 def spoken(point: Point) -> str:
     """One week in words."""
-    between = f", {decimal(point.interval.low)} to {decimal(point.interval.high)}" if point.interval else ""
-    return f"{point.week.name}: α {decimal(point.alpha)}{between}, {counted(point.week.found.n_pairable_items, 'unit')}"
+    between = f", {coefficient(point.interval.low)} to {coefficient(point.interval.high)}" if point.interval else ""
+    units = counted(point.week.found.n_pairable_items, "unit")
+    return f"{point.week.name}: α {coefficient(point.alpha)}{between}, {units}"
 
 
 def change_note(changes: Sequence[AlphaChange]) -> Element | None:
@@ -225,8 +227,8 @@ def slices_table(caption: str, slices: Sequence[AgreementSlice], labels: Sequenc
         )
         for part in slices
     )
-    meaning = element("small", "α [95 % interval]; beneath it units with two ratings or more and share of yes.")
-    return table([f"{caption}. ", meaning], (caption[:-1], "records", *labels), rows, "figures")
+    meaning = "α [95 % interval]; beneath it units with two ratings or more, and the share of yes."
+    return table(caption, (caption[:-1], "records", *labels), rows, "figures whole", meaning)
 
 
 def slice_cell(found: SliceLabel) -> list[Child]:
