@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 from annotation.client import Argilla
 from annotation.display import HIDDEN
+from annotation.labels import LABELS
 from exports.annotators import Annotators
 from exports.find import TaskDataset
-from exports.schema import ExportedDataset, ExportFilters
+from exports.schema import COLUMNS, ExportedDataset, ExportFilters
 from exports.spool import Spool, SpooledRow
-from exports.tables import csv_line, record_values, response_values, spreadsheet_cell, table_columns, utc
+from exports.tables import LINE_END, csv_cells, record_values, response_values, table_columns, utc
 from pipeline.errors import ArgillaError, RecordsMovedError
 
 ATTEMPTS = 5
@@ -201,19 +202,22 @@ def record_rows(
     task, filters = dataset.task, reading.filters
     shared = record_values(task, record)
     shared |= {"round": dataset.round, "dataset_id": dataset.id, "workspace": dataset.workspace}
+    n_texts = COLUMNS[task].index(LABELS[task][0])
+    texts = csv_cells(shared, COLUMNS[task][:n_texts], filters)  # once: they are long, and the same in every row
     for response in responses:
-        values = shared | response_values(task, record, response, reading.annotators.shown(response["user_id"]))
+        annotator_id = reading.annotators.shown(response["user_id"])
+        values = shared | response_values(task, record, response, annotator_id, filters.extended)
         if filters.anonymized:
             values["response_id"] = ""  # whoever may read the server finds the person by it
         discarded = response["status"] == "discarded"
-        cells = [values[column] for column in table_columns(task, filters, discarded)]
+        others = csv_cells(values, table_columns(task, filters, discarded)[n_texts:], filters)
         yield SpooledRow(
             task=task,
             discarded=discarded,
             record_uuid=values["record_uuid"],
             chunk_rank=values["chunk_rank"] or 0,
             chunk_id=values["chunk_id"],
-            annotator_id=values["annotator_id"],
+            annotator_id=annotator_id,
             response_id=response["id"],
-            line=csv_line([spreadsheet_cell(cell) for cell in cells] if filters.spreadsheet_safe else cells),
+            line=texts + b"," + others + LINE_END,
         )

@@ -43,6 +43,8 @@ EXTENDED_COLUMNS = (
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "＝", "＋", "－", "＠")
 """What makes a cell a formula (CWE-1236), with line ends and NUL, which spreadsheets skip, and full-width forms."""
 
+LINE_END = b"\r\n"
+
 ANSWERS: Mapping[str, bool] = {"yes": True, "no": False}
 
 
@@ -79,27 +81,30 @@ def record_values(task: TaskName, record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def response_values(
-    task: TaskName, record: Mapping[str, Any], response: Mapping[str, Any], annotator_id: str
+    task: TaskName, record: Mapping[str, Any], response: Mapping[str, Any], annotator_id: str, extended: bool
 ) -> dict[str, Any]:
-    """The columns, by name, that one response to the record adds.
+    """The columns, by name, that one response to the record adds; those of `--extended` on request.
 
     Raises:
         ArgillaError: an answer is neither yes nor no.
     """
     values = response["values"] or {}
     labels = {label: label_value(record, label, values.get(label)) for label in LABELS[task]}
-    submitted = utc(response["updated_at"]).isoformat()
-    return {
+    found = {
         **{label: "" if value is None else str(value) for label, value in labels.items()},
         "notes": (values.get("notes") or {}).get("value") or "",
         "annotator_id": annotator_id,
-        "created_at": submitted,
+        "created_at": utc(response["updated_at"]).isoformat(),
         STATUS_COLUMN: response["status"],
-        "response_id": response["id"],
-        "inserted_at": utc(response["inserted_at"]).isoformat(),
-        "updated_at": submitted,
-        "constraint_flags": ";".join(broken_rules(task, labels)),
     }
+    if extended:
+        found |= {
+            "response_id": response["id"],
+            "inserted_at": utc(response["inserted_at"]).isoformat(),
+            "updated_at": found["created_at"],
+            "constraint_flags": ";".join(broken_rules(task, labels)),
+        }
+    return found
 
 
 def label_value(record: Mapping[str, Any], label: str, answer: Mapping[str, Any] | None) -> bool | None:
@@ -133,6 +138,12 @@ def utc(stamp: str) -> datetime:
 def spreadsheet_cell(cell: str | int) -> str | int:
     """The cell, behind an apostrophe where a spreadsheet would run it as a formula."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) else cell
+
+
+def csv_cells(values: Mapping[str, str | int], columns: Sequence[str], filters: ExportFilters) -> bytes:
+    """The named cells of a row as CSV in UTF-8, without the line's end."""
+    cells = [values[column] for column in columns]
+    return csv_line(list(map(spreadsheet_cell, cells)) if filters.spreadsheet_safe else cells).removesuffix(LINE_END)
 
 
 def csv_line(cells: Sequence[str | int]) -> bytes:
