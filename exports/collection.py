@@ -98,7 +98,7 @@ class Collection:
 
     def columns(self) -> "Columns":
         """The rows so far, as arrays of equal length."""
-        return Columns(*np.array(self.fields, np.int64).reshape(-1, len(Columns._fields)).T)
+        return Columns(*np.asarray(self.fields).reshape(-1, len(Columns._fields)).T)
 
     def finish(self) -> Gathered:
         """What was gathered, in the order that `Ratings` promises.
@@ -127,7 +127,7 @@ class Collection:
         names, unit_records = renumbered(np.array([keys[unit][0] for unit in ordered], np.int64), records)
         order = np.lexsort((response_annotators, place[kept.units]))
         rounds, response_rounds = ordered_rounds(list(self.rounds), kept.rounds, kept.moments)
-        values: LabelArray = np.array(self.values, np.int8).reshape(-1, len(LABELS[self.task]))
+        values: LabelArray = np.asarray(self.values).reshape(-1, len(LABELS[self.task]))
         units = place[kept.units][order]
         return Ratings(
             task=self.task,
