@@ -19,6 +19,7 @@ from exports.dataset_files import (
     consensus_features,
     description,
     label_columns,
+    read_parquet,
     row_features,
     write_parquet,
     write_splits,
@@ -81,7 +82,7 @@ class Writing(NamedTuple):
         """The consensus rows of a task with the label vector and their place."""
         for row in consensus_rows(self.store.rows(task), task, labels):
             said = labels[row["record_uuid"], row["chunk_id"] if task == "retrieval" else ""]
-            vector = [soft_label(said[label]) for label in LABELS[task]]
+            vector = [soft_label(label) for label in said]
             yield self.placed(row | label_columns(task, row, vector))
 
     def placed(self, row: Row) -> Row:
@@ -168,18 +169,16 @@ def write_tables(
     (writing.out / "datasets").mkdir()
     facts: list[TaskFacts] = []
     rows: dict[str, int] = {}
-    labels: dict[TaskName, UnitLabels] = {}
     for ratings in tables:
         if len(ratings.units):
             found = consensus(ratings, decided, options.rule)
-            labels[ratings.task] = unit_labels(found)
-            by_split = write_task(writing, ratings.task, labels[ratings.task])
+            by_split = write_task(writing, ratings.task, unit_labels(found))
             rows |= {f"parquet/{name}.parquet": sum(splits.values()) for name, splits in by_split.items()}
             facts.append(count_facts(ratings, found, writing.places, *by_split.values()))
     features = Features({name: Value(kind) for name, kind in merged_columns().items()})
-    merged = merged_rows([writing.units(task, found) for task, found in labels.items()])
-    path = writing.out / "parquet" / "merged.parquet"
-    return facts, rows | {"parquet/merged.parquet": write_parquet(path, features, merged)}
+    parquet = writing.out / "parquet"
+    merged = merged_rows([read_parquet(parquet / f"{each.task}_consensus.parquet") for each in facts])
+    return facts, rows | {"parquet/merged.parquet": write_parquet(parquet / "merged.parquet", features, merged)}
 
 
 def write_task(writing: Writing, task: TaskName, labels: UnitLabels) -> dict[str, dict[str, int]]:

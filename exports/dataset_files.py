@@ -46,7 +46,7 @@ def consensus_features(task: TaskName, columns: Sequence[str]) -> Features:
     """
     unit = ("record_uuid", *(("chunk_id", "doc_id", "chunk_rank") if task == "retrieval" else ()))
     provenance = [name for name in Provenance.model_fields if name in columns]
-    names = (*PAIR_COLUMNS, *unit, "language", *provenance, "n_ratings")
+    names = (*PAIR_COLUMNS, *unit, "task", "language", *provenance, "n_ratings")
     features = {name: Value(column_type(task, name)) for name in names}
     for label in LABELS[task]:
         features[label] = Value("bool")
@@ -122,6 +122,13 @@ def batches(rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     coming = iter(rows)
     while some := list(islice(coming, BATCH_ROWS)):
         yield pa.RecordBatch.from_pylist(some, schema=schema)
+
+
+def read_parquet(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a Parquet file in their order, read in batches."""
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(BATCH_ROWS):
+            yield from batch.to_pylist()
 
 
 def write_splits(parquet: Path, features: Features, description: str, work: Path, out: Path) -> dict[str, int]:

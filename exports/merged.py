@@ -11,8 +11,8 @@ from exports.agreement.consensus import ConsensusLabel
 from pipeline.records import Provenance
 
 Row = dict[str, Any]
-UnitLabels = Mapping[tuple[str, str], Mapping[str, ConsensusLabel]]
-"""The consensus on each label, by record and passage (empty outside retrieval)."""
+UnitLabels = Mapping[tuple[str, str], Sequence[ConsensusLabel]]
+"""The consensus on each label in the order of the task, by record and passage (empty outside retrieval)."""
 
 RETRIEVAL_COLUMNS: Mapping[str, str] = {
     "n_chunks": "int64",
@@ -32,10 +32,10 @@ TEXTS: Mapping[TaskName, Mapping[str, str]] = {
 
 
 def unit_labels(found: Iterable[ConsensusLabel]) -> UnitLabels:
-    """The consensus on each label, by record and passage."""
-    units: dict[tuple[str, str], dict[str, ConsensusLabel]] = {}
+    """The consensus on each label, by record and passage; `found` is in the order of the labels."""
+    units: dict[tuple[str, str], list[ConsensusLabel]] = {}
     for label in found:
-        units.setdefault((label.record_uuid, label.chunk_id), {})[label.label] = label
+        units.setdefault((label.record_uuid, label.chunk_id), []).append(label)
     return units
 
 
@@ -57,10 +57,11 @@ def consensus_rows(rows: Iterable[Row], task: TaskName, labels: UnitLabels) -> I
             yield first | {"n_ratings": len(answered)} | label_cells(labels[first["record_uuid"], chunk_id])
 
 
-def label_cells(found: Mapping[str, ConsensusLabel]) -> Row:
+def label_cells(found: Iterable[ConsensusLabel]) -> Row:
     """The columns of each label of one unit."""
     cells: Row = {}
-    for label, said in found.items():
+    for said in found:
+        label = said.label
         cells[label] = said.consensus
         cells[f"{label}_vote_share"] = said.vote_share
         cells[f"{label}_posterior"] = said.posterior
