@@ -156,9 +156,11 @@ def permutation_p(step: Step, exchanges: int, random: np.random.Generator) -> Fl
 def deal(step: Step, exchanges: int, random: np.random.Generator) -> FloatArray:
     """Exchanges × records: 1 where a record's units fall into the later part, or where its two halves stay."""
     single = np.flatnonzero(~step.both)
-    is_late = (step.sums_after[single].any(axis=1)).astype(np.float64)
+    n_late = int(np.count_nonzero(step.sums_after[single].any(axis=1)))
     dealt = np.empty((exchanges, len(step.both)))
-    dealt[:, single] = random.permuted(np.broadcast_to(is_late, (exchanges, len(single))), axis=1)
+    # Those with the smallest of random keys are late: several times faster than shuffling row by row.
+    keys = np.append(random.random((exchanges, len(single))), np.full((exchanges, 1), -1.0), axis=1)
+    dealt[:, single] = keys[:, :-1] <= np.partition(keys, n_late, axis=1)[:, n_late, np.newaxis]
     dealt[:, step.both] = random.integers(0, 2, (exchanges, int(step.both.sum())))
     return dealt
 
