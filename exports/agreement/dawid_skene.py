@@ -123,12 +123,13 @@ def fit(unit: IntArray, rater: IntArray, yes: BoolArray, prior: float) -> DawidS
 
     Of the two mirrored solutions the one in which annotators are right more often than wrong is returned.
     """
+    said = 2 * rater + yes  # who said what, as one number
     posterior = np.bincount(unit, weights=yes) / np.bincount(unit)
     before, iterations = -np.inf, 0
     while iterations < MAX_ITERATIONS:
         iterations += 1
-        rates = estimate(posterior, unit, rater, yes, prior)
-        posterior, loglik = expect(rates, unit, rater, yes)
+        rates = estimate(posterior, unit, said, prior)
+        posterior, loglik = expect(rates, unit, said)
         penalised = loglik + log_prior(rates, prior)
         if penalised - before < TOLERANCE * len(unit):
             break
@@ -139,32 +140,30 @@ def fit(unit: IntArray, rater: IntArray, yes: BoolArray, prior: float) -> DawidS
     return DawidSkene(posterior, rates.hits, 1 - rates.false_alarms, rates.prevalence, loglik, iterations)
 
 
-def estimate(
-    posterior: FloatArray,
-    unit: IntArray,
-    rater: IntArray,
-    yes: BoolArray,
-    prior: float,
-) -> Rates:
-    """The rates that fit the posterior best: the M step."""
-    true = posterior[unit]
-    hits = np.bincount(rater, weights=true * yes) + prior
-    alarms = np.bincount(rater, weights=(1 - true) * yes) + prior
-    of_yes = np.bincount(rater, weights=true) + 2 * prior
-    of_no = np.bincount(rater, weights=1 - true) + 2 * prior
+def estimate(posterior: FloatArray, unit: IntArray, said: IntArray, prior: float) -> Rates:
+    """The rates that fit the posterior best: the M step. `said` is twice the annotator's number, one more for yes."""
+    size = int(said.max()) // 2 * 2 + 2
+    counts = np.bincount(said, minlength=size).reshape(-1, 2).astype(np.float64)
+    where_yes = np.bincount(said, weights=posterior[unit], minlength=size).reshape(-1, 2)
     return Rates(
         prevalence=float(np.clip(posterior.mean(), SMALLEST, 1 - SMALLEST)),
-        hits=np.clip(hits / np.maximum(of_yes, SMALLEST), SMALLEST, 1 - SMALLEST),
-        false_alarms=np.clip(alarms / np.maximum(of_no, SMALLEST), SMALLEST, 1 - SMALLEST),
+        hits=share_of_yes(where_yes, prior),
+        false_alarms=share_of_yes(counts - where_yes, prior),
     )
 
 
-def expect(rates: Rates, unit: IntArray, rater: IntArray, yes: BoolArray) -> tuple[FloatArray, float]:
+def share_of_yes(votes: FloatArray, prior: float) -> FloatArray:
+    """Each annotator's share of yes, from her votes of no and of yes (columns) and imagined ones on each side."""
+    shares = (votes[:, 1] + prior) / np.maximum(votes.sum(axis=1) + 2 * prior, SMALLEST)
+    return np.asarray(np.clip(shares, SMALLEST, 1 - SMALLEST), dtype=np.float64)
+
+
+def expect(rates: Rates, unit: IntArray, said: IntArray) -> tuple[FloatArray, float]:
     """The probability of yes for each unit at these rates, and the log-likelihood of all ratings: the E step."""
-    where_yes = np.where(yes, np.log(rates.hits)[rater], np.log1p(-rates.hits)[rater])
-    where_no = np.where(yes, np.log(rates.false_alarms)[rater], np.log1p(-rates.false_alarms)[rater])
-    log_yes = np.log(rates.prevalence) + np.bincount(unit, weights=where_yes)
-    log_no = np.log1p(-rates.prevalence) + np.bincount(unit, weights=where_no)
+    where_yes = np.log(np.column_stack([1 - rates.hits, rates.hits]).ravel())
+    where_no = np.log(np.column_stack([1 - rates.false_alarms, rates.false_alarms]).ravel())
+    log_yes = np.log(rates.prevalence) + np.bincount(unit, weights=where_yes[said])
+    log_no = np.log1p(-rates.prevalence) + np.bincount(unit, weights=where_no[said])
     together = np.logaddexp(log_yes, log_no)
     return np.exp(log_yes - together), float(together.sum())
 

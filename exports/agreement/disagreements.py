@@ -231,8 +231,8 @@ def reliability_elsewhere(view: LabelView, dissenter: int) -> float | None:
 
 def entropy(probability: float) -> float:
     """The entropy of a yes-or-no in bits, between 0 and 1."""
-    parts = np.array([probability, 1 - probability])
-    return float(-(parts * np.log2(np.where(parts > 0, parts, 1))).sum() + 0.0)
+    parts = (probability, 1 - probability)
+    return -math.fsum(part * math.log2(part) for part in parts if part > 0) + 0.0
 
 
 def pattern(votes: Mapping[str, bool]) -> str:
