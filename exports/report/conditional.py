@@ -12,7 +12,7 @@ from exports.report.elements import Child, element
 MEANING = (
     "Where a rule settles a label, its no says nothing about agreement and flatters AC1 and percent agreement. Here "
     "only annotators count who say that the premise holds, on units where at least two do. In brackets the figure on "
-    "all units."
+    "all units. Broken: responses that break the rule."
 )
 
 
@@ -25,7 +25,7 @@ def conditional_section(figures: TaskAgreement) -> list[Child]:
 
 def conditional_table(figures: TaskAgreement, rules: Sequence[ConditionalAgreement]) -> Element:
     """One row for each rule."""
-    columns = ("Label", "where", "N′", "α [95 %]", "AC1", "agree", "yes", "responses that break the rule")
+    columns = ("Label", "where", "N′", "α [95 %]", "AC1", "agree", "yes", "broken")
     rows = (rule_row(figures, found) for found in rules)
     return table("Agreement where a rule leaves the label open", columns, rows, "figures whole second", MEANING)
 

@@ -15,6 +15,7 @@ from exports.report.plot import (
     bar,
     diamond,
     dot,
+    rule,
     scale,
     square,
     strip,
@@ -61,9 +62,9 @@ def forest_plot(figures: TaskAgreement) -> Element:
     foot = row(element("td"), cell(scale(axis, ticks)), element("td"), element("td"))
     body = element("tbody", (forest_row(name, found, axis) for name, found in figures.labels.items()), foot)
     names = element(
-        "tr", (element("th", name, scope="col") for name in ("Label", legend(), "α [95 %]", "Share of yes"))
+        "tr", (element("th", name, scope="col") for name in ("Label", "Coefficients", "α [95 %]", "Share of yes"))
     )
-    caption = element("caption", "Agreement on each label. The lines stand at .667 and .8.")
+    caption = element("caption", "Agreement on each label", element("div", legend(), class_="keys"))
     return element("table", caption, element("thead", names), body, class_="forest")
 
 
@@ -74,6 +75,7 @@ def legend() -> list[Child]:
         "α, 95 % interval": [*whisker(whole, -0.9, 0.9), dot(whole, 0)],
         "AC1": [diamond(whole, 0)],
         "percent agreement": [square(whole, 0)],
+        "thresholds .667 and .8": [rule(whole, 0, "threshold")],
     }
     return [
         element(
@@ -124,7 +126,7 @@ def prevalence_bar(name: str, found: LabelAgreement) -> list[Child]:
         return missing("no ratings")
     share = percent(found.prevalence)
     drawing = strip(f"{name}: {share} yes", f"{found.n_ratings:,} ratings", bar(found.prevalence))
-    return [element("span", drawing, element("span", share), class_="prevalence")]
+    return [element("span", drawing, element("span", share, element("small", " yes")), class_="prevalence")]
 
 
 def label_table(figures: TaskAgreement) -> Element:
