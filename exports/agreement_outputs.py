@@ -5,7 +5,6 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import mkdtemp
 
 from exports.agreement.disagreement import Disagreement
 from exports.agreement.disagreements import find_disagreements
@@ -21,9 +20,11 @@ from exports.folder import made_parents
 from exports.read import export_files
 from exports.report.page import write_report
 from pipeline.errors import OutputError
+from pipeline.run_folder import locked_folder
 
 MARKDOWN_FILE, LATEX_FILE = "agreement.md", "agreement.tex"
 DISAGREEMENTS_FILE, REPORT_FILE = "disagreements.csv", "report.html"
+WORK_FOLDER = ".agreement.citejury"
 
 DISAGREEMENTS_KEPT = 10_000
 """So many of a task are described: more would take memory without bound, and nobody reads them."""
@@ -88,7 +89,7 @@ def write_outputs(
     All of them are written beside their place first: after an error, nothing in the folder has changed.
 
     Raises:
-        OutputError: a file of such a name is not ours, or the folder cannot be written.
+        OutputError: a file of such a name is not ours, another run is writing to the folder, or it cannot be written.
     """
     try:
         with made_parents(folder / AGREEMENT_FILE), work_folder(folder) as work:
@@ -104,17 +105,32 @@ def write_outputs(
             for path in sorted(work.iterdir()):
                 os.replace(path, folder / path.name)
     except OSError as error:
-        raise OutputError(f"`{folder}` cannot be written: {error.strerror}. Choose another `--out`.") from error
+        raise unwritable(folder, error) from error
 
 
 @contextmanager
 def work_folder(folder: Path) -> Iterator[Path]:
-    """A new folder within `folder`, gone when the block ends."""
-    work = Path(mkdtemp(prefix=".agreement.", suffix=".part", dir=folder))
-    try:
-        yield work
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+    """An empty folder within `folder` for this process alone, gone when the block ends.
+
+    It has the same name each time, so that what a killed run left is mended by the next.
+
+    Raises:
+        OutputError: another run is writing to `folder`, or it cannot be written.
+    """
+    with locked_folder(folder / WORK_FOLDER, "exports agreement") as work:
+        try:
+            for left in work.iterdir():
+                left.unlink()
+            yield work
+        except OSError as error:
+            raise unwritable(folder, error) from error
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+
+def unwritable(folder: Path, error: OSError) -> OutputError:
+    """The error of a folder that the system refuses."""
+    return OutputError(f"`{folder}` cannot be written: {error.strerror}. Choose another `--out`.")
 
 
 def check_outputs(folder: Path) -> None:

@@ -73,6 +73,14 @@ def test_every_label_varies_and_its_alpha_is_neither_undefined_nor_perfect(first
     assert all(0 < alpha < 1 for alpha in alphas)
 
 
+def test_it_writes_the_report_of_its_agreement_and_names_it(first: Result, home: Path) -> None:
+    report = home / "agreement" / "report.html"
+    assert str(report) in first.stderr
+    assert report.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    with (home / "agreement" / "disagreements.csv").open(encoding="utf-8", newline="") as file:
+        assert {row["task"] for row in csv.DictReader(file)} == set(TASKS)
+
+
 def test_its_passwords_are_for_their_owner_only(first: Result, home: Path) -> None:
     logins = home / "logins.json"
     assert stat.S_IMODE(logins.stat().st_mode) == 0o600
