@@ -18,6 +18,7 @@ from pipeline.errors import SettingsError
 from pipeline.providers.options import OpenAIApi
 
 SETTINGS_FILE = "citejury.toml"
+CAMPAIGN_TABLE = "campaign"
 
 
 class Settings(BaseSettings):
@@ -68,7 +69,7 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Explicit values first, then the environment, then the file; no `.env`, no secrets folder."""
-        return init_settings, NamedEnvSettingsSource(settings_cls), TomlConfigSettingsSource(settings_cls)
+        return init_settings, NamedEnvSettingsSource(settings_cls), FileSettingsSource(settings_cls)
 
 
 class NamedEnvSettingsSource(EnvSettingsSource):
@@ -77,6 +78,14 @@ class NamedEnvSettingsSource(EnvSettingsSource):
     def __call__(self) -> dict[str, Any]:
         """Each setting that the environment holds."""
         return {FIELD_BY_VARIABLE.get(name, name): value for name, value in super().__call__().items()}
+
+
+class FileSettingsSource(TomlConfigSettingsSource):
+    """The file without its table `[campaign]`, which `annotation.campaign` reads."""
+
+    def __call__(self) -> dict[str, Any]:
+        """Each setting that the file holds."""
+        return {name: value for name, value in super().__call__().items() if name != CAMPAIGN_TABLE}
 
 
 FIELD_BY_VARIABLE = {

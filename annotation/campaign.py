@@ -1,0 +1,286 @@
+"""The campaign: who labels what, in which languages, how many times; the table `[campaign]` of `citejury.toml`."""
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, Self
+
+from pydantic import Field, StringConstraints, ValidationError, field_validator, model_validator
+
+from annotation.labels import TASKS, TaskName
+from annotation.tasks import PRODUCTION, ROUND_NAME
+from annotation.wording import locales as worded_locales
+from pipeline.errors import SettingsError
+from pipeline.schema import Frozen
+from pipeline.settings import SETTINGS_FILE
+
+CALIBRATION = "calibration"
+RESERVED_GROUP = "adjudication"  # its workspaces are those of `citejury exports adjudicate`
+
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
+Count = Annotated[int, Field(ge=1, strict=True)]
+
+
+class Annotator(Frozen):
+    """One person of the campaign."""
+
+    name: Name
+    """User name in Argilla."""
+    role: Literal["annotator", "admin"] = "annotator"
+    """Role of a new user; an admin sees everybody's responses in her workspaces and is not counted among the jury."""
+    locales: tuple[str, ...] = ()
+    """Languages that she labels in; all of the campaign's where none is named."""
+    left: bool = False
+    """Whether she is gone: set-up takes her out of the workspaces, and what she answered stays."""
+
+    @field_validator("name")
+    @classmethod
+    def is_printable(cls, name: str) -> str:
+        """The name.
+
+        Raises:
+            ValueError: it holds characters that cannot be seen.
+        """
+        if not name.isprintable():
+            raise ValueError("it holds characters that cannot be seen; leave them out")
+        return name
+
+
+class Calibration(Frozen):
+    """The round before production, in which all annotators of a language answer the same records."""
+
+    fraction: float | None = Field(default=None, gt=0, lt=1)
+    """Share of the records that are for calibration, by a hash of seed and `record_uuid`; None with `records`."""
+    records: Count | None = None
+    """How many records of each language are for calibration, those of the lowest hashes; None with `fraction`."""
+    overlap: Count | None = None
+    """How many annotators a record of this round waits for; None for all annotators of its language."""
+    seed: int = Field(default=0, strict=True)
+    """Seed of the hash."""
+
+    @model_validator(mode="after")
+    def has_one_size(self) -> Self:
+        """The round itself.
+
+        Raises:
+            ValueError: it has both of fraction and records, or neither.
+        """
+        if (self.fraction is None) == (self.records is None):
+            found = "both are" if self.fraction is not None else "neither is"
+            raise ValueError(f"it needs one of `fraction` and `records`, and {found} given")
+        return self
+
+
+class Campaign(Frozen):
+    """What a campaign consists of, apart from the records."""
+
+    locales: tuple[str, ...] = Field(min_length=1)
+    """Languages of questions and guidelines; a record of another language goes to the first one."""
+    overlap: dict[TaskName, Count] = Field(default_factory=dict)
+    """How many annotators a record of production waits for, by task; 1 where a task is not named. A number is for all
+    three tasks."""
+    calibration: Calibration | None = None
+    """The round before production; None where there is none."""
+    annotators: tuple[Annotator, ...] = ()
+    """The people; more may be members of the workspace, whom set-up leaves as they are."""
+    groups: dict[str, tuple[Name, ...]] = Field(default_factory=dict)
+    """Groups of annotators by name, each with a workspace of its own for production, and there with its own share of
+    the records; empty where all share one workspace."""
+    assign: dict[str, tuple[Name, ...]] = Field(default_factory=dict)
+    """`record_uuid`s by group: these records go to that group and never into calibration; hashes choose the group of
+    the others."""
+
+    @field_validator("overlap", mode="before")
+    @classmethod
+    def for_every_task(cls, given: Any) -> Any:
+        """One number as the same number for each task."""
+        return given if isinstance(given, dict) else dict.fromkeys(TASKS, given)
+
+    @model_validator(mode="after")
+    def fits_together(self) -> Self:
+        """The campaign itself.
+
+        Raises:
+            ValueError: parts of it contradict each other; the message names them all.
+        """
+        problems = [*locale_problems(self), *group_problems(self)]
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+    def jury(self, locale: str, group: str | None = None) -> tuple[Annotator, ...]:
+        """The annotators who label in a language now, of one group where it is named; no admins, nobody who left."""
+        return tuple(
+            person
+            for person in self.annotators
+            if person.role == "annotator"
+            and not person.left
+            and locale in self.locales_of(person)
+            and (group is None or person.name in self.groups[group])
+        )
+
+    def locales_of(self, person: Annotator) -> tuple[str, ...]:
+        """The languages that she labels in, in the campaign's order."""
+        return tuple(locale for locale in self.locales if not person.locales or locale in person.locales)
+
+    def groups_for(self, locale: str) -> tuple[str, ...]:
+        """The groups that have somebody for the language, in order of the file; none where all share one workspace."""
+        return tuple(group for group in self.groups if self.jury(locale, group))
+
+
+class Place(NamedTuple):
+    """Where records go: three datasets of one round and language in one workspace."""
+
+    workspace: str
+    """Name of the workspace."""
+    locale: str
+    """Language of the questions."""
+    round_name: str
+    """Round of annotation."""
+
+
+class Member(NamedTuple):
+    """One person in one workspace."""
+
+    workspace: str
+    """Name of the workspace."""
+    person: Annotator
+    """Who she is."""
+
+
+def places(campaign: Campaign, workspace: str) -> dict[Place, dict[TaskName, int]]:
+    """The overlap of each task at each place of the campaign; calibration first, then production, by language.
+
+    With groups, production is in the groups' workspaces only, and calibration in the common one.
+    """
+    found: dict[Place, dict[TaskName, int]] = {}
+    if campaign.calibration:
+        for locale in campaign.locales:
+            overlap = campaign.calibration.overlap or max(1, len(campaign.jury(locale)))
+            found[Place(workspace, locale, CALIBRATION)] = dict.fromkeys(TASKS, overlap)
+    production = {task: campaign.overlap.get(task, 1) for task in TASKS}
+    if not campaign.groups:
+        return found | {Place(workspace, locale, PRODUCTION): production for locale in campaign.locales}
+    for group in campaign.groups:
+        for locale in campaign.locales:
+            if campaign.jury(locale, group):
+                found[Place(group_workspace(workspace, group), locale, PRODUCTION)] = production
+    return found
+
+
+def members(campaign: Campaign, workspace: str) -> tuple[Member, ...]:
+    """Who belongs to which workspace, those who left included, in order of workspaces, then of the file."""
+    everybody = campaign.annotators
+    common = [] if campaign.groups and not campaign.calibration else [Member(workspace, each) for each in everybody]
+    grouped = [
+        Member(group_workspace(workspace, group), each)
+        for group, names in campaign.groups.items()
+        for each in everybody
+        if each.name in names or each.role == "admin"
+    ]
+    return (*common, *grouped)
+
+
+def workspaces(campaign: Campaign, workspace: str) -> tuple[str, ...]:
+    """The names of the campaign's workspaces: the common one where it is used, then one for each group."""
+    return tuple(dict.fromkeys(place.workspace for place in places(campaign, workspace)))
+
+
+def group_workspace(workspace: str, group: str) -> str:
+    """The name of a group's workspace."""
+    return f"{workspace}-{group}"
+
+
+def read_campaign(path: Path | None = None) -> Campaign | None:
+    """The campaign in the file, `citejury.toml` of the current folder if none is named; None where there is none.
+
+    Raises:
+        SettingsError: the file cannot be read, or the table holds an unknown key, a wrong value or a contradiction; the
+            message names the file and every key.
+    """
+    file = path or Path(SETTINGS_FILE)
+    if path is None and not file.is_file():
+        return None
+    try:
+        table = tomllib.loads(file.read_text(encoding="utf-8")).get("campaign")
+        return None if table is None else Campaign.model_validate(table)
+    except OSError as error:
+        raise SettingsError(f"`{file}` cannot be read: {error.strerror or error}. Check the path.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"`{file}` is not a TOML file in UTF-8: {error}. Mend it.") from error
+    except ValidationError as error:
+        problems = "; ".join(map(described, error.errors(include_url=False)))
+        raise SettingsError(f"The campaign in `{file}` cannot be used: {problems}. Mend it there.") from error
+
+
+def described(problem: Any) -> str:
+    """One problem of the file: its key, what is wrong with it, and what was found."""
+    key = ".".join(str(part) for part in ("campaign", *problem["loc"]) if part != "[key]")
+    if problem["type"] == "extra_forbidden":
+        return f"`{key}` is no key of a campaign"
+    if problem["type"] == "value_error":
+        return f"`{key}`: {problem['msg'].removeprefix('Value error, ')}"
+    found = "" if problem["type"] == "missing" else f", found {problem['input']!r}"
+    return f"`{key}`: {problem['msg'][:1].lower()}{problem['msg'][1:]}{found}"
+
+
+def locale_problems(campaign: Campaign) -> list[str]:
+    """What is wrong with languages and names; empty where nothing is."""
+    known = worded_locales()
+    problems = [
+        f"`locales` has {locale!r}, and there is wording for {', '.join(known)} only"
+        for locale in campaign.locales
+        if locale not in known
+    ]
+    problems += [f"`locales` has {locale!r} twice" for locale in repeated(campaign.locales)]
+    problems += [f"`annotators` has {name!r} twice" for name in repeated(person.name for person in campaign.annotators)]
+    return problems + [
+        f"`annotators` has {person.name!r} for {locale!r}, which is none of `locales`"
+        for person in campaign.annotators
+        for locale in person.locales
+        if locale not in campaign.locales
+    ]
+
+
+def group_problems(campaign: Campaign) -> list[str]:
+    """What is wrong with groups and assignment; empty where nothing is."""
+    names = {person.name for person in campaign.annotators}
+    problems = [f"`groups` has {group!r}; {reason}" for group in campaign.groups if (reason := bad_group_name(group))]
+    problems += [
+        f"`groups.{group}` has {name!r}, who is none of `annotators`"
+        for group, people in campaign.groups.items()
+        for name in people
+        if name not in names
+    ]
+    grouped = {name for people in campaign.groups.values() for name in people}
+    problems += [
+        f"`groups` leaves out {person.name!r}"
+        for person in campaign.annotators
+        if campaign.groups and person.role == "annotator" and not person.left and person.name not in grouped
+    ]
+    problems += [
+        f"`groups` has nobody for {locale!r}"
+        for locale in campaign.locales
+        if campaign.groups and not campaign.groups_for(locale)
+    ]
+    problems += [
+        f"`assign` has {group!r}, which is none of `groups`"
+        for group in campaign.assign
+        if group not in campaign.groups
+    ]
+    assigned = (record_uuid for uuids in campaign.assign.values() for record_uuid in uuids)
+    return problems + [f"`assign` has the record {record_uuid!r} twice" for record_uuid in repeated(assigned)]
+
+
+def bad_group_name(group: str) -> str:
+    """Why a group cannot have the name; empty where it can."""
+    if not re.fullmatch(ROUND_NAME, group):
+        return "use up to 40 lower-case letters, digits and hyphens"
+    return f"{RESERVED_GROUP!r} is taken" if group.startswith(RESERVED_GROUP) else ""
+
+
+def repeated(values: Iterable[str]) -> list[str]:
+    """The values that occur more than once, in order of the alphabet."""
+    return sorted(value for value, count in Counter(values).items() if count > 1)

@@ -1,0 +1,174 @@
+"""The campaign in citejury.toml: what it says, what is wrong with it, and where its records go."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotation.campaign import Campaign, Place, members, places, read_campaign, workspaces
+from annotation.routing import check_routing, plan_routes, routing_metadata
+from pipeline.errors import InputError, SettingsError
+from pipeline.settings import read_settings
+
+PEOPLE = [{"name": "anna"}, {"name": "ben", "locales": ["de"]}, {"name": "kei", "locales": ["de", "ja"]}]
+RECORDS = [(f"r{number}", ("de", "ja", "fr")[number % 3]) for number in range(3000)]
+
+
+def campaign(**values: Any) -> Campaign:
+    return Campaign.model_validate({"locales": ["de", "ja"], "annotators": PEOPLE, **values})
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "citejury.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_no_file_and_no_table_are_no_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert read_campaign() is None
+    assert read_campaign(write(tmp_path, 'workspace = "w"\n')) is None
+
+
+def test_a_file_that_is_named_and_missing_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"nowhere\.toml` cannot be read"):
+        read_campaign(tmp_path / "nowhere.toml")
+
+
+def test_settings_beside_the_campaign_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, 'workspace = "w"\n[campaign]\nlocales = ["en"]\noverlap = { grounding = 3 }\n')
+    assert read_settings().workspace == "w"
+    found = read_campaign()
+    assert found is not None
+    assert places(found, "w") == {Place("w", "en", "production"): {"retrieval": 1, "grounding": 3, "generation": 1}}
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ('locales = ["en"]\noverlapp = 2', "`campaign.overlapp` is no key"),
+        ("overlap = 2", "`campaign.locales`: field required"),
+        ("locales = []", "`campaign.locales`"),
+        ('locales = ["xx"]', "'xx', and there is wording for de, en, ja only"),
+        ('locales = ["en"]\noverlap = 0', "`campaign.overlap.retrieval`.*found 0"),
+        ('locales = ["en"]\noverlap = { ranking = 2 }', "`campaign.overlap.ranking`"),
+        ('locales = ["en"]\ncalibration = { fraction = 0.1, records = 5 }', "campaign.calibration`:.*both are given"),
+        ('locales = ["en"]\ncalibration = { seed = 1 }', "campaign.calibration`:.*neither is given"),
+        ('locales = ["en"]\ncalibration = { fraction = 1 }', "`campaign.calibration.fraction`.*found 1"),
+        ('locales = ["en"]\nannotators = [{ name = "a" }, { name = "a " }]', "`annotators` has 'a' twice"),
+        ('locales = ["en"]\nannotators = [{ name = "a\\u001bb" }]', "cannot be seen"),
+        ('locales = ["en"]\nannotators = [{ name = "a", role = "owner" }]', "`campaign.annotators.0.role`"),
+        ('locales = ["en"]\nannotators = [{ name = "a", locales = ["de"] }]', "'de', which is none of `locales`"),
+        ('locales = ["en"]\ngroups = { x = ["b"] }', "`groups.x` has 'b', who is none of"),
+        ('locales = ["en"]\ngroups = { "X y" = [] }', "'X y'; use up to 40 lower-case"),
+        ('locales = ["en"]\ngroups = { adjudication = [] }', "'adjudication' is taken"),
+        ('locales = ["en"]\nannotators = [{ name = "a" }]\ngroups = { x = [] }', "`groups` leaves out 'a'"),
+        ('locales = ["en"]\nassign = { x = ["r1"] }', "`assign` has 'x', which is none of `groups`"),
+    ],
+)
+def test_what_is_wrong_is_named_with_file_and_key(tmp_path: Path, table: str, words: str) -> None:
+    with pytest.raises(SettingsError, match=words) as caught:
+        read_campaign(write(tmp_path, f"[campaign]\n{table}\n"))
+    assert "citejury.toml" in str(caught.value)
+
+
+def test_calibration_waits_for_all_annotators_of_its_language_who_are_still_there() -> None:
+    people = [*PEOPLE, {"name": "gone", "left": True}, {"name": "lead", "role": "admin"}]
+    found = places(campaign(annotators=people, overlap=2, calibration={"records": 5}), "w")
+    assert {place[1:]: overlap["grounding"] for place, overlap in found.items()} == {
+        ("de", "calibration"): 3,
+        ("ja", "calibration"): 2,
+        ("de", "production"): 2,
+        ("ja", "production"): 2,
+    }
+
+
+def test_groups_have_workspaces_of_their_own_for_production_only() -> None:
+    grouped = campaign(groups={"south": ["anna", "ben"], "north": ["ben", "kei"]}, calibration={"fraction": 0.1})
+    assert workspaces(grouped, "w") == ("w", "w-south", "w-north")
+    assert [(member.workspace, member.person.name) for member in members(grouped, "w")] == [
+        *(("w", name) for name in ("anna", "ben", "kei")),
+        *(("w-south", name) for name in ("anna", "ben")),
+        *(("w-north", name) for name in ("ben", "kei")),
+    ]
+    without = campaign(groups={"south": ["anna", "ben", "kei"]})
+    assert workspaces(without, "w") == ("w-south",)
+    assert {member.workspace for member in members(without, "w")} == {"w-south"}
+
+
+def test_a_record_goes_to_its_language_and_any_other_to_the_first() -> None:
+    routes = plan_routes(RECORDS[:3], {}, campaign(), "w")
+    assert routes == {f"r{n}": Place("w", locale, "production") for n, locale in enumerate(("de", "ja", "de"))}
+
+
+def test_a_fraction_of_records_is_calibrated_whatever_the_order() -> None:
+    rule = campaign(calibration={"fraction": 0.2, "seed": 5})
+    routes = plan_routes(RECORDS, {}, rule, "w")
+    assert 500 < sum(place.round_name == "calibration" for place in routes.values()) < 700
+    assert plan_routes(reversed(RECORDS), {}, rule, "w") == routes
+    halves = plan_routes(RECORDS[:1500], {}, rule, "w") | plan_routes(RECORDS[1500:], {}, rule, "w")
+    assert halves == routes
+    assert plan_routes(RECORDS, {}, campaign(calibration={"fraction": 0.2, "seed": 6}), "w") != routes
+
+
+def test_a_number_of_records_of_each_language_is_calibrated() -> None:
+    routes = plan_routes(RECORDS, {}, campaign(calibration={"records": 20}), "w")
+    assert Counter(place[1:] for place in routes.values()) == {
+        ("de", "calibration"): 20,
+        ("ja", "calibration"): 20,
+        ("de", "production"): 1980,
+        ("ja", "production"): 980,
+    }
+
+
+def test_what_is_in_argilla_stays_there_and_counts() -> None:
+    rule = campaign(calibration={"records": 20})
+    first = plan_routes(RECORDS[:45], {}, rule, "w")
+    again = plan_routes(RECORDS, first, rule, "w")
+    assert {name: again[name] for name in first} == first
+    assert Counter(place.locale for place in again.values() if place.round_name == "calibration") == {
+        "de": 20,
+        "ja": 20,
+    }
+    moved = {"r0": Place("w-other", "ja", "production")}
+    assert plan_routes([("r0", "de")], moved, rule, "w") == moved
+
+
+def test_groups_share_evenly_and_a_new_group_moves_nothing_between_the_others() -> None:
+    two = campaign(groups={"a": ["anna", "kei"], "b": ["anna", "ben"]})
+    three = campaign(groups={"a": ["anna", "kei"], "b": ["anna", "ben"], "c": ["anna"]})
+    before, after = (plan_routes(RECORDS, {}, each, "w") for each in (two, three))
+    assert all(900 < count < 1100 for count in Counter(place.workspace for place in after.values()).values())
+    moved = {after[name].workspace for name in before if after[name] != before[name]}
+    assert moved == {"w-c"}
+
+
+def test_a_group_receives_only_languages_that_it_has_somebody_for() -> None:
+    grouped = campaign(annotators=PEOPLE[1:], groups={"a": ["kei"], "b": ["ben"]})
+    routes = plan_routes(RECORDS, {}, grouped, "w")
+    assert {place.workspace for place in routes.values() if place.locale == "ja"} == {"w-a"}
+
+
+def test_assigned_records_go_to_their_group_and_never_into_calibration() -> None:
+    uuids = [name for name, _ in RECORDS[:300]]
+    rule = campaign(groups={"a": ["anna", "ben"], "b": ["kei"]}, assign={"b": uuids}, calibration={"fraction": 0.5})
+    routes = plan_routes(RECORDS, {}, rule, "w")
+    assert {(routes[name].workspace, routes[name].round_name) for name in uuids} == {("w-b", "production")}
+
+
+def test_a_record_assigned_to_a_group_without_its_language_is_refused() -> None:
+    people = [{"name": "anna"}, {"name": "ben", "locales": ["de"]}]
+    rule = campaign(annotators=people, groups={"a": ["anna"], "b": ["ben"]}, assign={"b": ["r1"]})
+    with pytest.raises(InputError, match=r"'r1' is assigned to the group 'b', which has nobody for 'ja'"):
+        plan_routes(RECORDS, {}, rule, "w")
+
+
+def test_another_split_than_the_one_in_argilla_is_refused_with_both_values() -> None:
+    there = {"name": "1-retrieval-de", "metadata": {"routing": routing_metadata(campaign(calibration={"records": 5}))}}
+    check_routing([there, {"name": "other", "metadata": None}], campaign(calibration={"records": 5}))
+    with pytest.raises(SettingsError, match=r"'1-retrieval-de'.*records 5, seed 0, and .* says fraction 0\.1, seed 0"):
+        check_routing([there], campaign(calibration={"fraction": 0.1}))
+    with pytest.raises(SettingsError, match=r"`locales` de, ja, and .* says de\. .*annotation setup"):
+        check_routing([there], campaign(locales=["de"], annotators=[], calibration={"records": 5}))
