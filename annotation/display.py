@@ -3,7 +3,7 @@
 A record's body is `{"external_id", "fields", "metadata": {"citejury": {…}}}`. The property `citejury` is declared
 nowhere, so the server returns it to owners and admins only. It holds `version`, `task`, `record_uuid`, `language`,
 `provenance`, for retrieval also `chunk_id`, `doc_id`, `chunk_rank` and `origin`; `originals`, the exact text of every
-export column whose field shows it otherwise; and `content_hash`, over the fields and the originals.
+export column whose field shows it otherwise; and `content_hash`, over what is judged, however the page shows it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from pipeline.records import Passage, QueryResponse, Source
 from pipeline.urls import GROUNDING_REDIRECT_HOST, membership_key, source_domain
 
 HIDDEN = "citejury"
-HIDDEN_VERSION = 1
+HIDDEN_VERSION = 2
 RULE = "━━"  # stands on both sides of a passage's heading, and nowhere else
 
 
@@ -46,25 +46,36 @@ def retrieval_record(record: QueryResponse, passage: Passage, wording: Wording) 
     }
     ids = passage.model_dump(include={"chunk_id", "doc_id", "chunk_rank", "origin"})
     originals = {"input_query": record.query, "chunk": passage.text}
-    return body("retrieval", record, f"{record.record_uuid}:{passage.chunk_id}", fields, originals, wording, ids)
+    judged = [passage.title, host_of(passage, source)]
+    return body(
+        "retrieval", record, f"{record.record_uuid}:{passage.chunk_id}", fields, originals, judged, wording, ids
+    )
 
 
 def grounding_record(record: QueryResponse, passages: Sequence[Passage], wording: Wording) -> dict[str, Any]:
-    """The body of one answer, the list of its sources, and its whole context."""
+    """The body of one answer, under the list of its sources, and its whole context."""
     fields = {
-        "answer": markdown_text(record.answer),
         "sources": plain_text(source_list(record.sources, wording)),
+        "answer": markdown_text(record.answer),
         "context": "\n\n\n".join(numbered_passage(passage, record.sources, wording) for passage in passages),
     }
     originals = {"answer": record.answer, "context_set": record.context_set}
-    return body("grounding", record, record.record_uuid, fields, originals, wording)
+    judged = [
+        [[source.n, source.title, source.host, source.state] for source in record.sources],
+        [
+            [passage.chunk_rank, passage.text, passage.title, host_of(passage, source), source.n if source else None]
+            for passage in passages
+            for source in [source_of(passage, record.sources)]
+        ],
+    ]
+    return body("grounding", record, record.record_uuid, fields, originals, judged, wording)
 
 
 def generation_record(record: QueryResponse, wording: Wording) -> dict[str, Any]:
     """The body of one query and one answer."""
     fields = {"query": plain_text(record.query), "answer": markdown_text(record.answer)}
     originals = {"query": record.query, "answer": record.answer}
-    return body("generation", record, record.record_uuid, fields, originals, wording)
+    return body("generation", record, record.record_uuid, fields, originals, [], wording)
 
 
 def body(
@@ -73,10 +84,14 @@ def body(
     external_id: str,
     fields: Mapping[str, str],
     texts: Mapping[str, str],
+    judged: Sequence[Any],
     wording: Wording,
     ids: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The record's body; a field without any text says so, because Argilla's page shows nothing at all for one."""
+    """The record's body; a field without any text says so, because Argilla's page shows nothing at all for one.
+
+    `texts` are the exact texts of the export's columns; `judged` is what else the annotators judge by.
+    """
     shown = {name: text if text.strip() else wording.empty_text for name, text in fields.items()}
     originals = {column: text for column, text in texts.items() if shown[COLUMN_FIELDS[task][column]] != text}
     hidden = {
@@ -87,7 +102,7 @@ def body(
         **(ids or {}),
         "originals": originals,
         "provenance": record.provenance.model_dump(),
-        "content_hash": short_hash([shown, originals]),
+        "content_hash": short_hash([texts, judged]),
     }
     return {"external_id": external_id, "fields": shown, "metadata": {HIDDEN: hidden}}
 
@@ -121,6 +136,23 @@ def original_text(record: Mapping[str, Any], task: TaskName, column: str) -> str
             "again, or delete the record."
         )
     return text
+
+
+def content_hash(record: Mapping[str, Any], version: int = HIDDEN_VERSION) -> str:
+    """The hash of what is judged in a record, ours or as the server returned it, to compare with one of `version`.
+
+    How a text is shown has no part in it, so that a later version may show it better without touching any answer.
+    Version 1 hashed what was shown, which cannot be compared across versions; with such a record the exact texts of the
+    export's columns are compared, and titles and states of sources are not.
+
+    Raises:
+        ArgillaError: the record is not one of ours, or lacks a column's text.
+    """
+    hidden = hidden_metadata(record)
+    if version >= HIDDEN_VERSION:
+        return str(hidden["content_hash"])
+    task: TaskName = hidden["task"]
+    return short_hash([{column: original_text(record, task, column) for column in COLUMN_FIELDS[task]}])
 
 
 def source_list(sources: Sequence[Source], wording: Wording) -> str:

@@ -1,6 +1,6 @@
 """Canonical records into Argilla: a diff against what is there, then only what is new or changed.
 
-A record is refused whole, in all three tasks, where any of its units was answered and now shows something else: an
+A record is refused whole, in all three tasks, where any of its units was answered and now holds something else: an
 answer must not be judged in one version here and in another one there. Everything else goes in. Responses are never
 sent, so none can be overwritten; nothing is deleted.
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from annotation.client import Argilla
-from annotation.display import HIDDEN, to_records
+from annotation.display import HIDDEN, HIDDEN_VERSION, content_hash, to_records
 from annotation.labels import TASKS, TaskName
 from annotation.setup import JuryDataset, find_datasets
 from annotation.tasks import PRODUCTION, short_hash
@@ -51,6 +51,7 @@ class Stored(NamedTuple):
 
     record_uuid: str
     digest: str
+    version: int
     content_hash: str
     answered: bool
 
@@ -107,7 +108,8 @@ def stored_units(argilla: Argilla, dataset: JuryDataset) -> dict[str, Stored]:
             found[item["external_id"] or item["id"]] = Stored(
                 record_uuid=str(hidden.get("record_uuid", "")),
                 digest=digest(item),
-                content_hash=str(hidden.get("content_hash", "")),
+                version=hidden.get("version", HIDDEN_VERSION),
+                content_hash=content_hash(item, hidden["version"]) if hidden else "",
                 answered=bool(item.get("responses")),
             )
     return found
@@ -152,7 +154,8 @@ class Diff:
     def fate(self, task: TaskName, body: Mapping[str, Any], refused: bool) -> Fate:
         """What is to become of one unit; what is unchanged stays so in a refused record too."""
         known = self.stored[task].get(body["external_id"])
-        new = Stored(body["metadata"][HIDDEN]["record_uuid"], digest(body), content_hash(body), answered=False)
+        hidden = body["metadata"][HIDDEN]
+        new = Stored(hidden["record_uuid"], digest(body), hidden["version"], hidden["content_hash"], answered=False)
         if known is not None and known.digest == new.digest:
             return "unchanged"
         if refused:
@@ -173,7 +176,7 @@ class Diff:
             for task, body in bodies
             if (known := self.stored[task].get(body["external_id"])) is not None
             and known.answered
-            and known.content_hash != content_hash(body)
+            and known.content_hash != content_hash(body, known.version)
         ]
         return f"changed after it was answered: {', '.join(answered)}" if answered else ""
 
@@ -191,11 +194,6 @@ class Diff:
                 for task, external_id in sorted(self.units_by_record.get(record_uuid, ()))
             ),
         )
-
-
-def content_hash(body: Mapping[str, Any]) -> str:
-    """The hash over the fields and the originals that the body carries."""
-    return str(body["metadata"][HIDDEN]["content_hash"])
 
 
 class Batch:

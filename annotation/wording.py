@@ -14,7 +14,7 @@ LOCALES = Path(__file__).parent / "locales"
 
 FIELDS: dict[TaskName, tuple[str, ...]] = {
     "retrieval": ("query", "source", "chunk"),
-    "grounding": ("answer", "sources", "context"),
+    "grounding": ("sources", "answer", "context"),
     "generation": ("query", "answer"),
 }
 ANSWERS = ("yes", "no")

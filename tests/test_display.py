@@ -8,7 +8,7 @@ import unicodedata
 import pytest
 
 from annotation.defuse import LONGEST_PARAGRAPH, WORD_JOINER, code_and_text, markdown_text, plain_text
-from annotation.display import HIDDEN, original_text, to_records
+from annotation.display import HIDDEN, content_hash, original_text, to_records
 from annotation.labels import TASKS
 from annotation.tasks import COLUMN_FIELDS
 from annotation.wording import FIELDS, read_wording
@@ -153,13 +153,44 @@ def test_a_redirect_that_names_the_provider_is_not_shown() -> None:
     assert fields[0]["source"] == "unknown source"
 
 
-def test_the_content_hash_follows_the_texts_and_not_the_provenance() -> None:
-    def content_hash(record: QueryResponse) -> str:
-        return only("generation", record)["metadata"][HIDDEN]["content_hash"]
+def hashes(record: QueryResponse, wording=ENGLISH, version: int = 2) -> list[str]:
+    return [content_hash(body, version) for group in to_records(record, wording).values() for body in group]
 
-    assert content_hash(sample()) == content_hash(sample(provenance=Provenance(), language="de"))
-    assert content_hash(sample()) != content_hash(sample(answer="Yes."))
-    assert content_hash(sample(answer="a\nb")) != content_hash(sample(answer="a\r\nb"))
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_neither_provenance_nor_wording_changes_what_is_judged(version) -> None:
+    before = hashes(sample(), version=version)
+    assert hashes(sample(provenance=Provenance(), language="de"), version=version) == before
+    assert hashes(sample(), read_wording("ja"), version) == before
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize(
+    ("change", "changed"),
+    [({"query": "?"}, [0, 1, 2, 4]), ({"answer": "Yes."}, [3, 4]), ({"texts": (TEXTS[0], TEXTS[1], "x")}, [2, 3])],
+    ids=["query", "answer", "passage"],
+)
+def test_a_changed_text_changes_the_hash_of_the_units_that_show_it(version, change, changed) -> None:
+    pairs = zip(hashes(sample(), version=version), hashes(sample(**change), version=version), strict=True)
+    assert [place for place, (before, after) in enumerate(pairs) if before != after] == changed
+
+
+def test_a_line_end_is_a_change_although_the_page_shows_it_alike() -> None:
+    assert hashes(sample(answer="a\nb")) != hashes(sample(answer="a\r\nb"))
+
+
+def test_a_sources_state_is_judged_in_grounding_only() -> None:
+    read = sample(sources=tuple(source.model_copy(update={"state": "unread"}) for source in sample().sources))
+    pairs = zip(hashes(sample()), hashes(read), strict=True)
+    assert [place for place, (before, after) in enumerate(pairs) if before != after] == [3]
+
+
+def test_a_record_of_an_earlier_version_is_compared_by_its_exact_texts_however_it_is_shown() -> None:
+    now = to_records(sample(answer="**No** [1] <b>."), ENGLISH)["generation"][0]
+    hidden = {**now["metadata"][HIDDEN], "version": 1, "content_hash": "of what version 1 showed"}
+    shown = {"query": now["fields"]["query"], "answer": "**No** [1] shown otherwise"}
+    stored = {"fields": shown, "metadata": {HIDDEN: hidden}}
+    assert content_hash(stored, 1) == content_hash(now, 1)
 
 
 @pytest.mark.parametrize("task", TASKS)
