@@ -95,22 +95,30 @@ def build_app() -> Any:
     import annotation.embedded.search  # noqa: F401  # registers the engine
     from annotation.embedded.events import skip_events_without_webhook
     from annotation.embedded.own_record import serve_own_record_only
+    from annotation.embedded.page_script import add_page_script
 
     skip_events_without_webhook()
     serve_own_record_only()
-    drop_foreign_fonts(argilla_server.app)
+    static = static_folder(argilla_server.app)
+    drop_foreign_fonts(static)
+    add_page_script(static)
     page = (Path(argilla_server.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
     # The server fills this in when it copies the page; at the root of the site it becomes nothing.
     return SafeHeaders(argilla_server.app, content_security_policy(page.replace("@@baseUrl@@", "")))
 
 
-def drop_foreign_fonts(app: Any) -> None:
+def static_folder(app: Any) -> Path:
+    """Where the server keeps its own copy of the page, made at each start."""
+    (static,) = (route for route in app.routes if route.name == "static")
+    return Path(static.app.directory)
+
+
+def drop_foreign_fonts(static: Path) -> None:
     """Take the fonts of another host out of the server's own copy of the page; the policy would only block them.
 
     The page falls back to the system's fonts either way, but each blocked one is an error in the browser's console.
     """
-    (static,) = (route for route in app.routes if route.name == "static")
-    for path in Path(static.app.directory).rglob("*.css"):
+    for path in static.rglob("*.css"):
         style = path.read_bytes()
         if FOREIGN_IMPORT.search(style):
             path.write_bytes(FOREIGN_IMPORT.sub(b"", style))

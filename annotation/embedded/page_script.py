@@ -1,0 +1,69 @@
+"""Our script in the annotator's page: it keeps answers until the server has them, and asks before some are lost."""
+
+import hashlib
+import html
+import json
+import shutil
+import tomllib
+from pathlib import Path
+
+from annotation.labels import RULES
+from annotation.wording import LOCALES, locales, read_texts
+
+SOURCES = (Path(__file__).with_name("page_script.js"), Path(__file__).with_name("page_script.css"))
+FOLDER = "citejury"
+TEXTS = (
+    "unsaved",
+    "expired",
+    "refused",
+    "log_in",
+    "give_up",
+    "give_up_sure",
+    "draft",
+    "discard_why",
+    "discard_again",
+    "discard",
+    "stay",
+    *(rule.name for rule in RULES),
+)
+
+
+def add_page_script(static: Path, folder: Path = LOCALES) -> None:
+    """Put the script and its style beside Argilla's page, in the server's own copy, and into every page there.
+
+    Raises:
+        InputError: a language lacks a text; the message names the key and the file.
+    """
+    tags = page_tags(page_settings(folder))
+    target = static / FOLDER
+    target.mkdir(exist_ok=True)
+    for source in SOURCES:
+        shutil.copy(source, target)
+    for path in static.rglob("*.html"):
+        page = path.read_text(encoding="utf-8")
+        path.write_text(page.replace("</head>", f"{tags}</head>", 1), encoding="utf-8")
+
+
+def page_settings(folder: Path = LOCALES) -> str:
+    """What the script needs to know, as JSON: the rules between labels, and its texts in every language.
+
+    Raises:
+        InputError: a language lacks a text; the message names the key and the file.
+    """
+    rules = [rule._asdict() for rule in RULES]
+    texts = {locale: page_texts(folder / f"{locale}.toml") for locale in locales(folder)}
+    return json.dumps({"rules": rules, "texts": texts}, ensure_ascii=False)
+
+
+def page_texts(path: Path) -> dict[str, str]:
+    """The script's texts in one language."""
+    return read_texts(tomllib.loads(path.read_text(encoding="utf-8")), ("page",), TEXTS, path)
+
+
+def page_tags(settings: str) -> str:
+    """The tags for the page's head. The addresses change with the files, so that no browser keeps an old one."""
+    script, style = (f"{FOLDER}/{path.name}?{hashlib.sha256(path.read_bytes()).hexdigest()[:16]}" for path in SOURCES)
+    return (
+        f'<link href="{style}" rel="stylesheet">'
+        f'<script src="{script}" data-citejury="{html.escape(settings)}"></script>'
+    )
