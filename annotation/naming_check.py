@@ -36,7 +36,7 @@ SELF_REFERENCES = tuple(
     for pattern in (
         rf"{I_AM} (?:{KIND}[ ,]+){{0,8}}(?P<name>{MODEL}){END}",
         rf"\bas (?:{KIND}[ ,]+){{0,8}}(?P<name>{MODEL}){END}(?:,| i\b)",
-        rf"(?:{I_AM}|\bi (?:was|have been)|\bi['’]ve been|\bas an? (?:ai|artificial|large|language|assistant|chatbot))\b"
+        rf"(?:{I_AM}|\bi(?: was| have been|['’]ve been)|\bas an? (?:ai|artificial|large|language|assistant|chatbot))\b"
         rf"[^.!?\n]{{0,80}}?\b{MADE}(?: by)? (?P<name>{MAKER}){END}",
         rf"(?:{I_AM}|\bas) (?P<name>{MAKER})['’]s (?:{KIND}[ ,]*)+",
         rf"{ICH_BIN} (?:{KIND_DE}[ ,]+){{0,6}}(?P<name>{MODEL}){END}",
