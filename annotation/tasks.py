@@ -38,6 +38,9 @@ GUIDELINES_LENGTH = 10_000
 HASH_LENGTH = 16
 
 PRODUCTION = "production"
+SUGGESTED = "suggested"
+"""Begins the names of rounds whose answers a machine fills in beforehand; all other rounds take no suggestions, because
+Argilla's page pre-fills them as answers and one key accepts them all."""
 ROUND_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 
 
@@ -90,6 +93,24 @@ def check_round(name: str) -> None:
         )
 
 
+def takes_suggestions(round_name: str) -> bool:
+    """Whether the round is one for suggestions: `suggested`, or `suggested-` and more."""
+    return round_name == SUGGESTED or round_name.startswith(f"{SUGGESTED}-")
+
+
+def check_takes_suggestions(round_name: str) -> None:
+    """Nothing where suggestions may go into the round's datasets.
+
+    Raises:
+        InputError: what annotators answer there counts for agreement.
+    """
+    if not takes_suggestions(round_name):
+        raise InputError(
+            f"The round {round_name!r} takes no suggestions: they are filled in as answers, and the jury would agree "
+            f"with the machine. Choose `--round {SUGGESTED}`, or a name that begins with `{SUGGESTED}-`."
+        )
+
+
 def define_dataset(
     task: TaskName, wording: Wording, min_submitted: int = 1, round_name: str = PRODUCTION
 ) -> DatasetDefinition:
@@ -97,12 +118,14 @@ def define_dataset(
 
     A record leaves the queues once `min_submitted` annotators have submitted it. The dataset's metadata names the
     task, the language, the round, hashes of its guidelines with their questions' wording and of its schema, and our
-    version.
+    version. In a round for suggestions every question and the guidelines say that a machine has filled in an answer.
 
     Raises:
         InputError: a round cannot have that name.
     """
     check_round(round_name)
+    if takes_suggestions(round_name):
+        wording = wording_with_suggestions(wording)
     name = dataset_name(task, wording.locale, round_name)
     fields = tuple(define_field(task, name, wording) for name in FIELDS[task])
     questions = (
@@ -125,6 +148,18 @@ def define_dataset(
         },
     }
     return DatasetDefinition(task, name, body, fields, questions)
+
+
+def wording_with_suggestions(wording: Wording) -> Wording:
+    """The wording in which every label's question and the first words of the guidelines tell of the proposal."""
+    hint, notice = wording.suggested["question"], wording.suggested["guidelines"]
+    return wording._replace(
+        questions={
+            task: {label: words._replace(title=f"{words.title} {hint}") for label, words in questions.items()}
+            for task, questions in wording.questions.items()
+        },
+        guidelines={task: f"{notice}\n\n{text}" for task, text in wording.guidelines.items()},
+    )
 
 
 def define_field(task: TaskName, name: str, wording: Wording) -> dict[str, Any]:

@@ -1,4 +1,10 @@
-"""What annotators read, in their language: read from `locales/<language>.toml` and `locales/guidelines/`."""
+"""What annotators read, in their language: read from `locales/<language>.toml` and `locales/guidelines/`.
+
+To add a language, add two kinds of file and no code: `locales/<language>.toml` with the keys of the others, and
+`locales/guidelines/<task>.<language>.md` for each of the three tasks. Whatever names the language then finds it, and a
+key or file that is missing is named before anything else happens. The guidelines open with a heading, a table with one
+line for each label and the rules between the labels; the sections come after that, the last one warns of the content.
+"""
 
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -20,6 +26,7 @@ FIELDS: dict[TaskName, tuple[str, ...]] = {
 ANSWERS = ("yes", "no")
 NOTES = "notes"
 ADJUDICATION = ("votes", "notes")
+SUGGESTED = ("question", "guidelines")
 
 
 class QuestionWording(NamedTuple):
@@ -27,6 +34,13 @@ class QuestionWording(NamedTuple):
 
     title: str
     description: str
+
+
+class Examples(NamedTuple):
+    """Written for the printable page of one task: a case, and what would be answered with yes and with no in it."""
+
+    case: str
+    labels: Mapping[str, Mapping[str, str]]
 
 
 class Wording(NamedTuple):
@@ -43,6 +57,9 @@ class Wording(NamedTuple):
     no_sources: str
     empty_text: str
     adjudication: Mapping[str, str]
+    suggested: Mapping[str, str]
+    examples_heading: str
+    examples: Mapping[TaskName, Examples]
     guidelines: Mapping[TaskName, str]
 
 
@@ -82,6 +99,9 @@ def read_wording(locale: str, folder: Path = LOCALES) -> Wording:
         no_sources=read_text(texts, ("display", "no_sources"), path),
         empty_text=read_text(texts, ("display", "empty_text"), path),
         adjudication=read_texts(texts, ("adjudication",), ADJUDICATION, path),
+        suggested=read_texts(texts, ("suggested",), SUGGESTED, path),
+        examples_heading=read_text(texts, ("printed", "examples"), path),
+        examples={task: read_examples(texts, task, path) for task in TASKS},
         guidelines={task: read_guidelines(folder / "guidelines" / f"{task}.{locale}.md") for task in TASKS},
     )
 
@@ -108,6 +128,13 @@ def read_texts(texts: Mapping[str, Any], keys: tuple[str, ...], names: Iterable[
 def read_question(texts: Mapping[str, Any], keys: tuple[str, ...], path: Path) -> QuestionWording:
     """The title and description in one table."""
     return QuestionWording(read_text(texts, (*keys, "title"), path), read_text(texts, (*keys, "description"), path))
+
+
+def read_examples(texts: Mapping[str, Any], task: TaskName, path: Path) -> Examples:
+    """The case of one task with a yes and a no for each label."""
+    keys = ("examples", task)
+    labels = {label: read_texts(texts, (*keys, label), ANSWERS, path) for label in LABELS[task]}
+    return Examples(read_text(texts, (*keys, "case"), path), labels)
 
 
 def read_guidelines(path: Path) -> str:

@@ -11,6 +11,7 @@ from annotation.tasks import (
     DESCRIPTION_LENGTH,
     GUIDELINES_LENGTH,
     TITLE_LENGTH,
+    check_takes_suggestions,
     define_dataset,
     locale_of,
     schema_part,
@@ -42,9 +43,10 @@ def test_every_label_is_a_required_question_with_the_values_yes_and_no(task, loc
     assert (notes["name"], notes["required"], notes["settings"]["type"]) == ("notes", False, "text")
 
 
+@pytest.mark.parametrize("round_name", ["production", "suggested"])
 @pytest.mark.parametrize(("task", "locale"), EVERY_DATASET)
-def test_every_text_keeps_to_the_servers_limits(task, locale) -> None:
-    definition = define_dataset(task, read_wording(locale))
+def test_every_text_keeps_to_the_servers_limits(task, locale, round_name) -> None:
+    definition = define_dataset(task, read_wording(locale), round_name=round_name)
     assert len(definition.body["guidelines"]) <= GUIDELINES_LENGTH
     for part in (*definition.fields, *definition.questions):
         assert 0 < len(part["title"]) <= TITLE_LENGTH
@@ -62,6 +64,28 @@ def test_a_label_questions_title_is_one_question(task, locale) -> None:
 def test_guidelines_open_with_one_decision_rule_for_every_label(task, locale) -> None:
     first_table = define_dataset(task, read_wording(locale)).body["guidelines"].split("\n\n")[1]
     assert len(first_table.splitlines()) == 2 + len(LABELS[task])
+
+
+@pytest.mark.parametrize(("task", "locale"), EVERY_DATASET)
+def test_a_round_for_suggestions_says_so_in_its_name_its_guidelines_and_every_question(task, locale) -> None:
+    wording = read_wording(locale)
+    usual, filled = (define_dataset(task, wording, round_name=name) for name in ("production", "suggested"))
+    assert filled.name == f"suggested-{usual.name}"
+    assert filled.body["guidelines"] == f"{wording.suggested['guidelines']}\n\n{usual.body['guidelines']}"
+    for before, after in zip(usual.questions[:-1], filled.questions[:-1], strict=True):
+        assert after == before | {"title": f"{before['title']} {wording.suggested['question']}"}
+    assert filled.body["metadata"]["schema_hash"] == usual.body["metadata"]["schema_hash"]
+
+
+@pytest.mark.parametrize("name", ["suggested", "suggested-2"])
+def test_suggestions_go_into_rounds_named_for_them(name) -> None:
+    check_takes_suggestions(name)
+
+
+@pytest.mark.parametrize("name", ["production", "calibration", "suggestedly", "not-suggested"])
+def test_every_other_round_takes_none(name) -> None:
+    with pytest.raises(InputError, match=rf"'{name}' takes no suggestions.*`--round suggested`"):
+        check_takes_suggestions(name)
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -146,6 +170,10 @@ def test_a_path_is_no_language() -> None:
         ('unread = "', "states.unread"),
         ('title = "Is this passage alone', "questions.retrieval.evidence_sufficient.title"),
         ('chunk = "', "fields.retrieval.chunk"),
+        ('question = "(filled', "suggested.question"),
+        ('examples = "', "printed.examples"),
+        ('yes = "“Which country', "examples.generation.proper_action.yes"),
+        ('case = "Query: Does', "examples.retrieval.case"),
     ],
 )
 def test_a_missing_key_is_named_with_its_file(copied_locales: Path, line, key) -> None:
@@ -154,6 +182,23 @@ def test_a_missing_key_is_named_with_its_file(copied_locales: Path, line, key) -
     path.write_text("\n".join(kept), encoding="utf-8")
     with pytest.raises(InputError, match=rf"`en\.toml`.*`{key}`"):
         read_wording("en", copied_locales)
+
+
+def test_a_fourth_language_is_two_kinds_of_file_and_no_code(copied_locales: Path) -> None:
+    english = (copied_locales / "en.toml").read_text(encoding="utf-8")
+    french = english.replace('no = "No"', 'no = "Non"').replace("unread (it exists", "non lue (elle existe")
+    (copied_locales / "fr.toml").write_text(french, encoding="utf-8")
+    for task in TASKS:
+        (copied_locales / "guidelines" / f"{task}.fr.md").write_text(
+            f"# Guide {task}\n\n| A |\n|--|\n", encoding="utf-8"
+        )
+    assert locales(copied_locales) == ("de", "en", "fr", "ja")
+    wording = read_wording("fr", copied_locales)
+    definition = define_dataset("grounding", wording)
+    assert definition.name == "2-grounding-fr"
+    assert definition.body["guidelines"].startswith("# Guide grounding")
+    assert [option["text"] for option in definition.questions[0]["settings"]["options"]] == ["Yes", "Non"]
+    assert wording.states["unread"].startswith("non lue")
 
 
 def test_missing_guidelines_are_named(copied_locales: Path) -> None:
