@@ -5,7 +5,7 @@ the same split, whatever it pushes first.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from annotation.campaign import CALIBRATION, Campaign, Place, group_workspace
@@ -107,15 +107,21 @@ def routing_metadata(campaign: Campaign) -> dict[str, Any]:
     return {"calibration": size, "locales": list(campaign.locales), "groups": sorted(campaign.groups)}
 
 
-def check_routing(described: Iterable[Mapping[str, Any]], campaign: Campaign) -> None:
-    """Nothing where each dataset, as the server describes it, was set up for the same split as the campaign's.
+def check_routing(
+    described: Iterable[Mapping[str, Any]],
+    campaign: Campaign,
+    keys: Collection[str] = ("calibration", "locales", "groups"),
+) -> None:
+    """Nothing where each of our datasets was set up for the same split as the campaign's.
 
-    Datasets that are in no campaign, such as those of rounds by hand, are passed over.
+    Pass them as `dataset_log.current_datasets` describes them: what was set up may have changed since they were made.
+
+    Datasets that are in no campaign, such as those of rounds by hand, are passed over. `keys` names what is compared.
 
     Raises:
         SettingsError: one was set up for another split; the message has both.
     """
-    wanted = routing_metadata(campaign)
+    wanted = {key: value for key, value in routing_metadata(campaign).items() if key in keys}
     for dataset in described:
         there = (dataset.get("metadata") or {}).get(ROUTING)
         if there is None:

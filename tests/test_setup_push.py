@@ -131,9 +131,11 @@ def test_somebody_elses_dataset_of_the_name_is_refused(owner, workspace) -> None
         set_up(owner, workspace)
 
 
-def test_another_overlap_than_the_datasets_is_refused(owner, ready) -> None:
-    with pytest.raises(ArgillaError, match=r"waits for 1 annotators on each record, not for 3"):
-        set_up(owner, ready, min_submitted=3)
+def test_another_overlap_than_the_datasets_is_set(owner, ready) -> None:
+    report = set_up(owner, ready, min_submitted=3)
+    assert {(step.done, step.note) for step in report.steps[1:]} == {("updated", "overlap 1 becomes 3")}
+    assert {dataset.min_submitted for dataset in find_datasets(owner, ready).values()} == {3}
+    assert not set_up(owner, ready).changed
 
 
 def test_a_new_annotator_can_log_in_with_her_password(owner, workspace, argilla_server) -> None:
@@ -155,7 +157,7 @@ def test_an_admin_named_as_an_annotator_is_noted_because_she_is_not_blind(owner,
     admin = {"username": f"adm-{workspace}", "first_name": "A", "role": "admin", "password": "long-enough-1"}
     owner.request("POST", "/users", json=admin)
     report = set_up(owner, workspace, annotators=[admin["username"]])
-    assert report.steps[-1][1:] == (admin["username"], "added", "role admin: may read what the others answer")
+    assert report.steps[-1][1:4] == (admin["username"], "added", "role admin: may read what the others answer")
 
 
 def test_a_key_that_may_not_make_annotators_makes_nothing_at_all(owner, ready) -> None:

@@ -1,0 +1,124 @@
+"""Versions of datasets and of their guidelines: what Argilla cannot change is made anew, and nothing old is touched.
+
+A dataset's first version has the plain name, such as `1-retrieval-en`, later ones `1-retrieval-en-v2` and so on.
+Records are carried over, responses are not: they stay in the version whose questions they answer,
+and are exported from there.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from annotation.client import Argilla
+from annotation.labels import TaskName
+from annotation.tasks import DatasetDefinition, locale_of, round_of, task_of
+from pipeline.errors import InputError
+
+VERSION = "version"
+CARRIED_FROM = "carried_from"
+"""Id of the version that the records are copied from, in the metadata of the new one."""
+CARRYING = "-carrying"
+"""How the name of a new version ends until all records are in it."""
+
+BATCH_RECORDS = 500  # argilla-server 2.8.0, RECORDS_BULK_UPSERT_MAX_ITEMS
+BATCH_BYTES = 8 * 1024 * 1024
+COPIED = ("external_id", "fields", "metadata")
+
+
+class Series(NamedTuple):
+    """What all versions of a dataset share."""
+
+    task: TaskName
+    """The task that its annotators do."""
+    locale: str
+    """Language of its questions."""
+    round_name: str
+    """Its round of annotation."""
+
+
+def series_of(dataset: Mapping[str, Any]) -> Series | None:
+    """The series of a dataset as the server describes it; None where the dataset is not one of ours."""
+    task = task_of(dataset)
+    return None if task is None else Series(task, locale_of(dataset), round_of(dataset))
+
+
+def version_of(dataset: Mapping[str, Any]) -> int:
+    """The version of a dataset as the server describes it; 1 where none is written down."""
+    return int((dataset.get("metadata") or {}).get(VERSION) or 1)
+
+
+def newest_versions(described: Iterable[Mapping[str, Any]]) -> dict[Series, Mapping[str, Any]]:
+    """The newest version of each of our datasets among those described; pass published ones to find where to work."""
+    newest: dict[Series, Mapping[str, Any]] = {}
+    for dataset in described:
+        series = series_of(dataset)
+        if series and (series not in newest or version_of(dataset) > version_of(newest[series])):
+            newest[series] = dataset
+    return newest
+
+
+def is_carrying(dataset: Mapping[str, Any]) -> bool:
+    """Whether the dataset is a new version that may lack records of the one before."""
+    return str(dataset["name"]).endswith(CARRYING)
+
+
+def with_version(definition: DatasetDefinition, version: int) -> DatasetDefinition:
+    """The definition as that of one version: the name ends in it from the second on, and the metadata hold it."""
+    name = definition.name if version == 1 else f"{definition.name}-v{version}"
+    metadata = {**definition.body["metadata"], VERSION: version}
+    return definition._replace(name=name, body={**definition.body, "name": name, "metadata": metadata})
+
+
+def carry_records(argilla: Argilla, old_id: str, new_id: str) -> int:
+    """How many records of the old version were copied into the new one; those that are in it already are left alone.
+
+    Responses and suggestions are not copied. Killed and called again, it goes on.
+
+    Raises:
+        InputError: a field that the new version has is missing in a record of the old one.
+        ArgillaError: Argilla refused a batch.
+    """
+    there = {item["external_id"] for _, page in argilla.record_pages(new_id, include=()) for item in page}
+    fields = {field["name"] for field in argilla.request("GET", f"/datasets/{new_id}/fields")["items"]}
+    bodies = (
+        copied(item, fields)
+        for _, page in argilla.record_pages(old_id, include=(), page_size=100)
+        for item in page
+        if item["external_id"] not in there
+    )
+    carried = 0
+    for batch in batches(bodies):
+        argilla.request("PUT", f"/datasets/{new_id}/records/bulk", json={"items": batch})
+        carried += len(batch)
+    return carried
+
+
+def copied(record: Mapping[str, Any], fields: set[str]) -> dict[str, Any]:
+    """The record's body for a version with these fields.
+
+    Raises:
+        InputError: it lacks one of them.
+    """
+    missing = sorted(fields - record["fields"].keys())
+    if missing:
+        raise InputError(
+            f"The record {record['external_id']!r} of the earlier version lacks the field {missing[0]!r}, so it cannot "
+            "be carried over. Push the records again with `citejury annotation push`; the new version is there."
+        )
+    body = {name: record[name] for name in COPIED}
+    return body | {"fields": {name: text for name, text in record["fields"].items() if name in fields}}
+
+
+def batches(bodies: Iterable[dict[str, Any]]) -> Iterator[Sequence[dict[str, Any]]]:
+    """The bodies in order, in groups that the server takes at once."""
+    batch: list[dict[str, Any]] = []
+    size = 0
+    for body in bodies:
+        length = len(json.dumps(body))
+        if batch and (len(batch) == BATCH_RECORDS or size + length > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(body)
+        size += length
+    if batch:
+        yield batch

@@ -1,0 +1,290 @@
+"""A campaign in Argilla: planned, made, changed where it differs, and made anew where Argilla cannot change it."""
+
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from annotation.campaign import Campaign
+from annotation.client import Argilla
+from annotation.dataset_log import append, current_datasets, guideline_version_at
+from annotation.labels import LABELS, TASKS
+from annotation.people import NewUser, Passwords
+from annotation.push import push_records
+from annotation.setup import SetupReport, apply_plan, find_datasets, plan_campaign, set_up
+from annotation.versions import version_of
+from exports.cli import main
+from pipeline.errors import ArgillaError, InputError, SettingsError
+from pipeline.records import Passage, QueryResponse
+
+if TYPE_CHECKING:
+    from annotation.embedded.launch import ServerHandle
+
+Command = Callable[..., Result]
+pytestmark = pytest.mark.server
+PASSAGE = Passage(chunk_id="d#0", doc_id="d", chunk_rank=1, text="Nobody did.")
+ANSWER = QueryResponse(
+    record_uuid="r1", query="Who?", answer="Nobody.", language="en", chunks=(PASSAGE,), context_set=PASSAGE.text
+)
+
+
+@pytest.fixture(scope="module")
+def owner(argilla_server: "ServerHandle") -> Iterator[Argilla]:
+    with Argilla(argilla_server.url, argilla_server.owner_api_key) as connection:
+        yield connection
+
+
+@pytest.fixture
+def workspace() -> str:
+    return f"c-{uuid.uuid4().hex[:10]}"
+
+
+def campaign(workspace: str, **values: Any) -> Campaign:
+    people = [{"name": f"{workspace}-{name}"} for name in ("anna", "ben")]
+    return Campaign.model_validate({"locales": ["en"], "annotators": people, **values})
+
+
+def make(owner: Argilla, workspace: str, wanted: Campaign, *new_versions: Any) -> SetupReport:
+    return apply_plan(owner, plan_campaign(owner, wanted, workspace, new_versions), Passwords())
+
+
+def done(report: SetupReport) -> dict[tuple[str, str], str]:
+    return {(step.workspace, step.name): step.done for step in report.steps}
+
+
+def submit_first(owner: Argilla, dataset_id: str) -> dict[str, Any]:
+    record = next(owner.record_pages(dataset_id))[1][0]
+    task = next(item["name"] for item in owner.request("GET", f"/datasets/{dataset_id}/questions")["items"])
+    labels = next(labels for labels in LABELS.values() if task in labels)
+    values = {label: {"value": "yes"} for label in labels}
+    body = {"status": "submitted", "values": values}
+    made: dict[str, Any] = owner.request("POST", f"/records/{record['id']}/responses", json=body)
+    return made
+
+
+def described(owner: Argilla, workspace: str, name: str) -> dict[str, Any]:
+    return next(each for each in current_datasets(owner, owner.find_workspace(workspace)) if each["name"] == name)
+
+
+def test_a_campaign_is_made_and_made_again_it_changes_nothing(owner: Argilla, workspace: str) -> None:
+    wanted = campaign(workspace, locales=["en", "ja"], overlap=2, calibration={"fraction": 0.2})
+    assert make(owner, workspace, wanted).changed
+    before = owner.datasets(owner.find_workspace(workspace))
+    assert len(before) == 12
+    again = make(owner, workspace, wanted)
+    assert (again.changed, owner.datasets(owner.find_workspace(workspace))) == (False, before)
+    overlaps = {each["name"]: each["distribution"]["min_submitted"] for each in before}
+    assert set(overlaps.values()) == {2}
+    assert all(each["metadata"]["routing"]["calibration"]["fraction"] == 0.2 for each in before)
+
+
+def test_a_plan_changes_nothing(owner: Argilla, workspace: str) -> None:
+    plan = plan_campaign(owner, campaign(workspace), workspace)
+    assert plan.changes
+    assert workspace not in owner.workspaces()
+
+
+def test_groups_have_workspaces_with_their_members_only(owner: Argilla, workspace: str) -> None:
+    anna, ben = f"{workspace}-anna", f"{workspace}-ben"
+    make(owner, workspace, campaign(workspace, groups={"a": [anna], "b": [ben]}))
+    assert workspace not in owner.workspaces()
+    for group, name in (("a", anna), ("b", ben)):
+        members = owner.workspace_users(owner.find_workspace(f"{workspace}-{group}"))
+        assert [user["username"] for user in members] == [name]
+        assert set(find_datasets(owner, f"{workspace}-{group}")) == set(TASKS)
+
+
+def test_who_left_is_taken_out_and_her_responses_stay(owner: Argilla, workspace: str) -> None:
+    make(owner, workspace, campaign(workspace))
+    gone = campaign(workspace, annotators=[{"name": f"{workspace}-anna"}, {"name": f"{workspace}-ben", "left": True}])
+    report = make(owner, workspace, gone)
+    assert done(report)[workspace, f"{workspace}-ben"] == "removed"
+    members = owner.workspace_users(owner.find_workspace(workspace))
+    assert [user["username"] for user in members] == [f"{workspace}-anna"]
+    assert f"{workspace}-ben" in {user["username"] for user in owner.users()}
+    assert not make(owner, workspace, gone).changed
+
+
+def test_another_overlap_is_set_and_noted_where_it_touches_responses(owner: Argilla, workspace: str) -> None:
+    make(owner, workspace, campaign(workspace))
+    push_records(owner, workspace, [ANSWER])
+    submit_first(owner, find_datasets(owner, workspace)["grounding"].id)
+    plan = plan_campaign(owner, campaign(workspace, overlap=2), workspace)
+    assert plan.affected == (f"{workspace}/2-grounding-en has 1 responses: overlap 1 becomes 2",)
+    apply_plan(owner, plan, Passwords())
+    assert {each.min_submitted for each in find_datasets(owner, workspace).values()} == {2}
+
+
+def test_titles_and_guidelines_that_differ_are_changed_and_the_moment_is_kept(owner: Argilla, workspace: str) -> None:
+    make(owner, workspace, campaign(workspace))
+    push_records(owner, workspace, [ANSWER])
+    old = described(owner, workspace, "3-generation-en")
+    path = f"/datasets/{old['id']}"
+    question = owner.request("GET", f"{path}/questions")["items"][0]
+    owner.request("PATCH", f"/questions/{question['id']}", json={"title": "Old title"})
+    owner.request("PATCH", path, json={"guidelines": "Old."})
+    append(owner, old["id"], {"guideline_version": "before"})
+    early = submit_first(owner, old["id"])["updated_at"]
+    plan = plan_campaign(owner, campaign(workspace), workspace)
+    assert plan.affected == (f"{workspace}/3-generation-en has 1 responses: titles and descriptions; guidelines",)
+    apply_plan(owner, plan, Passwords())
+    new = described(owner, workspace, "3-generation-en")
+    assert (new["guidelines"], owner.request("GET", f"{path}/questions")["items"][0]["title"]) == (
+        old["guidelines"],
+        question["title"],
+    )
+    late = owner.request("GET", f"/me/datasets/{old['id']}/metadata-properties")["items"][-1]["inserted_at"]
+    versions = [guideline_version_at(new["metadata"], moment) for moment in (early, late)]
+    assert versions == ["before", old["metadata"]["guideline_version"]]
+    assert not make(owner, workspace, campaign(workspace)).changed
+
+
+def test_a_new_version_has_the_records_and_the_old_one_keeps_its_responses(owner: Argilla, workspace: str) -> None:
+    make(owner, workspace, campaign(workspace))
+    push_records(owner, workspace, [ANSWER, ANSWER.model_copy(update={"record_uuid": "r2"})])
+    old = find_datasets(owner, workspace)["generation"]
+    response = submit_first(owner, old.id)
+    plan = plan_campaign(owner, campaign(workspace), workspace, ["generation"])
+    assert plan.affected == (
+        f"{workspace}/3-generation-en has 1 responses: a new version, 3-generation-en-v2; they stay in the old one",
+    )
+    apply_plan(owner, plan, Passwords())
+    new = find_datasets(owner, workspace)["generation"]
+    assert (new.name, new.version) == ("3-generation-en-v2", 2)
+    old_records, new_records = (next(owner.record_pages(each.id))[1] for each in (old, new))
+    assert [each["responses"] for each in new_records] == [[], []]
+    assert [response] in [each["responses"] for each in old_records]
+    for old_record, new_record in zip(old_records, new_records, strict=True):
+        assert all(old_record[key] == new_record[key] for key in ("external_id", "fields", "metadata"))
+    assert find_datasets(owner, workspace)["retrieval"].version == 1
+    assert not make(owner, workspace, campaign(workspace)).changed
+
+
+def test_a_new_version_that_was_interrupted_is_finished_and_not_made_twice(owner: Argilla, workspace: str) -> None:
+    make(owner, workspace, campaign(workspace))
+    push_records(owner, workspace, [ANSWER])
+    make(owner, workspace, campaign(workspace), "retrieval", "grounding", "generation")
+    new = described(owner, workspace, "2-grounding-en-v2")
+    records = next(owner.record_pages(new["id"]))[1]
+    owner.request("DELETE", f"/datasets/{new['id']}/records", params={"ids": records[0]["id"]})
+    owner.request("PATCH", f"/datasets/{new['id']}", json={"name": f"{new['name']}-carrying"})
+    report = make(owner, workspace, campaign(workspace), "grounding")
+    assert {name: what for (_, name), what in done(report).items() if what != "kept"} == {
+        "2-grounding-en-v2": "finished"
+    }
+    assert next(owner.record_pages(new["id"]))[1][0]["external_id"] == "r1"
+    make(owner, workspace, campaign(workspace), "grounding")
+    assert version_of(described(owner, workspace, "2-grounding-en-v3")) == 3
+
+
+def test_other_questions_are_refused_and_a_new_version_is_the_way_out(owner: Argilla, workspace: str) -> None:
+    make(owner, workspace, campaign(workspace))
+    old = described(owner, workspace, "3-generation-en")
+    owner.request("DELETE", f"/datasets/{old['id']}")
+    body = {"name": old["name"], "workspace_id": old["workspace_id"], "metadata": old["metadata"]}
+    other = owner.request("POST", "/datasets", json=body)
+    for name in ("query", "answer"):
+        field = {"name": name, "title": name, "required": True, "settings": {"type": "text", "use_markdown": False}}
+        owner.request("POST", f"/datasets/{other['id']}/fields", json=field)
+    question = {"name": "good", "title": "Good?", "required": True, "settings": {"type": "text", "use_markdown": False}}
+    owner.request("POST", f"/datasets/{other['id']}/questions", json=question)
+    owner.request("PUT", f"/datasets/{other['id']}/publish")
+    with pytest.raises(ArgillaError, match=r"`helpful` is missing.*--new-version generation"):
+        plan_campaign(owner, campaign(workspace), workspace)
+    make(owner, workspace, campaign(workspace), "generation")
+    assert find_datasets(owner, workspace)["generation"].name == "3-generation-en-v2"
+
+
+def test_another_split_than_argillas_is_refused_before_anything_is_done(owner: Argilla, workspace: str) -> None:
+    make(owner, workspace, campaign(workspace, calibration={"records": 5}))
+    with pytest.raises(SettingsError, match=r"records 5, seed 0.*says records 6, seed 0"):
+        plan_campaign(owner, campaign(workspace, calibration={"records": 6}), workspace)
+
+
+def test_a_language_more_is_made_and_written_into_every_dataset(owner: Argilla, workspace: str) -> None:
+    make(owner, workspace, campaign(workspace))
+    wider = campaign(workspace, locales=["en", "de"])
+    assert {step.note for step in make(owner, workspace, wider).steps} >= {"how records are split"}
+    datasets = current_datasets(owner, owner.find_workspace(workspace))
+    assert [each["metadata"]["routing"]["locales"] for each in datasets] == [["en", "de"]] * 6
+
+
+def test_more_people_than_there_are_is_noted(owner: Argilla, workspace: str) -> None:
+    plan = plan_campaign(owner, campaign(workspace, overlap=3), workspace)
+    notes = {step.note for step in plan.steps if step.kind == "dataset"}
+    assert notes == {"waits for 3 annotators, and the campaign has 2 for it"}
+
+
+def test_a_password_that_was_written_before_an_interruption_is_used(
+    owner: Argilla, workspace: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "passwords.json"
+    password = Passwords(file).make(f"{workspace}-anna")
+    assert file.stat().st_mode & 0o777 == 0o600
+    told: list[NewUser] = []
+    apply_plan(owner, plan_campaign(owner, campaign(workspace), workspace), Passwords(file, told.append))
+    kept = json.loads(file.read_text(encoding="utf-8"))
+    assert (kept[f"{workspace}-anna"], len(kept), told) == (password, 2, [])
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"a": 1}'])
+def test_a_file_that_holds_no_passwords_is_refused(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "passwords.json"
+    file.write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match="holds no passwords"):
+        Passwords(file)
+
+
+@pytest.fixture
+def command(argilla_server: "ServerHandle", monkeypatch: pytest.MonkeyPatch, tmp_path: Path, workspace: str) -> Command:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ARGILLA_API_URL", argilla_server.url)
+    monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
+    text = f'workspace = "{workspace}"\n[campaign]\nlocales = ["en"]\nannotators = [{{ name = "{workspace}-anna" }}]\n'
+    (tmp_path / "citejury.toml").write_text(text, encoding="utf-8")
+
+    def run(*words: str, answer: str = "") -> Result:
+        return CliRunner().invoke(main, ["annotation", "setup", *words], input=answer)
+
+    return run
+
+
+def test_the_command_shows_the_campaigns_plan_and_in_a_dry_run_no_more(
+    command: Command, owner: Argilla, workspace: str
+) -> None:
+    result = command("--dry-run")
+    assert result.exit_code == 0, result.output
+    assert f"{workspace}/1-retrieval-en" in result.stdout
+    assert "Nothing was changed (dry run)." in result.stderr
+    assert workspace not in owner.workspaces()
+
+
+def test_the_command_refuses_options_that_the_campaign_says(command: Command) -> None:
+    result = command("--overlap", "2", "--round", "pilot")
+    assert result.exit_code == 2
+    assert "--overlap and --round cannot be used where citejury.toml has a campaign" in result.stderr
+
+
+def test_the_command_asks_before_it_touches_what_was_answered(command: Command, owner: Argilla, workspace: str) -> None:
+    assert command("--passwords", "passwords.json").exit_code == 0
+    push_records(owner, workspace, [ANSWER])
+    submit_first(owner, find_datasets(owner, workspace)["generation"].id)
+    words = ("--new-version", "generation")
+    for answer in ("", "n\n"):
+        refused = command(*words, answer=answer)
+        assert refused.exit_code == 1
+        assert "has 1 responses: a new version" in refused.stderr
+        assert find_datasets(owner, workspace)["generation"].version == 1
+    assert command(*words, answer="y\n").exit_code == 0
+    assert command(*words, "--yes").exit_code == 0
+    assert find_datasets(owner, workspace)["generation"].version == 3
+
+
+def test_setting_up_one_round_by_options_leaves_the_campaigns_split_written(owner: Argilla, workspace: str) -> None:
+    make(owner, workspace, campaign(workspace))
+    assert not set_up(owner, workspace).changed
+    assert "routing" in described(owner, workspace, "1-retrieval-en")["metadata"]
