@@ -11,7 +11,8 @@ from annotation.client import Argilla
 from annotation.display import hidden_metadata
 from annotation.embedded.launch import ServerHandle
 from annotation.push import push_records
-from annotation.setup import JuryDataset, NewUser, find_datasets, set_up
+from annotation.people import NewUser
+from annotation.setup import JuryDataset, find_datasets, set_up
 from exports.agreement_files import Measured
 from exports.agreement_outputs import measure_and_write
 from exports.csv_export import Export, export_csv
