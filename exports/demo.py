@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from annotation.client import Argilla
 from annotation.display import hidden_metadata
 from annotation.embedded.launch import ServerHandle
-from annotation.push import push_records
 from annotation.people import NewUser
+from annotation.push import push_records
 from annotation.setup import JuryDataset, find_datasets, set_up
 from exports.agreement_files import Measured
 from exports.agreement_outputs import measure_and_write
