@@ -1,0 +1,111 @@
+"""Each record's answers without its texts: from our own server in seconds, from a stock one with everything else."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from annotation.client import Argilla
+from annotation.wording import NOTES
+from pipeline.errors import NotFoundError
+
+ROWS_PATH = "/citejury/datasets/{dataset_id}/status-rows"
+PAGE_RECORDS = 5000
+QUESTION_MARKS = ("?", "？")  # the second is what a Japanese keyboard gives
+YES_OR_NO = ("yes", "no")
+
+
+class Answer(NamedTuple):
+    """What one annotator did with one record."""
+
+    user_id: str
+    """Who."""
+    status: str
+    """`submitted`, `draft` or `discarded`."""
+    at: datetime
+    """When it was last changed, in UTC."""
+    labels: dict[str, bool]
+    """Her yes or no, by label; a label that she left out is missing."""
+    question: str | None
+    """Her note where it begins with a question mark."""
+
+
+class Unit(NamedTuple):
+    """One record of a dataset: what an annotator judges at once."""
+
+    record_id: str
+    """Argilla's id."""
+    external_id: str
+    """Ours; Argilla's where the record was not pushed by citejury."""
+    is_open: bool
+    """Whether Argilla still hands it out."""
+    answers: tuple[Answer, ...]
+    """What annotators did with it."""
+
+
+def labels_and_question(values: Mapping[str, Any] | None) -> tuple[dict[str, str], str | None]:
+    """The yes/no answers of a response's values, and its note where that begins with a question mark."""
+    labels: dict[str, str] = {}
+    question = None
+    for name, answer in (values or {}).items():
+        given = answer.get("value") if isinstance(answer, Mapping) else None
+        if name == NOTES:
+            if isinstance(given, str) and given.lstrip().startswith(QUESTION_MARKS):
+                question = given
+        elif given in YES_OR_NO:
+            labels[name] = given
+    return labels, question
+
+
+def read_units(argilla: Argilla, dataset_id: str, slowly: Callable[[], object] = lambda: None) -> Iterator[Unit]:
+    """The dataset's records in order of arrival; none gives nothing.
+
+    Calls `slowly` where the server is a stock Argilla, which sends all texts with them.
+
+    Raises:
+        RecordsMovedError: a stock server's records were deleted meanwhile.
+        NotAllowedError: the key is neither an owner's nor that of an admin of the workspace.
+        NotFoundError: there is no such dataset.
+    """
+    try:
+        page = rows_page(argilla, dataset_id, None)
+    except NotFoundError:  # a stock server; where it is the dataset that is missing, the next call says so
+        slowly()
+        yield from units_with_texts(argilla, dataset_id)
+        return
+    while True:
+        yield from map(unit_of_row, page["items"])
+        if page["next"] is None:
+            return
+        page = rows_page(argilla, dataset_id, page["next"])
+
+
+def rows_page(argilla: Argilla, dataset_id: str, after: str | None) -> Mapping[str, Any]:
+    """One page from our own endpoint."""
+    path = ROWS_PATH.format(dataset_id=dataset_id)
+    page: Mapping[str, Any] = argilla.request("GET", path, params={"after": after} if after else None)
+    return page
+
+
+def unit_of_row(row: Mapping[str, Any]) -> Unit:
+    """A record as our own endpoint describes it."""
+    return unit(row, (answer(each, each["labels"], each["question"]) for each in row["responses"]))
+
+
+def units_with_texts(argilla: Argilla, dataset_id: str) -> Iterator[Unit]:
+    """The same from what any Argilla offers."""
+    for _, page in argilla.record_pages(dataset_id):
+        for record in page:
+            responses = record["responses"] or ()
+            yield unit(record, (answer(each, *labels_and_question(each["values"])) for each in responses))
+
+
+def unit(row: Mapping[str, Any], answers: Iterable[Answer]) -> Unit:
+    """A record with its answers."""
+    return Unit(row["id"], row["external_id"] or row["id"], row["status"] == "pending", tuple(answers))
+
+
+def answer(response: Mapping[str, Any], labels: Mapping[str, str], question: str | None) -> Answer:
+    """A response; Argilla's stamps are UTC without saying so."""
+    at = datetime.fromisoformat(response["updated_at"]).replace(tzinfo=UTC)
+    said = {name: given == "yes" for name, given in labels.items()}
+    return Answer(response["user_id"], response["status"], at, said, question)

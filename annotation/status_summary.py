@@ -1,0 +1,162 @@
+"""From counts to the report: totals, paces, forecasts, questions and what needs a look."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from importlib.metadata import version
+
+from annotation.status_pace import Work, forecast, together, work_today
+from annotation.status_report import AnnotatorStatus, DatasetStatus, HalfDone, Question, Status
+from annotation.status_tally import Tally
+
+
+def summed_up(
+    tallies: Sequence[Tally],
+    names: Mapping[str, str],
+    now: datetime,
+    server: str,
+    workspaces: Sequence[str],
+    warnings: Sequence[str] = (),
+) -> Status:
+    """The report of what was counted; `names` are the user names by id."""
+    work = work_today((each for tally in tallies for each in tally.submissions), now)
+    datasets = tuple(dataset_status(tally, names, work, now) for tally in tallies)
+    needed, unreachable = sum(each.needed for each in datasets), sum(each.unreachable for each in datasets)
+    done_today = sum(each.units for each in work.values())
+    expected = forecast(needed, done_today, unreachable, now)
+    return Status(
+        citejury=version("citejury"),
+        server=server,
+        moment=stamp(now),
+        workspaces=tuple(dict.fromkeys(workspaces)),
+        needed=needed,
+        done_today=done_today,
+        finish=stamp(expected.finish) if expected.finish else None,
+        no_finish=expected.reason,
+        datasets=datasets,
+        annotators=people(tallies, names, work),
+        questions=questions(tallies, names),
+        warnings=(*warnings, *(text for each in datasets for text in warnings_about(each))),
+    )
+
+
+def dataset_status(
+    tally: Tally, names: Mapping[str, str], work: Mapping[tuple[str, str], Work], now: datetime
+) -> DatasetStatus:
+    """What one dataset's records add up to."""
+    place = tally.place
+    here = together(each for (_, dataset_id), each in work.items() if dataset_id == place.id)
+    expected = forecast(tally.needed, here.units, tally.unreachable, now)
+    last = max((each.at for each in tally.submissions), default=None)
+    return DatasetStatus(
+        workspace=place.workspace,
+        round=place.round,
+        task=place.task,
+        language=place.language,
+        dataset=place.name,
+        version=place.version,
+        is_superseded=place.is_superseded,
+        min_submitted=place.min_submitted,
+        records=tally.records,
+        overlap_reached=tally.reached,
+        pending=0 if place.is_superseded else tally.records - tally.reached,
+        needed=tally.needed,
+        unreachable=tally.unreachable,
+        closed_early=tally.closed_early,
+        done=tally.total("submitted"),
+        drafts=tally.total("draft"),
+        discarded=tally.total("discarded"),
+        done_today=here.units,
+        units_per_hour=here.per_hour,
+        last_submission=stamp(last) if last else None,
+        finish=stamp(expected.finish) if expected.finish else None,
+        no_finish="a newer version has taken its place" if place.is_superseded else expected.reason,
+        broken_rules=dict(sorted(sum(tally.broken.values(), Counter[str]()).items())),
+        half_done=half_done(tally),
+        annotators=people([tally], names, work),
+    )
+
+
+def half_done(tally: Tally) -> tuple[HalfDone, ...]:
+    """The answers of which some passages are done and others are not, in order of arrival."""
+    if tally.place.task != "retrieval" or tally.place.is_superseded:
+        return ()
+    return tuple(
+        HalfDone(record_uuid=record_uuid, units=len(reached), done=sum(reached))
+        for record_uuid, reached in tally.passages.items()
+        if 0 < sum(reached) < len(reached)
+    )
+
+
+def people(
+    tallies: Sequence[Tally], names: Mapping[str, str], work: Mapping[tuple[str, str], Work]
+) -> tuple[AnnotatorStatus, ...]:
+    """Everybody who can work in these datasets or did, in order of their names."""
+    user_ids = {user_id for tally in tallies for user_id in (*tally.place.members, *tally.by_status)}
+    found = (annotator_status(user_id, tallies, names, work) for user_id in user_ids)
+    return tuple(sorted(found, key=lambda each: each.annotator))
+
+
+def annotator_status(
+    user_id: str, tallies: Sequence[Tally], names: Mapping[str, str], work: Mapping[tuple[str, str], Work]
+) -> AnnotatorStatus:
+    """One person's work in these datasets together."""
+    counts: Counter[str] = Counter()
+    broken: Counter[str] = Counter()
+    for tally in tallies:
+        counts.update(tally.by_status.get(user_id, {}))
+        broken.update(tally.broken.get(user_id, {}))
+    today = together(work.get((user_id, tally.place.id), Work()) for tally in tallies)
+    return AnnotatorStatus(
+        annotator=names.get(user_id, user_id),
+        is_member=any(user_id in tally.place.members for tally in tallies),
+        done=counts["submitted"],
+        pending=sum(tally.pending_for(user_id) for tally in tallies),
+        drafts=counts["draft"],
+        discarded=counts["discarded"],
+        done_today=today.units,
+        units_per_hour=today.per_hour,
+        broken_rules=dict(sorted(broken.items())),
+        questions=sum(each.user_id == user_id for tally in tallies for _, each in tally.questions),
+    )
+
+
+def questions(tallies: Iterable[Tally], names: Mapping[str, str]) -> tuple[Question, ...]:
+    """What annotators ask, the oldest first."""
+    found = [
+        Question(
+            annotator=names.get(each.user_id, each.user_id),
+            record_uuid=tally.record_uuid(unit),
+            external_id=unit.external_id,
+            record_id=unit.record_id,
+            workspace=tally.place.workspace,
+            dataset=tally.place.name,
+            status=each.status,
+            at=stamp(each.at),
+            text=each.question or "",
+        )
+        for tally in tallies
+        for unit, each in tally.questions
+    ]
+    return tuple(sorted(found, key=lambda question: (question.at, question.annotator, question.external_id)))
+
+
+def warnings_about(dataset: DatasetStatus) -> Iterator[str]:
+    """Plain sentences about one dataset; nothing where all is well."""
+    name = f"{dataset.workspace}/{dataset.dataset}"
+    if dataset.unreachable:
+        yield (
+            f"{dataset.unreachable} of the records of {name!r} cannot reach {dataset.min_submitted} annotators: too "
+            "few are left who have neither submitted nor discarded them. Add annotators with `citejury annotation "
+            "setup`."
+        )
+    if dataset.closed_early:
+        yield (
+            f"Argilla hands out {dataset.closed_early} of the records of {name!r} to nobody, though fewer than "
+            f"{dataset.min_submitted} annotators submitted them. They were done when the overlap was smaller."
+        )
+
+
+def stamp(moment: datetime) -> str:
+    """A moment in UTC as ISO 8601, to the second."""
+    return moment.isoformat(timespec="seconds")
