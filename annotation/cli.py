@@ -5,6 +5,7 @@ import click
 from annotation.cli_push import push
 from annotation.cli_serve import serve
 from annotation.cli_setup import setup
+from annotation.cli_share import share
 
 
 @click.group()
@@ -13,5 +14,6 @@ def annotation() -> None:
 
 
 annotation.add_command(setup)
+annotation.add_command(share)
 annotation.add_command(push)
 annotation.add_command(serve)

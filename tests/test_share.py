@@ -1,0 +1,128 @@
+"""The annotators' sheets: what is on them, who can read them, in which language and order."""
+
+import json
+import re
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from annotation.campaign import Campaign
+from annotation.client import Argilla
+from annotation.people import Passwords
+from annotation.setup import apply_plan, plan_campaign
+from annotation.share import render_sheet, share_sheets, sheet_name, sheet_wording, work_by_annotator
+from annotation.wording import locales
+from exports.cli import main
+from pipeline.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from annotation.embedded.launch import ServerHandle
+
+
+@pytest.fixture(scope="module")
+def owner(argilla_server: "ServerHandle") -> Iterator[Argilla]:
+    with Argilla(argilla_server.url, argilla_server.owner_api_key) as connection:
+        yield connection
+
+
+@pytest.fixture
+def workspace() -> str:
+    return f"s-{uuid.uuid4().hex[:10]}"
+
+
+def set_up(owner: Argilla, workspace: str) -> Campaign:
+    people = [{"name": f"{workspace}-kei", "locales": ["ja"]}, {"name": f"{workspace}-lead", "role": "admin"}]
+    people.append({"name": f"{workspace}-anna", "locales": ["de", "ja"]})
+    campaign = Campaign.model_validate(
+        {"locales": ["de", "ja"], "annotators": people, "calibration": {"fraction": 0.1}}
+    )
+    apply_plan(owner, plan_campaign(owner, campaign, workspace), Passwords())
+    return campaign
+
+
+@pytest.mark.server
+def test_a_sheet_has_the_annotators_own_datasets_in_order_of_the_work(
+    owner: Argilla, workspace: str, tmp_path: Path
+) -> None:
+    written = share_sheets(owner, workspace, set_up(owner, workspace), tmp_path)
+    kei, anna = (path.read_text(encoding="utf-8") for path in written.sheets)
+    assert '<html lang="ja">' in kei
+    assert "作業のご案内" in kei
+    names = re.findall(r"annotation-mode\">([^<]+)</a>", anna)
+    rounds = [
+        f"{first}{n}-{task}-{locale}" for first in ("calibration-", "") for locale in ("de", "ja") for n, task in TASKS
+    ]
+    assert names == rounds
+    assert re.findall(r"annotation-mode\">([^<]+)</a>", kei) == [name for name in rounds if name.endswith("ja")]
+    assert set(written.guidelines) == {
+        tmp_path / f"guidelines-{t}-{locale}.html" for _, t in TASKS for locale in ("de", "ja")
+    }
+    assert all((tmp_path / name).is_file() for name in re.findall(r'href="(guidelines-[^"]+)"', anna))
+    assert written.without_password == (f"{workspace}-kei", f"{workspace}-anna")
+
+
+TASKS = ((1, "retrieval"), (2, "grounding"), (3, "generation"))
+
+
+@pytest.mark.server
+def test_passwords_are_on_sheets_only_where_given_and_then_only_the_owner_reads_them(
+    owner: Argilla, workspace: str, tmp_path: Path
+) -> None:
+    campaign = set_up(owner, workspace)
+    passwords = {f"{workspace}-kei": "pass&word"}
+    written = share_sheets(owner, workspace, campaign, tmp_path, passwords)
+    texts = [path.read_text(encoding="utf-8") for path in written.sheets]
+    assert ["pass&amp;word" in text for text in texts] == [True, False]
+    assert {path.stat().st_mode & 0o777 for path in written.sheets} == {0o600}
+    assert written.without_password == (f"{workspace}-anna",)
+
+
+@pytest.mark.server
+def test_the_command_without_a_campaign_writes_for_the_members(
+    argilla_server: "ServerHandle", workspace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
+    options = ("--workspace", workspace, "--api-url", argilla_server.url)
+
+    def run(*words: str) -> tuple[int, str]:
+        result = CliRunner().invoke(main, ["annotation", *words, *options])
+        return result.exit_code, result.output
+
+    assert run("setup", "--annotator", workspace, "--passwords", "kept.json")[0] == 0
+    code, output = run("share", "--out", "sheets", "--passwords", "kept.json")
+    assert (code, f"sheet-{workspace}.html" in output) == (0, True)
+    sheet = (tmp_path / "sheets" / f"sheet-{workspace}.html").read_text(encoding="utf-8")
+    assert json.loads((tmp_path / "kept.json").read_text(encoding="utf-8"))[workspace] in sheet
+    assert argilla_server.url in sheet
+
+
+@pytest.mark.server
+def test_a_workspace_without_annotators_is_refused(owner: Argilla, workspace: str, tmp_path: Path) -> None:
+    apply_plan(owner, plan_campaign(owner, Campaign(locales=("en",)), workspace), Passwords())
+    with pytest.raises(NotFoundError, match=r"has no annotator to share with"):
+        share_sheets(owner, workspace, None, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("locale", locales())
+def test_every_language_has_the_texts_of_a_sheet(locale: str) -> None:
+    assert all(sheet_wording(locale).values())
+
+
+def test_a_user_name_cannot_leave_the_folder_or_write_html() -> None:
+    assert sheet_name("anna") == "sheet-anna.html"
+    assert re.fullmatch(r"sheet-[0-9a-f]{16}\.html", sheet_name("../anna"))
+
+
+@pytest.mark.server
+def test_what_a_sheet_shows_is_text(owner: Argilla, workspace: str, tmp_path: Path) -> None:
+    items = work_by_annotator(owner, workspace, set_up(owner, workspace))[f"{workspace}-kei"]
+    sheet = render_sheet("http://a.example/<b>", "<script>alert(1)</script>", "<i>", items)
+    assert "<script" not in sheet
+    assert "<b>" not in sheet
+    assert "&lt;i&gt;" in sheet
