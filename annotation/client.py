@@ -152,6 +152,14 @@ class Argilla:
             return NotFoundError(f"Argilla at {self.api_url} does not find {call}: {detail}.")
         return ArgillaError(f"Argilla at {self.api_url} refused {call} with status {response.status_code}: {detail}.")
 
+    def server_date(self) -> str:
+        """The server's clock as its `Date` header says it; empty where there is none.
+
+        Raises:
+            ServerUnreachableError: nothing answers.
+        """
+        return str(self._send("GET", "/version", None, None).headers.get("date", ""))
+
     def me(self) -> dict[str, Any]:
         """The user of the API key: `id`, `username`, `role`; her key is left out."""
         return without_key(self.request("GET", "/me"))

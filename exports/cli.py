@@ -12,6 +12,8 @@ from exports.cli_agreement import agreement
 from exports.cli_csv import csv_command
 from exports.cli_dataset import dataset
 from exports.cli_demo import demo
+from exports.cli_doctor import doctor
+from exports.cli_init import init
 from pipeline.cli import pipeline
 from pipeline.errors import CitejuryError
 
@@ -86,5 +88,7 @@ exports.add_command(dataset)
 exports.add_command(agreement)
 exports.add_command(adjudicate)
 main.add_command(demo)
+main.add_command(init)
+main.add_command(doctor)
 main.add_command(pipeline)
 main.add_command(annotation)

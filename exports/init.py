@@ -1,0 +1,133 @@
+"""The start of a project of one's own: settings with comments, two narratives, stored answers to try them with."""
+
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
+
+from pipeline.errors import OutputError
+from pipeline.schema import PROVIDERS
+from pipeline.settings import SETTINGS_FILE
+from pipeline.staging import staged_file
+
+NARRATIVES = 2
+
+SETTINGS = """\
+# Settings of this folder; every command reads them. Keys never stand here: they come from the environment
+# (ARGILLA_API_KEY, OPENAI_API_KEY, ...). An option wins over the environment, and the environment over this file.
+
+# Address of Argilla. `citejury annotation serve` runs one here.
+api_url = "http://127.0.0.1:6900"
+# Argilla workspace that holds the datasets.
+workspace = "citejury"
+
+# What the annotators do. `citejury annotation setup` shows what it would change in Argilla, then changes it.
+[campaign]
+# Languages of questions and guidelines: en, de, ja. A record of another language goes to the first.
+locales = ["en"]
+# How many annotators a record waits for. By task: overlap = { retrieval = 1, grounding = 2, generation = 2 }
+overlap = 2
+
+# Before production all annotators answer the same records, so that differences in reading the rules show early.
+[campaign.calibration]
+# Share of the records, by a hash of their ids. Or a number for each language instead: records = 20
+fraction = 0.1
+seed = 0
+# How many annotators a record of this round waits for; all of its language if not given.
+# overlap = 3
+
+# One block for each person. `locales` are the languages that she labels in; all of the campaign's if not given.
+# `left = true` takes her out of the workspaces; what she answered stays.
+[[campaign.annotators]]
+name = "anna"
+
+[[campaign.annotators]]
+name = "ben"
+
+# Groups of annotators, each with its own share of the records in a workspace of its own (`citejury-north`, ...).
+# Records overlap within a group only, and exports name each workspace with `--workspace`.
+# [campaign.groups]
+# north = ["anna"]
+# south = ["ben"]
+
+# Records that must go to one group, by record_uuid; the others are spread by a hash.
+# [campaign.assign]
+# north = ["0b9f6d1e-2c3a-4e5f-8a7b-000000000001"]
+"""
+
+GITIGNORE = """\
+# Keys, passwords and Argilla's own data belong on this machine only.
+env
+.env
+*.key
+passwords.json
+/citejury-home/
+/sheets/
+"""
+
+README = """\
+# A citejury project
+
+- `citejury.toml`: settings and the campaign
+- `narratives.csv`: what the models are asked; replace the examples with your own
+- `payloads/`: stored answers to the examples, to try everything without a key
+
+Try it, in this folder:
+
+    citejury doctor
+    citejury pipeline ask narratives.csv --replay payloads --out answers
+    citejury annotation serve                                  # in a second terminal; it says how to set the key
+    citejury annotation setup --passwords passwords.json
+    citejury annotation push answers
+    citejury annotation share --out sheets --passwords passwords.json
+    citejury exports csv labels                                # once there are responses
+"""
+
+
+class Started(NamedTuple):
+    """What the folder holds now."""
+
+    written: tuple[Path, ...]
+    """Files that are new."""
+    kept: tuple[Path, ...]
+    """Files that were there with the same content, as after an interruption."""
+
+
+def start_project(folder: Path) -> Started:
+    """Write the files of a new project into the folder, which is made where it is missing.
+
+    Run again, it finishes what was interrupted.
+
+    Raises:
+        OutputError: the folder holds a file of one of the names with another content, or cannot be written; nothing was
+            written in the first case.
+    """
+    wanted = {folder / name: content for name, content in project_files().items()}
+    try:
+        there = {path: path.read_bytes() for path in wanted if path.exists()}
+        other = [path.relative_to(folder) for path, content in there.items() if content != wanted[path]]
+        if other:
+            raise OutputError(
+                f"`{folder}` holds {', '.join(f'`{path}`' for path in other)} already. Name another folder; nothing "
+                "was written."
+            )
+        new = tuple(path for path in wanted if path not in there)
+        for path in new:
+            with staged_file(path) as file:
+                file.write(wanted[path])
+    except OSError as error:
+        raise OutputError(f"`{folder}` cannot be used: {error.strerror or error}. Name another folder.") from error
+    return Started(new, tuple(there))
+
+
+def project_files() -> dict[str, bytes]:
+    """The content of each file of a new project, by its path in the folder."""
+    demo = files("exports") / "demo_data"
+    lines = (demo / "narratives.csv").read_text(encoding="utf-8").splitlines()[: NARRATIVES + 1]
+    ids = [line.partition(",")[0] for line in lines[1:]]
+    payloads = {
+        f"payloads/{provider}/{narrative_id}.json": (demo / "payloads" / provider / f"{narrative_id}.json").read_bytes()
+        for provider in PROVIDERS
+        for narrative_id in ids
+    }
+    texts = {".gitignore": GITIGNORE, "README.md": README, "narratives.csv": "\n".join(lines) + "\n"}
+    return {**payloads, **{name: text.encode() for name, text in texts.items()}, SETTINGS_FILE: SETTINGS.encode()}

@@ -1,0 +1,146 @@
+"""A project of one's own begins with `citejury init`; `citejury doctor` says what is missing."""
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner, Result
+
+from annotation.campaign import read_campaign
+from annotation.client import Argilla
+from annotation.people import Passwords
+from annotation.setup import apply_plan, plan_campaign
+from exports.cli import main
+from exports.doctor import check_clock
+from exports.init import project_files, start_project
+from pipeline.errors import OutputError
+
+if TYPE_CHECKING:
+    from annotation.embedded.launch import ServerHandle
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(main, words)
+
+
+def examined() -> tuple[int, dict[str, dict[str, str]]]:
+    result = run("doctor", "--json")
+    return result.exit_code, {check["name"]: check for check in json.loads(result.stdout)}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    start_project(tmp_path / "mine")
+    monkeypatch.chdir(tmp_path / "mine")
+    return tmp_path / "mine"
+
+
+def test_the_answers_of_a_new_project_can_be_replayed(project: Path) -> None:
+    result = run("pipeline", "ask", "narratives.csv", "--replay", "payloads", "--out", "answers")
+    assert result.exit_code == 0, result.output
+    assert len(list((project / "answers").glob("*.csv"))) == 5
+
+
+@pytest.mark.server
+def test_the_campaign_of_a_new_project_can_be_set_up(argilla_server: "ServerHandle", project: Path) -> None:
+    campaign = read_campaign()
+    assert campaign is not None
+    with Argilla(argilla_server.url, argilla_server.owner_api_key) as owner:
+        assert apply_plan(owner, plan_campaign(owner, campaign, "from-init"), Passwords()).changed
+        assert not plan_campaign(owner, campaign, "from-init").changes
+
+
+def test_every_key_that_the_example_comments_out_can_be_used(tmp_path: Path) -> None:
+    text = project_files()["citejury.toml"].decode()
+    lines = text.splitlines()
+    opened = [
+        line.removeprefix("# ") if line.startswith(("# [", "# north", "# south", "# overlap =")) else line
+        for line in lines
+    ]
+    path = tmp_path / "all.toml"
+    path.write_text("\n".join(opened), encoding="utf-8")
+    campaign = read_campaign(path)
+    assert campaign is not None
+    assert campaign.calibration is not None
+    assert (campaign.groups, campaign.calibration.overlap) == ({"north": ("anna",), "south": ("ben",)}, 3)
+    assert set(campaign.assign) == {"north"}
+
+
+def test_a_folder_that_holds_something_else_of_the_name_is_refused_whole(tmp_path: Path) -> None:
+    (tmp_path / "narratives.csv").write_text("mine", encoding="utf-8")
+    result = run("init", str(tmp_path))
+    assert result.exit_code == 1
+    assert "holds `narratives.csv` already" in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["narratives.csv"]
+
+
+def test_an_interrupted_start_is_finished(tmp_path: Path) -> None:
+    whole = start_project(tmp_path)
+    whole.written[0].unlink()
+    assert start_project(tmp_path).written == whole.written[:1]
+    assert start_project(tmp_path).written == ()
+
+
+def test_a_folder_that_is_a_file_is_an_error_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="cannot be used"):
+        start_project(tmp_path / "file")
+
+
+@pytest.mark.server
+def test_the_doctor_finds_argilla_and_its_key(
+    argilla_server: "ServerHandle", project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARGILLA_API_URL", argilla_server.url)
+    monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    code, checks = examined()
+    assert code == 0, checks
+    assert checks["Argilla"]["found"] == f"2.8.0 at {argilla_server.url}"
+    assert (checks["Argilla's key"]["found"], checks["clock"]["state"]) == ("an owner's", "ok")
+    assert checks["providers' keys"]["found"] == "OPENAI_API_KEY"
+    table = run("doctor")
+    assert "sk-secret" not in table.output
+    assert argilla_server.owner_api_key not in table.output
+    assert table.stdout.splitlines()[0].split() == ["what", "state", "found", "to", "do"]
+
+
+def test_the_doctor_ends_with_1_where_argilla_does_not_answer(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARGILLA_API_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("ARGILLA_API_KEY", "key")
+    code, checks = examined()
+    assert (code, checks["Argilla"]["state"]) == (1, "missing")
+    assert "Nothing answers" in checks["Argilla"]["found"]
+
+
+def test_the_doctor_finds_a_campaign_that_cannot_be_used(project: Path) -> None:
+    (project / "citejury.toml").write_text('[campaign]\nlocales = ["xx"]\n', encoding="utf-8")
+    code, checks = examined()
+    assert (code, checks["campaign"]["state"]) == (1, "missing")
+    assert "'xx'" in checks["campaign"]["found"]
+
+
+def test_the_doctor_finds_secrets_that_others_can_read(project: Path) -> None:
+    (project / "citejury-home").mkdir()
+    secrets = project / "citejury-home" / "secrets.json"
+    secrets.write_text("{}", encoding="utf-8")
+    for mode, state in ((0o644, "missing"), (0o600, "ok")):
+        os.chmod(secrets, mode)
+        assert examined()[1]["server's home"]["state"] == state
+
+
+@pytest.mark.parametrize(
+    ("date", "state"),
+    [
+        ("Sun, 22 Nov 2026 12:00:30 GMT", "ok"),
+        ("Sun, 22 Nov 2026 12:05:00 GMT", "missing"),
+        ("", "note"),
+        ("yesterday", "note"),
+        ("Sun, 22 Nov 2026 12:00:00 -0000", "note"),
+    ],
+)
+def test_the_doctor_compares_clocks(date: str, state: str) -> None:
+    assert check_clock(date, datetime(2026, 11, 22, 12, tzinfo=UTC)).state == state
