@@ -1,78 +1,229 @@
 """The command `push`: records before the annotators."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
 import click
 
-from annotation.cli_parts import named_again, print_table, round_option
+from annotation.cli_parts import named_again, print_table
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+    from annotation.client import Argilla
+    from annotation.push import HowToPush, PushReport
+    from annotation.push_suggestions import Proposals
+    from annotation.record_paths import CheckedPaths
+    from pipeline.settings import Settings
+
+QUIET_SECONDS = 2.0
+"""Work that takes no longer shows no bar."""
 
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH…")
-@click.option("--dry-run", is_flag=True, help="Say what would happen, and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the difference, and write nothing.")
+@click.option(
+    "--revise", is_flag=True, help="Put a record that changed after it was answered in again, as a revision of its own."
+)
+@click.option(
+    "--suggestions",
+    type=click.Path(path_type=Path),
+    metavar="JUDGEMENTS",
+    help="Fill in a judge's answers (JSON Lines), in the round `suggested` or `suggested-…` only.",
+)
 @click.option("--workspace", help="Argilla workspace; the setting `workspace` (citejury) if not given.")
 @click.option("--locale", help="Which datasets, where the workspace has several languages: en, de or ja.")
-@round_option
+@click.option("--round", "round_name", metavar="NAME", help="Round of annotation; production if not given.")
 @click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
 def push(
     paths: tuple[Path, ...],
     dry_run: bool,
+    revise: bool,
+    suggestions: Path | None,
     workspace: str | None,
     locale: str | None,
-    round_name: str,
+    round_name: str | None,
     api_url: str | None,
 ) -> None:
     """Put the records of each PATH before the annotators.
 
-    PATH is a file of canonical records or ragas-style samples (JSON Lines), or a run folder. Pushing again changes
-    nothing. A record that changed after somebody answered it is refused and listed; so is a line that is no record.
-    Everything else goes in, and the exit code is then 1. Responses are never touched. The API key comes from
-    ARGILLA_API_KEY.
+    PATH is a run folder, a CSV v2 file, or a file of canonical records or ragas-style samples (JSON Lines). The table
+    shows the difference to what is in Argilla before anything is written. Pushing again changes nothing, goes on where
+    a push was interrupted, and may be done twice at once. A record that changed after somebody answered it is refused
+    and listed, or goes in as a revision with `--revise`; a line that is no record is listed. Everything else goes in,
+    and the exit code is then 1. Responses are never touched.
+
+    With a campaign in citejury.toml each record goes to the datasets of its language, and to calibration or production;
+    `--round` and `--locale` name other datasets instead. The API key comes from ARGILLA_API_KEY.
 
     \b
     Examples:
         citejury annotation push records.jsonl
         citejury annotation push answers --dry-run
+        citejury annotation push records.jsonl --suggestions judgements.jsonl
     """
     from annotation.client import open_argilla
-    from annotation.push import TaskCount, push_records
-    from annotation.record_paths import check_paths, records_of
-    from pipeline.errors import BadRowsError
+    from annotation.push import HowToPush
+    from annotation.push_suggestions import Proposals, read_judgements
+    from annotation.record_paths import check_paths
     from pipeline.settings import read_settings
 
+    chosen = round_for(suggestions, round_name)
     settings = read_settings(workspace=workspace, api_url=api_url)
+    proposals = Proposals(read_judgements(suggestions)) if suggestions else None
     checked = check_paths(paths)
-    with open_argilla(settings) as argilla, shown_progress(checked.records) as advance:
-        report = push_records(argilla, settings.workspace, records_of(paths), locale, dry_run, advance, round_name)
-    print_table([("task", *TaskCount._fields), *((task, *counts) for task, counts in report.tasks.items())])
-    tell_left_over(report.left_over)
+    tell_checked(checked)
+    with open_argilla(settings) as argilla, Bars(len(checked.languages)) as bars:
+        how = HowToPush(dry_run, revise, bars.show, bars.progress)
+        how = how._replace(decorator=proposals.decorator) if proposals else how
+        report = push_checked(argilla, settings, paths, checked, locale, chosen, how)
+    tell_report(report, proposals)
     done = "Nothing was written (dry run)." if dry_run else "Annotators find them in their queues."
-    click.echo(f"Records read: {checked.records}. {done}", err=True)
+    click.echo(f"Records read: {len(checked.languages)}. {done}", err=True)
     click.echo(f"Next: citejury exports csv OUT{named_again(workspace)}, once there are responses", err=True)
-    problems = [*checked.problems, *report.refused]
+    refuse_problems([*checked.problems, *report.refused], dry_run)
+
+
+def round_for(suggestions: Path | None, round_name: str | None) -> str | None:
+    """The round that is named, `suggested` where suggestions need one; None where none is named.
+
+    Raises:
+        InputError: suggestions are given and the round takes none.
+        click.UsageError: the round is for suggestions and none are given.
+    """
+    from annotation.tasks import SUGGESTED, check_takes_suggestions, takes_suggestions
+
+    if suggestions:
+        check_takes_suggestions(round_name or SUGGESTED)
+        return round_name or SUGGESTED
+    if round_name and takes_suggestions(round_name):
+        raise click.UsageError(f"The round {round_name!r} is for suggestions. Give them with `--suggestions`.")
+    return round_name
+
+
+def push_checked(
+    argilla: "Argilla",
+    settings: "Settings",
+    paths: Sequence[Path],
+    checked: "CheckedPaths",
+    locale: str | None,
+    round_name: str | None,
+    how: "HowToPush",
+) -> "PushReport":
+    """What became of the records: at their places in the campaign, or in the one round that is named."""
+    from annotation.campaign import read_campaign
+    from annotation.push import push_campaign, push_records
+    from annotation.record_paths import records_of
+    from annotation.tasks import PRODUCTION
+
+    campaign = None if locale or round_name else read_campaign()
+    if campaign:
+        return push_campaign(argilla, settings.workspace, campaign, checked.languages, records_of(paths), how)
+    round_name = round_name or PRODUCTION
+    return push_records(argilla, settings.workspace, records_of(paths), locale, round_name=round_name, how=how)
+
+
+def tell_checked(checked: "CheckedPaths") -> None:
+    """Say what the lead should know about the records before they go in."""
+    if checked.without_passages:
+        click.echo(
+            f"{checked.without_passages} of {len(checked.languages)} records have no passages: they go to generation "
+            "only, because no text of what they cite is at hand.",
+            err=True,
+        )
+    tell_lines("answers name their own model or its maker, so that annotators see it", checked.naming)
+
+
+def show_difference(report: "PushReport") -> None:
+    """Print what is new, unchanged, updated, refused and revised, by task, language and round."""
+    from annotation.push_diff import TaskCount
+
+    several = len({place.workspace for place in report.counts}) > 1
+    heading = ("task", "language", "round", *(["workspace"] * several), *TaskCount._fields)
+    rows = [
+        (task, place.locale, place.round_name, *([place.workspace] * several), *count)
+        for place, tasks in report.counts.items()
+        for task, count in tasks.items()
+    ]
+    print_table([heading, *rows])
+
+
+def tell_report(report: "PushReport", proposals: "Proposals | None") -> None:
+    """Say what the table does not."""
+    tell_lines("records were answered and changed; their new text is a revision", report.revised)
+    tell_lines("units stay in Argilla although their record no longer has them", report.left_over)
+    if proposals:
+        known, skipped = proposals.judgements
+        click.echo(f"Units with suggestions: {len(proposals.used)} of {len(known)} that were judged.", err=True)
+        for status, count in skipped.items():
+            click.echo(f"Judgements passed over with the status {status!r}: {count}.", err=True)
+
+
+def tell_lines(what: str, lines: Sequence[str]) -> None:
+    """List the lines under their number and what they are; nothing where there are none."""
+    if lines:
+        click.echo(f"{len(lines)} {what}:", err=True)
+        for line in lines:
+            click.echo(f"  {line}", err=True)
+
+
+def refuse_problems(problems: Sequence[str], dry_run: bool) -> None:
+    """Nothing where everything went in.
+
+    Raises:
+        BadRowsError: something did not; the message lists it.
+    """
+    from pipeline.errors import BadRowsError
+
     if problems:
         rest = "would go in" if dry_run else "is in"
         raise BadRowsError(f"Lines or records refused: {len(problems)}; everything else {rest}:", problems)
 
 
-def tell_left_over(units: Sequence[str]) -> None:
-    """List the units that stay in Argilla although their record no longer has them."""
-    if units:
-        click.echo(f"{len(units)} units stay in Argilla although their record no longer has them:", err=True)
-        for unit in units:
-            click.echo(f"  {unit}", err=True)
+class Bars:
+    """Bars on stderr that show how far each part is, once it takes longer; none where stderr is no terminal."""
 
+    def __init__(self, records: int) -> None:
+        """Prepare them; `records` is the number of records to compare."""
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-@contextmanager
-def shown_progress(total: int) -> Iterator[Callable[[int], None]]:
-    """A function that draws how many of the records are done; nothing is drawn where stderr is no terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        console = Console(stderr=True)
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+        self.records = records
+        self.drawn: dict[str, TaskID] = {}
+        self.begun = time.monotonic()
+        # The table goes to stdout as it is, which may be a file.
+        self.bars = Progress(
+            *columns,
+            console=console,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+            disable=not console.is_terminal,
+        )
 
-    console = Console(stderr=True)
-    columns = (TextColumn("push"), BarColumn(), MofNCompleteColumn(), TextColumn("records"))
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
-        bar = bars.add_task("push", total=total)
-        yield lambda done: bars.update(bar, completed=done)
+    def __enter__(self) -> Self:
+        """The bars themselves."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Remove them."""
+        self.bars.stop()
+
+    def progress(self, what: str, done: int, total: int | None) -> None:
+        """Draw how much of something is done, of all records where no total is given."""
+        if what not in self.drawn:
+            self.drawn[what] = self.bars.add_task(what)
+        self.bars.update(self.drawn[what], completed=done, total=self.records if total is None else total)
+        if time.monotonic() - self.begun > QUIET_SECONDS:
+            self.bars.start()
+
+    def show(self, report: "PushReport") -> None:
+        """Print the difference where no bar is in its way."""
+        self.bars.stop()
+        show_difference(report)

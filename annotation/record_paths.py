@@ -1,47 +1,56 @@
 """The files and run folders that are pushed: checked as a whole first, then read record by record."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.errors import BadRowsError
-from pipeline.record_files import read_records
+from annotation.naming_check import check_naming
+from annotation.record_sources import read_source
+from pipeline.errors import BadRowsError, InputError
 from pipeline.records import QueryResponse
 
 
 class CheckedPaths(NamedTuple):
     """What the paths hold."""
 
-    records: int
+    languages: tuple[tuple[str, str], ...]
+    """`record_uuid` and language of each record, in order."""
     problems: tuple[str, ...]
-    """A line for each line of a file that is no record: file, line, reason."""
+    """A line for each part of a file that is no record: file, line, reason."""
+    without_passages: int
+    """How many records have no passage, and so no unit of retrieval and grounding."""
+    naming: tuple[str, ...]
+    """A line for each answer that tells annotators who wrote it: `record_uuid` and where."""
 
 
 def check_paths(paths: Sequence[Path]) -> CheckedPaths:
-    """How many records the paths hold, and every line that is none; nothing is kept in memory.
+    """What the paths hold, and every line that is no record; no text is kept in memory.
 
     Raises:
-        InputError: a path is missing, empty or not text, or none of all lines is a record.
+        InputError: a path is missing, empty, not text or not CSV v2, or nothing in any of them is a record.
     """
-    records, problems = 0, []
+    languages: list[tuple[str, str]] = []
+    naming: list[str] = []
+    problems: list[str] = []
+    without_passages = 0
     for path in paths:
-        try:
-            for _ in read_records(path):
-                records += 1
-        except BadRowsError as error:
-            problems += [f"{path.name}, {row}" for row in error.rows]
-    if problems and not records:
+        for record in read_source(path, problems):
+            languages.append((record.record_uuid, record.language))
+            without_passages += not record.chunks
+            naming += [f"{record.record_uuid}: {name!r} in {excerpt!r}" for name, excerpt in check_naming(record)]
+    if problems and not languages:
         raise BadRowsError("No line is a record:", problems)
-    return CheckedPaths(records, tuple(problems))
+    if not languages:
+        names = ", ".join(repr(str(path)) for path in paths)
+        raise InputError(f"There is no record in {names}: a header and no rows. Name what holds answers.")
+    return CheckedPaths(tuple(languages), tuple(problems), without_passages, tuple(dict.fromkeys(naming)))
 
 
 def records_of(paths: Sequence[Path]) -> Iterator[QueryResponse]:
-    """The records of all paths; lines that are none, which `check_paths` lists, are passed over.
+    """The records of all paths; what is none, which `check_paths` lists, is passed over.
 
     Raises:
-        InputError: a path is missing, empty or not text.
+        InputError: a path is missing, empty, not text or not CSV v2.
     """
     for path in paths:
-        with suppress(BadRowsError):
-            yield from read_records(path)
+        yield from read_source(path, [])

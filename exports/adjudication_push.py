@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 from annotation.client import Argilla
 from annotation.display import hidden_metadata
 from annotation.labels import TaskName
-from annotation.push import Batch
-from annotation.setup import checked_names, jury_dataset, make_dataset, refuse_other_dataset
+from annotation.people import checked_names
+from annotation.push_batches import Batch
+from annotation.setup import jury_dataset, make_dataset, refuse_other_dataset
 from annotation.tasks import DatasetDefinition, locale_of, round_of, task_of
 from annotation.wording import read_wording
 from exports.adjudication import (

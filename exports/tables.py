@@ -35,10 +35,14 @@ EXTENDED_COLUMNS = (
     *Provenance.model_fields,
     "answer_raw",
     "origin",
+    "revision_of",
     "round",
     "dataset_id",
     "workspace",
 )
+
+HIDDEN_COLUMNS = ("chunk_id", "doc_id", "chunk_rank", "origin", "answer_raw", "revision_of")
+"""Columns that stand in the hidden metadata under their own names; empty where a record has none."""
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "＝", "＋", "－", "＠")
 """What makes a cell a formula (CWE-1236), with line ends and NUL, which spreadsheets skip, and full-width forms."""
@@ -69,7 +73,7 @@ def record_values(task: TaskName, record: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **dict.fromkeys(Provenance.model_fields, ""),
         **(hidden.get("provenance") or {}),
-        **{name: hidden.get(name) or "" for name in ("chunk_id", "doc_id", "chunk_rank", "origin", "answer_raw")},
+        **{name: hidden.get(name) or "" for name in HIDDEN_COLUMNS},
         **texts,
         **dict(zip(PAIR_COLUMNS, texts.values(), strict=True)),
         "record_uuid": hidden["record_uuid"],
