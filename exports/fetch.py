@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from annotation.client import Argilla
+from annotation.dataset_log import guideline_version_at
 from annotation.display import HIDDEN
 from annotation.labels import LABELS
 from exports.annotators import Annotators
@@ -202,11 +203,14 @@ def record_rows(
     task, filters = dataset.task, reading.filters
     shared = record_values(task, record)
     shared |= {"round": dataset.round, "dataset_id": dataset.id, "workspace": dataset.workspace}
+    shared["dataset_version"] = dataset.version
     n_texts = COLUMNS[task].index(LABELS[task][0])
     texts = csv_cells(shared, COLUMNS[task][:n_texts], filters)  # once: they are long, and the same in every row
     for response in responses:
         annotator_id = reading.annotators.shown(response["user_id"])
         values = shared | response_values(task, record, response, annotator_id, filters.extended)
+        if filters.extended:
+            values["guideline_version"] = guideline_version_at(dataset.metadata, response["updated_at"])
         if filters.anonymized:
             values["response_id"] = ""  # whoever may read the server finds the person by it
         discarded = response["status"] == "discarded"

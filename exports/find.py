@@ -1,11 +1,13 @@
 """The datasets that an export reads, and whether the server is one that can be read."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from annotation.client import Argilla
+from annotation.dataset_log import current_datasets
 from annotation.labels import TASKS, TaskName
 from annotation.tasks import PRODUCTION, round_of, task_of
+from annotation.versions import version_of
 from exports.schema import ExportFilters
 from pipeline.errors import ArgillaError, NotFoundError
 
@@ -26,7 +28,11 @@ class TaskDataset(NamedTuple):
     round: str
     """Its round of annotation."""
     guideline_version: str
-    """Short hash of its guidelines and questions; empty where the server names none."""
+    """Short hash of its guidelines and questions, as they are now; empty where the server names none."""
+    version: int
+    """Its version; 1 where the server names none."""
+    metadata: Mapping[str, Any]
+    """Its metadata, with the history of its guidelines."""
 
     def __str__(self) -> str:
         """Workspace, name, task and, where it is not production, round."""
@@ -91,7 +97,7 @@ def workspace_datasets(client: Argilla, workspace: str) -> list[TaskDataset]:
     Raises:
         NotFoundError: there is no such workspace, or it has none.
     """
-    datasets = client.datasets(client.find_workspace(workspace))
+    datasets = current_datasets(client, client.find_workspace(workspace))
     ours = [
         TaskDataset(
             task=task,
@@ -100,6 +106,8 @@ def workspace_datasets(client: Argilla, workspace: str) -> list[TaskDataset]:
             workspace=workspace,
             round=round_of(dataset),
             guideline_version=str(dataset["metadata"].get("guideline_version") or ""),
+            version=version_of(dataset),
+            metadata=dataset["metadata"],
         )
         for dataset in datasets
         if (task := task_of(dataset)) is not None

@@ -39,6 +39,8 @@ EXTENDED_COLUMNS = (
     "round",
     "dataset_id",
     "workspace",
+    "dataset_version",
+    "guideline_version",
 )
 
 HIDDEN_COLUMNS = ("chunk_id", "doc_id", "chunk_rank", "origin", "answer_raw", "revision_of")

@@ -1,5 +1,6 @@
 """A campaign in Argilla: planned, made, changed where it differs, and made anew where Argilla cannot change it."""
 
+import csv
 import json
 import uuid
 from collections.abc import Callable, Iterator
@@ -18,6 +19,8 @@ from annotation.push import push_records
 from annotation.setup import SetupReport, apply_plan, find_datasets, plan_campaign, set_up
 from annotation.versions import version_of
 from exports.cli import main
+from exports.csv_export import export_csv
+from exports.schema import ExportFilters
 from pipeline.errors import ArgillaError, InputError, SettingsError
 from pipeline.records import Passage, QueryResponse
 
@@ -288,3 +291,20 @@ def test_setting_up_one_round_by_options_leaves_the_campaigns_split_written(owne
     make(owner, workspace, campaign(workspace))
     assert not set_up(owner, workspace).changed
     assert "routing" in described(owner, workspace, "1-retrieval-en")["metadata"]
+
+
+def test_an_extended_export_has_both_versions_and_the_guidelines_of_each_response(
+    owner: Argilla, workspace: str, tmp_path: Path
+) -> None:
+    make(owner, workspace, campaign(workspace))
+    push_records(owner, workspace, [ANSWER])
+    old = find_datasets(owner, workspace)["generation"]
+    append(owner, old.id, {"guideline_version": "later"})
+    submit_first(owner, old.id)
+    make(owner, workspace, campaign(workspace), "generation")
+    submit_first(owner, find_datasets(owner, workspace)["generation"].id)
+    export_csv(owner, workspace, tmp_path / "out", ExportFilters(extended=True))
+    with open(tmp_path / "out" / "generation.csv", newline="", encoding="utf-8") as file:
+        rows = [(row["dataset_version"], row["guideline_version"]) for row in csv.DictReader(file)]
+    now = described(owner, workspace, "3-generation-en-v2")["metadata"]["guideline_version"]
+    assert sorted(rows) == [("1", "later"), ("2", now)]
