@@ -180,9 +180,12 @@ def without_rule(text: str) -> str:
 
 
 def source_line(title: str, host: str, wording: Wording) -> str:
-    """Title and host on one line; one of them alone where the other is missing or says the same."""
+    """Title and host on one line; one of them alone where the other is missing or says the same.
+
+    A grounding redirect's own host is in neither: it would tell which provider answered.
+    """
     parts = [one_line(part) for part in (title, host)]
-    distinct = dict.fromkeys(part for part in parts if part)
+    distinct = dict.fromkeys(part for part in parts if part and GROUNDING_REDIRECT_HOST not in part.lower())
     return " — ".join(distinct) or wording.unknown_source
 
 
@@ -195,11 +198,5 @@ def source_of(passage: Passage, sources: Sequence[Source]) -> Source | None:
 
 
 def host_of(passage: Passage, source: Source | None) -> str:
-    """The site that the passage is from; empty where it is unknown.
-
-    A grounding redirect's own host is not shown: it would tell which provider answered.
-    """
-    if source and source.host:
-        return source.host
-    host = source_domain(passage.url)
-    return "" if host == GROUNDING_REDIRECT_HOST else host
+    """The site that the passage is from; empty where it is unknown."""
+    return source.host if source and source.host else source_domain(passage.url)

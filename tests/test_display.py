@@ -147,10 +147,12 @@ def test_states_are_named_in_the_datasets_language(locale, state) -> None:
 
 def test_a_redirect_that_names_the_provider_is_not_shown() -> None:
     url = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/abc"
-    record = sample(chunks=(passage(1, "text", url=url),), sources=())
-    fields = [body["fields"] for bodies in to_records(record, ENGLISH).values() for body in bodies]
-    assert "vertexaisearch" not in str(fields)
-    assert fields[0]["source"] == "unknown source"
+    host = "vertexaisearch.cloud.google.com"
+    for sources in ((), (Source(n=1, url=url, host=host, title=f"{host} redirect", state="unread"),)):
+        record = sample(chunks=(passage(1, "text", url=url),), sources=sources)
+        fields = [body["fields"] for bodies in to_records(record, ENGLISH).values() for body in bodies]
+        assert "vertexaisearch" not in str(fields)
+        assert fields[0]["source"] == "unknown source"
 
 
 def hashes(record: QueryResponse, wording=ENGLISH, version: int = 2) -> list[str]:

@@ -53,6 +53,11 @@ def test_every_text_keeps_to_the_servers_limits(task, locale, round_name) -> Non
         assert len(part.get("description", "")) <= DESCRIPTION_LENGTH
 
 
+def test_grounding_opens_with_the_list_of_sources() -> None:
+    fields = define_dataset("grounding", read_wording("en")).fields
+    assert [field["name"] for field in fields] == ["sources", "answer", "context"]
+
+
 @pytest.mark.parametrize(("task", "locale"), EVERY_DATASET)
 def test_a_label_questions_title_is_one_question(task, locale) -> None:
     for question in define_dataset(task, read_wording(locale)).questions[:-1]:
