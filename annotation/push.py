@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from annotation.campaign import Campaign, Place, places
 from annotation.client import Argilla
+from annotation.dataset_log import current_datasets
 from annotation.labels import TASKS, TaskName
 from annotation.push_batches import opened_waiting
 from annotation.push_diff import Decorate, Diff, Progress, Target, TaskCount, stored_units
@@ -109,7 +110,7 @@ def push_campaign(
     """
     wanted = places(campaign, workspace)
     for name in dict.fromkeys(place.workspace for place in wanted):
-        check_routing(argilla.datasets(argilla.find_workspace(name)), campaign)
+        check_routing(current_datasets(argilla, argilla.find_workspace(name)), campaign)
     diffs = {}
     for place in wanted:
         datasets = find_datasets(argilla, place.workspace, place.locale, place.round_name)
