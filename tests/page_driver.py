@@ -58,11 +58,11 @@ def log_in(driver: webdriver.Chrome, url: str, username: str, password: str) -> 
     enter_password(driver, username, password)
 
 
-def enter_password(driver: webdriver.Chrome, username: str, password: str) -> None:
-    name, secret = wait(driver, lambda: driver.find_elements(By.CSS_SELECTOR, "input"))[:2]
+def enter_password(driver: webdriver.Chrome, username: str, password: str, patience: float = PATIENCE) -> None:
+    name, secret = wait(driver, lambda: driver.find_elements(By.CSS_SELECTOR, "input"), patience)[:2]
     name.send_keys(username)
     secret.send_keys(password, Keys.RETURN)
-    wait(driver, lambda: "sign-in" not in driver.current_url)
+    wait(driver, lambda: "sign-in" not in driver.current_url, patience)
 
 
 def open_form(driver: webdriver.Chrome, url: str, dataset_id: str, status: str = "pending") -> None:
