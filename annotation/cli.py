@@ -6,6 +6,7 @@ from annotation.cli_push import push
 from annotation.cli_serve import serve
 from annotation.cli_setup import setup
 from annotation.cli_share import share
+from annotation.cli_status import status
 
 
 @click.group()
@@ -16,4 +17,5 @@ def annotation() -> None:
 annotation.add_command(setup)
 annotation.add_command(share)
 annotation.add_command(push)
+annotation.add_command(status)
 annotation.add_command(serve)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from importlib.metadata import version
 
-from annotation.status_pace import Work, forecast, together, work_today
+from annotation.status_pace import Forecast, Work, forecast, together, work_today
 from annotation.status_report import AnnotatorStatus, DatasetStatus, HalfDone, Question, Status
 from annotation.status_tally import Tally
 
@@ -70,11 +70,18 @@ def dataset_status(
         units_per_hour=here.per_hour,
         last_submission=stamp(last) if last else None,
         finish=stamp(expected.finish) if expected.finish else None,
-        no_finish="a newer version has taken its place" if place.is_superseded else expected.reason,
+        no_finish=why_no_finish(tally, expected),
         broken_rules=dict(sorted(sum(tally.broken.values(), Counter[str]()).items())),
         half_done=half_done(tally),
         annotators=people([tally], names, work),
     )
+
+
+def why_no_finish(tally: Tally, expected: Forecast) -> str:
+    """Why a dataset has no finish; empty where it has one."""
+    if tally.place.is_superseded:
+        return "a newer version has taken its place"
+    return expected.reason if tally.records else "there are no records yet"
 
 
 def half_done(tally: Tally) -> tuple[HalfDone, ...]:

@@ -5,8 +5,10 @@ hundreds of megabytes. Here come ids, states, times and answers, straight from i
 with the texts too: owners, and admins of the workspace.
 """
 
+import json
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -47,7 +49,7 @@ def serve_status_rows() -> None:
 async def rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | None, limit: int) -> dict[str, Any]:
     """A page of the dataset's records in order of arrival, and the cursor of the next one; None at the end."""
     from argilla_server.models import Record, Response
-    from sqlalchemy import select, tuple_
+    from sqlalchemy import String, cast, select, tuple_
 
     place = tuple_(Record.inserted_at, Record.id)
     here = [Record.dataset_id == dataset_id, *([place > after] if after else [])]
@@ -56,7 +58,8 @@ async def rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | No
     if not records:
         return {"items": [], "next": None}
     last = records[-1]
-    answers = select(Response.record_id, Response.user_id, Response.status, Response.updated_at, Response.values)
+    texts = cast(Response.values, String).label("text")
+    answers = select(Response.record_id, Response.user_id, Response.status, Response.updated_at, texts)
     of_page = answers.join(Record, Record.id == Response.record_id).where(*here, place <= (last.inserted_at, last.id))
     items = {
         record.id: {
@@ -77,7 +80,7 @@ async def rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | No
 
 def response_row(response: Any) -> Mapping[str, Any]:
     """One response without its texts, but for a note that asks something."""
-    labels, question = labels_and_question(response.values)
+    labels, question = read_values(response.text)
     return {
         "user_id": str(response.user_id),
         "status": response.status.value,
@@ -85,6 +88,12 @@ def response_row(response: Any) -> Mapping[str, Any]:
         "labels": labels,
         "question": question,
     }
+
+
+@lru_cache(maxsize=1024)
+def read_values(text: str | None) -> tuple[dict[str, str], str | None]:
+    """The same from the JSON of a response's values: with five labels there are few, however many responses."""
+    return labels_and_question(json.loads(text) if text else None)
 
 
 def cursor(inserted_at: datetime, record_id: UUID) -> str:
