@@ -61,6 +61,8 @@ class Stored(NamedTuple):
 
     record_id: str
     """Argilla's own id; empty where this push is what puts it in."""
+    position: int
+    """How many records of the dataset come before it."""
     record_uuid: str
     """The canonical record that it is a unit of; empty where it is not ours."""
     digest: str
@@ -82,8 +84,10 @@ class Unit(NamedTuple):
     """What Argilla is sent."""
     fate: Fate
     """What is to become of it."""
-    record_id: str
+    record_id: str = ""
     """Argilla's id of the record that it replaces; empty where there is none."""
+    position: int = 0
+    """How many records came before that one when the dataset was read."""
 
 
 def stored_units(
@@ -96,17 +100,18 @@ def stored_units(
     found: dict[str, Stored] = {}
     for total, page in argilla.record_pages(dataset.id):
         for item in page:
-            found[item["external_id"] or item["id"]] = stored_unit(item)
+            found[item["external_id"] or item["id"]] = stored_unit(item, len(found))
         progress(dataset.name, len(found), total)
     return found
 
 
-def stored_unit(item: Mapping[str, Any]) -> Stored:
-    """The unit that Argilla describes."""
+def stored_unit(item: Mapping[str, Any], position: int) -> Stored:
+    """The unit that Argilla describes, at its place in the dataset."""
     hidden = (item.get("metadata") or {}).get(HIDDEN) or {}
     version = hidden.get("version", HIDDEN_VERSION)
     return Stored(
         record_id=item["id"],
+        position=position,
         record_uuid=str(hidden.get("record_uuid", "")),
         digest=digest(item),
         version=version,
@@ -205,7 +210,7 @@ class Diff:
         for task, body in bodies:
             known = self.stored[task].get(body["external_id"])
             same = known is not None and known.digest == digest(body)
-            units.append(Unit(task, body, "unchanged" if same else "refused", ""))
+            units.append(Unit(task, body, "unchanged" if same else "refused"))
         return self.count(units)
 
     def counted(self, bodies: Sequence[tuple[TaskName, dict[str, Any]]], new: Fate = "new") -> list[Unit]:
@@ -215,12 +220,14 @@ class Diff:
             external_id, own = body["external_id"], digest(body)
             known = self.stored[task].get(external_id)
             fate: Fate = new if known is None else "unchanged" if known.digest == own else "updated"
-            units.append(Unit(task, body, fate, known.record_id if known else ""))
+            record_id, position, answered = (
+                (known.record_id, known.position, known.answered) if known else ("", 0, False)
+            )
+            units.append(Unit(task, body, fate, record_id, position))
             if fate != "unchanged":
                 record_uuid = body["metadata"][HIDDEN]["record_uuid"]
-                answered = known is not None and known.answered
                 self.stored[task][external_id] = Stored(
-                    known.record_id if known else "", record_uuid, own, HIDDEN_VERSION, judged_hash(body), answered
+                    record_id, position, record_uuid, own, HIDDEN_VERSION, judged_hash(body), answered
                 )
         return self.count(units)
 

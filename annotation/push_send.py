@@ -7,6 +7,9 @@ from annotation.client import Argilla
 from annotation.labels import TASKS
 from annotation.push_batches import BATCH_RECORDS, Batch, Waiting
 from annotation.push_diff import Progress, Stored, Target, Unit, is_answered_change, stored_unit
+from annotation.setup import JuryDataset
+
+PAGE_RECORDS = 1000  # argilla-server 2.8.0, LIST_DATASET_RECORDS_LIMIT_LE
 
 
 def send_waiting(argilla: Argilla, waiting: Waiting, sent: Callable[[int], None]) -> list[str]:
@@ -57,7 +60,10 @@ def replace_records(argilla: Argilla, target: Target, records: Sequence[Sequence
     Whether a record was answered is looked up again right before it is replaced and, for an answer that comes in
     between, in what Argilla returns: then the old text is put back.
     """
-    before = {unit.record_id: read_before(argilla, unit) for units in records for unit in units if unit.record_id}
+    before: dict[str, Before] = {}
+    for task, dataset in target.datasets.items():
+        there = [unit for units in records for unit in units if unit.task == task and unit.record_id]
+        before |= {item["id"]: as_before(item) for item in read_again(argilla, dataset, there)}
     late, replaced = [], []
     for units in records:
         answered = [
@@ -84,11 +90,23 @@ def replace_records(argilla: Argilla, target: Target, records: Sequence[Sequence
     return late
 
 
-def read_before(argilla: Argilla, unit: Unit) -> Before:
-    """The unit as Argilla holds it now."""
-    item = argilla.request("GET", f"/records/{unit.record_id}")
+def read_again(argilla: Argilla, dataset: JuryDataset, units: Sequence[Unit]) -> list[dict[str, Any]]:
+    """The units as Argilla holds them now, in no order; in one page where they stand close together."""
+    wanted = {unit.record_id for unit in units}
+    positions = [unit.position for unit in units]
+    items: list[dict[str, Any]] = []
+    if units and max(positions) - min(positions) < PAGE_RECORDS:
+        page = {"offset": min(positions), "limit": max(positions) - min(positions) + 1, "include": "responses"}
+        items = argilla.request("GET", f"/datasets/{dataset.id}/records", params=page)["items"]
+    found = [item for item in items if item["id"] in wanted]
+    missing = wanted - {item["id"] for item in found}
+    return found + [argilla.request("GET", f"/records/{record_id}") for record_id in sorted(missing)]
+
+
+def as_before(item: Mapping[str, Any]) -> Before:
+    """The unit that Argilla describes, and what puts it back."""
     body = {"external_id": item["external_id"], "fields": item["fields"], "metadata": item["metadata"]}
-    return Before(stored_unit(item), body)
+    return Before(stored_unit(item, 0), body)
 
 
 def is_newly_answered(unit: Unit, before: Stored) -> bool:
