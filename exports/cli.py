@@ -14,6 +14,7 @@ from exports.cli_dataset import dataset
 from exports.cli_demo import demo
 from exports.cli_doctor import doctor
 from exports.cli_init import init
+from exports.cli_teardown import teardown
 from pipeline.cli import pipeline
 from pipeline.errors import CitejuryError
 
@@ -91,4 +92,5 @@ main.add_command(demo)
 main.add_command(init)
 main.add_command(doctor)
 main.add_command(pipeline)
+annotation.add_command(teardown)
 main.add_command(annotation)
