@@ -249,7 +249,7 @@ class Annotator:
         upsets = {records // 3: self.lose_login, 2 * records // 3: self.reload}
         while len(self.given) < records:
             upsets.pop(len(self.given), lambda: None)()
-            if not self.label_one():
+            if not self.label_one() and len(self.given) < records:
                 self.open_queue()
         wait(self.driver, lambda: not kept(self.driver), patience=90)
 
@@ -310,7 +310,7 @@ def judgement(record: str, username: str) -> dict[str, bool]:
 
 
 def label_over_a_bad_link(owner: Argilla, profiles: Path, records: int) -> None:
-    """Three annotators answer all records over a link that loses a fifth of the API's requests."""
+    """Three annotators answer all records over a link that loses a fifth of the requests for records and answers."""
     work = campaign(owner, records, annotators=3)
     with lossy_link(owner.api_url, share=0.2, seed=7) as link:
         people = [Annotator(work, link, name, profiles / name) for name in work.passwords]
