@@ -21,6 +21,7 @@ from annotation.status_text import status_lines
 from exports.cli import main
 from pipeline.errors import ArgillaError, NotAllowedError, NotFoundError
 from tests.export_bench import Bench, answers, full_bench, make_user, record
+from tests.lossy_link import Forward, lossy_link
 from tests.page_driver import events, hosts_asked, screenshot, start_browser
 
 if TYPE_CHECKING:
@@ -121,6 +122,34 @@ def test_our_own_endpoint_and_what_any_argilla_offers_say_the_same(bench: Bench)
         units = list(read_units(bench.client, dataset_id, lambda: told.append("slow")))
         assert units == list(units_with_texts(bench.client, dataset_id))
     assert not told
+
+
+class StockArgilla(Forward):
+    """The same server without our endpoint: it answers as it does for any path that it does not know."""
+
+    def do_GET(self) -> None:
+        self.path = self.path.replace("/citejury/", "/unknown/")
+        self.forward()
+
+
+@pytest.mark.server
+def test_a_stock_argilla_gives_the_same_status_and_it_is_told_that_it_takes_longer(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARGILLA_API_KEY", bench.server.owner_api_key)
+    words = ["annotation", "status", "--json", "--workspace", bench.workspace, "--api-url"]
+    own = CliRunner().invoke(main, [*words, bench.server.url])
+    with lossy_link(bench.server.url) as link:
+        link.RequestHandlerClass = StockArgilla
+        stock = CliRunner().invoke(main, [*words, link.url])
+    assert stock.stderr.count("it takes longer") == 1
+    assert "it takes longer" not in own.stderr
+    assert Status.model_validate_json(stock.stdout).questions == Status.model_validate_json(own.stdout).questions
+    counted = [
+        [(each.records, each.needed, each.done, each.half_done, each.broken_rules) for each in status.datasets]
+        for status in map(Status.model_validate_json, (stock.stdout, own.stdout))
+    ]
+    assert counted[0] == counted[1]
 
 
 @pytest.mark.server

@@ -70,10 +70,8 @@ def rows_in(folder: Path) -> dict[str, int]:
 def test_everything_answered_is_exported_and_then_the_workspace_is_gone(bench: Bench, tmp_path: Path) -> None:
     result = run(bench, "--yes", "--export", str(tmp_path / "kept"))
     assert result.exit_code == 0, result.output
-    assert (
-        "'3-generation-en': 1 records, 2 submitted responses, 0 drafts, 0 discarded, by 2 annotators" in result.stderr
-    )
-    assert "The 1 drafts are in no export." in result.stderr
+    assert "'3-generation-en': 1 record, 2 submitted responses, 0 drafts, 0 discarded, by 2 annotators" in result.stderr
+    assert "Drafts are in no export: 1 draft would be lost." in result.stderr
     rows = rows_in(tmp_path / "kept")
     assert (rows["generation.csv"], rows["grounding_discarded.csv"]) == (2, 1)
     assert bench.workspace not in bench.client.workspaces()
