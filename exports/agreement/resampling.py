@@ -18,6 +18,8 @@ BLOCK = 2**21
 """Numbers that a block of weights, of totals or of left-out sums may hold: 16 MiB."""
 LARGEST_BLOCK = 512
 """Rows of such a block at most."""
+DRAWS_AT_ONCE = 2**16
+"""Records drawn in one call: many resamples of few records cost one call, and their counts stay in the cache."""
 MANTISSA = 52
 """Bits of a number that may be added up without a carry into one more."""
 
@@ -98,7 +100,8 @@ def bootstrap(statistics: Sequence[Statistic], frame: BoolArray, resamples: int,
     n = int(np.count_nonzero(frame))
     shared = {id(statistic.sums): statistic.sums for statistic in statistics}
     sums = {key: framed(array, frame) for key, array in shared.items()}
-    groups = {key: [each for each in statistics if id(each.sums) == key] for key in sums}
+    once = {id(statistic): statistic for statistic in statistics}.values()
+    groups = {key: [each for each in once if id(each.sums) == key] for key in sums}
     found: dict[int, Replicates] = {}
     drawn = {key: [np.empty((resamples, width(each, sums[key]))) for each in groups[key]] for key in sums}
     widest = max((array.shape[1] for array in sums.values()), default=0)
@@ -134,9 +137,12 @@ def weight_blocks(n: int, widest: int, resamples: int, seed: int) -> Iterator[tu
     generator = np.random.default_rng(seed)
     rows = min(LARGEST_BLOCK, max(1, BLOCK // max(n, widest, 1)))
     for start in range(0, resamples, rows):
-        weights = np.empty((min(rows, resamples - start), n))
-        for row in weights:
-            row[:] = np.bincount(generator.integers(0, n, n), minlength=n) if n else 0
+        weights = np.zeros((min(rows, resamples - start), n))
+        at_once = max(1, DRAWS_AT_ONCE // max(n, 1))
+        for first in range(0, len(weights) if n else 0, at_once):
+            some = weights[first : first + at_once]
+            drawn = generator.integers(0, n, some.shape) + n * np.arange(len(some))[:, np.newaxis]
+            some[:] = np.bincount(drawn.ravel(), minlength=some.size).reshape(some.shape)
         yield start, weights
 
 
