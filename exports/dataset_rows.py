@@ -12,9 +12,10 @@ from annotation.labels import LABELS, TaskName
 from exports.agreement.ratings import EPOCH, MICROSECOND, MISSING, NO, YES
 from exports.collection import Response
 from exports.read import csv_rows, read_responses
+from exports.responses import moment_or_none
 from exports.schema import COLUMNS
 from exports.splits import RecordLink
-from exports.tables import EXTENDED_COLUMNS, PAIR_COLUMNS, TEXT_COLUMNS, utc
+from exports.tables import EXTENDED_COLUMNS, PAIR_COLUMNS, TEXT_COLUMNS
 from pipeline.errors import InputError
 
 QUERY_COLUMNS: Mapping[TaskName, str] = {"retrieval": "input_query", "generation": "query"}
@@ -64,14 +65,14 @@ class RowStore:
         """Add the submitted responses of a file of the task.
 
         Raises:
-            InputError: the file cannot be read, or lacks a text.
+            InputError: the file cannot be read, lacks a text, or has a time beside `created_at` that is none.
             BadRowsError: after the last row: some cells could not be read; each is listed.
         """
         _, header = next(csv_rows(path))
         self.check_columns(path, task, header)
         responses = read_responses(path, task)
         self._database.executemany(
-            ADD, (stored(task, header, found) for found in responses if found.status == "submitted")
+            ADD, (stored(path, task, header, found) for found in responses if found.status == "submitted")
         )
 
     def check_columns(self, path: Path, task: TaskName, header: Sequence[str]) -> None:
@@ -124,13 +125,25 @@ class RowStore:
             yield row | {name: datetime.fromisoformat(row[name]) if row[name] else None for name in times}
 
 
-def stored(task: TaskName, header: Sequence[str], response: Response) -> tuple[str | int, ...]:
-    """One response as the store keeps it."""
+def stored(path: Path, task: TaskName, header: Sequence[str], response: Response) -> tuple[str | int, ...]:
+    """One response of the file as the store keeps it.
+
+    Raises:
+        InputError: a time is none.
+    """
     row: dict[str, Any] = dict(zip(header, response.cells, strict=True))
     row["text"], row["text_pair"] = (row[column] for column in TEXT_COLUMNS[task])
     row |= {label: KNOWN_VALUES[value] for label, value in zip(LABELS[task], response.labels, strict=True)}
     row |= {"record_uuid": response.record_uuid, "annotator_id": response.annotator_id, "task": task}
-    row |= {name: utc(row[name]).isoformat() for name in TIME_COLUMNS if row.get(name)}
+    for name in TIME_COLUMNS:
+        if row.get(name):
+            moment = moment_or_none(row[name])
+            if moment is None:
+                raise InputError(
+                    f"{path.name}, line {response.line}, `{name}`: found {row[name]!r}, expected a time such as "
+                    "2025-03-08T23:43:00+00:00, or nothing."
+                )
+            row[name] = moment.isoformat()
     if task == "retrieval":
         row |= {"chunk_id": response.chunk_id, "chunk_rank": int(row["chunk_rank"])}
     return (
