@@ -155,7 +155,7 @@ def entry(item: Disagreement, patterns: Sequence[Pattern]) -> Element:
         element(
             "div",
             (text_block(name, text) for name, text in zip(TEXT_NAMES[item.task], texts, strict=True)),
-            (note(name, text) for name, text in item.notes.items()),
+            (text_block(["Note of ", quoted(name)], text, "block note-of") for name, text in item.notes.items()),
         ),
         data_task=json.dumps(item.task),
         data_label=json.dumps(item.label),
@@ -194,36 +194,29 @@ def figures_line(item: Disagreement) -> Element:
     return element("p", facts, class_="facts")
 
 
-def text_block(name: str, text: str) -> Element | None:
-    """A text of the unit: whole where it is short, otherwise its beginning, and the whole on a click."""
+def text_block(title: Child, text: str, kind: str = "block") -> Element | None:
+    """A text under its title: whole where it is short, otherwise its beginning, and the whole on a click."""
     if not text:
         return None
-    title = element("h4", name)
+    heading = element("h4", title)
     if len(text) <= EXCERPT:
-        return element("div", title, quoted(text, "p", class_="text"), class_="block")
+        return element("div", heading, quoted(text, "p", class_="text"), class_=kind)
     held = text[:LONGEST_TEXT]
     cut = f", the first {LONGEST_TEXT:,}; disagreements.csv holds the rest" if len(text) > LONGEST_TEXT else ""
     whole = folded(f"Whole text ({len(text):,} characters{cut})", quoted(held, "p", class_="text"))
-    return element("div", title, quoted(one_line(held, EXCERPT), "p", class_="text"), whole, class_="block")
-
-
-def note(name: str, text: str) -> Element:
-    """A note with who wrote it."""
-    return element(
-        "div", element("h4", "Note of ", quoted(name)), quoted(text, "p", class_="text"), class_="block note-of"
-    )
+    return element("div", heading, quoted(one_line(held, EXCERPT), "p", class_="text"), whole, class_=kind)
 
 
 def source_line(item: Disagreement) -> Element:
     """The ids to find the unit by, and the dataset's page in Argilla where its address is known."""
-    ids: list[Child] = ["record ", quoted(item.record_uuid, "code")]
-    if item.chunk_id:
-        ids += [" · passage ", quoted(item.chunk_id, "code")]
-    if item.record_id:
-        ids += [" · in Argilla ", quoted(item.record_id, "code")]
+    named = {"record": item.record_uuid, "passage": item.chunk_id, "in Argilla": item.record_id}
+    ids: list[Child] = []
+    for name, value in named.items():
+        if value:
+            ids += [" · " if ids else None, f"{name} ", quoted(one_line(value), "code")]
     if is_web_address(item.link):
         place = element("a", "Open the dataset in Argilla", href=item.link, rel="noopener noreferrer", target="_blank")
         ids += [" · ", place]
     elif item.link:
-        ids += [" · ", quoted(item.link)]
+        ids += [" · ", quoted(one_line(item.link))]
     return element("p", ids, class_="ids")
