@@ -1,4 +1,5 @@
 import math
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -257,6 +258,32 @@ def test_the_same_seed_gives_the_same_digits_and_another_one_others() -> None:
         first.labels.labels["proper_action"].krippendorff_alpha
         == third.labels.labels["proper_action"].krippendorff_alpha
     )
+
+
+DIGEST = """
+import hashlib
+from exports.agreement import patterns
+from exports.agreement.joint import measure_figures
+from tests.test_resampling import drawn
+digest = hashlib.sha256()
+for patterns.MOST_PATTERNS in (256, 0):
+    found = measure_figures(drawn(units=6000, annotators=4, share=0.7, records=2500), 400, 0)
+    for each in (*found.labels.labels.values(), found.labels.macro_interval, *found.pairs, *found.annotators):
+        digest.update(each.model_dump_json().encode() if each else b"none")
+print(digest.hexdigest())
+"""
+
+
+def test_the_number_of_threads_changes_not_a_byte() -> None:
+    def digest(threads: int) -> str:
+        names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+        given = {**os.environ, **dict.fromkeys(names, str(threads))}
+        command = [sys.executable, "-c", DIGEST]
+        return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, env=given).stdout
+
+    alone = digest(1)
+    assert len(alone) == 65
+    assert digest(2) == alone
 
 
 @needs_rte

@@ -207,8 +207,7 @@ def design_effect(task: TaskPatterns, label: LabelPatterns, record_error: float)
     n_units = int(label.units[pairable].sum())
     if n_units == np.count_nonzero(task.frame(label, at_least=2)):
         return 1.0
-    rows = dense(core_entries(label), len(label.units))
-    total = label.units @ rows
+    rows, total = dense(core_entries(label), len(label.units)), label.total(core_entries(label))
     shifts = (coefficient_values(total - rows[pairable]) - coefficient_values(total))[:, ALPHA]
     moments = central_moments(shifted_powers(shifts[:, np.newaxis], label.units[pairable].astype(np.float64)), n_units)
     unit_error = float(moments.standard_error[0])
