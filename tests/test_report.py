@@ -15,7 +15,7 @@ from exports.agreement.schema import Agreement
 from exports.agreement_files import measure_files
 from exports.report.browser import LONGEST_TEXT, SHOWN_OF_TASK
 from exports.report.elements import clean, element, quoted, to_html
-from exports.report.heat_map import MOST_ANNOTATORS, most_shared, similar_order
+from exports.report.heat_map import MOST_ANNOTATORS, most_shared, short_names, similar_order
 from exports.report.page import render_report, write_report
 from exports.report.plot import Axis, alpha_axis, difference_axis
 from pipeline.errors import OutputError
@@ -282,6 +282,16 @@ def test_annotators_who_agree_stand_next_to_each_other() -> None:
     assert abs(order.index("anna") - order.index("carla")) == 1
     assert abs(order.index("ben") - order.index("dora")) == 1
     assert sorted(order) == ["anna", "ben", "carla", "dora"]
+
+
+def test_names_beside_a_map_are_cut_where_they_do_not_differ() -> None:
+    assert short_names(["anna", "ben"]) == {"anna": "anna", "ben": "ben"}
+    assert short_names(["rater.01@example.org", "rater.12@example.org"]) == {
+        "rater.01@example.org": "01",
+        "rater.12@example.org": "12",
+    }
+    assert list(short_names(["a-very-long-name-indeed", "b"]).values()) == ["a-very…ndeed", "b"]
+    assert short_names(["rater.0@example.org", "rater.@example.org"])["rater.@example.org"] != ""
 
 
 def test_a_map_of_many_annotators_shows_those_who_share_most_and_says_so() -> None:

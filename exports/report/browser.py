@@ -78,17 +78,20 @@ def extent(disagreements: Sequence[Disagreement], shown: Sequence[Disagreement])
 
 def pattern_table(patterns: Sequence[Pattern]) -> Element:
     """Who says what against whom, the most frequent first: gaps in the guidelines show here before anywhere else."""
+    repeated = [found for found in patterns if found.n_units > 1]
+    if not repeated:
+        return element("p", "No two units show the same votes by the same annotators.", class_="note")
     rows = (
         row(
             head(quoted(found.pattern)),
             element("td", found.label, class_="words"),
             cell(f"{found.n_units:,}"),
         )
-        for found in patterns[:PATTERNS_SHOWN]
+        for found in repeated[:PATTERNS_SHOWN]
     )
-    more = len(patterns) - PATTERNS_SHOWN
-    rest = f"The other {counted(more, 'pattern')} are rarer or as rare." if more > 0 else ""
-    return table("Who says what", ("Votes", "label", "units"), rows, "figures second", rest)
+    more = len(repeated) - PATTERNS_SHOWN
+    rest = f"Patterns that are as rare or rarer, but not unique: {more:,} more." if more > 0 else ""
+    return table("Who says what", ("Votes", "label", "units"), rows, "figures second patterns", rest)
 
 
 def filters(shown: Sequence[Disagreement], patterns: Sequence[Pattern]) -> Element:
@@ -114,7 +117,7 @@ def choices(shown: Sequence[Disagreement], patterns: Sequence[Pattern]) -> list[
     offered = [
         (str(place), f"{found.label}: {one_line(found.pattern, 80)} ({found.n_units})")
         for place, found in enumerate(patterns)
-        if (found.task, found.label, found.pattern) in present
+        if found.n_units > 1 and (found.task, found.label, found.pattern) in present
     ]
     return [
         Choice("task", "Task", same(item.task for item in shown)),

@@ -57,12 +57,12 @@ def time_section(figures: TaskAgreement) -> list[Child]:
             ),
             element("div", (week_panel(label, figures.weeks) for label in figures.labels), class_="panels"),
             change_note(figures.changes),
-            folded("The weeks as a table", slices_table("Weeks", figures.weeks, tuple(figures.labels))),
+            folded("The weeks as a table", slices_table("week", figures.weeks, tuple(figures.labels))),
         ]
     if len(figures.rounds) > 1:
         parts += [element("h3", "Rounds side by side"), rounds_table(figures)]
     if len(figures.languages) > 1:
-        parts += [element("h3", "Languages"), slices_table("Languages", figures.languages, tuple(figures.labels))]
+        parts += [element("h3", "Languages"), slices_table("language", figures.languages, tuple(figures.labels))]
     return parts
 
 
@@ -190,7 +190,7 @@ def rounds_table(figures: TaskAgreement) -> list[Child]:
     """α of each label by round, and each step with its test."""
     changes = [change for change in figures.changes if change.kind == "round"]
     return [
-        slices_table("Rounds", figures.rounds, tuple(figures.labels)),
+        slices_table("round", figures.rounds, tuple(figures.labels)),
         changes_table("Change of α from round to round", changes) if changes else None,
     ]
 
@@ -200,14 +200,14 @@ def changes_table(caption: str, changes: Sequence[AlphaChange]) -> Element:
     rows = (
         row(
             head(change.label),
-            cell(quoted(change.before), " → ", quoted(change.after)),
+            element("td", quoted(change.before), " → ", quoted(change.after), class_="words"),
             cell(estimated_change(change)),
             cell(decimal_p(change.p_value)),
             cell(decimal_p(change.p_holm)),
         )
         for change in changes
     )
-    return table(caption, ("Label", "step", "change of α [95 %]", "p", "p after Holm"), rows, "figures")
+    return table(caption, ("Label", "step", "change of α [95 %]", "p", "p after Holm"), rows, "figures second")
 
 
 def estimated_change(change: AlphaChange) -> Child:
@@ -217,7 +217,7 @@ def estimated_change(change: AlphaChange) -> Child:
     return [element("b", signed(change.difference)), element("span", ends, class_="bounds")]
 
 
-def slices_table(caption: str, slices: Sequence[AgreementSlice], labels: Sequence[str]) -> Element:
+def slices_table(kind: str, slices: Sequence[AgreementSlice], labels: Sequence[str]) -> Element:
     """Parts side by side: α with interval, units with two ratings or more, share of yes."""
     rows = (
         row(
@@ -228,7 +228,7 @@ def slices_table(caption: str, slices: Sequence[AgreementSlice], labels: Sequenc
         for part in slices
     )
     meaning = "α [95 % interval]; beneath it units with two ratings or more, and the share of yes."
-    return table(caption, (caption[:-1], "records", *labels), rows, "figures whole", meaning)
+    return table(f"α of each label by {kind}", (kind.capitalize(), "records", *labels), rows, "figures whole", meaning)
 
 
 def slice_cell(found: SliceLabel) -> list[Child]:
