@@ -11,6 +11,7 @@ import pytest
 
 from exports.agreement.disagreement import Disagreement
 from exports.agreement.disagreements import find_disagreements
+from exports.agreement.figures import Interval
 from exports.agreement.schema import Agreement
 from exports.agreement_files import measure_files
 from exports.report.browser import LONGEST_TEXT, SHOWN_OF_TASK
@@ -18,6 +19,7 @@ from exports.report.elements import clean, element, quoted, to_html
 from exports.report.heat_map import MOST_ANNOTATORS, most_shared, short_names, similar_order
 from exports.report.page import render_report, write_report
 from exports.report.plot import Axis, alpha_axis, difference_axis
+from exports.report.timeline import week_panel
 from pipeline.errors import OutputError
 from tests.agreement_data import CASES, Row, ratings_of
 from tests.report_data import (
@@ -314,6 +316,22 @@ def test_axes_hold_their_values() -> None:
     assert Axis(-0.4, 1.0).ticks(0.2) == [-0.4, -0.2, 0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
     assert Axis(0.0, 1.0).percent(0.667) == "66.70%"
     assert Axis(0.0, 1.0).percent(-3) == "0.00%"
+
+
+def test_a_week_without_an_interval_is_an_open_point_beside_which_the_ribbon_ends() -> None:
+    interval = Interval(low=0.4, high=0.9, method="bca")
+    figures = drawn_agreement([drawn_ratings()]).tasks["generation"]
+    alone = figures.weeks[0].labels["helpful"].model_copy(update={"krippendorff_alpha": 0.7, "interval": interval})
+    weeks = [
+        part.model_copy(
+            update={"labels": {"helpful": alone.model_copy(update={"interval": None}) if place == 2 else alone}}
+        )
+        for place, part in enumerate(figures.weeks)
+    ]
+    drawing = to_html(week_panel("helpful", weeks))
+    assert len(weeks) == 5
+    assert drawing.count("<polygon") == 2
+    assert drawing.count('class="estimate open"') == 1
 
 
 def test_the_same_figures_give_the_same_file_and_it_says_whose_it_is(

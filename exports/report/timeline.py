@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import date
+from itertools import groupby
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
@@ -146,20 +147,24 @@ def week_ticks(weeks: Sequence[Week], days: Axis) -> Iterator[Element]:
 
 
 def run_marks(run: Sequence[Point], axis: Axis) -> Iterator[Element]:
-    """The ribbon, the line and the points of weeks without a gap between them."""
-    both = [point for point in run if point.interval is not None]
-    if len(both) > 1:
-        upper = [(p.x, down(axis, p.interval.high)) for p in both if p.interval]
-        lower = [(p.x, down(axis, p.interval.low)) for p in both if p.interval]
-        yield element("polygon", points=coordinates([*upper, *reversed(lower)]), class_="ribbon")
-    for point in both:
-        if point.interval is not None:
-            ends = {"y1": down(axis, point.interval.low), "y2": down(axis, point.interval.high)}
-            yield element("line", x1=point.x, x2=point.x, class_="whisker thin", **ends)
+    """The ribbon, the line and the points of weeks without a gap between them; no ribbon beside a missing interval."""
+    for bounded, points in groupby(run, key=lambda point: point.interval is not None):
+        if bounded:
+            yield from ribbon(list(points), axis)
     yield element("polyline", points=coordinates([(p.x, down(axis, p.alpha)) for p in run]), class_="line")
     for p in run:
         kind = "estimate" if p.interval else "estimate open"
         yield element("circle", element("title", spoken(p)), cx=p.x, cy=down(axis, p.alpha), r=3.5, class_=kind)
+
+
+def ribbon(points: Sequence[Point], axis: Axis) -> Iterator[Element]:
+    """The intervals of weeks in a row: a line for each, and the ground between the first and the last."""
+    ends = [(p.x, down(axis, p.interval.high), down(axis, p.interval.low)) for p in points if p.interval]
+    if len(ends) > 1:
+        outline = [(x, high) for x, high, _ in ends] + [(x, low) for x, _, low in reversed(ends)]
+        yield element("polygon", points=coordinates(outline), class_="ribbon")
+    for x, high, low in ends:
+        yield element("line", x1=x, x2=x, y1=high, y2=low, class_="whisker thin")
 
 
 def coordinates(points: Sequence[tuple[float, float]]) -> str:
