@@ -223,7 +223,7 @@ def test_the_order_of_responses_does_not_change_what_is_shown_of_them(jury: Jury
 
 def test_datasets_of_adjudication_are_a_round_of_their_own(jury: Jury) -> None:
     jury.push("--blind", "--annotator", jury.names["dora"])
-    jury.push("--votes", "--annotator", jury.names["dora"])
+    jury.push("--votes", "--annotator", jury.names["emil"])
     for kind in ("adjudication", "adjudication-votes"):
         datasets = jury.owner.datasets(jury.owner.find_workspace(f"{jury.workspace}-{kind}"))
         assert {round_of(dataset) for dataset in datasets} == {"adjudication"}
@@ -247,6 +247,17 @@ def test_a_new_adjudicator_who_has_answered_what_is_there_already_is_refused(jur
     assert f"'{jury.names['anna']}' has answered 2 of the units" in result.stderr
     members = jury.owner.workspace_users(jury.owner.find_workspace(f"{jury.workspace}-adjudication"))
     assert [user["username"] for user in members if user["role"] == "annotator"] == [jury.names["dora"]]
+
+
+@pytest.mark.parametrize(("first", "then"), [("--blind", "--votes"), ("--votes", "--blind")])
+def test_nobody_adjudicates_both_blind_and_with_the_votes(jury: Jury, first: str, then: str) -> None:
+    dora, emil = jury.names["dora"], jury.names["emil"]
+    jury.push(first, "--annotator", dora, "--label", "helpful")
+    before = jury.owner.workspaces()
+    result = jury.push(then, "--annotator", dora)
+    assert (result.exit_code, f"{dora!r} adjudicates in the workspace" in result.stderr) == (1, True), result.output
+    assert jury.owner.workspaces() == before
+    assert jury.push(then, "--annotator", emil).exit_code == 0
 
 
 def test_pushing_again_adds_what_is_new_and_changes_nothing_else(jury: Jury) -> None:
