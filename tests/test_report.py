@@ -14,6 +14,7 @@ from exports.agreement.disagreements import find_disagreements
 from exports.agreement.figures import Interval
 from exports.agreement.schema import Agreement
 from exports.agreement_files import measure_files
+from exports.agreement_words import FITNESS
 from exports.report.browser import LONGEST_TEXT, SHOWN_OF_TASK
 from exports.report.elements import clean, element, quoted, to_html
 from exports.report.heat_map import MOST_ANNOTATORS, most_shared, short_names, similar_order
@@ -87,6 +88,7 @@ def page(whole: tuple[Agreement, list[Disagreement]]) -> Page:
 def test_its_parts_stand_in_the_order_in_which_they_are_read(page: Page) -> None:
     headings = [text for _, text in page.all("h2")]
     assert headings == [
+        "Which labels are fit for use",
         "What to mind first",
         "Retrieval",
         "Grounding",
@@ -95,6 +97,14 @@ def test_its_parts_stand_in_the_order_in_which_they_are_read(page: Page) -> None
         "Methods",
     ]
     assert page.text.index("ab" * 6) < page.text.index("drafts or pending: 2") < page.text.index("What to mind first")
+
+
+def test_each_label_stands_once_beside_its_verdict(page: Page, whole: tuple[Agreement, list[Disagreement]]) -> None:
+    names = [text.lstrip("✓~?✗–") for attributes, text in page.all("dt") if "class" in attributes]
+    assert names == list(FITNESS.values())
+    told = "\n".join(text for _, text in page.all("dd")[: len(FITNESS)])
+    for figures in whole[0].tasks.values():
+        assert all(len(re.findall(rf"\b{label}\b", told)) == 1 for label in figures.labels)
 
 
 def test_headings_never_skip_a_level_and_ids_are_unique(page: Page) -> None:

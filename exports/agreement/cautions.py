@@ -46,12 +46,11 @@ ADVICE: dict[LabelWarning | TaskWarning, str] = {
     "instead of 95 %. Rate units of more records twice.",
     "RARE_CLASS": f"One of the two values was given fewer than {RARE_CLASS} times on units rated twice: a single unit "
     "can turn alpha, and intervals are too narrow. Add units on which the rare value is likely.",
-    "SAMPLE_SIZE": f"Too few units were rated twice to show an alpha of {TARGET_ALPHA} at this share of yes: "
-    "`required_items` says how many would.",
+    "SAMPLE_SIZE": f"Too few units were rated twice to show an alpha of {TARGET_ALPHA} at this share of yes.",
     "UNDEFINED_RESAMPLES": f"More than {MOST_UNDEFINED:.0%} of the resamples had no variation, so alpha has no "
     "interval: the rare value hangs on very few records. Rate more units twice.",
-    "CONSTANT_RATER": f"An annotator gave one value only in {CONSTANT_RATER} ratings or more: kappa with her is 0 "
-    "whatever the others say. Ask whether she understood the label.",
+    "CONSTANT_RATER": f"An annotator gave one value only in {CONSTANT_RATER} ratings or more: kappa with her tells "
+    "nothing, whatever the others say. Ask whether she understood the label.",
     "PARADOX": "High agreement, low alpha: one value is rare, so much agreement is expected by chance. Read positive "
     "and negative agreement and AC1 beside alpha.",
     "SELECTION": "The share of yes differs between units rated twice and units rated once by more than chance: "

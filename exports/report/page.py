@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs no network: which labels are fit, warnings, then each task, disagreements and methods.
+"""The report as one HTML file that needs no network: verdicts, warnings, each task, disagreements and methods.
 
 Its Content-Security-Policy lets nothing in but its own style and script, by their hashes. Without JavaScript
 everything is there but the form that filters the disagreements.

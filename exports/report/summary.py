@@ -1,4 +1,4 @@
-"""The head of the report: what it was made from, which labels are fit for use, what to mind first, and each task at a glance."""
+"""The head of the report: each task at a glance, which labels are fit for use, and what to mind first."""
 
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
@@ -84,7 +84,7 @@ def fitness_line(agreement: Agreement, verdict: Fitness, symbol: str) -> list[El
     """One verdict with its labels by task; `none` where no label has it."""
     by_task = {task: labels_by_fitness(figures.labels)[verdict] for task, figures in agreement.tasks.items()}
     labels: list[Child] = [
-        element("span", element("a", task, href=f"#{task}"), f": {', '.join(names)}", class_="of-task")
+        element("div", element("a", task, href=f"#{task}"), f": {', '.join(names)}\n")
         for task, names in by_task.items()
         if names
     ]
