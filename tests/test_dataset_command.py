@@ -119,6 +119,12 @@ def test_shares_that_cannot_be_are_a_usage_error(tmp_path: Path) -> None:
     assert "'80,20' is not three shares" in result.stderr
 
 
+def test_a_seed_that_cannot_be_is_a_usage_error(tmp_path: Path) -> None:
+    result = run(tmp_path / "out", "--from", tmp_path, "--seed", "-1")
+    assert result.exit_code == 2
+    assert "Invalid value for '--seed'" in result.stderr
+
+
 @pytest.mark.parametrize("library", ["datasets", "pyarrow"])
 def test_a_missing_library_is_told_in_one_line(tmp_path: Path, library: str) -> None:
     code = f"import sys; sys.modules[{library!r}] = None; from exports.cli import main; main()"

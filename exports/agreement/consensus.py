@@ -1,6 +1,6 @@
 """One label for each unit from the votes of its annotators, with where it comes from (`agreement.md` section 8)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -8,7 +8,6 @@ import numpy as np
 from annotation.labels import LABELS, TaskName
 from exports.agreement.dawid_skene import dawid_skene
 from exports.agreement.ratings import NO, YES, FloatArray, IntArray, Ratings
-from pipeline.schema import Frozen
 
 ConsensusRule = Literal["majority", "ds"]
 ConsensusSource = Literal["single", "unanimous", "majority", "ds", "adjudicated"]
@@ -16,7 +15,7 @@ UnitLabel = tuple[str, str, str]
 """`record_uuid`, `chunk_id` (empty outside retrieval) and label; no two tasks share a label."""
 
 
-class ConsensusLabel(Frozen):
+class ConsensusLabel(NamedTuple):
     """What the jury says on one label of one unit."""
 
     task: TaskName
@@ -54,15 +53,16 @@ class VoteCounts(NamedTuple):
 
 def consensus(
     ratings: Ratings, decisions: Mapping[UnitLabel, bool] | None = None, rule: ConsensusRule = "majority"
-) -> list[ConsensusLabel]:
-    """A label for each unit and label of the task, in the order of the units, then of the labels.
+) -> Iterator[ConsensusLabel]:
+    """A label for each unit and label of the task, in the order of the units, then of the labels; made one by one.
 
     `decisions` are adjudicators' and come before all votes; `unused_decisions` tells which of them name a unit that
     has no response here. The rule `ds` takes the more probable value where the Dawid–Skene model tells one, and the
     majority elsewhere; `consensus_source` says which.
     """
     columns = [labels_of_column(ratings, column, decisions or {}, rule) for column in range(len(LABELS[ratings.task]))]
-    return [found for unit in zip(*columns, strict=True) for found in unit]
+    for unit in zip(*columns, strict=True):
+        yield from unit
 
 
 def labels_of_column(
@@ -128,7 +128,14 @@ def label_posterior(ratings: Ratings, column: int) -> FloatArray:
     return np.full(len(ratings.unit_records), np.nan) if fitted is None else fitted.posterior
 
 
-def unused_decisions(ratings: Ratings, decisions: Mapping[UnitLabel, bool]) -> list[UnitLabel]:
-    """The decisions on labels of this task whose unit has no response here, sorted."""
-    units = {(ratings.records[at], chunk) for at, chunk in zip(ratings.unit_records, ratings.unit_chunks, strict=True)}
-    return sorted(key for key in decisions if key[2] in LABELS[ratings.task] and key[:2] not in units)
+def unused_decisions(tables: Sequence[Ratings], decisions: Mapping[UnitLabel, bool]) -> list[UnitLabel]:
+    """The decisions on units that have no response to the label's task in any of the tables, sorted."""
+    wanted = {key[:2] for key in decisions}
+    there = {
+        (table.task, record, chunk_id)
+        for table in tables
+        for record, chunk_id in zip(map(table.records.__getitem__, table.unit_records), table.unit_chunks, strict=True)
+        if (record, chunk_id) in wanted
+    }
+    task_of = {label: task for task, labels in LABELS.items() for label in labels}
+    return sorted(key for key in decisions if (task_of[key[2]], *key[:2]) not in there)
