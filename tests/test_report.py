@@ -1,9 +1,7 @@
 """`report.html`: what it holds, in which order, and that nothing in it can do harm."""
 
 import re
-from base64 import b64encode
-from hashlib import sha256
-from html.parser import HTMLParser
+from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,8 +13,8 @@ from exports.agreement.figures import Interval
 from exports.agreement.schema import Agreement
 from exports.agreement_files import measure_files
 from exports.agreement_words import FITNESS
-from exports.report.browser import LONGEST_TEXT, SHOWN_OF_TASK
-from exports.report.elements import clean, element, quoted, to_html
+from exports.report.browser import LONGEST_TEXT, PRINTED, SHOWN_OF_TASK
+from exports.report.elements import to_html
 from exports.report.heat_map import MOST_ANNOTATORS, most_shared, short_names, similar_order
 from exports.report.page import render_report, write_report
 from exports.report.plot import Axis, alpha_axis, difference_axis
@@ -24,55 +22,12 @@ from exports.report.timeline import week_panel
 from pipeline.errors import OutputError
 from tests.agreement_data import CASES, Row, ratings_of
 from tests.report_data import (
-    BIDI,
-    HOSTILE,
     drawn_agreement,
     drawn_ratings,
-    hostile_report_parts,
     whole_report_parts,
     with_texts,
 )
-
-VOID = {"meta", "input", "br", "link", "img"}
-
-
-class Page(HTMLParser):
-    """A page as a browser reads it: its elements in order, with the text that each holds."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[int] = []
-        self.tags: list[tuple[str, dict[str, str]]] = []
-        self.texts: list[str] = []
-        self.parents: list[int] = []
-        self.feed(text)
-        self.close()
-        assert not self.open
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.parents.append(self.open[-1] if self.open else -1)
-        self.tags.append((tag, {name: value or "" for name, value in attrs}))
-        self.texts.append("")
-        if tag not in VOID:
-            self.open.append(len(self.tags) - 1)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.tags[self.open.pop()][0] == tag
-
-    def handle_data(self, data: str) -> None:
-        for place in self.open:
-            self.texts[place] += data
-
-    def all(self, tag: str) -> list[tuple[dict[str, str], str]]:
-        return [
-            (attributes, text)
-            for (name, attributes), text in zip(self.tags, self.texts, strict=True)
-            if name == tag.lower()
-        ]
-
-    @property
-    def text(self) -> str:
-        return self.all("main")[0][1]
+from tests.report_page import Page
 
 
 @pytest.fixture(scope="module")
@@ -157,70 +112,6 @@ def test_the_methods_tell_seed_resamples_and_a_sentence_for_each_label(page: Pag
     assert methods.count("(Krippendorff, nominal;") == 3 + 5 + 5 + 3  # each label and the mean of each task
 
 
-def test_the_policy_lets_in_the_style_and_script_of_the_page_alone(page: Page) -> None:
-    policy = next(
-        meta["content"] for meta, _ in page.all("meta") if meta.get("http-equiv") == "Content-Security-Policy"
-    )
-    hashes = {
-        tag: b64encode(sha256(text.encode()).digest()).decode()
-        for tag in ("style", "script")
-        for _, text in page.all(tag)
-    }
-    assert policy.startswith("default-src 'none';")
-    assert f"style-src 'sha256-{hashes['style']}'" in policy
-    assert f"script-src 'sha256-{hashes['script']}'" in policy
-    assert "unsafe" not in policy
-    assert not any(name.startswith("on") or name == "style" for _, attributes in page.tags for name in attributes)
-
-
-def test_hostile_texts_are_text_wherever_they_come_in() -> None:
-    agreement, disagreements, remarks = hostile_report_parts()
-    ratings = drawn_ratings(annotators=("a", "b", "c", "d"))
-    calm = Page(render_report(drawn_agreement([ratings]), with_texts(find_disagreements(ratings), ["calm"])))
-    page = Page(render_report(agreement, disagreements, remarks=remarks))
-    assert {tag for tag, _ in page.tags} - {tag for tag, _ in calm.tags} <= {"ul", "li"}
-    assert len(page.all("script")) == len(page.all("style")) == 1
-    assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
-    assert all(text in page.text for text in HOSTILE)
-    assert not [link for link, _ in page.all("a") if not link["href"].startswith("#")]
-
-
-def test_links_lead_to_the_web_only_and_tell_nobody_where_from() -> None:
-    ratings = drawn_ratings()
-    found = find_disagreements(ratings)[:1]
-    address = "https://argilla.example/dataset/1/annotation-mode?page=1"
-    page = Page(render_report(drawn_agreement([ratings]), with_texts(found, ["x"], address)))
-    (link,) = [link for link, _ in page.all("a") if not link["href"].startswith("#")]
-    assert (link["href"], link["rel"]) == (address, "noopener noreferrer")
-    for bad in (
-        "javascript:alert(1)",
-        "data:text/html,x",
-        "file:///etc/passwd",
-        "https://",
-        "//evil.example",
-        "http://[",
-    ):
-        text = render_report(drawn_agreement([ratings]), with_texts(found, ["x"], bad))
-        assert bad in Page(text).text
-        assert f'href="{bad}' not in text
-
-
-def test_bidi_controls_and_what_html_forbids_are_taken_out_and_the_rest_is_isolated() -> None:
-    assert clean(BIDI) == "leftright? end"
-    assert to_html(element("p", "by ", quoted(BIDI))) == '<p>by <bdi dir="auto">leftright? end</bdi></p>'
-
-
-@pytest.mark.parametrize("tag", ["script", "style"])
-def test_nobody_builds_a_script_or_style_from_text(tag: str) -> None:
-    with pytest.raises(ValueError, match="never built from texts"):
-        element(tag, "alert(1)")
-
-
-def test_nobody_builds_a_link_to_a_script() -> None:
-    with pytest.raises(ValueError, match="no address of the web"):
-        element("a", href="javascript:alert(1)")
-
-
 def test_an_undefined_figure_is_a_dash_with_its_reason() -> None:
     rows = [Row(f"r{number}", name, (1, number % 2)) for number in range(30) for name in ("anna", "ben")]
     page = Page(render_report(drawn_agreement([ratings_of(rows)]), []))
@@ -258,6 +149,15 @@ def test_the_weightiest_disagreements_of_each_task_are_shown_and_the_rest_is_cou
     assert len(entries) == SHOWN_OF_TASK
     assert weights == sorted(weights, reverse=True)
     assert f"disagreements.csv also holds the other {len(found) - SHOWN_OF_TASK:,}" in page.text
+
+
+def test_paper_gets_the_first_disagreements_and_says_how_many() -> None:
+    style = files("exports.report").joinpath("style.css").read_text(encoding="utf-8")
+    assert f":nth-child(n + {PRINTED + 1} of :not([hidden]))" in style
+    ratings = drawn_ratings()
+    figures, found = drawn_agreement([ratings]), find_disagreements(ratings)
+    assert f"On paper: the first {PRINTED}." in Page(render_report(figures, found[: PRINTED + 1])).text
+    assert "On paper" not in Page(render_report(figures, found[:PRINTED])).text
 
 
 def test_long_texts_are_shown_by_their_beginning_and_whole_on_a_click_up_to_a_limit() -> None:

@@ -17,6 +17,8 @@ SHOWN_OF_TASK = 100
 """So many disagreements of a task are in the report, with their texts."""
 PATTERNS_SHOWN = 15
 PATTERNS_OFFERED = 60
+PRINTED = 30
+"""So many disagreements go on paper, as style.css says too: all of them would fill fifty pages."""
 EXCERPT = 320
 """Longer texts are shown by so many characters, and as a whole on a click."""
 LONGEST_TEXT = 20_000
@@ -48,9 +50,9 @@ def browser_section(disagreements: Sequence[Disagreement]) -> Element:
     patterns = count_patterns(disagreements)
     shown = most_weighty(disagreements)
     entries = element("ol", (entry(item, patterns) for item in shown), id="entries", class_="entries")
-    return element(
-        "section", heading, extent(disagreements, shown), pattern_table(patterns), filters(shown, patterns), entries
-    )
+    paper = element("p", f"On paper: the first {PRINTED}.", class_="note paper") if len(shown) > PRINTED else None
+    parts = (extent(disagreements, shown), pattern_table(patterns), filters(shown, patterns), paper, entries)
+    return element("section", heading, parts)
 
 
 def most_weighty(disagreements: Sequence[Disagreement]) -> list[Disagreement]:
