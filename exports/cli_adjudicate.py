@@ -113,11 +113,11 @@ def push(
     """Put the units on which annotators differ in the export DIR before adjudicators.
 
     Adjudicators work in a workspace of their own, WORKSPACE-adjudication, or WORKSPACE-adjudication-votes with the
-    votes; its members are those named here. They answer all questions of the task again. Blind, they see what the
-    annotators saw, and a unit that one of them has answered before is refused and listed; everything else goes in, and
-    the exit code is then 1. With votes they also see how often each question was answered yes and no, and the notes as
-    they were written. Pushing again adds what is new and changes nothing else. The API key comes from ARGILLA_API_KEY;
-    it must be an owner's.
+    votes; its members are those named here, and nobody may be in both. They answer all questions of the task again.
+    Blind, they see what the annotators saw, and a unit that one of them has answered before is refused and listed;
+    everything else goes in, and the exit code is then 1. With votes they also see how often each question was
+    answered yes and no, and the notes as they were written. Pushing again adds what is new and changes nothing
+    else. The API key comes from ARGILLA_API_KEY; it must be an owner's.
 
     \b
     Examples:
