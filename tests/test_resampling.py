@@ -9,7 +9,15 @@ import pytest
 
 from exports.agreement.annotators import annotators_vs_rest
 from exports.agreement.figures import Interval
-from exports.agreement.intervals import bca_levels, expanded_percentile_ends, interval, student_quantile
+from exports.agreement.intervals import (
+    UNDEFINED_SHARE,
+    bca_levels,
+    expanded_percentile_ends,
+    interval,
+    share_below,
+    student_quantile,
+    undefined_share,
+)
 from exports.agreement.joint import measure_figures
 from exports.agreement.labels import measure_labels
 from exports.agreement.pairs import measure_pairs
@@ -129,6 +137,19 @@ def test_an_interval_is_refused_with_its_reason() -> None:
     assert interval(replicates([*even, *[math.nan] * 6]), 0) == "undefined_resamples"
     assert interval(replicates([0.5] * 100), 0) == "constant"
     assert isinstance(interval(replicates([*even, *[math.nan] * 5]), 0), Interval)
+
+
+def test_five_percent_undefined_is_the_last_share_that_is_neither_refused_nor_warned_of() -> None:
+    even = np.linspace(0, 1, 1900).tolist()
+    for undefined in (100, 101):
+        given = replicates([*even[: 2000 - undefined], *[math.nan] * undefined])
+        refused = interval(given, 0) == "undefined_resamples"
+        assert refused == (undefined_share(given.resampled[:, 0]) > UNDEFINED_SHARE) == (undefined == 101)
+
+
+def test_replicates_equal_to_a_threshold_but_for_rounding_are_not_below_it() -> None:
+    below, rounded_below = 0.79, 0.8 - 2**-52
+    assert share_below(np.array([below, rounded_below, 0.8, 0.9]), 0.8) == 0.25
 
 
 def test_without_bias_or_acceleration_bca_is_the_percentile_interval() -> None:

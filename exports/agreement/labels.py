@@ -8,7 +8,7 @@ import numpy as np
 
 from exports.agreement.coefficients import ALPHA, COEFFICIENTS, Sums, coefficient_values, coefficients, totals
 from exports.agreement.figures import Interval, LabelAgreement, RefusedReason, UndefinedReason
-from exports.agreement.intervals import interval, rounded
+from exports.agreement.intervals import interval, rounded, share_below, undefined_share
 from exports.agreement.pairs import LabelPairs, label_pairs, plan_pairs
 from exports.agreement.patterns import LabelPatterns, TaskPatterns, core_entries, dense, task_patterns
 from exports.agreement.ratings import FloatArray, IntArray, Ratings
@@ -183,14 +183,14 @@ def alpha_spread(
         return {}
     resampled = replicates.resampled[:, ALPHA]
     defined = resampled[~np.isnan(resampled)]
-    undefined = {"undefined_resamples": 1 - len(defined) / len(resampled)}
+    undefined = {"undefined_resamples": undefined_share(resampled)}
     if not isinstance(alpha_interval, Interval):
         return {**undefined}
     effect = design_effect(task, label, float(replicates.jackknife_se[ALPHA]))
     n_pairable = int(label.units[label.ratings >= 2].sum())
     return {
         **undefined,
-        "p_below": {each: float(np.mean(defined < float(each))) for each in THRESHOLDS},
+        "p_below": {each: share_below(defined, float(each)) for each in THRESHOLDS},
         "standard_error": rounded(float(defined.std(ddof=1))),
         "design_effect": None if effect is None else rounded(effect),
         "n_effective": rounded(n_pairable / effect) if effect else None,
