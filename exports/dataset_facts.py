@@ -33,7 +33,7 @@ class TaskFacts(NamedTuple):
     n_incomplete: int
     """Responses that leave a label out: their vector is null."""
     sources: dict[str, dict[str, int]]
-    """Units by where the consensus comes from, for each label; `tie` where there is none."""
+    """Units by where the consensus comes from, for each label; `none` where votes tie or nobody answered."""
 
     @property
     def n_rows(self) -> int:
@@ -52,7 +52,7 @@ def count_facts(
     responses = np.bincount(ratings.response_annotators, minlength=len(ratings.annotators))
     records = Counter(places[record].split for record in ratings.records)
     by_source = {
-        label: {source or "tie": count for source, count in sources[f"{label}_source"].items()}
+        label: {source or "none": count for source, count in sources[f"{label}_source"].items()}
         for label in LABELS[ratings.task]
     }
     return TaskFacts(

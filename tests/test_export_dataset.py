@@ -121,6 +121,7 @@ def test_a_label_left_out_is_null_and_so_is_its_vector(tmp_path: Path) -> None:
     assert second["labels"] == [0] * 5
     assert any("1 responses leave a label out" in warning for warning in written.warnings)
     assert "| generation | 2 | 2 | 2 | 1 | 1 |" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert written.facts[0].sources["helpful"] == {"none": 1, "single": 1}
     (unit, _) = rows_of(tmp_path / "out", "generation_consensus")
     assert (unit["helpful"], unit["helpful_vote_share"], unit["labels"]) == (None, None, None)
 
