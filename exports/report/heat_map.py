@@ -5,8 +5,8 @@ from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from annotation.defuse import one_line
-from exports.agreement.cautions import PAIR_OVERLAP
 from exports.agreement.figures import PairAgreement
+from exports.agreement.pairs import FEW_SHARED
 from exports.agreement.schema import TaskAgreement
 from exports.agreement_words import UNDEFINED
 from exports.report.cells import SHORT_REASONS, cell, coefficient, estimated, folded, head, number, row, table
@@ -49,7 +49,7 @@ def pair_section(figures: TaskAgreement) -> list[Child]:
     left_out = len(figures.annotators) - len(names)
     text = (
         f"Above the diagonal Cohen's κ, below it the units that both rated; grey where those are fewer than "
-        f"{PAIR_OVERLAP}. Annotators who agree stand next to each other."
+        f"{FEW_SHARED}. Annotators who agree stand next to each other."
     )
     if left_out:
         text += f" Shown are the {len(names)} who share most units; pairs.csv holds the other {left_out} too."
@@ -170,7 +170,7 @@ def map_cell(shown: Map, names: Sequence[str], line: int, column: int) -> Elemen
     pair = shown.pairs.get((names[line], names[column]))
     if line == column or pair is None:
         return None
-    few, above = pair.n_shared < PAIR_OVERLAP, column > line
+    few, above = pair.n_shared < FEW_SHARED, column > line
     kappa = pair.cohen_kappa
     coloured = above and not few and kappa is not None
     strength = PALE + (DARK - PALE) * min(max(kappa or 0.0, 0.0), 1.0)
@@ -216,7 +216,7 @@ def legend() -> Element:
     ]
     grey = [
         element("rect", x=224, y=2, width=32, height=14, rx=3, class_="few"),
-        element("text", f"< {PAIR_OVERLAP} shared", x=240, y=30, text_anchor="middle", class_="tick"),
+        element("text", f"< {FEW_SHARED} shared", x=240, y=30, text_anchor="middle", class_="tick"),
     ]
     return figure_svg(
         "Scale of κ", "From pale, 0 or less, to dark, 1.", marks, grey, width=290, height=34, class_="legend"
