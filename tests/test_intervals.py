@@ -20,7 +20,10 @@ from tests.agreement_data import CASES, SINGLE_LABEL, expected_of_case, ratings_
 
 RESAMPLES = 10_000
 SEED = 1
-REFERENCES = [path for path in SINGLE_LABEL if expected_of_case(path)["bootstrap_alpha_reference"] is not None]
+REAL = sorted((CASES / "real").glob("*.csv"))
+REFERENCES = [
+    path for path in (*SINGLE_LABEL, *REAL) if expected_of_case(path)["bootstrap_alpha_reference"] is not None
+]
 REFUSED = {
     "edge_all_positive",
     "edge_one_constant_rater",

@@ -195,14 +195,29 @@ def width(statistic: Statistic, sums: FloatArray | SparseSums) -> int:
 def left_out(sums: FloatArray | SparseSums, total: FloatArray, group: Sequence[Statistic]) -> list[Moments]:
     """The moments of each statistic's leave-one-record-out values: total less row, no further passes."""
     n, columns = sums.shape
+    kinds, counts = (sums, None) if isinstance(sums, SparseSums) else distinct_rows(sums)
     figures = [statistic.formula(total) for statistic in group]
     powers = [np.zeros((3, len(each))) for each in figures]
     rows = max(1, BLOCK // max(1, columns + 8 * max(map(len, figures))))
-    for start in range(0, n, rows):
-        rest = total - dense_rows(sums, start, min(start + rows, n))
+    for start in range(0, kinds.shape[0], rows):
+        rest = total - dense_rows(kinds, start, min(start + rows, kinds.shape[0]))
+        weights = None if counts is None else counts[start : start + rows]
         for statistic, whole, power in zip(group, figures, powers, strict=True):
-            power += shifted_powers(statistic.formula(rest) - whole)
+            power += shifted_powers(statistic.formula(rest) - whole, weights)
     return [central_moments(power, n) for power in powers]
+
+
+def distinct_rows(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The distinct rows in no particular order and how often each occurs; all of them, once each, if they differ.
+
+    Told apart by one random combination of their columns, and then compared: several times faster than sorting rows.
+    """
+    keys = np.einsum("ij,j->i", rows, np.random.default_rng(0).random(rows.shape[1]))
+    _, firsts, places, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+    found = rows[firsts]
+    if len(found) == len(rows) or not np.array_equal(found[places], rows):
+        return rows, np.ones(len(rows))
+    return found, counts.astype(np.float64)
 
 
 def dense_rows(sums: FloatArray | SparseSums, start: int, end: int) -> FloatArray:
