@@ -36,10 +36,23 @@ class Votes(NamedTuple):
     starts: IntArray
     """Place of each unit's first rating; one more at the end."""
 
-    def of(self, unit: int) -> list[tuple[int, int]]:
+    def of(self, unit: int) -> tuple[tuple[int, int], ...]:
         """Annotator and value of each rating of one unit, in order of annotators."""
         place = slice(self.starts[unit], self.starts[unit + 1])
-        return list(zip(self.raters[place].tolist(), self.values[place].tolist(), strict=True))
+        return tuple(zip(self.raters[place].tolist(), self.values[place].tolist(), strict=True))
+
+
+class VotePattern(NamedTuple):
+    """The same votes by the same annotators, told once for all units that show them."""
+
+    votes: dict[str, bool]
+    """What each annotator said, by name."""
+    text: str
+    """Who said what, such as `carla yes; anna, ben no`."""
+    dissenter: int | None
+    """Number of the annotator who alone says otherwise, among three or more; None where nobody does."""
+    n_units: int
+    """How many units show it."""
 
 
 class LabelView(NamedTuple):
@@ -55,8 +68,8 @@ class LabelView(NamedTuple):
     """Votes on each side, by unit."""
     split: SplitUnits
     """The units that annotators differ on."""
-    patterns: Mapping[tuple[tuple[int, int], ...], int]
-    """How many units show the same votes by the same annotators."""
+    patterns: Mapping[tuple[tuple[int, int], ...], VotePattern]
+    """What each split unit's votes are, by annotators and values as `Votes.of` gives them."""
     posterior: FloatArray
     """Dawid–Skene probability of yes by unit; NaN where the model does not tell."""
     agreed: IntArray
@@ -119,11 +132,20 @@ def view_label(ratings: Ratings, column: int) -> LabelView:
         votes=votes,
         counts=counts,
         split=split,
-        patterns=Counter(tuple(votes.of(unit)) for unit in split.units.tolist()),
+        patterns=vote_patterns(ratings, votes, split.units),
         posterior=label_posterior(ratings, column),
         agreed=agreed,
         compared=compared,
     )
+
+
+def vote_patterns(ratings: Ratings, votes: Votes, units: IntArray) -> dict[tuple[tuple[int, int], ...], VotePattern]:
+    """The pattern of each of the units, by its votes."""
+    found: dict[tuple[tuple[int, int], ...], VotePattern] = {}
+    for given, n_units in Counter(votes.of(unit) for unit in units.tolist()).items():
+        named = {ratings.annotators[rater]: value == YES for rater, value in given}
+        found[given] = VotePattern(named, pattern(named), lone_dissenter(given), n_units)
+    return found
 
 
 def weigh(counts: VoteCounts) -> SplitUnits:
@@ -174,28 +196,26 @@ def describe(
     split_by_unit: BoolArray,
 ) -> Disagreement:
     """The disagreement on one unit and label."""
-    votes = view.votes.of(unit)
-    named = {ratings.annotators[rater]: value == YES for rater, value in votes}
+    shown = view.patterns[view.votes.of(unit)]
     n_yes, n_no = int(view.counts.yes[unit]), int(view.counts.no[unit])
     influence, posterior = float(view.split.influence[place]), float(view.posterior[unit])
-    dissenter = lone_dissenter(votes)
     return Disagreement(
         task=ratings.task,
         label=view.label,
         record_uuid=ratings.records[ratings.unit_records[unit]],
         chunk_id=ratings.unit_chunks[unit],
         language=ratings.unit_languages[unit],
-        votes=named,
+        votes=shown.votes,
         n_yes=n_yes,
         n_no=n_no,
         contribution=float(view.split.contribution[place]),
         influence=None if np.isnan(influence) else influence,
         posterior=None if np.isnan(posterior) else posterior,
         entropy=None if np.isnan(posterior) else entropy(posterior),
-        lone_dissenter=None if dissenter is None else ratings.annotators[dissenter],
-        dissenter_reliability=None if dissenter is None else reliability_elsewhere(view, dissenter),
-        pattern=pattern(named),
-        pattern_count=view.patterns[tuple(votes)],
+        lone_dissenter=None if shown.dissenter is None else ratings.annotators[shown.dissenter],
+        dissenter_reliability=None if shown.dissenter is None else reliability_elsewhere(view, shown.dissenter),
+        pattern=shown.text,
+        pattern_count=shown.n_units,
         other_labels=tuple(
             label
             for column, label in enumerate(LABELS[ratings.task])
