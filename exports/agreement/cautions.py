@@ -56,7 +56,7 @@ ADVICE: dict[LabelWarning | TaskWarning, str] = {
     "Give units of each group to the other.",
     "DUPLICATES": "Some annotators answered a unit more than once: the newest response counts.",
     "CONSTRAINT": "Some responses break a rule between labels: they count as they are. Look at them, and at the "
-    "guidelines; `constraint_violations_by_annotator` says whose they are.",
+    "guidelines.",
     "CLOCK": "Some responses are dated before 2000 or after 2099: a clock was wrong, so weeks, rounds and which of two "
     "responses is newer may be wrong too.",
 }

@@ -7,7 +7,8 @@ import numpy as np
 
 from annotation.labels import LABELS, TaskName
 from exports.agreement.dawid_skene import dawid_skene
-from exports.agreement.ratings import NO, YES, FloatArray, IntArray, Ratings
+from exports.agreement.ratings import FloatArray, Ratings
+from exports.agreement.votes import label_votes
 
 ConsensusRule = Literal["majority", "ds"]
 ConsensusSource = Literal["single", "unanimous", "majority", "ds", "adjudicated"]
@@ -42,15 +43,6 @@ class ConsensusLabel(NamedTuple):
     """Where `consensus` comes from: `single` is one voice alone, `unanimous` are two or more; None without one."""
 
 
-class VoteCounts(NamedTuple):
-    """The votes on one label, a number for each unit."""
-
-    no: IntArray
-    """Votes that say no."""
-    yes: IntArray
-    """Votes that say yes."""
-
-
 def consensus(
     ratings: Ratings, decisions: Mapping[UnitLabel, bool] | None = None, rule: ConsensusRule = "majority"
 ) -> Iterator[ConsensusLabel]:
@@ -70,10 +62,10 @@ def labels_of_column(
 ) -> Iterator[ConsensusLabel]:
     """The consensus on one label of the task, for each unit in order."""
     label = LABELS[ratings.task][column]
-    counts = count_votes(ratings, column)
+    counts = label_votes(ratings, column)
     posteriors = label_posterior(ratings, column)
     units = zip(ratings.unit_records.tolist(), ratings.unit_chunks, strict=True)
-    votes = zip(counts.yes.tolist(), counts.no.tolist(), posteriors.tolist(), strict=True)
+    votes = zip(counts.ones.tolist(), counts.zeros.tolist(), posteriors.tolist(), strict=True)
     for (record, chunk_id), (n_yes, n_no, probability) in zip(units, votes, strict=True):
         record_uuid = ratings.records[record]
         posterior = None if np.isnan(probability) else probability
@@ -111,15 +103,6 @@ def settle(
 def majority(n_yes: int, n_no: int) -> bool | None:
     """What most say; None where they tie."""
     return None if n_yes == n_no else n_yes > n_no
-
-
-def count_votes(ratings: Ratings, column: int) -> VoteCounts:
-    """The votes on one label of the task, for each unit."""
-    values, n_units = ratings.values[:, column], len(ratings.unit_records)
-    return VoteCounts(
-        no=np.bincount(ratings.units[values == NO], minlength=n_units),
-        yes=np.bincount(ratings.units[values == YES], minlength=n_units),
-    )
 
 
 def label_posterior(ratings: Ratings, column: int) -> FloatArray:

@@ -9,10 +9,11 @@ import numpy as np
 
 from annotation.labels import LABELS
 from exports.agreement.coefficients import unit_sums
-from exports.agreement.consensus import VoteCounts, count_votes, label_posterior
+from exports.agreement.consensus import label_posterior
 from exports.agreement.dawid_skene import BoolArray
 from exports.agreement.disagreement import Disagreement
 from exports.agreement.ratings import MISSING, YES, FloatArray, IntArray, LabelArray, Ratings
+from exports.agreement.votes import Votes, label_votes
 
 
 class SplitUnits(NamedTuple):
@@ -26,7 +27,7 @@ class SplitUnits(NamedTuple):
     """Alpha less alpha without the unit; NaN where the latter is undefined."""
 
 
-class Votes(NamedTuple):
+class LabelRatings(NamedTuple):
     """Who voted what on one label: the ratings in the order of units, then annotators, and where each unit's begin."""
 
     raters: IntArray
@@ -62,14 +63,14 @@ class LabelView(NamedTuple):
     """The label."""
     column: int
     """Its place in the task."""
-    votes: Votes
+    votes: LabelRatings
     """Who voted what."""
-    counts: VoteCounts
-    """Votes on each side, by unit."""
+    counts: Votes
+    """LabelRatings on each side, by unit."""
     split: SplitUnits
     """The units that annotators differ on."""
     patterns: Mapping[tuple[tuple[int, int], ...], VotePattern]
-    """What each split unit's votes are, by annotators and values as `Votes.of` gives them."""
+    """What each split unit's votes are, by annotators and values as `LabelRatings.of` gives them."""
     posterior: FloatArray
     """Dawid–Skene probability of yes by unit; NaN where the model does not tell."""
     agreed: IntArray
@@ -122,7 +123,7 @@ def ranked(views: Sequence[LabelView]) -> list[tuple[int, int]]:
 
 def view_label(ratings: Ratings, column: int) -> LabelView:
     """Everything about one label that its disagreements are described with."""
-    counts = count_votes(ratings, column)
+    counts = label_votes(ratings, column)
     votes = order_votes(ratings, column)
     split = weigh(counts)
     agreed, compared = against_majority(ratings, column, counts)
@@ -139,7 +140,9 @@ def view_label(ratings: Ratings, column: int) -> LabelView:
     )
 
 
-def vote_patterns(ratings: Ratings, votes: Votes, units: IntArray) -> dict[tuple[tuple[int, int], ...], VotePattern]:
+def vote_patterns(
+    ratings: Ratings, votes: LabelRatings, units: IntArray
+) -> dict[tuple[tuple[int, int], ...], VotePattern]:
     """The pattern of each of the units, by its votes."""
     found: dict[tuple[tuple[int, int], ...], VotePattern] = {}
     for given, n_units in Counter(votes.of(unit) for unit in units.tolist()).items():
@@ -148,12 +151,12 @@ def vote_patterns(ratings: Ratings, votes: Votes, units: IntArray) -> dict[tuple
     return found
 
 
-def weigh(counts: VoteCounts) -> SplitUnits:
+def weigh(counts: Votes) -> SplitUnits:
     """The units with votes on both sides, their share of the disagreement and their influence on alpha.
 
     Alpha without a unit comes from the totals less the unit's own sums (`agreement.md` section 3).
     """
-    sums = unit_sums(counts.no, counts.yes)
+    sums = unit_sums(counts.zeros, counts.ones)
     units = np.flatnonzero(sums.disagreement)
     n0, n1, distance = sums.zeros.sum(), sums.ones.sum(), sums.disagreement.sum()
     rest0, rest1 = n0 - sums.zeros[units], n1 - sums.ones[units]
@@ -163,20 +166,20 @@ def weigh(counts: VoteCounts) -> SplitUnits:
     return SplitUnits(units, sums.disagreement[units] / distance if len(units) else np.empty(0), ratio - whole)
 
 
-def order_votes(ratings: Ratings, column: int) -> Votes:
+def order_votes(ratings: Ratings, column: int) -> LabelRatings:
     """The ratings of one label without those that are missing; responses come sorted by unit and annotator."""
     given = ratings.values[:, column] != MISSING
     sizes = np.bincount(ratings.units[given], minlength=len(ratings.unit_records))
     starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
-    return Votes(ratings.response_annotators[given], ratings.values[given, column], starts)
+    return LabelRatings(ratings.response_annotators[given], ratings.values[given, column], starts)
 
 
-def against_majority(ratings: Ratings, column: int, counts: VoteCounts) -> tuple[IntArray, IntArray]:
+def against_majority(ratings: Ratings, column: int, counts: Votes) -> tuple[IntArray, IntArray]:
     """For each annotator, the units where the others have a majority she shares, and those where they have one."""
     values = ratings.values[:, column]
     given = values != MISSING
     unit, rater, yes = ratings.units[given], ratings.response_annotators[given], values[given] == YES
-    lead = counts.yes[unit] - counts.no[unit] - np.where(yes, 1, -1)  # of yes over no among the others
+    lead = counts.ones[unit] - counts.zeros[unit] - np.where(yes, 1, -1)  # of yes over no among the others
     size = len(ratings.annotators)
     compared = np.bincount(rater[lead != 0], minlength=size)
     return np.bincount(rater[(lead != 0) & ((lead > 0) == yes)], minlength=size), compared
@@ -184,8 +187,8 @@ def against_majority(ratings: Ratings, column: int, counts: VoteCounts) -> tuple
 
 def split_matrix(ratings: Ratings) -> BoolArray:
     """Units × labels of the task: whether annotators differ."""
-    counts = [count_votes(ratings, column) for column in range(len(LABELS[ratings.task]))]
-    return np.column_stack([(found.yes > 0) & (found.no > 0) for found in counts])
+    counts = [label_votes(ratings, column) for column in range(len(LABELS[ratings.task]))]
+    return np.column_stack([(found.ones > 0) & (found.zeros > 0) for found in counts])
 
 
 def describe(
@@ -197,7 +200,7 @@ def describe(
 ) -> Disagreement:
     """The disagreement on one unit and label."""
     shown = view.patterns[view.votes.of(unit)]
-    n_yes, n_no = int(view.counts.yes[unit]), int(view.counts.no[unit])
+    n_yes, n_no = int(view.counts.ones[unit]), int(view.counts.zeros[unit])
     influence, posterior = float(view.split.influence[place]), float(view.posterior[unit])
     return Disagreement(
         task=ratings.task,
