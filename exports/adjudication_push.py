@@ -94,8 +94,9 @@ def push_units(
     workspace is refused too. Pushing again adds what is new and changes nothing else.
 
     Raises:
-        InputError: nobody is named or a member, a named user does not exist or may read everybody's responses, or she
-            has answered a unit that the blind adjudicators have already.
+        InputError: nobody is named or a member, a named user does not exist or may read everybody's responses, an
+            adjudicator is in the workspace of the other kind, or a named user has answered a unit that the blind
+            adjudicators have already.
         NotFoundError: there is no such workspace.
         ArgillaError: a dataset of an adjudication's name is not ours or has another schema; nothing was changed then.
         NotAllowedError: the key may not do it; workspaces need an owner's.
@@ -104,6 +105,7 @@ def push_units(
     target_id = argilla.workspaces().get(target)
     described = argilla.datasets(target_id) if target_id else []
     members = find_members(argilla, target, target_id, annotators, kind)
+    refuse_both_kinds(argilla, adjudication_workspace(workspace, "votes" if kind == "blind" else "blind"), members)
     there = {unit for dataset in described for unit in dataset_units(argilla, dataset)}
     sources = read_sources(argilla, workspace, {*units, *there})
     if kind == "blind":
@@ -160,6 +162,22 @@ def find_members(
     if not found:
         raise InputError(f"Nobody adjudicates in the workspace {target!r} yet. Name somebody with `--annotator`.")
     return Members(found, new)
+
+
+def refuse_both_kinds(argilla: Argilla, other: str, members: Members) -> None:
+    """Nothing where no adjudicator is in the workspace of the other kind, where the votes are shown or must not be.
+
+    Raises:
+        InputError: one is; it does not matter for which units, as the next push may bring any.
+    """
+    other_id = argilla.workspaces().get(other)
+    there = {str(user["id"]) for user in argilla.workspace_users(other_id)} if other_id else set()
+    both = sorted(name for user, name in members.names.items() if user in there)
+    if both:
+        raise InputError(
+            f"{both[0]!r} adjudicates in the workspace {other!r}: with the votes before her she would not be blind. "
+            "Name somebody else."
+        )
 
 
 def dataset_units(argilla: Argilla, described: Mapping[str, Any]) -> Iterator[UnitId]:

@@ -30,11 +30,10 @@ def disagreement_lines(found: Sequence[Disagreement]) -> list[Line]:
 
 
 def pattern_lines(found: Sequence[Disagreement]) -> list[Line]:
-    """The head and the most frequent patterns as cells."""
-    return [
-        ("units", "label", "pattern"),
-        *((each.n_units, each.label, each.pattern) for each in count_patterns(found)[:SHOWN]),
-    ]
+    """The head and the most frequent patterns as cells; empty where none comes twice, since one unit is no pattern."""
+    repeated = [each for each in count_patterns(found) if each.n_units > 1]
+    rows: list[Line] = [(each.n_units, each.label, each.pattern) for each in repeated[:SHOWN]]
+    return [("units", "label", "pattern"), *rows] if rows else []
 
 
 def score_lines(scores: Sequence[AnnotatorScore]) -> list[Line]:
@@ -50,8 +49,3 @@ def score_lines(scores: Sequence[AnnotatorScore]) -> list[Line]:
         for (task, name), (n, agree, wrong_yes, n_no, wrong_no, n_yes) in totals.items()
     ]
     return [head, *rows]
-
-
-def printable(text: str) -> str:
-    """The text without characters that a terminal would obey."""
-    return "".join(character if character.isprintable() else "?" for character in text)

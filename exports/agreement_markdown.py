@@ -1,4 +1,4 @@
-"""Agreement as Markdown for a pull request or an issue: warnings first, then a table for each task."""
+"""Agreement as Markdown for a pull request or an issue: what is fit for use and what to mind first, then a table."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,12 +8,14 @@ from exports.agreement.figures import LabelAgreement
 from exports.agreement.schema import Agreement, TaskAgreement
 from exports.agreement_methods import label_sentence, macro_sentence
 from exports.agreement_words import (
+    FITNESS_MEANING,
     alpha_estimate,
     counted,
     decimal,
     discard_sentence,
     estimate,
     finding_sentences,
+    fitness_sentences,
     percent,
     plain,
     warning_sentences,
@@ -48,18 +50,19 @@ def agreement_markdown(agreement: Agreement) -> str:
     blocks = [MARK, "## Agreement between annotators"]
     for task, figures in agreement.tasks.items():
         blocks += task_blocks(agreement, task, figures)
-    blocks.append(escape_markdown(LEGEND))
+    blocks += [escape_markdown(FITNESS_MEANING), escape_markdown(LEGEND)]
     return "\n\n".join(blocks) + "\n"
 
 
 def task_blocks(agreement: Agreement, task: TaskName, figures: TaskAgreement) -> Iterator[str]:
-    """The blocks of one task: head, warnings, table, what was found, how it was computed."""
+    """The blocks of one task: head, verdicts, warnings, table, what was found, how it was computed."""
     sizes = (
         counted(figures.n_units, "unit"),
         counted(figures.n_records, "record"),
         counted(len(figures.annotators), "annotator"),
     )
     yield f"### {task}: {', '.join(sizes)}"
+    yield "\n".join(f"- **{escape_markdown(sentence)}**" for sentence in fitness_sentences(figures))
     warnings = [*warning_sentences(figures), *filter(None, (discard_sentence(figures.discards),))]
     if warnings:
         yield "\n".join(f"- ⚠ {escape_markdown(sentence)}" for sentence in warnings)

@@ -1,4 +1,4 @@
-"""Agreement for the terminal: warnings in words, then a table for each task; at most 72 columns, no colour."""
+"""Agreement for the terminal: verdicts and warnings in words, then a table for each task; 72 columns, no colour."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 from exports.agreement.figures import LabelAgreement
 from exports.agreement.schema import Agreement, TaskAgreement
 from exports.agreement_words import (
+    FITNESS_MEANING,
     alpha_estimate,
     counted,
     decimal,
     discard_sentence,
     estimate,
     finding_sentences,
+    fitness_sentences,
     percent,
     plain,
     warning_sentences,
@@ -27,19 +29,21 @@ LEGEND = (
 
 
 def agreement_table(agreement: Agreement) -> str:
-    """One block of lines for each task, then the legend; at most 72 columns wide."""
+    """One block of lines for each task, then the legends; at most 72 columns wide."""
     blocks = ["\n".join(task_lines(task, figures)) for task, figures in agreement.tasks.items()]
-    return "\n\n".join([*blocks, textwrap.fill(LEGEND, WIDTH)])
+    return "\n\n".join([*blocks, textwrap.fill(FITNESS_MEANING, WIDTH), textwrap.fill(LEGEND, WIDTH)])
 
 
 def task_lines(task: str, figures: TaskAgreement) -> Iterator[str]:
-    """The task's head line, what to mind, a line for each label, and what was found beyond them."""
+    """The task's head line, verdicts, what to mind, a line for each label, and what was found beyond them."""
     sizes = (
         counted(figures.n_units, "unit"),
         counted(figures.n_records, "record"),
         counted(len(figures.annotators), "annotator"),
     )
     yield f"{task}: {', '.join(sizes)}"
+    for sentence in fitness_sentences(figures):
+        yield wrapped(sentence, "= ")
     for sentence in warning_sentences(figures):
         yield wrapped(sentence, "! ")
     yield table_line(HEAD)

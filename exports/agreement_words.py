@@ -4,7 +4,8 @@ Sentences hold names of annotators and rounds as they are: whoever puts one into
 whole. `plain` takes out what could steer a terminal.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 from exports.agreement.cautions import ADVICE
 from exports.agreement.figures import (
@@ -32,6 +33,27 @@ REFUSED: dict[RefusedReason, str] = {
     "single_record": "all shared units belong to one record",
     "constant": "every resample gives the same value",
 }
+Fitness = Literal["fit", "tentative", "open", "unfit", "unknown"]
+FITNESS: dict[Fitness, str] = {
+    "fit": "Fit for use",
+    "tentative": "Fit for tentative conclusions",
+    "open": "Not shown to be fit yet",
+    "unfit": "Not fit for use",
+    "unknown": "Cannot be told",
+}
+"""What each verdict on a label is called, the best first."""
+FITNESS_MEANING = (
+    "Fit for use: α is .800 or more, down to the lower end of its interval; for tentative conclusions: .667 or more "
+    "(Krippendorff's thresholds). Not fit: α is below .667, up to the upper end. Not shown yet: the interval holds "
+    ".667, or rests on too few ratings to be trusted. Cannot be told: α or its interval is undefined."
+)
+USABLE, RELIABLE = 0.667, 0.8
+TOO_NARROW = {"FEW_ITEMS", "RARE_CLASS"}
+"""Warnings of too narrow intervals, which show neither that a label is fit nor that it is not."""
+
+ANNOTATORS_TOLD = 5
+"""So many annotators without whom an α would be another are told of a task; of thirty annotators some always are."""
+
 EXPLAINING = {"NO_OVERLAP", "SINGLE_ANNOTATOR", "UNDEFINED_RESAMPLES"}
 """Warnings that say why a figure is missing."""
 
@@ -79,6 +101,30 @@ def alpha_estimate(found: LabelAgreement) -> str:
 def named(labels: Sequence[str], figures: TaskAgreement) -> str:
     """The labels by name, or all of them at once."""
     return "all labels" if len(labels) == len(figures.labels) else ", ".join(labels)
+
+
+def fitness(found: LabelAgreement) -> Fitness:
+    """Whether the label is fit for use, as its α shows by the interval; what it means is in `FITNESS_MEANING`."""
+    interval = found.intervals.get("krippendorff_alpha")
+    if found.krippendorff_alpha is None or interval is None:
+        return "unknown"
+    if TOO_NARROW.intersection(found.warnings):
+        return "open"
+    if interval.low < USABLE:
+        return "unfit" if interval.high < USABLE else "open"
+    return "fit" if interval.low >= RELIABLE else "tentative"
+
+
+def labels_by_fitness(labels: Mapping[str, LabelAgreement]) -> dict[Fitness, list[str]]:
+    """The names of the labels by verdict, all verdicts in their order, each with its labels in theirs."""
+    return {verdict: [name for name, found in labels.items() if fitness(found) == verdict] for verdict in FITNESS}
+
+
+def fitness_sentences(figures: TaskAgreement) -> Iterator[str]:
+    """A line for each verdict that some label has, such as `Fit for use: helpful.`, the best first."""
+    for verdict, labels in labels_by_fitness(figures.labels).items():
+        if labels:
+            yield f"{FITNESS[verdict]}: {named(labels, figures)}."
 
 
 def warning_sentences(figures: TaskAgreement) -> Iterator[str]:
@@ -137,13 +183,21 @@ def discard_sentence(discards: Discards | None) -> str:
 
 
 def finding_sentences(figures: TaskAgreement) -> Iterator[str]:
-    """Changes of α that are more than chance, then annotators without whom α would be another; none where empty."""
+    """Changes of α that are more than chance, then annotators without whom α would be another; none where empty.
+
+    Of the latter those that move α most, and how many more there are.
+    """
     yield from (change_sentence(change) for change in figures.changes if change.p_holm < SIGNIFICANT)
-    yield from (
-        annotator_sentence(found)
+    moving = [
+        found
         for found in figures.annotators_vs_rest
         if found.delta_interval is not None and (found.delta_interval.low > 0 or found.delta_interval.high < 0)
-    )
+    ]
+    moving.sort(key=lambda found: -abs(found.delta_alpha or 0.0))
+    yield from map(annotator_sentence, moving[:ANNOTATORS_TOLD])
+    more = len(moving) - ANNOTATORS_TOLD
+    if more > 0:
+        yield f"Smaller differences without one annotator, beyond chance too: {more:,} more in annotators.csv."
 
 
 def change_sentence(change: AlphaChange) -> str:

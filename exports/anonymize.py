@@ -44,6 +44,11 @@ class Pseudonyms:
         self._annotators = dict(key.annotators)
         self._by_user = {person.user_id: pseudonym for pseudonym, person in self._annotators.items()}
 
+    @property
+    def is_new(self) -> bool:
+        """Whether there was no key file, so that pseudonyms begin anew."""
+        return self._content is None
+
     def pseudonym(self, user_id: str, username: str) -> str:
         """Her pseudonym, such as `annotator-01`; a new one has the next number that is free."""
         if user_id not in self._by_user:

@@ -7,26 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from exports.cli_agreement import read_labels
+
 if TYPE_CHECKING:
     from exports.adjudication import Undecided
     from exports.agreement.disagreement import Disagreement
     from exports.agreement.ratings import Ratings
     from exports.decisions import Decisions
-
-
-def check_labels(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
-    """The labels as they were given.
-
-    Raises:
-        click.BadParameter: one is no label of any task.
-    """
-    from annotation.labels import LABELS
-
-    known = [label for labels in LABELS.values() for label in labels]
-    wrong = [label for label in value if label not in known]
-    if wrong:
-        raise click.BadParameter(f"{wrong[0]!r} is no label; the labels are {', '.join(known)}.")
-    return value
 
 
 task_option = click.option(
@@ -37,7 +24,7 @@ task_option = click.option(
     help="Only this task; may be given more than once.",
 )
 label_option = click.option(
-    "--label", "labels", multiple=True, callback=check_labels, help="Only this label; may be given more than once."
+    "--label", "labels", multiple=True, callback=read_labels, help="Only this label; may be given more than once."
 )
 workspace_option = click.option(
     "--workspace", help="Argilla workspace of the annotators; the setting `workspace` (citejury) if not given."
@@ -70,7 +57,8 @@ def list_command(
     """List every unit and label on which annotators differ, the weightiest first.
 
     Weight is influence: Krippendorff's alpha of the label less its alpha without the unit. Those without which alpha
-    would be undefined come first. A second table counts patterns: one that comes often, such as one annotator against
+    would be undefined come first. A second table counts patterns, votes that come
+    more than once: one that comes often, such as one annotator against
     the others, points at a gap in the guidelines rather than at a slip. The file has votes, notes and texts as well.
 
     \b
@@ -85,8 +73,12 @@ def list_command(
     if out is not None:
         write_disagreements_csv(out, with_details(found[:top], paths), spreadsheet_safe)
     echo_table(disagreement_lines(found[:top]))
-    click.echo()
-    echo_table(pattern_lines(found))
+    patterns = pattern_lines(found)
+    if patterns:
+        click.echo()
+        echo_table(patterns)
+    else:
+        click.echo("No two units show the same votes by the same annotators.", err=True)
     written = f"{len(found[:top])} of them are in {out}" if out else "write them to a file with `--out`"
     click.echo(f"Disagreements: {len(found)}; {written}.", err=True)
     name = shlex.quote(str(paths[0]))
@@ -121,11 +113,11 @@ def push(
     """Put the units on which annotators differ in the export DIR before adjudicators.
 
     Adjudicators work in a workspace of their own, WORKSPACE-adjudication, or WORKSPACE-adjudication-votes with the
-    votes; its members are those named here. They answer all questions of the task again. Blind, they see what the
-    annotators saw, and a unit that one of them has answered before is refused and listed; everything else goes in, and
-    the exit code is then 1. With votes they also see how often each question was answered yes and no, and the notes as
-    they were written. Pushing again adds what is new and changes nothing else. The API key comes from ARGILLA_API_KEY;
-    it must be an owner's.
+    votes; its members are those named here, and nobody may be in both. They answer all questions of the task again.
+    Blind, they see what the annotators saw, and a unit that one of them has answered before is refused and listed;
+    everything else goes in, and the exit code is then 1. With votes they also see how often each question was
+    answered yes and no, and the notes as they were written. Pushing again adds what is new and changes nothing
+    else. The API key comes from ARGILLA_API_KEY; it must be an owner's.
 
     \b
     Examples:
@@ -254,16 +246,19 @@ def tell_unused(tables: "Sequence[Ratings]", decisions: "Decisions") -> None:
     """Say how many decisions are on units that the export does not hold."""
     from exports.agreement.consensus import unused_decisions
 
-    unused = sum(len(unused_decisions(ratings, decisions.by_unit)) for ratings in tables)
+    unused = len(unused_decisions(tables, decisions.by_unit))
     if unused:
         click.echo(f"{unused} decisions are on units that the export does not hold; they score nobody.", err=True)
 
 
 def echo_table(rows: Sequence[Sequence[object]]) -> None:
-    """Print the rows on stdout, their columns aligned; the first row is the heading."""
-    from exports.adjudication_tables import printable
+    """Print the rows on stdout, their columns aligned also where letters are two cells wide; the first is the head."""
+    from rich.cells import cell_len
 
-    texts = [[printable(str(cell)) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    from exports.agreement_words import plain
+
+    texts = [[plain(str(cell)) for cell in row] for row in rows]
+    widths = [max(map(cell_len, column)) for column in zip(*texts, strict=True)]
     for row in texts:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        padded = (text + " " * (width - cell_len(text)) for text, width in zip(row, widths, strict=True))
+        click.echo("  ".join(padded).rstrip())

@@ -129,11 +129,11 @@ def agreement(
 ) -> None:
     """Compute agreement between annotators on exported CSV files.
 
-    Reads an export folder, or any CSV files with the columns of an export (more columns are fine), and prints
-    a table for each task, what to mind first. A figure that is undefined is shown as –, with the reason: never as 1.
-    Intervals are 95 % and come from resampling whole records. Of several answers by one annotator to one unit the
-    newest counts. A `created_at` without offset is taken as UTC. The same files and seed give the same
-    `agreement.json`, byte for byte.
+    Reads an export folder, or any CSV files with the columns of an export (more columns are fine), and prints a
+    table for each task: which labels are fit for use and what to mind first. A figure that is undefined is shown as
+    –, with the reason: never as 1. Intervals are 95 % and come from resampling whole records. Of several answers by
+    one annotator to one unit the newest counts. A `created_at` without offset is taken as UTC. The same files and
+    seed give the same `agreement.json`, byte for byte.
 
     \b
     Written to --out:

@@ -109,8 +109,8 @@ def csv_command(
     error. The API key comes from ARGILLA_API_KEY.
 
     With --anonymize a person keeps her pseudonym in every export with the same key file, which only its owner may
-    read; keep it apart from the export. response_id is empty then. Times stay, so whoever may read the server can
-    still find out who answered, and so do notes as they were written: a name in them is not replaced.
+    read; keep it apart from the export. response_id is empty then. Whoever may read the server can still find out by
+    the times who answered. Notes stay as they were written: a name in them is not replaced.
 
     \b
     Examples:

@@ -65,7 +65,13 @@ def read_split(ctx: click.Context, param: click.Parameter, value: str) -> "Split
     callback=read_split,
     help="Shares of the narratives in percent.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the splits and of the intervals.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    default=0,
+    show_default=True,
+    help="Seed of the splits and of the intervals.",
+)
 @click.option(
     "--consensus",
     "rule",

@@ -12,7 +12,7 @@ from exports.annotators import Annotators
 from exports.anonymize import Pseudonyms, key_path
 from exports.fetch import Progress, ReadDataset, Reading, read_dataset
 from exports.find import TaskDataset, check_server, find_datasets
-from exports.folder import file_name, staged_folder, write_manifest
+from exports.folder import file_name, has_filter, staged_folder, write_manifest
 from exports.missing import check_not_empty, warnings_about
 from exports.schema import ExportedFile, ExportFilters, Manifest
 from exports.spool import Spool
@@ -64,6 +64,7 @@ def export_csv(
     check_request(filters, key_file)
     names = list(dict.fromkeys([workspaces] if isinstance(workspaces, str) else workspaces))
     pseudonyms = Pseudonyms(key_path(out, key_file)) if filters.anonymized else None
+    lost = pseudonyms is not None and pseudonyms.is_new and has_filter(out, "anonymized")
     with staged_folder(out) as work:
         check_server(client)
         datasets = find_datasets(client, names, filters)
@@ -89,6 +90,11 @@ def export_csv(
         if pseudonyms is not None:
             pseudonyms.save()  # before the folder is there: pseudonyms without a key would be lost for good
     warnings = warnings_about(files, manifest.datasets, filters)
+    if lost:
+        warnings.append(
+            f"The earlier export in {out} had pseudonyms too, and their key file was not there. They began anew: one "
+            "that is in both may stand for two people."
+        )
     return Export(manifest, warnings, None if pseudonyms is None else pseudonyms.path)
 
 

@@ -40,8 +40,15 @@ COLUMNS = """\
   names of the labels.
 - `<label>_vote_share`, `<label>_posterior`, `<label>_source`: share of yes among the votes; probability of yes by the
   Dawid–Skene model, null where the model is not identified; where the label comes from (`single`, `unanimous`,
-  `majority`, `ds`, `adjudicated`), null for a tie.
+  `majority`, `ds`, `adjudicated`), null where there is none: votes tie, or nobody answered.
+- `merged`: `<task>_ratings` counts responses, null where the record is not in the task. Of the passages of a query
+  `n_chunks` is their number, `topically_relevant_share` the share of relevant ones among those with a label,
+  `first_relevant_rank` the best rank of one, `any_evidence_sufficient` and `any_misleading` whether one is.
 - `split`, `group`: the split, and an id that all records of one narrative share, for cross-validation by group."""
+
+AGREEMENT = """\
+As `citejury exports agreement` measures it on the same files with the same seed. Names of fields are those of the
+`agreement.json` that it writes."""
 
 LIMITS = """\
 - Records belong together where they share a narrative id or a query. The same page may be cited for several narratives:
@@ -58,7 +65,7 @@ def data_card(manifest: DatasetManifest, facts: Sequence[TaskFacts], agreement: 
     blocks = [yaml_head(manifest, facts), "# Judgements of a jury", INTRODUCTION]
     blocks += ["## Loading", LOADING.format(task=facts[0].task), "## Columns", COLUMNS, "## Counts"]
     blocks += [count_table(facts), split_table(facts), language_table(facts), annotator_table(facts)]
-    blocks += ["## Guidelines", guidelines(manifest, facts), "## Agreement"]
+    blocks += ["## Guidelines", guidelines(manifest, facts), "## Agreement", AGREEMENT]
     for each in facts:
         blocks += agreement_blocks(each, agreement.tasks[each.task])
     blocks += ["## Consensus", consensus_paragraph(manifest), source_table(facts), "## Limits", LIMITS]

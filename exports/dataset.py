@@ -1,22 +1,22 @@
 """Make a dataset of an export: Parquet files, Hugging Face datasets with splits, a merged view, a data card."""
 
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from datasets import Features, Value
 
-from annotation.labels import LABELS, TaskName
-from exports.agreement.consensus import UnitLabel, consensus, unused_decisions
-from exports.agreement.measure import measure_agreement
+from annotation.labels import LABELS, TASKS, TaskName
+from exports.agreement.consensus import ConsensusLabel, UnitLabel, consensus, unused_decisions
 from exports.agreement.ratings import Ratings
 from exports.agreement.schema import InputFile
+from exports.agreement_files import measure_tables
 from exports.data_card import data_card
 from exports.dataset_facts import TaskFacts, count_facts, warnings_about
 from exports.dataset_files import (
     consensus_features,
+    count_values,
     description,
     label_columns,
     read_parquet,
@@ -36,12 +36,12 @@ from exports.dataset_sources import check_originals, guideline_versions
 from exports.decisions import read_decisions
 from exports.fetch import Progress
 from exports.folder import staged_folder
-from exports.merged import Row, UnitLabels, consensus_rows, merged_columns, merged_rows, soft_label, unit_labels
-from exports.read import ReadTables, export_files, holds_discarded, read_tables, task_of
+from exports.merged import Row, consensus_rows, merged_columns, merged_rows, soft_label
+from exports.read import export_files, read_tables, task_of
 from exports.splits import Placed, group_records, place_records
-from pipeline.errors import InputError
 
 REPORTED_ROWS = 1000
+RESAMPLES = 2000
 
 Source = Callable[[Path], Sequence[Path]]
 """Given a work folder, names the export folders and CSV files to read; it may make them there."""
@@ -78,11 +78,10 @@ class Writing(NamedTuple):
             vector = [None if row[label] is None else float(row[label]) for label in LABELS[task]]
             yield self.placed(row | label_columns(task, row, vector))
 
-    def units(self, task: TaskName, labels: UnitLabels) -> Iterator[Row]:
+    def units(self, task: TaskName, found: Iterable[ConsensusLabel]) -> Iterator[Row]:
         """The consensus rows of a task with the label vector and their place."""
-        for row in consensus_rows(self.store.rows(task), task, labels):
-            said = labels[row["record_uuid"], row["chunk_id"] if task == "retrieval" else ""]
-            vector = [soft_label(label) for label in said]
+        for row, labels in consensus_rows(self.store.rows(task), task, found):
+            vector = [soft_label(label) for label in labels]
             yield self.placed(row | label_columns(task, row, vector))
 
     def placed(self, row: Row) -> Row:
@@ -116,13 +115,13 @@ def write_dataset(
         files = export_files(source(work))
         check_originals(files)
         found = read_tables(files)
-        check_answered(found)
         decided = {} if decisions is None else read_decisions(decisions).by_unit
         progress("agreement", 0, 1)
-        agreement = measure_agreement(found.tables, found.inputs, seed=options.seed)
+        agreement = measure_tables(found, RESAMPLES, options.seed).agreement
         progress("agreement", 1, 1)
         with RowStore(work / "rows.sqlite") as store:
-            add_files(store, files)
+            for file in files:
+                store.add_file(file, task_of(file))
             places = place_records(group_records(store.links()), options.shares, options.seed)
             writing = Writing(store, places, work, work / "export", progress)
             facts, rows = write_tables(writing, found.tables, decided, options)
@@ -143,45 +142,28 @@ def write_dataset(
     return WrittenDataset(manifest, facts, warnings)
 
 
-def check_answered(found: ReadTables) -> None:
-    """Nothing where there is a submitted response.
-
-    Raises:
-        InputError: there is none.
-    """
-    if not any(len(table.units) for table in found.tables):
-        names = ", ".join(f"`{file.file}`" for file in found.inputs)
-        raise InputError(f"There is no submitted response in {names}. Export again when someone has submitted.")
-
-
-def add_files(store: RowStore, files: Iterable[Path]) -> None:
-    """Add the rows of all files to the store, without those of discarded responses."""
-    for file in files:
-        if not holds_discarded(file):
-            store.add_file(file, task_of(file))
-
-
 def write_tables(
     writing: Writing, tables: Sequence[Ratings], decided: Mapping[UnitLabel, bool], options: DatasetOptions
 ) -> tuple[list[TaskFacts], dict[str, int]]:
     """Counts of each task with a response, and the rows of each Parquet file, once all of them are written."""
-    (writing.out / "parquet").mkdir()
+    parquet = writing.out / "parquet"
+    parquet.mkdir()
     (writing.out / "datasets").mkdir()
     facts: list[TaskFacts] = []
     rows: dict[str, int] = {}
     for ratings in tables:
         if len(ratings.units):
-            found = consensus(ratings, decided, options.rule)
-            by_split = write_task(writing, ratings.task, unit_labels(found))
+            task = ratings.task
+            by_split = write_task(writing, task, consensus(ratings, decided, options.rule))
             rows |= {f"parquet/{name}.parquet": sum(splits.values()) for name, splits in by_split.items()}
-            facts.append(count_facts(ratings, found, writing.places, *by_split.values()))
+            sources = count_values(parquet / f"{task}_consensus.parquet", [f"{label}_source" for label in LABELS[task]])
+            facts.append(count_facts(ratings, sources, writing.places, *by_split.values()))
     features = Features({name: Value(kind) for name, kind in merged_columns().items()})
-    parquet = writing.out / "parquet"
     merged = merged_rows([read_parquet(parquet / f"{each.task}_consensus.parquet") for each in facts])
     return facts, rows | {"parquet/merged.parquet": write_parquet(parquet / "merged.parquet", features, merged)}
 
 
-def write_task(writing: Writing, task: TaskName, labels: UnitLabels) -> dict[str, dict[str, int]]:
+def write_task(writing: Writing, task: TaskName, found: Iterable[ConsensusLabel]) -> dict[str, dict[str, int]]:
     """Rows in each split of the two tables of a task, by name: each annotator's rows, then the consensus."""
     columns = writing.store.columns[task]
     rows = reported(writing.rows(task), f"{task} rows", writing.store.count(task), writing.progress)
@@ -195,7 +177,7 @@ def write_task(writing: Writing, task: TaskName, labels: UnitLabels) -> dict[str
             writing,
             f"{task}_consensus",
             consensus_features(task, columns),
-            writing.units(task, labels),
+            writing.units(task, found),
             of_units,
         ),
     }
@@ -225,7 +207,13 @@ def input_file(path: Path, rows: int) -> InputFile:
 
 def unused_sentences(tables: Sequence[Ratings], decided: Mapping[UnitLabel, bool]) -> Iterator[str]:
     """A sentence for each task with decisions on units that have no response here."""
-    counts = Counter({table.task: len(unused_decisions(table, decided)) for table in tables})
-    for task, count in counts.items():
-        if count:
-            yield f"{task}: {count} decisions are on units without a response here and do not count."
+    unused = unused_decisions(tables, decided)
+    for task in TASKS:
+        of_task = [key for key in unused if key[2] in LABELS[task]]
+        if of_task:
+            *unit, label = of_task[0]
+            first = f"{' '.join(filter(None, unit))}, `{label}`"
+            yield (
+                f"{task}: decisions that do not count, since their unit has no response here: {len(of_task)} (the "
+                f"first: {first})."
+            )

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from annotation.labels import LABELS, TaskName
-from exports.agreement.consensus import ConsensusLabel
 from exports.agreement.ratings import MISSING, Ratings
 from exports.splits import SPLITS, Placed, SplitShares
 
@@ -34,7 +33,7 @@ class TaskFacts(NamedTuple):
     n_incomplete: int
     """Responses that leave a label out: their vector is null."""
     sources: dict[str, dict[str, int]]
-    """Units by where the consensus comes from, for each label; `tie` where there is none."""
+    """Units by where the consensus comes from, for each label; `none` where votes tie or nobody answered."""
 
     @property
     def n_rows(self) -> int:
@@ -44,17 +43,18 @@ class TaskFacts(NamedTuple):
 
 def count_facts(
     ratings: Ratings,
-    found: Sequence[ConsensusLabel],
+    sources: Mapping[str, Mapping[str | None, int]],
     places: Mapping[str, Placed],
     split_rows: dict[str, int],
     split_units: dict[str, int],
 ) -> TaskFacts:
-    """The counts of a task with these ratings, this consensus and so many rows and units in each split."""
+    """The counts of a task with these ratings, units by the cell of `<label>_source`, rows and units by split."""
     responses = np.bincount(ratings.response_annotators, minlength=len(ratings.annotators))
     records = Counter(places[record].split for record in ratings.records)
-    sources: dict[str, Counter[str]] = {label: Counter() for label in LABELS[ratings.task]}
-    for label in found:
-        sources[label.label][label.consensus_source or "tie"] += 1
+    by_source = {
+        label: {source or "none": count for source, count in sources[f"{label}_source"].items()}
+        for label in LABELS[ratings.task]
+    }
     return TaskFacts(
         task=ratings.task,
         n_units=len(ratings.unit_records),
@@ -65,7 +65,7 @@ def count_facts(
         split_rows=split_rows,
         split_units=split_units,
         n_incomplete=int((ratings.values == MISSING).any(axis=1).sum()),
-        sources={label: dict(sorted(counts.items())) for label, counts in sources.items()},
+        sources={label: dict(sorted(counts.items())) for label, counts in by_source.items()},
     )
 
 

@@ -1,5 +1,6 @@
 """Typed rows as Parquet and as Hugging Face datasets with splits, written in batches (issue 4)."""
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from datasets import ClassLabel, Dataset, DatasetDict, DatasetInfo, Features, List, Value
+from datasets.table import MemoryMappedTable
 
 from annotation.labels import LABELS, TaskName
 from exports.dataset_rows import TIME_COLUMNS
@@ -131,6 +133,15 @@ def read_parquet(path: Path) -> Iterator[dict[str, Any]]:
             yield from batch.to_pylist()
 
 
+def count_values(path: Path, columns: Sequence[str]) -> dict[str, dict[str | None, int]]:
+    """How many rows of a Parquet file have each value, by column; a value is a word of a closed set, or null."""
+    found: dict[str, dict[str | None, int]] = {}
+    for name in columns:  # one by one, as numbers behind a dictionary: a million rows take a few MiB
+        column = pq.read_table(path, columns=[name], read_dictionary=[name]).column(name)
+        found[name] = {pair["values"]: pair["counts"] for pair in column.value_counts().to_pylist()}
+    return found
+
+
 def write_splits(parquet: Path, features: Features, description: str, work: Path, out: Path) -> dict[str, int]:
     """The rows of each split, saved to the folder `out` as a `DatasetDict`; an empty split is saved too.
 
@@ -146,10 +157,20 @@ def write_splits(parquet: Path, features: Features, description: str, work: Path
                 for split, writer in writers.items():
                     writer.write_batch(batch.filter(pc.equal(batch["split"], split)).cast(schema))
     info = DatasetInfo(description=description, features=features)
-    found = DatasetDict({split: Dataset.from_file(str(work / f"{split}.arrow"), info=info) for split in SPLITS})
+    found = DatasetDict({split: open_arrow(work / f"{split}.arrow", info) for split in SPLITS})
     with quiet_datasets():
         found.save_to_disk(str(out), num_shards=shards(found))
     return {split: rows.num_rows for split, rows in found.items()}
+
+
+def open_arrow(path: Path, info: DatasetInfo) -> Dataset:
+    """The rows of an Arrow file, which stay on disk; the same rows have the same fingerprint wherever they are.
+
+    `Dataset.from_file` would make the fingerprint of the file's place and time.
+    """
+    with path.open("rb") as stream:
+        fingerprint = hashlib.file_digest(stream, "sha256").hexdigest()[:16]
+    return Dataset(MemoryMappedTable.from_file(str(path)), info=info, fingerprint=fingerprint)
 
 
 def shards(found: DatasetDict) -> dict[str, int]:

@@ -11,14 +11,16 @@ from typing import Any, Self
 from annotation.labels import LABELS, TaskName
 from exports.agreement.ratings import EPOCH, MICROSECOND, MISSING, NO, YES
 from exports.collection import Response
-from exports.read import csv_rows, read_responses
+from exports.read import csv_rows, holds_discarded, read_responses
+from exports.responses import moment_or_none
 from exports.schema import COLUMNS
 from exports.splits import RecordLink
-from exports.tables import EXTENDED_COLUMNS, PAIR_COLUMNS, TEXT_COLUMNS, utc
+from exports.tables import EXTENDED_COLUMNS, PAIR_COLUMNS, TEXT_COLUMNS
 from pipeline.errors import InputError
 
 QUERY_COLUMNS: Mapping[TaskName, str] = {"retrieval": "input_query", "generation": "query"}
 TIME_COLUMNS = ("created_at", "inserted_at", "updated_at")
+COUNTED = ("submitted", "discarded")
 KNOWN_VALUES: Mapping[int, bool | None] = {YES: True, NO: False, MISSING: None}
 
 SCHEMA = """
@@ -26,21 +28,25 @@ SCHEMA = """
     PRAGMA synchronous = OFF;
     CREATE TABLE rows (
         task TEXT, record_uuid TEXT, chunk_id TEXT, annotator_id TEXT, chunk_rank INTEGER, moment INTEGER,
-        narrative_id TEXT, query TEXT, cells TEXT,
+        discarded INTEGER, narrative_id TEXT, query TEXT, cells TEXT,
         PRIMARY KEY (task, record_uuid, chunk_id, annotator_id)
     ) WITHOUT ROWID;
 """
 ADD = """
-    INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT DO UPDATE SET
-        chunk_rank = excluded.chunk_rank, moment = excluded.moment,
+        chunk_rank = excluded.chunk_rank, moment = excluded.moment, discarded = excluded.discarded,
         narrative_id = excluded.narrative_id, query = excluded.query, cells = excluded.cells
     WHERE excluded.moment >= moment
 """
 
 
 class RowStore:
-    """A file of rows; it is a context manager. Of two rows by one annotator on one unit the newer stays."""
+    """A file of rows; it is a context manager.
+
+    Of several rows by one annotator on one unit the one stays that `Collection.finish` chooses: the newest, submitted
+    or discarded alike. Where that is a discarded one, nothing of the unit and annotator is given back.
+    """
 
     def __init__(self, path: Path) -> None:
         """Make the file, which must not exist; whoever made its folder removes it."""
@@ -61,17 +67,18 @@ class RowStore:
         self._database.close()
 
     def add_file(self, path: Path, task: TaskName) -> None:
-        """Add the submitted responses of a file of the task.
+        """Add the submitted and discarded responses of a file of the task.
 
         Raises:
-            InputError: the file cannot be read, or lacks a text.
+            InputError: the file cannot be read, lacks a text, or has a time beside `created_at` that is none.
             BadRowsError: after the last row: some cells could not be read; each is listed.
         """
         _, header = next(csv_rows(path))
-        self.check_columns(path, task, header)
+        if not holds_discarded(path):
+            self.check_columns(path, task, header)
         responses = read_responses(path, task)
         self._database.executemany(
-            ADD, (stored(task, header, found) for found in responses if found.status == "submitted")
+            ADD, (stored(path, task, header, found) for found in responses if found.status in COUNTED)
         )
 
     def check_columns(self, path: Path, task: TaskName, header: Sequence[str]) -> None:
@@ -99,13 +106,16 @@ class RowStore:
 
     def count(self, task: TaskName) -> int:
         """How many rows the task has."""
-        (count,) = self._database.execute("SELECT count(*) FROM rows WHERE task = ?", (task,)).fetchone()
+        (count,) = self._database.execute(
+            "SELECT count(*) FROM rows WHERE task = ? AND NOT discarded", (task,)
+        ).fetchone()
         return int(count)
 
     def links(self) -> Iterator[RecordLink]:
         """What ties each record to others, over all tasks."""
         found = self._database.execute(
-            "SELECT DISTINCT record_uuid, narrative_id, query FROM rows ORDER BY record_uuid, narrative_id, query"
+            "SELECT DISTINCT record_uuid, narrative_id, query FROM rows WHERE NOT discarded "
+            "ORDER BY record_uuid, narrative_id, query"
         )
         yield from (RecordLink(*values) for values in found)
 
@@ -115,7 +125,9 @@ class RowStore:
         A text is never None; a label that was not answered is, and so is a time that the file does not have.
         """
         found = self._database.execute(
-            "SELECT cells FROM rows WHERE task = ? ORDER BY record_uuid, chunk_rank, chunk_id, annotator_id", (task,)
+            "SELECT cells FROM rows WHERE task = ? AND NOT discarded "
+            "ORDER BY record_uuid, chunk_rank, chunk_id, annotator_id",
+            (task,),
         )
         for (cells,) in found:
             values = json.loads(cells)
@@ -124,22 +136,36 @@ class RowStore:
             yield row | {name: datetime.fromisoformat(row[name]) if row[name] else None for name in times}
 
 
-def stored(task: TaskName, header: Sequence[str], response: Response) -> tuple[str | int, ...]:
-    """One response as the store keeps it."""
+def stored(path: Path, task: TaskName, header: Sequence[str], response: Response) -> tuple[str | int, ...]:
+    """One response of the file as the store keeps it.
+
+    Raises:
+        InputError: a time is none.
+    """
+    moment = (response.created_at - EPOCH) // MICROSECOND
+    key = (task, response.record_uuid, response.chunk_id, response.annotator_id)
+    if response.status == "discarded":
+        return (*key, 0, moment, True, "", "", "")
     row: dict[str, Any] = dict(zip(header, response.cells, strict=True))
     row["text"], row["text_pair"] = (row[column] for column in TEXT_COLUMNS[task])
     row |= {label: KNOWN_VALUES[value] for label, value in zip(LABELS[task], response.labels, strict=True)}
     row |= {"record_uuid": response.record_uuid, "annotator_id": response.annotator_id, "task": task}
-    row |= {name: utc(row[name]).isoformat() for name in TIME_COLUMNS if row.get(name)}
+    for name in TIME_COLUMNS:
+        if row.get(name):
+            told = moment_or_none(row[name])
+            if told is None:
+                raise InputError(
+                    f"{path.name}, line {response.line}, `{name}`: found {row[name]!r}, expected a time such as "
+                    "2025-03-08T23:43:00+00:00, or nothing."
+                )
+            row[name] = told.isoformat()
     if task == "retrieval":
         row |= {"chunk_id": response.chunk_id, "chunk_rank": int(row["chunk_rank"])}
     return (
-        task,
-        response.record_uuid,
-        response.chunk_id,
-        response.annotator_id,
+        *key,
         row.get("chunk_rank", 0),
-        (response.created_at - EPOCH) // MICROSECOND,
+        moment,
+        False,
         row.get("narrative_id", ""),
         row[QUERY_COLUMNS[task]] if task in QUERY_COLUMNS else "",
         json.dumps(row),

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from annotation.labels import TASKS, TaskName
 from exports.schema import Manifest
@@ -22,6 +23,8 @@ def file_name(task: TaskName, discarded: bool) -> str:
 
 
 OWN_FILES = frozenset({MANIFEST_FILE, *(file_name(task, discarded) for task in TASKS for discarded in (False, True))})
+OWN_KEYS = frozenset({"citejury", "datasets", "files"})
+"""What every manifest of ours has, of whatever version."""
 
 
 def check_folder(folder: Path) -> None:
@@ -37,19 +40,28 @@ def check_folder(folder: Path) -> None:
             f"`{folder}` holds {foreign[0]!r}, which is no part of an export. Name an empty folder or an earlier "
             "export."
         )
-    if names and not is_manifest(folder / MANIFEST_FILE):
+    if names and not read_manifest(folder).keys() >= OWN_KEYS:
         raise OutputError(
             f"`{folder}` holds files named like an export, but no `{MANIFEST_FILE}` of citejury. Name another folder."
         )
 
 
-def is_manifest(path: Path) -> bool:
-    """Whether the file is a manifest of ours, of this version or another."""
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest in the folder, whoever wrote it and in whatever version; empty where there is none."""
     try:
-        found = json.loads(path.read_bytes())
-    except (FileNotFoundError, ValueError):
-        return False
-    return isinstance(found, dict) and {"citejury", "datasets", "files"} <= found.keys()
+        return mapping(json.loads((folder / MANIFEST_FILE).read_bytes()))
+    except (OSError, ValueError):
+        return {}
+
+
+def has_filter(folder: Path, name: str) -> bool:
+    """Whether the export in the folder was made with this filter, such as `anonymized`; not where nothing tells."""
+    return mapping(read_manifest(folder).get("filters")).get(name) is True
+
+
+def mapping(value: object) -> dict[str, Any]:
+    """The value where it is a JSON object, else an empty one."""
+    return value if isinstance(value, dict) else {}
 
 
 def folder_names(folder: Path) -> set[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from annotation.labels import LABELS, TASKS, TaskName
@@ -11,9 +11,6 @@ from exports.agreement.consensus import ConsensusLabel
 from pipeline.records import Provenance
 
 Row = dict[str, Any]
-UnitLabels = Mapping[tuple[str, str], Sequence[ConsensusLabel]]
-"""The consensus on each label in the order of the task, by record and passage (empty outside retrieval)."""
-
 RETRIEVAL_COLUMNS: Mapping[str, str] = {
     "n_chunks": "int64",
     "topically_relevant_share": "float64",
@@ -31,14 +28,6 @@ TEXTS: Mapping[TaskName, Mapping[str, str]] = {
 """The texts of the merged view, and where each task keeps them."""
 
 
-def unit_labels(found: Iterable[ConsensusLabel]) -> UnitLabels:
-    """The consensus on each label, by record and passage; `found` is in the order of the labels."""
-    units: dict[tuple[str, str], list[ConsensusLabel]] = {}
-    for label in found:
-        units.setdefault((label.record_uuid, label.chunk_id), []).append(label)
-    return units
-
-
 def soft_label(found: ConsensusLabel) -> float | None:
     """The label as a number from 0 to 1: the decision, the posterior or the vote share; None where nobody voted."""
     if found.consensus_source == "adjudicated":
@@ -46,15 +35,25 @@ def soft_label(found: ConsensusLabel) -> float | None:
     return found.posterior if found.consensus_source == "ds" else found.vote_share
 
 
-def consensus_rows(rows: Iterable[Row], task: TaskName, labels: UnitLabels) -> Iterator[Row]:
-    """One row a unit with texts, ids and the consensus on each label, in the order of the first row of each unit."""
-    for _, responses in groupby(rows, key=itemgetter("record_uuid")):
+def consensus_rows(
+    rows: Iterable[Row], task: TaskName, found: Iterable[ConsensusLabel]
+) -> Iterator[tuple[Row, list[ConsensusLabel]]]:
+    """One row a unit with texts, ids and the consensus on each label, beside that consensus; one record is held.
+
+    Both `rows` and `found`, which are of the same units, are sorted by record; labels are in the order of the task.
+    Within a record the units come in the order of their first rows.
+    """
+    responses = groupby(rows, key=itemgetter("record_uuid"))
+    said = groupby(found, key=attrgetter("record_uuid"))
+    for (_, of_rows), (_, of_labels) in zip(responses, said, strict=True):
         units: dict[str, list[Row]] = {}
-        for row in responses:
+        for row in of_rows:
             units.setdefault(row["chunk_id"] if task == "retrieval" else "", []).append(row)
+        labels: dict[str, list[ConsensusLabel]] = {}
+        for label in of_labels:
+            labels.setdefault(label.chunk_id, []).append(label)
         for chunk_id, answered in units.items():
-            first = answered[0]
-            yield first | {"n_ratings": len(answered)} | label_cells(labels[first["record_uuid"], chunk_id])
+            yield answered[0] | {"n_ratings": len(answered)} | label_cells(labels[chunk_id]), labels[chunk_id]
 
 
 def label_cells(found: Iterable[ConsensusLabel]) -> Row:

@@ -39,9 +39,25 @@ def check_not_empty(
 def first_missing(
     read: Sequence[ReadDataset], annotators: Annotators, workspaces: Sequence[str], filters: ExportFilters
 ) -> str | None:
-    """The first thing that was named and has no row, in words; None where everything has one."""
-    full = [each.described for each in read if each.tally.exported]
-    rows = [row for each in read for row in each.tally.exported]
+    """The first thing that was named and has no row, in words; None where everything has one.
+
+    What has no submitted response at all comes before what only the other options left without one.
+    """
+    submitted = [(each.described, each.tally.submitted) for each in read]
+    exported = [(each.described, each.tally.exported) for each in read]
+    missing = (first_without_row(found, annotators, workspaces, filters) for found in (submitted, exported))
+    return next((each for each in missing if each is not None), None)
+
+
+def first_without_row(
+    found: Sequence[tuple[ExportedDataset, set[tuple[str, str]]]],
+    annotators: Annotators,
+    workspaces: Sequence[str],
+    filters: ExportFilters,
+) -> str | None:
+    """The first thing that was named and is in none of the rows (user id, language) of the datasets, in words."""
+    full = [dataset for dataset, rows in found if rows]
+    rows = [row for _, some in found for row in some]
     people = {name for user_id, _ in rows for name in (user_id, annotators.name(user_id))}
     languages = {language for _, language in rows}
     wanted: list[tuple[str, Iterable[str], set[str]]] = [
@@ -51,7 +67,7 @@ def first_missing(
         (" by {!r}", filters.annotators, people),
         (" to a record of the language {!r}", filters.languages, languages),
     ]
-    return next((words.format(name) for words, names, found in wanted for name in names if name not in found), None)
+    return next((words.format(name) for words, names, there in wanted for name in names if name not in there), None)
 
 
 def several_kinds(filters: ExportFilters) -> bool:

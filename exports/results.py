@@ -7,6 +7,7 @@ from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement import figures
 from exports.agreement.disagreement import Disagreement
 from exports.agreement.disagreements import find_disagreements as disagreements_of_task
+from exports.agreement.disagreements import rank_together
 from exports.agreement.schema import Agreement, TaskAgreement
 from exports.agreement_files import agreement_json, measure_tables
 from exports.agreement_tables import agreement_tables
@@ -175,18 +176,11 @@ def find_disagreements(
     sources = sort_sources(source)
     tables = [table for table in sources.read().tables if task in (None, table.task)]
     found = [
-        item
+        disagreements_of_task(table, (label,) if label else (), top)
         for table in tables
         if label in (None, *LABELS[table.task])
-        for item in disagreements_of_task(table, (label,) if label else (), top)
     ]
-    ranked = sorted(found, key=weight)[:top]
-    return DisagreementResult(with_details(ranked, sources.paths, sources.tables(DETAIL_COLUMNS)))
-
-
-def weight(found: Disagreement) -> tuple[float, float]:
-    """What sorts disagreements of several tasks as those of one are: undefined influence first, then the largest."""
-    return (float("-inf") if found.influence is None else -abs(found.influence), -found.contribution)
+    return DisagreementResult(with_details(rank_together(found)[:top], sources.paths, sources.tables(DETAIL_COLUMNS)))
 
 
 def typed_frame(columns: Mapping[str, list[Any]]) -> "pandas.DataFrame":

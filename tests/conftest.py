@@ -11,7 +11,9 @@ from hypothesis import settings
 from pipeline.errors import ServerStartError
 
 if TYPE_CHECKING:
+    from annotation.client import Argilla
     from annotation.embedded.launch import ServerHandle
+    from tests.export_bench import Bench
 
 # A machine that is busy with something else is no failure.
 settings.register_profile("citejury", deadline=None)
@@ -41,3 +43,28 @@ def argilla_server(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Server
     home: Path = tmp_path_factory.mktemp("argilla") / "home"
     with start_server(home, port=0) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def client(argilla_server: "ServerHandle") -> "Iterator[Argilla]":
+    """The server's owner, connected."""
+    from annotation.client import Argilla
+
+    with Argilla(argilla_server.url, argilla_server.owner_api_key) as connection:
+        yield connection
+
+
+@pytest.fixture(scope="session")
+def users(client: "Argilla") -> dict[str, str]:
+    """Ids of two annotators by first name."""
+    from tests.export_bench import make_user
+
+    return {who: make_user(client, who)["id"] for who in ("anna", "ben")}
+
+
+@pytest.fixture
+def generation(argilla_server: "ServerHandle", client: "Argilla", users: dict[str, str]) -> "Bench":
+    """A workspace of the test's own with the dataset of one task."""
+    from tests.export_bench import generation_bench
+
+    return generation_bench(argilla_server, client, users)

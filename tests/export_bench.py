@@ -1,6 +1,7 @@
 """A workspace of a test's own on the embedded Argilla, and what goes into it: for the tests of exports."""
 
 import csv
+import json
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,6 +12,7 @@ from annotation.setup import set_up
 from annotation.tasks import COLUMN_FIELDS, PRODUCTION, define_dataset, task_of
 from annotation.wording import FIELDS, read_wording
 from exports.csv_export import export_csv
+from exports.folder import MANIFEST_FILE
 from exports.schema import ExportFilters
 
 if TYPE_CHECKING:
@@ -107,3 +109,17 @@ def generation_bench(server: "ServerHandle", client: Argilla, users: dict[str, s
 
 def username(bench: Bench, who: str) -> str:
     return bench.client.usernames()[bench.annotators[who]]
+
+
+def answered_by(bench: Bench, *people: str, record_uuid: str = "r1", **known: Any) -> None:
+    responses = [bench.response(who, **answers("generation")) for who in people]
+    bench.put("generation", record("generation", record_uuid, *responses, **known))
+
+
+def pairs(rows: list[dict[str, str]]) -> list[tuple[str, str]]:
+    return [(row["record_uuid"], row["annotator_id"]) for row in rows]
+
+
+def manifest_of(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
+    return found

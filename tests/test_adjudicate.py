@@ -1,113 +1,36 @@
 """Adjudication against the real server: from planted disagreements to decisions in the consensus and scores."""
 
-import csv
 import json
 import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import httpx
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from annotation.client import Argilla
-from annotation.labels import LABELS
 from annotation.push import push_records
 from annotation.setup import find_datasets, set_up
 from annotation.tasks import round_of
 from annotation.wording import LOCALES, read_wording
 from exports.adjudication import votes_text
+from exports.adjudication_tables import pattern_lines
 from exports.agreement.consensus import consensus
-from exports.cli import main
+from exports.agreement.disagreements import find_disagreements
 from exports.csv_export import export_csv
 from exports.decisions import read_decisions, score_annotators
 from exports.read import export_files, read_tables
 from exports.schema import ExportFilters
 from pipeline.errors import InputError
-from pipeline.records import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse
 
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
+from tests.adjudication_data import NOTE, Jury, answer, everything_shown, judge_everything, read_csv
+from tests.agreement_data import Row, ratings_of
 
 pytestmark = pytest.mark.server
-
-NOTE = "<img src=x onerror=alert(1)> I doubt it\nYes: 99"
-
-
-class Jury(NamedTuple):
-    """A workspace with two answers, which anna, ben and carla have judged; dora is there and has not."""
-
-    server: "ServerHandle"
-    owner: Argilla
-    workspace: str
-    names: dict[str, str]
-    keys: dict[str, str]
-    export: Path
-
-    def run(self, *words: str) -> Result:
-        environment = {"ARGILLA_API_URL": self.server.url, "ARGILLA_API_KEY": self.server.owner_api_key}
-        return CliRunner().invoke(main, ["exports", "adjudicate", *words], env=environment)
-
-    def push(self, *words: str) -> Result:
-        return self.run("push", str(self.export), "--workspace", self.workspace, *words)
-
-    def client(self, who: str) -> httpx.Client:
-        headers = {"X-Argilla-Api-Key": self.keys[who]}
-        return httpx.Client(base_url=f"{self.server.url}/api/v1", headers=headers, timeout=60)
-
-    def respond(
-        self, who: str, record_id: str, task: str, notes: str = "", status: str = "submitted", **yes: str
-    ) -> None:
-        values = {label: {"value": yes.get(label, "no")} for label in LABELS[task]}  # type: ignore[index]
-        body = {"status": status, "values": values | ({"notes": {"value": notes}} if notes else {})}
-        with self.client(who) as client:
-            client.post(f"/records/{record_id}/responses", json=body).raise_for_status()
-
-    def records(self, workspace: str) -> dict[str, dict[str, Any]]:
-        """Every record of a workspace, by the name of its dataset and its external id."""
-        found = {}
-        for dataset in self.owner.datasets(self.owner.find_workspace(workspace)):
-            for _, page in self.owner.record_pages(dataset["id"]):
-                found |= {f"{dataset['name']} {record['external_id']}": record for record in page}
-        return found
-
-
-def answer(number: int) -> QueryResponse:
-    texts = [f"Passage {rank} of {number}." for rank in (1, 2)]
-    return QueryResponse(
-        record_uuid=f"r{number}",
-        query=f"Query {number}?",
-        answer="No <b>[1]</b>.",
-        language="en",
-        chunks=tuple(
-            Passage(chunk_id=f"d{rank}#0", doc_id=f"d{rank}", chunk_rank=rank, text=text)
-            for rank, text in enumerate(texts, start=1)
-        ),
-        context_set=CONTEXT_SEPARATOR.join(texts),
-        provenance=Provenance(model_name="secretive-model"),
-    )
-
-
-def judge_everything(jury: Jury) -> None:
-    """Carla alone says that passage 2 of record 1 is relevant, and ben alone that the answer of record 2 helps."""
-    ids = {user["username"]: user["id"] for user in jury.owner.users()}
-    planted = {("r1:d2#0", "carla"): "topically_relevant", ("r2", "ben"): "helpful"}
-    for task, dataset in find_datasets(jury.owner, jury.workspace).items():
-        items = []
-        for record in jury.records(jury.workspace).values():
-            if record["dataset_id"] != dataset.id:
-                continue
-            responses = []
-            for who in ("anna", "ben", "carla"):
-                yes = planted.get((record["external_id"], who))
-                values = {label: {"value": "yes" if label == yes else "no"} for label in LABELS[task]}
-                notes = {"notes": {"value": NOTE}} if yes == "topically_relevant" else {}
-                response = {"user_id": ids[jury.names[who]], "status": "submitted", "values": values | notes}
-                responses.append(response)
-            items.append({"id": record["id"], "responses": responses})
-        jury.owner.request("PUT", f"/datasets/{dataset.id}/records/bulk", json={"items": items})
 
 
 @pytest.fixture(scope="module")
@@ -137,33 +60,6 @@ def jury(argilla_server: "ServerHandle", owner: Argilla, people: dict[str, dict[
     return jury
 
 
-def read_csv(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
-
-
-def everything_shown(jury: Jury, who: str, workspace: str) -> str:
-    """All bodies that an adjudicator's page is filled from: datasets, fields, questions, records, one by one too."""
-    bodies = []
-    with jury.client(who) as client:
-        listed = client.get("/me/datasets")
-        bodies.append(listed.text)
-        mine = jury.owner.find_workspace(workspace)
-        for dataset in [item for item in listed.json()["items"] if item["workspace_id"] == mine]:
-            for part in ("fields", "questions", "metadata-properties", "vectors-settings"):
-                bodies.append(client.get(f"/me/datasets/{dataset['id']}/{part}").text)
-                bodies.append(client.get(f"/datasets/{dataset['id']}/{part}").text)
-            found = client.post(
-                f"/me/datasets/{dataset['id']}/records/search",
-                params={"include": ["responses", "suggestions"]},
-                json={"query": {}},
-            )
-            bodies.append(found.text)
-            for item in found.json()["items"]:
-                bodies.append(client.get(f"/records/{item['record']['id']}").text)
-    return "\n".join(bodies)
-
-
 def test_list_writes_ranked_disagreements_with_votes_notes_texts_and_link(jury: Jury, tmp_path: Path) -> None:
     result = jury.run("list", str(jury.export), "--out", str(tmp_path / "list.csv"))
     assert result.exit_code == 0, result.output
@@ -180,6 +76,16 @@ def test_list_writes_ranked_disagreements_with_votes_notes_texts_and_link(jury: 
     with jury.client("dora") as client:
         assert client.get(f"/records/{relevant['record_id']}").json()["external_id"] == "r1:d2#0"
     assert f"{carla} yes; {jury.names['anna']}, {jury.names['ben']} no" in result.stdout
+
+
+def test_patterns_are_votes_that_come_more_than_once() -> None:
+    said = {"r1": (1, 0, 1), "r2": (1, 0, 1), "r3": (0, 1, 1)}
+    rows = [
+        Row(record, name, (vote,)) for record, votes in said.items() for name, vote in zip("abc", votes, strict=True)
+    ]
+    found = find_disagreements(ratings_of(rows))
+    assert pattern_lines(found)[1:] == [(2, "proper_action", "a, c yes; b no")]
+    assert pattern_lines([item for item in found if item.record_uuid == "r3"]) == []
 
 
 def test_blind_adjudicators_get_the_split_units_and_see_nothing_of_the_votes(jury: Jury) -> None:
@@ -223,7 +129,7 @@ def test_the_order_of_responses_does_not_change_what_is_shown_of_them(jury: Jury
 
 def test_datasets_of_adjudication_are_a_round_of_their_own(jury: Jury) -> None:
     jury.push("--blind", "--annotator", jury.names["dora"])
-    jury.push("--votes", "--annotator", jury.names["dora"])
+    jury.push("--votes", "--annotator", jury.names["emil"])
     for kind in ("adjudication", "adjudication-votes"):
         datasets = jury.owner.datasets(jury.owner.find_workspace(f"{jury.workspace}-{kind}"))
         assert {round_of(dataset) for dataset in datasets} == {"adjudication"}
@@ -247,6 +153,17 @@ def test_a_new_adjudicator_who_has_answered_what_is_there_already_is_refused(jur
     assert f"'{jury.names['anna']}' has answered 2 of the units" in result.stderr
     members = jury.owner.workspace_users(jury.owner.find_workspace(f"{jury.workspace}-adjudication"))
     assert [user["username"] for user in members if user["role"] == "annotator"] == [jury.names["dora"]]
+
+
+@pytest.mark.parametrize(("first", "then"), [("--blind", "--votes"), ("--votes", "--blind")])
+def test_nobody_adjudicates_both_blind_and_with_the_votes(jury: Jury, first: str, then: str) -> None:
+    dora, emil = jury.names["dora"], jury.names["emil"]
+    jury.push(first, "--annotator", dora, "--label", "helpful")
+    before = jury.owner.workspaces()
+    result = jury.push(then, "--annotator", dora)
+    assert (result.exit_code, f"{dora!r} adjudicates in the workspace" in result.stderr) == (1, True), result.output
+    assert jury.owner.workspaces() == before
+    assert jury.push(then, "--annotator", emil).exit_code == 0
 
 
 def test_pushing_again_adds_what_is_new_and_changes_nothing_else(jury: Jury) -> None:

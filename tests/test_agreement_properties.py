@@ -1,6 +1,7 @@
 """What must not change the figures, what must change them and how: for any ratings at all."""
 
 import random
+from collections import Counter
 from datetime import timedelta
 
 import numpy as np
@@ -13,7 +14,7 @@ from exports.agreement.figures import LabelAgreement
 from exports.agreement.labels import measure_labels
 from exports.agreement.measure import measure_task
 from exports.agreement.ratings import MISSING, NO, YES, FloatArray
-from exports.agreement.resampling import Statistic, bootstrap
+from exports.agreement.resampling import Statistic, bootstrap, distinct_rows
 from exports.agreement.votes import alpha_sums, alphas, count_votes
 from tests.agreement_data import START, Row, ratings_of
 
@@ -126,11 +127,11 @@ def test_what_is_undefined_has_a_reason_and_what_is_defined_has_none(rows: list[
     slices = [found for part in (*figures.weeks, *figures.rounds, *figures.languages) for found in part.labels.values()]
     for found in (*figures.labels.values(), *figures.pairs, *figures.annotators_vs_rest, *figures.conditional, *slices):
         values = found.model_dump()
-        for name in found.undefined:
+        for name in values["undefined"]:
             assert values[name] is None, name
         for name in (*COEFFICIENTS, "cohen_kappa", "alpha_without", "prevalence", "positive_agreement"):
             if name in values and values[name] is None:
-                assert name in found.undefined, name
+                assert name in values["undefined"], name
 
 
 @fewer
@@ -143,3 +144,11 @@ def test_alpha_of_the_whole_agrees_with_the_vectorised_formula(rows: list[Row]) 
     for label, alpha in zip(LABELS["retrieval"], found, strict=True):
         expected = measured[label].krippendorff_alpha
         assert np.isnan(alpha) if expected is None else alpha == pytest.approx(expected, abs=1e-9)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-2, 2)), min_size=1, max_size=40))
+def test_rows_that_are_alike_are_counted_together_and_none_is_lost(rows: list[tuple[int, int]]) -> None:
+    kinds, counts = distinct_rows(np.array(rows, dtype=np.float64))
+    found = {(int(one), int(other)): int(count) for (one, other), count in zip(kinds, counts, strict=True)}
+    assert len(found) == len(kinds)
+    assert found == Counter(rows)

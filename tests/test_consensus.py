@@ -1,4 +1,5 @@
 import itertools
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ def ratings(*rows: str, task: str = "generation") -> Ratings:
     )
 
 
-def helpful(found: list[ConsensusLabel]) -> list[ConsensusLabel]:
+def helpful(found: Iterable[ConsensusLabel]) -> list[ConsensusLabel]:
     return [item for item in found if item.label == "helpful"]
 
 
@@ -80,7 +81,7 @@ def test_a_decision_comes_before_every_vote(votes: str, decided: bool) -> None:
 
 def test_decisions_on_units_without_response_are_told() -> None:
     decisions = {("r000", "", "helpful"): True, ("gone", "", "helpful"): True, ("gone", "", "source_cited"): True}
-    assert unused_decisions(ratings("11"), decisions) == [("gone", "", "helpful")]
+    assert unused_decisions([ratings("11")], decisions) == [("gone", "", "helpful"), ("gone", "", "source_cited")]
 
 
 def test_decisions_in_retrieval_name_the_passage() -> None:
@@ -113,4 +114,4 @@ def test_dawid_skene_gives_way_to_the_majority_where_it_is_not_identified() -> N
 
 
 def test_no_response_at_all_gives_no_labels() -> None:
-    assert consensus(ratings()) == []
+    assert list(consensus(ratings())) == []

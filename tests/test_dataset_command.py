@@ -81,6 +81,13 @@ def test_a_missing_text_column_is_named(tmp_path: Path) -> None:
         make(tmp_path / "out", source)
 
 
+def test_a_time_that_is_none_is_told_with_its_line(tmp_path: Path) -> None:
+    rows = [row("generation", "r1", inserted_at="soon")]
+    source = write_export(tmp_path / "in", "generation", rows, ("inserted_at",))
+    with pytest.raises(InputError, match=r"generation\.csv, line 2, `inserted_at`: found 'soon'"):
+        make(tmp_path / "out", source)
+
+
 def test_an_export_without_responses_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no submitted response"):
         make(tmp_path / "out", write_export(tmp_path / "in", "generation", []))
@@ -110,6 +117,12 @@ def test_shares_that_cannot_be_are_a_usage_error(tmp_path: Path) -> None:
     result = run(tmp_path / "out", "--from", tmp_path, "--split", "80,20")
     assert result.exit_code == 2
     assert "'80,20' is not three shares" in result.stderr
+
+
+def test_a_seed_that_cannot_be_is_a_usage_error(tmp_path: Path) -> None:
+    result = run(tmp_path / "out", "--from", tmp_path, "--seed", "-1")
+    assert result.exit_code == 2
+    assert "Invalid value for '--seed'" in result.stderr
 
 
 @pytest.mark.parametrize("library", ["datasets", "pyarrow"])

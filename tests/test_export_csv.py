@@ -1,9 +1,8 @@
 import hashlib
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
@@ -19,13 +18,12 @@ from exports.folder import MANIFEST_FILE
 from exports.read import export_files, read_tables
 from exports.schema import COLUMNS
 from exports.tables import csv_line
-from pipeline.errors import ArgillaError, NotFoundError
+from pipeline.errors import NotFoundError
 from pipeline.records import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse
 from tests.export_bench import (
     Bench,
     answers,
     full_bench,
-    generation_bench,
     make_user,
     read_csv,
     record,
@@ -40,25 +38,9 @@ pytestmark = pytest.mark.server
 HOSTILE = '=1+1, "zwei"\rdrei\nvier <b>fünf</b> 六'
 
 
-@pytest.fixture(scope="module")
-def client(argilla_server: "ServerHandle") -> Iterator[Argilla]:
-    with Argilla(argilla_server.url, argilla_server.owner_api_key) as connection:
-        yield connection
-
-
-@pytest.fixture(scope="module")
-def users(client: Argilla) -> dict[str, str]:
-    return {who: make_user(client, who)["id"] for who in ("anna", "ben")}
-
-
 @pytest.fixture
 def bench(argilla_server: "ServerHandle", client: Argilla, users: dict[str, str]) -> Bench:
     return full_bench(argilla_server, client, users)
-
-
-@pytest.fixture
-def generation(argilla_server: "ServerHandle", client: Argilla, users: dict[str, str]) -> Bench:
-    return generation_bench(argilla_server, client, users)
 
 
 def test_each_task_has_exactly_the_columns_and_values_of_its_schema(bench: Bench, tmp_path: Path) -> None:
@@ -291,76 +273,11 @@ def test_a_record_that_is_not_ours_is_left_out_and_told(generation: Bench, tmp_p
     assert [row["record_uuid"] for row in read_csv(tmp_path / "out" / "generation.csv")] == ["r1"]
 
 
-class SmallPages(Argilla):
-    """The client with pages of two records, and something that happens on the server after the first page."""
-
-    def __init__(self, bench: Bench, meanwhile: list[list[tuple[str, str, dict[str, Any]]]]) -> None:
-        super().__init__(bench.server.url, bench.server.owner_api_key)
-        self.meanwhile = meanwhile
-
-    def record_pages(self, dataset_id: str, *_: Any, **__: Any) -> Iterator[tuple[int, list[dict[str, Any]]]]:
-        for page in super().record_pages(dataset_id, page_size=2):
-            yield page
-            for method, path, options in self.meanwhile.pop() if self.meanwhile else ():
-                self.request(method, path, **options)
-
-
-def five_records(bench: Bench) -> list[str]:
-    response = bench.response("anna", **answers("generation"))
-    return bench.put("generation", *(record("generation", f"r{n}", response) for n in range(5)))
-
-
-def test_records_deleted_between_two_pages_lose_no_other_record(generation: Bench, tmp_path: Path) -> None:
-    ids = five_records(generation)
-    path = f"/datasets/{generation.datasets['generation']}/records"
-    with SmallPages(generation, [[("DELETE", path, {"params": {"ids": ids[0]}})]]) as client:
-        export_csv(client, generation.workspace, tmp_path / "out")
-    rows = read_csv(tmp_path / "out" / "generation.csv")
-    assert [row["record_uuid"] for row in rows] == ["r1", "r2", "r3", "r4"]
-
-
-def test_a_record_deleted_while_another_is_pushed_hides_no_other(generation: Bench, tmp_path: Path) -> None:
-    ids = five_records(generation)
-    path = f"/datasets/{generation.datasets['generation']}/records"
-    pushed = record("generation", "r5", generation.response("anna", **answers("generation")))
-    meanwhile = [("PUT", f"{path}/bulk", {"json": {"items": [pushed]}}), ("DELETE", path, {"params": {"ids": ids[0]}})]
-    with SmallPages(generation, [meanwhile]) as client:
-        export_csv(client, generation.workspace, tmp_path / "out")
-    rows = read_csv(tmp_path / "out" / "generation.csv")
-    assert [row["record_uuid"] for row in rows] == ["r1", "r2", "r3", "r4", "r5"]
-
-
-def test_a_response_that_changes_between_two_pages_is_of_the_interval_that_the_manifest_states(
-    generation: Bench, tmp_path: Path
-) -> None:
-    five_records(generation)
-    path = f"/datasets/{generation.datasets['generation']}/records/bulk"
-    changed = record("generation", "r4", generation.response("anna", **answers("generation", helpful="yes")))
-    with SmallPages(generation, [[("PUT", path, {"json": {"items": [changed]}})]]) as client:
-        manifest = export_csv(client, generation.workspace, tmp_path / "out").manifest
-    *before, last = read_csv(tmp_path / "out" / "generation.csv")
-    assert [row["helpful"] for row in (*before, last)] == ["False"] * 4 + ["True"]
-    assert manifest.started < last["created_at"] < manifest.finished
-    assert all(row["created_at"] < manifest.started for row in before)
-
-
 def test_a_dataset_that_is_not_published_yet_stops_no_export(generation: Bench, tmp_path: Path) -> None:
     generation.put("generation", record("generation", "r1", generation.response("anna", **answers("generation"))))
     draft = {**define_dataset("grounding", read_wording("en")).body, "workspace_id": generation.workspace_id}
     generation.client.request("POST", "/datasets", json=draft)
     assert len(generation.export(tmp_path / "out")["generation"]) == 1
-
-
-def test_records_that_never_stop_changing_are_an_error(generation: Bench, tmp_path: Path) -> None:
-    five_records(generation)
-    path = f"/datasets/{generation.datasets['generation']}/records/bulk"
-    pushes = [[("PUT", path, {"json": {"items": [record("generation", f"new{n}")]}})] for n in range(99)]
-    with (
-        SmallPages(generation, pushes) as client,
-        pytest.raises(ArgillaError, match="changed each of the 5 times"),
-    ):
-        export_csv(client, generation.workspace, tmp_path / "out")
-    assert not list(tmp_path.iterdir())
 
 
 def test_an_export_is_read_back_by_the_strict_reader(bench: Bench, tmp_path: Path) -> None:

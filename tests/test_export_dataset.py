@@ -121,6 +121,7 @@ def test_a_label_left_out_is_null_and_so_is_its_vector(tmp_path: Path) -> None:
     assert second["labels"] == [0] * 5
     assert any("1 responses leave a label out" in warning for warning in written.warnings)
     assert "| generation | 2 | 2 | 2 | 1 | 1 |" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert written.facts[0].sources["helpful"] == {"none": 1, "single": 1}
     (unit, _) = rows_of(tmp_path / "out", "generation_consensus")
     assert (unit["helpful"], unit["helpful_vote_share"], unit["labels"]) == (None, None, None)
 
@@ -140,11 +141,22 @@ def test_a_tie_is_null_until_an_adjudicator_decides(tmp_path: Path) -> None:
     assert unit["labels"] == [0, 0, 0.5, 0, 0]
     assert unit["labels_yes"] is None
     decisions = write_decisions(tmp_path / "decisions.csv", {("r1", "", "helpful"): True, ("r9", "", "helpful"): True})
-    written = make(tmp_path / "out", source, decisions=decisions)
+    make(tmp_path / "out", source, decisions=decisions)
     (unit,) = rows_of(tmp_path / "out", "generation_consensus")
     assert (unit["helpful"], unit["helpful_vote_share"], unit["helpful_source"]) == (True, 0.5, "adjudicated")
     assert (unit["labels"], unit["labels_yes"]) == ([0, 0, 1, 0, 0], [2])
-    assert any("1 decisions are on units without a response" in warning for warning in written.warnings)
+
+
+def test_decisions_on_units_that_are_not_here_are_told_for_every_task(tmp_path: Path) -> None:
+    source = write_export(tmp_path / "in", "generation", [row("generation", "r1")])
+    of_others = {("r9", "", "helpful"): True, ("r1", "", "support_present"): True, ("r2", "", "source_cited"): True}
+    decisions = write_decisions(tmp_path / "decisions.csv", {("r1", "", "helpful"): True, **of_others})
+    written = make(tmp_path / "out", source, decisions=decisions)
+    assert [warning for warning in written.warnings if "decisions" in warning] == [
+        "grounding: decisions that do not count, since their unit has no response here: 2 (the first: r1, "
+        "`support_present`).",
+        "generation: decisions that do not count, since their unit has no response here: 1 (the first: r9, `helpful`).",
+    ]
 
 
 def test_the_models_consensus_brings_its_probability_into_the_vector(jury: Path, tmp_path: Path) -> None:
@@ -171,6 +183,21 @@ def test_the_newest_response_counts_and_the_others_are_told(tmp_path: Path) -> N
     assert found["helpful"] is True
     assert found["created_at"].isoformat() == "2026-03-02T08:00:00+00:00"
     assert any("generation" in warning and "repeat" in warning for warning in written.warnings)
+
+
+@pytest.mark.parametrize(("discarded_at", "rows"), [("2026-04-01", 0), ("2026-02-01", 1)])
+def test_a_discard_counts_in_place_of_an_older_response_as_in_agreement(
+    tmp_path: Path, discarded_at: str, rows: int
+) -> None:
+    source = write_export(tmp_path / "in", "generation", [row("generation", "r1"), row("generation", "r2")])
+    gone = row("generation", "r1", created_at=f"{discarded_at}T10:00:00+00:00", response_status="discarded")
+    write_export(tmp_path / "discards", "generation", [gone], ("response_status",))
+    (tmp_path / "discards" / "generation.csv").rename(source / "generation_discarded.csv")
+    written = make(tmp_path / "out", source)
+    for table in ("generation", "generation_consensus", "merged"):
+        assert [found["record_uuid"] for found in rows_of(tmp_path / "out", table)] == ["r1"] * rows + ["r2"]
+    assert sum(written.facts[0].annotators.values()) == written.facts[0].n_rows == rows + 1
+    assert "response_status" not in rows_of(tmp_path / "out", "generation")[0]
 
 
 def test_merged_has_a_row_a_record_and_nulls_where_a_task_is_missing(tmp_path: Path) -> None:
@@ -245,12 +272,14 @@ def test_an_empty_split_is_told_and_can_be_loaded(tmp_path: Path) -> None:
     assert sum("is empty for generation: there are 1 narratives" in warning for warning in written.warnings) == 2
 
 
-def test_the_same_export_gives_the_same_parquet_and_card(tmp_path: Path) -> None:
+def test_the_same_export_gives_the_same_bytes(tmp_path: Path) -> None:
     rows = [row("generation", f"r{number}", who) for number in range(5) for who in JURY]
     make(tmp_path / "a", write_export(tmp_path / "in", "generation", rows))
     make(tmp_path / "b", write_export(tmp_path / "in", "generation", rows))
-    for name in ("README.md", "parquet/generation.parquet", "parquet/merged.parquet"):
-        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    names = [path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*") if path.is_file()]
+    assert [
+        name for name in names if (tmp_path / "a" / name).read_bytes() != (tmp_path / "b" / name).read_bytes()
+    ] == []
     shuffled = write_export(tmp_path / "shuffled", "generation", rows[::-1])
     make(tmp_path / "c", shuffled)
     assert rows_of(tmp_path / "c", "generation") == rows_of(tmp_path / "a", "generation")

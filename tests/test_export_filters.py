@@ -2,11 +2,7 @@
 
 import codecs
 import csv
-import json
-import os
-import stat
 import threading
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -16,13 +12,23 @@ import pytest
 from click.testing import CliRunner, Result
 
 from annotation.client import Argilla
-from exports.anonymize import Pseudonyms
 from exports.cli_csv import csv_command
 from exports.csv_export import export_csv
-from exports.folder import MANIFEST_FILE
 from exports.schema import COLUMNS, ExportFilters
-from pipeline.errors import ArgillaError, CitejuryError, InputError, NotFoundError, OutputError
-from tests.export_bench import Bench, answers, generation_bench, make_dataset, make_user, read_csv, record, username
+from pipeline.errors import ArgillaError, CitejuryError, InputError, NotFoundError
+from tests.export_bench import (
+    Bench,
+    answered_by,
+    answers,
+    generation_bench,
+    make_dataset,
+    make_user,
+    manifest_of,
+    pairs,
+    read_csv,
+    record,
+    username,
+)
 
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
@@ -32,39 +38,14 @@ pytestmark = pytest.mark.server
 PSEUDONYMS = ExportFilters(anonymized=True)
 
 
-@pytest.fixture(scope="module")
-def client(argilla_server: "ServerHandle") -> Iterator[Argilla]:
-    with Argilla(argilla_server.url, argilla_server.owner_api_key) as connection:
-        yield connection
-
-
-@pytest.fixture(scope="module")
-def users(client: Argilla) -> dict[str, str]:
-    return {who: make_user(client, who)["id"] for who in ("anna", "ben")}
-
-
 @pytest.fixture
-def bench(argilla_server: "ServerHandle", client: Argilla, users: dict[str, str]) -> Bench:
-    return generation_bench(argilla_server, client, users)
+def bench(generation: Bench) -> Bench:
+    return generation
 
 
 @pytest.fixture
 def other(argilla_server: "ServerHandle", client: Argilla, users: dict[str, str]) -> Bench:
     return generation_bench(argilla_server, client, users)
-
-
-def answered_by(bench: Bench, *people: str, record_uuid: str = "r1", **known: Any) -> None:
-    responses = [bench.response(who, **answers("generation")) for who in people]
-    bench.put("generation", record("generation", record_uuid, *responses, **known))
-
-
-def pairs(rows: list[dict[str, str]]) -> list[tuple[str, str]]:
-    return [(row["record_uuid"], row["annotator_id"]) for row in rows]
-
-
-def manifest_of(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
-    return found
 
 
 def test_a_window_holds_its_beginning_and_not_its_end(bench: Bench, tmp_path: Path) -> None:
@@ -115,6 +96,13 @@ def test_what_no_response_fits_together_is_an_error_that_says_so(bench: Bench, t
         bench.export(tmp_path / "out", languages=("de",), annotators=(username(bench, "ben"),))
 
 
+def test_a_typo_is_named_whatever_else_was_asked_for(bench: Bench, tmp_path: Path) -> None:
+    answered_by(bench, "anna", language="de")
+    for typo, said in ({"annotators": ("nna",)}, "by 'nna'"), ({"languages": ("fr",)}, "of the language 'fr'"):
+        with pytest.raises(NotFoundError, match=f"no submitted response (to a record )?{said}"):
+            bench.export(tmp_path / "out", tasks=["generation"], rounds=["production"], **typo)
+
+
 def test_a_round_is_a_choice_and_a_column(bench: Bench, tmp_path: Path) -> None:
     answered_by(bench, "anna")
     pilot = make_dataset(bench.client, bench.workspace_id, "generation", "pilot")
@@ -155,96 +143,6 @@ def test_more_responses_than_a_record_waits_for_are_all_rows(bench: Bench, tmp_p
     wide = bench._replace(annotators={**bench.annotators, "carl": carl})
     answered_by(wide, "anna", "ben", "carl")
     assert len(wide.export(tmp_path / "out")["generation"]) == 3
-
-
-def test_a_person_keeps_her_pseudonym_when_others_come(bench: Bench, tmp_path: Path) -> None:
-    answered_by(bench, "ben")
-    (first,) = bench.export(tmp_path / "one", anonymized=True)["generation"]
-    key = tmp_path / "one.annotators.json"
-    answered_by(bench, "anna", record_uuid="r0")
-    export = export_csv(bench.client, bench.workspace, tmp_path / "two", PSEUDONYMS, key_file=key)
-    assert pairs(read_csv(tmp_path / "two" / "generation.csv")) == [("r0", "annotator-02"), ("r1", "annotator-01")]
-    assert (first["annotator_id"], export.key_file) == ("annotator-01", key)
-    assert json.loads(key.read_text(encoding="utf-8"))["annotators"] == {
-        "annotator-01": {"user_id": bench.annotators["ben"], "username": username(bench, "ben")},
-        "annotator-02": {"user_id": bench.annotators["anna"], "username": username(bench, "anna")},
-    }
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "one.annotators.json", "two"]
-
-
-def test_no_file_of_an_anonymous_export_names_or_numbers_an_annotator(bench: Bench, tmp_path: Path) -> None:
-    answered_by(bench, "anna", "ben")
-    anna = username(bench, "anna")
-    found = bench.export(tmp_path / "out", anonymized=True, extended=True, annotators=(anna,))
-    (row,) = found["generation"]
-    assert row["response_id"] == ""
-    text = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "out").iterdir())
-    assert not [secret for secret in (anna, bench.annotators["anna"]) if secret in text]
-    assert manifest_of(tmp_path / "out")["filters"]["annotators"] == [row["annotator_id"]]
-
-
-def test_an_anonymous_export_is_sorted_by_pseudonym(bench: Bench, tmp_path: Path) -> None:
-    key = Pseudonyms(tmp_path / "key.json")
-    for who in ("ben", "anna"):  # names would sort the other way round
-        key.pseudonym(bench.annotators[who], who)
-    key.save()
-    answered_by(bench, "anna", "ben")
-    export_csv(bench.client, bench.workspace, tmp_path / "out", PSEUDONYMS, key_file=tmp_path / "key.json")
-    rows = read_csv(tmp_path / "out" / "generation.csv")
-    assert [row["annotator_id"] for row in rows] == ["annotator-01", "annotator-02"]
-
-
-@pytest.mark.skipif(os.name != "posix", reason="no file modes")
-def test_a_key_file_is_for_its_owner_only(tmp_path: Path) -> None:
-    path = tmp_path / "key.json"
-    before = os.umask(0)
-    try:
-        for name in ("ann", "ben"):
-            key = Pseudonyms(path)
-            key.pseudonym(name, name)
-            key.save()
-            assert stat.S_IMODE(path.stat().st_mode) == 0o600
-            path.chmod(0o644)
-    finally:
-        os.umask(before)
-
-
-@pytest.mark.parametrize("place", ["out/key.json", "out", "out/below/key.json"])
-def test_a_key_file_in_the_export_is_refused(bench: Bench, tmp_path: Path, place: str) -> None:
-    with pytest.raises(OutputError, match="would be inside the export"):
-        export_csv(bench.client, bench.workspace, tmp_path / "out", PSEUDONYMS, key_file=tmp_path / place)
-
-
-@pytest.mark.parametrize("content", ["", "[]", '{"annotators": {}}', '{"citejury_annotator_key": 2, "annotators": {}}'])
-def test_a_file_that_is_no_key_is_refused_and_untouched(bench: Bench, tmp_path: Path, content: str) -> None:
-    answered_by(bench, "anna")
-    (tmp_path / "mine.json").write_text(content, encoding="utf-8")
-    with pytest.raises(InputError, match="no key file"):
-        export_csv(bench.client, bench.workspace, tmp_path / "out", PSEUDONYMS, key_file=tmp_path / "mine.json")
-    assert (tmp_path / "mine.json").read_text(encoding="utf-8") == content
-
-
-def test_a_key_changed_by_another_export_meanwhile_is_not_overwritten(bench: Bench, tmp_path: Path) -> None:
-    answered_by(bench, "anna")
-    path = tmp_path / "key.json"
-
-    def other_export(name: str, read: int, total: int) -> None:
-        key = Pseudonyms(path)
-        key.pseudonym("another", "another")
-        key.save()
-
-    with pytest.raises(OutputError, match="changed by another export"):
-        export_csv(bench.client, bench.workspace, tmp_path / "out", PSEUDONYMS, key_file=path, progress=other_export)
-    assert [path.name for path in tmp_path.iterdir()] == ["key.json"]
-    assert "another" in path.read_text(encoding="utf-8")
-
-
-def test_an_export_of_nothing_leaves_no_key_and_a_key_file_alone_is_refused(bench: Bench, tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError):
-        bench.export(tmp_path / "out", anonymized=True)
-    with pytest.raises(InputError, match="Give `--anonymize` too"):
-        export_csv(bench.client, bench.workspace, tmp_path / "out", key_file=tmp_path / "key.json")
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"])

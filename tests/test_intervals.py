@@ -20,7 +20,10 @@ from tests.agreement_data import CASES, SINGLE_LABEL, expected_of_case, ratings_
 
 RESAMPLES = 10_000
 SEED = 1
-REFERENCES = [path for path in SINGLE_LABEL if expected_of_case(path)["bootstrap_alpha_reference"] is not None]
+REAL = sorted((CASES / "real").glob("*.csv"))
+REFERENCES = [
+    path for path in (*SINGLE_LABEL, *REAL) if expected_of_case(path)["bootstrap_alpha_reference"] is not None
+]
 REFUSED = {
     "edge_all_positive",
     "edge_one_constant_rater",
@@ -116,7 +119,7 @@ def test_reference_ends_lie_within_the_noise_of_our_own_resamples(path: Path) ->
     replicates, expected = resampled_case(path)
     for level, end in zip((0.025, 0.975), expected.get("percentile_95", ()), strict=False):
         assert_between_quantiles(defined(replicates), level, end)
-    z0, acceleration = expected.get("bca_z0"), expected.get("bca_acceleration")
+    z0, acceleration = expected.get("bca_z0", math.nan), expected.get("bca_acceleration", math.nan)
     for z, end in zip((-1.959964, 1.959964), expected.get("bca_95", ()), strict=False):
         level = NORMAL.cdf(z0 + (z0 + z) / (1 - acceleration * (z0 + z)))
         assert_between_quantiles(defined(replicates), level, end)

@@ -366,19 +366,3 @@ except NotInstalledError as error:
         "3",
         "pandas is not installed. Run `pip install '.[data]'` in the checkout of citejury.",
     ]
-
-
-def test_the_python_examples_of_the_readme_run(tmp_path: Path) -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    examples = re.findall(r"^```python\n(.*?)^```", readme, flags=re.DOTALL | re.MULTILINE)
-    assert examples
-    (tmp_path / "export").mkdir()
-    for task in TASKS:
-        write_export(tmp_path / "export" / f"{task}.csv", *three_records(task=task), columns=COLUMNS[task])
-    for example in examples:
-        environment = {"PYTHONPATH": str(ROOT)}
-        done = subprocess.run(
-            [sys.executable, "-c", example], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        assert done.stdout

@@ -11,7 +11,7 @@ import pytest
 
 from annotation.client import Argilla
 from annotation.labels import LABELS, TASKS
-from annotation.setup import find_datasets
+from annotation.tasks import task_of
 from exports.schema import COLUMNS
 
 ROOT = Path(__file__).parents[1]
@@ -24,7 +24,10 @@ LINES = [
 ]
 MAKE, SERVE = "make ", "citejury annotation serve"
 COMMANDS = [line for line in LINES if not line.startswith((MAKE, SERVE, "export PATH"))]
+EXAMPLES = re.findall(r"^```python\n(.*?)^```", README, flags=re.DOTALL | re.MULTILINE)
 FIRST_EXPORT = next(index for index, line in enumerate(COMMANDS) if line.startswith("citejury exports"))
+DECISIONS = next(index for index, line in enumerate(COMMANDS) if line.startswith("citejury exports adjudicate read"))
+SETTINGS = [line for line in COMMANDS[:FIRST_EXPORT] if not line.startswith("citejury")]
 
 
 @pytest.fixture(scope="module")
@@ -64,34 +67,52 @@ def run(commands: list[str], folder: Path, environment: dict[str, str]) -> subpr
     )
 
 
-def answer_everything(folder: Path) -> None:
-    """As the README says: when they have submitted."""
+def answer_everything(folder: Path, workspace: str, names: list[str]) -> None:
+    """As the README says: when they have submitted. The first says yes to all, the next no to every third unit."""
     env = dict(
         line.removeprefix("export ").split("=", 1) for line in (folder / "jury" / "env").read_text().splitlines()
     )
     url, key = (env[name].strip("'\"") for name in ("ARGILLA_API_URL", "ARGILLA_API_KEY"))
     with Argilla(url, key) as owner:
         users = {user["username"]: user["api_key"] for user in owner.request("GET", "/users")["items"]}
-        for dataset in find_datasets(owner, "citejury").values():
-            records = [record for _, page in owner.record_pages(dataset.id) for record in page]
-            values = {label: {"value": "yes"} for label in LABELS[dataset.task]}
-            items = [{"record_id": record["id"], "status": "submitted", "values": values} for record in records]
-            with Argilla(url, users["anna"]) as anna:
-                anna.request("POST", "/me/responses/bulk", json={"items": items})
+        for dataset in owner.datasets(owner.find_workspace(workspace)):
+            labels = LABELS[task_of(dataset)]
+            records = [record for _, page in owner.record_pages(dataset["id"]) for record in page]
+            for place, name in enumerate(names):
+                answers = ["no" if place and number % 3 == 0 else "yes" for number in range(len(records))]
+                items = [
+                    {
+                        "record_id": record["id"],
+                        "status": "submitted",
+                        "values": {label: {"value": answer} for label in labels},
+                    }
+                    for record, answer in zip(records, answers, strict=True)
+                ]
+                with Argilla(url, users[name]) as annotator:
+                    annotator.request("POST", "/me/responses/bulk", json={"items": items})
 
 
 @pytest.mark.server
 def test_the_commands_of_the_readme_run_in_their_order(folder: Path, environment: dict[str, str], served: None) -> None:
-    before = run(COMMANDS[:FIRST_EXPORT], folder, environment)
-    assert before.returncode == 0, before.stderr
-    answer_everything(folder)
-    again = [line for line in COMMANDS[:FIRST_EXPORT] if not line.startswith("citejury")]
-    after = run(again + COMMANDS[FIRST_EXPORT:], folder, environment)
-    assert after.returncode == 0, after.stderr
+    steps = [COMMANDS[:FIRST_EXPORT], COMMANDS[FIRST_EXPORT:DECISIONS], COMMANDS[DECISIONS:]]
+    jurors = [("citejury", ["anna", "ben"]), ("citejury-adjudication", ["dora"])]
+    output = ""
+    for number, commands in enumerate(steps):
+        if number:
+            answer_everything(folder, *jurors[number - 1])
+        done = run((SETTINGS if number else []) + commands, folder, environment)
+        assert done.returncode == 0, done.stderr
+        output += done.stdout
     for task in TASKS:
         header = (folder / "export" / f"{task}.csv").read_text(encoding="utf-8").splitlines()[0]
         assert tuple(header.split(",")) == COLUMNS[task]
-    assert "topically_relevant" in after.stdout
+    assert "topically_relevant" in output
+    for example in EXAMPLES:
+        done = subprocess.run(
+            [sys.executable, "-c", example], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout
 
 
 @pytest.mark.parametrize("line", [line for line in LINES if line.startswith(MAKE)])

@@ -1,4 +1,5 @@
 import math
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,15 @@ import pytest
 
 from exports.agreement.annotators import annotators_vs_rest
 from exports.agreement.figures import Interval
-from exports.agreement.intervals import bca_levels, expanded_percentile_ends, interval, student_quantile
+from exports.agreement.intervals import (
+    UNDEFINED_SHARE,
+    bca_levels,
+    expanded_percentile_ends,
+    interval,
+    share_below,
+    student_quantile,
+    undefined_share,
+)
 from exports.agreement.joint import measure_figures
 from exports.agreement.labels import measure_labels
 from exports.agreement.pairs import measure_pairs
@@ -128,6 +137,19 @@ def test_an_interval_is_refused_with_its_reason() -> None:
     assert interval(replicates([*even, *[math.nan] * 6]), 0) == "undefined_resamples"
     assert interval(replicates([0.5] * 100), 0) == "constant"
     assert isinstance(interval(replicates([*even, *[math.nan] * 5]), 0), Interval)
+
+
+def test_five_percent_undefined_is_the_last_share_that_is_neither_refused_nor_warned_of() -> None:
+    even = np.linspace(0, 1, 1900).tolist()
+    for undefined in (100, 101):
+        given = replicates([*even[: 2000 - undefined], *[math.nan] * undefined])
+        refused = interval(given, 0) == "undefined_resamples"
+        assert refused == (undefined_share(given.resampled[:, 0]) > UNDEFINED_SHARE) == (undefined == 101)
+
+
+def test_replicates_equal_to_a_threshold_but_for_rounding_are_not_below_it() -> None:
+    below, rounded_below = 0.79, 0.8 - 2**-52
+    assert share_below(np.array([below, rounded_below, 0.8, 0.9]), 0.8) == 0.25
 
 
 def test_without_bias_or_acceleration_bca_is_the_percentile_interval() -> None:
@@ -257,6 +279,32 @@ def test_the_same_seed_gives_the_same_digits_and_another_one_others() -> None:
         first.labels.labels["proper_action"].krippendorff_alpha
         == third.labels.labels["proper_action"].krippendorff_alpha
     )
+
+
+DIGEST = """
+import hashlib
+from exports.agreement import patterns
+from exports.agreement.joint import measure_figures
+from tests.test_resampling import drawn
+digest = hashlib.sha256()
+for patterns.MOST_PATTERNS in (256, 0):
+    found = measure_figures(drawn(units=6000, annotators=4, share=0.7, records=2500), 400, 0)
+    for each in (*found.labels.labels.values(), found.labels.macro_interval, *found.pairs, *found.annotators):
+        digest.update(each.model_dump_json().encode() if each else b"none")
+print(digest.hexdigest())
+"""
+
+
+def test_the_number_of_threads_changes_not_a_byte() -> None:
+    def digest(threads: int) -> str:
+        names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+        given = {**os.environ, **dict.fromkeys(names, str(threads))}
+        command = [sys.executable, "-c", DIGEST]
+        return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, env=given).stdout
+
+    alone = digest(1)
+    assert len(alone) == 65
+    assert digest(2) == alone
 
 
 @needs_rte

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.multitest import multipletests
 
-from exports.agreement.changes import holm, measure_changes
+from exports.agreement.changes import deal, deck_of, holm, measure_changes, step_between
 from exports.agreement.figures import AlphaChange
 from exports.agreement.measure import measure_agreement, measure_task
 from exports.agreement.ratings import Ratings
@@ -187,6 +187,24 @@ def test_a_record_in_both_parts_keeps_or_swaps_its_halves() -> None:
             )
     found = [change for change in changes_of(ratings_of(rows, "retrieval")) if change.label == "topically_relevant"]
     assert found[0].p_value == pytest.approx(2 / 256, abs=0.01)
+
+
+def test_records_that_are_alike_are_dealt_together_with_the_same_outcome() -> None:
+    parts = split(ratings := two_rounds(4, (0.1, 0.14), 400), round_parts(ratings))
+    step = step_between(*parts)
+    deck = deck_of(step)
+    assert deck.counts.sum() == 800
+    assert len(deck.counts) < 5
+    dealt = deal(deck, 500, np.random.default_rng(0))
+    assert set(dealt.sum(axis=1)) == {400}
+    assert (dealt <= deck.counts).all()
+    one_by_one = deck._replace(counts=np.ones(800, dtype=np.int64), both=np.zeros(800, dtype=bool))
+    apart = np.repeat(np.arange(len(deck.counts)), deck.counts)
+    singly = deal(one_by_one, 500, np.random.default_rng(1))
+    together = np.stack([singly[:, apart == kind].sum(axis=1) for kind in range(len(deck.counts))], axis=1)
+    assert set(singly.sum(axis=1)) == {400}
+    assert dealt.mean(axis=0) == pytest.approx(together.mean(axis=0), abs=2)
+    assert dealt.std(axis=0) == pytest.approx(together.std(axis=0), rel=0.15)
 
 
 def test_parts_with_less_than_two_pairable_records_have_no_change() -> None:

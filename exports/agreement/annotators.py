@@ -9,7 +9,7 @@ from exports.agreement.coefficients import ratio, unit_sums
 from exports.agreement.figures import AnnotatorAgreement, Interval, UndefinedReason
 from exports.agreement.intervals import interval, wilson_interval
 from exports.agreement.pairs import kappas
-from exports.agreement.patterns import Entries, LabelPatterns, TaskPatterns, dense, task_patterns
+from exports.agreement.patterns import Entries, LabelPatterns, TaskPatterns, task_patterns
 from exports.agreement.ratings import FloatArray, IntArray, Ratings
 from exports.agreement.resampling import BoolArray, Replicates, Statistic, bootstrap_frames
 
@@ -94,7 +94,7 @@ def read_annotators(task: TaskPatterns, replicates: Sequence[Replicates]) -> tup
     found: list[AnnotatorAgreement] = []
     for label, resampled in zip(task.labels, replicates, strict=True):
         counts = count_against_rest(label, len(task.annotators))
-        totals = label.units @ dense(without_entries(label, len(task.annotators)), len(label.units))
+        totals = label.total(without_entries(label, len(task.annotators)))
         alphas = [None if np.isnan(value) else float(value) for value in alphas_without(totals)]
         for rater, name in enumerate(task.annotators):
             delta_interval = interval(resampled, rater)

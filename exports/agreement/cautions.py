@@ -8,20 +8,16 @@ import numpy as np
 
 from annotation.labels import LABELS
 from exports.agreement.figures import LabelAgreement, LabelWarning, TaskWarning
+from exports.agreement.intervals import FEW_RECORDS, UNDEFINED_SHARE
+from exports.agreement.pairs import FEW_SHARED
 from exports.agreement.ratings import FloatArray, IntArray, Ratings
 from exports.agreement.schema import TaskAgreement
 from exports.agreement.votes import Votes, count_votes
 
 FEW_ITEMS = 30
 """Fewer pairable units than this: no interval would keep its promise."""
-FEW_CLUSTERS = 20
-"""Fewer resampled records than this: intervals cover 90 to 94 % instead of 95 %."""
 RARE_CLASS = 10
 """Fewer ratings of the rarer value than this among pairable units: one unit can turn the figures."""
-MOST_UNDEFINED = 0.05
-"""Larger shares of resamples without an alpha leave it without an interval."""
-PAIR_OVERLAP = 20
-"""Fewer shared units than this say little about two annotators."""
 CONSTANT_RATER = 20
 """An annotator with this many ratings and one value only: her kappa is 0 by construction."""
 PARADOX_AGREEMENT, PARADOX_ALPHA, PARADOX_PREVALENCE = 0.85, 0.667, 0.6
@@ -42,26 +38,25 @@ ADVICE: dict[LabelWarning | TaskWarning, str] = {
     "SINGLE_ANNOTATOR": "One annotator rated alone, so agreement cannot be told. Let a second one rate some units.",
     "FEW_ITEMS": f"Fewer than {FEW_ITEMS} units were rated twice: the figures can move a lot with the next ones, and "
     "intervals are too narrow, most of all for rare labels. Rate more units twice before relying on them.",
-    "FEW_CLUSTERS": f"Units rated twice come from fewer than {FEW_CLUSTERS} records: intervals cover 90 to 94 % "
+    "FEW_CLUSTERS": f"Units rated twice come from fewer than {FEW_RECORDS} records: intervals cover 90 to 94 % "
     "instead of 95 %. Rate units of more records twice.",
     "RARE_CLASS": f"One of the two values was given fewer than {RARE_CLASS} times on units rated twice: a single unit "
     "can turn alpha, and intervals are too narrow. Add units on which the rare value is likely.",
-    "SAMPLE_SIZE": f"Too few units were rated twice to show an alpha of {TARGET_ALPHA} at this share of yes: "
-    "`required_items` says how many would.",
-    "UNDEFINED_RESAMPLES": f"More than {MOST_UNDEFINED:.0%} of the resamples had no variation, so alpha has no "
+    "SAMPLE_SIZE": f"Too few units were rated twice to show an alpha of {TARGET_ALPHA} at this share of yes.",
+    "UNDEFINED_RESAMPLES": f"More than {UNDEFINED_SHARE:.0%} of the resamples had no variation, so alpha has no "
     "interval: the rare value hangs on very few records. Rate more units twice.",
-    "CONSTANT_RATER": f"An annotator gave one value only in {CONSTANT_RATER} ratings or more: kappa with her is 0 "
-    "whatever the others say. Ask whether she understood the label.",
+    "CONSTANT_RATER": f"An annotator gave one value only in {CONSTANT_RATER} ratings or more: kappa with her tells "
+    "nothing, whatever the others say. Ask whether she understood the label.",
     "PARADOX": "High agreement, low alpha: one value is rare, so much agreement is expected by chance. Read positive "
     "and negative agreement and AC1 beside alpha.",
     "SELECTION": "The share of yes differs between units rated twice and units rated once by more than chance: "
     "agreement on the former may not carry over. Choose units to be rated twice at random.",
-    "PAIR_OVERLAP": f"Some pairs of annotators share fewer than {PAIR_OVERLAP} units: do not read their kappa.",
+    "PAIR_OVERLAP": f"Some pairs of annotators share fewer than {FEW_SHARED} units: do not read their kappa.",
     "DISCONNECTED": "The annotators fall into groups that share no unit: figures mix groups that cannot be compared. "
     "Give units of each group to the other.",
     "DUPLICATES": "Some annotators answered a unit more than once: the newest response counts.",
     "CONSTRAINT": "Some responses break a rule between labels: they count as they are. Look at them, and at the "
-    "guidelines; `constraint_violations_by_annotator` says whose they are.",
+    "guidelines.",
     "CLOCK": "Some responses are dated before 2000 or after 2099: a clock was wrong, so weeks, rounds and which of two "
     "responses is newer may be wrong too.",
 }
@@ -93,10 +88,10 @@ def label_warnings(
         "NO_OVERLAP": n_pairable == 0 and np.count_nonzero(raters.ratings) != 1,
         "SINGLE_ANNOTATOR": n_pairable == 0 and np.count_nonzero(raters.ratings) == 1,
         "FEW_ITEMS": 0 < n_pairable < FEW_ITEMS,
-        "FEW_CLUSTERS": 0 < figures.n_cluster_records < FEW_CLUSTERS,
+        "FEW_CLUSTERS": 0 < figures.n_cluster_records < FEW_RECORDS,
         "RARE_CLASS": n_pairable > 0 and min(zeros, ones) < RARE_CLASS,
         "SAMPLE_SIZE": n_pairable > 0 and figures.required_items is not None and n_pairable < figures.required_items,
-        "UNDEFINED_RESAMPLES": (figures.undefined_resamples or 0) > MOST_UNDEFINED,
+        "UNDEFINED_RESAMPLES": (figures.undefined_resamples or 0) > UNDEFINED_SHARE,
         "CONSTANT_RATER": bool(constant.any()),
         "PARADOX": is_paradox(figures, zeros, ones),
         "SELECTION": differs_by_selection(votes, unit_records),
@@ -164,7 +159,7 @@ def task_warnings(ratings: Ratings, figures: TaskAgreement) -> tuple[TaskWarning
     """What to mind about a task as a whole; `figures` are all its others."""
     early_or_late = (ratings.moments < EARLIEST) | (ratings.moments >= LATEST)
     holds: dict[TaskWarning, bool] = {
-        "PAIR_OVERLAP": any(pair.n_shared < PAIR_OVERLAP for pair in figures.pairs),
+        "PAIR_OVERLAP": any(pair.n_shared < FEW_SHARED for pair in figures.pairs),
         "DISCONNECTED": len(figures.overlap.components) > 1,
         "DUPLICATES": ratings.n_duplicates > 0,
         "CONSTRAINT": any(figures.constraint_violations.values()),

@@ -11,7 +11,7 @@ from annotation.labels import LABELS
 from exports.agreement.coefficients import coefficients, totals
 from exports.agreement.figures import AlphaChange, Interval
 from exports.agreement.intervals import interval
-from exports.agreement.ratings import FloatArray, Ratings
+from exports.agreement.ratings import FloatArray, IntArray, Ratings
 from exports.agreement.resampling import Statistic, bootstrap
 from exports.agreement.slices import Part
 from exports.agreement.votes import alphas
@@ -28,6 +28,8 @@ MOST_STEPS = 104
 """Steps of a kind that are tested, the latest: two years of weeks."""
 BLOCK = 2_000_000
 """Exchanged records held in memory at a time."""
+MANY_RECORDS, ALIKE = 500, 4
+"""From so many records on, those alike are dealt together, if there are as many of each kind on average."""
 TIE = 1e-9
 """Differences closer than this are equal: the order of a sum must not decide."""
 
@@ -138,14 +140,13 @@ def permutation_p(step: Step, exchanges: int, random: np.random.Generator) -> Fl
     halves. An exchange that leaves alpha undefined counts as a difference as large, so p errs on the safe side.
     """
     observed = np.abs(alpha_difference(np.concatenate([step.sums_before.sum(axis=0), step.sums_after.sum(axis=0)])))
-    both = step.both[:, np.newaxis]
-    late = np.where(both, step.sums_after, step.sums_after + step.sums_before)
-    early = np.where(both, step.sums_before, 0.0)
-    base, gained, whole = early.sum(axis=0), late - early, (early + late).sum(axis=0)
+    deck = deck_of(step)
+    base, gained = deck.counts @ deck.early, deck.late - deck.early
+    whole = base + deck.counts @ deck.late
     as_large, made = np.zeros(len(observed)), 0
     while made < exchanges and not (made >= PERMUTATIONS and as_large[step.tested].min() > SETTLED):
         wanted = (PERMUTATIONS if made < PERMUTATIONS else exchanges) - made
-        dealt = deal(step, min(wanted, max(1, BLOCK // len(gained))), random)
+        dealt = deal(deck, min(wanted, max(1, BLOCK // len(gained))), random)
         after = base + dealt @ gained
         differences = np.abs(alpha_difference(np.concatenate([whole - after, after], axis=1)))
         as_large += np.count_nonzero(~(differences < observed - TIE), axis=0)
@@ -153,15 +154,48 @@ def permutation_p(step: Step, exchanges: int, random: np.random.Generator) -> Fl
     return np.where(np.isfinite(observed), (1 + as_large) / (1 + made), np.nan)
 
 
-def deal(step: Step, exchanges: int, random: np.random.Generator) -> FloatArray:
-    """Exchanges × records: 1 where a record's units fall into the later part, or where its two halves stay."""
-    single = np.flatnonzero(~step.both)
-    n_late = int(np.count_nonzero(step.sums_after[single].any(axis=1)))
-    dealt = np.empty((exchanges, len(step.both)))
+class Deck(NamedTuple):
+    """The records of a step as they are dealt out, those that are alike counted together."""
+
+    counts: IntArray
+    """How many records are of each kind."""
+    both: npt.NDArray[np.bool_]
+    """Whether they have pairable units in both parts."""
+    late: FloatArray
+    """Kinds × what a record adds to the later part if it is dealt there; of one in both, its later half."""
+    early: FloatArray
+    """What it adds otherwise: nothing, or the earlier half."""
+    n_late: int
+    """How many of the records that are in one part only are in the later one."""
+
+
+def deck_of(step: Step) -> Deck:
+    """The records of a step; those alike are counted together where that leaves few kinds."""
+    both = step.both[:, np.newaxis]
+    late = np.where(both, step.sums_after, step.sums_after + step.sums_before)
+    early = np.where(both, step.sums_before, 0.0)
+    n_late = int(np.count_nonzero(step.sums_after[~step.both].any(axis=1)))
+    single = Deck(np.ones(len(late), dtype=np.int64), step.both, late, early, n_late)
+    if len(late) < MANY_RECORDS:
+        return single
+    kinds, counts = np.unique(np.concatenate([both, late, early], axis=1), axis=0, return_counts=True)
+    if len(kinds) * ALIKE > len(late):
+        return single
+    late, early = np.split(kinds[:, 1:], 2, axis=1)
+    return Deck(counts, kinds[:, 0] == 1, late, early, n_late)
+
+
+def deal(deck: Deck, exchanges: int, random: np.random.Generator) -> FloatArray:
+    """Exchanges × kinds: how many of each kind fall into the later part, or keep their two halves as they are."""
+    dealt = np.empty((exchanges, len(deck.counts)))
+    single = deck.counts[~deck.both]
+    dealt[:, deck.both] = random.binomial(deck.counts[deck.both], 0.5, (exchanges, int(deck.both.sum())))
+    if (single > 1).any():
+        dealt[:, ~deck.both] = random.multivariate_hypergeometric(single, deck.n_late, exchanges)
+        return dealt
     # Those with the smallest of random keys are late: several times faster than shuffling row by row.
     keys = np.append(random.random((exchanges, len(single))), np.full((exchanges, 1), -1.0), axis=1)
-    dealt[:, single] = keys[:, :-1] <= np.partition(keys, n_late, axis=1)[:, n_late, np.newaxis]
-    dealt[:, step.both] = random.integers(0, 2, (exchanges, int(step.both.sum())))
+    dealt[:, ~deck.both] = keys[:, :-1] <= np.partition(keys, deck.n_late, axis=1)[:, deck.n_late, np.newaxis]
     return dealt
 
 

@@ -1,14 +1,14 @@
 """One label for each unit from the votes of its annotators, with where it comes from (`agreement.md` section 8)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from annotation.labels import LABELS, TaskName
 from exports.agreement.dawid_skene import dawid_skene
-from exports.agreement.ratings import NO, YES, FloatArray, IntArray, Ratings
-from pipeline.schema import Frozen
+from exports.agreement.ratings import FloatArray, Ratings
+from exports.agreement.votes import label_votes
 
 ConsensusRule = Literal["majority", "ds"]
 ConsensusSource = Literal["single", "unanimous", "majority", "ds", "adjudicated"]
@@ -16,7 +16,7 @@ UnitLabel = tuple[str, str, str]
 """`record_uuid`, `chunk_id` (empty outside retrieval) and label; no two tasks share a label."""
 
 
-class ConsensusLabel(Frozen):
+class ConsensusLabel(NamedTuple):
     """What the jury says on one label of one unit."""
 
     task: TaskName
@@ -43,26 +43,18 @@ class ConsensusLabel(Frozen):
     """Where `consensus` comes from: `single` is one voice alone, `unanimous` are two or more; None without one."""
 
 
-class VoteCounts(NamedTuple):
-    """The votes on one label, a number for each unit."""
-
-    no: IntArray
-    """Votes that say no."""
-    yes: IntArray
-    """Votes that say yes."""
-
-
 def consensus(
     ratings: Ratings, decisions: Mapping[UnitLabel, bool] | None = None, rule: ConsensusRule = "majority"
-) -> list[ConsensusLabel]:
-    """A label for each unit and label of the task, in the order of the units, then of the labels.
+) -> Iterator[ConsensusLabel]:
+    """A label for each unit and label of the task, in the order of the units, then of the labels; made one by one.
 
     `decisions` are adjudicators' and come before all votes; `unused_decisions` tells which of them name a unit that
     has no response here. The rule `ds` takes the more probable value where the Dawid–Skene model tells one, and the
     majority elsewhere; `consensus_source` says which.
     """
     columns = [labels_of_column(ratings, column, decisions or {}, rule) for column in range(len(LABELS[ratings.task]))]
-    return [found for unit in zip(*columns, strict=True) for found in unit]
+    for unit in zip(*columns, strict=True):
+        yield from unit
 
 
 def labels_of_column(
@@ -70,10 +62,10 @@ def labels_of_column(
 ) -> Iterator[ConsensusLabel]:
     """The consensus on one label of the task, for each unit in order."""
     label = LABELS[ratings.task][column]
-    counts = count_votes(ratings, column)
+    counts = label_votes(ratings, column)
     posteriors = label_posterior(ratings, column)
     units = zip(ratings.unit_records.tolist(), ratings.unit_chunks, strict=True)
-    votes = zip(counts.yes.tolist(), counts.no.tolist(), posteriors.tolist(), strict=True)
+    votes = zip(counts.ones.tolist(), counts.zeros.tolist(), posteriors.tolist(), strict=True)
     for (record, chunk_id), (n_yes, n_no, probability) in zip(units, votes, strict=True):
         record_uuid = ratings.records[record]
         posterior = None if np.isnan(probability) else probability
@@ -113,22 +105,20 @@ def majority(n_yes: int, n_no: int) -> bool | None:
     return None if n_yes == n_no else n_yes > n_no
 
 
-def count_votes(ratings: Ratings, column: int) -> VoteCounts:
-    """The votes on one label of the task, for each unit."""
-    values, n_units = ratings.values[:, column], len(ratings.unit_records)
-    return VoteCounts(
-        no=np.bincount(ratings.units[values == NO], minlength=n_units),
-        yes=np.bincount(ratings.units[values == YES], minlength=n_units),
-    )
-
-
 def label_posterior(ratings: Ratings, column: int) -> FloatArray:
     """The Dawid–Skene probability of yes on one label for each unit; NaN where the model does not tell."""
     fitted = dawid_skene(ratings.units, ratings.response_annotators, ratings.values[:, column])
     return np.full(len(ratings.unit_records), np.nan) if fitted is None else fitted.posterior
 
 
-def unused_decisions(ratings: Ratings, decisions: Mapping[UnitLabel, bool]) -> list[UnitLabel]:
-    """The decisions on labels of this task whose unit has no response here, sorted."""
-    units = {(ratings.records[at], chunk) for at, chunk in zip(ratings.unit_records, ratings.unit_chunks, strict=True)}
-    return sorted(key for key in decisions if key[2] in LABELS[ratings.task] and key[:2] not in units)
+def unused_decisions(tables: Sequence[Ratings], decisions: Mapping[UnitLabel, bool]) -> list[UnitLabel]:
+    """The decisions on units that have no response to the label's task in any of the tables, sorted."""
+    wanted = {key[:2] for key in decisions}
+    there = {
+        (table.task, record, chunk_id)
+        for table in tables
+        for record, chunk_id in zip(map(table.records.__getitem__, table.unit_records), table.unit_chunks, strict=True)
+        if (record, chunk_id) in wanted
+    }
+    task_of = {label: task for task, labels in LABELS.items() for label in labels}
+    return sorted(key for key in decisions if (task_of[key[2]], *key[:2]) not in there)

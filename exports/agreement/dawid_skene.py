@@ -144,7 +144,8 @@ def estimate(posterior: FloatArray, unit: IntArray, said: IntArray, prior: float
     """The rates that fit the posterior best: the M step. `said` is twice the annotator's number, one more for yes."""
     size = int(said.max()) // 2 * 2 + 2
     counts = np.bincount(said, minlength=size).reshape(-1, 2).astype(np.float64)
-    where_yes = np.bincount(said, weights=posterior[unit], minlength=size).reshape(-1, 2)
+    likely = np.bincount(said, weights=posterior[unit], minlength=size)
+    where_yes = np.asarray(likely, dtype=np.float64).reshape(-1, 2)
     return Rates(
         prevalence=float(np.clip(posterior.mean(), SMALLEST, 1 - SMALLEST)),
         hits=share_of_yes(where_yes, prior),

@@ -9,10 +9,11 @@ import numpy as np
 
 from annotation.labels import LABELS
 from exports.agreement.coefficients import unit_sums
-from exports.agreement.consensus import VoteCounts, count_votes, label_posterior
+from exports.agreement.consensus import label_posterior
 from exports.agreement.dawid_skene import BoolArray
 from exports.agreement.disagreement import Disagreement
 from exports.agreement.ratings import MISSING, YES, FloatArray, IntArray, LabelArray, Ratings
+from exports.agreement.votes import Votes, label_votes
 
 
 class SplitUnits(NamedTuple):
@@ -26,7 +27,7 @@ class SplitUnits(NamedTuple):
     """Alpha less alpha without the unit; NaN where the latter is undefined."""
 
 
-class Votes(NamedTuple):
+class LabelRatings(NamedTuple):
     """Who voted what on one label: the ratings in the order of units, then annotators, and where each unit's begin."""
 
     raters: IntArray
@@ -36,10 +37,23 @@ class Votes(NamedTuple):
     starts: IntArray
     """Place of each unit's first rating; one more at the end."""
 
-    def of(self, unit: int) -> list[tuple[int, int]]:
+    def of(self, unit: int) -> tuple[tuple[int, int], ...]:
         """Annotator and value of each rating of one unit, in order of annotators."""
         place = slice(self.starts[unit], self.starts[unit + 1])
-        return list(zip(self.raters[place].tolist(), self.values[place].tolist(), strict=True))
+        return tuple(zip(self.raters[place].tolist(), self.values[place].tolist(), strict=True))
+
+
+class VotePattern(NamedTuple):
+    """The same votes by the same annotators, told once for all units that show them."""
+
+    votes: dict[str, bool]
+    """What each annotator said, by name."""
+    text: str
+    """Who said what, such as `carla yes; anna, ben no`."""
+    dissenter: int | None
+    """Number of the annotator who alone says otherwise, among three or more; None where nobody does."""
+    n_units: int
+    """How many units show it."""
 
 
 class LabelView(NamedTuple):
@@ -49,14 +63,14 @@ class LabelView(NamedTuple):
     """The label."""
     column: int
     """Its place in the task."""
-    votes: Votes
+    votes: LabelRatings
     """Who voted what."""
-    counts: VoteCounts
-    """Votes on each side, by unit."""
+    counts: Votes
+    """LabelRatings on each side, by unit."""
     split: SplitUnits
     """The units that annotators differ on."""
-    patterns: Mapping[tuple[tuple[int, int], ...], int]
-    """How many units show the same votes by the same annotators."""
+    patterns: Mapping[tuple[tuple[int, int], ...], VotePattern]
+    """What each split unit's votes are, by annotators and values as `LabelRatings.of` gives them."""
     posterior: FloatArray
     """Dawid–Skene probability of yes by unit; NaN where the model does not tell."""
     agreed: IntArray
@@ -109,7 +123,7 @@ def ranked(views: Sequence[LabelView]) -> list[tuple[int, int]]:
 
 def view_label(ratings: Ratings, column: int) -> LabelView:
     """Everything about one label that its disagreements are described with."""
-    counts = count_votes(ratings, column)
+    counts = label_votes(ratings, column)
     votes = order_votes(ratings, column)
     split = weigh(counts)
     agreed, compared = against_majority(ratings, column, counts)
@@ -119,19 +133,30 @@ def view_label(ratings: Ratings, column: int) -> LabelView:
         votes=votes,
         counts=counts,
         split=split,
-        patterns=Counter(tuple(votes.of(unit)) for unit in split.units.tolist()),
+        patterns=vote_patterns(ratings, votes, split.units),
         posterior=label_posterior(ratings, column),
         agreed=agreed,
         compared=compared,
     )
 
 
-def weigh(counts: VoteCounts) -> SplitUnits:
+def vote_patterns(
+    ratings: Ratings, votes: LabelRatings, units: IntArray
+) -> dict[tuple[tuple[int, int], ...], VotePattern]:
+    """The pattern of each of the units, by its votes."""
+    found: dict[tuple[tuple[int, int], ...], VotePattern] = {}
+    for given, n_units in Counter(votes.of(unit) for unit in units.tolist()).items():
+        named = {ratings.annotators[rater]: value == YES for rater, value in given}
+        found[given] = VotePattern(named, pattern(named), lone_dissenter(given), n_units)
+    return found
+
+
+def weigh(counts: Votes) -> SplitUnits:
     """The units with votes on both sides, their share of the disagreement and their influence on alpha.
 
     Alpha without a unit comes from the totals less the unit's own sums (`agreement.md` section 3).
     """
-    sums = unit_sums(counts.no, counts.yes)
+    sums = unit_sums(counts.zeros, counts.ones)
     units = np.flatnonzero(sums.disagreement)
     n0, n1, distance = sums.zeros.sum(), sums.ones.sum(), sums.disagreement.sum()
     rest0, rest1 = n0 - sums.zeros[units], n1 - sums.ones[units]
@@ -141,20 +166,20 @@ def weigh(counts: VoteCounts) -> SplitUnits:
     return SplitUnits(units, sums.disagreement[units] / distance if len(units) else np.empty(0), ratio - whole)
 
 
-def order_votes(ratings: Ratings, column: int) -> Votes:
+def order_votes(ratings: Ratings, column: int) -> LabelRatings:
     """The ratings of one label without those that are missing; responses come sorted by unit and annotator."""
     given = ratings.values[:, column] != MISSING
     sizes = np.bincount(ratings.units[given], minlength=len(ratings.unit_records))
     starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
-    return Votes(ratings.response_annotators[given], ratings.values[given, column], starts)
+    return LabelRatings(ratings.response_annotators[given], ratings.values[given, column], starts)
 
 
-def against_majority(ratings: Ratings, column: int, counts: VoteCounts) -> tuple[IntArray, IntArray]:
+def against_majority(ratings: Ratings, column: int, counts: Votes) -> tuple[IntArray, IntArray]:
     """For each annotator, the units where the others have a majority she shares, and those where they have one."""
     values = ratings.values[:, column]
     given = values != MISSING
     unit, rater, yes = ratings.units[given], ratings.response_annotators[given], values[given] == YES
-    lead = counts.yes[unit] - counts.no[unit] - np.where(yes, 1, -1)  # of yes over no among the others
+    lead = counts.ones[unit] - counts.zeros[unit] - np.where(yes, 1, -1)  # of yes over no among the others
     size = len(ratings.annotators)
     compared = np.bincount(rater[lead != 0], minlength=size)
     return np.bincount(rater[(lead != 0) & ((lead > 0) == yes)], minlength=size), compared
@@ -162,8 +187,8 @@ def against_majority(ratings: Ratings, column: int, counts: VoteCounts) -> tuple
 
 def split_matrix(ratings: Ratings) -> BoolArray:
     """Units × labels of the task: whether annotators differ."""
-    counts = [count_votes(ratings, column) for column in range(len(LABELS[ratings.task]))]
-    return np.column_stack([(found.yes > 0) & (found.no > 0) for found in counts])
+    counts = [label_votes(ratings, column) for column in range(len(LABELS[ratings.task]))]
+    return np.column_stack([(found.ones > 0) & (found.zeros > 0) for found in counts])
 
 
 def describe(
@@ -174,28 +199,26 @@ def describe(
     split_by_unit: BoolArray,
 ) -> Disagreement:
     """The disagreement on one unit and label."""
-    votes = view.votes.of(unit)
-    named = {ratings.annotators[rater]: value == YES for rater, value in votes}
-    n_yes, n_no = int(view.counts.yes[unit]), int(view.counts.no[unit])
+    shown = view.patterns[view.votes.of(unit)]
+    n_yes, n_no = int(view.counts.ones[unit]), int(view.counts.zeros[unit])
     influence, posterior = float(view.split.influence[place]), float(view.posterior[unit])
-    dissenter = lone_dissenter(votes)
     return Disagreement(
         task=ratings.task,
         label=view.label,
         record_uuid=ratings.records[ratings.unit_records[unit]],
         chunk_id=ratings.unit_chunks[unit],
         language=ratings.unit_languages[unit],
-        votes=named,
+        votes=shown.votes,
         n_yes=n_yes,
         n_no=n_no,
         contribution=float(view.split.contribution[place]),
         influence=None if np.isnan(influence) else influence,
         posterior=None if np.isnan(posterior) else posterior,
         entropy=None if np.isnan(posterior) else entropy(posterior),
-        lone_dissenter=None if dissenter is None else ratings.annotators[dissenter],
-        dissenter_reliability=None if dissenter is None else reliability_elsewhere(view, dissenter),
-        pattern=pattern(named),
-        pattern_count=view.patterns[tuple(votes)],
+        lone_dissenter=None if shown.dissenter is None else ratings.annotators[shown.dissenter],
+        dissenter_reliability=None if shown.dissenter is None else reliability_elsewhere(view, shown.dissenter),
+        pattern=shown.text,
+        pattern_count=shown.n_units,
         other_labels=tuple(
             label
             for column, label in enumerate(LABELS[ratings.task])

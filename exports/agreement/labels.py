@@ -8,7 +8,7 @@ import numpy as np
 
 from exports.agreement.coefficients import ALPHA, COEFFICIENTS, Sums, coefficient_values, coefficients, totals
 from exports.agreement.figures import Interval, LabelAgreement, RefusedReason, UndefinedReason
-from exports.agreement.intervals import interval, rounded
+from exports.agreement.intervals import interval, rounded, share_below, undefined_share
 from exports.agreement.pairs import LabelPairs, label_pairs, plan_pairs
 from exports.agreement.patterns import LabelPatterns, TaskPatterns, core_entries, dense, task_patterns
 from exports.agreement.ratings import FloatArray, IntArray, Ratings
@@ -183,14 +183,14 @@ def alpha_spread(
         return {}
     resampled = replicates.resampled[:, ALPHA]
     defined = resampled[~np.isnan(resampled)]
-    undefined = {"undefined_resamples": 1 - len(defined) / len(resampled)}
+    undefined = {"undefined_resamples": undefined_share(resampled)}
     if not isinstance(alpha_interval, Interval):
         return {**undefined}
     effect = design_effect(task, label, float(replicates.jackknife_se[ALPHA]))
     n_pairable = int(label.units[label.ratings >= 2].sum())
     return {
         **undefined,
-        "p_below": {each: float(np.mean(defined < float(each))) for each in THRESHOLDS},
+        "p_below": {each: share_below(defined, float(each)) for each in THRESHOLDS},
         "standard_error": rounded(float(defined.std(ddof=1))),
         "design_effect": None if effect is None else rounded(effect),
         "n_effective": rounded(n_pairable / effect) if effect else None,
@@ -207,8 +207,7 @@ def design_effect(task: TaskPatterns, label: LabelPatterns, record_error: float)
     n_units = int(label.units[pairable].sum())
     if n_units == np.count_nonzero(task.frame(label, at_least=2)):
         return 1.0
-    rows = dense(core_entries(label), len(label.units))
-    total = label.units @ rows
+    rows, total = dense(core_entries(label), len(label.units)), label.total(core_entries(label))
     shifts = (coefficient_values(total - rows[pairable]) - coefficient_values(total))[:, ALPHA]
     moments = central_moments(shifted_powers(shifts[:, np.newaxis], label.units[pairable].astype(np.float64)), n_units)
     unit_error = float(moments.standard_error[0])

@@ -14,7 +14,7 @@ from exports.agreement.ratings import FloatArray, IntArray, Ratings
 from exports.agreement.resampling import BoolArray, Replicates, Statistic, bootstrap_frames
 
 FEW_SHARED = 20
-"""Pairs that share fewer units have no interval."""
+"""Pairs that share fewer units have no interval, and their figures say little."""
 NEGLIGIBLE = 1e-18
 
 

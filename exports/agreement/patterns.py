@@ -64,6 +64,12 @@ class LabelPatterns(NamedTuple):
         """Ratings of each pattern."""
         return self.zeros + self.ones
 
+    def total(self, entries: Entries) -> FloatArray:
+        """What the entries add up to over all units: k."""
+        return np.bincount(entries.columns, entries.values * self.units[entries.patterns], entries.width).astype(
+            np.float64, copy=False
+        )
+
 
 class TaskPatterns(NamedTuple):
     """The ratings of one task by pattern."""

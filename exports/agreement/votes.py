@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from exports.agreement.coefficients import unit_sums
-from exports.agreement.ratings import NO, YES, FloatArray, IntArray, LabelArray
+from exports.agreement.ratings import NO, YES, FloatArray, IntArray, LabelArray, Ratings
 
 
 class Votes(NamedTuple):
-    """Ratings of each unit, or of each part of one: units × labels."""
+    """Ratings of each unit, or of each part of one: units × labels, or a number a unit where it is about one label."""
 
     zeros: IntArray
     """Ratings that say no."""
@@ -30,6 +30,12 @@ def count_votes(values: LabelArray, units: IntArray, n_units: int) -> Votes:
         return np.stack(columns, axis=1).astype(np.int64)
 
     return Votes(count(NO), count(YES))
+
+
+def label_votes(ratings: Ratings, column: int) -> Votes:
+    """Votes of each unit on one label of the task: one number a unit."""
+    votes = count_votes(ratings.values[:, [column]], ratings.units, len(ratings.unit_records))
+    return Votes(votes.zeros[:, 0], votes.ones[:, 0])
 
 
 def alpha_sums(votes: Votes, records: IntArray, n_records: int) -> FloatArray:

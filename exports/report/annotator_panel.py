@@ -160,4 +160,5 @@ def conduct_table(figures: TaskAgreement) -> Element | None:
         )
         for name in people
     )
-    return table("Discarded share, and responses that break a rule between labels", columns, rows, "figures")
+    meaning = "Discarded: share of all her answers; beside it how many of them break each rule between labels."
+    return table("Conduct", columns, rows, "figures", meaning if rules else "Discarded: share of all her answers.")

@@ -28,6 +28,7 @@
   };
 
   form.addEventListener("input", apply);
+  form.addEventListener("change", apply);
   form.addEventListener("reset", () => setTimeout(apply));
   form.addEventListener("submit", (event) => event.preventDefault());
   form.hidden = false;

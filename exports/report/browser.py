@@ -17,6 +17,8 @@ SHOWN_OF_TASK = 100
 """So many disagreements of a task are in the report, with their texts."""
 PATTERNS_SHOWN = 15
 PATTERNS_OFFERED = 60
+PRINTED = 30
+"""So many disagreements go on paper, as style.css says too: all of them would fill fifty pages."""
 EXCERPT = 320
 """Longer texts are shown by so many characters, and as a whole on a click."""
 LONGEST_TEXT = 20_000
@@ -48,9 +50,9 @@ def browser_section(disagreements: Sequence[Disagreement]) -> Element:
     patterns = count_patterns(disagreements)
     shown = most_weighty(disagreements)
     entries = element("ol", (entry(item, patterns) for item in shown), id="entries", class_="entries")
-    return element(
-        "section", heading, extent(disagreements, shown), pattern_table(patterns), filters(shown, patterns), entries
-    )
+    paper = element("p", f"On paper: the first {PRINTED}.", class_="note paper") if len(shown) > PRINTED else None
+    parts = (extent(disagreements, shown), pattern_table(patterns), filters(shown, patterns), paper, entries)
+    return element("section", heading, parts)
 
 
 def most_weighty(disagreements: Sequence[Disagreement]) -> list[Disagreement]:
@@ -78,17 +80,20 @@ def extent(disagreements: Sequence[Disagreement], shown: Sequence[Disagreement])
 
 def pattern_table(patterns: Sequence[Pattern]) -> Element:
     """Who says what against whom, the most frequent first: gaps in the guidelines show here before anywhere else."""
+    repeated = [found for found in patterns if found.n_units > 1]
+    if not repeated:
+        return element("p", "No two units show the same votes by the same annotators.", class_="note")
     rows = (
         row(
             head(quoted(found.pattern)),
             element("td", found.label, class_="words"),
             cell(f"{found.n_units:,}"),
         )
-        for found in patterns[:PATTERNS_SHOWN]
+        for found in repeated[:PATTERNS_SHOWN]
     )
-    more = len(patterns) - PATTERNS_SHOWN
-    rest = f"The other {counted(more, 'pattern')} are rarer or as rare." if more > 0 else ""
-    return table("Who says what", ("Votes", "label", "units"), rows, "figures second", rest)
+    more = len(repeated) - PATTERNS_SHOWN
+    rest = f"Patterns that are as rare or rarer, but not unique: {more:,} more." if more > 0 else ""
+    return table("Who says what", ("Votes", "label", "units"), rows, "figures second patterns", rest)
 
 
 def filters(shown: Sequence[Disagreement], patterns: Sequence[Pattern]) -> Element:
@@ -114,7 +119,7 @@ def choices(shown: Sequence[Disagreement], patterns: Sequence[Pattern]) -> list[
     offered = [
         (str(place), f"{found.label}: {one_line(found.pattern, 80)} ({found.n_units})")
         for place, found in enumerate(patterns)
-        if (found.task, found.label, found.pattern) in present
+        if found.n_units > 1 and (found.task, found.label, found.pattern) in present
     ]
     return [
         Choice("task", "Task", same(item.task for item in shown)),
@@ -155,7 +160,7 @@ def entry(item: Disagreement, patterns: Sequence[Pattern]) -> Element:
         element(
             "div",
             (text_block(name, text) for name, text in zip(TEXT_NAMES[item.task], texts, strict=True)),
-            (note(name, text) for name, text in item.notes.items()),
+            (text_block(["Note of ", quoted(name)], text, "block note-of") for name, text in item.notes.items()),
         ),
         data_task=json.dumps(item.task),
         data_label=json.dumps(item.label),
@@ -194,36 +199,29 @@ def figures_line(item: Disagreement) -> Element:
     return element("p", facts, class_="facts")
 
 
-def text_block(name: str, text: str) -> Element | None:
-    """A text of the unit: whole where it is short, otherwise its beginning, and the whole on a click."""
+def text_block(title: Child, text: str, kind: str = "block") -> Element | None:
+    """A text under its title: whole where it is short, otherwise its beginning, and the whole on a click."""
     if not text:
         return None
-    title = element("h4", name)
+    heading = element("h4", title)
     if len(text) <= EXCERPT:
-        return element("div", title, quoted(text, "p", class_="text"), class_="block")
+        return element("div", heading, quoted(text, "p", class_="text"), class_=kind)
     held = text[:LONGEST_TEXT]
     cut = f", the first {LONGEST_TEXT:,}; disagreements.csv holds the rest" if len(text) > LONGEST_TEXT else ""
     whole = folded(f"Whole text ({len(text):,} characters{cut})", quoted(held, "p", class_="text"))
-    return element("div", title, quoted(one_line(held, EXCERPT), "p", class_="text"), whole, class_="block")
-
-
-def note(name: str, text: str) -> Element:
-    """A note with who wrote it."""
-    return element(
-        "div", element("h4", "Note of ", quoted(name)), quoted(text, "p", class_="text"), class_="block note-of"
-    )
+    return element("div", heading, quoted(one_line(held, EXCERPT), "p", class_="text"), whole, class_=kind)
 
 
 def source_line(item: Disagreement) -> Element:
     """The ids to find the unit by, and the dataset's page in Argilla where its address is known."""
-    ids: list[Child] = ["record ", quoted(item.record_uuid, "code")]
-    if item.chunk_id:
-        ids += [" · passage ", quoted(item.chunk_id, "code")]
-    if item.record_id:
-        ids += [" · in Argilla ", quoted(item.record_id, "code")]
+    named = {"record": item.record_uuid, "passage": item.chunk_id, "in Argilla": item.record_id}
+    ids: list[Child] = []
+    for name, value in named.items():
+        if value:
+            ids += [" · " if ids else None, f"{name} ", quoted(one_line(value), "code")]
     if is_web_address(item.link):
         place = element("a", "Open the dataset in Argilla", href=item.link, rel="noopener noreferrer", target="_blank")
         ids += [" · ", place]
     elif item.link:
-        ids += [" · ", quoted(item.link)]
+        ids += [" · ", quoted(one_line(item.link))]
     return element("p", ids, class_="ids")

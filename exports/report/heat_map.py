@@ -5,8 +5,8 @@ from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from annotation.defuse import one_line
-from exports.agreement.cautions import PAIR_OVERLAP
 from exports.agreement.figures import PairAgreement
+from exports.agreement.pairs import FEW_SHARED
 from exports.agreement.schema import TaskAgreement
 from exports.agreement_words import UNDEFINED
 from exports.report.cells import SHORT_REASONS, cell, coefficient, estimated, folded, head, number, row, table
@@ -20,6 +20,8 @@ SIDE, LETTER = 38, 7
 """Side of a cell, and the room that a letter of a name takes, in pixels."""
 PALE, DARK = 0.08, 1.0
 """Strength of the colour at a kappa of 0 or less and of 1."""
+WHITE_FROM = 0.75
+"""On stronger colours white text has more contrast than black."""
 
 Key = tuple[str, str]
 
@@ -29,8 +31,8 @@ class Map(NamedTuple):
 
     label: str
     """The label."""
-    names: Sequence[str]
-    """The annotators."""
+    names: Mapping[str, str]
+    """The annotators, each with the form of the name that stands beside the map."""
     pairs: Mapping[Key, PairAgreement]
     """The pairs by both names, in either order."""
     left: float
@@ -47,13 +49,14 @@ def pair_section(figures: TaskAgreement) -> list[Child]:
     left_out = len(figures.annotators) - len(names)
     text = (
         f"Above the diagonal Cohen's κ, below it the units that both rated; grey where those are fewer than "
-        f"{PAIR_OVERLAP}. Annotators who agree stand next to each other."
+        f"{FEW_SHARED}. Annotators who agree stand next to each other."
     )
     if left_out:
         text += f" Shown are the {len(names)} who share most units; pairs.csv holds the other {left_out} too."
-    room = LETTER * max(len(one_line(name, NAME_LENGTH)) for name in names)
+    named = short_names(names)
+    room = LETTER * max(len(name) for name in named.values())
     maps = (
-        heat_map(Map(label, names, by_names(figures.pairs, label), room + 16.0, 0.7 * room + 20))
+        heat_map(Map(label, named, by_names(figures.pairs, label), room + 16.0, 0.7 * room + 20))
         for label in figures.labels
     )
     shared = [pair for pair in figures.pairs if pair.n_shared and {pair.rater_a, pair.rater_b} <= set(names)]
@@ -98,6 +101,24 @@ def similar_order(names: Sequence[str], pairs: Iterable[PairAgreement]) -> list[
     return chain
 
 
+def short_names(names: Sequence[str]) -> dict[str, str]:
+    """Each name in a form that fits beside a map: without what all begin and end with, then without its middle."""
+    if max(len(name) for name in names) <= NAME_LENGTH:
+        return {name: one_line(name) for name in names}
+    begin = shared_start(names)
+    end = shared_start([name[begin:][::-1] for name in names])
+    cut = {name: one_line(name[begin : len(name) - end]) or one_line(name) for name in names}
+    half = NAME_LENGTH // 2
+    return {name: f"{s[:half]}…{s[1 - half :]}" if len(s) > NAME_LENGTH else s for name, s in cut.items()}
+
+
+def shared_start(names: Sequence[str]) -> int:
+    """How many characters all names begin with."""
+    first, last = min(names), max(names)  # what these two share, those between them share too
+    differ = (place for place, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)
+    return next(differ, min(len(first), len(last)))
+
+
 def by_names(pairs: Iterable[PairAgreement], label: str) -> dict[Key, PairAgreement]:
     """The pairs of one label by both names, in either order."""
     return {
@@ -110,13 +131,13 @@ def by_names(pairs: Iterable[PairAgreement], label: str) -> dict[Key, PairAgreem
 
 def heat_map(shown: Map) -> Element:
     """The map of one label."""
-    size = SIDE * len(shown.names)
-    width, height = shown.left + size + 0.5 * shown.top, shown.top + size + 2
+    size, names = SIDE * len(shown.names), list(shown.names)
+    width, height = shown.left + size + 0.8 * (shown.left - 16), shown.top + size + 2
     drawing = figure_svg(
         f"{shown.label}: pairs of annotators",
         spoken_pairs(shown),
         heads(shown),
-        (map_cell(shown, line, column) for line in range(len(shown.names)) for column in range(len(shown.names))),
+        (map_cell(shown, names, line, column) for line in range(len(names)) for column in range(len(names))),
         viewBox=f"0 0 {width} {height}",
         width=width,
         height=height,
@@ -134,8 +155,8 @@ def spoken_pairs(shown: Map) -> str:
 
 def heads(shown: Map) -> Iterator[Element]:
     """The names beside the rows and, turned, above the columns."""
-    for place, name in enumerate(shown.names):
-        middle, short = SIDE * place + SIDE / 2, one_line(name, NAME_LENGTH)
+    for place, (name, short) in enumerate(shown.names.items()):
+        middle = SIDE * place + SIDE / 2
         whole = element("title", name)
         yield element(
             "text", short, whole, x=shown.left - 8, y=shown.top + middle + 4, text_anchor="end", class_="name"
@@ -144,12 +165,12 @@ def heads(shown: Map) -> Iterator[Element]:
         yield element("text", short, whole, x=x, y=y, transform=f"rotate(-40 {x:g} {y:g})", class_="name")
 
 
-def map_cell(shown: Map, line: int, column: int) -> Element | None:
+def map_cell(shown: Map, names: Sequence[str], line: int, column: int) -> Element | None:
     """One cell: kappa above the diagonal, shared units below it, nothing on it."""
-    pair = shown.pairs.get((shown.names[line], shown.names[column]))
+    pair = shown.pairs.get((names[line], names[column]))
     if line == column or pair is None:
         return None
-    few, above = pair.n_shared < PAIR_OVERLAP, column > line
+    few, above = pair.n_shared < FEW_SHARED, column > line
     kappa = pair.cohen_kappa
     coloured = above and not few and kappa is not None
     strength = PALE + (DARK - PALE) * min(max(kappa or 0.0, 0.0), 1.0)
@@ -163,7 +184,7 @@ def map_cell(shown: Map, line: int, column: int) -> Element | None:
         class_="heat" if coloured else "few" if few and above else "count",
         fill_opacity=strength if coloured else None,
     )
-    kind = "on" if coloured and strength > 0.5 else "dim" if few or not above else "off"
+    kind = "on" if coloured and strength > WHITE_FROM else "dim" if few or not above else "off"
     at = {"x": shown.left + SIDE * column + SIDE / 2, "y": shown.top + SIDE * line + SIDE / 2 + 4}
     text = coefficient(kappa) if above else f"{pair.n_shared:,}"
     return element(
@@ -195,7 +216,7 @@ def legend() -> Element:
     ]
     grey = [
         element("rect", x=224, y=2, width=32, height=14, rx=3, class_="few"),
-        element("text", f"< {PAIR_OVERLAP} shared", x=240, y=30, text_anchor="middle", class_="tick"),
+        element("text", f"< {FEW_SHARED} shared", x=240, y=30, text_anchor="middle", class_="tick"),
     ]
     return figure_svg(
         "Scale of κ", "From pale, 0 or less, to dark, 1.", marks, grey, width=290, height=34, class_="legend"

@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs no network: warnings first, then each task, disagreements and methods.
+"""The report as one HTML file that needs no network: verdicts, warnings, each task, disagreements and methods.
 
 Its Content-Security-Policy lets nothing in but its own style and script, by their hashes. Without JavaScript
 everything is there but the form that filters the disagreements.
@@ -19,7 +19,7 @@ from exports.report.elements import element, embedded, to_html
 from exports.report.forest import label_section
 from exports.report.heat_map import pair_section
 from exports.report.methods import methods_section
-from exports.report.summary import coverage, report_head, warnings_section
+from exports.report.summary import coverage, fitness_section, report_head, warnings_section
 from exports.report.timeline import time_section
 from pipeline.errors import OutputError
 from pipeline.staging import staged_file
@@ -71,6 +71,7 @@ def render_report(agreement: Agreement, disagreements: Sequence[Disagreement], *
         element(
             "main",
             report_head(agreement, remarks),
+            fitness_section(agreement),
             warnings_section(agreement),
             (task_section(task, figures) for task, figures in agreement.tasks.items()),
             browser_section(disagreements),
@@ -83,7 +84,7 @@ def render_report(agreement: Agreement, disagreements: Sequence[Disagreement], *
 
 def navigation(agreement: Agreement) -> Element:
     """Links to the parts of the report."""
-    parts = [("mind", "Mind first"), *((task, task) for task in agreement.tasks)]
+    parts = [("fit", "Fit for use"), ("mind", "Mind first"), *((task, task) for task in agreement.tasks)]
     parts += [("disagreements", "Disagreements"), ("methods", "Methods")]
     return element(
         "nav", (element("a", text, href=f"#{part}") for part, text in parts), aria_label="Parts of the report"

@@ -1,14 +1,27 @@
-"""The head of the report: what it was made from, what to mind first, and each task at a glance."""
+"""The head of the report: each task at a glance, which labels are fit for use, and what to mind first."""
 
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
 from exports.agreement.schema import Agreement, InputFile, TaskAgreement
-from exports.agreement_words import UNDEFINED, counted, finding_sentences, percent, warning_sentences
+from exports.agreement_words import (
+    FITNESS,
+    FITNESS_MEANING,
+    UNDEFINED,
+    Fitness,
+    counted,
+    finding_sentences,
+    labels_by_fitness,
+    percent,
+    warning_sentences,
+)
 from exports.report.cells import cell, estimated, head, row, sentence, table
 from exports.report.elements import Child, element, quoted
 
 HASH_SHOWN = 12
+SYMBOLS: dict[Fitness, str] = {"fit": "✓", "tentative": "~", "open": "?", "unfit": "✗", "unknown": "–"}
+"""What stands before each verdict, so that it can be told without its colour."""
+CHANCE = "All of this is beyond chance, though of twenty statements about annotators one is expected by chance alone."
 
 
 def report_head(agreement: Agreement, remarks: Sequence[str]) -> Element:
@@ -58,6 +71,30 @@ def files_table(inputs: Sequence[InputFile]) -> Element:
     return table("Files read", ("File", "rows", "SHA-256 begins with"), rows)
 
 
+def fitness_section(agreement: Agreement) -> Element:
+    """Each verdict with the labels that have it: what a reader wants to know before any figure."""
+    lines = [fitness_line(agreement, verdict, symbol) for verdict, symbol in SYMBOLS.items()]
+    heading = element("h2", "Which labels are fit for use", id="fit")
+    return element(
+        "section", heading, element("dl", lines), element("p", FITNESS_MEANING, class_="note"), class_="fitness"
+    )
+
+
+def fitness_line(agreement: Agreement, verdict: Fitness, symbol: str) -> list[Element]:
+    """One verdict with its labels by task; `none` where no label has it."""
+    by_task = {task: labels_by_fitness(figures.labels)[verdict] for task, figures in agreement.tasks.items()}
+    labels: list[Child] = [
+        element("div", element("a", task, href=f"#{task}"), f": {', '.join(names)}\n")
+        for task, names in by_task.items()
+        if names
+    ]
+    mark = element("span", symbol, aria_hidden="true", class_="symbol")
+    return [
+        element("dt", mark, FITNESS[verdict], class_=verdict),
+        element("dd", labels or element("span", "none", class_="why")),
+    ]
+
+
 def warnings_section(agreement: Agreement) -> Element:
     """What to mind before reading a figure, by task; then what stands out."""
     parts = [task_cautions(task, figures) for task, figures in agreement.tasks.items()]
@@ -72,7 +109,9 @@ def task_cautions(task: str, figures: TaskAgreement) -> Element:
         "div",
         element("h3", task.capitalize()),
         bullets(warnings) if warnings else element("p", "No warning applies."),
-        [element("h4", "What stands out"), bullets(findings)] if findings else None,
+        [element("h4", "What stands out"), bullets(findings), element("p", CHANCE, class_="note")]
+        if findings
+        else None,
     )
 
 
@@ -85,15 +124,15 @@ def coverage(figures: TaskAgreement) -> list[Child]:
     """How units are shared out among annotators, repeats, and the groups that share no unit."""
     shared = figures.overlap.units_by_ratings
     sizes = ", ".join(f"{ratings} for {units:,}" for ratings, units in sorted(shared.items()))
-    repeats = counted(figures.n_duplicates, "older response") if figures.n_duplicates else "No response"
+    repeats = counted(figures.n_duplicates, "older response")
     sentences = [
         f"{counted(figures.n_units, 'unit')} of {counted(figures.n_records, 'record')}.",
         f"Annotators per unit: {sizes}." if sizes else "",
-        f"{repeats} left out because the annotator has a newer one on the unit.",
+        f"{repeats} left out because the annotator has a newer one on the unit." if figures.n_duplicates else "",
     ]
     groups = figures.overlap.components
     return [
-        element("p", " ".join(sentences), class_="note"),
+        element("p", " ".join(filter(None, sentences)), class_="note"),
         element("p", groups_sentence(groups), class_="note") if len(groups) > 1 else None,
     ]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import date
+from itertools import groupby
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
@@ -57,12 +58,12 @@ def time_section(figures: TaskAgreement) -> list[Child]:
             ),
             element("div", (week_panel(label, figures.weeks) for label in figures.labels), class_="panels"),
             change_note(figures.changes),
-            folded("The weeks as a table", slices_table("Weeks", figures.weeks, tuple(figures.labels))),
+            folded("The weeks as a table", slices_table("week", figures.weeks, tuple(figures.labels))),
         ]
     if len(figures.rounds) > 1:
         parts += [element("h3", "Rounds side by side"), rounds_table(figures)]
     if len(figures.languages) > 1:
-        parts += [element("h3", "Languages"), slices_table("Languages", figures.languages, tuple(figures.labels))]
+        parts += [element("h3", "Languages"), slices_table("language", figures.languages, tuple(figures.labels))]
     return parts
 
 
@@ -146,20 +147,24 @@ def week_ticks(weeks: Sequence[Week], days: Axis) -> Iterator[Element]:
 
 
 def run_marks(run: Sequence[Point], axis: Axis) -> Iterator[Element]:
-    """The ribbon, the line and the points of weeks without a gap between them."""
-    both = [point for point in run if point.interval is not None]
-    if len(both) > 1:
-        upper = [(p.x, down(axis, p.interval.high)) for p in both if p.interval]
-        lower = [(p.x, down(axis, p.interval.low)) for p in both if p.interval]
-        yield element("polygon", points=coordinates([*upper, *reversed(lower)]), class_="ribbon")
-    for point in both:
-        if point.interval is not None:
-            ends = {"y1": down(axis, point.interval.low), "y2": down(axis, point.interval.high)}
-            yield element("line", x1=point.x, x2=point.x, class_="whisker thin", **ends)
+    """The ribbon, the line and the points of weeks without a gap between them; no ribbon beside a missing interval."""
+    for bounded, points in groupby(run, key=lambda point: point.interval is not None):
+        if bounded:
+            yield from ribbon(list(points), axis)
     yield element("polyline", points=coordinates([(p.x, down(axis, p.alpha)) for p in run]), class_="line")
     for p in run:
         kind = "estimate" if p.interval else "estimate open"
         yield element("circle", element("title", spoken(p)), cx=p.x, cy=down(axis, p.alpha), r=3.5, class_=kind)
+
+
+def ribbon(points: Sequence[Point], axis: Axis) -> Iterator[Element]:
+    """The intervals of weeks in a row: a line for each, and the ground between the first and the last."""
+    ends = [(p.x, down(axis, p.interval.high), down(axis, p.interval.low)) for p in points if p.interval]
+    if len(ends) > 1:
+        outline = [(x, high) for x, high, _ in ends] + [(x, low) for x, _, low in reversed(ends)]
+        yield element("polygon", points=coordinates(outline), class_="ribbon")
+    for x, high, low in ends:
+        yield element("line", x1=x, x2=x, y1=high, y2=low, class_="whisker thin")
 
 
 def coordinates(points: Sequence[tuple[float, float]]) -> str:
@@ -190,7 +195,7 @@ def rounds_table(figures: TaskAgreement) -> list[Child]:
     """α of each label by round, and each step with its test."""
     changes = [change for change in figures.changes if change.kind == "round"]
     return [
-        slices_table("Rounds", figures.rounds, tuple(figures.labels)),
+        slices_table("round", figures.rounds, tuple(figures.labels)),
         changes_table("Change of α from round to round", changes) if changes else None,
     ]
 
@@ -200,14 +205,14 @@ def changes_table(caption: str, changes: Sequence[AlphaChange]) -> Element:
     rows = (
         row(
             head(change.label),
-            cell(quoted(change.before), " → ", quoted(change.after)),
+            element("td", quoted(change.before), " → ", quoted(change.after), class_="words"),
             cell(estimated_change(change)),
             cell(decimal_p(change.p_value)),
             cell(decimal_p(change.p_holm)),
         )
         for change in changes
     )
-    return table(caption, ("Label", "step", "change of α [95 %]", "p", "p after Holm"), rows, "figures")
+    return table(caption, ("Label", "step", "change of α [95 %]", "p", "p after Holm"), rows, "figures second")
 
 
 def estimated_change(change: AlphaChange) -> Child:
@@ -217,7 +222,7 @@ def estimated_change(change: AlphaChange) -> Child:
     return [element("b", signed(change.difference)), element("span", ends, class_="bounds")]
 
 
-def slices_table(caption: str, slices: Sequence[AgreementSlice], labels: Sequence[str]) -> Element:
+def slices_table(kind: str, slices: Sequence[AgreementSlice], labels: Sequence[str]) -> Element:
     """Parts side by side: α with interval, units with two ratings or more, share of yes."""
     rows = (
         row(
@@ -228,7 +233,7 @@ def slices_table(caption: str, slices: Sequence[AgreementSlice], labels: Sequenc
         for part in slices
     )
     meaning = "α [95 % interval]; beneath it units with two ratings or more, and the share of yes."
-    return table(caption, (caption[:-1], "records", *labels), rows, "figures whole", meaning)
+    return table(f"α of each label by {kind}", (kind.capitalize(), "records", *labels), rows, "figures whole", meaning)
 
 
 def slice_cell(found: SliceLabel) -> list[Child]:
