@@ -35,8 +35,9 @@ def status(
     """Show how far the annotators are: done, pending, pace, expected finish, and what needs a look.
 
     A record is done when as many different annotators have submitted it as its dataset waits for (`by`). `today` are
-    the 24 hours before now, whatever the time zone; `an hour` is an hour of one annotator's work, pauses above half an
-    hour left out. The expected finish takes it that each day brings as many submissions as the last 24 hours did.
+    the 24 hours before now, whatever the time zone; `/h` are records in an hour of one annotator's work, pauses above
+    half an hour left out. The expected finish takes it that each day brings as many submissions as the last 24 hours.
+    `queue` are the records that wait for an annotator, `broken` her answers that break a rule between labels.
     Notes that begin with a question mark are questions to you. No text is downloaded from `citejury annotation serve`;
     a stock Argilla sends all of them, which takes longer. The API key comes from ARGILLA_API_KEY.
 

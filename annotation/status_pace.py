@@ -76,18 +76,17 @@ def together(works: Iterable[Work]) -> Work:
     return Work(units, timed, seconds)
 
 
-def forecast(needed: int, done_today: int, unreachable: int, now: datetime) -> Forecast:
-    """When `needed` more submissions are there, if each day from `now` on brings as many as the last 24 hours.
+def forecast(needed: int, reachable: int, done_today: int, now: datetime) -> Forecast:
+    """When all is done that can be, if each day from `now` on brings as many submissions as the last 24 hours.
 
-    `unreachable` is the number of records that wait for more annotators than are left for them.
+    `needed` submissions are wanting; for `reachable` of them there are annotators who have not settled the record yet.
     """
     if not needed:
         return Forecast(None, "nothing is wanting")
-    if unreachable:
-        records = "1 record waits" if unreachable == 1 else f"{unreachable} records wait"
-        return Forecast(None, f"{records} for more annotators than are left")
+    if not reachable:
+        return Forecast(None, "no annotators are left for what is wanting")
     if not done_today:
         return Forecast(None, "nobody submitted anything in the last 24 hours")
-    if needed / done_today > LONGEST_FORECAST / TODAY:
+    if reachable / done_today > LONGEST_FORECAST / TODAY:
         return Forecast(None, "more than ten years at today's pace")
-    return Forecast(now + TODAY * (needed / done_today), "")
+    return Forecast(now + TODAY * (reachable / done_today), "")

@@ -67,6 +67,8 @@ class DatasetStatus(Frozen):
     """Records that fewer submitted."""
     needed: int
     """Submissions that are wanting to them, all together."""
+    reachable: int
+    """Those of them for which annotators are left who have neither submitted nor discarded the record."""
     unreachable: int
     """Pending records with fewer annotators left, who have neither submitted nor discarded them, than are wanting."""
     closed_early: int
@@ -84,7 +86,7 @@ class DatasetStatus(Frozen):
     last_submission: str | None
     """When a response was submitted last: ISO 8601, UTC; None where none was."""
     finish: str | None
-    """When nothing is wanting if each day brings what the last 24 hours brought: ISO 8601, UTC; None with a reason."""
+    """When all that is `reachable` is there if each day is like the last 24 hours, in UTC; None with a reason."""
     no_finish: str
     """Why `finish` is None; empty where it is not."""
     broken_rules: dict[str, int]
@@ -131,10 +133,12 @@ class Status(Frozen):
     """The workspaces that were looked at."""
     needed: int
     """Submissions that are wanting in all datasets together."""
+    reachable: int
+    """Those of them for which annotators are left who have neither submitted nor discarded the record."""
     done_today: int
     """Responses submitted in the last 24 hours."""
     finish: str | None
-    """When nothing is wanting in any dataset, at the pace of the last 24 hours; None with a reason."""
+    """The same for all datasets together."""
     no_finish: str
     """Why `finish` is None; empty where it is not."""
     datasets: tuple[DatasetStatus, ...]

@@ -21,22 +21,23 @@ def summed_up(
     """The report of what was counted; `names` are the user names by id."""
     work = work_today((each for tally in tallies for each in tally.submissions), now)
     datasets = tuple(dataset_status(tally, names, work, now) for tally in tallies)
-    needed, unreachable = sum(each.needed for each in datasets), sum(each.unreachable for each in datasets)
+    needed, reachable = sum(each.needed for each in datasets), sum(each.reachable for each in datasets)
     done_today = sum(each.units for each in work.values())
-    expected = forecast(needed, done_today, unreachable, now)
+    expected = forecast(needed, reachable, done_today, now)
     return Status(
         citejury=version("citejury"),
         server=server,
         moment=stamp(now),
         workspaces=tuple(dict.fromkeys(workspaces)),
         needed=needed,
+        reachable=reachable,
         done_today=done_today,
         finish=stamp(expected.finish) if expected.finish else None,
         no_finish=expected.reason,
         datasets=datasets,
         annotators=people(tallies, names, work),
         questions=questions(tallies, names),
-        warnings=(*warnings, *(text for each in datasets for text in warnings_about(each))),
+        warnings=(*warnings, *warnings_about(datasets)),
     )
 
 
@@ -46,7 +47,7 @@ def dataset_status(
     """What one dataset's records add up to."""
     place = tally.place
     here = together(each for (_, dataset_id), each in work.items() if dataset_id == place.id)
-    expected = forecast(tally.needed, here.units, tally.unreachable, now)
+    expected = forecast(tally.needed, tally.reachable, here.units, now)
     last = max((each.at for each in tally.submissions), default=None)
     return DatasetStatus(
         workspace=place.workspace,
@@ -61,6 +62,7 @@ def dataset_status(
         overlap_reached=tally.reached,
         pending=0 if place.is_superseded else tally.records - tally.reached,
         needed=tally.needed,
+        reachable=tally.reachable,
         unreachable=tally.unreachable,
         closed_early=tally.closed_early,
         done=tally.total("submitted"),
@@ -148,20 +150,25 @@ def questions(tallies: Iterable[Tally], names: Mapping[str, str]) -> tuple[Quest
     return tuple(sorted(found, key=lambda question: (question.at, question.annotator, question.external_id)))
 
 
-def warnings_about(dataset: DatasetStatus) -> Iterator[str]:
-    """Plain sentences about one dataset; nothing where all is well."""
-    name = f"{dataset.workspace}/{dataset.dataset}"
-    if dataset.unreachable:
+def warnings_about(datasets: Sequence[DatasetStatus]) -> Iterator[str]:
+    """Plain sentences about what needs a look; nothing where nothing does."""
+    stuck = [(dataset, dataset.unreachable) for dataset in datasets if dataset.unreachable]
+    if stuck:
         yield (
-            f"{dataset.unreachable} of the records of {name!r} cannot reach {dataset.min_submitted} annotators: too "
-            "few are left who have neither submitted nor discarded them. Add annotators with `citejury annotation "
-            "setup`."
+            "Some records cannot reach their overlap: too few annotators are left who have neither submitted nor "
+            f"discarded them ({counts_by_name(stuck)}). Add annotators with `citejury annotation setup`."
         )
-    if dataset.closed_early:
+    closed = [(dataset, dataset.closed_early) for dataset in datasets if dataset.closed_early]
+    if closed:
         yield (
-            f"Argilla hands out {dataset.closed_early} of the records of {name!r} to nobody, though fewer than "
-            f"{dataset.min_submitted} annotators submitted them. They were done when the overlap was smaller."
+            "Argilla hands some records out to nobody, though fewer annotators submitted them than their dataset waits "
+            f"for ({counts_by_name(closed)}). They were done when the overlap was smaller."
         )
+
+
+def counts_by_name(found: Iterable[tuple[DatasetStatus, int]]) -> str:
+    """How many in which dataset."""
+    return ", ".join(f"{dataset.workspace}/{dataset.dataset}: {count}" for dataset, count in found)
 
 
 def stamp(moment: datetime) -> str:

@@ -48,7 +48,8 @@ class Tally:
     def __init__(self, place: Place) -> None:
         """Nothing counted yet."""
         self.place = place
-        self.records = self.open = self.reached = self.needed = self.unreachable = self.closed_early = 0
+        self.records = self.open = self.reached = self.closed_early = 0
+        self.needed = self.reachable = self.unreachable = 0
         self.by_status: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.answered_open: Counter[str] = Counter()
         self.broken: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -66,8 +67,10 @@ class Tally:
         self.reached += not wanting
         self.passages[self.record_uuid(unit)].append(not wanting)
         if wanting and not self.place.is_superseded:
+            left = len(self.place.members - settled)
             self.needed += wanting
-            self.unreachable += wanting > len(self.place.members - settled)
+            self.reachable += min(wanting, left)
+            self.unreachable += wanting > left
             self.closed_early += not unit.is_open
         for each in unit.answers:
             self.add_answer(unit, each)

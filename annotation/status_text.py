@@ -5,11 +5,13 @@ Names and notes are data, whatever they hold: nothing of them reaches the termin
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from unicodedata import east_asian_width
 
 from annotation.status_report import AnnotatorStatus, DatasetStatus, Question, Status
 
 NOTHING = "-"
-LONGEST_NAME = 24
+LONGEST_NAME = 27
+"""As many characters as `calibration-1-retrieval-en` and its indent have, so that a row has 80."""
 FEW = 10
 """How many half-done answers are named; the JSON has all of them."""
 
@@ -24,6 +26,8 @@ def status_lines(status: Status) -> Iterator[str]:
     yield ""
     yield f"Wanting: {status.needed} submissions. Submitted in the last 24 hours: {status.done_today}."
     yield f"Expected finish: {minute(status.finish)} UTC." if status.finish else f"No finish: {status.no_finish}."
+    if status.needed > status.reachable:
+        yield f"For {status.needed - status.reachable} of the submissions too few annotators are left."
     if status.annotators:
         yield ""
         yield from table(ANNOTATOR_HEAD, annotator_rows(status))
@@ -41,7 +45,7 @@ def place_of(dataset: DatasetStatus) -> tuple[str, str, str]:
     return dataset.workspace, dataset.round, dataset.language
 
 
-DATASET_HEAD = ("task", "done", "of", "by", "drafts", "discard", "today", "an hour", "finish")
+DATASET_HEAD = ("task", "done", "of", "by", "draft", "disc.", "today", "/h", "finish")
 
 
 def dataset_row(dataset: DatasetStatus) -> tuple[str, ...]:
@@ -54,7 +58,7 @@ def dataset_row(dataset: DatasetStatus) -> tuple[str, ...]:
     return name, *map(str, counts), str(dataset.done_today), pace(dataset.units_per_hour), finish
 
 
-ANNOTATOR_HEAD = ("annotator", "done", "pending", "drafts", "discard", "today", "an hour", "broken", "asks")
+ANNOTATOR_HEAD = ("annotator", "done", "queue", "draft", "disc.", "today", "/h", "broken", "asks")
 
 
 def annotator_rows(status: Status) -> Iterator[tuple[str, ...]]:
@@ -67,7 +71,7 @@ def annotator_rows(status: Status) -> Iterator[tuple[str, ...]]:
                 name = f"{dataset.workspace}/{dataset.dataset}" if several else dataset.dataset
                 for work in dataset.annotators:
                     if work.annotator == person.annotator and work.done + work.drafts + work.discarded:
-                        yield annotator_row(f"  {printable(name)}", work)
+                        yield annotator_row(f" {printable(name)}", work)
 
 
 def annotator_row(name: str, work: AnnotatorStatus) -> tuple[str, ...]:
@@ -114,15 +118,24 @@ def question_lines(question: Question) -> Iterator[str]:
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """The rows below their heading, numbers flush right; a long name keeps its columns in line by being cut."""
     cut = [[cut_name(row[0]), *row[1:]] for row in (head, *rows)]
-    widths = [max(map(len, column)) for column in zip(*cut, strict=True)]
+    widths = [max(map(columns, column)) for column in zip(*cut, strict=True)]
     for first, *others in cut:
         cells = (cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))
-        yield "  ".join((first.ljust(widths[0]), *cells)).rstrip()
+        yield "  ".join((first + " " * (widths[0] - columns(first)), *cells)).rstrip()
 
 
 def cut_name(name: str) -> str:
     """The name, cut where it is long."""
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+    if columns(name) <= LONGEST_NAME:
+        return name
+    while columns(name) >= LONGEST_NAME:
+        name = name[:-1]
+    return name + "…"
+
+
+def columns(text: str) -> int:
+    """How many columns of a terminal the text takes; a Chinese or Japanese character takes two."""
+    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def pace(units_per_hour: float | None) -> str:

@@ -17,7 +17,7 @@ from annotation.status_pace import Submission, Work, forecast, work_today
 from annotation.status_page import render_page
 from annotation.status_report import DatasetStatus, Status
 from annotation.status_rows import read_units, rows_page, units_with_texts
-from annotation.status_text import status_lines
+from annotation.status_text import ANNOTATOR_HEAD, columns, status_lines, table
 from exports.cli import main
 from pipeline.errors import ArgillaError, NotAllowedError, NotFoundError
 from tests.export_bench import Bench, answers, full_bench, make_user, record
@@ -79,11 +79,17 @@ def test_a_record_is_done_when_enough_different_annotators_submitted_it(bench: B
 
 
 @pytest.mark.server
-def test_a_record_that_too_few_are_left_for_is_told_and_has_no_finish(bench: Bench) -> None:
+def test_a_record_that_too_few_are_left_for_is_told_and_is_no_part_of_the_forecast(bench: Bench) -> None:
     status = look(bench)
-    assert dataset(status, "retrieval").unreachable == 1
-    assert (status.finish, status.no_finish) == (None, "1 record waits for more annotators than are left")
-    assert any("cannot reach 2 annotators" in warning for warning in status.warnings)
+    retrieval = dataset(status, "retrieval")
+    assert (retrieval.needed, retrieval.reachable, retrieval.unreachable) == (3, 2, 1)
+    assert retrieval.finish
+    assert retrieval.done_today == 3
+    moment, finish = datetime.fromisoformat(status.moment), datetime.fromisoformat(retrieval.finish)
+    assert finish - moment == timedelta(hours=16)
+    assert any(
+        "cannot reach their overlap" in warning and "1-retrieval-en: 1" in warning for warning in status.warnings
+    )
 
 
 @pytest.mark.server
@@ -255,16 +261,24 @@ def test_the_first_unit_after_midnight_of_the_window_is_timed_by_the_one_before(
 
 
 def test_the_finish_is_told_at_the_pace_of_the_last_day_or_why_not() -> None:
-    assert forecast(30, 20, 0, NOW).finish == NOW + timedelta(hours=36)
-    assert forecast(0, 5, 0, NOW) == (None, "nothing is wanting")
-    assert forecast(3, 0, 0, NOW) == (None, "nobody submitted anything in the last 24 hours")
-    assert forecast(3, 1, 2, NOW) == (None, "2 records wait for more annotators than are left")
-    assert forecast(10**9, 1, 0, NOW) == (None, "more than ten years at today's pace")
+    assert forecast(31, 30, 20, NOW).finish == NOW + timedelta(hours=36)
+    assert forecast(0, 0, 5, NOW) == (None, "nothing is wanting")
+    assert forecast(3, 3, 0, NOW) == (None, "nobody submitted anything in the last 24 hours")
+    assert forecast(3, 0, 2, NOW) == (None, "no annotators are left for what is wanting")
+    assert forecast(10**9, 10**9, 1, NOW) == (None, "more than ten years at today's pace")
 
 
 @pytest.mark.server
 def test_a_line_of_the_terminal_holds_only_what_can_be_seen(bench: Bench) -> None:
     assert all(line.isprintable() for line in status_lines(look(bench)))
+
+
+def test_a_table_fits_a_narrow_terminal_whatever_the_names() -> None:
+    names = ("小林 花子" * 5, "carla-maria.gonzalez@institute.example", " calibration-1-retrieval-en")
+    rows = [(name, "1000", "1000", "100", "100", "1000", "100", "100", "10") for name in names]
+    lines = list(table(ANNOTATOR_HEAD, rows))
+    assert {columns(line) for line in lines} == {80}
+    assert lines[-1].startswith(" calibration-1-retrieval-en  1000")
 
 
 def test_every_field_of_the_json_has_a_sentence() -> None:
