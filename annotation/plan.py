@@ -24,7 +24,16 @@ from annotation.people import MemberPlan, plan_members
 from annotation.routing import ROUTING
 from annotation.steps import Done, Step
 from annotation.tasks import DatasetDefinition, define_dataset
-from annotation.versions import CARRIED_FROM, Series, is_carrying, newest_versions, version_of, with_version
+from annotation.versions import (
+    CARRIED_FROM,
+    RAISED_TOGETHER,
+    Series,
+    is_carrying,
+    newest_versions,
+    to_be_raised,
+    version_of,
+    with_version,
+)
 from annotation.wording import read_wording
 
 NEW_VERSION = (
@@ -115,8 +124,16 @@ def plan_setup(argilla: Argilla, wanted: Wanted, new_versions: Collection[TaskNa
     names = dict.fromkeys([*(place.workspace for place in wanted.places), *(each.workspace for each in wanted.members)])
     ids = {name: known.get(name) for name in names}
     described = {name: current_datasets(argilla, found) if found else [] for name, found in ids.items()}
+    newest = {
+        (place, task): newest_versions(described[place.workspace]).get(Series(task, place.locale, place.round_name))
+        for place, task in definitions
+    }
+    raised = {
+        task: to_be_raised([each for (_, of), each in newest.items() if of == task and each is not None])
+        for task in new_versions
+    }
     datasets = tuple(
-        plan_dataset(argilla, place, definition, wanted, described[place.workspace], task in new_versions)
+        plan_dataset(argilla, place, definition, wanted, described[place.workspace], raised.get(task, ()))
         for (place, task), definition in definitions.items()
     )
     return Plan(ids, datasets, plan_members(argilla, wanted.members, ids))
@@ -128,9 +145,9 @@ def plan_dataset(
     definition: DatasetDefinition,
     wanted: Wanted,
     described: Sequence[Mapping[str, Any]],
-    new_version: bool,
+    raised_ids: Sequence[str],
 ) -> DatasetPlan:
-    """What is to be done about one dataset, given the datasets of its workspace.
+    """What is to be done about one dataset, given the datasets of its workspace and those to be made anew.
 
     Raises:
         ArgillaError: its name is taken by somebody else's, or its schema differs and no new version is asked for.
@@ -138,7 +155,7 @@ def plan_dataset(
     task = definition.task
     newest = newest_versions(described).get(Series(task, place.locale, place.round_name))
     unfinished = newest is not None and is_carrying(newest)
-    raised = new_version and newest is not None and newest["status"] == "ready" and not unfinished
+    raised = newest is not None and newest["id"] in raised_ids
     number = 1 if newest is None else version_of(newest) + raised
     existing = newest if newest is not None and number == version_of(newest) else None
     definition = with_routing(with_version(definition, number), wanted.routing)
@@ -150,7 +167,7 @@ def plan_dataset(
         definition.body["distribution"] = dict(newest["distribution"])
     earlier = newest if existing is None else earlier_version(newest, described) if unfinished else None
     if earlier is not None:
-        definition.body["metadata"][CARRIED_FROM] = earlier["id"]
+        definition.body["metadata"] |= {CARRIED_FROM: earlier["id"], RAISED_TOGETHER: list(raised_ids)}
     return with_changes(argilla, place, definition, existing, earlier, wanted.notes.get(place, ""))
 
 

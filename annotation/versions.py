@@ -17,6 +17,8 @@ from pipeline.errors import InputError
 VERSION = "version"
 CARRIED_FROM = "carried_from"
 """Id of the version that the records are copied from, in the metadata of the new one."""
+RAISED_TOGETHER = "raised_together"
+"""Ids of all datasets that were to be made anew at once, in the metadata of each new version."""
 CARRYING = "-carrying"
 """How the name of a new version ends until all records are in it."""
 
@@ -55,6 +57,17 @@ def newest_versions(described: Iterable[Mapping[str, Any]]) -> dict[Series, Mapp
         if series and (series not in newest or version_of(dataset) > version_of(newest[series])):
             newest[series] = dataset
     return newest
+
+
+def to_be_raised(newest: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Ids of those of a task's newest datasets that a new version is to be made of, in the order given.
+
+    All published ones; where making them anew was interrupted, only those that were left then.
+    """
+    announced = {found for each in newest for found in (each.get("metadata") or {}).get(RAISED_TOGETHER, ())}
+    published = [each["id"] for each in newest if each["status"] == "ready" and not is_carrying(each)]
+    left = [found for found in published if found in announced]
+    return left if left or any(map(is_carrying, newest)) else published
 
 
 def is_carrying(dataset: Mapping[str, Any]) -> bool:
