@@ -150,7 +150,10 @@ class Argilla:
             )
         if response.status_code == httpx.codes.NOT_FOUND:
             return NotFoundError(f"Argilla at {self.api_url} does not find {call}: {detail}.")
-        return ArgillaError(f"Argilla at {self.api_url} refused {call} with status {response.status_code}: {detail}.")
+        status = response.status_code
+        clash = status == httpx.codes.CONFLICT
+        advice = " Run the command again, in case somebody else made it just now." if clash else ""
+        return ArgillaError(f"Argilla at {self.api_url} refused {call} with status {status}: {detail}.{advice}")
 
     def server_date(self) -> str:
         """The server's clock as its `Date` header says it; empty where there is none.
