@@ -77,7 +77,8 @@ def read_moment(ctx: click.Context, param: click.Parameter, value: str | None) -
     "rounds",
     multiple=True,
     metavar="NAME",
-    help="Only this round of annotation, such as calibration; may be given more than once.",
+    help="Only this round of annotation, such as calibration; may be given more than once. Rounds with suggestions "
+    "are left out unless named.",
 )
 @click.option("--text-pair", is_flag=True, help="Append the columns text and text_pair, for training.")
 @click.option(

@@ -105,7 +105,7 @@ def export_first(argilla: "Argilla", plan: "Teardown", folder: Path) -> None:
         click.echo(f"There is no submitted response, so there is no export{lost}.", err=True)
         return
     out = new_folder(folder, plan.workspace, datetime.now(UTC))
-    filters = ExportFilters(extended=True, discarded=True)
+    filters = ExportFilters(extended=True, discarded=True, suggested=True)
     with shown_progress() as progress:
         export_csv(argilla, plan.workspace, out, filters, progress=progress)
     check_exported(plan, exported_rows(out))

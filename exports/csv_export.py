@@ -67,7 +67,7 @@ def export_csv(
     lost = pseudonyms is not None and pseudonyms.is_new and has_filter(out, "anonymized")
     with staged_folder(out) as work:
         check_server(client)
-        datasets = find_datasets(client, names, filters)
+        datasets, passed_over = find_datasets(client, names, filters)
         annotators = Annotators(client, pseudonyms)
         with Spool(work / "spool.sqlite") as spool:
             started = datetime.now(UTC)
@@ -89,7 +89,7 @@ def export_csv(
         write_manifest(manifest, work / "export")
         if pseudonyms is not None:
             pseudonyms.save()  # before the folder is there: pseudonyms without a key would be lost for good
-    warnings = warnings_about(files, manifest.datasets, filters)
+    warnings = warnings_about(files, manifest.datasets, filters, passed_over)
     if lost:
         warnings.append(
             f"The earlier export in {out} had pseudonyms too, and their key file was not there. They began anew: one "

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from annotation.client import Argilla
 from annotation.dataset_log import current_datasets
 from annotation.labels import TASKS, TaskName
-from annotation.tasks import PRODUCTION, round_of, task_of
+from annotation.tasks import PRODUCTION, round_of, takes_suggestions, task_of
 from annotation.versions import version_of
 from exports.schema import ExportFilters
 from pipeline.errors import ArgillaError, NotFoundError
@@ -40,6 +40,15 @@ class TaskDataset(NamedTuple):
         return f"'{self.workspace}/{self.name}' ({self.task}{named})"
 
 
+class FoundDatasets(NamedTuple):
+    """What an export reads, and what it passes over."""
+
+    datasets: list[TaskDataset]
+    """The datasets to read, in the order of the tasks."""
+    passed_over: tuple[str, ...]
+    """Rounds that are left out because a machine filled in their answers and nobody named them; in order of names."""
+
+
 def check_server(client: Argilla) -> None:
     """Nothing where the server is Argilla 2 or later.
 
@@ -63,20 +72,31 @@ def check_server(client: Argilla) -> None:
         )
 
 
-def find_datasets(client: Argilla, workspaces: Sequence[str], filters: ExportFilters) -> list[TaskDataset]:
-    """The workspaces' datasets that citejury set up and the filters do not leave out, in the order of the tasks.
+def find_datasets(client: Argilla, workspaces: Sequence[str], filters: ExportFilters) -> FoundDatasets:
+    """The workspaces' datasets that citejury set up and the filters do not leave out.
+
+    A round that takes suggestions is left out unless it is named: its answers would count as the jury's agreement.
 
     Raises:
         NotFoundError: there is no such workspace, a workspace has no dataset of ours, or none of them is for a named
-            task or of a named round.
+            task or of a named round, or all of them are of rounds that have to be named.
     """
     ours = [dataset for workspace in workspaces for dataset in workspace_datasets(client, workspace)]
+    wanted = [dataset for dataset in ours if not filters.tasks or dataset.task in filters.tasks]
+    everything = filters.suggested or bool(filters.rounds)
+    left_out = [dataset for dataset in wanted if takes_suggestions(dataset.round) and not everything]
+    passed_over = tuple(sorted({dataset.round for dataset in left_out}))
     chosen = [
         dataset
-        for dataset in ours
-        if (not filters.tasks or dataset.task in filters.tasks)
-        and (not filters.rounds or dataset.round in filters.rounds)
+        for dataset in wanted
+        if dataset not in left_out and (not filters.rounds or dataset.round in filters.rounds)
     ]
+    if left_out and not chosen:
+        raise NotFoundError(
+            f"{in_words(workspaces)} at {client.api_url} {has(workspaces)} only datasets whose answers a machine filled "
+            f"in beforehand: {', '.join(map(str, left_out))}. Name their round with `--round {passed_over[0]}` if you "
+            "want them."
+        )
     missing = [f"for the task {task}" for task in filters.tasks if task not in {dataset.task for dataset in chosen}]
     missing += [
         f"of the round {name!r}" for name in filters.rounds if name not in {dataset.round for dataset in chosen}
@@ -88,7 +108,7 @@ def find_datasets(client: Argilla, workspaces: Sequence[str], filters: ExportFil
             f"{', '.join(map(str, ours))}. Check `--workspace`, `--task` and `--round`, or run `citejury annotation "
             "setup`."
         )
-    return sorted(chosen, key=lambda dataset: TASKS.index(dataset.task))
+    return FoundDatasets(sorted(chosen, key=lambda dataset: TASKS.index(dataset.task)), passed_over)
 
 
 def workspace_datasets(client: Argilla, workspace: str) -> list[TaskDataset]:

@@ -97,9 +97,12 @@ def dataset_words(read: ReadDataset) -> str:
 
 
 def warnings_about(
-    files: Sequence[ExportedFile], datasets: Sequence[ExportedDataset], filters: ExportFilters
+    files: Sequence[ExportedFile],
+    datasets: Sequence[ExportedDataset],
+    filters: ExportFilters,
+    passed_over: Sequence[str] = (),
 ) -> list[str]:
-    """What the user might miss: empty files, absent tasks, records that are not ours."""
+    """What the user might miss: empty files, absent tasks, records that are not ours, rounds that were passed over."""
     found = [
         f"{file.file} has only its header: nobody submitted a response to the task {file.task}"
         f"{' that fits the options' if is_filtered(filters) else ''}."
@@ -118,7 +121,11 @@ def warnings_about(
         for dataset in datasets
         if dataset.foreign_records
     ]
-    return found
+    return found + [
+        f"The round {name!r} is left out, because a machine filled in its answers beforehand. Name it with `--round "
+        f"{name}` to export it."
+        for name in passed_over
+    ]
 
 
 def is_filtered(filters: ExportFilters) -> bool:

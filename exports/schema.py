@@ -136,6 +136,9 @@ class ExportFilters(Frozen):
     """Only records of these languages, by their codes."""
     rounds: tuple[str, ...] = ()
     """Only datasets of these rounds."""
+    suggested: bool = False
+    """Whether rounds whose answers a machine fills in beforehand are read without being named; a jury's export leaves
+    them out."""
     text_pair: bool = False
     """Whether `text` and `text_pair` are appended."""
     extended: bool = False

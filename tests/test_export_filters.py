@@ -118,6 +118,27 @@ def test_a_round_is_a_choice_and_a_column(bench: Bench, tmp_path: Path) -> None:
         bench.export(tmp_path / "out", rounds=("plot",))
 
 
+def test_a_round_that_a_machine_filled_in_is_left_out_unless_it_is_named(bench: Bench, tmp_path: Path) -> None:
+    answered_by(bench, "anna")
+    filled_in = make_dataset(bench.client, bench.workspace_id, "generation", "suggested-2")
+    answered_by(bench._replace(datasets={"generation": filled_in}), "ben", record_uuid="r2")
+    export = export_csv(bench.client, bench.workspace, tmp_path / "jury")
+    assert [row["record_uuid"] for row in read_csv(tmp_path / "jury" / "generation.csv")] == ["r1"]
+    assert "`--round suggested-2`" in export.warnings[-1]
+    for wanted in ({"rounds": ("production", "suggested-2")}, {"suggested": True}):
+        everything = ExportFilters.model_validate(wanted)
+        export = export_csv(bench.client, bench.workspace, tmp_path / "all", everything)
+        assert [row["record_uuid"] for row in read_csv(tmp_path / "all" / "generation.csv")] == ["r1", "r2"]
+        assert not any("left out" in warning for warning in export.warnings)
+
+
+def test_only_rounds_that_a_machine_filled_in_are_an_error_with_the_way_out(other: Bench, tmp_path: Path) -> None:
+    other.client.request("DELETE", f"/datasets/{other.datasets['generation']}")
+    make_dataset(other.client, other.workspace_id, "generation", "suggested")
+    with pytest.raises(NotFoundError, match=r"only datasets whose answers .*round suggested\)\. .*`--round suggested`"):
+        export_csv(other.client, other.workspace, tmp_path / "out")
+
+
 def test_several_workspaces_are_one_export_whatever_their_order(bench: Bench, other: Bench, tmp_path: Path) -> None:
     answered_by(other, "anna", "ben")
     answered_by(bench, "anna")
@@ -227,6 +248,7 @@ def test_the_command_takes_every_filter_and_says_where_the_key_is(
         "annotators": ["annotator-01"],
         "languages": ["de"],
         "rounds": ["production"],
+        "suggested": False,
         "text_pair": False,
         "extended": False,
         "discarded": False,

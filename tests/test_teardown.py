@@ -67,6 +67,16 @@ def rows_in(folder: Path) -> dict[str, int]:
     return {path.name: len(read_csv(path)) for path in made.glob("*.csv")}
 
 
+def test_a_round_that_a_machine_filled_in_is_exported_too(bench: Bench, tmp_path: Path) -> None:
+    filled_in = make_dataset(bench.client, bench.workspace_id, "generation", "suggested")
+    answered = record("generation", "r2", bench.response("ana", **answers("generation")))
+    bench._replace(datasets={"generation": filled_in}).put("generation", answered)
+    result = run(bench, "--yes", "--export", str(tmp_path / "kept"))
+    assert result.exit_code == 0, result.output
+    assert rows_in(tmp_path / "kept")["generation.csv"] == 3
+    assert bench.workspace not in bench.client.workspaces()
+
+
 def test_everything_answered_is_exported_and_then_the_workspace_is_gone(bench: Bench, tmp_path: Path) -> None:
     result = run(bench, "--yes", "--export", str(tmp_path / "kept"))
     assert result.exit_code == 0, result.output
