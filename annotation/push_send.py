@@ -8,7 +8,9 @@ from annotation.labels import TASKS
 from annotation.push_batches import BATCH_RECORDS, Batch, Waiting
 from annotation.push_diff import Progress, Stored, Target, Unit, is_answered_change, stored_unit
 from annotation.setup import JuryDataset
+from annotation.tasks import takes_suggestions
 
+SUGGESTION = ("question_id", "value", "score", "type", "agent")
 PAGE_RECORDS = 1000  # argilla-server 2.8.0, LIST_DATASET_RECORDS_LIMIT_LE
 
 
@@ -60,10 +62,7 @@ def replace_records(argilla: Argilla, target: Target, records: Sequence[Sequence
     Whether a record was answered is looked up again right before it is replaced and, for an answer that comes in
     between, in what Argilla returns: then the old text is put back.
     """
-    before: dict[str, Before] = {}
-    for task, dataset in target.datasets.items():
-        there = [unit for units in records for unit in units if unit.task == task and unit.record_id]
-        before |= {item["id"]: as_before(item) for item in read_again(argilla, dataset, there)}
+    before = read_before(argilla, target, [unit for units in records for unit in units])
     late, replaced = [], []
     for units in records:
         answered = [
@@ -76,7 +75,9 @@ def replace_records(argilla: Argilla, target: Target, records: Sequence[Sequence
     def receive(items: Sequence[Mapping[str, Any]]) -> None:
         answered_now.update(item["id"] for item in items if item.get("responses"))
 
-    write_units(argilla, target, [unit for units in replaced for unit in units], receive)
+    now = [unit for units in replaced for unit in units]
+    withdraw_suggestions(argilla, [(before[unit.record_id].body, unit) for unit in now if unit.record_id])
+    write_units(argilla, target, now, receive)
     undone = []
     for units in replaced:
         hit = [
@@ -85,18 +86,44 @@ def replace_records(argilla: Argilla, target: Target, records: Sequence[Sequence
             if unit.record_id in answered_now and is_newly_answered(unit, before[unit.record_id].stored)
         ]
         late += [answered_meanwhile(unit) for unit in hit[:1]]
-        undone += [unit._replace(body=before[unit.record_id].body) for unit in units if hit and unit.record_id]
-    write_units(argilla, target, undone)
+        undone += [
+            (unit.body, unit._replace(body=before[unit.record_id].body)) for unit in units if hit and unit.record_id
+        ]
+    withdraw_suggestions(argilla, undone)
+    write_units(argilla, target, [unit for _, unit in undone])
     return late
 
 
-def read_again(argilla: Argilla, dataset: JuryDataset, units: Sequence[Unit]) -> list[dict[str, Any]]:
+def read_before(argilla: Argilla, target: Target, units: Sequence[Unit]) -> dict[str, Before]:
+    """Those of the units that Argilla holds, as they are right now, by Argilla's id."""
+    before: dict[str, Before] = {}
+    include = "responses,suggestions" if takes_suggestions(target.place.round_name) else "responses"
+    for task, dataset in target.datasets.items():
+        there = [unit for unit in units if unit.task == task and unit.record_id]
+        before |= {item["id"]: as_before(item) for item in read_again(argilla, dataset, there, include)}
+    return before
+
+
+def withdraw_suggestions(argilla: Argilla, replaced: Sequence[tuple[Mapping[str, Any], Unit]]) -> None:
+    """Nothing; what the units no longer propose is gone, given each with the body that it replaces.
+
+    A bulk write leaves suggestions to other questions as they are. This comes before it: a push that is killed in
+    between finds the old hash of suggestions, and does it again.
+    """
+    for earlier, unit in replaced:
+        wanted = unit.body.get("suggestions", [])
+        questions = {each["question_id"] for each in wanted}
+        if any(each["question_id"] not in questions for each in earlier.get("suggestions", [])):
+            argilla.request("PATCH", f"/records/{unit.record_id}", json={"suggestions": wanted})
+
+
+def read_again(argilla: Argilla, dataset: JuryDataset, units: Sequence[Unit], include: str) -> list[dict[str, Any]]:
     """The units as Argilla holds them now, in no order; in one page where they stand close together."""
     wanted = {unit.record_id for unit in units}
     positions = [unit.position for unit in units]
     items: list[dict[str, Any]] = []
     if units and max(positions) - min(positions) < PAGE_RECORDS:
-        page = {"offset": min(positions), "limit": max(positions) - min(positions) + 1, "include": "responses"}
+        page = {"offset": min(positions), "limit": max(positions) - min(positions) + 1, "include": include}
         items = argilla.request("GET", f"/datasets/{dataset.id}/records", params=page)["items"]
     found = [item for item in items if item["id"] in wanted]
     missing = wanted - {item["id"] for item in found}
@@ -105,8 +132,9 @@ def read_again(argilla: Argilla, dataset: JuryDataset, units: Sequence[Unit]) ->
 
 def as_before(item: Mapping[str, Any]) -> Before:
     """The unit that Argilla describes, and what puts it back."""
-    body = {"external_id": item["external_id"], "fields": item["fields"], "metadata": item["metadata"]}
-    return Before(stored_unit(item, 0), body)
+    body = {name: item[name] for name in ("external_id", "fields", "metadata")}
+    suggestions = [{name: each[name] for name in SUGGESTION} for each in item.get("suggestions") or ()]
+    return Before(stored_unit(item, 0), body | ({"suggestions": suggestions} if suggestions else {}))
 
 
 def is_newly_answered(unit: Unit, before: Stored) -> bool:

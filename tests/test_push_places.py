@@ -124,6 +124,24 @@ def test_judgements_are_filled_in_in_a_round_of_their_own_only(owner, workspace,
     assert push("--suggestions", "judged.jsonl").stdout.splitlines()[-1].split()[3:5] == ["0", "1"]
 
 
+def test_suggestions_that_a_judge_no_longer_makes_are_gone(owner, workspace, push) -> None:
+    set_up(owner, workspace, round_name="suggested")
+
+    def proposed(*lines: str) -> tuple[list[list[str]], str]:
+        Path("judged.jsonl").write_text("\n".join(lines), encoding="utf-8")
+        table = push("--suggestions", "judged.jsonl").stdout.splitlines()[-1].split()[3:6]
+        items = held(owner, workspace, "grounding", round_name="suggested") + held(
+            owner, workspace, "generation", round_name="suggested"
+        )
+        return [sorted(each["value"] for each in item["suggestions"]) for item in items], " ".join(table)
+
+    two = {name: {"value": value, "confidence": 1} for name, value in (("helpful", True), ("incomplete", False))}
+    grounding = judgement(task="grounding", labels={"source_cited": {"value": True, "confidence": 1}})
+    assert proposed(judgement(labels=two), grounding) == ([["yes"], ["no", "yes"]], "1 0 0")
+    assert proposed(judgement(value=False), grounding) == ([["yes"], ["no"]], "0 0 1")
+    assert proposed(judgement(value=False), judgement(task="grounding", labels={})) == ([[], ["no"]], "0 1 0")
+
+
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
