@@ -58,7 +58,8 @@ def push(
     and the exit code is then 1. Responses are never touched.
 
     With a campaign in citejury.toml each record goes to the datasets of its language, and to calibration or production;
-    `--round` and `--locale` name other datasets instead. The API key comes from ARGILLA_API_KEY.
+    `--round` names a round instead, and `--locale` the datasets of one language for all records. The API key comes from
+    ARGILLA_API_KEY.
 
     \b
     Examples:
@@ -70,6 +71,7 @@ def push(
     from annotation.push import HowToPush
     from annotation.push_suggestions import Proposals, read_judgements
     from annotation.record_paths import check_paths
+    from annotation.tasks import PRODUCTION
     from pipeline.settings import read_settings
 
     chosen = round_for(suggestions, round_name)
@@ -84,7 +86,9 @@ def push(
     tell_report(report, proposals)
     done = "Nothing was written (dry run)." if dry_run else "Annotators find them in their queues."
     click.echo(f"Records read: {len(checked.languages)}. {done}", err=True)
-    click.echo(f"Next: citejury exports csv OUT{named_again(workspace)}, once there are responses", err=True)
+    if not dry_run:
+        named = named_again(workspace, chosen or PRODUCTION)
+        click.echo(f"Next: citejury exports csv OUT{named}, once there are responses", err=True)
     refuse_problems([*checked.problems, *report.refused], dry_run)
 
 
@@ -114,17 +118,19 @@ def push_checked(
     round_name: str | None,
     how: "HowToPush",
 ) -> "PushReport":
-    """What became of the records: at their places in the campaign, or in the one round that is named."""
+    """What became of the records: at their places in the campaign, in a round of it, or in the datasets named."""
     from annotation.campaign import read_campaign
-    from annotation.push import push_campaign, push_records
+    from annotation.push import push_campaign, push_records, push_round
     from annotation.record_paths import records_of
     from annotation.tasks import PRODUCTION
 
-    campaign = None if locale or round_name else read_campaign()
+    campaign, records = None if locale else read_campaign(), records_of(paths)
+    if campaign and round_name:
+        return push_round(argilla, settings.workspace, campaign, round_name, checked.languages, records, how)
     if campaign:
-        return push_campaign(argilla, settings.workspace, campaign, checked.languages, records_of(paths), how)
+        return push_campaign(argilla, settings.workspace, campaign, checked.languages, records, how)
     round_name = round_name or PRODUCTION
-    return push_records(argilla, settings.workspace, records_of(paths), locale, round_name=round_name, how=how)
+    return push_records(argilla, settings.workspace, records, locale, round_name=round_name, how=how)
 
 
 def tell_checked(checked: "CheckedPaths") -> None:

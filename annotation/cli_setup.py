@@ -1,6 +1,6 @@
 """The command `setup`: what a campaign needs in Argilla, planned, shown and made."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from annotation.plan import Plan
     from annotation.steps import Step
 
-WITHOUT_CAMPAIGN = {"locale": "--locale", "annotators": "--annotator", "overlap": "--overlap", "round_name": "--round"}
+IN_CAMPAIGN = {"locale": "--locale", "annotators": "--annotator", "overlap": "--overlap"}
 TASK_NAMES = ("retrieval", "grounding", "generation")  # the label models would load pydantic for `--help`
 TO_DO = {
     "created": "create",
@@ -69,7 +69,8 @@ def setup(
     """Make workspaces, datasets and annotators in Argilla, or change what differs there.
 
     What there is to be stands in the table `[campaign]` of citejury.toml; `citejury init` writes one to begin with.
-    Without that table the options name a language, a round, an overlap and annotators.
+    Without that table the options name a language, a round, an overlap and annotators; with it, `--round` makes a
+    round beside the campaign's own, such as `suggested`, in its common workspace.
 
     The plan is shown first. Titles, descriptions, guidelines and overlap are changed where they differ; you are asked
     first where responses are there already. Fields and questions cannot be changed in Argilla: `--new-version` makes a
@@ -82,23 +83,28 @@ def setup(
         citejury annotation setup --dry-run
         citejury annotation setup --passwords passwords.json
         citejury annotation setup --locale de --annotator ana --annotator ben --overlap 2
+        citejury annotation setup --round suggested
     """
     from annotation.campaign import read_campaign
     from annotation.client import open_argilla
     from annotation.labels import TASKS
     from annotation.people import Passwords
     from annotation.plan import plan_setup
-    from annotation.setup import apply_plan, plan_campaign, wanted_of
+    from annotation.setup import apply_plan, plan_campaign, wanted_of, wanted_of_round
     from pipeline.settings import read_settings
 
     campaign = read_campaign()
     settings = read_settings(workspace=workspace, locale=locale, api_url=api_url)
     chosen = [task for task in TASKS if task in new_versions]
+    beside = ctx.get_parameter_source("round_name") is not ParameterSource.DEFAULT
     if campaign:
-        refuse_options(ctx)
+        refuse_options(ctx, {"annotators"} if beside else set(IN_CAMPAIGN))
     kept = Passwords(passwords, show_password)
     with open_argilla(settings) as argilla:
-        if campaign:
+        if campaign and beside:
+            wanted = wanted_of_round(campaign, settings.workspace, round_name, locale, overlap)
+            plan = plan_setup(argilla, wanted, chosen)
+        elif campaign:
             plan = plan_campaign(argilla, campaign, settings.workspace, chosen)
         else:
             wanted = wanted_of(settings.workspace, settings.locale, annotators, overlap, round_name)
@@ -115,16 +121,16 @@ def setup(
     click.echo(f"Next: citejury annotation push RECORDS.jsonl{named_again(workspace, round_name)}", err=True)
 
 
-def refuse_options(ctx: click.Context) -> None:
-    """Nothing where no option says what the campaign says already.
+def refuse_options(ctx: click.Context, names: Collection[str]) -> None:
+    """Nothing where none of the options, which say what the campaign says already, is given.
 
     Raises:
         click.UsageError: one does.
     """
     given = [
         option
-        for name, option in WITHOUT_CAMPAIGN.items()
-        if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
+        for name, option in IN_CAMPAIGN.items()
+        if name in names and ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
     ]
     if given:
         raise click.UsageError(

@@ -15,7 +15,7 @@ from annotation.labels import TASKS, TaskName
 from annotation.push_batches import opened_waiting
 from annotation.push_diff import Decorate, Diff, Progress, Target, TaskCount, stored_units
 from annotation.push_send import counted, send_waiting
-from annotation.routing import check_routing, plan_routes
+from annotation.routing import check_routing, locale_for, plan_routes
 from annotation.setup import find_datasets
 from annotation.tasks import PRODUCTION
 from annotation.wording import read_wording
@@ -111,10 +111,7 @@ def push_campaign(
     wanted = places(campaign, workspace)
     for name in dict.fromkeys(place.workspace for place in wanted):
         check_routing(current_datasets(argilla, argilla.find_workspace(name)), campaign)
-    diffs = {}
-    for place in wanted:
-        datasets = find_datasets(argilla, place.workspace, place.locale, place.round_name)
-        diffs[place] = read_diff(argilla, Target(place, datasets, read_wording(place.locale)), how)
+    diffs = {place: find_diff(argilla, place, how) for place in wanted}
     stored = {
         unit.record_uuid: place
         for place in reversed(diffs)
@@ -123,6 +120,40 @@ def push_campaign(
     }
     routes = plan_routes(languages, stored, campaign, workspace)
     return push_differences(argilla, diffs, lambda record: routes[record.record_uuid], records, how)
+
+
+def push_round(
+    argilla: Argilla,
+    workspace: str,
+    campaign: Campaign,
+    round_name: str,
+    languages: Iterable[tuple[str, str]],
+    records: Iterable[QueryResponse],
+    how: HowToPush,
+) -> PushReport:
+    """What became of each unit, all of one round in the campaign's common workspace, each record in its language.
+
+    `languages` as for `push_campaign`; nothing is split between rounds or groups.
+
+    Raises:
+        NotFoundError: the workspace, or a dataset of the round in one of the languages, is missing.
+        ArgillaError: as `push_records`.
+    """
+    routes = {
+        record_uuid: Place(workspace, locale_for(language, campaign), round_name) for record_uuid, language in languages
+    }
+    diffs = {place: find_diff(argilla, place, how) for place in dict.fromkeys(routes.values())}
+    return push_differences(argilla, diffs, lambda record: routes[record.record_uuid], records, how)
+
+
+def find_diff(argilla: Argilla, place: Place, how: HowToPush) -> Diff:
+    """The difference to what Argilla holds at the place, no record compared yet.
+
+    Raises:
+        NotFoundError: the workspace or one of the place's datasets is missing.
+    """
+    datasets = find_datasets(argilla, place.workspace, place.locale, place.round_name)
+    return read_diff(argilla, Target(place, datasets, read_wording(place.locale)), how)
 
 
 def read_diff(argilla: Argilla, target: Target, how: HowToPush) -> Diff:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from annotation.campaign import Annotator, Campaign, Member, Place, members, places
+from annotation.campaign import CALIBRATION, Annotator, Campaign, Member, Place, members, places
 from annotation.client import Argilla
 from annotation.dataset_log import append, current_datasets
 from annotation.differences import parts_of, refuse_other_schema, refuse_strangers
@@ -98,6 +98,30 @@ def wanted_of_campaign(campaign: Campaign, workspace: str) -> Wanted:
         if campaign.annotators and people < max(overlap.values()):
             notes[place] = f"waits for {max(overlap.values())} annotators, and the campaign has {people} for it"
     return Wanted(found, members(campaign, workspace), routing_metadata(campaign), notes)
+
+
+def wanted_of_round(
+    campaign: Campaign, workspace: str, round_name: str, locale: str | None, min_submitted: int | None
+) -> Wanted:
+    """What there is to be for a round beside the campaign's own: in its common workspace, for everybody.
+
+    `locale` chooses one of the campaign's languages; None is for all of them.
+
+    Raises:
+        InputError: the campaign sets up that round itself, or does not have the language.
+    """
+    if round_name in (CALIBRATION, PRODUCTION):
+        raise InputError(
+            f"The round {round_name!r} is the campaign's own. Leave `--round` out; its languages and overlap stand in "
+            "the table `[campaign]` of citejury.toml."
+        )
+    if locale is not None and locale not in campaign.locales:
+        raise InputError(f"The campaign has no {locale!r}. Choose `--locale` from: {', '.join(campaign.locales)}.")
+    locales = campaign.locales if locale is None else (locale,)
+    people = [Member(workspace, each) for each in campaign.annotators]
+    return Wanted(
+        {Place(workspace, each, round_name): dict.fromkeys(TASKS, min_submitted) for each in locales}, people, None, {}
+    )
 
 
 def plan_campaign(

@@ -94,8 +94,8 @@ def find_datasets(client: Argilla, workspaces: Sequence[str], filters: ExportFil
     if left_out and not chosen:
         raise NotFoundError(
             f"{in_words(workspaces)} at {client.api_url} {has(workspaces)} only datasets whose answers a machine "
-            f"filled in beforehand: {', '.join(map(str, left_out))}. Name their round with `--round {passed_over[0]}` if you "
-            "want them."
+            f"filled in beforehand: {', '.join(map(str, left_out))}. Name their round with "
+            f"`--round {passed_over[0]}` if you want them."
         )
     missing = [f"for the task {task}" for task in filters.tasks if task not in {dataset.task for dataset in chosen}]
     missing += [

@@ -13,8 +13,9 @@ from annotation.client import Argilla
 from annotation.display import HIDDEN
 from annotation.labels import LABELS, TaskName
 from annotation.people import Passwords
-from annotation.push import HowToPush, PushReport, push_campaign, push_records
-from annotation.setup import apply_plan, find_datasets, plan_campaign, set_up
+from annotation.plan import plan_setup
+from annotation.push import HowToPush, PushReport, push_campaign, push_records, push_round
+from annotation.setup import apply_plan, find_datasets, plan_campaign, set_up, wanted_of_round
 from exports.cli import main
 from pipeline.errors import InputError
 from pipeline.records import Passage, QueryResponse
@@ -87,6 +88,17 @@ def test_records_of_a_campaign_go_to_their_language_and_stay_where_they_are(owne
     }
     assert {item["external_id"] for item in held(owner, workspace, "generation", "de")} == {"r0", "r4"}
     assert {item["external_id"] for item in held(owner, workspace, "generation", "de", "calibration")} == {"r2"}
+
+
+def test_records_of_a_round_beside_the_campaigns_own_go_to_their_language_too(owner, workspace) -> None:
+    campaign = Campaign(locales=("en", "de"))
+    plan = plan_setup(owner, wanted_of_round(campaign, workspace, "pilot", None, None))
+    apply_plan(owner, plan, Passwords())
+    records = [made_up(1), made_up(2, language="de"), made_up(3, language="fr")]
+    languages = [(record.record_uuid, record.language) for record in records]
+    report = push_round(owner, workspace, campaign, "pilot", languages, records, HowToPush())
+    assert report.tasks["generation"].new == 3
+    assert [item["external_id"] for item in held(owner, workspace, "generation", "de", "pilot")] == ["r2"]
 
 
 @pytest.fixture

@@ -267,9 +267,25 @@ def test_the_command_shows_the_campaigns_plan_and_in_a_dry_run_no_more(
 
 
 def test_the_command_refuses_options_that_the_campaign_says(command: Command) -> None:
-    result = command("--overlap", "2", "--round", "pilot")
+    result = command("--overlap", "2", "--locale", "en")
     assert result.exit_code == 2
-    assert "--overlap and --round cannot be used where citejury.toml has a campaign" in result.stderr
+    assert "--locale and --overlap cannot be used where citejury.toml has a campaign" in result.stderr
+    assert command("--round", "suggested", "--annotator", "ben").exit_code == 2
+
+
+def test_the_command_makes_a_round_beside_the_campaigns_own(command: Command, owner: Argilla, workspace: str) -> None:
+    assert command("--round", "suggested", "--overlap", "2", "--passwords", "passwords.json").exit_code == 0
+    assert find_datasets(owner, workspace, round_name="suggested")["retrieval"].min_submitted == 2
+    assert [each["username"] for each in owner.workspace_users(owner.find_workspace(workspace))] == [
+        f"{workspace}-anna"
+    ]
+    for words, told in (("calibration",), "the campaign's own"), (("pilot", "--locale", "de"), "has no 'de'"):
+        refused = command("--round", *words)
+        assert (refused.exit_code, refused.stdout) == (1, "")
+        assert told in refused.stderr
+    assert command().exit_code == 0
+    assert "nothing was changed" in command("--round", "suggested").stderr
+    assert "nothing was changed" in command().stderr
 
 
 def test_the_command_asks_before_it_touches_what_was_answered(command: Command, owner: Argilla, workspace: str) -> None:
