@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from annotation.client import Argilla
 from annotation.status_rows import read_units
 from annotation.tasks import task_of
-from pipeline.errors import ArgillaError, NotFoundError
+from pipeline.errors import ArgillaError, NotAllowedError, NotFoundError
 
 
 class Contents(NamedTuple):
@@ -94,6 +94,11 @@ def plan_teardown(argilla: Argilla, workspace: str, names: Collection[str] = (),
         NotAllowedError: the key is not an owner's, where users or the workspace are to go.
     """
     workspace_id = argilla.find_workspace(workspace)
+    if (users or not names) and argilla.me()["role"] != "owner":  # better told before anything is gone
+        raise NotAllowedError(
+            f"Only an owner may remove the workspace {workspace!r} or users. Set `ARGILLA_API_KEY` to an owner's key, or "
+            "name datasets with `--dataset`."
+        )
     there = argilla.datasets(workspace_id)
     missing = sorted(set(names) - {dataset["name"] for dataset in there})
     if missing:
@@ -133,11 +138,7 @@ def user_fates(argilla: Argilla, workspace_id: str) -> tuple[UserFate, ...]:
     """Each member of the workspace, in order of their names, with why she stays.
 
     Owners stay, and so do members of other workspaces and whoever answered in one.
-
-    Raises:
-        NotAllowedError: the key is not an owner's.
     """
-    argilla.users()  # an admin may not ask, nor delete users; better told before anything is gone
     elsewhere = [each for each in argilla.workspaces().values() if each != workspace_id]
     members = {user["id"] for each in elsewhere for user in argilla.workspace_users(each)}
     answered = {

@@ -41,6 +41,7 @@ def export_csv(
     *,
     key_file: Path | None = None,
     progress: Progress = lambda name, read, total: None,
+    discarded_suffice: bool = False,
 ) -> Export:
     """What was exported to the folder `out`: a file a task, its manifest; an earlier export there is replaced.
 
@@ -54,6 +55,7 @@ def export_csv(
         filters: Which responses and columns are wanted.
         key_file: Where pseudonyms are kept; `<out>.annotators.json` if not given. Not touched unless anonymized.
         progress: Told how far the reading is.
+        discarded_suffice: Whether discarded responses alone are worth a folder.
 
     Raises:
         NotFoundError: no such workspace or dataset, or no submitted response in it, or none for something named.
@@ -75,7 +77,8 @@ def export_csv(
             read = [read_dataset(reading, dataset) for dataset in datasets]
             finished = datetime.now(UTC)
             files = write_files(spool, work / "export", datasets, filters)
-        check_not_empty(files, read, annotators, names, filters)
+        if not (discarded_suffice and any(file.rows for file in files)):
+            check_not_empty(files, read, annotators, names, filters)
         manifest = Manifest(
             citejury=version("citejury"),
             server=client.api_url,

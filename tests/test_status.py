@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 import pytest
 from click.testing import CliRunner
@@ -170,8 +171,9 @@ def test_our_own_endpoint_goes_on_where_a_page_ended(bench: Bench) -> None:
         if after is None:
             break
     assert ids == ["r1:c1", "r1:c2", "r1:c3"]
-    with pytest.raises(ArgillaError, match="422"):
-        rows_page(bench.client, bench.datasets["retrieval"], "nonsense")
+    for after in ("nonsense", f"2026-11-22T00:00:00+01:00_{UUID(int=0)}", "2026-11-22' OR 1=1 --_x"):
+        with pytest.raises(ArgillaError, match="422"):
+            rows_page(bench.client, bench.datasets["retrieval"], after)
 
 
 @pytest.mark.server
@@ -186,6 +188,18 @@ def test_our_own_endpoint_answers_no_annotator_and_holds_no_text(bench: Bench) -
         pytest.raises(NotAllowedError),
     ):
         annotator.request("GET", path)
+
+
+@pytest.mark.server
+def test_our_own_endpoint_answers_admins_of_the_workspace_and_no_other_admin(bench: Bench) -> None:
+    path = f"/citejury/datasets/{bench.datasets['retrieval']}/status-rows"
+    admin, other = (make_user(bench.client, name, "admin") for name in ("admin", "other"))
+    bench.client.request("POST", f"/workspaces/{bench.workspace_id}/users", json={"user_id": admin["id"]})
+    with Argilla(bench.server.url, admin["api_key"]) as key:
+        assert len(key.request("GET", path)["items"]) == 3
+    with Argilla(bench.server.url, other["api_key"]) as key, pytest.raises(NotAllowedError):
+        key.request("GET", path)
+    bench.client.request("DELETE", f"/workspaces/{bench.workspace_id}/users/{admin['id']}")
 
 
 @pytest.mark.server

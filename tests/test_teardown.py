@@ -116,9 +116,33 @@ def test_a_workspace_that_nobody_answered_in_goes_without_an_export(bench: Bench
     words = ["annotation", "teardown", "--workspace", name, "--yes", "--export", str(tmp_path)]
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 0, result.output
-    assert "There is no submitted response, so there is no export" in result.stderr
+    assert "Nobody submitted or discarded anything, so there is no export." in result.stderr
     assert name not in bench.client.workspaces()
     assert not list(tmp_path.iterdir())
+
+
+def test_what_was_only_discarded_is_exported_with_its_reason(bench: Bench, tmp_path: Path) -> None:
+    bench.put("grounding", record("grounding", "r2", bench.response("ben", "discarded", notes="Garbled")))
+    bench.client.request("DELETE", f"/datasets/{bench.datasets['generation']}")
+    result = run(bench, "--yes", "--export", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    (kept,) = tmp_path.glob("*/grounding_discarded.csv")
+    assert sorted(row["notes"] for row in read_csv(kept)) == ["", "Garbled"]
+    assert bench.workspace not in bench.client.workspaces()
+
+
+def test_an_admin_is_told_before_anything_is_gone_and_may_remove_a_dataset(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admin = make_user(bench.client, "admin", "admin")
+    bench.client.request("POST", f"/workspaces/{bench.workspace_id}/users", json={"user_id": admin["id"]})
+    monkeypatch.setenv("ARGILLA_API_KEY", admin["api_key"])
+    result = run(bench, "--yes", "--export", str(tmp_path))
+    assert (result.exit_code, "Only an owner may remove the workspace" in result.stderr) == (1, True)
+    assert len(bench.client.datasets(bench.workspace_id)) == 2
+    result = run(bench, "--dataset", "3-generation-en", "--yes", "--export", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    assert len(bench.client.datasets(bench.workspace_id)) == 1
 
 
 def test_one_dataset_goes_and_the_others_stay(bench: Bench, tmp_path: Path) -> None:

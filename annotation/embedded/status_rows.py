@@ -107,5 +107,8 @@ def read_cursor(text: str) -> tuple[datetime, UUID]:
     Raises:
         ValueError: it is none of ours.
     """
-    moment, _, record_id = text.partition(CURSOR_SEPARATOR)
-    return datetime.fromisoformat(moment), UUID(record_id)
+    written, _, record_id = text.partition(CURSOR_SEPARATOR)
+    moment = datetime.fromisoformat(written)
+    if moment.tzinfo is not None:  # Argilla's stamps have none, and PostgreSQL compares the two kinds with an error
+        raise ValueError(f"{written!r} has an offset")
+    return moment, UUID(record_id)
