@@ -96,8 +96,8 @@ def plan_teardown(argilla: Argilla, workspace: str, names: Collection[str] = (),
     workspace_id = argilla.find_workspace(workspace)
     if (users or not names) and argilla.me()["role"] != "owner":  # better told before anything is gone
         raise NotAllowedError(
-            f"Only an owner may remove the workspace {workspace!r} or users. Set `ARGILLA_API_KEY` to an owner's key, or "
-            "name datasets with `--dataset`."
+            f"Only an owner may remove the workspace {workspace!r} or users. Set `ARGILLA_API_KEY` to an owner's key, "
+            "or name datasets with `--dataset`."
         )
     there = argilla.datasets(workspace_id)
     missing = sorted(set(names) - {dataset["name"] for dataset in there})
