@@ -13,11 +13,9 @@ from annotation.cli_parts import named_again, print_table
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-    from annotation.client import Argilla
-    from annotation.push import HowToPush, PushReport
+    from annotation.push import PushReport
     from annotation.push_suggestions import Proposals
     from annotation.record_paths import CheckedPaths
-    from pipeline.settings import Settings
 
 QUIET_SECONDS = 2.0
 """Work that takes no longer shows no bar."""
@@ -67,10 +65,11 @@ def push(
         citejury annotation push answers --dry-run
         citejury annotation push records.jsonl --suggestions judgements.jsonl
     """
+    from annotation.campaign import read_campaign
     from annotation.client import open_argilla
-    from annotation.push import HowToPush
+    from annotation.push import HowToPush, push_where_named
     from annotation.push_suggestions import Proposals, read_judgements
-    from annotation.record_paths import check_paths
+    from annotation.record_paths import check_paths, records_of
     from annotation.tasks import PRODUCTION
     from pipeline.settings import read_settings
 
@@ -82,7 +81,8 @@ def push(
     with open_argilla(settings) as argilla, Bars(len(checked.languages)) as bars:
         how = HowToPush(dry_run, revise, bars.show, bars.progress)
         how = how._replace(decorator=proposals.decorator) if proposals else how
-        report = push_checked(argilla, settings, paths, checked, locale, chosen, how)
+        where = (argilla, settings.workspace, read_campaign(), checked.languages, records_of(paths))
+        report = push_where_named(*where, locale, chosen, how)
     tell_report(report, proposals)
     done = "Nothing was written (dry run)." if dry_run else "Annotators find them in their queues."
     click.echo(f"Records read: {len(checked.languages)}. {done}", err=True)
@@ -107,30 +107,6 @@ def round_for(suggestions: Path | None, round_name: str | None) -> str | None:
     if round_name and takes_suggestions(round_name):
         raise click.UsageError(f"The round {round_name!r} is for suggestions. Give them with `--suggestions`.")
     return round_name
-
-
-def push_checked(
-    argilla: "Argilla",
-    settings: "Settings",
-    paths: Sequence[Path],
-    checked: "CheckedPaths",
-    locale: str | None,
-    round_name: str | None,
-    how: "HowToPush",
-) -> "PushReport":
-    """What became of the records: at their places in the campaign, in a round of it, or in the datasets named."""
-    from annotation.campaign import read_campaign
-    from annotation.push import push_campaign, push_records, push_round
-    from annotation.record_paths import records_of
-    from annotation.tasks import PRODUCTION
-
-    campaign, records = None if locale else read_campaign(), records_of(paths)
-    if campaign and round_name:
-        return push_round(argilla, settings.workspace, campaign, round_name, checked.languages, records, how)
-    if campaign:
-        return push_campaign(argilla, settings.workspace, campaign, checked.languages, records, how)
-    round_name = round_name or PRODUCTION
-    return push_records(argilla, settings.workspace, records, locale, round_name=round_name, how=how)
 
 
 def tell_checked(checked: "CheckedPaths") -> None:

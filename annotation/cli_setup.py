@@ -91,6 +91,7 @@ def setup(
     from annotation.people import Passwords
     from annotation.plan import plan_setup
     from annotation.setup import apply_plan, plan_campaign, wanted_of, wanted_of_round
+    from annotation.tasks import takes_suggestions
     from pipeline.settings import read_settings
 
     campaign = read_campaign()
@@ -118,7 +119,9 @@ def setup(
     click.echo("Set up." if plan.changes else "Everything was there already; nothing was changed.", err=True)
     if passwords and passwords.exists():
         click.echo(f"Passwords are in {passwords}, which only you can read.", err=True)
-    click.echo(f"Next: citejury annotation push RECORDS.jsonl{named_again(workspace, round_name)}", err=True)
+    proposals = " --suggestions JUDGEMENTS.jsonl" if takes_suggestions(round_name) else ""
+    named = named_again(workspace, round_name)
+    click.echo(f"Next: citejury annotation push RECORDS.jsonl{proposals}{named}", err=True)
 
 
 def refuse_options(ctx: click.Context, names: Collection[str]) -> None:

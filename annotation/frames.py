@@ -4,8 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from annotation.push import HowToPush, PushReport, push_records
-from annotation.tasks import PRODUCTION
+from annotation.campaign import read_campaign
+from annotation.push import HowToPush, PushReport, push_where_named
+from annotation.tasks import takes_suggestions
 from pipeline.errors import BadRowsError, InputError
 from pipeline.providers.body import writable
 from pipeline.record_files import read_canonical
@@ -22,7 +23,7 @@ def push_frame(
     *,
     workspace: str | None = None,
     locale: str | None = None,
-    round_name: str = PRODUCTION,
+    round_name: str | None = None,
     dry_run: bool = False,
     revise: bool = False,
     api_url: str | None = None,
@@ -33,25 +34,32 @@ def push_frame(
     texts in rank order, or of dicts with `text` and, where known, `title`, `url` and `origin` (`page`, `snippet` or
     `cited_text`); an empty list or a missing value where there are none. Columns named `record_uuid`, `language` or as
     a field of the provenance are taken as such, others are not read. Without `record_uuid` a row's id is derived from
-    its content, so that pushing the same rows again writes nothing. Address, key and workspace come from the settings
-    as in `citejury annotation push`.
+    its content, so that pushing the same rows again writes nothing. Address, key, workspace and the campaign, which
+    chooses the datasets unless `locale` or `round_name` do, come from the settings as in `citejury annotation push`.
 
     Raises:
-        InputError: a column is missing, there are no rows, or `locale` is None and the round has several languages.
+        InputError: a column is missing, there are no rows, the round is for suggestions, or without a campaign `locale`
+            is None and the round has several languages.
         BadRowsError: none of the rows is a record.
         NotFoundError: the workspace or one of its datasets is missing.
-        SettingsError: `ARGILLA_API_KEY` is missing.
+        SettingsError: `ARGILLA_API_KEY` is missing, or the campaign cannot be used or is another than Argilla's.
         ArgillaError: Argilla refused a batch; pushing again goes on from there.
     """
     from annotation.client import open_argilla
 
+    if round_name and takes_suggestions(round_name):
+        raise InputError(
+            f"The round {round_name!r} is for suggestions. Push a file with `citejury annotation push --suggestions`."
+        )
     records, invalid = records_from_frame(frame)
     if invalid and not records:
         raise BadRowsError("No row is a record:", invalid)
     settings = read_settings(workspace=workspace, api_url=api_url)
+    campaign, languages = read_campaign(), [(record.record_uuid, record.language) for record in records]
     with open_argilla(settings) as argilla:
-        how = HowToPush(revise=revise)
-        report = push_records(argilla, settings.workspace, records, locale, dry_run, round_name, how)
+        how = HowToPush(dry_run=dry_run, revise=revise)
+        where = (argilla, settings.workspace, campaign, languages, records)
+        report = push_where_named(*where, locale, round_name, how)
     return report._replace(invalid=tuple(invalid))
 
 

@@ -89,6 +89,30 @@ def push_records(
     return push_differences(argilla, {place: diff}, lambda record: place, records, chosen)
 
 
+def push_where_named(
+    argilla: Argilla,
+    workspace: str,
+    campaign: Campaign | None,
+    languages: Iterable[tuple[str, str]],
+    records: Iterable[QueryResponse],
+    locale: str | None,
+    round_name: str | None,
+    how: HowToPush,
+) -> PushReport:
+    """What became of the records: at their places in the campaign, in a round of it, or in the datasets named.
+
+    With a `locale`, or without a campaign, all records go to one round's datasets of one language.
+
+    Raises:
+        CitejuryError: as `push_records`, `push_round` and `push_campaign`.
+    """
+    if campaign is None or locale:
+        return push_records(argilla, workspace, records, locale, round_name=round_name or PRODUCTION, how=how)
+    if round_name:
+        return push_round(argilla, workspace, campaign, round_name, languages, records, how)
+    return push_campaign(argilla, workspace, campaign, languages, records, how)
+
+
 def push_campaign(
     argilla: Argilla,
     workspace: str,

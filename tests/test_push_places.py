@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation import push_frame
 from annotation.campaign import Calibration, Campaign, Place
 from annotation.client import Argilla
 from annotation.display import HIDDEN
@@ -99,6 +100,33 @@ def test_records_of_a_round_beside_the_campaigns_own_go_to_their_language_too(ow
     report = push_round(owner, workspace, campaign, "pilot", languages, records, HowToPush())
     assert report.tasks["generation"].new == 3
     assert [item["external_id"] for item in held(owner, workspace, "generation", "de", "pilot")] == ["r2"]
+
+
+def test_a_frame_goes_where_the_campaign_of_the_folder_puts_it(
+    owner, workspace, argilla_server, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
+    monkeypatch.setenv("ARGILLA_API_URL", argilla_server.url)
+    text = f'workspace = "{workspace}"\n[campaign]\nlocales = ["en", "de"]\ncalibration = {{ records = 1 }}\n'
+    Path("citejury.toml").write_text(text, encoding="utf-8")
+    campaign = Campaign(locales=("en", "de"), calibration=Calibration(records=1))
+    apply_plan(owner, plan_campaign(owner, campaign, workspace), Passwords())
+    frame = [
+        {"record_uuid": f"r{n}", "query": "Who?", "answer": "Ann.", "passages": ["A."], "language": language}
+        for n, language in enumerate(("en", "en", "de"))
+    ]
+    assert push_frame(frame, dry_run=True).tasks["generation"].new == 3
+    report = push_frame([*frame, {"query": "", "answer": "A", "passages": []}])
+    assert {place: tasks["generation"].new for place, tasks in report.counts.items()} == {
+        Place(workspace, "en", "calibration"): 1,
+        Place(workspace, "de", "calibration"): 1,
+        Place(workspace, "en", "production"): 1,
+    }
+    assert [line.partition(":")[0] for line in report.invalid] == ["row 4"]
+    assert push_frame(frame).tasks["retrieval"][:2] == (0, 3)
+    with pytest.raises(InputError, match="is for suggestions"):
+        push_frame(frame, round_name="suggested")
 
 
 @pytest.fixture

@@ -284,7 +284,9 @@ def test_the_command_makes_a_round_beside_the_campaigns_own(command: Command, ow
         assert (refused.exit_code, refused.stdout) == (1, "")
         assert told in refused.stderr
     assert command().exit_code == 0
-    assert "nothing was changed" in command("--round", "suggested").stderr
+    again = command("--round", "suggested").stderr
+    assert "nothing was changed" in again
+    assert "push RECORDS.jsonl --suggestions JUDGEMENTS.jsonl --round suggested" in again
     assert "nothing was changed" in command().stderr
 
 
