@@ -1,22 +1,32 @@
-"""The root command `citejury` and its group `exports`."""
+"""The root command `citejury`."""
 
 import errno
+import importlib
 import io
 import sys
+from typing import NamedTuple
 
 import click
 
-from annotation.cli import annotation
-from exports.cli_adjudicate import adjudicate
-from exports.cli_agreement import agreement
-from exports.cli_csv import csv_command
-from exports.cli_dataset import dataset
-from exports.cli_demo import demo
-from exports.cli_doctor import doctor
-from exports.cli_init import init
-from exports.cli_teardown import teardown
-from pipeline.cli import pipeline
 from pipeline.errors import CitejuryError
+
+
+class Place(NamedTuple):
+    """Where a command is, and its first sentence, which the help of the root shows without importing it."""
+
+    module: str
+    name: str
+    summary: str
+
+
+PLACES = (
+    Place("exports.cli_annotation", "annotation", "Put answers before annotators in Argilla."),
+    Place("exports.cli_demo", "demo", "Run the whole product once, on narratives and answers that come with it."),
+    Place("exports.cli_doctor", "doctor", "Look at what is here and what is missing."),
+    Place("exports.cli_exports", "exports", "Bring responses back as CSV files and datasets, and measure agreement."),
+    Place("exports.cli_init", "init", "Start a project of your own in DIR."),
+    Place("pipeline.cli", "pipeline", "Ask providers for answers with citations, and turn them into records."),
+)
 
 
 class ErrorBoundary(click.Group):
@@ -41,6 +51,29 @@ class ErrorBoundary(click.Group):
             raise click.ClickException(f"{place} cannot be used: {error.strerror or error}.") from error
 
 
+class LazyRoot(ErrorBoundary):
+    """The root command: each command is imported when it is asked for, so that the help comes at once.
+
+    Source: click's documentation, "Complex Applications", lazily loading subcommands.
+    """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in order of the alphabet."""
+        return sorted({*(place.name for place in PLACES), *self.commands})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of the name; None where there is none."""
+        for place in PLACES:
+            if place.name == cmd_name and cmd_name not in self.commands:
+                self.add_command(getattr(importlib.import_module(place.module), place.name))
+        return super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the names with their first sentences."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(place.name, place.summary) for place in PLACES])
+
+
 def print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     """Print the version and the folders that the three packages were imported from."""
     if not wanted or ctx.resilient_parsing:
@@ -57,7 +90,7 @@ def print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     ctx.exit()
 
 
-@click.group(cls=ErrorBoundary, context_settings={"auto_envvar_prefix": "CITEJURY", "max_content_width": 110})
+@click.group(cls=LazyRoot, context_settings={"auto_envvar_prefix": "CITEJURY", "max_content_width": 110})
 @click.option(
     "--version",
     is_flag=True,
@@ -77,20 +110,3 @@ def main(debug: bool) -> None:
     # A terminal or a file may be of an encoding without α; a question mark is better than no table.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
-
-
-@main.group()
-def exports() -> None:
-    """Bring annotators' responses back as CSV files, and compute agreement on them."""
-
-
-exports.add_command(csv_command)
-exports.add_command(dataset)
-exports.add_command(agreement)
-exports.add_command(adjudicate)
-main.add_command(demo)
-main.add_command(init)
-main.add_command(doctor)
-main.add_command(pipeline)
-annotation.add_command(teardown)
-main.add_command(annotation)

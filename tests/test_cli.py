@@ -10,13 +10,16 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from exports.cli import main
+from exports.cli import PLACES, main
 from pipeline.errors import InputError, SettingsError
 from pipeline.settings import read_settings
 
 
 def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    for name, command in sorted(group.commands.items()):
+    context = click.Context(group)
+    for name in sorted(group.list_commands(context)):
+        command = group.get_command(context, name)
+        assert command is not None
         yield (*path, name), command
         if isinstance(command, click.Group):
             yield from commands(command, (*path, name))
@@ -136,3 +139,12 @@ def test_letters_that_the_terminal_does_not_have_are_no_traceback() -> None:
     script = "import click; from exports.cli import main; main.command('x')(lambda: click.echo('α')); main(['x'])"
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, b"?")
+
+
+def test_the_root_says_of_each_command_what_the_command_says_of_itself() -> None:
+    context = click.Context(main)
+    assert main.list_commands(context) == [place.name for place in PLACES]
+    for place in PLACES:
+        command = main.get_command(context, place.name)
+        assert command is not None
+        assert " ".join((command.help or "").split()).startswith(place.summary.rstrip("."))
