@@ -13,7 +13,7 @@ from annotation.client import Argilla
 from annotation.embedded.home import write_private
 from annotation.labels import TaskName
 from annotation.printed_page import render_page
-from annotation.tasks import ORDER, PRODUCTION
+from annotation.tasks import ORDER, PRODUCTION, takes_suggestions
 from annotation.versions import Series, newest_versions
 from annotation.wording import LOCALES, read_texts, read_wording
 from pipeline.errors import NotFoundError, OutputError
@@ -138,13 +138,16 @@ def work_of(
     campaign: Campaign | None,
     described: Mapping[str, Mapping[Series, Mapping[str, Any]]],
 ) -> tuple[WorkItem, ...]:
-    """Her datasets in order of the work: calibration, other rounds, production; then by language and task."""
+    """Her datasets in order of the work: calibration, other rounds, production, rounds that a machine filled in.
+
+    Within a round by language, then by task. What a machine filled in comes last, so that it anchors no other answer.
+    """
     locales = campaign.locales_of(person) if campaign else None
     items = [
         WorkItem(series, dataset["name"], f"{api_url}/dataset/{dataset['id']}/annotation-mode")
         for workspace in dict.fromkeys(each.workspace for each in people if each.person.name == person.name)
         for series, dataset in described[workspace].items()
-        if locales is None or (series.locale in locales and series.round_name in (CALIBRATION, PRODUCTION))
+        if locales is None or series.locale in locales
     ]
     return tuple(sorted(items, key=lambda item: place_in_order(item.series, locales or ())))
 
@@ -152,8 +155,9 @@ def work_of(
 def place_in_order(series: Series, locales: Sequence[str]) -> tuple[int, str, int, str, int]:
     """What the order of work sorts by."""
     rounds = {CALIBRATION: 0, PRODUCTION: 2}
+    number = 3 if takes_suggestions(series.round_name) else rounds.get(series.round_name, 1)
     language = locales.index(series.locale) if series.locale in locales else 0
-    return rounds.get(series.round_name, 1), series.round_name, language, series.locale, ORDER[series.task]
+    return number, series.round_name, language, series.locale, ORDER[series.task]
 
 
 def sheet_name(name: str) -> str:

@@ -13,7 +13,8 @@ from click.testing import CliRunner
 from annotation.campaign import Campaign
 from annotation.client import Argilla
 from annotation.people import Passwords
-from annotation.setup import apply_plan, plan_campaign
+from annotation.plan import plan_setup
+from annotation.setup import apply_plan, plan_campaign, wanted_of_round
 from annotation.share import render_sheet, share_sheets, sheet_name, sheet_wording, work_by_annotator
 from annotation.wording import locales
 from exports.cli import main
@@ -48,13 +49,19 @@ def set_up(owner: Argilla, workspace: str) -> Campaign:
 def test_a_sheet_has_the_annotators_own_datasets_in_order_of_the_work(
     owner: Argilla, workspace: str, tmp_path: Path
 ) -> None:
-    written = share_sheets(owner, workspace, set_up(owner, workspace), tmp_path)
+    campaign = set_up(owner, workspace)
+    for name in ("suggested", "a-pilot"):
+        apply_plan(owner, plan_setup(owner, wanted_of_round(campaign, workspace, name, None, None)), Passwords())
+    written = share_sheets(owner, workspace, campaign, tmp_path)
     kei, anna = (path.read_text(encoding="utf-8") for path in written.sheets)
     assert '<html lang="ja">' in kei
     assert "作業のご案内" in kei
     names = re.findall(r"annotation-mode\">([^<]+)</a>", anna)
     rounds = [
-        f"{first}{n}-{task}-{locale}" for first in ("calibration-", "") for locale in ("de", "ja") for n, task in TASKS
+        f"{first}{n}-{task}-{locale}"
+        for first in ("calibration-", "a-pilot-", "", "suggested-")
+        for locale in ("de", "ja")
+        for n, task in TASKS
     ]
     assert names == rounds
     assert re.findall(r"annotation-mode\">([^<]+)</a>", kei) == [name for name in rounds if name.endswith("ja")]
