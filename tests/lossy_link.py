@@ -35,6 +35,8 @@ class LossyLink(ThreadingHTTPServer):
         self.counts: Counter[str] = Counter()
         self.answers: Counter[str] = Counter()
         self.left_out: set[str] = set()  # response headers, in small letters
+        self.gate = threading.Event()  # while it is closed, requests that could be lost hang instead
+        self.gate.set()
 
     def fate(self, path: str) -> str:
         """How the request ends: one of `FAILURES`, or empty where it goes through."""
@@ -54,6 +56,8 @@ class Forward(BaseHTTPRequestHandler):
 
     def forward(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if LOSSY.search(self.path):
+            self.server.gate.wait()
         fate = self.server.fate(self.path)
         if fate == "lost on the way there":
             return

@@ -1,33 +1,25 @@
 """What our script in the annotator's page does: nothing she answers is lost, and she is asked before it could be."""
 
-import hashlib
 import shutil
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
-from uuid import uuid4
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from selenium import webdriver
-from selenium.common.exceptions import TimeoutException, WebDriverException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from annotation.client import Argilla
-from annotation.display import to_records
 from annotation.embedded.page_script import TEXTS, page_settings, page_texts
-from annotation.labels import LABELS
-from annotation.setup import find_datasets, set_up
-from annotation.wording import LOCALES, locales, read_wording
+from annotation.wording import LOCALES, locales
 from pipeline.errors import InputError
-from pipeline.records import Passage, QueryResponse
-from tests.lossy_link import LossyLink, lossy_link
+from tests.lossy_link import lossy_link
+from tests.page_campaign import CONTRADICTION, campaign, opened, passage, submit
 from tests.page_driver import (
     RECORD_ID,
     answer,
     enter_password,
-    focused,
     kept,
     log_in,
     notice,
@@ -42,36 +34,8 @@ if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
 
 SERVER = [pytest.mark.server, pytest.mark.browser]
-LABELS_HERE = LABELS["retrieval"]
-CONTRADICTION = {"topically_relevant": False, "evidence_sufficient": True, "misleading": False}
-BRIEF = 4
 # The driver itself says yes to the browser's question.
 ASKS_BEFORE_LEAVING = "return !window.dispatchEvent(new Event('beforeunload', { cancelable: true }))"
-ATTEMPTS = 60
-
-
-class Campaign(NamedTuple):
-    """A workspace whose annotators label passages."""
-
-    owner: Argilla
-    dataset: str
-    passwords: dict[str, str]
-    ids: dict[str, str]
-
-    def stored(self) -> dict[tuple[str, str], tuple[str, dict[str, Any]]]:
-        """Status and values of each response, by record and user id; the server holds at most one for each."""
-        return {
-            (record["id"], response["user_id"]): (
-                response["status"],
-                {name: each["value"] for name, each in (response["values"] or {}).items()},
-            )
-            for _, page in self.owner.record_pages(self.dataset)
-            for record in page
-            for response in record["responses"]
-        }
-
-    def statuses(self) -> list[str]:
-        return sorted(status for status, _ in self.stored().values())
 
 
 @pytest.fixture
@@ -80,45 +44,11 @@ def owner(argilla_server: "ServerHandle") -> Iterator[Argilla]:
         yield client
 
 
-def campaign(owner: Argilla, records: int, annotators: int, locale: str = "en") -> Campaign:
-    workspace = f"script-{uuid4().hex[:8]}"
-    users: list[Any] = []
-    names = [f"{workspace}-{number}" for number in range(annotators)]
-    set_up(owner, workspace, locale, annotators=names, min_submitted=annotators, announce=users.append)
-    dataset = find_datasets(owner, workspace)["retrieval"].id
-    wording = read_wording(locale)
-    bodies = [to_records(passage(number), wording)["retrieval"][0] for number in range(records)]
-    owner.request("PUT", f"/datasets/{dataset}/records/bulk", json={"items": bodies})
-    ids = {user["username"]: user["id"] for user in owner.request("GET", "/users")["items"]}
-    return Campaign(owner, dataset, {user.username: user.password for user in users}, ids)
-
-
-def passage(number: int) -> QueryResponse:
-    text = f"Passage {number}: 1 < 2 && R&D &amp; <b>honey</b>."
-    chunk = Passage(chunk_id=f"c{number}#0", doc_id=f"c{number}", chunk_rank=1, text=text)
-    return QueryResponse(record_uuid=str(uuid4()), query=f"Query {number}?", answer="A [1].", chunks=(chunk,))
-
-
 @pytest.fixture
 def browser(tmp_path: Path) -> Iterator[webdriver.Chrome]:
     driver = start_browser(tmp_path / "chromium")
     yield driver
     driver.quit()
-
-
-def opened(driver: webdriver.Chrome, work: Campaign, url: str, name: str | None = None) -> str:
-    """The record that the page shows to an annotator who has logged in."""
-    username = name or next(iter(work.passwords))
-    log_in(driver, url, username, work.passwords[username])
-    open_form(driver, url, work.dataset)
-    return str(driver.execute_script(RECORD_ID))
-
-
-def submit(driver: webdriver.Chrome, answers: dict[str, bool]) -> None:
-    answer(driver, answers.items())
-    shown = driver.execute_script(RECORD_ID)
-    press(driver, Keys.RETURN)
-    wait(driver, lambda: driver.execute_script(RECORD_ID) != shown)
 
 
 class TestPage:
@@ -233,115 +163,6 @@ def other_record(driver: webdriver.Chrome, shown: str) -> str | None:
 def named(driver: webdriver.Chrome, text: str) -> Any:
     found = driver.find_elements(By.XPATH, f"//*[normalize-space(text())='{text}']")
     return next((element for element in found if element.is_displayed()), None)
-
-
-class Annotator:
-    """Somebody who answers all she is given over a bad link, as fast as the page lets her."""
-
-    def __init__(self, work: Campaign, link: LossyLink, username: str, profile: Path) -> None:
-        self.work, self.link, self.username = work, link, username
-        self.driver = start_browser(profile)
-        self.given: dict[str, dict[str, bool]] = {}
-
-    def label_all(self, records: int) -> None:
-        """Answer every record; after a third of them the login ends, and after two thirds she reloads the page."""
-        self.open_queue()
-        upsets = {records // 3: self.lose_login, 2 * records // 3: self.reload}
-        while len(self.given) < records:
-            upsets.pop(len(self.given), lambda: None)()
-            if not self.label_one() and len(self.given) < records:
-                self.open_queue()
-        wait(self.driver, lambda: not kept(self.driver), patience=90)
-
-    def label_one(self) -> bool:
-        """Whether a record could be answered and another one came."""
-        driver = self.driver
-        try:
-            record = wait(driver, lambda: driver.execute_script(RECORD_ID), BRIEF)
-            wait(driver, lambda: focused(driver) == f"{LABELS_HERE[0]}_yes", BRIEF)
-            # A record that she has answered already comes again where its answer was slow; she answers it the same.
-            answers = self.given[record] = judgement(record, self.username)
-            answer(driver, answers.items())
-            press(driver, Keys.RETURN)
-            wait(driver, lambda: driver.execute_script(RECORD_ID) != record, BRIEF)
-        except WebDriverException:
-            return False
-        return True
-
-    def open_queue(self) -> None:
-        """The queue of what she has not answered, after as many attempts as the link takes."""
-        for _ in range(ATTEMPTS):
-            try:
-                if not self.logged_in():
-                    self.enter()
-                self.driver.get(f"{self.link.url}/dataset/{self.work.dataset}/annotation-mode?page=1&status=pending")
-                wait(self.driver, lambda: self.driver.execute_script(RECORD_ID), BRIEF)
-            except TimeoutException:
-                continue
-            return
-        raise AssertionError(f"The page of {self.username} did not open in {ATTEMPTS} attempts.")
-
-    def logged_in(self) -> bool:
-        if not self.driver.current_url.startswith(self.link.url):
-            return False
-        token = self.driver.execute_script("return localStorage.getItem('auth._token.local')")
-        return bool(token) and token != "false" and token not in self.link.revoked
-
-    def enter(self) -> None:
-        self.driver.get(f"{self.link.url}/sign-in")
-        enter_password(self.driver, self.username, self.work.passwords[self.username], BRIEF)
-
-    def lose_login(self) -> None:
-        """The login ends in the middle of her work: she answers one more, and logs in when she is told to."""
-        driver = self.driver
-        self.link.revoked.add(driver.execute_script("return localStorage.getItem('auth._token.local')"))
-        self.label_one()
-        wait(driver, lambda: "login has expired" in notice(driver))
-        self.open_queue()
-
-    def reload(self) -> None:
-        self.driver.refresh()
-
-
-def judgement(record: str, username: str) -> dict[str, bool]:
-    """What this annotator thinks of the record: the same whenever she is asked."""
-    bits = hashlib.sha256(f"{record} {username}".encode()).digest()
-    return {label: bits[place] % 2 == 0 for place, label in enumerate(LABELS_HERE)}
-
-
-def label_over_a_bad_link(owner: Argilla, profiles: Path, records: int) -> None:
-    """Three annotators answer all records over a link that loses a fifth of the requests for records and answers."""
-    work = campaign(owner, records, annotators=3)
-    with lossy_link(owner.api_url, share=0.2, seed=7) as link:
-        people = [Annotator(work, link, name, profiles / name) for name in work.passwords]
-        try:
-            with ThreadPoolExecutor(len(people)) as pool:
-                list(pool.map(lambda each: each.label_all(records), people))
-        finally:
-            for each in people:
-                each.driver.quit()
-        sent, lost = link.answers.total(), link.answers.total() - link.answers[""]
-    given = {
-        (record, work.ids[each.username]): ("submitted", {name: "yes" if yes else "no" for name, yes in said.items()})
-        for each in people
-        for record, said in each.given.items()
-    }
-    assert len(given) == 3 * records
-    assert lost > 0.1 * sent
-    assert work.stored() == given
-
-
-@pytest.mark.server
-@pytest.mark.browser
-def test_every_answer_given_over_a_bad_link_is_stored_once_with_its_value(owner: Argilla, tmp_path: Path) -> None:
-    label_over_a_bad_link(owner, tmp_path, records=20)
-
-
-@pytest.mark.server
-@pytest.mark.browser
-@pytest.mark.soak
-def test_three_hundred_answers_over_a_bad_link_are_stored_once_each(owner: Argilla, tmp_path: Path) -> None:
-    label_over_a_bad_link(owner, tmp_path, records=100)
 
 
 def test_every_language_has_every_text_and_a_missing_one_is_named(tmp_path: Path) -> None:

@@ -7,25 +7,39 @@
   const API = new URL("api/v1/", document.baseURI).pathname;
   const [SECOND, UUID] = [1000, "[0-9a-f-]{36}"];
   const PAUSE = 4 * SECOND; // a half-filled form becomes a draft after it
+  const LONGEST_HOLD = 10 * SECOND; // that a server which answers nothing at all keeps her from the next record
   const memory = new Map(); // what localStorage has no room for
   const ids = new Map(); // key of an entry → id of her response on the server
   const flying = new Map(); // key → the request under way; one at a time for a record, or an older one could come last
   const held = new Set(); // keys for which the page itself waits
+  let own = null; // the login that this tab began with: in another one somebody else may have logged in since
   let locale = navigator.language.slice(0, 2), expired = null, leaving = false, told = "", toldUntil = 0, bar, hint;
   const say = (name, n) => (texts[locale] || texts.en)[name].replace("{n}", n);
-  const token = () => localStorage.getItem("auth._token.local"); // "Bearer …", or "false" once she has logged out
-  const part = (text) => JSON.parse(atob(text.split(".")[1].replace(/-/g, "+").replace(/_/g, "/")));
-  const user = () => { try { return part(token()).identity; } catch { return null; } };
+  const stored = (action) => { try { return action(localStorage); } catch { return null; } }; // a browser may forbid it
+  const parsed = (text) => { try { return JSON.parse(text); } catch { return null; } };
+  const person = (login) => { // whose "Bearer …" it is; "false" is nobody's
+    try { return JSON.parse(atob(login.split(".")[1].replace(/-/g, "+").replace(/_/g, "/"))).identity; }
+    catch { return null; }
+  };
+  const token = () => {
+    const now = stored((all) => all.getItem("auth._token.local"));
+    return own && person(own) !== person(now) ? own : now;
+  };
+  const user = () => person(token());
 
-  const read = (key) => JSON.parse(memory.get(key) || localStorage.getItem(key));
+  const read = (key) => parsed(memory.get(key) || stored((all) => all.getItem(key)));
   const keep = (entry) => {
     const text = JSON.stringify(entry);
     try { localStorage.setItem(entry.key, text); memory.delete(entry.key); } catch { memory.set(entry.key, text); }
   };
   const newest = (entry) => (read(entry.key) || {}).at === entry.at;
-  const forget = (entry) => { if (newest(entry)) { memory.delete(entry.key); localStorage.removeItem(entry.key); } };
-  const kept = (whose) => [...new Set([...Object.keys(localStorage), ...memory.keys()])]
-    .filter((key) => key.startsWith(`citejury:${whose}`)).map(read);
+  const forget = (entry) => {
+    if (!newest(entry)) return;
+    memory.delete(entry.key);
+    stored((all) => all.removeItem(entry.key));
+  };
+  const kept = (whose) => [...new Set([...(stored(Object.keys) || []), ...memory.keys()])]
+    .filter((key) => key.startsWith(`citejury:${whose}`)).map(read).filter((entry) => entry?.key);
   const unsaved = () => kept(user() ? `${user()}:` : "")
     .filter((entry) => entry.tries || (entry.status !== "draft" && Date.now() - entry.at > 2 * SECOND));
   const newEntry = (record, response, { status, values }, wait = 10 * SECOND) => ({
@@ -46,34 +60,37 @@
     return { status: answer.status, date: answer.headers.get("date"), text: await answer.text() };
   };
   const store = async (entry) => {
-    let own = ids.get(entry.key) || entry.response;
-    if (entry.tries && entry.record) { // the server may have it already: only its answer was lost
+    let response = ids.get(entry.key) || entry.response;
+    // The server may have it already, only its answer was lost; and a PUT could make a draft of what another tab submitted.
+    if (entry.record && (entry.tries || (response && entry.status === "draft"))) {
       const found = await call("GET", `records/${entry.record}`);
       if (found.status !== 200) return found;
       const mine = JSON.parse(found.text).responses.find((each) => each.user_id === entry.user);
       const done = mine && (plain(mine) === plain(entry) || outdated(entry, mine, found.date));
       if (done) return { status: 200, text: JSON.stringify(mine) };
-      own = mine && mine.id;
+      response = mine?.id;
     }
     const body = JSON.stringify({ status: entry.status, values: entry.values });
-    return own ? call("PUT", `responses/${own}`, body) : call("POST", `records/${entry.record}/responses`, body);
+    if (response) return call("PUT", `responses/${response}`, body);
+    return call("POST", `records/${entry.record}/responses`, body);
   };
   const attempt = async (entry) => {
     const [sentWith, answer] = [token(), await store(entry).catch(() => null)];
     const { status } = answer || {};
     entry.tries += 1;
-    if (status >= 200 && status < 300) {
-      const stored = JSON.parse(answer.text);
-      ids.set(entry.key, stored.id);
+    const isGood = status >= 200 && status < 300;
+    const there = isGood && parsed(answer.text); // a network's own log-in page answers 200 as well
+    if (there?.id) {
+      ids.set(entry.key, there.id);
       forget(entry);
-      if (entry.status === "draft") { markDraft(entry, stored); [told, toldUntil] = ["draft", Date.now() + PAUSE]; }
+      if (there.status === "draft") { markDraft(entry, there); [told, toldUntil] = ["draft", Date.now() + PAUSE]; }
       return answer;
     }
     if (status === 401) expired = sentWith;
     entry.refused = entry.tries > 1 && [400, 403, 404, 413, 422].includes(status);
     entry.due = Date.now() + Math.min(30, 2 ** Math.min(entry.tries, 5)) * (0.25 + Math.random() / 4) * SECOND;
     if (newest(entry)) keep(entry);
-    return answer;
+    return isGood ? null : answer;
   };
   const deliver = async (entry) => {
     while (flying.has(entry.key)) await flying.get(entry.key);
@@ -84,22 +101,31 @@
   };
   const hold = async (entry) => { // a short failure passes unseen; a long one must not stop her work
     const patience = unsaved().length ? 1 : 5;
-    held.add(entry.key);
-    try {
+    const pause = (length) => new Promise((done) => { setTimeout(done, length, null); });
+    const end = Date.now() + LONGEST_HOLD;
+    const deliverSoon = async () => {
       for (let tries = 1; ; tries += 1) {
         const answer = await deliver(entry);
         const final = answer && (answer.status < 500 && answer.status !== 409 && !(answer.status === 404 && tries === 1));
-        if (final || tries >= patience) return answer;
-        await new Promise((done) => { setTimeout(done, 2 ** tries * SECOND / 8); });
+        if (final || tries >= patience || Date.now() > end) return answer;
+        await pause(2 ** tries * SECOND / 8);
       }
-    } finally { held.delete(entry.key); }
+    };
+    held.add(entry.key);
+    return Promise.race([deliverSoon(), pause(LONGEST_HOLD)]).finally(() => held.delete(entry.key));
   };
 
-  const { open, send } = XMLHttpRequest.prototype;
+  const { open, send, setRequestHeader } = XMLHttpRequest.prototype;
   XMLHttpRequest.prototype.open = function (method, url, ...rest) {
     this.citejury = [method.toUpperCase(), new URL(url, document.baseURI).pathname.replace(API, "")];
+    if (/\/sign-in\/?$/.test(window.location.pathname)) own = null;
     this.addEventListener("load", () => learnLocale(this));
     return open.call(this, method, url, ...rest);
+  };
+  XMLHttpRequest.prototype.setRequestHeader = function (name, value) {
+    const isLogin = name.toLowerCase() === "authorization";
+    if (isLogin && (!own || person(own) === person(value))) own = value;
+    return setRequestHeader.call(this, name, isLogin ? own : value);
   };
   XMLHttpRequest.prototype.send = function (body) {
     const entries = user() ? entriesOf(this.citejury.join(" "), body) : [];
@@ -122,8 +148,8 @@
   };
   const acknowledge = (entries, request) => {
     if (!entries.length || request.status >= 300) return;
-    const stored = JSON.parse(request.responseText).items.map((each) => each.item?.record_id);
-    entries.filter((entry) => stored.includes(entry.record)).forEach(forget);
+    const done = (parsed(request.responseText)?.items || []).map((each) => each.item?.record_id);
+    entries.filter((entry) => done.includes(entry.record)).forEach(forget);
   };
   const finish = (request, answer) => {
     const shown = { readyState: 4, status: answer?.status || 0, responseText: answer?.text || "" };
@@ -131,8 +157,8 @@
     request.dispatchEvent(new ProgressEvent(answer ? "loadend" : "error"));
   };
   const learnLocale = (request) => {
-    if (!new RegExp(`^(GET,)?datasets/${UUID}$`).test(request.citejury[1])) return;
-    try { locale = JSON.parse(request.responseText).metadata.locale || locale; } catch { /* not one of our datasets */ }
+    if (!new RegExp(`^datasets/${UUID}$`).test(request.citejury[1])) return;
+    locale = parsed(request.responseText)?.metadata?.locale || locale; // none where the dataset is not ours
   };
 
   const form = () => document.querySelector("form.questions-form")?.__vue__;
@@ -147,10 +173,10 @@
     const before = read(draft.key);
     if (!held.has(draft.key) && (!before || before.status === "draft") && Object.keys(draft.values).length) keep(draft);
   };
-  const markDraft = (entry, stored) => { // or the page would count the record as pending and leave one out
+  const markDraft = (entry, there) => { // or the page would count the record as pending and leave one out
     const record = recordShown();
     if (record?.id === entry.record && !record.answer) {
-      record.answer = { id: stored.id, status: stored.status, value: stored.values, updatedAt: stored.updated_at };
+      record.answer = { id: there.id, status: there.status, value: there.values, updatedAt: there.updated_at };
     }
   };
   const warn = () => {
@@ -159,7 +185,8 @@
     const values = valuesOf(record);
     const broken = rules.filter((rule) => values[rule.antecedent]?.value === "yes"
       && values[rule.consequent]?.value === (rule.required ? "no" : "yes"));
-    hint ||= element("p", "citejury-hint");
+    if (!hint) (hint = element("p", "citejury-hint")).setAttribute("role", "status");
+    hint.lang = locale;
     if (hint.nextSibling !== footer) footer.before(hint);
     write(hint, broken.map((rule) => say(rule.name)).join("\n"));
   };
@@ -169,7 +196,10 @@
     event.preventDefault();
     event.stopImmediatePropagation();
     const dialog = element("dialog", "citejury-dialog");
-    dialog.innerHTML = "<form method=dialog><p></p><textarea rows=3></textarea><button value=discard></button> "
+    dialog.lang = locale;
+    dialog.setAttribute("aria-labelledby", "citejury-why");
+    dialog.innerHTML = "<form method=dialog><p id=citejury-why role=alert></p>"
+      + "<textarea rows=3 aria-labelledby=citejury-why></textarea><button value=discard></button> "
       + "<button value=stay></button></form>";
     const [question, reason, ...buttons] = dialog.querySelectorAll("p, textarea, button");
     question.textContent = say("discard_why");
@@ -179,7 +209,7 @@
       key.stopPropagation(); // the page has shortcuts of its own
       if (key.key !== "Enter" || key.target !== reason || key.isComposing) return;
       key.preventDefault();
-      dialog.firstChild.requestSubmit(buttons[0]);
+      if (!key.repeat) dialog.firstChild.requestSubmit(buttons[0]); // a key held down is no second thought
     });
     dialog.firstChild.addEventListener("submit", (choice) => {
       const unasked = question.textContent === say("discard_why");
@@ -218,11 +248,10 @@
       bar = element("div", "citejury-notice");
       bar.append(element("span"), element("button"));
       bar.setAttribute("role", "status");
-      hint = element("p", "citejury-hint");
-      hint.setAttribute("role", "status");
       bar.lastChild.addEventListener("click", () => act(bar.lastChild.name));
     }
     if (!bar.isConnected) document.body.append(bar);
+    bar.lang = locale;
     const refused = entries.filter((entry) => entry.refused).length;
     const state = !entries.length ? "" : !user() || token() === expired ? "expired" : refused ? "refused" : "unsaved";
     const draft = Date.now() < toldUntil ? say(told) : "";
@@ -255,7 +284,7 @@
   listen(window, ["beforeunload"], (event) => { if (unsaved().length && !leaving) event.preventDefault(); });
   listen(window, ["keydown"], (event) => {
     const typing = event.target.closest?.("input:not([type=checkbox], [type=radio]), textarea, [contenteditable=true]");
-    if (event.code === "Backspace" && !event.shiftKey && !typing) askWhy(event);
+    if (event.code === "Backspace" && !event.shiftKey && !typing && !event.target.closest?.("dialog")) askWhy(event);
   });
   listen(document, ["click"], (event) => { if (event.target.closest?.(".button--discard") && form()) askWhy(event); });
   const clipboard = window.Clipboard?.prototype;
