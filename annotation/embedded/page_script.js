@@ -10,7 +10,7 @@
   const LONGEST_HOLD = 10 * SECOND; // that a server which answers nothing at all keeps her from the next record
   const memory = new Map(); // what localStorage has no room for
   const ids = new Map(); // key of an entry → id of her response on the server
-  const flying = new Map(); // key → the request under way; one at a time for a record, or an older one could come last
+  const flying = new Map(); // key → the request under way: one at a time for a record, lest an older one come last
   const held = new Set(); // keys for which the page itself waits
   let own = null; // the login that this tab began with: in another one somebody else may have logged in since
   let locale = navigator.language.slice(0, 2), expired = null, leaving = false, told = "", toldUntil = 0, bar, hint;
@@ -61,7 +61,7 @@
   };
   const store = async (entry) => {
     let response = ids.get(entry.key) || entry.response;
-    // The server may have it already, only its answer was lost; and a PUT could make a draft of what another tab submitted.
+    // The server may have it already, and only its answer was lost; another tab may have submitted what is a draft here.
     if (entry.record && (entry.tries || (response && entry.status === "draft"))) {
       const found = await call("GET", `records/${entry.record}`);
       if (found.status !== 200) return found;
