@@ -32,6 +32,8 @@ REPEATABLE_METHODS = frozenset({"GET", "PUT", "DELETE"})
 BROKEN_CONNECTION = (httpx.ReadError, httpx.WriteError, httpx.CloseError, httpx.RemoteProtocolError)
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 DETAIL_LENGTH = 600
+BATCH_RECORDS = 500  # argilla-server 2.8.0, RECORDS_BULK_UPSERT_MAX_ITEMS
+BATCH_BYTES = 8 * 1024 * 1024  # of JSON; a proxy in front often takes no more than 10 MB
 
 
 class Argilla:

@@ -10,15 +10,13 @@ from contextlib import ExitStack, contextmanager
 from tempfile import TemporaryFile
 from typing import IO, Any
 
-from annotation.client import Argilla
+from annotation.client import BATCH_BYTES, BATCH_RECORDS, Argilla
 from annotation.labels import TASKS, TaskName
 from annotation.push_diff import Target, Unit
 from annotation.setup import JuryDataset
 from pipeline.errors import ArgillaError
 
 POSITION = re.compile(r"position (\d+)")
-BATCH_RECORDS = 500  # argilla-server 2.8.0, RECORDS_BULK_UPSERT_MAX_ITEMS
-BATCH_BYTES = 8 * 1024 * 1024  # of JSON; a proxy in front often takes no more than 10 MB
 # One INSERT with 9 values for each suggestion, and PostgreSQL's driver takes 32,767 values (asyncpg).
 BATCH_SUGGESTIONS = 3640
 WRITTEN = frozenset({"new", "updated", "revised"})

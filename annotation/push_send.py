@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from annotation.client import Argilla
+from annotation.client import BATCH_RECORDS, Argilla
 from annotation.labels import TASKS
-from annotation.push_batches import BATCH_RECORDS, Batch, Waiting
+from annotation.push_batches import Batch, Waiting
 from annotation.push_diff import Progress, Stored, Target, Unit, is_answered_change, stored_unit
 from annotation.setup import JuryDataset
 from annotation.tasks import takes_suggestions

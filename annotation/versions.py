@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from annotation.client import Argilla
+from annotation.client import BATCH_BYTES, BATCH_RECORDS, Argilla
 from annotation.labels import TaskName
 from annotation.tasks import DatasetDefinition, locale_of, round_of, task_of
 from pipeline.errors import InputError
@@ -22,8 +22,6 @@ RAISED_TOGETHER = "raised_together"
 CARRYING = "-carrying"
 """How the name of a new version ends until all records are in it."""
 
-BATCH_RECORDS = 500  # argilla-server 2.8.0, RECORDS_BULK_UPSERT_MAX_ITEMS
-BATCH_BYTES = 8 * 1024 * 1024
 COPIED = ("external_id", "fields", "metadata")
 
 
