@@ -164,7 +164,7 @@ def answer_and_submit(driver: webdriver.Chrome, owner: Argilla, task: TaskName) 
     record = driver.execute_script(RECORD_ID)
     press(driver, Keys.RETURN)
     wait(driver, lambda: owner.request("GET", f"/records/{record}")["responses"])
-    assert notice(driver) == ""
+    wait(driver, lambda: notice(driver) == "")  # the server has it before the page knows
 
 
 def exported(owner: Argilla, workspace: str, task: TaskName, folder: Path) -> dict[str, str]:
