@@ -1,4 +1,4 @@
-"""Our script in the annotator's page: it keeps answers until the server has them, and asks before some are lost."""
+"""Our scripts in the annotator's page: one keeps answers until the server has them, one helps with the form."""
 
 import hashlib
 import html
@@ -10,7 +10,8 @@ from pathlib import Path
 from annotation.labels import RULES
 from annotation.wording import LOCALES, locales, read_texts
 
-SOURCES = (Path(__file__).with_name("page_script.js"), Path(__file__).with_name("page_script.css"))
+# The first script gives the second what it builds on, so their order counts.
+SOURCES = tuple(Path(__file__).with_name(name) for name in ("page_keep.js", "page_form.js", "page_script.css"))
 FOLDER = "citejury"
 TEXTS = (
     "unsaved",
@@ -29,7 +30,7 @@ TEXTS = (
 
 
 def add_page_script(static: Path, folder: Path = LOCALES) -> None:
-    """Put the script and its style beside Argilla's page, in the server's own copy, and into every page there.
+    """Put the scripts and their style beside Argilla's page, in the server's own copy, and into every page there.
 
     Raises:
         InputError: a language lacks a text; the message names the key and the file.
@@ -45,7 +46,7 @@ def add_page_script(static: Path, folder: Path = LOCALES) -> None:
 
 
 def page_settings(folder: Path = LOCALES) -> str:
-    """What the script needs to know, as JSON: the rules between labels, and its texts in every language.
+    """What the form's script needs to know, as JSON: the rules between labels, and its texts in every language.
 
     Raises:
         InputError: a language lacks a text; the message names the key and the file.
@@ -56,14 +57,17 @@ def page_settings(folder: Path = LOCALES) -> str:
 
 
 def page_texts(path: Path) -> dict[str, str]:
-    """The script's texts in one language."""
+    """The texts of the form's script in one language."""
     return read_texts(tomllib.loads(path.read_text(encoding="utf-8")), ("page",), TEXTS, path)
 
 
 def page_tags(settings: str) -> str:
     """The tags for the page's head. The addresses change with the files, so that no browser keeps an old one."""
-    script, style = (f"{FOLDER}/{path.name}?{hashlib.sha256(path.read_bytes()).hexdigest()[:16]}" for path in SOURCES)
+    keep, form, style = (
+        f"{FOLDER}/{path.name}?{hashlib.sha256(path.read_bytes()).hexdigest()[:16]}" for path in SOURCES
+    )
     return (
         f'<link href="{style}" rel="stylesheet">'
-        f'<script src="{script}" data-citejury="{html.escape(settings)}"></script>'
+        f'<script src="{keep}"></script>'
+        f'<script src="{form}" data-citejury="{html.escape(settings)}"></script>'
     )

@@ -1,0 +1,151 @@
+// Helps an annotator with the form of Argilla 2.8.0: it tells what page_keep.js has yet to send, saves a half-filled
+// form, points at broken rules, asks why she discards, and copies what is seen. Nothing is kept or sent by it alone.
+(() => {
+  "use strict";
+  const { rules, texts } = JSON.parse(document.currentScript.dataset.citejury);
+  if (!window.citejury) return; // page_keep.js did not come
+  const { user, read, keep, forget, unsaved, newEntry, held, form, recordShown, isLoggedOut } = window.citejury;
+  const SECOND = 1000;
+  const PAUSE = 4 * SECOND; // a half-filled form becomes a draft after it
+  let locale = navigator.language.slice(0, 2), toldUntil = 0, bar, hint;
+  const say = (name, n) => (texts[locale] || texts.en)[name].replace("{n}", n);
+  const element = (name, id = "") => Object.assign(document.createElement(name), { id });
+  const write = (box, text) => { if (box.textContent !== text) box.textContent = text; box.hidden = !text; };
+
+  const { open } = XMLHttpRequest.prototype;
+  XMLHttpRequest.prototype.open = function (...words) { // the dataset knows in which language she works
+    this.addEventListener("load", () => learnLocale(this));
+    return open.apply(this, words);
+  };
+  const learnLocale = (request) => {
+    if (!/^datasets\/[0-9a-f-]{36}$/.test(request.citejury[1])) return;
+    try { locale = JSON.parse(request.responseText).metadata.locale || locale; }
+    catch { /* a dataset that is not ours has none */ }
+  };
+
+  const valuesOf = (record) => Object.fromEntries(record.questions
+    .filter(({ answer }) => answer.isValid || answer.isPartiallyValid)
+    .map(({ name, answer }) => [name, { value: answer.valuesAnswered }]));
+  const saveDraft = () => {
+    const record = recordShown();
+    if (!record || !user() || !["pending", "draft"].includes(record.status)) return;
+    const draft = newEntry(record.id, null, { status: "draft", values: valuesOf(record) }, PAUSE);
+    const before = read(draft.key);
+    if (!held.has(draft.key) && (!before || before.status === "draft") && Object.keys(draft.values).length) keep(draft);
+  };
+  window.citejury.draftStored = (entry, there) => {
+    toldUntil = Date.now() + PAUSE;
+    const record = recordShown();
+    // Otherwise the page would count the record as pending and leave one out.
+    if (record?.id === entry.record && !record.answer) {
+      record.answer = { id: there.id, status: there.status, value: there.values, updatedAt: there.updated_at };
+    }
+  };
+  const warn = () => {
+    const [record, footer] = [recordShown(), document.querySelector("form.questions-form .footer-form")];
+    if (!record || !footer) return;
+    const values = valuesOf(record);
+    const broken = rules.filter((rule) => values[rule.antecedent]?.value === "yes"
+      && values[rule.consequent]?.value === (rule.required ? "no" : "yes"));
+    if (!hint) (hint = element("p", "citejury-hint")).setAttribute("role", "status");
+    hint.lang = locale;
+    if (hint.nextSibling !== footer) footer.before(hint);
+    write(hint, broken.map((rule) => say(rule.name)).join("\n"));
+  };
+  const askWhy = (event) => {
+    const [page, notes] = [form(), recordShown()?.questions?.find((each) => each.name === "notes")];
+    if (!notes || typeof page.onDiscard !== "function" || page.record.status === "discarded") return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    const dialog = element("dialog", "citejury-dialog");
+    dialog.lang = locale;
+    dialog.setAttribute("aria-labelledby", "citejury-why");
+    dialog.innerHTML = "<form method=dialog><p id=citejury-why role=alert></p>"
+      + "<textarea rows=3 aria-labelledby=citejury-why></textarea><button value=discard></button> "
+      + "<button value=stay></button></form>";
+    const [question, reason, ...buttons] = dialog.querySelectorAll("p, textarea, button");
+    question.textContent = say("discard_why");
+    reason.value = notes.answer.value || "";
+    ["discard", "stay"].forEach((name, place) => { buttons[place].textContent = say(name); });
+    dialog.addEventListener("keydown", (key) => {
+      key.stopPropagation(); // the page has shortcuts of its own
+      if (key.key !== "Enter" || key.target !== reason || key.isComposing) return;
+      key.preventDefault();
+      if (!key.repeat) dialog.firstChild.requestSubmit(buttons[0]); // a key held down is no second thought
+    });
+    dialog.firstChild.addEventListener("submit", (choice) => {
+      const unasked = question.textContent === say("discard_why");
+      if (choice.submitter.value !== "discard" || reason.value.trim() || !unasked) return;
+      choice.preventDefault();
+      question.textContent = say("discard_again");
+    });
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      if (dialog.returnValue !== "discard") return;
+      notes.answer.value = reason.value.trim();
+      page.onDiscard();
+    });
+    document.body.append(dialog);
+    dialog.showModal();
+    reason.focus();
+  };
+  const seen = (text) => { // the page copies a field as it is stored, with what made it harmless
+    if (!(recordShown()?.fields || []).some((field) => text.includes(field.content))) return text;
+    const area = element("textarea");
+    const decoded = (entity) => { area.innerHTML = entity; return area.value; };
+    return text.replace(/&#?\w+;/g, decoded).replaceAll("\u2060", "");
+  };
+  const copy = (event) => {
+    const { target } = event;
+    const pages = target.localName === "textarea" && target.parentNode === document.body; // without a secure context
+    const text = pages ? seen(target.value) : String(getSelection()).replaceAll("\u2060", "");
+    if (!pages && text === String(getSelection())) return;
+    event.clipboardData.setData("text/plain", text);
+    event.preventDefault();
+  };
+
+  const notice = (entries) => {
+    if (!bar) {
+      bar = element("div", "citejury-notice");
+      bar.append(element("span"), element("button"));
+      bar.setAttribute("role", "status");
+      bar.lastChild.addEventListener("click", () => act(bar.lastChild.name));
+    }
+    if (!bar.isConnected) document.body.append(bar);
+    bar.lang = locale;
+    const refused = entries.filter((entry) => entry.refused).length;
+    const state = !entries.length ? "" : isLoggedOut() ? "expired" : refused ? "refused" : "unsaved";
+    const draft = Date.now() < toldUntil ? say("draft") : "";
+    write(bar.firstChild, state ? say(state, refused || entries.length) : draft);
+    bar.lastChild.name = { expired: "log_in", refused: "give_up" }[state] || "";
+    write(bar.lastChild, bar.lastChild.name && user() ? say(bar.lastChild.name) : "");
+    bar.className = state;
+    bar.hidden = !bar.firstChild.textContent;
+  };
+  const act = (name) => {
+    const refused = () => unsaved().filter((entry) => entry.refused);
+    if (name === "give_up" && window.confirm(say("give_up_sure"))) refused().forEach(forget);
+    if (name === "log_in") { window.citejury.leaving = true; window.location.reload(); }
+  };
+  const tick = () => {
+    if (!document.body) return;
+    notice(unsaved());
+    warn();
+  };
+  setInterval(tick, SECOND / 2);
+
+  const listen = (target, names, handler) => names.forEach((name) => target.addEventListener(name, handler, true));
+  listen(document, ["input", "change"], () => setTimeout(() => { saveDraft(); warn(); }));
+  listen(document, ["copy"], copy);
+  listen(window, ["pagehide", "visibilitychange"], tick);
+  listen(window, ["keydown"], (event) => {
+    const typing = event.target.closest?.("input:not([type=checkbox], [type=radio]), textarea, [contenteditable=true]");
+    if (event.code === "Backspace" && !event.shiftKey && !typing && !event.target.closest?.("dialog")) askWhy(event);
+  });
+  listen(document, ["click"], (event) => { if (event.target.closest?.(".button--discard") && form()) askWhy(event); });
+  const clipboard = window.Clipboard?.prototype;
+  if (clipboard) {
+    const { writeText } = clipboard;
+    clipboard.writeText = function (text) { return writeText.call(this, seen(text)); };
+  }
+})();
