@@ -4,6 +4,7 @@ Making a plan reads only. What Argilla cannot change once a dataset is published
 done, with the way out: a new version of the dataset.
 """
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -35,6 +36,7 @@ from annotation.versions import (
     with_version,
 )
 from annotation.wording import read_wording
+from pipeline.errors import InputError
 
 NEW_VERSION = (
     "Run `citejury annotation setup --new-version {task}` to make a new version of it with its records, or choose "
@@ -106,6 +108,22 @@ class Plan(NamedTuple):
         return tuple(each.affected for each in self.datasets if each.affected)
 
 
+def check_new_workspaces(names: Sequence[str]) -> None:
+    """Nothing where workspaces may be made with these names.
+
+    Source: argilla 2.8.0, `_models/_workspace.py`; its server takes any name.
+
+    Raises:
+        InputError: Argilla's own library refuses one of them, and then lists no workspace at all to anybody.
+    """
+    odd = [name for name in names if not re.fullmatch(r"[A-Za-z0-9_-]+", name)]
+    if odd:
+        raise InputError(
+            f"A workspace cannot have the name {odd[0]!r}: Argilla's own library would list none of the server's any "
+            "more. Use letters from A to Z, digits, - and _ only."
+        )
+
+
 def plan_setup(argilla: Argilla, wanted: Wanted, new_versions: Collection[TaskName] = ()) -> Plan:
     """What is to be done so that everything wanted is there; `new_versions` names tasks whose datasets are made anew.
 
@@ -122,6 +140,7 @@ def plan_setup(argilla: Argilla, wanted: Wanted, new_versions: Collection[TaskNa
     }
     known = argilla.workspaces()
     names = dict.fromkeys([*(place.workspace for place in wanted.places), *(each.workspace for each in wanted.members)])
+    check_new_workspaces([name for name in names if name not in known])
     ids = {name: known.get(name) for name in names}
     described = {name: current_datasets(argilla, found) if found else [] for name, found in ids.items()}
     newest = {
