@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 
 import httpcore
 import httpx
@@ -101,12 +101,11 @@ class GuardedTransport(httpx.AsyncBaseTransport):
             )
         body = Body(response, request)
         answer = httpx.Response(response.status, headers=response.headers, stream=body, extensions=response.extensions)
-        try:
+        async with AsyncExitStack() as refused:
+            refused.push_async_callback(body.aclose)
             if answer.has_redirect_location:
                 self.check_redirect(request.url, answer.headers["Location"])
-        except BaseException:
-            await body.aclose()
-            raise
+            refused.pop_all()
         return answer
 
     async def aclose(self) -> None:
