@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from annotation.labels import TaskName
+from exports.agreement.coefficients import COEFFICIENTS
 from exports.agreement.figures import (
     AgreementSlice,
     AlphaChange,
@@ -25,18 +26,7 @@ from exports.agreement.schema import Agreement, TaskAgreement
 from exports.tables import spreadsheet_cell
 from pipeline.schema import Frozen
 
-METRICS = (
-    "prevalence",
-    "percent_agreement",
-    "krippendorff_alpha",
-    "fleiss_kappa",
-    "gwet_ac1",
-    "brennan_prediger",
-    "positive_agreement",
-    "negative_agreement",
-    "full_agreement_share",
-    "mean_pairwise_kappa",
-)
+METRICS = (*COEFFICIENTS, "mean_pairwise_kappa")
 """The figures of a label that can have an interval."""
 
 Cells = dict[str, object]

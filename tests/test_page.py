@@ -1,8 +1,6 @@
 """A person's way: an annotator logs in with a real browser, reads, answers by keyboard, and her answer is exported."""
 
 import csv
-import json
-import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +13,6 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.ui import WebDriverWait
 
 from annotation.client import Argilla
 from annotation.labels import LABELS, TASKS, TaskName
@@ -26,27 +23,13 @@ from annotation.wording import read_wording
 from exports.csv_export import export_csv
 from exports.schema import ExportFilters
 from pipeline.records import Passage, Provenance, QueryResponse, Source, join_context
+from tests.page_driver import events, hosts_asked, log_in, screenshot, start_browser, wait
 
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
 
 pytestmark = [pytest.mark.server, pytest.mark.browser]
 
-SCREENSHOTS = Path(__file__).parents[1] / "screenshots"
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-PATIENCE = 30
-SIZE = (1400, 900)
-FLAGS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    f"--window-size={SIZE[0]},{SIZE[1]}",
-)
 PASSAGES = (
     Passage(
         chunk_id="0f1e2d3c4b5a6978#0",
@@ -91,14 +74,7 @@ NOTE = "Quelle [2] gilt nur für Säuglinge"
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory, locale: str) -> Iterator[webdriver.Chrome]:
     """A browser that nobody has logged in with yet, one for each language."""
-    if not (CHROMIUM and DRIVER):
-        pytest.skip("Chromium and its driver are not installed")
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    driver = start_browser(tmp_path_factory.mktemp("chromium"))
     yield driver
     driver.quit()
 
@@ -125,17 +101,9 @@ def annotator(owner: Argilla, locale: str) -> NewUser:
 
 @pytest.fixture(scope="module")
 def logged_in(browser: webdriver.Chrome, owner: Argilla, annotator: NewUser) -> webdriver.Chrome:
-    browser.get(f"{owner.api_url}/sign-in")
-    name, password = wait(browser, lambda: browser.find_elements(By.CSS_SELECTOR, "input"))[:2]
-    name.send_keys(annotator.username)
-    password.send_keys(annotator.password, Keys.RETURN)
+    log_in(browser, owner.api_url, annotator.username, annotator.password)
     wait(browser, lambda: dataset_links(browser))
     return browser
-
-
-def wait(driver: webdriver.Chrome, condition):
-    """What the condition gives, as soon as it is true."""
-    return WebDriverWait(driver, PATIENCE).until(lambda _: condition())
 
 
 def dataset_links(driver: webdriver.Chrome) -> dict[str, str]:
@@ -166,11 +134,6 @@ def answer_by_keyboard(driver: webdriver.Chrome, answers: dict[str, bool], note:
 def shown(driver: webdriver.Chrome, text: str) -> WebElement | None:
     found = driver.find_elements(By.XPATH, f"//*[normalize-space(text())='{text}']")
     return next((element for element in found if element.is_displayed()), None)
-
-
-def screenshot(driver: webdriver.Chrome, name: str) -> None:
-    SCREENSHOTS.mkdir(exist_ok=True)
-    driver.save_screenshot(str(SCREENSHOTS / f"{name}.png"))
 
 
 def exported_rows(owner: Argilla, locale: str, task: TaskName, folder: Path) -> list[dict[str, str]]:
@@ -258,22 +221,11 @@ def statuses(owner: Argilla, locale: str) -> set[str]:
 
 
 def test_the_page_showed_no_error_and_asked_no_other_host(logged_in: webdriver.Chrome, owner: Argilla) -> None:
-    events = [json.loads(entry["message"])["message"] for entry in logged_in.get_log("performance")]
-    blocked = {
-        event["params"]["requestId"]
-        for event in events
-        if event["method"] == "Network.loadingFailed" and event["params"].get("blockedReason") == "csp"
-    }
-    sent = {
-        event["params"]["request"]["url"]
-        for event in events
-        if event["method"] == "Network.requestWillBeSent" and event["params"]["requestId"] not in blocked
-    }
-    assert sent
-    assert {urlsplit(url).netloc for url in sent if url.startswith("http")} == {urlsplit(owner.api_url).netloc}
+    found = events(logged_in)
+    assert hosts_asked(found) == {urlsplit(owner.api_url).netloc}
     failed = [
         (event["params"]["response"]["status"], event["params"]["response"]["url"])
-        for event in events
+        for event in found
         if event["method"] == "Network.responseReceived" and event["params"]["response"]["status"] >= 400
     ]
     assert failed == []
