@@ -1,0 +1,37 @@
+"""Content words and numbers, in languages with and without spaces."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.words import content_words, numbers_in, without_marks
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "words"),
+    [
+        ("The cats’ owner's B12 doesn't help in 1990s' wars.", "en", ["cats", "owner", "b12", "help", "1990", "wars"]),
+        ("Die Straße war nicht gesperrt.", "de", ["strasse", "gesperrt"]),
+        ("In the war many die.", "", ["war", "many", "die"]),
+        ("１０年間安全です。PCRを", "ja", ["10", "年間", "間安", "安全", "全で", "pcr", "を"]),
+        ("病", "zh", ["病"]),
+        ("नमस्ते दुनिया", "hi", ["नमस्ते", "दुनिया"]),
+        ("", "", []),
+    ],
+)
+def test_content_words_are_folded_and_leave_out_what_every_text_has(text: str, language: str, words: list[str]) -> None:
+    assert content_words(text, language) == words
+
+
+def test_numbers_are_written_in_one_form() -> None:
+    text = "1,234.5 and 1.234,5; 3,5 %, ７人 of 1.234.567,8 on 1.2.2020, B12, 20th, 約2,000人, 1.234"
+    assert numbers_in(text) == ["1234.5", "1234.5", "3.5", "7", "1234567.8", "1.2.2020", "20", "2000", "1.234"]
+
+
+def test_citation_marks_are_no_numbers_of_the_subject() -> None:
+    assert numbers_in(without_marks("Two of 30[1][12] died [in 2020].")) == ["30", "2020"]
+
+
+@given(st.text())
+def test_any_text_has_words_without_blanks(text: str) -> None:
+    assert all(word.split() == [word] for word in content_words(text) + numbers_in(text))
