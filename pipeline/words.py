@@ -13,10 +13,11 @@ UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u
 MARKS = r"\u0300-\u036f\u064b-\u065f\u0900-\u0dff"
 # A number as people write it, its groups and decimals joined by point or comma; not the 12 of `B12`.
 NUMBER = rf"(?:(?<![^\W_])|(?<=[{UNSPACED}]))[0-9]+(?:[.,][0-9]+)*"
-WORD = rf"(?:[^\W_{UNSPACED}]|[{MARKS}])+(?:['’](?:[^\W_{UNSPACED}]|[{MARKS}])+)*"
-TOKEN = re.compile(rf"(?P<number>{NUMBER})|(?P<unspaced>[{UNSPACED}\U00020000-\U0003ffff]+)|(?P<word>{WORD})")
+LETTERS = rf"(?:[^\W_{UNSPACED}]++|[{MARKS}]++)++"
+RUN = rf"[{UNSPACED}\U00020000-\U0003ffff]+"
+TOKEN = re.compile(rf"{NUMBER}|{RUN}|{LETTERS}(?:'{LETTERS})*")
 NUMBERS = re.compile(NUMBER)
-POSSESSIVE = re.compile(r"['’]s$")
+UNSPACED_RUN = re.compile(RUN)
 GROUPS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]{1,3}(?:\.[0-9]{3}){2,}(?:,[0-9]+)?")
 GERMAN_GROUPS = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+")
 CITATION_MARK = re.compile(r"\[[0-9]{1,6}\]")
@@ -45,9 +46,7 @@ weder weil weiter welche welchem welchen welcher welches wenn wer werde werden w
 wurden würde würden zu zum zur zwar zwischen
 """
 # Stop words of one of the two languages that the other says something with.
-OWN_SENSE = frozenset(
-    {"am", "an", "bin", "das", "den", "des", "die", "fast", "hat", "her", "hers", "hin", "man", "war"}
-)
+OWN_SENSE = frozenset({"bin", "die", "hat", "man", "war"})
 STOP_WORDS = {
     "en": frozenset(ENGLISH.split()),
     "de": frozenset(GERMAN.split()),
@@ -70,16 +69,17 @@ def content_words(text: str, language: str = "") -> list[str]:
     """
     stop_words = STOP_WORDS.get(language, STOP_WORDS[""])
     words: list[str] = []
-    for match in TOKEN.finditer(unicodedata.normalize("NFKC", text)):
-        token = match[0]
-        if match.lastgroup == "number":
+    for token in TOKEN.findall(unicodedata.normalize("NFKC", text).casefold().replace("’", "'")):
+        if token in stop_words:
+            continue
+        if token.isascii() and token.isalpha():  # most of all tokens by far
+            words.append(token)
+        elif NUMBERS.fullmatch(token):
             words.append(plain_number(token))
-        elif match.lastgroup == "unspaced":
+        elif UNSPACED_RUN.fullmatch(token):
             words += [pair for pair in pairs(token) if pair not in STOP_PAIRS]
-        else:
-            word = token.casefold().replace("’", "'")
-            if word not in stop_words and (word := POSSESSIVE.sub("", word)) not in stop_words:
-                words.append(word)
+        elif (word := token.removesuffix("'s")) not in stop_words:
+            words.append(word)
     return words
 
 
