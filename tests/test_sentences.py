@@ -1,0 +1,97 @@
+"""Sentences of English, German, Japanese and Chinese, and of text that was made to be slow."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.sentences import sentence_spans
+
+LENGTH = 400_000
+
+SENTENCES = {
+    "de": [
+        "Das gilt z. B. für Dr. Müller am 3. Oktober 1990.",
+        "Danach kam der 2. Teil.",
+        "Ca. 5 % sind betroffen, d. h. wenige.",
+        "„Nein.“ sagte er.",
+        "Siehe Abb. 3.",
+        "Das war 2019.",
+        "Es regnet usw. und so fort.",
+    ],
+    "en": [
+        "The U.S. economy grew.",
+        "See Fig. 2 for details.",
+        'Dr. Smith, e.g., said "No."',
+        "He left for the U.S.",
+        "Then it cost $3.50 (see No. 5).",
+        "J. K. Rowling wrote it at 5 p.m. on Monday.",
+        "Is it so?",
+        "“Why?” she asked.[1][2]",
+        "Version 3.11 is out at example.com. [3]",
+        "Apple is one of them... or not!",
+    ],
+    "ja": [
+        "「ワクチンは安全です。」と厚生労働省は述べた。",
+        "しかし違う！",
+        "本当!?",
+        "（注意。）",
+        "価格は3.5円。",
+        "「終わり。」",
+        "「始まり。」",
+    ],
+    "zh": ["他说：“这是安全的。”", "然后离开了。", "是吗？", "价格为3.5元。"],
+}
+
+
+def sentences(text: str, language: str = "") -> list[str]:
+    return [text[start:end] for start, end in sentence_spans(text, language)]
+
+
+@pytest.mark.parametrize("language", SENTENCES)
+@pytest.mark.parametrize("told", [True, False], ids=["language told", "language unknown"])
+def test_sentences_of_a_language_are_told_apart(language: str, told: bool) -> None:
+    between = "" if language in ("ja", "zh") else " "
+    text = between.join(SENTENCES[language])
+    assert sentences(text, language if told else "") == SENTENCES[language]
+
+
+def test_a_newline_ends_a_sentence_unless_a_small_letter_follows() -> None:
+    text = "A title\n\nFirst paragraph, which is\nwrapped. Second.\n- an item\n1. Another item\n"
+    assert sentences(text, "en") == [
+        "A title",
+        "First paragraph, which is\nwrapped.",
+        "Second.",
+        "- an item",
+        "1. Another item",
+    ]
+
+
+def test_a_number_ends_an_english_sentence_and_is_an_ordinal_in_german() -> None:
+    assert sentences("He has 5. Apple has 6.", "en") == ["He has 5.", "Apple has 6."]
+    assert sentences("Am 5. Mai und 6. Juni.", "de") == ["Am 5. Mai und 6. Juni."]
+
+
+def test_a_blank_text_has_no_sentence() -> None:
+    assert sentences(" \n\u3000\t") == []
+
+
+def test_a_stop_without_a_sentence_stands_alone() -> None:
+    assert sentences(". Then more.") == [".", "Then more."]
+
+
+@given(st.text(st.sampled_from('aB5.!?。」"[1] \n\u3000é字'), max_size=60), st.sampled_from(["", "de", "en", "ja"]))
+def test_the_spans_stand_in_order_and_hold_all_but_blanks(text: str, language: str) -> None:
+    spans = sentence_spans(text, language)
+    assert "".join("".join(text[start:end] for start, end in spans).split()) == "".join(text.split())
+    assert all(text[start:end] == text[start:end].strip() != "" for start, end in spans)
+    assert all(end <= start for (_, end), (start, _) in pairwise(spans))
+
+
+@pytest.mark.parametrize(
+    ("piece", "number"),
+    [("a ", 1), ("a", 1), (".", 1), ("A.", 1), ("「", 1), ("\n", 0), ("Dr. ", 1), ("これも文です。 ", LENGTH // 8)],
+)
+def test_a_long_text_of_one_kind_is_parted_in_linear_time(piece: str, number: int) -> None:
+    assert len(sentence_spans(piece * (LENGTH // len(piece)))) == number
