@@ -194,7 +194,7 @@ def source_of(passage: Passage, sources: Sequence[Source]) -> Source | None:
     if not passage.url:
         return None
     key = membership_key(passage.url)
-    return next((source for source in sources if membership_key(source.url) == key), None)
+    return next((source for source in sources if key in map(membership_key, (source.page_url, source.url))), None)
 
 
 def host_of(passage: Passage, source: Source | None) -> str:

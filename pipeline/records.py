@@ -33,13 +33,18 @@ class Source(Frozen):
     state: SourceState
     """`read`: we hold text of it. `unread`: it exists but could not be read. `gone`: 404 or 410. `unresolved`: no such
     host, or it never answered. `unfetched`: nobody tried yet."""
+    reason: str = ""
+    """Why it is in this state, a word of `pipeline.sources.states` such as `page` or `robots`; empty where not said."""
+    page_url: str = ""
+    """URL of the page where a redirect of the provider's leads; empty where `url` is the page's own."""
 
 
 class Passage(Frozen):
     """One passage (chunk) of a source."""
 
     chunk_id: str = Field(min_length=1)
-    """`<doc_id>#<index>`, unique within the record."""
+    """`<doc_id>#<index>`, unique within the record: a page's chunks count from 0 within the page, texts that the payload
+    carries from `snippet0` or `cited_text0`."""
     doc_id: str = Field(min_length=1)
     """16 hex digits of sha256 of the canonical URL, or the importer's own id."""
     chunk_rank: int = Field(ge=1)

@@ -28,7 +28,18 @@ RESEARCH_RUN = "pipeline"
 
 
 def records_from_run(run: Path) -> Iterator[QueryResponse]:
-    """The canonical record of every answer of the run, provider by provider, in the order of the CSV files.
+    """The canonical record of every answer of the run, with what its payload carries; in the order of `answers_of_run`.
+
+    Raises:
+        InputError: as `answers_of_run`.
+    """
+    run_id = read_run_id(run)
+    for stored in answers_of_run(run):
+        yield record_from_answer(stored, run_id)
+
+
+def answers_of_run(run: Path) -> Iterator[StoredAnswer]:
+    """Every answer of the run, provider by provider, in the order of the CSV files.
 
     Raises:
         InputError: the folder holds no answers, or a file that is not CSV v2.
@@ -39,12 +50,11 @@ def records_from_run(run: Path) -> Iterator[QueryResponse]:
             f"{str(run)!r} holds no answers: none of `openai.csv`, `claude.csv` … is there. Name the folder that "
             "`citejury pipeline ask` wrote."
         )
-    run_id = read_run_id(run)
     found = False
     for file in files:
         for stored in read_answers(file):
             found = True
-            yield record_from_answer(stored, run_id)
+            yield stored
     if not found:
         raise InputError(f"{str(run)!r} holds no answers: its CSV files have a header and no rows.")
 
@@ -134,7 +144,7 @@ def passages(model_name: str, answer: Answer) -> tuple[Passage, ...]:
             continue
         chunks.append(
             Passage(
-                chunk_id=f"{doc_id}#{len(seen[doc_id])}",
+                chunk_id=f"{doc_id}#{origin}{len(seen[doc_id])}",
                 doc_id=doc_id,
                 chunk_rank=len(chunks) + 1,
                 text=defuse_separator(text),
@@ -151,7 +161,7 @@ def sources(answer: Answer, chunks: tuple[Passage, ...]) -> tuple[Source, ...]:
     """Every cited source in order; `read` where a passage of it is held, else `unfetched`."""
     titles = {occurrence.url: occurrence.title for occurrence in reversed(answer.occurrences) if occurrence.title}
     titles |= {result.url: result.title for result in answer.search_results if result.title}
-    held = {chunk.doc_id for chunk in chunks}
+    held = {chunk.doc_id: chunk.origin for chunk in chunks}
     return tuple(
         Source(
             n=number,
@@ -159,6 +169,7 @@ def sources(answer: Answer, chunks: tuple[Passage, ...]) -> tuple[Source, ...]:
             host=host,
             title=titles.get(url, ""),
             state="read" if document_id(url) in held else "unfetched",
+            reason=held.get(document_id(url), "not_tried"),
         )
         for number, (url, host) in enumerate(zip(answer.citations, answer.domains, strict=True), start=1)
     )

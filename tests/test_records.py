@@ -80,7 +80,7 @@ def test_quoted_text_is_a_passage_once_and_is_counted_within_its_page() -> None:
     blocks = [cited("a", "https://a.example/"), cited("b", "https://a.example"), cited("a", "https://a.example/")]
     record = record_from_answer(stored("claude", {"type": "message", "content": blocks}))
     page = document_id("https://a.example/")
-    assert [chunk.chunk_id for chunk in record.chunks] == [f"{page}#0", f"{page}#1"]
+    assert [chunk.chunk_id for chunk in record.chunks] == [f"{page}#cited_text0", f"{page}#cited_text1"]
     assert record.answer == "Claim.[1] Claim.[2] Claim.[1] "
 
 
