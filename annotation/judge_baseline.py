@@ -1,0 +1,202 @@
+"""A judge without a model: how much of a text the words and numbers of another one cover.
+
+It knows nothing of negation, of synonyms, or of what is true, and nothing across languages: an English page covers
+little of a German answer. It is there to have something to compare a model with, and costs nothing.
+
+The probabilities are those of logistic regressions (L2 penalty 0.001) fitted to the 349 claims of WiCE dev, each with
+its whole cited article (https://github.com/ryokamoi/wice, ODC-BY). Some support: supported or partially supported
+against not supported. Whole support: supported against the rest. Relevance, with the claim as the query: the three
+sentences around the first gold sentence against the three of another claim's article that share most words with it.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from heapq import nsmallest
+from typing import NamedTuple
+
+from annotation.judge_units import Unit
+from annotation.labels import TaskName
+from annotation.push_suggestions import ProposedLabel
+from pipeline.records import Passage, QueryResponse
+from pipeline.sentences import sentence_spans
+from pipeline.words import content_words, numbers_in, without_marks
+
+MOST_CLAIMS = 500
+"""Claims of an answer that are looked at, the first ones: so the work stays linear in the length of the context."""
+LEAST_WORDS = 3
+"""Content words and numbers of a claim; a greeting or a heading has fewer."""
+SENTENCES = 5
+"""Best sentences that may share the words of a claim among them."""
+
+
+MOST_EVIDENCE = 3
+NOT_PROSE = re.compile(r"https?://\S+")
+
+
+class Coverage(NamedTuple):
+    """How much of a text others cover, each from 0 to 1: the best sentence, the best five together, and its numbers.
+
+    A text without numbers has all of them covered.
+    """
+
+    best: float
+    best_five: float
+    numbers: float
+
+
+NOTHING = Coverage(0.0, 0.0, 0.0)
+
+
+class Weights(NamedTuple):
+    """A logistic regression on a coverage."""
+
+    constant: float
+    best: float
+    best_five: float
+    numbers: float
+
+
+SOME_SUPPORT = Weights(-1.3, 2.75, 3.74, 0.75)
+WHOLE_SUPPORT = Weights(-5.72, 2.56, 1.97, 3.07)
+RELEVANCE = Weights(-2.24, 5.07, 6.6, 0.57)
+
+
+class Sentence(NamedTuple):
+    """A sentence of a passage, with its words without numbers."""
+
+    passage: Passage
+    text: str
+    words: frozenset[str]
+    numbers: frozenset[str]
+
+
+class Proposal(NamedTuple):
+    """What the baseline proposes for one unit: labels, a reason, and the sentences that it rests on, the best first."""
+
+    labels: dict[str, ProposedLabel]
+    rationale: str
+    sentences: list[Sentence]
+
+
+def probability(weights: Weights, coverage: Coverage) -> float:
+    """The probability, rounded to 4 places."""
+    score = weights.constant + sum(weight * value for weight, value in zip(weights[1:], coverage, strict=True))
+    return round(1 / (1 + math.exp(-score)), 4)
+
+
+def split_sentences(text: str, language: str) -> list[str]:
+    """The sentences of a text, each without white space around it."""
+    return [text[start:end].strip() for start, end in sentence_spans(text, language)]
+
+
+def sentences_of(passages: Iterable[Passage], language: str) -> list[Sentence]:
+    """The sentences of the passages that hold a content word or a number, in order; repeated ones once."""
+    found: dict[str, Sentence] = {}
+    for passage in passages:
+        for text in split_sentences(passage.text, language):
+            words, numbers = words_and_numbers(text, language)
+            if text not in found and (words or numbers):
+                found[text] = Sentence(passage, text, words, numbers)
+    return list(found.values())
+
+
+def words_and_numbers(text: str, language: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The distinct content words that are no numbers, and the distinct numbers; citation marks count for nothing."""
+    plain = without_marks(text)
+    numbers = frozenset(numbers_in(plain))
+    return frozenset(content_words(plain, language)) - numbers, numbers
+
+
+class Index:
+    """The sentences by their words, so that a claim is compared with those only that share a word with it."""
+
+    def __init__(self, sentences: Sequence[Sentence]) -> None:
+        """Index the sentences."""
+        self.sentences = sentences
+        self.places: dict[str, list[int]] = {}
+        for place, sentence in enumerate(sentences):
+            for word in sentence.words | sentence.numbers:
+                self.places.setdefault(word, []).append(place)
+
+    def best(self, words: Iterable[str]) -> list[Sentence]:
+        """The five sentences with most of the words, the best first, the earlier one where two have as many."""
+        shared = Counter(place for word in words for place in self.places.get(word, ()))
+        return [self.sentences[place] for place in nsmallest(SENTENCES, shared, key=lambda at: (-shared[at], at))]
+
+    def cover(self, text: str, language: str) -> tuple[Coverage, list[Sentence]]:
+        """How much of the text the sentences cover, and the best of them; all 0 where they share no word with it."""
+        words, numbers = words_and_numbers(text, language)
+        # A claim of numbers alone has them for its words.
+        wanted = words or numbers
+        found = self.best(wanted)
+        if not found:
+            return NOTHING, []
+        held = [wanted & (sentence.words | sentence.numbers) for sentence in found]
+        best = max(map(len, held)) / len(wanted)
+        together = len(frozenset[str]().union(*held)) / len(wanted)
+        known = sum(number in self.places for number in numbers) / len(numbers) if numbers else 1.0
+        return Coverage(best, together, known), found
+
+
+def judge_relevance(unit: Unit) -> Proposal:
+    """Whether the passage is about the query."""
+    language = language_of(unit.record)
+    coverage, found = Index(sentences_of(unit.passages, language)).cover(unit.record.query, language)
+    chance = probability(RELEVANCE, coverage)
+    words = f"The passage has {coverage.best_five:.0%} of the query's words, its best sentence {coverage.best:.0%}."
+    return Proposal({"topically_relevant": proposed(chance)}, words, found[:MOST_EVIDENCE])
+
+
+def judge_support(unit: Unit) -> Proposal:
+    """Whether the context backs any claim of the answer, and whether there is a claim that it does not back.
+
+    Without passages nothing is backed, by the meaning of the labels; nor is anything in an answer without a claim.
+    """
+    language = language_of(unit.record)
+    index = Index(sentences_of(unit.passages, language))
+    claims = claims_of(unit.record.answer, language)
+    covered = sorted((index.cover(claim, language) for claim in claims), key=lambda each: each[0], reverse=True)
+    some = max((probability(SOME_SUPPORT, coverage) for coverage, _ in covered), default=0.0)
+    whole = min((probability(WHOLE_SUPPORT, coverage) for coverage, _ in covered), default=1.0)
+    if claims and not unit.passages:
+        some, whole = 0.0, 0.0
+    labels = {"support_present": proposed(some), "unsupported_claim_present": proposed(round(1 - whole, 4))}
+    best = dict.fromkeys(sentence for _, found in covered for sentence in found[:1])
+    return Proposal(labels, describe_support([coverage for coverage, _ in covered]), list(best)[:MOST_EVIDENCE])
+
+
+def describe_support(covered: Sequence[Coverage]) -> str:
+    """The reason in words, from the claims' coverages."""
+    if not covered:
+        return "The answer makes no claim."
+    shares = [coverage.best_five for coverage in covered]
+    return f"Claims: {len(covered)}. The context has {min(shares):.0%} to {max(shares):.0%} of the words of each."
+
+
+JUDGES: dict[TaskName, Callable[[Unit], Proposal]] = {"retrieval": judge_relevance, "grounding": judge_support}
+
+
+def claims_of(answer: str, language: str) -> list[str]:
+    """The answer's claims, the first 500: its sentences with at least three content words or numbers.
+
+    Citation marks, URLs and headings are left out. Where no sentence has as many, all of them together are the claim;
+    an answer without any content word has none.
+    """
+    plain = NOT_PROSE.sub(" ", without_marks(answer))
+    sentences = [text for text in split_sentences(plain, language) if not text.startswith("#")]
+    counts = (len(frozenset[str]().union(*words_and_numbers(text, language))) for text in sentences)
+    claims = [text for text, count in zip(sentences, counts, strict=True) if count >= LEAST_WORDS]
+    whole = " ".join(sentences)
+    return claims[:MOST_CLAIMS] or ([whole] if content_words(whole, language) else [])
+
+
+def language_of(record: QueryResponse) -> str:
+    """The answer's language; empty where it is not known."""
+    return "" if record.language == "und" else record.language
+
+
+def proposed(chance: float) -> ProposedLabel:
+    """The answer yes where it is at least as likely as no."""
+    return ProposedLabel(value=chance >= 0.5, confidence=chance)
