@@ -64,6 +64,19 @@ class StoredPage(NamedTuple):
     """Whether the user gave the page as a file."""
 
 
+class Outcome(NamedTuple):
+    """What came of one URL, as far as it tells whether to fetch it again."""
+
+    reason: str
+    """Why the page is in its state."""
+    added: bool
+    """Whether the user gave the page as a file."""
+    etag: str
+    """The server's `ETag`; empty where it gave none."""
+    last_modified: str
+    """The server's `Last-Modified`; empty where it gave none."""
+
+
 class StoredEvent(NamedTuple):
     """One event of a run's trace."""
 
@@ -109,6 +122,8 @@ def upsert(table: str, columns: tuple[str, ...]) -> str:
 
 
 SELECT_PAGE = f"SELECT {', '.join(StoredPage._fields)} FROM pages WHERE url = ?"
+SELECT_TEXT = SELECT_PAGE.replace(" raw,", " x'' AS raw,")
+SELECT_OUTCOME = "SELECT reason, added, etag, last_modified FROM pages WHERE url = ?"
 SELECT_EVENTS = f"SELECT {', '.join(StoredEvent._fields)} FROM traces WHERE run_id = ? ORDER BY seq"
 SELECT_RUNS = f"SELECT {', '.join(StoredRun._fields)} FROM runs ORDER BY created_at, id"
 PUT_PAGE = upsert("pages", StoredPage._fields)
@@ -133,11 +148,17 @@ class Store:
         self.connection = connection
         self.path = path
 
-    def page(self, url: str) -> StoredPage | None:
-        """The page under this canonical URL; None where nobody has tried it."""
+    def page(self, url: str, with_raw: bool = True) -> StoredPage | None:
+        """The page under this canonical URL; None where nobody has tried it. Without `with_raw` its body is left out."""
         with told_plainly(self.path):
-            row = self.connection.execute(SELECT_PAGE, [url]).fetchone()
+            row = self.connection.execute(SELECT_PAGE if with_raw else SELECT_TEXT, [url]).fetchone()
             return None if row is None else page_from_row(StoredPage(*row))
+
+    def outcome(self, url: str) -> Outcome | None:
+        """What came of this canonical URL, without any of its text; None where nobody has tried it."""
+        with told_plainly(self.path):
+            row = self.connection.execute(SELECT_OUTCOME, [url]).fetchone()
+            return None if row is None else Outcome(*row)._replace(added=bool(row[1]))
 
     def put_page(self, page: StoredPage) -> None:
         """Keep the page; an earlier one under the same URL gives way."""
