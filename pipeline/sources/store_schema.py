@@ -48,9 +48,10 @@ def store_version(connection: sqlite3.Connection, name: str) -> int:
     Raises:
         InputError: it is another program's database, or of a version that is not known here.
     """
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (objects,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    facts = ("PRAGMA application_id", "PRAGMA user_version", "SELECT count(*) FROM sqlite_master")
+    with connection:
+        connection.execute("BEGIN")  # one moment's facts, although another process may be making the store
+        application, version, objects = (connection.execute(fact).fetchone()[0] for fact in facts)
     if application != APPLICATION_ID and (application or version or objects):
         raise InputError(f"{name!r} is a database, but no store of citejury's. Name another file; it was not touched.")
     if version > VERSION:
@@ -71,7 +72,7 @@ def migrate(connection: sqlite3.Connection, name: str) -> None:
         return
     with connection:
         connection.execute("BEGIN IMMEDIATE")
-        for step in MIGRATIONS[store_version(connection, name) :]:
-            for statement in step:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        for reached, step in enumerate(MIGRATIONS[version:], start=version + 1):
+            for statement in (*step, f"PRAGMA user_version = {reached}"):
                 connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {VERSION}")
