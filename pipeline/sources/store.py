@@ -149,7 +149,7 @@ class Store:
         self.path = path
 
     def page(self, url: str, with_raw: bool = True) -> StoredPage | None:
-        """The page under this canonical URL; None where nobody has tried it. Without `with_raw` its body is left out."""
+        """The page under this canonical URL, its body only `with_raw`; None where nobody has tried it."""
         with told_plainly(self.path):
             row = self.connection.execute(SELECT_PAGE if with_raw else SELECT_TEXT, [url]).fetchone()
             return None if row is None else page_from_row(StoredPage(*row))
