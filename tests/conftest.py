@@ -11,6 +11,8 @@ from hypothesis import settings
 from pipeline.errors import ServerStartError
 
 if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
+
     from annotation.client import Argilla
     from annotation.embedded.launch import ServerHandle
     from tests.export_bench import Bench
@@ -52,6 +54,31 @@ def client(argilla_server: "ServerHandle") -> "Iterator[Argilla]":
 
     with Argilla(argilla_server.url, argilla_server.owner_api_key) as connection:
         yield connection
+
+
+@pytest.fixture(scope="session")
+def owner(client: "Argilla") -> "Argilla":
+    """The same, for tests in which others are connected too."""
+    return client
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Chrome]":
+    """A running browser; a new one would read and compile Argilla's whole page again."""
+    from tests.page_driver import start_browser
+
+    driver = start_browser(tmp_path_factory.mktemp("chromium"))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def browser(chromium: "Chrome", argilla_server: "ServerHandle") -> "Chrome":
+    """The browser of the session, as if nobody had used it yet."""
+    from tests.page_driver import forget
+
+    forget(chromium, argilla_server.url)
+    return chromium
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 import json
 import shutil
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,12 +30,6 @@ from tests.adjudication_data import NOTE, Jury, answer, everything_shown, judge_
 from tests.agreement_data import Row, ratings_of
 
 pytestmark = pytest.mark.server
-
-
-@pytest.fixture(scope="module")
-def owner(argilla_server: "ServerHandle") -> Iterator[Argilla]:
-    with Argilla(argilla_server.url, argilla_server.owner_api_key) as connection:
-        yield connection
 
 
 @pytest.fixture(scope="module")

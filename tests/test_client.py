@@ -115,12 +115,6 @@ def test_a_missing_key_is_named() -> None:
         open_argilla(read_settings())
 
 
-@pytest.fixture
-def owner(argilla_server) -> Iterator[Argilla]:
-    with Argilla(argilla_server.url, argilla_server.owner_api_key) as argilla:
-        yield argilla
-
-
 @pytest.mark.server
 def test_the_user_of_the_key_is_known_and_no_key_comes_back(owner, argilla_server) -> None:
     assert (owner.me()["username"], owner.me()["role"]) == (argilla_server.owner_username, "owner")

@@ -1,7 +1,6 @@
 """Push against the real server: a difference first, whole records, and never at the cost of a response."""
 
 import json
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
@@ -21,12 +20,6 @@ from pipeline.records import CONTEXT_SEPARATOR, Passage, Provenance, QueryRespon
 pytestmark = pytest.mark.server
 NUMBERS = count(1)
 UUID = "0b9f6d1e-2c3a-4e5f-8a7b-{:012d}"
-
-
-@pytest.fixture
-def owner(argilla_server) -> Iterator[Argilla]:
-    with Argilla(argilla_server.url, argilla_server.owner_api_key) as argilla:
-        yield argilla
 
 
 @pytest.fixture

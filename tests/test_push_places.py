@@ -1,7 +1,6 @@
 """Where a push puts records besides one round: revisions, the places of a campaign, rounds with suggestions."""
 
 import json
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
@@ -23,12 +22,6 @@ from pipeline.records import Passage, QueryResponse
 
 pytestmark = pytest.mark.server
 NUMBERS = count(1)
-
-
-@pytest.fixture(scope="module")
-def owner(argilla_server) -> Iterator[Argilla]:
-    with Argilla(argilla_server.url, argilla_server.owner_api_key) as argilla:
-        yield argilla
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,12 +19,6 @@ from pipeline.records import Passage, QueryResponse
 pytestmark = pytest.mark.server
 RECORDS = 700
 DEADLINE = 240.0
-
-
-@pytest.fixture(scope="module")
-def owner(argilla_server) -> Iterator[Argilla]:
-    with Argilla(argilla_server.url, argilla_server.owner_api_key) as argilla:
-        yield argilla
 
 
 def made_up(number: int, answer: str = "Nobody.") -> QueryResponse:

@@ -1,7 +1,6 @@
 """Rounds of annotation: each has datasets of its own, in one workspace, and production is what it always was."""
 
 import uuid
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,12 +20,6 @@ if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
 
 ANSWER = QueryResponse(record_uuid="r1", query="Who?", answer="Nobody.", language="en")
-
-
-@pytest.fixture(scope="module")
-def owner(argilla_server: "ServerHandle") -> Iterator[Argilla]:
-    with Argilla(argilla_server.url, argilla_server.owner_api_key) as connection:
-        yield connection
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import csv
 import json
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,12 +33,6 @@ PASSAGE = Passage(chunk_id="d#0", doc_id="d", chunk_rank=1, text="Nobody did.")
 ANSWER = QueryResponse(
     record_uuid="r1", query="Who?", answer="Nobody.", language="en", chunks=(PASSAGE,), context_set=PASSAGE.text
 )
-
-
-@pytest.fixture(scope="module")
-def owner(argilla_server: "ServerHandle") -> Iterator[Argilla]:
-    with Argilla(argilla_server.url, argilla_server.owner_api_key) as connection:
-        yield connection
 
 
 @pytest.fixture

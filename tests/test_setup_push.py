@@ -1,6 +1,5 @@
 """Set-up against the real server: finished where it was interrupted, and nothing is ever deleted."""
 
-from collections.abc import Iterator
 from itertools import count
 
 import httpx
@@ -18,12 +17,6 @@ from pipeline.errors import ArgillaError, InputError, NotAllowedError
 pytestmark = pytest.mark.server
 NUMBERS = count(1)
 UUID = "0b9f6d1e-2c3a-4e5f-8a7b-{:012d}"
-
-
-@pytest.fixture
-def owner(argilla_server) -> Iterator[Argilla]:
-    with Argilla(argilla_server.url, argilla_server.owner_api_key) as argilla:
-        yield argilla
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import json
 import re
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,12 +21,6 @@ from pipeline.errors import NotFoundError
 
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
-
-
-@pytest.fixture(scope="module")
-def owner(argilla_server: "ServerHandle") -> Iterator[Argilla]:
-    with Argilla(argilla_server.url, argilla_server.owner_api_key) as connection:
-        yield connection
 
 
 @pytest.fixture
