@@ -21,12 +21,12 @@ CARRIES_ON = re.compile(r"\s*(?:[、，,とをがはもにへので]|って|な�
 LOOK_BACK = 24
 LOOK_AHEAD = 40
 
-GO_ON = """dr prof mr mrs ms mx fig figs eq nos vol vols pp ch eds vs cf viz gen sen rep gov lt col capt sgt rev hon pres
-dept est approx ca bzw vgl ggf evtl sog bspw inkl exkl zzgl abb kap bd hrsg aufl nr anm dipl ing med phil jur hr fr frl
-bsp mio mrd tsd geb gest jan feb mär apr jul aug sep sept okt oct nov dez dec mme mlle"""
+GO_ON = """dr prof mr mrs ms mx fig figs eq nos vol vols pp ch eds vs cf viz gen sen rep gov lt col capt sgt rev hon
+pres dept est approx ca bzw vgl ggf evtl sog bspw inkl exkl zzgl abb kap bd hrsg aufl nr anm dipl ing med phil jur hr
+fr frl bsp mio mrd tsd geb gest jan feb mär apr jul aug sep sept okt oct nov dez dec mme mlle"""
 MAY_END = "jr sr st inc ltd co corp bros etc al usw u.a o.ä p.m a.m ph.d ff gmbh ag univ"
-MAY_BEGIN = """the this that these those it its he she they we you i in on at by for from but and or so if when while after
-before then there here as to what why how who where not no yes a an his her their our my however although since
+MAY_BEGIN = """the this that these those it its he she they we you i in on at by for from but and or so if when while
+after before then there here as to what why how who where not no yes a an his her their our my however although since
 der die das dies diese dieser dieses ein eine es er sie wir ihr ich man im am bei mit nach vor von zu aus auf für
 aber und oder doch denn wenn als während danach dann dort hier da so nicht auch nur wie was wer wo warum sein seine
 ihre unser mein jedoch obwohl seit durch über unter laut damit deshalb"""
