@@ -24,8 +24,8 @@ class Evidence(Frozen):
     snippet: str
     """The quote, at most 320 characters."""
     char_start: int | None = None
-    """First code point of the quote in what is held of that page in the record: its passages in rank order, joined by
-    blank lines."""
+    """First code point of the quote in what the unit holds of that page: its passages in rank order, joined by blank
+    lines."""
     char_end: int | None = None
     """The code point after the last one."""
 
@@ -85,8 +85,12 @@ def units_of(record: QueryResponse, tasks: Sequence[TaskName] = TASKS) -> Iterat
 
 
 def url_of(passage: Passage) -> str:
-    """The URL that quotes of the passage are given under; one in a domain that never exists where it has none."""
-    return passage.url or f"https://passage.invalid/{passage.chunk_rank}"
+    """The URL that quotes of the passage are given under; one in a domain that never exists where it has none.
+
+    A URL with white space counts as none: no header of a context can carry it.
+    """
+    usable = passage.url and passage.url.split() == [passage.url]
+    return passage.url if usable else f"https://passage.invalid/{passage.chunk_rank}"
 
 
 def pages_of(passages: Iterable[Passage]) -> list[tuple[str, str]]:
