@@ -11,6 +11,7 @@ from pipeline.errors import InputError
 
 if TYPE_CHECKING:
     from pydantic import AnyHttpUrl, TypeAdapter
+    from tldextract import TLDExtract
 
 GROUNDING_REDIRECT_HOST = "vertexaisearch.cloud.google.com"
 
@@ -28,6 +29,14 @@ def http_url() -> "TypeAdapter[AnyHttpUrl]":
     from pydantic import AnyHttpUrl, TypeAdapter
 
     return TypeAdapter(AnyHttpUrl)
+
+
+@cache
+def public_suffixes() -> "TLDExtract":
+    """What parts a host by the public suffix list that is installed with it; it never asks the network."""
+    from tldextract import TLDExtract
+
+    return TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
 
 
 def canonical_url(url: str) -> str:
@@ -57,8 +66,8 @@ def canonical_url(url: str) -> str:
 def membership_key(url: str) -> str:
     """The key under which two URLs are the same source: https, no leading `www.`, no single trailing slash.
 
-    Path, query and fragment otherwise count as they are, a path of just `/` stays. What is no http(s) URL is its own
-    key, so that it equals nothing else.
+    `www.` goes where a dot remains; path, query and fragment otherwise count as they are, a path of just `/` stays.
+    What is no http(s) URL is its own key, so that it equals nothing else.
 
     Source: seed 002 section 4.1.
     """
@@ -69,7 +78,20 @@ def membership_key(url: str) -> str:
     parts = urlsplit(canonical)
     rest = canonical[len(parts.scheme) + len("://") + len(parts.netloc) + len(parts.path) :]
     path = parts.path[:-1] if parts.path.endswith("/") and parts.path != "/" else parts.path
-    return f"https://{parts.netloc.removeprefix('www.')}{path}{rest}"
+    return f"https://{without_first_label(parts.netloc, 'www.')}{path}{rest}"
+
+
+def site_key(url: str, named_site: str = "") -> str:
+    """The site to which a URL belongs when sites are counted: the part of its host that somebody has registered.
+
+    It is the public suffix and one label (`bbc.co.uk`; `ann.github.io`, where others hold the rest), so `m.` and `www.`
+    count once. An IP address, a host without a known suffix and one that is a suffix itself are their own key; empty
+    where the URL has no http(s) host. `named_site` is the site that Google names beside a grounding redirect.
+
+    Source: seed 004 section 4; https://publicsuffix.org/list/ with its private part.
+    """
+    host = without_first_label(shown_host(url, named_site).rstrip("."), "www.", "m.")
+    return public_suffixes().extract_str(host).top_domain_under_public_suffix or host
 
 
 def source_domain(url: str, named_site: str = "") -> str:
@@ -80,10 +102,23 @@ def source_domain(url: str, named_site: str = "") -> str:
 
     Source: seed 000 `source_domain`; for redirects https://ai.google.dev/gemini-api/docs/google-search.
     """
+    return shown_host(url, named_site).removeprefix("www.")
+
+
+def shown_host(url: str, named_site: str) -> str:
+    """The host of a URL, or the one that Google names for its redirect; empty where the URL has no http(s) host."""
     host = url_host(url)
     if host == GROUNDING_REDIRECT_HOST and "." in named_site:
-        host = host_name(named_site) or host
-    return host.removeprefix("www.")
+        return host_name(named_site) or host
+    return host
+
+
+def without_first_label(host: str, *labels: str) -> str:
+    """The host without these labels at its front, each only where what remains has a dot and so can be a host."""
+    for label in labels:
+        rest = host.removeprefix(label)
+        host = rest if "." in rest else host
+    return host
 
 
 def is_grounding_redirect(url: str) -> bool:

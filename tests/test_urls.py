@@ -3,12 +3,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import InputError
-from pipeline.urls import canonical_url, is_grounding_redirect, membership_key, source_domain
+from pipeline.urls import canonical_url, is_grounding_redirect, membership_key, site_key, source_domain
 
 REDIRECT = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/AUZIYQ"
+HOSTS = st.one_of(
+    st.text(max_size=30),
+    st.sampled_from(["www.", "m.", "WWW.", ""]).flatmap(
+        lambda lead: st.sampled_from(
+            ["a.de", "bbc.co.uk", "bücher.de", "厚労省。jp", "localhost", "10.0.0.1", "[::1]", "ann.github.io", "de"]
+        ).map(lambda host: lead + host)
+    ),
+)
+PATHS = st.one_of(st.text(max_size=30), st.lists(st.sampled_from(["", "..", ".", "a", "ä b", "%2e"])).map("/".join))
 URLISH = st.one_of(
     st.text(),
-    st.builds("http{}://{}/{}".format, st.sampled_from(["", "s"]), st.text(max_size=30), st.text(max_size=30)),
+    st.builds(
+        "{}://{}{}{}{}{}".format,
+        st.sampled_from(["http", "https", "HTTPS"]),
+        HOSTS,
+        st.sampled_from(["", ":80", ":443", ":8080", ":"]),
+        st.sampled_from(["", "/"]),
+        PATHS,
+        st.sampled_from(["", "?", "?b=2&a=1", "#", "#Teil/", "/"]),
+    ),
 )
 
 
@@ -52,6 +69,8 @@ def test_canonical_url_of_a_canonical_url_is_itself(url: str) -> None:
         return
     assert canonical_url(canonical) == canonical
     assert membership_key(canonical) == membership_key(url)
+    assert "@" not in canonical.split("/")[2]
+    assert site_key(canonical)
 
 
 @pytest.mark.parametrize(
@@ -119,6 +138,55 @@ def test_a_grounding_redirect_belongs_to_the_site_that_google_names(named: str, 
 
 def test_a_named_site_never_replaces_a_real_host() -> None:
     assert source_domain("https://a.de/", "b.de") == "a.de"
+
+
+def test_membership_keeps_a_www_that_is_the_name_itself() -> None:
+    assert membership_key("https://www.de/") == "https://www.de/"
+    assert membership_key("http://www.localhost:8080/a/") == "https://www.localhost:8080/a"
+    assert membership_key("https://www.www.de/") == "https://www.de/"
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["https://who.int", "https://www.who.int?", "http://m.who.int/", "https://who.int/a?b#c", "https://x.who.int"],
+)
+def test_mirrors_and_subdomains_are_one_site(other: str) -> None:
+    assert site_key(other) == "who.int"
+
+
+@pytest.mark.parametrize(
+    ("url", "site"),
+    [
+        pytest.param("https://www.news.bbc.co.uk/x", "bbc.co.uk", id="suffix of two labels"),
+        pytest.param("https://www.mhlw.go.jp:8443/", "mhlw.go.jp", id="japanese ministry"),
+        pytest.param("https://blog.bücher.de/", "xn--bcher-kva.de", id="german"),
+        pytest.param("https://www.食狮.公司.cn/", "xn--85x722f.xn--55qx5d.cn", id="chinese suffix"),
+        pytest.param("https://ann.github.io/", "ann.github.io", id="one of many who share a name"),
+        pytest.param("https://www.github.io/", "github.io", id="the name that they share"),
+        pytest.param("https://m.blogspot.com/", "blogspot.com", id="mirror of such a name"),
+        pytest.param("https://m.de/", "m.de", id="m is the name itself"),
+        pytest.param("https://www.de/", "www.de", id="www is the name itself"),
+        pytest.param("https://example.com./", "example.com", id="dot of the root"),
+        pytest.param("http://192.168.10.1:80/", "192.168.10.1", id="ip v4"),
+        pytest.param("http://[2001:db8::1]/", "2001:db8::1", id="ip v6"),
+        pytest.param("http://localhost/", "localhost", id="no suffix"),
+        pytest.param("http://www.wiki.intern/", "wiki.intern", id="no known suffix"),
+        pytest.param("ftp://a.de/", "", id="ftp"),
+        pytest.param("", "", id="empty"),
+    ],
+)
+def test_site_key_is_what_somebody_has_registered(url: str, site: str) -> None:
+    assert site_key(url) == site
+
+
+def test_the_site_of_a_grounding_redirect_is_the_one_that_google_names() -> None:
+    assert (site_key(REDIRECT, "www.news.bbc.co.uk"), site_key(REDIRECT)) == ("bbc.co.uk", "google.com")
+
+
+@given(URLISH)
+def test_the_site_of_a_site_is_itself(url: str) -> None:
+    site = site_key(url)
+    assert site_key(f"https://[{site}]/" if ":" in site else f"https://{site}/") == site
 
 
 @given(URLISH, URLISH)
