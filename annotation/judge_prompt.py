@@ -54,7 +54,11 @@ class Prompt(NamedTuple):
     @property
     def sha256(self) -> str:
         """The digest of all that the model sees."""
-        parts = (self.system, self.text, json.dumps(self.schema, sort_keys=True))
+        return self.digest(self.text)
+
+    def digest(self, text: str) -> str:
+        """The digest of another text put with the same instructions and schema, such as a repair."""
+        parts = (self.system, text, json.dumps(self.schema, sort_keys=True))
         return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 

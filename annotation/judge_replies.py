@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from annotation.judge_units import Unit
 from pipeline.errors import OutputError
 
 
@@ -23,11 +22,6 @@ class Question(NamedTuple):
     chunk_id: str | None
     model: str
     prompt_sha256: str
-
-
-def question_of(unit: Unit, model: str, prompt_sha256: str) -> Question:
-    """The question about a unit."""
-    return Question(unit.record.record_uuid, unit.task, unit.chunk_id, model, prompt_sha256)
 
 
 class Replies:

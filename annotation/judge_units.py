@@ -62,6 +62,11 @@ class Unit(NamedTuple):
         return self.passages[0].chunk_id if self.task == "retrieval" else None
 
     @property
+    def key(self) -> tuple[str, TaskName, str | None]:
+        """What tells it from every other unit."""
+        return self.record.record_uuid, self.task, self.chunk_id
+
+    @property
     def sites(self) -> tuple[str, ...]:
         """The distinct sites of its passages, in order; `-` alone where there is none."""
         return tuple(dict.fromkeys(source_domain(passage.url) for passage in self.passages if passage.url)) or (

@@ -1,0 +1,75 @@
+"""Records to judgements.
+
+The file follows from records and replies alone, in the order of records, tasks and ranks: a run that was killed and
+started again, or whose replies came in another order, gives the same bytes.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from annotation.judge_answers import Judged, baseline_judgement
+from annotation.judge_asking import Ask, Asking, Spent
+from annotation.judge_baseline import JUDGES
+from annotation.judge_files import Tally, Work, beside, check_work, write_judgements
+from annotation.judge_replies import open_replies
+from annotation.judge_units import Unit
+
+
+class Outcome(NamedTuple):
+    """What came of a run: the tally, a line for each part that is no record, units left over, and what it took.
+
+    `stopped` says why units are left: `SIGINT`, `SIGTERM` or `max_cost`; empty where none are.
+    """
+
+    tally: Tally
+    problems: tuple[str, ...]
+    unsettled: int = 0
+    stopped: str = ""
+    spent: Spent = Spent()
+
+
+def judge_by_words(work: Work) -> Outcome:
+    """What came of judging without a model; the judgements stand in `work.out`.
+
+    Raises:
+        InputError: the records cannot be read, or there is nothing to judge.
+        OutputError: something else stands at the place to write to.
+    """
+    checked = check_work(work, takes_words)
+
+    def judged() -> Iterator[tuple[Unit, Judged]]:
+        for done, unit in enumerate(work.units(takes_words), start=1):
+            yield unit, baseline_judgement(unit)
+            work.report(done, checked.units)
+
+    return Outcome(write_judgements(work, judged()), checked.problems)
+
+
+def judge_by_model(work: Work, model: str, ask: Ask, stop_waiting: Callable[[], int] = lambda: 0) -> Outcome:
+    """What came of asking a model; the judgements stand in `work.out`, its replies beside it.
+
+    What was answered before is not asked again. A signal or the known cost stops the run in good order: units that are
+    not settled then have no line, and the same call again goes on.
+
+    Raises:
+        InputError: the records cannot be read, or there is nothing to judge.
+        OutputError: something else stands at the place to write to, or another process is writing there.
+    """
+    checked = check_work(work, takes_model)
+    with open_replies(beside(work.out, "raw")) as replies:
+        asking = Asking(work, model, ask, replies, stop_waiting)
+        asyncio.run(asking.ask_all(work.units(takes_model), checked.units))
+        tally = write_judgements(work, asking.judged(work.units(takes_model)))
+        unsettled = checked.units - tally.units.total()
+        return Outcome(tally, checked.problems, unsettled, asking.course.stopped if unsettled else "", asking.spent())
+
+
+def takes_words(unit: Unit) -> bool:
+    """Whether the judge without a model judges the unit."""
+    return unit.task in JUDGES
+
+
+def takes_model(unit: Unit) -> bool:
+    """Whether a model is asked about the unit: not about grounding without passages, which annotators never see."""
+    return unit.task != "grounding" or bool(unit.passages)
