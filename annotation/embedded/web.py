@@ -96,10 +96,12 @@ def build_app() -> Any:
     from annotation.embedded.events import skip_events_without_webhook
     from annotation.embedded.own_record import serve_own_record_only
     from annotation.embedded.page_script import add_page_script
+    from annotation.embedded.record_page import serve_record_pages
     from annotation.embedded.status_rows import serve_status_rows
 
     skip_events_without_webhook()
     serve_own_record_only()
+    serve_record_pages()
     serve_status_rows()
     static = static_folder(argilla_server.app)
     drop_foreign_fonts(static)
