@@ -31,6 +31,8 @@ HTTP_MODULES = {
     "pipeline/live.py",
     "pipeline/transfer.py",
     "pipeline/sources/connection.py",
+    "pipeline/sources/exchange.py",
+    "pipeline/sources/fetch.py",
     "pipeline/sources/guard.py",
     "pipeline/sources/redirects.py",
 }

@@ -1,6 +1,7 @@
 """An httpx transport whose connections go to addresses that were judged; Host and SNI keep the host's name."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 
@@ -12,6 +13,13 @@ IDLE_CONNECTIONS = 20
 IDLE_SECONDS = 15.0
 
 Addresses = Callable[[str, int], Awaitable[Sequence[str]]]
+
+# What a resolver says when it knows that there is nothing; all its other errors are its own, and may pass.
+NO_HOST = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})
+
+
+class NoSuchHostError(httpx.ConnectError):
+    """The resolver answered, and there is no host of this name."""
 
 
 class JudgedBackend(httpcore.AsyncNetworkBackend):
@@ -33,7 +41,8 @@ class JudgedBackend(httpcore.AsyncNetworkBackend):
         """A connection to the first address that answers; each has its share of the time.
 
         Raises:
-            httpcore.ConnectError: there is no such host, or no address answers.
+            NoSuchHostError: there is no such host.
+            httpcore.ConnectError: the resolver fails, or no address answers.
             httpcore.ConnectTimeout: the resolver, or the last address, does not answer in time.
         """
         addresses = (await self.look_up(host, port, timeout))[:MAX_ADDRESSES]
@@ -53,7 +62,9 @@ class JudgedBackend(httpcore.AsyncNetworkBackend):
         except TimeoutError as error:
             raise httpcore.ConnectTimeout(f"The resolver does not answer for {host!r}.") from error
         except OSError as error:
-            raise httpcore.ConnectError(f"There is no host {host!r} ({error.strerror}).") from error
+            if isinstance(error, socket.gaierror) and error.errno in NO_HOST:
+                raise NoSuchHostError(f"There is no host {host!r}.") from error
+            raise httpcore.ConnectError(f"The host {host!r} cannot be looked up ({error.strerror}).") from error
 
     async def sleep(self, seconds: float) -> None:
         """Return after this time."""
