@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -76,8 +76,11 @@ class Network:
         endpoints: Mapping[ProviderName, Endpoint],
         policy: RetryPolicy | None = None,
         concurrency: int | Mapping[ProviderName, int] = 8,
+        check: Callable[[Any], object] = recognise,
     ) -> None:
         """Know whom to ask; nothing is sent before the first call.
+
+        `check` raises PayloadError for a body that came with a success and is no answer.
 
         Raises:
             SettingsError: a key is nothing that a header can carry.
@@ -85,6 +88,7 @@ class Network:
         self.endpoints = dict(endpoints)
         self.headers = {name: headers_of(endpoint) for name, endpoint in endpoints.items()}
         self.policy = RetryPolicy() if policy is None else policy
+        self.check = check
         widths = {name: concurrency if isinstance(concurrency, int) else concurrency.get(name, 8) for name in endpoints}
         self.gates = {name: Gate(max(1, width)) for name, width in widths.items()}
         self.silence = httpx.Timeout(self.policy.read_seconds, connect=CONNECT_SECONDS, pool=None)
@@ -131,7 +135,15 @@ class Network:
         return sum(gate.stop() for gate in self.gates.values())
 
     async def answer(self, call: Call, request: ProviderRequest) -> Reply:
-        """The provider's reply to a call; a paused turn is continued, and its bodies are kept as one JSON array.
+        """The provider's reply to a call.
+
+        Raises:
+            PayloadError: as `put` does.
+        """
+        return await self.put(call.provider, call.model, request)
+
+    async def put(self, provider: ProviderName, model: str, request: ProviderRequest) -> Reply:
+        """The provider's reply to a request; a paused turn is continued, and its bodies are kept as one JSON array.
 
         An answer that came back is never asked for again, whatever it says.
 
@@ -139,21 +151,21 @@ class Network:
             PayloadError: there is no answer after all attempts, or nothing more is asked of this provider. Its
                 `attempts` counts the requests that were sent for the call, its `status` is the last one's.
         """
-        endpoint = self.endpoints.get(call.provider)
+        endpoint = self.endpoints.get(provider)
         if endpoint is None:
-            words = f"There is no key for {call.provider}; set `{KEY_VARIABLES[call.provider][0]}`."
+            words = f"There is no key for {provider}; set `{KEY_VARIABLES[provider][0]}`."
             raise PayloadError(words, "missing_key", attempts=0)
         effort = Effort()
         texts: list[str] = []
-        async with self.gates[call.provider].slots:
+        async with self.gates[provider].slots:
             following: ProviderRequest | None = request
             while following is not None:
                 outcome = await self.settle(endpoint, following, effort)
                 texts.append(outcome.text)
                 paused = len(texts) <= MAX_CONTINUATIONS
-                following = continue_request(call.provider, following, outcome.body) if paused else None
+                following = continue_request(provider, following, outcome.body) if paused else None
         text = texts[0] if len(texts) == 1 else f"[{','.join(texts)}]"
-        model = call.model or request.body.get("model") or request.body.get("preset") or ""
+        model = model or request.body.get("model") or request.body.get("preset") or ""
         seconds = asyncio.get_running_loop().time() - effort.begun
         return Reply(text, outcome.status, str(model), effort.sent, seconds)
 
@@ -216,10 +228,10 @@ class Network:
             passing = failure.kind in ("network", "timeout")
             decision = decide(None, {}, "", attempt, 0.0) if passing else Decision("no")
             return Outcome(failure.status, failure=failure, decision=decision)
-        return judge(received, endpoint, attempt, time.time())
+        return judge(received, endpoint, attempt, time.time(), self.check)
 
 
-def judge(received: Received, endpoint: Endpoint, attempt: int, now: float) -> Outcome:
+def judge(received: Received, endpoint: Endpoint, attempt: int, now: float, check: Callable[[Any], object]) -> Outcome:
     """What a whole response came to: an answer, whatever it says, or a failure."""
     status, headers = received.status, received.headers
     text = hide_key(received.text, endpoint.key)
@@ -231,7 +243,7 @@ def judge(received: Received, endpoint: Endpoint, attempt: int, now: float) -> O
         if status >= 400:
             raise unreadable_error(text, status)
         body = read_json(text, hide_key(headers.get("content-type", ""), endpoint.key))
-        recognise(body)
+        check(body)
     except PayloadError as failure:
         passing = failure.kind == "network"
         decision = decide(None if passing else status, headers, text, attempt, now)

@@ -14,11 +14,15 @@ from pipeline.transfer import REDIRECT, hide_key
 
 
 class Endpoint(NamedTuple):
-    """Where a provider is asked, and with which key; its text never shows the key."""
+    """Where a provider is asked, and with which key; its text never shows the key.
+
+    `key_variable` is where the key comes from; empty for the provider's own variable.
+    """
 
     provider: ProviderName
     base_url: str
     key: str
+    key_variable: str = ""
 
     def __repr__(self) -> str:
         """Everything but the key."""
@@ -62,5 +66,5 @@ def headers_of(endpoint: Endpoint) -> dict[str, str]:
         "accept-encoding": "gzip, deflate",
         "content-type": "application/json",
         "user-agent": f"citejury/{version('citejury')}",
-        **(auth_headers(endpoint.provider, key) if key else {}),
+        **(auth_headers(endpoint.provider, key, endpoint.key_variable) if key else {}),
     }

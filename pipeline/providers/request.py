@@ -81,15 +81,17 @@ def continue_request(provider: ProviderName, request: ProviderRequest, body: Any
     return request._replace(body={**request.body, "messages": so_far})
 
 
-def auth_headers(provider: ProviderName, key: str) -> dict[str, str]:
+def auth_headers(provider: ProviderName, key: str, variable: str = "") -> dict[str, str]:
     """The header that carries the key; never a query parameter, which ends up in logs.
+
+    `variable` is where the key comes from; empty for the provider's own variable.
 
     Raises:
         SettingsError: the key holds white space or a letter that no header carries; the message does not show it.
     """
     if not key.isascii() or not key.isprintable() or " " in key or not key:
         raise SettingsError(
-            f"The key in `{KEY_VARIABLES[provider][0]}` is empty or holds white space or a letter that no key has. "
+            f"The key in `{variable or KEY_VARIABLES[provider][0]}` is empty or holds white space or a letter that no key has. "
             "Copy it again."
         )
     if provider == "claude":
