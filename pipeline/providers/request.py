@@ -91,8 +91,8 @@ def auth_headers(provider: ProviderName, key: str, variable: str = "") -> dict[s
     """
     if not key.isascii() or not key.isprintable() or " " in key or not key:
         raise SettingsError(
-            f"The key in `{variable or KEY_VARIABLES[provider][0]}` is empty or holds white space or a letter that no key has. "
-            "Copy it again."
+            f"The key in `{variable or KEY_VARIABLES[provider][0]}` is empty or holds white space or a letter that no "
+            "key has. Copy it again."
         )
     if provider == "claude":
         return {"x-api-key": key}
