@@ -1,24 +1,21 @@
 """A model asked about many units at once, each reply kept as soon as it is there."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from annotation.judge_answers import Judged, ModelAnswer, answer_reader, judgement_of
 from annotation.judge_files import Work
-from annotation.judge_prompt import Prompt, build_prompt
+from annotation.judge_prompt import Prompt, build_prompt, digest
 from annotation.judge_replies import Question, Replies
 from annotation.judge_units import Unit
-from pipeline.completion import Structured, read_structured
+from annotation.labels import TaskName
+from pipeline.completion import Structured
 from pipeline.cost import Usage, cost_of, price_of, usage_of
 from pipeline.errors import PayloadError
 from pipeline.providers.body import as_object, as_text, load_body
+from pipeline.structured import Asks, ask_structured
 from pipeline.workers import Course, stop_on_signals
-
-Ask = Callable[[str, str, dict[str, Any]], Awaitable[str]]
-"""From prompt, system prompt and JSON Schema to the payload of the reply; raises `PayloadError` where there is none."""
-Put = Callable[[Unit, Prompt, str], Awaitable[str]]
-"""From a unit, its prompt and the text to put, which is the prompt's or a repair's, to the payload of the reply."""
 
 
 class Spent(NamedTuple):
@@ -31,124 +28,138 @@ class Spent(NamedTuple):
     unpriced: int = 0
 
 
-class Asking:
-    """One run: the units, the replies that are there, and what became of those that failed."""
+class UnitAsker:
+    """Asks about one unit. What was answered before is taken from the replies; `further` asks anything else.
 
-    def __init__(self, work: Work, model: str, ask: Ask, replies: Replies, stop_waiting: Callable[[], int]) -> None:
+    A reply is kept before anything is done with it.
+    """
+
+    def __init__(self, unit: Unit, model: str, replies: Replies, further: Asks) -> None:
+        """Nothing is asked yet."""
+        self.unit = unit
+        self.model = model
+        self.replies = replies
+        self.further = further
+
+    def question(self, prompt: str, system: str, schema: Mapping[str, Any]) -> Question:
+        """What identifies the reply to a prompt, the unit's own or a repair's."""
+        record_uuid, task, chunk_id = self.unit.key
+        return Question(record_uuid, task, chunk_id, self.model, digest(prompt, system, schema))
+
+    async def ask(self, prompt: str, system: str, schema: Mapping[str, Any], kept: list[str]) -> str:
+        """The reply; its payloads are appended to `kept`.
+
+        Raises:
+            PayloadError: there is none.
+        """
+        question = self.question(prompt, system, schema)
+        payloads = self.replies.find(question)
+        if not payloads:
+            await self.further.ask(prompt, system, schema, payloads)
+            self.replies.keep(question, payloads)
+        kept += payloads
+        return payloads[-1]
+
+    def is_answered(self, prompt: Prompt) -> bool:
+        """Whether the reply to the unit's own prompt was kept."""
+        return self.question(prompt.text, prompt.system, prompt.schema) in self.replies.places
+
+
+class Nobody:
+    """Asked where nothing more may be asked."""
+
+    async def ask(self, prompt: str, system: str, schema: Mapping[str, Any], kept: list[str]) -> str:
+        """Nothing.
+
+        Raises:
+            PayloadError: in any case.
+        """
+        raise PayloadError("The run was stopped before the model had mended its answer.", "not_recorded")
+
+
+class Asking:
+    """One run: the model, the replies that are there, and what became of the units without one."""
+
+    def __init__(self, work: Work, model: str, replies: Replies, stop_waiting: Callable[[], int]) -> None:
         """Nothing is asked yet."""
         self.work = work
         self.model = model
-        self.ask = ask
         self.replies = replies
-        self.course = Course(work.limits, 0.0, stop_waiting)
-        self.failed: dict[tuple[str, str, str | None], Structured[ModelAnswer]] = {}
+        self.course = Course(work.limits, self.spent().cost, stop_waiting)
+        self.failed: dict[tuple[str, TaskName, str | None], Structured[ModelAnswer]] = {}
         self.done = 0
 
     def spent(self) -> Spent:
         """What all kept replies of the model took."""
-        total = Spent()
-        for question in self.replies.places:
-            if question.model == self.model:
-                usage, cost = self.cost(self.replies.find(question) or "")
-                total = Spent(
-                    total.replies + 1,
-                    total.input_tokens + usage.input_tokens,
-                    total.output_tokens + usage.output_tokens,
-                    total.cost + (cost or 0.0),
-                    total.unpriced + (cost is None),
-                )
-        return total
+        questions = [question for question in self.replies.places if question.model == self.model]
+        payloads = [payload for question in questions for payload in self.replies.find(question)]
+        taken = [self.taken(payload) for payload in payloads]
+        return Spent(
+            len(taken),
+            sum(usage.input_tokens for usage, _ in taken),
+            sum(usage.output_tokens for usage, _ in taken),
+            sum(cost or 0.0 for _, cost in taken),
+            sum(cost is None for _, cost in taken),
+        )
 
-    def cost(self, payload: str) -> tuple[Usage, float | None]:
-        """What a reply took, and what it cost as far as that is known."""
+    def taken(self, payload: str) -> tuple[Usage, float | None]:
+        """What a payload took, and what it cost as far as that is known."""
         body = load_body(payload)
-        named = as_text(as_object(body).get("model"))
         usage = usage_of(body)
+        named = as_text(as_object(body).get("model"))
         return usage, cost_of(usage, price_of(self.work.limits.prices, named, self.model))
 
-    async def ask_all(self, units: Iterator[Unit], total: int) -> None:
+    async def ask_all(self, asker: Asks, units: Iterator[Unit], total: int) -> None:
         """Nothing; every unit is settled, or the run has been stopped.
 
         Raises:
             OSError: a reply cannot be kept; the other calls are given up.
         """
-        self.course.spent = self.spent().cost
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(self.work.limits.concurrency):
-                    self.course.tasks.append(group.create_task(self.ask_some(units, total)))
+                    self.course.tasks.append(group.create_task(self.ask_some(asker, units, total)))
                 with stop_on_signals(self.course, self.work.tell):
                     await asyncio.gather(*self.course.tasks, return_exceptions=True)
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from None
 
-    async def ask_some(self, units: Iterator[Unit], total: int) -> None:
+    async def ask_some(self, asker: Asks, units: Iterator[Unit], total: int) -> None:
         """Nothing; no unit is left in the iterator, which several of these share. After a stop none is asked about."""
         for unit in units:
             prompt = build_prompt(unit)
-            if self.reply_to(unit, prompt, prompt.text) is not None or self.course.goes_on():
-                said = await self.read(unit, prompt, self.put)
-                if said.status == "http_error":
-                    self.failed[unit.key] = said
+            about = UnitAsker(unit, self.model, self.replies, asker)
+            if about.is_answered(prompt) or self.course.goes_on():
+                await self.ask_about(about, prompt)
             self.done += 1
             self.work.report(self.done, total)
             await asyncio.sleep(0)  # a kept reply is never waited for, and a signal is to be heard all the same
 
-    async def read(self, unit: Unit, prompt: Prompt, put: Put) -> Structured[ModelAnswer]:
-        """What the model says about the unit, after one repair where that is needed."""
-
-        async def reply(text: str) -> str:
-            return await put(unit, prompt, text)
-
-        try:
-            payload = await reply(prompt.text)
-        except PayloadError as error:
-            return Structured(None, "http_error", f"provider_error: {error}", ())
-        return await read_structured(payload, answer_reader(unit.task), reply)
-
-    async def put(self, unit: Unit, prompt: Prompt, text: str) -> str:
-        """The model's reply to a text, kept before anything is done with it; one that was kept is not asked for again.
-
-        Raises:
-            PayloadError: there is none.
-        """
-        kept = self.reply_to(unit, prompt, text)
-        if kept is not None:
-            return kept
+    async def ask_about(self, about: UnitAsker, prompt: Prompt) -> None:
+        """Nothing; the unit is settled, its replies kept, or it counts as failed."""
+        answered = about.is_answered(prompt)
         self.course.in_flight += 1
         try:
-            payload = await self.ask(text, prompt.system, prompt.schema)
-            self.replies.keep(self.question(unit, prompt, text), payload)
+            said = await read_answer(about, prompt)
         finally:
             self.course.in_flight -= 1
-        self.course.spent += self.cost(payload)[1] or 0.0
-        return payload
-
-    async def put_back(self, unit: Unit, prompt: Prompt, text: str) -> str:
-        """The reply to a text that was kept; nobody is asked.
-
-        Raises:
-            PayloadError: there is none.
-        """
-        kept = self.reply_to(unit, prompt, text)
-        if kept is None:
-            raise PayloadError("The run was stopped before the model had mended its answer.", "not_recorded")
-        return kept
-
-    def question(self, unit: Unit, prompt: Prompt, text: str) -> Question:
-        """What identifies the reply to a text."""
-        return Question(unit.record.record_uuid, unit.task, unit.chunk_id, self.model, prompt.digest(text))
-
-    def reply_to(self, unit: Unit, prompt: Prompt, text: str) -> str | None:
-        """The kept reply to a text; None where there is none."""
-        return self.replies.find(self.question(unit, prompt, text))
+        if said.status == "http_error":
+            self.failed[about.unit.key] = said
+        if not answered:
+            self.course.spent += sum(self.taken(payload)[1] or 0.0 for payload in said.payloads)
 
     def judged(self, units: Iterator[Unit]) -> Iterator[tuple[Unit, Judged]]:
         """Each settled unit with its judgement, from the kept replies and this run's failures."""
         with asyncio.Runner() as runner:
             for unit in units:
                 prompt = build_prompt(unit)
+                about = UnitAsker(unit, self.model, self.replies, Nobody())
                 failed = self.failed.get(unit.key)
-                if failed or self.reply_to(unit, prompt, prompt.text) is not None:
-                    said = failed or runner.run(self.read(unit, prompt, self.put_back))
+                if failed or about.is_answered(prompt):
+                    said = failed or runner.run(read_answer(about, prompt))
                     yield unit, judgement_of(unit, prompt, said, self.model, self.work.explain)
+
+
+async def read_answer(about: UnitAsker, prompt: Prompt) -> Structured[ModelAnswer]:
+    """What the model answers about the unit, after one repair where that is needed."""
+    return await ask_structured(about, prompt.text, prompt.system, prompt.schema, answer_reader(about.unit.task))

@@ -5,7 +5,7 @@ itself or begin another. The same unit has the same prompt each time, so that it
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -54,12 +54,13 @@ class Prompt(NamedTuple):
     @property
     def sha256(self) -> str:
         """The digest of all that the model sees."""
-        return self.digest(self.text)
+        return digest(self.text, self.system, self.schema)
 
-    def digest(self, text: str) -> str:
-        """The digest of another text put with the same instructions and schema, such as a repair."""
-        parts = (self.system, text, json.dumps(self.schema, sort_keys=True))
-        return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+def digest(prompt: str, system: str, schema: Mapping[str, Any]) -> str:
+    """sha256 of what is put to a model, in hex."""
+    parts = (system, prompt, json.dumps(schema, sort_keys=True))
+    return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def build_prompt(unit: Unit) -> Prompt:

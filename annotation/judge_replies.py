@@ -1,12 +1,13 @@
 """Every reply of a judging model, kept as soon as it is there: nothing that was answered is ever asked again.
 
-`<out>.raw.jsonl` holds a line for each reply: `record_uuid, task, chunk_id, model, prompt_sha256, payload`.
+`<out>.raw.jsonl` holds a line for each reply: `record_uuid, task, chunk_id, model, prompt_sha256, payloads`. The last
+payload is the reply; those before it, if any, held no word of the model's.
 """
 
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,16 +45,16 @@ class Replies:
                 self.end += len(line)
         os.ftruncate(descriptor, self.end)
 
-    def find(self, question: Question) -> str | None:
-        """The payload of the reply; None where there is none yet."""
+    def find(self, question: Question) -> list[str]:
+        """The payloads of the reply; empty where there is none yet."""
         if question not in self.places:
-            return None
+            return []
         start, length = self.places[question]
-        return str(json.loads(os.pread(self.descriptor, length, start))["payload"])
+        return [str(payload) for payload in json.loads(os.pread(self.descriptor, length, start))["payloads"]]
 
-    def keep(self, question: Question, payload: str) -> None:
+    def keep(self, question: Question, payloads: Sequence[str]) -> None:
         """Add a reply; it is on the disk when this returns."""
-        line = json.dumps({**question._asdict(), "payload": payload}).encode() + b"\n"
+        line = json.dumps({**question._asdict(), "payloads": list(payloads)}).encode() + b"\n"
         written = 0
         while written < len(line):
             written += os.pwrite(self.descriptor, line[written:], self.end + written)
@@ -108,7 +109,8 @@ def read_question(line: bytes, path: Path, number: int) -> Question:
     try:
         value: Any = json.loads(line)
         question = Question(**{name: value[name] for name in Question._fields})
-        if isinstance(value["payload"], str) and all(isinstance(part, str) for part in question if part is not None):
+        texts = [*value["payloads"][-1:], *(part for part in question if part is not None)]
+        if value["payloads"] and all(isinstance(text, str) for text in texts):
             return question
     except (ValueError, KeyError, TypeError, RecursionError):
         pass

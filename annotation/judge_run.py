@@ -5,15 +5,17 @@ started again, or whose replies came in another order, gives the same bytes.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from annotation.judge_answers import Judged, baseline_judgement
-from annotation.judge_asking import Ask, Asking, Spent
+from annotation.judge_asking import Asking, Spent
 from annotation.judge_baseline import JUDGES
 from annotation.judge_files import Tally, Work, beside, check_work, write_judgements
 from annotation.judge_replies import open_replies
 from annotation.judge_units import Unit
+from pipeline.ask import Network, RetryPolicy
+from pipeline.structured import Asker, ChosenModel, accept_body
 
 
 class Outcome(NamedTuple):
@@ -46,7 +48,7 @@ def judge_by_words(work: Work) -> Outcome:
     return Outcome(write_judgements(work, judged()), checked.problems)
 
 
-def judge_by_model(work: Work, model: str, ask: Ask, stop_waiting: Callable[[], int] = lambda: 0) -> Outcome:
+def judge_by_model(work: Work, chosen: ChosenModel, attempts: int = 2) -> Outcome:
     """What came of asking a model; the judgements stand in `work.out`, its replies beside it.
 
     What was answered before is not asked again. A signal or the known cost stops the run in good order: units that are
@@ -55,11 +57,19 @@ def judge_by_model(work: Work, model: str, ask: Ask, stop_waiting: Callable[[], 
     Raises:
         InputError: the records cannot be read, or there is nothing to judge.
         OutputError: something else stands at the place to write to, or another process is writing there.
+        SettingsError: the key cannot be used.
     """
     checked = check_work(work, takes_model)
+    endpoint = chosen.endpoint
+    network = Network({endpoint.provider: endpoint}, RetryPolicy(attempts), work.limits.concurrency, accept_body)
     with open_replies(beside(work.out, "raw")) as replies:
-        asking = Asking(work, model, ask, replies, stop_waiting)
-        asyncio.run(asking.ask_all(work.units(takes_model), checked.units))
+        asking = Asking(work, chosen.model, replies, network.stop)
+
+        async def ask() -> None:
+            async with network:
+                await asking.ask_all(Asker(network, chosen), work.units(takes_model), checked.units)
+
+        asyncio.run(ask())
         tally = write_judgements(work, asking.judged(work.units(takes_model)))
         unsettled = checked.units - tally.units.total()
         return Outcome(tally, checked.problems, unsettled, asking.course.stopped if unsettled else "", asking.spent())

@@ -1,11 +1,11 @@
 """A question to a model whose answer is JSON of one schema: asked in the most binding form that its server takes."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 from pipeline.ask import Network
-from pipeline.completion import MAX_ENVELOPES, Structured, body_content, model_content, read_structured
+from pipeline.completion import CUT_SHORT, MAX_ENVELOPES, Structured, body_content, model_content, read_structured
 from pipeline.cost import Usage, usage_of
 from pipeline.endpoint import Endpoint
 from pipeline.errors import PayloadError, SettingsError
@@ -32,7 +32,6 @@ OPENROUTER_MODEL = "openai/gpt-oss-120b"
 PERPLEXITY_MODEL = "perplexity/sonar"
 
 REFUSED_FORM = (400, 422)
-CUT_SHORT = frozenset(("length", "max_tokens", "max_output_tokens"))
 
 
 class ChosenModel(NamedTuple):
@@ -117,6 +116,17 @@ def accept_body(body: Any) -> None:
     body_content(body, MAX_ENVELOPES)
 
 
+class Asks(Protocol):
+    """What puts a question to a model: an `Asker`, or what keeps its answers."""
+
+    async def ask(self, prompt: str, system: str, schema: Mapping[str, Any], kept: list[str]) -> str:
+        """The payload that answers; it and those before it that held no word are appended to `kept`.
+
+        Raises:
+            PayloadError: there is no answer.
+        """
+
+
 class Asker:
     """One model behind a network; remembers which form of asking for JSON its server takes."""
 
@@ -171,12 +181,11 @@ def says_nothing(payload: str) -> bool:
 
 
 async def ask_structured(
-    asker: Asker, prompt: str, system: str, schema: Mapping[str, Any], to_value: Callable[[Any], Value]
+    asker: Asks, prompt: str, system: str, schema: Mapping[str, Any], to_value: Callable[[Any], Value]
 ) -> Structured[Value]:
     """What the model answers as `to_value` reads it, after exactly one repair where that fails; never an exception.
 
-    `payloads` are all that came, in their order; without an answer the status is `http_error`. An answer that was cut
-    short is not repaired: what is missing could only be made up.
+    `payloads` are all that came, in their order; without an answer the status is `http_error`.
     """
     kept: list[str] = []
 
@@ -184,19 +193,10 @@ async def ask_structured(
         return await asker.ask(order, system, schema, kept)
 
     try:
-        first = await asker.ask(prompt, system, schema, kept)
-        repair: Callable[[str], Awaitable[str]] | None = None if cut_short(first) else ask_again
-        said = await read_structured(first, to_value, repair)
+        said = await read_structured(await ask_again(prompt), to_value, ask_again)
     except PayloadError as error:
         said = Structured(None, "http_error", f"provider_error: {error}", ())
-    if said.status == "invalid_json" and cut_short(kept[-1]):
-        said = said._replace(error="json_parse_error: The model's answer was cut short; it needs more tokens.")
     return said._replace(payloads=tuple(kept))
-
-
-def cut_short(payload: str) -> bool:
-    """Whether the model came to the end of its tokens before the end of its answer."""
-    return model_content(payload).stop_reason.lower() in CUT_SHORT
 
 
 def usage_of_payloads(payloads: Iterable[str]) -> Usage:
