@@ -2,6 +2,7 @@
 
 import click
 
+from annotation.cli_judge import judge
 from annotation.cli_push import push
 from annotation.cli_serve import serve
 from annotation.cli_setup import setup
@@ -16,6 +17,7 @@ def annotation() -> None:
 
 annotation.add_command(setup)
 annotation.add_command(share)
+annotation.add_command(judge)
 annotation.add_command(push)
 annotation.add_command(status)
 annotation.add_command(serve)
