@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from exports.agreement.judge import measure_judges
 from exports.agreement.measure import measure_agreement
 from exports.agreement.ratings import Ratings
 from exports.agreement.schema import Agreement
+from exports.judgements import read_judges
 from exports.read import ReadTables, export_files, read_tables
 from pipeline.errors import InputError, OutputError
 from pipeline.staging import staged_file
@@ -53,6 +55,20 @@ def measure_tables(found: ReadTables, resamples: int, seed: int) -> Measured:
         names = ", ".join(f"`{file.file}`" for file in found.inputs) or "what was given"
         raise InputError(f"There is no submitted response in {names}. Export again when someone has submitted.")
     return Measured(measure_agreement(found.tables, found.inputs, resamples, seed), found.tables, found.remarks)
+
+
+def with_judges(measured: Measured, paths: Sequence[Path]) -> Measured:
+    """The same with the judges of these files beside it, at the same seed and resamples.
+
+    Raises:
+        InputError: a file is missing, not UTF-8 or empty.
+        BadRowsError: no line of a file is a judgement.
+    """
+    read = read_judges(paths)
+    agreement = measured.agreement
+    judges = measure_judges(measured.tables, read.judges, agreement.resamples, agreement.seed)
+    found = agreement.model_copy(update={"judge_files": tuple(read.files), "judges": judges})
+    return measured._replace(agreement=found, remarks=[*measured.remarks, *read.remarks])
 
 
 def write_agreement(agreement: Agreement, folder: Path) -> Path:

@@ -9,7 +9,14 @@ from pathlib import Path
 from exports.agreement.disagreement import Disagreement
 from exports.agreement.disagreements import find_disagreements
 from exports.agreement.ratings import Ratings
-from exports.agreement_files import AGREEMENT_FILE, Measured, is_agreement, measure_files, write_agreement
+from exports.agreement_files import (
+    AGREEMENT_FILE,
+    Measured,
+    is_agreement,
+    measure_files,
+    with_judges,
+    write_agreement,
+)
 from exports.agreement_latex import MARK as LATEX_MARK
 from exports.agreement_latex import agreement_latex
 from exports.agreement_markdown import MARK as MARKDOWN_MARK
@@ -17,6 +24,7 @@ from exports.agreement_markdown import agreement_markdown
 from exports.agreement_tables import agreement_tables
 from exports.disagreement_files import with_details, write_disagreements_csv
 from exports.folder import made_parents
+from exports.judge_markdown import judge_markdown
 from exports.read import export_files
 from exports.report.page import write_report
 from pipeline.errors import OutputError
@@ -46,16 +54,23 @@ MARKS: dict[str, bytes] = {
 
 
 def measure_and_write(
-    paths: Sequence[Path], folder: Path, resamples: int = 2000, seed: int = 0, spreadsheet_safe: bool = False
+    paths: Sequence[Path],
+    folder: Path,
+    resamples: int = 2000,
+    seed: int = 0,
+    spreadsheet_safe: bool = False,
+    judges: Sequence[Path] = (),
 ) -> Measured:
     """Agreement on export folders and CSV files, after every file about it has been written to `folder`.
 
+    `judges` are files of judgements, which are measured against the jury.
+
     Raises:
-        InputError: as `measure_files` raises.
+        InputError: as `measure_files` and `with_judges` raise.
         OutputError: as `write_outputs` raises; a file in the way is found before anything is measured.
     """
     check_outputs(folder)
-    measured = measure_files(paths, resamples, seed)
+    measured = with_judges(measure_files(paths, resamples, seed), judges)
     disagreements, remarks = collect_disagreements(measured.tables, paths)
     measured = measured._replace(remarks=[*measured.remarks, *remarks])
     write_outputs(measured, disagreements, folder, spreadsheet_safe)
@@ -98,7 +113,8 @@ def write_outputs(
             write_agreement(agreement, work)
             for name, table in agreement_tables(agreement).items():
                 (work / name).write_bytes(table.to_csv(spreadsheet_safe))
-            (work / MARKDOWN_FILE).write_text(agreement_markdown(agreement), encoding="utf-8", newline="\n")
+            markdown = agreement_markdown(agreement) + judge_markdown(agreement.judges)
+            (work / MARKDOWN_FILE).write_text(markdown, encoding="utf-8", newline="\n")
             (work / LATEX_FILE).write_text(agreement_latex(agreement), encoding="utf-8", newline="\n")
             write_disagreements_csv(work / DISAGREEMENTS_FILE, disagreements, spreadsheet_safe)
             write_report(work / REPORT_FILE, agreement, disagreements, remarks=measured.remarks)

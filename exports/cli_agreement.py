@@ -86,6 +86,14 @@ def print_schema(ctx: click.Context, param: click.Parameter, wanted: bool) -> No
     help="In the CSV tables, put ' before texts that a spreadsheet takes for formulas, and a BOM at the start.",
 )
 @click.option(
+    "--judge",
+    "judges",
+    type=click.Path(path_type=Path),
+    metavar="JUDGEMENTS",
+    multiple=True,
+    help="Compare a judge's answers (JSON Lines) with the jury's; may be given more than once.",
+)
+@click.option(
     "--fail-under",
     type=float,
     metavar="X",
@@ -123,6 +131,7 @@ def agreement(
     resamples: int,
     seed: int,
     spreadsheet_safe: bool,
+    judges: tuple[Path, ...],
     fail_under: float | None,
     on: Literal["lower", "point"],
     fail_labels: tuple[str, ...],
@@ -143,6 +152,9 @@ def agreement(
         labels.csv, tasks.csv, pairs.csv, annotators.csv, slices.csv, changes.csv, conditional.csv
         disagreements.csv every unit on which annotators differ, those that weigh most first
 
+    --judge takes the file of `citejury annotation judge`, or of anything that answers the labels in its format, and
+    compares each model with the majority of each unit and with each annotator: confusion, Cohen's κ, calibration.
+
     --fail-under makes it a gate for CI: everything is written, then each label below the threshold is named and the
     exit code is 1. A label whose α is undefined fails too, since it has not shown anything.
 
@@ -151,17 +163,21 @@ def agreement(
         citejury exports agreement export
         citejury exports agreement export/retrieval.csv --out figures --resamples 10000
         citejury exports agreement export --fail-under 0.667 --fail-label helpful
+        citejury exports agreement export --judge judgements.jsonl
     """
     check_gate_options(ctx, fail_under, fail_labels)
     from exports.agreement_outputs import REPORT_FILE, measure_and_write
     from exports.agreement_table import agreement_table
+    from exports.judge_table import judge_table
     from exports.progress import shown_work
 
     with stopping_cleanly(), shown_work("Computing agreement"):
-        measured = measure_and_write(paths, out, resamples, seed, spreadsheet_safe)
+        measured = measure_and_write(paths, out, resamples, seed, spreadsheet_safe, judges)
     for remark in measured.remarks:
         click.echo(remark, err=True)
     click.echo(agreement_table(measured.agreement))
+    if measured.agreement.judges:
+        click.echo(f"\n{judge_table(measured.agreement.judges)}")
     click.echo(
         f"Look at {out / REPORT_FILE}; tables and figures are beside it. Next: talk over the labels with a low α and\n"
         "the units in disagreements.csv, let more people answer, and export again with `citejury exports csv export`.",

@@ -13,6 +13,7 @@ from exports.agreement.figures import (
     PairAgreement,
     TaskWarning,
 )
+from exports.agreement.judge_figures import JudgeAgreement, JudgeFile
 from pipeline.schema import Frozen
 
 
@@ -109,3 +110,7 @@ class Agreement(Frozen):
     """The files in the order they were given."""
     tasks: dict[TaskName, TaskAgreement]
     """Each task that has a file."""
+    judge_files: tuple[JudgeFile, ...] = ()
+    """The files of judgements in the order they were given; empty where none was."""
+    judges: tuple[JudgeAgreement, ...] = ()
+    """Each judge against the jury, by name."""

@@ -18,6 +18,7 @@ from exports.report.conditional import conditional_section
 from exports.report.elements import element, embedded, to_html
 from exports.report.forest import label_section
 from exports.report.heat_map import pair_section
+from exports.report.judges import judges_section
 from exports.report.methods import methods_section
 from exports.report.summary import coverage, fitness_section, report_head, warnings_section
 from exports.report.timeline import time_section
@@ -74,6 +75,7 @@ def render_report(agreement: Agreement, disagreements: Sequence[Disagreement], *
             fitness_section(agreement),
             warnings_section(agreement),
             (task_section(task, figures) for task, figures in agreement.tasks.items()),
+            judges_section(agreement.judges),
             browser_section(disagreements),
             methods_section(agreement),
         ),
@@ -85,6 +87,7 @@ def render_report(agreement: Agreement, disagreements: Sequence[Disagreement], *
 def navigation(agreement: Agreement) -> Element:
     """Links to the parts of the report."""
     parts = [("fit", "Fit for use"), ("mind", "Mind first"), *((task, task) for task in agreement.tasks)]
+    parts += [("judges", "Judges")] if agreement.judges else []
     parts += [("disagreements", "Disagreements"), ("methods", "Methods")]
     return element(
         "nav", (element("a", text, href=f"#{part}") for part, text in parts), aria_label="Parts of the report"

@@ -1,0 +1,211 @@
+"""A judge against the jury: each label against the majority of a unit's votes, and against each annotator."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from annotation.labels import LABELS, TASKS, TaskName
+from exports.agreement.calibration import calibrate
+from exports.agreement.coefficients import ratio
+from exports.agreement.figures import Interval, RefusedReason
+from exports.agreement.intervals import interval
+from exports.agreement.judge_figures import (
+    Confusion,
+    JudgeAgainstAnnotator,
+    JudgeAgreement,
+    JudgedLabel,
+    JudgedTask,
+    JudgeReason,
+)
+from exports.agreement.pairs import FEW_SHARED, kappas
+from exports.agreement.ratings import MISSING, YES, FloatArray, IntArray, LabelArray, Ratings
+from exports.agreement.resampling import BoolArray, Statistic, bootstrap_frames
+from exports.agreement.votes import Votes, label_votes
+
+UnitKey = tuple[str, str]
+"""`record_uuid` and `chunk_id`, which is empty outside retrieval."""
+
+
+class JudgedUnits(NamedTuple):
+    """What one judge says of one task."""
+
+    labels: Mapping[UnitKey, Mapping[str, tuple[bool, float]]]
+    """Value and probability of yes, by unit and label."""
+    statuses: Mapping[str, int]
+    """Judgements that cannot be used, by status."""
+
+
+class JudgedColumn(NamedTuple):
+    """One label of one judge, beside the jury's."""
+
+    label: str
+    """The label."""
+    values: LabelArray
+    """The judge's answer to each unit: 1 yes, 0 no, -1 missing."""
+    confidences: FloatArray
+    """Its probability of yes; NaN where the answer is missing."""
+    votes: Votes
+    """The jury's votes on each unit."""
+
+    @property
+    def judged(self) -> BoolArray:
+        """Units that the judge answered."""
+        return np.not_equal(self.values, MISSING)
+
+    @property
+    def compared(self) -> BoolArray:
+        """Those of them on which the jury has a majority."""
+        return np.logical_and(self.judged, self.votes.ones != self.votes.zeros)
+
+    @property
+    def majority(self) -> BoolArray:
+        """Units on which more say yes than no."""
+        return np.greater(self.votes.ones, self.votes.zeros)
+
+    @property
+    def cells(self) -> IntArray:
+        """Units × 4: 1 where a compared unit is a tp, an fp, an fn, a tn; 0 in all four elsewhere."""
+        yes, right = self.values == YES, self.majority
+        cells = (yes & right, yes & ~right, ~yes & right, ~yes & ~right)
+        return np.stack([self.compared & cell for cell in cells], axis=1).astype(np.int64)
+
+
+def measure_judges(
+    tables: Sequence[Ratings],
+    judges: Mapping[str, Mapping[TaskName, JudgedUnits]],
+    resamples: int,
+    seed: int,
+) -> tuple[JudgeAgreement, ...]:
+    """Each judge, by its name, against the jury of each task that has a table; judges in the order of their names."""
+    by_task = {ratings.task: ratings for ratings in tables}
+    return tuple(
+        JudgeAgreement(
+            model=name,
+            tasks={
+                task: measure_judge(by_task[task], judges[name][task], resamples, seed)
+                for task in TASKS
+                if task in by_task and task in judges[name]
+            },
+            other_tasks={
+                task: len(judged.labels) + sum(judged.statuses.values())
+                for task, judged in judges[name].items()
+                if task not in by_task
+            },
+        )
+        for name in sorted(judges)
+    )
+
+
+def measure_judge(ratings: Ratings, judged: JudgedUnits, resamples: int, seed: int) -> JudgedTask:
+    """One judge on one task; labels that it never answered are left out."""
+    numbers = unit_numbers(ratings)
+    known = {key: labels for key, labels in judged.labels.items() if key in numbers}
+    columns = [
+        judged_column(ratings, column, label, {numbers[key]: labels for key, labels in known.items()})
+        for column, label in enumerate(LABELS[ratings.task])
+        if any(label in labels for labels in judged.labels.values())
+    ]
+    intervals = kappa_intervals(ratings, columns, resamples, seed)
+    return JudgedTask(
+        n_units=len(numbers),
+        n_judged=len(known),
+        n_not_judged=len(numbers) - len(known),
+        n_unknown=len(judged.labels) - len(known),
+        statuses=dict(sorted(Counter(judged.statuses).items())),
+        labels={
+            column.label: measure_label(ratings, column, found)
+            for column, found in zip(columns, intervals, strict=True)
+        },
+    )
+
+
+def unit_numbers(ratings: Ratings) -> dict[UnitKey, int]:
+    """The number of each unit of the table."""
+    records = (ratings.records[number] for number in ratings.unit_records)
+    return {key: number for number, key in enumerate(zip(records, ratings.unit_chunks, strict=True))}
+
+
+def judged_column(
+    ratings: Ratings, column: int, label: str, units: Mapping[int, Mapping[str, tuple[bool, float]]]
+) -> JudgedColumn:
+    """The judge's answers to one label, by number of the unit, beside the jury's votes."""
+    values = np.full(len(ratings.unit_records), MISSING, dtype=np.int8)
+    confidences = np.full(len(values), np.nan)
+    for unit, labels in units.items():
+        if label in labels:
+            values[unit], confidences[unit] = labels[label]
+    return JudgedColumn(label, values, confidences, label_votes(ratings, column))
+
+
+def kappa_intervals(
+    ratings: Ratings, columns: Sequence[JudgedColumn], resamples: int, seed: int
+) -> list[Interval | RefusedReason]:
+    """The interval of each label's kappa with the majority, or why it is refused; records are drawn for all at once."""
+    n_records = len(ratings.records)
+    planned: list[tuple[Statistic, BoolArray]] = []
+    for column in columns:
+        cells = [np.bincount(ratings.unit_records, each, n_records) for each in column.cells.T]
+        frame = np.bincount(ratings.unit_records[column.compared], minlength=n_records) > 0
+        planned.append((Statistic(np.stack(cells, axis=1).astype(np.float64), kappas), frame))
+    return [interval(replicates, 0) for replicates in bootstrap_frames(planned, resamples, seed)]
+
+
+def measure_label(ratings: Ratings, column: JudgedColumn, found: Interval | RefusedReason) -> JudgedLabel:
+    """One label of one judge; `found` is the interval of its kappa or why there is none."""
+    compared = column.compared
+    n_compared = int(compared.sum())
+    few = 0 < n_compared < FEW_SHARED
+    refused: RefusedReason | None = None if isinstance(found, Interval) else found
+    return JudgedLabel(
+        n_judged=int(column.judged.sum()),
+        n_compared=n_compared,
+        n_ties=int((column.judged & (column.votes.ratings > 0) & ~compared).sum()),
+        n_without_votes=int((column.judged & (column.votes.ratings == 0)).sum()),
+        confusion=confusion(*column.cells.sum(axis=0).tolist()),
+        interval=found if isinstance(found, Interval) and not few else None,
+        refused_interval="few_units" if few else refused,
+        calibration=calibrate(column.confidences[compared], column.majority[compared]),
+        annotators=against_annotators(ratings, column),
+    )
+
+
+def against_annotators(ratings: Ratings, column: JudgedColumn) -> tuple[JudgeAgainstAnnotator, ...]:
+    """The judge against each annotator who answered the label on a unit that it answered too."""
+    place = LABELS[ratings.task].index(column.label)
+    judge, answers = column.values[ratings.units], ratings.values[:, place]
+    both = (judge != MISSING) & (answers != MISSING)
+    wrong = judge[both] != answers[both]
+    cell = np.where(judge[both] == YES, np.where(wrong, 1, 0), np.where(wrong, 2, 3))
+    width = 4 * len(ratings.annotators)
+    counts = np.bincount(4 * ratings.response_annotators[both] + cell, minlength=width).reshape(-1, 4)
+    return tuple(
+        JudgeAgainstAnnotator(annotator=name, confusion=confusion(*cells.tolist()))
+        for name, cells in zip(ratings.annotators, counts, strict=True)
+        if cells.sum()
+    )
+
+
+def confusion(tp: int, fp: int, fn: int, tn: int) -> Confusion:
+    """The figures of the four cells."""
+    n = tp + fp + fn + tn
+    figures = {
+        "precision": ratio(tp, tp + fp),
+        "recall": ratio(tp, tp + fn),
+        "f1": ratio(2 * tp, 2 * tp + fp + fn),
+        "accuracy": ratio(tp + tn, n),
+        "cohen_kappa": ratio(2 * (tp * tn - fp * fn), (tp + fp) * (fp + tn) + (tp + fn) * (fn + tn)),
+    }
+    undefined = {name: UNDEFINED_WHERE[name] if n else "no_compared_units" for name in figures if figures[name] is None}
+    return Confusion(tp=tp, fp=fp, fn=fn, tn=tn, **figures, undefined=undefined)
+
+
+UNDEFINED_WHERE: dict[str, JudgeReason] = {
+    "precision": "judge_never_says_yes",
+    "recall": "jury_never_says_yes",
+    "f1": "nobody_says_yes",
+    "accuracy": "no_compared_units",
+    "cohen_kappa": "constant_both_raters",
+}
+"""Why a figure of a confusion with units is undefined."""
