@@ -25,6 +25,9 @@ MAX_REASON = 400
 FENCE = "```"
 CLOSERS = {"{": "}", "[": "]"}
 REPAIR_ORDER = "Output ONLY valid JSON per the schema."
+# What the providers call the end of the tokens that an answer may take, in lower case.
+CUT_SHORT = frozenset(("length", "max_tokens", "max_output_tokens"))
+CUT_SHORT_ERROR = "json_parse_error: The model's answer was cut short; it needs more tokens."
 
 
 class Completion(NamedTuple):
@@ -64,7 +67,7 @@ class Structured(NamedTuple, Generic[Value]):
 def model_content(text: str) -> Completion:
     """The model's words in a payload: of a recognised envelope, else of the seed's fields in order, else the text.
 
-    Up to three envelopes are taken off. An envelope's empty answer stays empty, whatever else is in the payload.
+    Up to three envelopes are taken off. Of them only Chat Completions' empty answer gives way to the seed's fields.
 
     Raises:
         PayloadError: the payload is an error, says that it failed, or is nested too deeply.
@@ -94,7 +97,9 @@ def body_content(body: Any, envelopes: int) -> Completion | None:
     shape = recognise(body)
     # Whose body it is decides about citations; the words of a shape are the same for all who share it.
     answer = READERS[reader_of(shape, "openai")](body)
-    return Completion(json_part(body) or answer.text, shape, answer.model, answer.stop_reason)
+    content = json_part(body) or answer.text
+    other = field_content(body, envelopes) if shape == "chat" and not content.strip() else None
+    return other or Completion(content, shape, answer.model, answer.stop_reason)
 
 
 def json_part(body: Any) -> str:
@@ -142,8 +147,7 @@ def extract_json(content: str) -> Extracted:
     """
     value = find_json(content)
     for _ in range(MAX_ENVELOPES):
-        inner = unwrap(value)
-        if inner is None:
+        if (inner := unwrap(value)) is None:
             break
         value = inner
     if isinstance(value, (dict, list)):
@@ -250,12 +254,13 @@ async def read_structured(
     """What a payload says as `to_value` reads it, after exactly one repair where that fails.
 
     `to_value` raises ValueError for JSON of another form (pydantic's ValidationError is one); `ask_again` puts a
-    prompt to the model and gives the payload. Without it nothing is repaired, nor is an error or an empty answer.
+    prompt to the model and gives the payload. Without it nothing is repaired, nor is an error, an empty answer, or one
+    that was cut short: what is missing could only be made up.
 
     Source: seed 002 4.4, "one repair attempt if schema parsing fails".
     """
     first = read_once(text, to_value)
-    if first.status != "invalid_json" or ask_again is None:
+    if first.status != "invalid_json" or first.error == CUT_SHORT_ERROR or ask_again is None:
         return first
     content = model_content(text).content
     if not content.strip():
@@ -270,16 +275,18 @@ async def read_structured(
 def read_once(text: str, to_value: Callable[[Any], Value]) -> Structured[Value]:
     """What one payload says, without repair."""
     try:
-        extracted = extract_json(model_content(text).content)
+        completion = model_content(text)
     except PayloadError as error:
         return Structured(None, "http_error", f"provider_error: {error}", (text,))
-    if extracted.status != "ok":
-        return Structured(None, extracted.status, extracted.error, (text,))
-    try:
-        return Structured(to_value(extracted.value), "ok", "", (text,))
-    except ValueError as error:
-        reason = " ".join(str(error).split())[:MAX_REASON]
-        return Structured(None, "invalid_json", f"schema_validation_error: {reason}", (text,))
+    extracted = extract_json(completion.content)
+    why = extracted.error
+    if extracted.status == "ok":
+        try:
+            return Structured(to_value(extracted.value), "ok", "", (text,))
+        except ValueError as refusal:
+            why = f"schema_validation_error: {' '.join(str(refusal).split())[:MAX_REASON]}"
+    cut_short = completion.stop_reason.lower() in CUT_SHORT
+    return Structured(None, "invalid_json", CUT_SHORT_ERROR if cut_short else why, (text,))
 
 
 def repair_prompt(content: str) -> str:
