@@ -109,8 +109,8 @@ def read_once(reading: Reading, dataset: TaskDataset) -> ReadDataset | None:
         totals.add(total)
         if len(totals) > 1:
             return None
-        new = [record for record in page if reading.spool.is_new(dataset.id, record["id"])]
-        answered = [(record, counted_responses(record, reading.filters)) for record in new]
+        new = reading.spool.keep_new(dataset.id, [record["id"] for record in page])
+        answered = [(record, counted_responses(record, reading.filters)) for record in page if record["id"] in new]
         ours = [(record, responses) for record, responses in answered if responses and is_ours(record)]
         foreign += sum(1 for record, responses in answered if responses and not is_ours(record))
         reading.spool.add(dataset.id, page_rows(reading, dataset, ours, tally))
@@ -201,11 +201,14 @@ def record_rows(
         ArgillaError: an answer is neither yes nor no, or the record is not one of ours.
     """
     task, filters = dataset.task, reading.filters
-    shared = record_values(task, record)
-    shared |= {"round": dataset.round, "dataset_id": dataset.id, "workspace": dataset.workspace}
-    shared["dataset_version"] = dataset.version
+    shared = record_values(task, record, filters.extended)
+    if filters.extended:
+        shared |= {"round": dataset.round, "dataset_id": dataset.id, "workspace": dataset.workspace}
+        shared["dataset_version"] = dataset.version
     n_texts = COLUMNS[task].index(LABELS[task][0])
-    texts = csv_cells(shared, COLUMNS[task][:n_texts], filters)  # once: they are long, and the same in every row
+    # Once: they are long, and the same in every row.
+    texts = csv_cells(shared, COLUMNS[task][:n_texts], filters.spreadsheet_safe)
+    columns = {kind: table_columns(task, filters, kind)[n_texts:] for kind in (False, True)}
     for response in responses:
         annotator_id = reading.annotators.shown(response["user_id"])
         values = shared | response_values(task, record, response, annotator_id, filters.extended)
@@ -214,7 +217,7 @@ def record_rows(
         if filters.anonymized:
             values["response_id"] = ""  # whoever may read the server finds the person by it
         discarded = response["status"] == "discarded"
-        others = csv_cells(values, table_columns(task, filters, discarded)[n_texts:], filters)
+        others = csv_cells(values, columns[discarded], filters.spreadsheet_safe)
         yield SpooledRow(
             task=task,
             discarded=discarded,

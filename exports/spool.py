@@ -1,7 +1,11 @@
-"""Rows on their way to sorted files, kept on disk: memory does not grow with the export."""
+"""Rows on their way to sorted files, kept on disk: memory does not grow with the export.
 
+A database holds what they are sorted by; their lines, a hundred times as long, stand one after another in a file.
+"""
+
+import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -15,7 +19,7 @@ SCHEMA = """
     CREATE TABLE rows (
         dataset TEXT, task TEXT, discarded INTEGER,
         record_uuid TEXT, chunk_rank INTEGER, chunk_id TEXT, annotator_id TEXT, response_id TEXT,
-        line BLOB
+        place INTEGER, length INTEGER
     );
 """
 ORDER = "record_uuid, chunk_rank, chunk_id, annotator_id, response_id"
@@ -43,10 +47,11 @@ class SpooledRow(NamedTuple):
 
 
 class Spool:
-    """A file of rows in no order that gives them back sorted; it is a context manager."""
+    """Two files of rows in no order that gives them back sorted; it is a context manager."""
 
     def __init__(self, path: Path) -> None:
-        """Make the file, which must not exist; whoever made its folder removes it."""
+        """Make the files `path` and `path`.lines, which must not exist; whoever made their folder removes them."""
+        self._lines = path.with_name(f"{path.name}.lines").open("x+b")
         self._database = sqlite3.connect(path, isolation_level=None)
         self._database.executescript(SCHEMA)
         self._database.execute("BEGIN")
@@ -56,13 +61,17 @@ class Spool:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Close the file."""
+        """Close the files."""
         self._database.close()
+        self._lines.close()
 
-    def is_new(self, dataset: str, record_id: str) -> bool:
-        """Whether the record was not met before; it is from now on."""
-        added = self._database.execute("INSERT OR IGNORE INTO records VALUES (?, ?)", (dataset, record_id))
-        return added.rowcount == 1
+    def keep_new(self, dataset: str, record_ids: Sequence[str]) -> set[str]:
+        """Those of the records that were not met before; they are from now on."""
+        marks = ", ".join("?" * len(record_ids))
+        found = f"SELECT id FROM records WHERE dataset = ? AND id IN ({marks})"
+        new = set(record_ids).difference(*self._database.execute(found, (dataset, *record_ids)))
+        self._database.executemany("INSERT INTO records VALUES (?, ?)", ((dataset, record_id) for record_id in new))
+        return new
 
     def count_records(self, dataset: str) -> int:
         """Distinct records of the dataset that were met."""
@@ -71,9 +80,13 @@ class Spool:
 
     def add(self, dataset: str, rows: list[SpooledRow]) -> None:
         """Keep the rows of some records of the dataset."""
-        self._database.executemany(
-            "INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", ((dataset, *row) for row in rows)
-        )
+        place = self._lines.tell()
+        kept = []
+        for *keys, line in rows:
+            kept.append((dataset, *keys, place, len(line)))
+            place += len(line)
+        self._lines.write(b"".join(row.line for row in rows))
+        self._database.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", kept)
 
     def forget(self, dataset: str) -> None:
         """Drop everything of the dataset, to read it again."""
@@ -82,8 +95,12 @@ class Spool:
 
     def rows(self, task: TaskName, discarded: bool) -> Iterator[tuple[str, str, bytes]]:
         """Record, annotator and line of each row of one file, sorted by code point (design 4.5)."""
+        self._lines.flush()
+        file = self._lines.fileno()
         found = self._database.execute(
-            f"SELECT record_uuid, annotator_id, line FROM rows WHERE task = ? AND discarded = ? ORDER BY {ORDER}",
+            "SELECT record_uuid, annotator_id, length, place FROM rows WHERE task = ? AND discarded = ? "
+            f"ORDER BY {ORDER}",
             (task, discarded),
         )
-        yield from found
+        for record_uuid, annotator_id, length, place in found:
+            yield record_uuid, annotator_id, os.pread(file, length, place)

@@ -1,4 +1,6 @@
 import codecs
+import csv
+import io
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
@@ -271,6 +273,13 @@ def test_an_export_for_spreadsheets_has_the_same_ratings(tmp_path: Path, mark: s
     safe.write_bytes(codecs.BOM_UTF8 + b"".join(csv_line(line) for line in (COLUMNS["generation"], *escaped)))
     assert plain.read_bytes() != safe.read_bytes()
     assert same(read_tables([plain]).tables[0], read_tables([safe]).tables[0])
+
+
+@given(st.lists(st.text(st.sampled_from('a ,"\r\n\t\0ä\u2028')) | st.integers(), min_size=2))
+def test_a_line_of_csv_is_the_csv_modules(cells: list[str | int]) -> None:
+    line = io.StringIO(newline="")
+    csv.writer(line).writerow(cells)
+    assert csv_line(cells) == line.getvalue().encode()
 
 
 def test_an_apostrophe_of_its_own_stays_in_a_name(tmp_path: Path) -> None:
