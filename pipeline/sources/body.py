@@ -1,5 +1,6 @@
 """A response's body as it arrives, unpacked and never larger than its limit, however it was packed."""
 
+import asyncio
 import zlib
 from collections.abc import AsyncIterator
 from typing import NamedTuple
@@ -12,7 +13,9 @@ ANY_HEADER = 47
 NO_HEADER = -15
 
 # A body of 10 MB comes in some thousand pieces; a server that sends it byte by byte is after something else.
-MAX_PIECES = 100_000
+MAX_PIECES = 20_000
+# Crumbs that are there already come without a wait in which others could go on.
+REST_AFTER = 200
 
 
 class Body(NamedTuple):
@@ -42,6 +45,8 @@ async def read_body(pieces: AsyncIterator[bytes], encoding: str, limit: int) -> 
                 return Body(bytes(content[:limit]), "too_large", f"it is larger than {limit:,} bytes")
             if count > MAX_PIECES:
                 return Body(bytes(content), "too_slow", f"it comes in more than {MAX_PIECES:,} pieces")
+            if count % REST_AFTER == 0:
+                await asyncio.sleep(0)
     except zlib.error:
         return Body(bytes(content), "parser_failed", f"it is not packed as {encoding[:40]!r}, as its server says")
     if raw and not unpacker.whole:
