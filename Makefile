@@ -12,7 +12,7 @@ demo: install
 	$(BIN)/citejury demo --home citejury-demo $(DEMO_FLAGS)
 
 test: install browser lint
-	$(BIN)/pytest -n auto --dist loadfile $(TEST_FLAGS)
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder $(TEST_FLAGS)
 
 lint: install
 	$(BIN)/ruff format --check .

@@ -25,6 +25,31 @@ REMOVED_PREFIXES = ("CITEJURY_", "ARGILLA_")
 REMOVED_SUFFIXES = ("_API_KEY", "_PROXY")
 
 
+# Longest first: a worker that began one of them last would keep all others waiting for it.
+LONGEST = (
+    "test_embedded",
+    "test_campaign",
+    "test_readme",
+    "test_campaign_mishaps",
+    "test_demo",
+    "test_setup_campaign",
+    "test_page_script",
+    "test_page_mishaps",
+    "test_push_twice",
+    "test_soak_server",
+    "test_page_link",
+    "test_adjudicate",
+    "test_hostile_page",
+    "test_own_order",
+    "test_page",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the files that take longest first."""
+    items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
+
+
 @pytest.fixture(autouse=True)
 def _environment_without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees a key, a setting or a proxy of the person who runs it."""

@@ -19,7 +19,8 @@ HOP_HEADERS = {"connection", "content-length", "keep-alive", "transfer-encoding"
 class LossyLink(ThreadingHTTPServer):
     """A loopback proxy. It loses `share` of the requests for records and answers, and refuses the tokens in `revoked`.
 
-    What else the page asks for goes through: Argilla's page needs a dozen answers to open and asks for each only once.
+    With a share of 1 none of them reaches the server. What else the page asks for goes through: Argilla's page needs a
+    dozen answers to open and asks for each only once.
     """
 
     daemon_threads = True
@@ -43,6 +44,8 @@ class LossyLink(ThreadingHTTPServer):
         if not LOSSY.search(path):
             return ""
         failed = self.random.choice(FAILURES) if self.random.random() < self.share else ""
+        if self.share >= 1:
+            failed = FAILURES[0]
         counts = self.answers if "/responses" in path else self.counts
         counts[failed] += 1
         return failed

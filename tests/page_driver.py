@@ -9,15 +9,29 @@ from urllib.parse import urlsplit
 
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import (
+    ElementClickInterceptedException,
+    ElementNotInteractableException,
+    NoSuchElementException,
+    StaleElementReferenceException,
+)
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
 T = TypeVar("T")
 
-PATIENCE = 30
+PATIENCE = 90
 POLL = 0.05
+# The page renders anew whenever it likes: what it has just taken away will be there again.
+NOT_YET = (
+    NoSuchElementException,
+    StaleElementReferenceException,
+    ElementNotInteractableException,
+    ElementClickInterceptedException,
+)
 SCREENSHOTS = Path(__file__).parents[1] / "screenshots"
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 FLAGS = (
@@ -32,6 +46,9 @@ FLAGS = (
     "--window-size=1400,900",
 )
 RECORD_ID = "return document.querySelector('form.questions-form')?.__vue__?.record?.id"
+FOCUSED = "return document.activeElement?.id ?? ''"
+SHOWN_TEXT = """return [...document.querySelectorAll(arguments[0])]
+  .filter((element) => element.checkVisibility()).map((element) => element.innerText).join("")"""
 KEPT = "return Object.keys(localStorage).filter((key) => key.startsWith('citejury:'))"
 
 
@@ -48,9 +65,34 @@ def start_browser(profile: Path) -> webdriver.Chrome:
     return webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
 
 
+def forget(driver: webdriver.Chrome, url: str) -> None:
+    """Make the browser as new for the site: one empty tab, no cookies, nothing kept, no events."""
+    tab, *others = driver.window_handles
+    for each in others:
+        driver.switch_to.window(each)
+        driver.close()
+    driver.switch_to.window(tab)
+    driver.get("about:blank")
+    driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
+    driver.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": url, "storageTypes": "all"})
+    events(driver)
+
+
 def wait(driver: webdriver.Chrome, condition: Callable[[], T], patience: float = PATIENCE) -> T:
     """What the condition gives, as soon as it is true."""
-    return WebDriverWait(driver, patience, POLL).until(lambda _: condition())
+    return WebDriverWait(driver, patience, POLL, NOT_YET).until(lambda _: condition())
+
+
+def click(driver: webdriver.Chrome, find: Callable[[], WebElement | None]) -> None:
+    """Click what is found, as soon as it is there and can be clicked."""
+
+    def clicked() -> bool:
+        element = find()
+        if element:
+            element.click()
+        return element is not None
+
+    wait(driver, clicked)
 
 
 def log_in(driver: webdriver.Chrome, url: str, username: str, password: str) -> None:
@@ -59,9 +101,17 @@ def log_in(driver: webdriver.Chrome, url: str, username: str, password: str) -> 
 
 
 def enter_password(driver: webdriver.Chrome, username: str, password: str, patience: float = PATIENCE) -> None:
-    name, secret = wait(driver, lambda: driver.find_elements(By.CSS_SELECTOR, "input"), patience)[:2]
-    name.send_keys(username)
-    secret.send_keys(password, Keys.RETURN)
+    def entered() -> bool:
+        fields = driver.find_elements(By.CSS_SELECTOR, "input")[:2]
+        for field, text in zip(fields, (username, password), strict=False):
+            if field.get_attribute("value") != text:
+                field.clear()
+                field.send_keys(text)
+        if len(fields) == 2:
+            fields[1].send_keys(Keys.RETURN)
+        return len(fields) == 2
+
+    wait(driver, entered, patience)
     wait(driver, lambda: "sign-in" not in driver.current_url, patience)
 
 
@@ -72,7 +122,19 @@ def open_form(driver: webdriver.Chrome, url: str, dataset_id: str, status: str =
 
 
 def focused(driver: webdriver.Chrome) -> str:
-    return str(driver.switch_to.active_element.get_attribute("id"))
+    """The id of what has the focus."""
+    return str(driver.execute_script(FOCUSED))
+
+
+def shown_text(driver: webdriver.Chrome, selector: str = "body") -> str:
+    """What can be read in the elements; empty where there are none."""
+    return str(driver.execute_script(SHOWN_TEXT, selector))
+
+
+def shown_element(driver: webdriver.Chrome, text: str) -> WebElement | None:
+    """What is seen and says exactly this."""
+    found = driver.find_elements(By.XPATH, f"//*[normalize-space(text())='{text}']")
+    return next((element for element in found if element.is_displayed()), None)
 
 
 def press(driver: webdriver.Chrome, *keys: str) -> None:
@@ -80,15 +142,17 @@ def press(driver: webdriver.Chrome, *keys: str) -> None:
 
 
 def answer(driver: webdriver.Chrome, answers: Iterable[tuple[str, bool]]) -> None:
-    """The labels answered by keyboard, from the first question on."""
+    """The labels answered by keyboard, from the question that has the focus on."""
     for label, yes in answers:
+        chosen = f"{label}_{'yes' if yes else 'no'}"
+        wait(driver, lambda label=label: focused(driver).startswith(f"{label}_"))
         press(driver, "1" if yes else "2")
-        wait(driver, driver.find_element(By.ID, f"{label}_{'yes' if yes else 'no'}").is_selected)
+        wait(driver, lambda chosen=chosen: driver.find_element(By.ID, chosen).is_selected())
 
 
 def notice(driver: webdriver.Chrome) -> str:
     """What our notice says; empty where there is none."""
-    return "".join(each.text for each in driver.find_elements(By.ID, "citejury-notice"))
+    return shown_text(driver, "#citejury-notice")
 
 
 def kept(driver: webdriver.Chrome) -> list[str]:

@@ -1,22 +1,18 @@
 """Nothing that an annotator's page or login receives tells which model answered, what others said, or their keys."""
 
 import http.client
-import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 from uuid import uuid4
 
 import httpx
 import pytest
 from selenium import webdriver
-from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import WebDriverWait
 
 from annotation.client import Argilla
 from annotation.display import to_records
@@ -26,12 +22,9 @@ from annotation.people import NewUser
 from annotation.setup import find_datasets, set_up
 from annotation.wording import read_wording
 from pipeline.records import Passage, Provenance, QueryResponse, Source
+from tests.page_driver import answer, focused, forget, log_in, press, wait
 
 pytestmark = pytest.mark.server
-
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-PATIENCE = 30
-FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--window-size=1400,900")
 
 # A word for every field of the provenance, one that is added later too.
 PROVENANCE = Provenance(**{name: f"unseen7-{name}" for name in Provenance.model_fields})
@@ -51,7 +44,6 @@ OPEN_TO_WRITE = {
     "PUT /responses/{response_id}",
     "DELETE /responses/{response_id}",
 }
-Found = TypeVar("Found")
 
 
 class Jury(NamedTuple):
@@ -210,19 +202,6 @@ def test_the_metadata_that_she_does_not_see_cannot_be_filtered_or_sorted_by(
             assert client.post(address, json=query).status_code == 422
 
 
-@pytest.fixture
-def browser(tmp_path: Path) -> Iterator[webdriver.Chrome]:
-    if not (CHROMIUM and DRIVER):
-        pytest.skip("Chromium and its driver are not installed")
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path / 'chromium'}"):
-        options.add_argument(flag)
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
-
-
 class Recorder(ThreadingHTTPServer):
     """A loopback proxy that keeps every answer of the server as text, by number, method and path."""
 
@@ -277,39 +256,35 @@ def recorder(argilla_server: ServerHandle) -> Iterator[Recorder]:
         thread.join()
 
 
-def wait(driver: webdriver.Chrome, condition: Callable[[], Found]) -> Found:
-    return WebDriverWait(driver, PATIENCE).until(lambda _: condition())
-
-
 @pytest.mark.browser
 def test_nothing_that_her_page_loads_breaks_her_blindness(
     argilla_server: ServerHandle, jury: Jury, recorder: Recorder, browser: webdriver.Chrome
 ) -> None:
-    browser.get(f"{recorder.url}/sign-in")
-    name, password = wait(browser, lambda: browser.find_elements(By.CSS_SELECTOR, "input"))[:2]
-    name.send_keys(jury.dora.username)
-    password.send_keys(jury.dora.password, Keys.RETURN)
-    cards = wait(browser, lambda: browser.find_elements(By.CSS_SELECTOR, "a[href*='/dataset/']"))
-    addresses = {str(card.get_attribute("href")) for card in cards}
-    assert len(addresses) == len(TASKS)
+    log_in(browser, recorder.url, jury.dora.username, jury.dora.password)
+    wait(browser, lambda: len(dataset_addresses(browser)) == len(TASKS))
+    addresses = dataset_addresses(browser)
     with login(argilla_server, jury.keys["dora"]) as dora:
         for address in sorted(addresses):
             browser.get(address)
             task = answer_on_page(browser)
-            wait(browser, lambda task=task: dora.get(f"/records/{jury.records[task]}").json()["responses"])
-    browser.quit()
+            record = f"/records/{jury.records[task]}"
+            wait(browser, lambda record=record: dora.get(record).json()["responses"])
+    forget(browser, recorder.url)  # so that nothing more comes
     assert sum(RECORD.record_uuid in text for text in recorder.answers.values()) >= len(TASKS)
     assert sum("/responses" in name for name in recorder.answers) >= len(TASKS)
     assert recorder.upgrades == []
     assert leaks(recorder.answers, jury.secrets) == []
 
 
+def dataset_addresses(driver: webdriver.Chrome) -> set[str]:
+    cards = driver.find_elements(By.CSS_SELECTOR, "a[href*='/dataset/']")
+    return {str(card.get_attribute("href")) for card in cards}
+
+
 def answer_on_page(driver: webdriver.Chrome) -> TaskName:
     """The task of the dataset that is open, once every label of its record is answered and it is sent."""
     firsts = {f"{LABELS[task][0]}_yes": task for task in TASKS}
-    task = wait(driver, lambda: firsts.get(str(driver.switch_to.active_element.get_attribute("id"))))
-    for label in LABELS[task]:
-        ActionChains(driver).send_keys("1").perform()
-        wait(driver, driver.find_element(By.ID, f"{label}_yes").is_selected)
-    ActionChains(driver).send_keys(Keys.RETURN).perform()
+    task = wait(driver, lambda: firsts.get(focused(driver)))
+    answer(driver, [(label, True) for label in LABELS[task]])
+    press(driver, Keys.RETURN)
     return task

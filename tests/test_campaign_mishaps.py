@@ -100,7 +100,7 @@ def pushed_units(lead: Lead) -> dict[str, list[str]]:
     return {name: [item["external_id"] for _, page in each for item in page] for name, each in pages.items()}
 
 
-@pytest.mark.parametrize("seen", [0, 1, 3, 5, "annotator"])
+@pytest.mark.parametrize("seen", [*(pytest.param(seen, marks=pytest.mark.soak) for seen in (0, 1, 5)), 3, "annotator"])
 def test_a_set_up_that_was_killed_is_finished_by_the_next(lead: Lead, seen: int | str) -> None:
     lead.campaign('locales = ["en", "de"]', lead.people("anna", "ben"))
 
@@ -124,7 +124,7 @@ def test_a_set_up_that_was_killed_is_finished_by_the_next(lead: Lead, seen: int 
             assert len(player.datasets()) == 6
 
 
-@pytest.mark.parametrize("seen", [1, 2, 3])
+@pytest.mark.parametrize("seen", [2, *(pytest.param(seen, marks=pytest.mark.soak) for seen in (1, 3))])
 def test_a_new_version_that_was_killed_is_finished_and_no_dataset_is_raised_twice(lead: Lead, seen: int) -> None:
     lead.campaign('locales = ["en", "de"]', "calibration = { records = 2 }")
     words = ("setup", "--new-version", "grounding", "--yes")

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
 from selenium import webdriver
-from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from annotation.client import Argilla
@@ -34,12 +32,9 @@ from tests.page_driver import (
     open_form,
     press,
     screenshot,
-    start_browser,
+    shown_text,
     wait,
 )
-
-if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
 
 pytestmark = [pytest.mark.server, pytest.mark.browser]
 
@@ -53,7 +48,7 @@ ATTACKS = """
 <div style="position:fixed;inset:0;z-index:99999;background:#fff">covered</div>
 $& $` $' $$ \u202egnirts desrever\u202c http://BEACON/bare <form action="http://BEACON/form"><input autofocus></form>
 """
-MARKS = "e" + "\u0301" * 1_000_000
+FOCUS = "document.getElementById(arguments[0])?.focus(); return document.activeElement?.id === arguments[0]"
 
 
 class Beacon(BaseHTTPRequestHandler):
@@ -83,19 +78,6 @@ def beacon() -> Iterator[tuple[str, list[str]]]:
         thread.join()
 
 
-@pytest.fixture
-def browser(tmp_path: Path) -> Iterator[webdriver.Chrome]:
-    driver = start_browser(tmp_path / "chromium")
-    yield driver
-    driver.quit()
-
-
-@pytest.fixture
-def owner(argilla_server: "ServerHandle") -> Iterator[Argilla]:
-    with Argilla(argilla_server.url, argilla_server.owner_api_key) as client:
-        yield client
-
-
 def hostile_record(text: str) -> QueryResponse:
     passages = (Passage(chunk_id="h#0", doc_id="h", chunk_rank=1, text=text, title=text[:300]),)
     return QueryResponse(
@@ -117,13 +99,11 @@ def test_hostile_text_runs_nothing_and_calls_nobody(
         for task in TASKS:
             dataset = find_datasets(owner, workspace)[task].id
             browser.get(f"{link.url}/dataset/{dataset}/annotation-mode?page=1&status=pending")
-            label = By.ID, f"{LABELS[task][0]}_yes"
-            wait(browser, partial(browser.find_elements, *label))
             screenshot(browser, f"hostile-{task}-{defence.replace(' ', '-')}")
             # A field of the hostile text may have taken the focus.
-            browser.execute_script("arguments[0].focus()", browser.find_element(*label))
+            wait(browser, partial(browser.execute_script, FOCUS, f"{LABELS[task][0]}_yes"))
             if defence != "policy alone":
-                assert "<script>window.attacked = 1; alert(1)</script>" in browser.find_element("tag name", "body").text
+                wait(browser, lambda: "<script>window.attacked = 1; alert(1)</script>" in shown_text(browser))
             answer_and_submit(browser, owner, task)
             assert browser.execute_script("return window.attacked") is None
         asked = hosts_asked(events(browser))
@@ -133,12 +113,14 @@ def test_hostile_text_runs_nothing_and_calls_nobody(
         assert exported(owner, workspace, "generation", tmp_path)["answer"] == record.answer
 
 
-def test_five_megabytes_and_a_tower_of_marks_leave_the_page_usable(
-    owner: Argilla, browser: webdriver.Chrome, tmp_path: Path
+@pytest.mark.parametrize("megabytes", [1, pytest.param(5, marks=pytest.mark.soak)])
+def test_megabytes_and_a_tower_of_marks_leave_the_page_usable(
+    owner: Argilla, browser: webdriver.Chrome, megabytes: int, tmp_path: Path
 ) -> None:
     workspace = f"huge-{uuid4().hex[:8]}"
-    text = "A sentence of a very long page. " * (5 * 1024 * 1024 // 32)
-    record = hostile_record(text[: 4 * 1024 * 1024] + MARKS)
+    size = megabytes * 1024 * 1024
+    marks = "e" + "\u0301" * (size // 5)
+    record = hostile_record("A sentence of a very long page. " * ((size - len(marks)) // 32) + marks)
     password = push(owner, workspace, record, raw=False)
     log_in(browser, owner.api_url, f"{workspace}-anna", password)
     for task in TASKS:
@@ -163,7 +145,10 @@ def answer_and_submit(driver: webdriver.Chrome, owner: Argilla, task: TaskName) 
     answer(driver, [(label, False) for label in LABELS[task]])
     record = driver.execute_script(RECORD_ID)
     press(driver, Keys.RETURN)
-    wait(driver, lambda: owner.request("GET", f"/records/{record}")["responses"])
+    wait(
+        driver,
+        lambda: "submitted" in [each["status"] for each in owner.request("GET", f"/records/{record}")["responses"]],
+    )
     wait(driver, lambda: notice(driver) == "")  # the server has it before the page knows
 
 

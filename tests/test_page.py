@@ -1,10 +1,8 @@
 """A person's way: an annotator logs in with a real browser, reads, answers by keyboard, and her answer is exported."""
 
 import csv
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
@@ -12,7 +10,6 @@ from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.remote.webelement import WebElement
 
 from annotation.client import Argilla
 from annotation.labels import LABELS, TASKS, TaskName
@@ -23,10 +20,20 @@ from annotation.wording import read_wording
 from exports.csv_export import export_csv
 from exports.schema import ExportFilters
 from pipeline.records import Passage, Provenance, QueryResponse, Source, join_context
-from tests.page_driver import events, hosts_asked, log_in, screenshot, start_browser, wait
-
-if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+from tests.page_driver import (
+    answer,
+    click,
+    events,
+    focused,
+    forget,
+    hosts_asked,
+    log_in,
+    press,
+    screenshot,
+    shown_element,
+    shown_text,
+    wait,
+)
 
 pytestmark = [pytest.mark.server, pytest.mark.browser]
 
@@ -68,26 +75,25 @@ TEXTS: dict[TaskName, dict[str, str]] = {
     "grounding": {"answer": RECORD.answer, "context_set": RECORD.context_set},
     "generation": {"query": RECORD.query, "answer": RECORD.answer},
 }
+LOCALES = ("en", "de", "ja")
+EVERY_LANGUAGE = pytest.mark.parametrize("locale", LOCALES, indirect=True)
+# Each language has another task in each turn.
+TURNS = pytest.mark.parametrize("turn", [0, *(pytest.param(turn, marks=pytest.mark.soak) for turn in (1, 2))])
+LANGUAGE = pytest.mark.parametrize("locale", LOCALES[:1], indirect=True)
+# The text of the field that she is writing in.
+WRITING = """const field = document.activeElement;
+return field?.isContentEditable ? field.innerText : null"""
 NOTE = "Quelle [2] gilt nur für Säuglinge"
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory, locale: str) -> Iterator[webdriver.Chrome]:
-    """A browser that nobody has logged in with yet, one for each language."""
-    driver = start_browser(tmp_path_factory.mktemp("chromium"))
-    yield driver
-    driver.quit()
-
-
-@pytest.fixture(scope="module", params=["en", "de", "ja"])
 def locale(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(scope="module")
-def owner(argilla_server: "ServerHandle") -> Iterator[Argilla]:
-    with Argilla(argilla_server.url, argilla_server.owner_api_key) as client:
-        yield client
+@pytest.fixture
+def task(locale: str, turn: int) -> TaskName:
+    return TASKS[(LOCALES.index(locale) + turn) % len(TASKS)]
 
 
 @pytest.fixture(scope="module")
@@ -100,10 +106,11 @@ def annotator(owner: Argilla, locale: str) -> NewUser:
 
 
 @pytest.fixture(scope="module")
-def logged_in(browser: webdriver.Chrome, owner: Argilla, annotator: NewUser) -> webdriver.Chrome:
-    log_in(browser, owner.api_url, annotator.username, annotator.password)
-    wait(browser, lambda: dataset_links(browser))
-    return browser
+def logged_in(chromium: webdriver.Chrome, owner: Argilla, annotator: NewUser) -> webdriver.Chrome:
+    forget(chromium, owner.api_url)
+    log_in(chromium, owner.api_url, annotator.username, annotator.password)
+    wait(chromium, lambda: dataset_links(chromium))
+    return chromium
 
 
 def dataset_links(driver: webdriver.Chrome) -> dict[str, str]:
@@ -113,27 +120,18 @@ def dataset_links(driver: webdriver.Chrome) -> dict[str, str]:
 
 def open_dataset(driver: webdriver.Chrome, owner: Argilla, task: TaskName, locale: str) -> None:
     driver.get(owner.api_url)
-    links = wait(driver, lambda: dataset_links(driver))
-    driver.get(links[dataset_name(task, locale)])
-    first = f"{LABELS[task][0]}_yes"
-    wait(driver, lambda: driver.switch_to.active_element.get_attribute("id") == first)
+    driver.get(wait(driver, lambda: dataset_links(driver).get(dataset_name(task, locale))))
+    wait(driver, lambda: focused(driver) == f"{LABELS[task][0]}_yes")
 
 
 def answer_by_keyboard(driver: webdriver.Chrome, answers: dict[str, bool], note: str) -> None:
-    for label, yes in answers.items():
-        ActionChains(driver).send_keys("1" if yes else "2").perform()
-        wait(driver, driver.find_element(By.ID, f"{label}_{'yes' if yes else 'no'}").is_selected)
-    ActionChains(driver).send_keys(Keys.TAB).perform()
-    wait(driver, lambda: driver.switch_to.active_element.get_attribute("contenteditable") == "true")
-    ActionChains(driver).send_keys(note).perform()
-    wait(driver, lambda: note in driver.switch_to.active_element.text)
-    ActionChains(driver).send_keys(Keys.ESCAPE).perform()
-    wait(driver, lambda: driver.switch_to.active_element.get_attribute("contenteditable") != "true")
-
-
-def shown(driver: webdriver.Chrome, text: str) -> WebElement | None:
-    found = driver.find_elements(By.XPATH, f"//*[normalize-space(text())='{text}']")
-    return next((element for element in found if element.is_displayed()), None)
+    answer(driver, answers.items())
+    press(driver, Keys.TAB)
+    wait(driver, lambda: driver.execute_script(WRITING) is not None)
+    press(driver, note)
+    wait(driver, lambda: note in (driver.execute_script(WRITING) or ""))
+    press(driver, Keys.ESCAPE)
+    wait(driver, lambda: driver.execute_script(WRITING) is None)
 
 
 def exported_rows(owner: Argilla, locale: str, task: TaskName, folder: Path) -> list[dict[str, str]]:
@@ -142,14 +140,15 @@ def exported_rows(owner: Argilla, locale: str, task: TaskName, folder: Path) -> 
         return list(csv.DictReader(file))
 
 
-@pytest.mark.parametrize("task", TASKS)
+@EVERY_LANGUAGE
+@TURNS
 def test_what_an_annotator_answers_by_keyboard_is_the_row_that_is_exported(
     logged_in: webdriver.Chrome, owner: Argilla, annotator: NewUser, locale: str, task: TaskName, tmp_path: Path
 ) -> None:
     driver, wording = logged_in, read_wording(locale)
     open_dataset(driver, owner, task, locale)
-    page = driver.find_element(By.TAG_NAME, "body").text
-    assert all(wording.questions[task][label].title in page for label in LABELS[task])
+    titles = [wording.questions[task][label].title for label in LABELS[task]]
+    wait(driver, lambda: all(title in shown_text(driver) for title in titles))
     assert RECORD.provenance.model_version not in driver.page_source
     screenshot(driver, f"{task}-{locale}")
     answers = {label: index % 2 == 0 for index, label in enumerate(LABELS[task])}
@@ -157,7 +156,7 @@ def test_what_an_annotator_answers_by_keyboard_is_the_row_that_is_exported(
     screenshot(driver, f"{task}-{locale}-answered")
 
     before = datetime.now(UTC)
-    ActionChains(driver).send_keys(Keys.RETURN).perform()
+    press(driver, Keys.RETURN)
     left = 1 if task == "retrieval" else 0
     wait(driver, lambda: queue_size(owner, annotator, task, locale) == left)
     after = datetime.now(UTC)
@@ -181,31 +180,31 @@ def queue_size(owner: Argilla, annotator: NewUser, task: TaskName, locale: str) 
     return sum(not any(each["status"] == "submitted" for each in record["responses"]) for record in records)
 
 
-@pytest.mark.parametrize("task", TASKS)
+@EVERY_LANGUAGE
+@TURNS
 def test_the_guidelines_are_a_click_away_and_in_her_language(
     logged_in: webdriver.Chrome, owner: Argilla, locale: str, task: TaskName
 ) -> None:
     driver = logged_in
     driver.get(owner.api_url)
-    driver.get(wait(driver, lambda: dataset_links(driver))[dataset_name(task, locale)])
-    wait(driver, lambda: shown(driver, "Guidelines")).click()
+    driver.get(wait(driver, lambda: dataset_links(driver).get(dataset_name(task, locale))))
+    click(driver, lambda: shown_element(driver, "Guidelines"))
     heading = read_wording(locale).guidelines[task].splitlines()[0].lstrip("# ")
-    wait(driver, lambda: heading in driver.find_element(By.TAG_NAME, "body").text)
+    wait(driver, lambda: heading in shown_text(driver))
     screenshot(driver, f"{task}-{locale}-guidelines")
 
 
+@LANGUAGE
 def test_a_half_filled_form_is_kept_as_a_draft_and_found_again(
     logged_in: webdriver.Chrome, owner: Argilla, locale: str
 ) -> None:
     driver = logged_in
     open_dataset(driver, owner, "retrieval", locale)
-    ActionChains(driver).send_keys("2").perform()
-    wait(driver, lambda: driver.find_element(By.ID, "topically_relevant_no").is_selected())
+    answer(driver, [("topically_relevant", False)])
     ActionChains(driver).key_down(Keys.CONTROL).send_keys("s").key_up(Keys.CONTROL).perform()
     drafts = f"{driver.current_url.split('?')[0]}?page=1&status=draft"
     wait(driver, lambda: "draft" in statuses(owner, locale))
     driver.get(drafts)
-    wait(driver, lambda: driver.find_elements(By.ID, "topically_relevant_no"))
     wait(driver, lambda: driver.find_element(By.ID, "topically_relevant_no").is_selected())
 
 
@@ -220,6 +219,7 @@ def statuses(owner: Argilla, locale: str) -> set[str]:
     }
 
 
+@LANGUAGE
 def test_the_page_showed_no_error_and_asked_no_other_host(logged_in: webdriver.Chrome, owner: Argilla) -> None:
     found = events(logged_in)
     assert hosts_asked(found) == {urlsplit(owner.api_url).netloc}

@@ -1,10 +1,8 @@
 """Answers given over a bad link: each is stored once, with the value that the annotator gave."""
 
 import hashlib
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from selenium.common.exceptions import TimeoutException, WebDriverException
@@ -16,20 +14,11 @@ from tests.lossy_link import LossyLink, lossy_link
 from tests.page_campaign import Campaign, campaign
 from tests.page_driver import RECORD_ID, answer, enter_password, focused, kept, notice, press, start_browser, wait
 
-if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
-
 pytestmark = [pytest.mark.server, pytest.mark.browser]
 
 LABELS_HERE = LABELS["retrieval"]
 BRIEF = 4
 ATTEMPTS = 60
-
-
-@pytest.fixture
-def owner(argilla_server: "ServerHandle") -> Iterator[Argilla]:
-    with Argilla(argilla_server.url, argilla_server.owner_api_key) as client:
-        yield client
 
 
 class Annotator:
@@ -48,7 +37,7 @@ class Annotator:
             upsets.pop(len(self.given), lambda: None)()
             if not self.label_one() and len(self.given) < records:
                 self.open_queue()
-        wait(self.driver, lambda: not kept(self.driver), patience=90)
+        wait(self.driver, lambda: not kept(self.driver))
 
     def label_one(self) -> bool:
         """Whether a record could be answered and another one came."""
@@ -57,9 +46,10 @@ class Annotator:
             record = wait(driver, lambda: driver.execute_script(RECORD_ID), BRIEF)
             wait(driver, lambda: focused(driver) == f"{LABELS_HERE[0]}_yes", BRIEF)
             # A record that she has answered already comes again where its answer was slow; she answers it the same.
-            answers = self.given[record] = judgement(record, self.username)
+            answers = judgement(record, self.username)
             answer(driver, answers.items())
             press(driver, Keys.RETURN)
+            self.given[record] = answers
             wait(driver, lambda: driver.execute_script(RECORD_ID) != record, BRIEF)
         except WebDriverException:
             return False
@@ -67,12 +57,13 @@ class Annotator:
 
     def open_queue(self) -> None:
         """The queue of what she has not answered, after as many attempts as the link takes."""
-        for _ in range(ATTEMPTS):
+        for attempt in range(ATTEMPTS):
+            patience = BRIEF + attempt  # a slow machine is no loss
             try:
                 if not self.logged_in():
-                    self.enter()
+                    self.enter(patience)
                 self.driver.get(f"{self.link.url}/dataset/{self.work.dataset}/annotation-mode?page=1&status=pending")
-                wait(self.driver, lambda: self.driver.execute_script(RECORD_ID), BRIEF)
+                wait(self.driver, lambda: self.driver.execute_script(RECORD_ID), patience)
             except TimeoutException:
                 continue
             return
@@ -84,15 +75,15 @@ class Annotator:
         token = self.driver.execute_script("return localStorage.getItem('auth._token.local')")
         return bool(token) and token != "false" and token not in self.link.revoked
 
-    def enter(self) -> None:
+    def enter(self, patience: float) -> None:
         self.driver.get(f"{self.link.url}/sign-in")
-        enter_password(self.driver, self.username, self.work.passwords[self.username], BRIEF)
+        enter_password(self.driver, self.username, self.work.passwords[self.username], patience)
 
     def lose_login(self) -> None:
-        """The login ends in the middle of her work: she answers one more, and logs in when she is told to."""
+        """The login ends in the middle of her work: she answers on, and logs in when she is told to."""
         driver = self.driver
         self.link.revoked.add(driver.execute_script("return localStorage.getItem('auth._token.local')"))
-        self.label_one()
+        wait(driver, lambda: self.label_one() or "login has expired" in notice(driver))
         wait(driver, lambda: "login has expired" in notice(driver))
         self.open_queue()
 

@@ -15,9 +15,9 @@ from annotation.labels import LABELS, TASKS
 from annotation.printed_page import render_page
 from annotation.wording import LOCALES, locales, read_wording
 from pipeline.errors import InputError
+from tests.page_driver import start_browser
 
 EVERY_PAGE = [(task, locale) for task in TASKS for locale in locales()]
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 A4_INCHES = (8.27, 11.69)
 
 
@@ -94,14 +94,7 @@ def test_a_language_without_an_example_is_refused_by_the_key(tmp_path: Path) -> 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    if not (CHROMIUM and DRIVER):
-        pytest.skip("Chromium and its driver are not installed")
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    profile = f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"
-    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", profile):
-        options.add_argument(flag)
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    driver = start_browser(tmp_path_factory.mktemp("chromium"))
     yield driver
     driver.quit()
 

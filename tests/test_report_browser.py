@@ -1,7 +1,6 @@
 """`report.html` in a real browser: filters and sorting, phones, no JavaScript, and hostile text that does nothing."""
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,47 +10,23 @@ from selenium.common.exceptions import NoAlertPresentException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.ui import Select, WebDriverWait
+from selenium.webdriver.support.ui import Select
 
 from exports.agreement.disagreement import Disagreement
 from exports.report.page import write_report
+from tests.page_driver import start_browser, wait
 from tests.report_data import HOSTILE, hostile_report_parts, whole_report_parts, with_texts
 
 pytestmark = pytest.mark.browser
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-FLAGS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-PATIENCE = 30
 WIDTHS = (400, 1400)
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    driver = started_browser(tmp_path_factory.mktemp("chromium"), javascript=True)
+    driver = start_browser(tmp_path_factory.mktemp("chromium"))
     yield driver
     driver.quit()
-
-
-def started_browser(folder: Path, javascript: bool) -> webdriver.Chrome:
-    if not (CHROMIUM and DRIVER):
-        pytest.skip("Chromium and its driver are not installed")
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (*FLAGS, f"--user-data-dir={folder}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    if not javascript:
-        driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
-    return driver
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +94,7 @@ def test_filters_narrow_the_list_and_say_how_many_are_left(
     assert 0 < len(narrowed) < len(of_retrieval)
     assert browser.find_element(By.ID, "count").text == f"{len(narrowed)} of {everything} shown"
     browser.find_element(By.CSS_SELECTOR, "#filters button").click()
-    WebDriverWait(browser, PATIENCE).until(lambda driver: len(shown(driver)) == everything)
+    wait(browser, lambda: len(shown(browser)) == everything)
 
 
 def test_a_pattern_an_annotator_and_words_narrow_the_list_too(browser: webdriver.Chrome, report: Path) -> None:
@@ -175,8 +150,9 @@ def test_nothing_is_wider_than_the_screen(
 def test_without_javascript_everything_is_there_but_the_form(
     tmp_path_factory: pytest.TempPathFactory, report: Path, disagreements: list[Disagreement]
 ) -> None:
-    driver = started_browser(tmp_path_factory.mktemp("chromium-without"), javascript=False)
+    driver = start_browser(tmp_path_factory.mktemp("chromium-without"))
     try:
+        driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
         opened(driver, report)
         expected = sum(of_task(disagreements, task) for task in ("retrieval", "grounding", "generation"))
         assert len(shown(driver)) == expected
