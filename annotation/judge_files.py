@@ -4,13 +4,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from heapq import nsmallest
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import ValidationError
+
 from annotation.judge_answers import Judged, RejectedQuote
-from annotation.judge_units import Unit, units_of
+from annotation.judge_units import FullJudgement, Unit, units_of
 from annotation.labels import TASKS, TaskName
-from annotation.push_suggestions import read_judgement
 from annotation.record_sources import read_source
 from pipeline.completion import STATUSES, Status
 from pipeline.errors import BadRowsError, InputError, OutputError
@@ -68,7 +70,7 @@ class Tally(NamedTuple):
     rejected: int
 
 
-def check_work(work: Work, wanted: Callable[[Unit], bool]) -> Checked:
+def check_work(work: Work, wanted: Callable[[Unit], bool], model: str) -> Checked:
     """What there is to judge.
 
     Raises:
@@ -87,26 +89,27 @@ def check_work(work: Work, wanted: Callable[[Unit], bool]) -> Checked:
             f"There is nothing to judge in {str(work.records)!r}: {records} records, none with a unit of {tasks} that "
             "this judge answers. Give records with passages, or other tasks."
         )
-    refuse_other_file(work.records, work.out)
+    refuse_other_file(work, model)
     return Checked(units, tuple(problems))
 
 
-def refuse_other_file(records: Path, out: Path) -> None:
-    """Nothing where `out` is free or holds judgements.
+def refuse_other_file(work: Work, model: str) -> None:
+    """Nothing where `work.out` is free or holds judgements of the model.
 
     Raises:
-        OutputError: it is the records' file, a folder, or a file of something else.
+        OutputError: it is the records' file, a folder, a file of something else, or holds another model's judgements.
     """
-    if out.is_dir() or (out.exists() and out.resolve() == records.resolve()):
+    out = work.out
+    if out.is_dir() or (out.exists() and out.resolve() == work.records.resolve()):
         raise OutputError(f"{str(out)!r} cannot take the judgements: it is the records, or a folder. Name a new file.")
     if not out.exists():
         return
     try:
-        for _, line in numbered_lines(out):
-            read_judgement(line)
-            return
-    except InputError as error:
+        judged_by = [FullJudgement.model_validate_json(line).model for _, line in islice(numbered_lines(out), 1)]
+    except (InputError, ValidationError) as error:
         raise OutputError(f"{str(out)!r} holds something else than judgements; name another `--out`.") from error
+    if judged_by and judged_by[0] != model:
+        raise OutputError(f"{str(out)!r} holds judgements by {judged_by[0]!r}, not {model!r}; name another `--out`.")
 
 
 def beside(out: Path, what: str) -> Path:

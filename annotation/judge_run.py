@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from annotation.judge_answers import Judged, baseline_judgement
+from annotation.judge_answers import BASELINE, Judged, baseline_judgement
 from annotation.judge_asking import Asking, Spent
 from annotation.judge_baseline import JUDGES
 from annotation.judge_files import Tally, Work, beside, check_work, write_judgements
@@ -38,7 +38,7 @@ def judge_by_words(work: Work) -> Outcome:
         InputError: the records cannot be read, or there is nothing to judge.
         OutputError: something else stands at the place to write to.
     """
-    checked = check_work(work, takes_words)
+    checked = check_work(work, takes_words, BASELINE)
 
     def judged() -> Iterator[tuple[Unit, Judged]]:
         for done, unit in enumerate(work.units(takes_words), start=1):
@@ -59,7 +59,7 @@ def judge_by_model(work: Work, chosen: ChosenModel, attempts: int = 2) -> Outcom
         OutputError: something else stands at the place to write to, or another process is writing there.
         SettingsError: the key cannot be used.
     """
-    checked = check_work(work, takes_model)
+    checked = check_work(work, takes_model, chosen.model)
     endpoint = chosen.endpoint
     network = Network({endpoint.provider: endpoint}, RetryPolicy(attempts), work.limits.concurrency, accept_body)
     with open_replies(beside(work.out, "raw")) as replies:
