@@ -41,7 +41,7 @@ LAST_CODE_DIGITS = 7
 
 # A match may begin or end within what one letter became (`ß` → `ss`), and then it is none. In a text made of such
 # letters there may be as many of them as letters; beyond these no further one is looked at.
-MAX_PARTIAL_MATCHES = 200
+MAX_PARTIAL_MATCHES = 50
 
 
 class NormalForm(NamedTuple):
