@@ -34,6 +34,7 @@ HTTP_MODULES = {
     "pipeline/sources/exchange.py",
     "pipeline/sources/fetch.py",
     "pipeline/sources/guard.py",
+    "pipeline/sources/online.py",
     "pipeline/sources/redirects.py",
 }
 

@@ -117,7 +117,7 @@ def test_records_of_a_run_folder_survive_a_file(tmp_path: Path) -> None:
 def test_the_command_writes_one_line_an_answer_and_names_the_next_command(tmp_path: Path) -> None:
     write_answers(tmp_path / "run" / "perplexity.csv", [stored("perplexity", sonar("x", ["https://a.example"], ["y"]))])
     out = tmp_path / "records.jsonl"
-    result = CliRunner().invoke(main, ["pipeline", "sources", str(tmp_path / "run"), "--out", str(out)])
+    result = CliRunner().invoke(main, ["pipeline", "sources", str(tmp_path / "run"), "--out", str(out), "--offline"])
     assert (result.exit_code, result.stdout) == (0, "")
     assert "citejury annotation push" in result.stderr
     assert json.loads(out.read_text(encoding="utf-8"))["record_uuid"] == ANSWER_ID
@@ -182,7 +182,7 @@ def test_a_folder_without_answers_is_refused(tmp_path: Path) -> None:
 def test_files_without_a_single_answer_make_no_records(tmp_path: Path) -> None:
     write_answers(tmp_path / "run" / "openai.csv", [])
     result = CliRunner().invoke(
-        main, ["pipeline", "sources", str(tmp_path / "run"), "--out", str(tmp_path / "r.jsonl")]
+        main, ["pipeline", "sources", str(tmp_path / "run"), "--out", str(tmp_path / "r.jsonl"), "--offline"]
     )
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
     assert "holds no answers" in result.stderr

@@ -69,11 +69,13 @@ class Outcome(NamedTuple):
 
     reason: str
     """Why the page is in its state."""
-    added: bool
+    detail: str = ""
+    """The same in plain words; empty where there is nothing to add."""
+    added: bool = False
     """Whether the user gave the page as a file."""
-    etag: str
+    etag: str = ""
     """The server's `ETag`; empty where it gave none."""
-    last_modified: str
+    last_modified: str = ""
     """The server's `Last-Modified`; empty where it gave none."""
 
 
@@ -123,7 +125,7 @@ def upsert(table: str, columns: tuple[str, ...]) -> str:
 
 SELECT_PAGE = f"SELECT {', '.join(StoredPage._fields)} FROM pages WHERE url = ?"
 SELECT_TEXT = SELECT_PAGE.replace(" raw,", " x'' AS raw,")
-SELECT_OUTCOME = "SELECT reason, added, etag, last_modified FROM pages WHERE url = ?"
+SELECT_OUTCOME = f"SELECT {', '.join(Outcome._fields)} FROM pages WHERE url = ?"
 SELECT_EVENTS = f"SELECT {', '.join(StoredEvent._fields)} FROM traces WHERE run_id = ? ORDER BY seq"
 SELECT_RUNS = f"SELECT {', '.join(StoredRun._fields)} FROM runs ORDER BY created_at, id"
 PUT_PAGE = upsert("pages", StoredPage._fields)
@@ -158,7 +160,10 @@ class Store:
         """What came of this canonical URL, without any of its text; None where nobody has tried it."""
         with told_plainly(self.path):
             row = self.connection.execute(SELECT_OUTCOME, [url]).fetchone()
-            return None if row is None else Outcome(*row)._replace(added=bool(row[1]))
+            if row is None:
+                return None
+            outcome = Outcome(*row)
+            return outcome._replace(added=bool(outcome.added))
 
     def put_page(self, page: StoredPage) -> None:
         """Keep the page; an earlier one under the same URL gives way."""

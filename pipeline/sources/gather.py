@@ -1,0 +1,181 @@
+"""Cited pages fetched, read and stored: many hosts at once, each page in the store the moment it is read."""
+
+import asyncio
+import hashlib
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from pipeline.sources.extractor import Extractor
+from pipeline.sources.fetch import Fetcher
+from pipeline.sources.fetched import Fetched
+from pipeline.sources.store import Outcome, Store, StoredPage
+from pipeline.urls import source_domain, url_host
+
+# Failures that another day may mend; a host name that is not found is one, for so it looks where the network is away.
+TRANSIENT = re.compile(r"network|timeout|no_such_host|not_tried|status_(?:408|425|429|5[0-9]{2})", re.ASCII)
+READ = ("page", "added")
+
+Report = Callable[[str, str], None]
+"""Hears of a page that is done: its URL and the reason for its state."""
+
+
+class Wanted(NamedTuple):
+    """A page to fetch: by its key, with what makes the request conditional."""
+
+    url: str
+    etag: str = ""
+    last_modified: str = ""
+    held: bool = False
+    """Whether text of it is held already, which a failure does not take away."""
+
+
+class Gathered(NamedTuple):
+    """What came of fetching."""
+
+    fetched: int = 0
+    """Pages of which an answer came, good or bad."""
+    kept: tuple[str, ...] = ()
+    """Pages that could not be read anew, so that the text held before stands."""
+    away: bool = False
+    """Whether the network was away, so that pages were not tried."""
+
+
+def missing_pages(urls: Iterable[str], store: Store, refresh: bool = False) -> Iterator[Wanted]:
+    """Those of the pages that are to be fetched: unknown ones, and those that failed in a way that may pass.
+
+    With `refresh` all of them are, conditionally where the text is held. What the user added is never fetched.
+    """
+    for url in urls:
+        outcome = store.outcome(url)
+        if outcome is None:
+            yield Wanted(url)
+        elif not outcome.added and (refresh or TRANSIENT.fullmatch(outcome.reason)):
+            yield wanted_again(url, outcome)
+
+
+def wanted_again(url: str, outcome: Outcome) -> Wanted:
+    """The page to be fetched anew."""
+    held = outcome.reason in READ
+    return Wanted(url, outcome.etag, outcome.last_modified, held) if held else Wanted(url)
+
+
+class HostQueues:
+    """Pages waiting by host: a host is asked for as many at once as it bears, the one with most pages first."""
+
+    def __init__(self, pages: Iterable[Wanted], lanes: int) -> None:
+        """Sort the pages by host."""
+        waiting: dict[str, deque[Wanted]] = {}
+        for page in pages:
+            waiting.setdefault(url_host(page.url), deque()).append(page)
+        by_length = sorted(waiting.values(), key=len, reverse=True)
+        self.hosts = deque(host for _ in range(lanes) for host in by_length)
+
+    def take(self) -> tuple[Wanted, deque[Wanted]] | None:
+        """A page whose host is free, with the host's queue, to be given back; None where no host is."""
+        while self.hosts:
+            host = self.hosts.popleft()
+            if host:
+                return host.popleft(), host
+        return None
+
+    def give_back(self, host: deque[Wanted]) -> None:
+        """Its host is free again, and first in line: a host with many pages takes the longest."""
+        self.hosts.appendleft(host)
+
+
+async def gather_pages(
+    wanted: Iterable[Wanted], fetcher: Fetcher, extractor: Extractor, store: Store, report: Report, run_id: str = ""
+) -> Gathered:
+    """What came of fetching these pages; each is stored as soon as it is read.
+
+    A failure that may pass is stored at the end, and not at all where the network was away: a page that nobody could
+    ask for is no page that does not answer. Each page leaves a `fetch_result` in the run's trace.
+    """
+    queues = HostQueues(wanted, fetcher.policy.per_host)
+    failed: list[StoredPage] = []
+    kept: list[str] = []
+    fetched = 0
+
+    async def work() -> None:
+        nonlocal fetched
+        while not fetcher.away and (taken := queues.take()):
+            page, host = taken
+            stored = await fetch_page(page, fetcher, extractor)
+            queues.give_back(host)
+            if stored is None:
+                report(page.url, "page")
+            elif page.held and stored.reason not in READ:
+                kept.append(page.url)
+                report(page.url, "page")
+            elif TRANSIENT.fullmatch(stored.reason):
+                failed.append(stored)
+                report(page.url, stored.reason)
+            else:
+                store.put_page(stored)
+                report(page.url, stored.reason)
+            fetched += 1
+            leave_trace(store, run_id, page.url, stored)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(fetcher.policy.concurrency):
+            group.create_task(work())
+    away = fetcher.away and (bool(queues.take()) or not fetcher.answered)
+    for stored in () if away else failed:
+        store.put_page(stored)
+    return Gathered(fetched, tuple(sorted(kept)), away)
+
+
+def leave_trace(store: Store, run_id: str, url: str, stored: StoredPage | None) -> None:
+    """Add what came of a page to the run's trace."""
+    came = {"status": stored.status, "bytes": len(stored.raw), "reason": stored.reason} if stored else {"status": 304}
+    store.put_event(run_id, "fetch_result", {"url": url, **came})
+
+
+async def fetch_page(page: Wanted, fetcher: Fetcher, extractor: Extractor) -> StoredPage | None:
+    """The page as it is to be stored; None where it has not changed since."""
+    fetched = await fetcher.fetch(page.url, page.etag, page.last_modified)
+    if fetched.not_modified:
+        return None
+    if fetched.reason != "page":
+        return stored_page(fetched)
+    extracted = await extractor.extract(fetched.body, fetched.content_type, fetched.charset, fetched.final_url)
+    if extracted.reason != "page":
+        return stored_page(fetched._replace(reason=extracted.reason, detail=extracted.detail))
+    return stored_page(fetched)._replace(
+        text=extracted.text,
+        title=extracted.title,
+        lang=extracted.language,
+        content_type=extracted.content_type or fetched.content_type,
+        hash=text_hash(extracted.text),
+        page_starts=extracted.page_starts,
+    )
+
+
+def stored_page(fetched: Fetched) -> StoredPage:
+    """The page with its bytes, and as yet without text."""
+    own = fetched.final_url == fetched.url  # the tags of another URL's response would not be this one's
+    return StoredPage(
+        url=fetched.url,
+        final_url=fetched.final_url,
+        text="",
+        title="",
+        domain=source_domain(fetched.url),
+        lang="",
+        content_type=fetched.content_type,
+        hash=text_hash(""),
+        ts=fetched.fetched_at,
+        raw=fetched.body,
+        raw_sha256=fetched.sha256,
+        status=fetched.status,
+        reason=fetched.reason,
+        detail=fetched.detail,
+        etag=fetched.etag if own else "",
+        last_modified=fetched.last_modified if own else "",
+    )
+
+
+def text_hash(text: str) -> str:
+    """SHA-256 of the text in hex."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
