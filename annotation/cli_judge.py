@@ -190,6 +190,7 @@ def tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
     records, out = click.format_filename(work.records), click.format_filename(work.out)
     if outcome.stopped not in SIGNAL_EXITS:
         click.echo(f"Next: citejury annotation push {records} --suggestions {out}", err=True)
+        click.echo(f"Or, once there are responses: citejury exports agreement EXPORT --judge {out}", err=True)
     else:
         raise click.exceptions.Exit(SIGNAL_EXITS[outcome.stopped])
     if outcome.problems:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from annotation.display import source_list
+from annotation.display import host_of, source_line, source_list, source_of
 from annotation.judge_units import Unit, pages_of
 from annotation.labels import LABEL_MODELS, LABELS, RULES, TaskName
 from annotation.wording import read_wording
@@ -85,12 +85,18 @@ def build_prompt(unit: Unit) -> Prompt:
 
 def sections_of(unit: Unit, context: str) -> list[tuple[str, str]]:
     """What annotators see of the unit: the name of each text, and the text."""
-    record = unit.record
+    record, wording = unit.record, read_wording("en")
     if unit.task == "retrieval":
-        return [("QUERY", record.query), ("PASSAGE", context)]
+        (passage,) = unit.passages
+        host = host_of(passage, source_of(passage, record.sources))
+        return [
+            ("QUERY", record.query),
+            ("SOURCE OF THE PASSAGE", source_line(passage.title, host, wording)),
+            ("PASSAGE", context),
+        ]
     if unit.task == "generation":
         return [("QUERY", record.query), ("ANSWER", record.answer)]
-    sources = source_list(record.sources, read_wording("en"))
+    sources = source_list(record.sources, wording)
     return [("SOURCES CITED BY THE ANSWER", sources), ("ANSWER", record.answer), ("CONTEXT", context)]
 
 

@@ -69,9 +69,8 @@ class Unit(NamedTuple):
     @property
     def sites(self) -> tuple[str, ...]:
         """The distinct sites of its passages, in order; `-` alone where there is none."""
-        return tuple(dict.fromkeys(source_domain(passage.url) for passage in self.passages if passage.url)) or (
-            NO_SITE,
-        )
+        sites = dict.fromkeys(source_domain(passage.url) for passage in self.passages)
+        return tuple(site for site in sites if site) or (NO_SITE,)
 
 
 def units_of(record: QueryResponse, tasks: Sequence[TaskName] = TASKS) -> Iterator[Unit]:

@@ -246,7 +246,7 @@ def test_hostile_text_reaches_the_model_as_data_between_marks_and_nowhere_else()
         assert (
             named
             == {
-                "retrieval": ["QUERY", "PASSAGE"],
+                "retrieval": ["QUERY", "SOURCE", "PASSAGE"],
                 "grounding": ["SOURCES", "ANSWER", "CONTEXT"],
                 "generation": ["QUERY", "ANSWER"],
             }[unit.task]
