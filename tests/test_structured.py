@@ -27,7 +27,7 @@ from pipeline.structured import (
     choose_model,
     usage_of_payloads,
 )
-from tests.provider_server import Behaviour, HalfBody, Received, Status, WrongContentType
+from tests.provider_server import GOOD_BODIES, Behaviour, HalfBody, Received, Status, WrongContentType, answer_text
 from tests.scripted_model import ScriptedModel, form_of, prompts_of, refuses, says
 
 QUICK = RetryPolicy(attempts=2, total_seconds=60.0, backoff_seconds=0.0)
@@ -247,3 +247,32 @@ def test_a_key_that_no_header_carries_is_named_by_its_own_variable() -> None:
     with pytest.raises(SettingsError, match="`OPENROUTER_API_KEY`") as caught:
         Network({"openai": chosen.endpoint})
     assert "two words" not in str(caught.value)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_every_provider_answers_over_its_own_wire(provider: ProviderName) -> None:
+    quoted = json.dumps(json.dumps(GOOD))[1:-1]
+    spoken = json.dumps(GOOD_BODIES[provider](1)).replace(json.dumps(answer_text(1))[1:-1], quoted)
+
+    async def run(model: ScriptedModel) -> Structured[Verdict]:
+        base_url = model.base_url(provider)
+        chosen = choose_model({}, provider=provider, model="maker/m", base_urls={provider: base_url})
+        async with Network({provider: chosen.endpoint}, QUICK, check=accept_body) as network:
+            return await ask_structured(Asker(network, chosen), "Well?", "", SCHEMA, Verdict.model_validate)
+
+    with ScriptedModel(lambda received: Status(200, {}, spoken)) as model:
+        said = asyncio.run(run(model))
+    assert said == Structured(Verdict(yes=True, confidence=0.75), "ok", "", (spoken,))
+    assert usage_of_payloads(said.payloads).output_tokens == 5
+
+
+def test_questions_at_once_all_find_the_form_that_the_server_takes() -> None:
+    async def run(model: ScriptedModel) -> list[Structured[Verdict]]:
+        chosen = choose_model({}, model="m-1", base_url=model.url)
+        async with Network({"openai": chosen.endpoint}, QUICK, check=accept_body) as network:
+            asker = Asker(network, chosen)
+            asked = [ask_structured(asker, f"{number}?", "", SCHEMA, Verdict.model_validate) for number in range(12)]
+            return await asyncio.gather(*asked, ask_structured(asker, "Last?", "", SCHEMA, Verdict.model_validate))
+
+    with ScriptedModel(lambda call: says(GOOD) if form_of(call) == "prompt" else refuses()) as model:
+        assert {said.status for said in asyncio.run(run(model))} == {"ok"}
