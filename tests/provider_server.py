@@ -184,7 +184,7 @@ class ProviderServer:
 
     def wait_for(self, provider: str, calls: int) -> None:
         with self.lock:
-            self.lock.wait_for(lambda: self.most_under_way[provider] >= calls, timeout=10)
+            self.lock.wait_for(lambda: self.most_under_way[provider] >= calls, timeout=60)
 
 
 class Loopback(ThreadingHTTPServer):

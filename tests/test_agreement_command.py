@@ -271,7 +271,7 @@ def test_a_signal_leaves_nothing_half_written(tmp_path: Path) -> None:
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(timeout=2)
     process.send_signal(signal.SIGTERM)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=120)
     assert process.returncode == 1
     assert "Traceback" not in errors
     assert not out.exists() or names_in(out) == []

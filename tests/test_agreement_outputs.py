@@ -167,7 +167,7 @@ def test_the_latex_table_compiles_and_fits_the_page(tmp_path: Path, name: str) -
         ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "paper.tex"],
         cwd=tmp_path,
         capture_output=True,
-        timeout=60,
+        timeout=120,
     )
     assert done.returncode == 0, done.stdout[-2000:]
     assert (tmp_path / "paper.pdf").stat().st_size > 1000

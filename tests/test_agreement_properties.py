@@ -41,7 +41,7 @@ ROWS = st.lists(
     max_size=30,
     unique_by=lambda row: (row.record, row.chunk, row.annotator),
 )
-fewer = settings(max_examples=30)
+fewer = settings(max_examples=15)
 
 
 def labels_of(rows: list[Row]) -> dict[str, LabelAgreement]:

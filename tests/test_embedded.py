@@ -24,7 +24,7 @@ from pipeline.errors import OutputError, ServerStartError
 
 pytestmark = pytest.mark.server
 
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 120
 
 
 @pytest.fixture(scope="module")

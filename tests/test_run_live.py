@@ -174,9 +174,9 @@ def test_the_second_signal_gives_up_what_is_under_way_and_the_same_command_goes_
         env = {**os.environ, **environment(server, "openai")}
         process = subprocess.Popen(command, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True)
         with server.lock:
-            assert server.lock.wait_for(lambda: server.calls, timeout=60)
+            assert server.lock.wait_for(lambda: server.calls, timeout=120)
         told = listen(process, number)
-        assert process.wait(timeout=60) == code, told
+        assert process.wait(timeout=120) == code, told
         assert "Stopping: 1 calls under way" in told
         assert "5 calls are left" in told
         assert subprocess.run(command, cwd=ROOT, env=env, check=False, capture_output=True).returncode == 0
@@ -192,10 +192,10 @@ def test_a_signal_ends_the_wait_for_a_next_try_and_sends_nothing_more(narratives
         env = {**os.environ, **environment(server, "openai")}
         process = subprocess.Popen(command, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True)
         with server.lock:
-            assert server.lock.wait_for(lambda: len(server.calls) == 2, timeout=60)
-            assert server.lock.wait_for(lambda: server.under_way["openai"] == 1, timeout=60)
+            assert server.lock.wait_for(lambda: len(server.calls) == 2, timeout=120)
+            assert server.lock.wait_for(lambda: server.under_way["openai"] == 1, timeout=120)
         told = listen(process, signal.SIGINT)
-        assert process.wait(timeout=60) == 130, told
+        assert process.wait(timeout=120) == 130, told
         assert len(server.calls) == 2
     manifest = read_manifest(tmp_path / "run")  # the refusal may be heard before the signal or after it
     assert (manifest.stopped, manifest.unsettled + sum(manifest.errors.values())) == ("SIGINT", 5)

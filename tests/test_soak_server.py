@@ -24,7 +24,7 @@ pytestmark = pytest.mark.server
 WORKSPACE = "soak"
 ANNOTATORS = [f"annotator-{number}" for number in range(12)]
 SUBMITTED_BEFORE_KILL = 30
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 120
 
 Answers = dict[tuple[str, str], str]
 """The notes of submitted responses by record and annotator."""
