@@ -11,6 +11,7 @@ from annotation.labels import TaskName
 from annotation.push_suggestions import GOOD, Judgement, external_id, read_judgement
 from exports.agreement.judge import JudgedUnits, UnitKey
 from exports.agreement.judge_figures import JudgeFile
+from exports.agreement_words import plain
 from pipeline.errors import BadRowsError, InputError
 from pipeline.record_files import numbered_lines
 
@@ -75,7 +76,7 @@ def read_into(tables: dict[str, dict[TaskName, JudgeTable]], path: Path) -> tupl
             external_id(judgement)
             add(tables.setdefault(judge_name(line) or path.name, {}), judgement)
         except InputError as error:
-            bad.append(f"line {number}: {error}")
+            bad.append(plain(f"line {number}: {error}"))
     return bad, lines
 
 

@@ -222,15 +222,17 @@ def test_bad_lines_are_counted_told_and_left_out(tmp_path: Path) -> None:
         line("r3", labels={"wise": {"value": True, "confidence": 1}}),
         line("r4", confidence=1.5),
         line("r5", task="retrieval", labels={}),
+        line("r6", labels={"\x1b[2J": 1}),
         *["[]"] * BAD_LINES_TOLD,
     ]
     read = read_judges([write_lines(tmp_path / "j.jsonl", lines)])
-    assert read.files[0].bad_lines == 6 + BAD_LINES_TOLD
+    assert read.files[0].bad_lines == 7 + BAD_LINES_TOLD
     assert list(read.judges["gpt"]["generation"].labels) == [("r1", "")]
-    assert read.remarks[0].startswith(f"j.jsonl: {6 + BAD_LINES_TOLD} lines")
+    assert read.remarks[0].startswith(f"j.jsonl: {7 + BAD_LINES_TOLD} lines")
     for number, words in ((2, "not JSON"), (3, "second judgement"), (4, "`model`"), (5, "'wise'"), (7, "chunk_id")):
         assert words in next(remark for remark in read.remarks if remark.startswith(f"j.jsonl, line {number}:"))
-    assert read.remarks[-1] == "j.jsonl: 6 more such lines."
+    assert "\x1b" not in "".join(read.remarks)
+    assert read.remarks[-1] == "j.jsonl: 7 more such lines."
 
 
 def test_a_file_without_any_judgement_is_refused(tmp_path: Path) -> None:

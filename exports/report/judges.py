@@ -19,7 +19,7 @@ MEANING = (
 CALIBRATION_MEANING = (
     "Each circle is a tenth of the scale of the judge's own probability of yes: its place to the right is the mean "
     "probability, its height the share on which the jury says yes, its size the number of units. A judge whose "
-    "probabilities are what they say lies on the dashed line; above it, it is not sure enough of yes, below it too "
+    "probabilities are what they say lies on the dotted line; above it, it is not sure enough of yes, below it too "
     "sure."
 )
 AGAINST = ("Label", "annotator", "N", "tp", "fp", "fn", "tn", "accuracy", "κ")
@@ -31,7 +31,7 @@ SHORT_REASONS: dict[JudgeReason, str] = {
     "constant_both_raters": "both constant",
     "jury_is_constant": "jury constant",
 }
-SIDE, MARGIN, SMALLEST, LARGEST = 200, 34, 3.0, 11.0
+SIDE, MARGIN, SMALLEST, LARGEST = 200, 46, 3.0, 11.0
 """Sides of a plot, the room for its numbers, and the radii of its circles, in pixels."""
 UNIT = Axis(0.0, 1.0)
 
@@ -146,11 +146,11 @@ def frame() -> Iterator[Element]:
         x, y = across(value), down(value)
         yield element("line", x1=x, x2=x, y1=down(0), y2=down(1), class_="grid")
         yield element("line", x1=across(0), x2=across(1), y1=y, y2=y, class_="grid")
-        yield element("text", percent(value), x=x, y=down(0) + 16, text_anchor="middle", class_="tick")
+        yield element("text", percent(value), x=x, y=down(0) + 20, text_anchor="middle", class_="tick")
         yield element("text", percent(value), x=across(0) - 6, y=y + 4, text_anchor="end", class_="tick")
     yield element("line", x1=across(0), x2=across(1), y1=down(0), y2=down(1), class_="threshold")
     middle = across(0.5)
-    yield element("text", "judge's probability of yes", x=middle, y=down(0) + 31, text_anchor="middle", class_="tick")
+    yield element("text", "judge's probability of yes", x=middle, y=down(0) + 38, text_anchor="middle", class_="tick")
     yield element("text", "jury says yes", x=across(0), y=down(1) - 12, class_="tick")
 
 
