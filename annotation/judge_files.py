@@ -24,8 +24,8 @@ from pipeline.staging import staged_file
 class Work(NamedTuple):
     """What to judge, and how.
 
-    Only tasks and kinds of unit that `wanted` takes are judged. `sample` rejected quotes are written beside `out`;
-    `report` hears how many units are done, and of how many.
+    `sample` rejected quotes are written beside `out`; `report` hears how many units are done, and of how many; `tell`
+    shows a line to the one who waits.
     """
 
     records: Path
@@ -79,7 +79,11 @@ def check_work(work: Work, wanted: Callable[[Unit], bool], model: str) -> Checke
         OutputError: something else stands at the place to write to.
     """
     problems: list[str] = []
-    records = sum(1 for _ in read_source(work.records, problems))
+    records = without_passages = found = 0
+    for record in read_source(work.records, problems):
+        records += 1
+        without_passages += not record.chunks
+        found += sum(1 for unit in units_of(record, work.tasks) if wanted(unit))
     if problems and not records:
         raise BadRowsError("No line is a record:", problems)
     units = sum(1 for _ in work.units(wanted))
@@ -90,6 +94,10 @@ def check_work(work: Work, wanted: Callable[[Unit], bool], model: str) -> Checke
             "this judge answers. Give records with passages, or other tasks."
         )
     refuse_other_file(work, model)
+    if without_passages:
+        work.tell(f"{without_passages} of {records} records have no passages: annotators see them in generation only.")
+    if found > units:
+        work.tell(f"{found - units} units stand in the records more than once; the first of each is judged.")
     return Checked(units, tuple(problems))
 
 

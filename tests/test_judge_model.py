@@ -75,12 +75,15 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 
 def test_judgements_come_in_order_checked_kept_and_asked_for_once(tmp_path: Path) -> None:
-    records = written(tmp_path / "records.jsonl", record_of("a", "Honey eases cough.", "Bees."), record_of("b"))
+    first_record, bare = record_of("a", "Honey eases cough.", "Bees."), record_of("b")
+    records = written(tmp_path / "records.jsonl", first_record, bare, bare)
     out = tmp_path / "judged.jsonl"
     raw = tmp_path / "judged.jsonl.raw.jsonl"
     with ScriptedModel(lambda received: says(proper(received))) as server:
         first = run(server, records, out)
         assert first.exit_code == 0, first.output
+        assert "2 of 3 records have no passages" in first.output
+        assert "1 units stand in the records more than once" in first.output
         lines = lines_of(out)
         order = [(line["record_uuid"], line["task"], line["chunk_id"]) for line in lines]
         assert order == [
