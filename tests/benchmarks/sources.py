@@ -56,10 +56,10 @@ if __name__ == "__main__":
 
 
 def page(asked: Asked) -> Page:
-    """One of the pages: 30 kB of text that no other page has."""
+    """One of the pages: 6 kB of text that no other page has."""
     if asked.path == "/robots.txt":
         return Page(status=404)
-    text = "".join(SENTENCE.format(page=asked.path, number=number, hive=number * 7) for number in range(300))
+    text = "".join(SENTENCE.format(page=asked.path, number=number, hive=number * 7) for number in range(60))
     return Page(f"<html><head><title>{asked.path}</title></head><body><article><p>{text}</p></article></body></html>")
 
 
