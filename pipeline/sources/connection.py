@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import zlib
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 
@@ -9,8 +10,10 @@ import httpcore
 import httpx
 
 MAX_ADDRESSES = 4
-IDLE_CONNECTIONS = 20
 IDLE_SECONDS = 15.0
+# A pool looks at all its connections several times for each request, which soon costs more than the request: so hosts
+# share several small ones.
+POOLS = 16
 
 Addresses = Callable[[str, int], Awaitable[Sequence[str]]]
 
@@ -81,22 +84,30 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         addresses: Addresses,
         connections: int,
     ) -> None:
-        """Open nothing yet; `connections` is the most at a time, and the checks raise for what they refuse."""
+        """Open nothing yet; the checks raise for what they refuse.
+
+        `connections` is the most at a time to one host, and about the most that are kept for further requests.
+        """
         self.check_url = check_url
         self.check_redirect = check_redirect
-        self.pool = httpcore.AsyncConnectionPool(
-            ssl_context=httpx.create_ssl_context(),
-            max_connections=connections,
-            max_keepalive_connections=IDLE_CONNECTIONS,
-            keepalive_expiry=IDLE_SECONDS,
-            network_backend=JudgedBackend(addresses),
-        )
+        trust = httpx.create_ssl_context()
+        self.pools = [
+            httpcore.AsyncConnectionPool(
+                ssl_context=trust,
+                max_connections=connections,
+                max_keepalive_connections=max(1, connections // POOLS),
+                keepalive_expiry=IDLE_SECONDS,
+                network_backend=JudgedBackend(addresses),
+            )
+            for _ in range(POOLS)
+        ]
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """The response, its body unread."""
         self.check_url(request.url)
+        pool = self.pools[zlib.crc32(request.url.raw_host) % POOLS]
         with httpx_errors(request):
-            response = await self.pool.handle_async_request(
+            response = await pool.handle_async_request(
                 httpcore.Request(
                     method=request.method,
                     url=httpcore.URL(
@@ -121,7 +132,8 @@ class GuardedTransport(httpx.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         """Close every connection."""
-        await self.pool.aclose()
+        for pool in self.pools:
+            await pool.aclose()
 
 
 class Body(httpx.AsyncByteStream):
