@@ -48,11 +48,15 @@ class Asked(NamedTuple):
     help="Read a page from a file of yours (PDF, HTML, text), for good; may be repeated.",
 )
 @click.option("--store", type=click.Path(path_type=Path, dir_okay=False), help="Store.  [default: store.db beside RUN]")
-@click.option("--passages", type=click.IntRange(1, 100), default=5, show_default=True, help="Of pages, a record.")
 @click.option(
-    "--context-tokens", type=click.IntRange(min=50), default=2000, show_default=True, help="Of these together."
+    "--passages", type=click.IntRange(1, 100), default=5, show_default=True, help="Passages of pages, a record."
 )
-@click.option("--chunk-tokens", type=click.IntRange(20, 2000), default=250, show_default=True, help="Of one passage.")
+@click.option(
+    "--context-tokens", type=click.IntRange(min=50), default=2000, show_default=True, help="Tokens of these together."
+)
+@click.option(
+    "--chunk-tokens", type=click.IntRange(20, 2000), default=250, show_default=True, help="Tokens of one passage."
+)
 @click.option("--concurrency", type=click.IntRange(1, 500), default=32, show_default=True, help="Requests at once.")
 @click.option("--allow-address", "allowed", multiple=True, metavar="ADDRESS:PORT", help="Let a private server be read.")
 @click.option("--refresh", is_flag=True, help="Ask again for pages that are held, whether they have changed.")
