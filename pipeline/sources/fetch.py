@@ -121,12 +121,12 @@ class Fetcher:
             asked = canonical_url(url)
             web_target(asked)
         except InputError as error:
-            return Fetched(url, url, reason="refused" if holds_user(url) else "not_a_url", detail=str(error))
+            reason = "refused" if holds_user(url) else "not_a_url"
+            return Fetched(url, url, fetched_at=moment(), reason=reason, detail=str(error))
         conditions = {"If-None-Match": header_value(etag), "If-Modified-Since": header_value(last_modified)}
         effort = Effort(self.policy.max_seconds)
         came, final_url = await self.follow(asked, {name: value for name, value in conditions.items() if value}, effort)
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        start = Fetched(asked, final_url, fetched_at=now, seconds=effort.spent)
+        start = Fetched(asked, final_url, fetched_at=moment(), seconds=effort.spent)
         return to_fetched(came, start, conditional=any(conditions.values()))
 
     async def follow(self, url: str, conditions: Mapping[str, str], effort: Effort) -> tuple[Exchange, str]:
@@ -250,3 +250,8 @@ def holds_user(url: str) -> bool:
 def host_of(url: str) -> str:
     """The host that a URL's requests are counted for."""
     return httpx.URL(url).host
+
+
+def moment() -> str:
+    """Now, ISO 8601 UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
