@@ -1,65 +1,39 @@
 """A judge without a model: how much of a text the words and numbers of another one cover.
 
-It knows nothing of negation, of synonyms, or of what is true, and nothing across languages: an English page covers
-little of a German answer. It is there to have something to compare a model with, and costs nothing.
+It is there to have something to compare a model with, and costs nothing. Support is told as in `pipeline.coverage`.
 
-The probabilities are those of logistic regressions (L2 penalty 0.001) fitted to the 349 claims of WiCE dev, each with
-its whole cited article (https://github.com/ryokamoi/wice, ODC-BY). Some support: supported or partially supported
-against not supported. Whole support: supported against the rest. Relevance, with the claim as the query: the three
-sentences around the first gold sentence against the three of another claim's article that share most words with it.
+Relevance is a logistic regression (L2 penalty 0.001) fitted to WiCE dev (https://github.com/ryokamoi/wice, ODC-BY),
+with the claim as the query: the three sentences around the first gold sentence against the three of another claim's
+article that share most words with it.
 """
 
-import math
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from heapq import nsmallest
 from typing import NamedTuple
 
 from annotation.judge_units import Unit
 from annotation.labels import TaskName
 from annotation.push_suggestions import ProposedLabel
+from pipeline.coverage import (
+    SOME_SUPPORT,
+    WHOLE_SUPPORT,
+    Coverage,
+    Weights,
+    WordIndex,
+    cover,
+    probability,
+    words_and_numbers,
+)
 from pipeline.records import Passage, QueryResponse
 from pipeline.sentences import sentence_spans
-from pipeline.words import content_words, numbers_in, without_marks
+from pipeline.words import content_words, without_marks
 
 MOST_CLAIMS = 500
 """Claims of an answer that are looked at, the first ones: so the work stays linear in the length of the context."""
 LEAST_WORDS = 3
 """Content words and numbers of a claim; a greeting or a heading has fewer."""
-SENTENCES = 5
-"""Best sentences that may share the words of a claim among them."""
-
-
 MOST_EVIDENCE = 3
 NOT_PROSE = re.compile(r"https?://\S+")
-
-
-class Coverage(NamedTuple):
-    """How much of a text others cover, each from 0 to 1: the best sentence, the best five together, and its numbers.
-
-    A text without numbers has all of them covered.
-    """
-
-    best: float
-    best_five: float
-    numbers: float
-
-
-NOTHING = Coverage(0.0, 0.0, 0.0)
-
-
-class Weights(NamedTuple):
-    """A logistic regression on a coverage."""
-
-    constant: float
-    best: float
-    best_five: float
-    numbers: float
-
-
-SOME_SUPPORT = Weights(-1.3, 2.75, 3.74, 0.75)
-WHOLE_SUPPORT = Weights(-5.72, 2.56, 1.97, 3.07)
 RELEVANCE = Weights(-2.24, 5.07, 6.6, 0.57)
 
 
@@ -80,12 +54,6 @@ class Proposal(NamedTuple):
     sentences: list[Sentence]
 
 
-def probability(weights: Weights, coverage: Coverage) -> float:
-    """The probability, rounded to 4 places."""
-    score = weights.constant + sum(weight * value for weight, value in zip(weights[1:], coverage, strict=True))
-    return round(1 / (1 + math.exp(-score)), 4)
-
-
 def split_sentences(text: str, language: str) -> list[str]:
     """The sentences of a text, each without white space around it."""
     return [text[start:end].strip() for start, end in sentence_spans(text, language)]
@@ -102,42 +70,18 @@ def sentences_of(passages: Iterable[Passage], language: str) -> list[Sentence]:
     return list(found.values())
 
 
-def words_and_numbers(text: str, language: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The distinct content words that are no numbers, and the distinct numbers; citation marks count for nothing."""
-    plain = without_marks(text)
-    numbers = frozenset(numbers_in(plain))
-    return frozenset(content_words(plain, language)) - numbers, numbers
-
-
 class Index:
-    """The sentences by their words, so that a claim is compared with those only that share a word with it."""
+    """The sentences by their words."""
 
     def __init__(self, sentences: Sequence[Sentence]) -> None:
         """Index the sentences."""
         self.sentences = sentences
-        self.places: dict[str, list[int]] = {}
-        for place, sentence in enumerate(sentences):
-            for word in sentence.words | sentence.numbers:
-                self.places.setdefault(word, []).append(place)
-
-    def best(self, words: Iterable[str]) -> list[Sentence]:
-        """The five sentences with most of the words, the best first, the earlier one where two have as many."""
-        shared = Counter(place for word in words for place in self.places.get(word, ()))
-        return [self.sentences[place] for place in nsmallest(SENTENCES, shared, key=lambda at: (-shared[at], at))]
+        self.words = WordIndex(sentence.words | sentence.numbers for sentence in sentences)
 
     def cover(self, text: str, language: str) -> tuple[Coverage, list[Sentence]]:
         """How much of the text the sentences cover, and the best of them; all 0 where they share no word with it."""
-        words, numbers = words_and_numbers(text, language)
-        # A claim of numbers alone has them for its words.
-        wanted = words or numbers
-        found = self.best(wanted)
-        if not found:
-            return NOTHING, []
-        held = [wanted & (sentence.words | sentence.numbers) for sentence in found]
-        best = max(map(len, held)) / len(wanted)
-        together = len(frozenset[str]().union(*held)) / len(wanted)
-        known = sum(number in self.places for number in numbers) / len(numbers) if numbers else 1.0
-        return Coverage(best, together, known), found
+        coverage, places = cover(*words_and_numbers(text, language), [self.words])
+        return coverage, [self.sentences[place.sentence] for place in places]
 
 
 def judge_relevance(unit: Unit) -> Proposal:

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from annotation.judge_answers import baseline_judgement
-from annotation.judge_baseline import SOME_SUPPORT, WHOLE_SUPPORT, Index, sentences_of
+from annotation.judge_baseline import Index, sentences_of
 from annotation.judge_units import FullJudgement, pages_of, units_of
+from pipeline.coverage import SOME_SUPPORT, WHOLE_SUPPORT
 from pipeline.records import Passage, QueryResponse
 
 WICE = Path(__file__).parents[2] / "shared" / "corpora" / "wice" / "dev.jsonl"
