@@ -89,9 +89,9 @@ class WordIndex:
 
 
 class Place(NamedTuple):
-    """A sentence: the number of its index among those that were asked, and its place there."""
+    """A sentence: by its index among those that were asked, and its place there; both counted from 0."""
 
-    index: int
+    source: int
     sentence: int
 
 
@@ -118,7 +118,7 @@ def cover(
     if not found:
         return NOTHING, []
     held = [
-        {word for word in wanted if indexes[place.index].holds(place.sentence, word)} for place in found[:SENTENCES]
+        {word for word in wanted if indexes[place.source].holds(place.sentence, word)} for place in found[:SENTENCES]
     ]
     best = max(map(len, held)) / len(wanted)
     together = len(set[str]().union(*held)) / len(wanted)
