@@ -1,0 +1,218 @@
+"""What a research run tells others: claims, citations, the report, its trace, configuration and figures (seed 004).
+
+camelCase in JSON, read in both spellings. `SearchResult`, `Document` and `Chunk` are in `pipeline.sources.schema`.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, AliasChoices, Field, model_validator
+
+from pipeline.research.values import ClaimType
+from pipeline.sources.decode import CONTROL, LINE_END, SURROGATE
+from pipeline.sources.schema import CanonicalUrl, Contract, stored_url
+from pipeline.sources.store import TraceKind
+
+SCHEMA_VERSION: Literal["v1"] = "v1"
+MAX_TOPIC = 512
+DEFAULT_MODEL = "openai/gpt-oss-120b"
+DEFAULT_BASE_URL = "https://openrouter.ai/api/v1"
+
+SearchName = Literal["duckduckgo", "tavily", "bing", "brave", "local"]
+"""Search providers of seed 004; `bing` was retired by its maker, and `local`, which searches files, is ours."""
+
+
+def clean_text(text: str) -> str:
+    """The text with `\\n` for every line end, without control characters and lone surrogates (seed 004 §3)."""
+    return SURROGATE.sub("\ufffd", CONTROL.sub("", LINE_END.sub("\n", text)))
+
+
+def aware_time(time: datetime) -> datetime:
+    """The time in UTC; one without offset is UTC."""
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+
+
+def distinct(urls: tuple[str, ...]) -> tuple[str, ...]:
+    """Each URL once, in order of first appearance."""
+    return tuple(dict.fromkeys(urls))
+
+
+def endpoint_as_given(url: str) -> str:
+    """The URL as it came in.
+
+    Raises:
+        ValueError: it is no http(s) URL, or holds a user name or password.
+    """
+    stored_url(url)
+    return url
+
+
+Text = Annotated[str, AfterValidator(clean_text)]
+"""Text whose line ends are `\\n`, without control characters."""
+UtcTime = Annotated[datetime, AfterValidator(aware_time)]
+"""A time in UTC; read with any offset, and without one as UTC."""
+ClaimId = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^c[1-9][0-9]*$")]
+"""Id of a claim: `c1`, `c2` …"""
+Count = Annotated[int, Field(ge=0)]
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Claim(Contract):
+    """One statement that the report may make (seed 004 §2.4)."""
+
+    id: ClaimId
+    """Its id, unique in the run."""
+    text: Text = Field(min_length=1)
+    """The statement."""
+    type: ClaimType
+    """What kind of statement it is."""
+    confidence: Share
+    """From 0 to 1: how far the cited pages cover it."""
+
+
+class Citation(Contract):
+    """The sources of one claim (seed 004 §2.5)."""
+
+    claim_id: ClaimId
+    """The claim."""
+    urls: Annotated[tuple[CanonicalUrl, ...], AfterValidator(distinct)]
+    """URLs of the pages that it rests on, each once, in order."""
+
+
+class Reference(Contract):
+    """One entry of the report's list of sources."""
+
+    n: int = Field(ge=1)
+    """Its number in the list, counted from 1."""
+    url: CanonicalUrl
+    """The page's URL."""
+    title: Text | None = None
+    """The page's title; None where it has none."""
+
+
+class Report(Contract):
+    """The report as data (seed 004 §2.6)."""
+
+    topic: Text = Field(min_length=1)
+    """What was asked."""
+    outline: tuple[Text, ...]
+    """Headings of the sections, in order."""
+    sections: tuple[Text, ...]
+    """The sections in Markdown, one for each heading where possible."""
+    citations: tuple[Citation, ...]
+    """What each claim of the report rests on."""
+    references: tuple[Reference, ...]
+    """The cited pages, numbered 1 to N in order of first appearance in the report."""
+    schema_version: Literal["v0", "v1"] = SCHEMA_VERSION
+    """Version of this form."""
+    stop_reason: str | None = None
+    """Why the run ended before it had done all it wanted, such as `cost`; None where nothing stopped it."""
+
+    @model_validator(mode="after")
+    def check_numbers(self) -> "Report":
+        """The report itself.
+
+        Raises:
+            ValueError: the references are not numbered 1 to N in their order.
+        """
+        found = [reference.n for reference in self.references]
+        if found != list(range(1, len(found) + 1)):
+            raise ValueError(f"references are to be numbered 1 to {len(found)} in their order, found {found}")
+        return self
+
+
+class ReportFile(Contract):
+    """`final/report.json`: the report under its name (seed 004 §5)."""
+
+    report_json: Report
+    """The report."""
+
+
+class TraceEvent(Contract):
+    """One event of a run (seed 004 §2.7); what each kind tells at least is in `pipeline.research.traces`."""
+
+    ts: UtcTime
+    """When it happened."""
+    kind: TraceKind
+    """What kind of event it is."""
+    payload: Mapping[str, Any]
+    """What happened."""
+
+
+class Timeouts(Contract):
+    """How long is waited."""
+
+    fetch_timeout_s: int = Field(default=15, ge=5, le=60)
+    """For one page, in seconds."""
+
+
+class Config(Contract):
+    """What a run may do (seed 004 §2.8)."""
+
+    search_provider: SearchName = "duckduckgo"
+    """Who is asked for pages."""
+    k: int = Field(default=6, ge=3, le=10)
+    """Results wanted of each query."""
+    max_rounds: int = Field(default=3, ge=1, le=10)
+    """The most rounds from queries to checked claims."""
+    per_domain_cap: int = Field(default=3, ge=1, le=10)
+    """The most pages of one site in the whole run."""
+    timeouts: Timeouts = Timeouts()
+    """How long is waited."""
+    model: str = Field(default=DEFAULT_MODEL, min_length=1)
+    """The model, or `extractive` for none."""
+    base_url: Annotated[str, AfterValidator(endpoint_as_given)] = Field(
+        default=DEFAULT_BASE_URL,
+        validation_alias=AliasChoices(
+            "openrouterBaseUrl", "openrouter_base_url", "cerebrasBaseUrl", "cerebras_base_url", "baseUrl"
+        ),
+        serialization_alias="openrouterBaseUrl",
+    )
+    """Address of the model's OpenAI-compatible server, as it was given; `openrouterBaseUrl` in JSON."""
+    enable_cache: bool = True
+    """Whether pages that are held are read from the store."""
+
+
+class Metrics(Contract):
+    """The figures of a run (seed 004 §2.9), and below `cache_misses` those that are ours."""
+
+    duration_s: Amount
+    """Seconds of work, all resumes together."""
+    tokens_in: Count
+    """Tokens that went to the model."""
+    tokens_out: Count
+    """Tokens that came from it."""
+    cost_est: Amount
+    """What the model is estimated to have cost, in US dollars."""
+    sources_count: Count
+    """Pages that the report cites."""
+    domain_diversity: Count
+    """Distinct sites among them; `m.` and `www.` count once."""
+    cache_hits: Count
+    """Pages that were held already."""
+    cache_misses: Count
+    """Pages that were fetched."""
+    tokenizer: str | None = None
+    """Vocabulary by which chunks are counted; None where nothing was cut."""
+    rounds: int | None = Field(default=None, ge=1)
+    """Rounds from queries to checked claims; None where not counted."""
+    citation_recall: Share | None = None
+    """Share of the report's sentences that their citations support (ALCE); None where nothing was checked."""
+    citation_precision: Share | None = None
+    """Share of its citations that their sentences need (ALCE); None where nothing was checked."""
+    citation_accuracy: Share | None = None
+    """Share of its sentence and page pairs that hold (FACT); None where nothing was checked."""
+    effective_citations: Count | None = None
+    """Sentence and page pairs that hold (FACT); None where nothing was checked."""
+    stop_reason: str | None = None
+    """Why the run ended before it had done all it wanted; None where nothing stopped it."""
+
+
+CONTRACTS: tuple[type[Contract], ...] = (Claim, Citation, Reference, Report, ReportFile, TraceEvent, Config, Metrics)
+
+
+def contract_json(value: Contract) -> dict[str, Any]:
+    """The value in its normal form: camelCase, URLs canonical, without what is None."""
+    return value.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -1,0 +1,259 @@
+"""The files of a research run: the examples of seed 003 as they stand there, and what must not pass."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from pipeline.errors import BadRowsError, InputError
+from pipeline.research.artefacts import RunFolder, checked_run_id
+from pipeline.research.run_files import (
+    CitationEntry,
+    Clarify,
+    ParagraphLine,
+    PlanDetails,
+    PlanFile,
+    StageDetails,
+    StageEvent,
+    VerifyResult,
+)
+
+CLARIFIED = """{
+  "status": "clarified",
+  "questions": [
+    "Could you provide more context about 'ai'? What specifically would you like to learn?",
+    "Your topic seems vague. Could you be more specific about what you mean?",
+    "What depth of research do you need? (brief overview / comprehensive analysis)"
+  ],
+  "answers": ["artificial intelligence trends", "2024", "comprehensive analysis"],
+  "failure_reason": null
+}"""
+FAILED = """{
+  "status": "failed",
+  "questions": ["Could you provide more context about 'ai'?"],
+  "answers": [],
+  "failure_reason": "No clarification provided"
+}"""
+PARAGRAPHS = """{"text": "Key point from Source 0", "cite_ids": ["C001"]}
+{"text": "Key point from Source 1", "cite_ids": ["C002"]}
+{"text": "Key point from Source 2", "cite_ids": ["C003"]}
+"""
+VERIFY = """{
+  "stage": "audit",
+  "status": "completed",
+  "verified_claims_count": 3,
+  "single_source_claims_count": 3,
+  "conflicts_count": 0,
+  "total_paragraphs": 3,
+  "paragraph_without_citation_count": 0,
+  "paragraph_end_citation_passed": true,
+  "paragraphs_jsonl_cite_ids_passed": true,
+  "citations_found": 3,
+  "passed": true
+}"""
+CITATIONS = """[
+  {
+    "cid": "C001",
+    "url": "https://example.com/0",
+    "title": "Source 0",
+    "locator": "https://example.com/0",
+    "fetched_at": "2026-02-26T21:26:58.536923",
+    "quote_hash": null,
+    "local_path": null
+  }
+]"""
+PLAN = """{
+  "workers": 5,
+  "depth": "medium",
+  "budget": 10,
+  "lang": "en",
+  "plan": {
+    "queries": ["climate change impact on agriculture"],
+    "sources": ["web", "academic"],
+    "estimated_sources": 50,
+    "depth": "medium"
+  }
+}"""
+STARTED = (
+    '{"timestamp": "2026-02-26T21:26:58.123456", "run_id": "demo_run", "stage": "intake", "status": "started",'
+    ' "details": {}}\n'
+)
+COMPLETED = (
+    '{"timestamp": "2026-02-26T21:26:58.234567", "run_id": "demo_run", "stage": "intake", "status": "completed",'
+    ' "details": {"success": true}}\n'
+)
+
+MODELS = {"clarify.json": Clarify, "evidence/verify.json": VerifyResult, "logs/plan.json": PlanFile}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    return RunFolder(tmp_path / "demo_run")
+
+
+def put(folder: RunFolder, name: str, text: str) -> Path:
+    path = folder.path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_folder_without_files_holds_nothing(folder: RunFolder) -> None:
+    assert (folder.read_clarify(), folder.read_plan(), folder.read_verify(), folder.read_report()) == (None,) * 4
+    assert folder.read_log() == folder.read_paragraphs() == folder.read_citations() == ()
+    assert folder.read_report_md() == ""
+
+
+def test_the_examples_of_the_seed_come_back_as_they_were(folder: RunFolder) -> None:
+    for name, text in [("clarify.json", CLARIFIED), ("evidence/verify.json", VERIFY), ("logs/plan.json", PLAN)]:
+        path = put(folder, name, text)
+        value = MODELS[name].model_validate_json(text)
+        {Clarify: folder.write_clarify, VerifyResult: folder.write_verify, PlanFile: folder.write_plan}[type(value)](
+            value
+        )
+        assert json.loads(path.read_text(encoding="utf-8")) == json.loads(text)
+    assert folder.read_plan() == PlanFile(
+        workers=5,
+        depth="medium",
+        budget=10,
+        lang="en",
+        plan=PlanDetails(
+            queries=("climate change impact on agriculture",),
+            sources=("web", "academic"),
+            estimated_sources=50,
+            depth="medium",
+        ),
+    )
+    put(folder, "drafts/paragraphs.jsonl", PARAGRAPHS)
+    folder.write_paragraphs(folder.read_paragraphs())
+    assert folder.paragraphs_file.read_text(encoding="utf-8") == PARAGRAPHS
+    put(folder, "clarify.json", FAILED)
+    assert folder.read_clarify() == Clarify(
+        status="failed",
+        questions=("Could you provide more context about 'ai'?",),
+        answers=(),
+        failure_reason="No clarification provided",
+    )
+
+
+def test_naive_times_are_utc_and_are_written_with_their_zone(folder: RunFolder) -> None:
+    path = put(folder, "evidence/citations.json", CITATIONS)
+    (entry,) = folder.read_citations()
+    assert entry.fetched_at == datetime(2026, 2, 26, 21, 26, 58, 536923, tzinfo=UTC)
+    folder.write_citations([entry])
+    (written,) = json.loads(path.read_text(encoding="utf-8"))
+    assert written == json.loads(CITATIONS)[0] | {"fetched_at": "2026-02-26T21:26:58.536923Z"}
+
+
+def test_the_log_of_the_seed_is_read_and_continued_in_its_form(folder: RunFolder) -> None:
+    put(folder, "logs/pipeline.jsonl", STARTED + COMPLETED)
+    event = folder.read_log()[1].model_copy(
+        update={"stage": "harvest", "details": StageDetails(success=True, round=2, error=None)}
+    )
+    folder.append_log(event)
+    assert [(each.stage, each.status) for each in folder.read_log()] == [
+        ("intake", "started"),
+        ("intake", "completed"),
+        ("harvest", "completed"),
+    ]
+    assert json.loads(folder.log_file.read_text(encoding="utf-8").splitlines()[-1])["details"] == {
+        "success": True,
+        "round": 2,
+    }
+
+
+def test_a_line_that_a_kill_tore_is_passed_over_and_gives_way_to_the_next(folder: RunFolder) -> None:
+    put(folder, "logs/pipeline.jsonl", STARTED + COMPLETED[:40])
+    (first,) = folder.read_log()
+    folder.append_log(first)
+    assert folder.read_log() == (first, first)
+
+
+def test_a_whole_line_that_lacks_its_end_alone_is_kept(folder: RunFolder) -> None:
+    put(folder, "logs/pipeline.jsonl", STARTED + COMPLETED.strip())
+    first, second = folder.read_log()
+    folder.append_log(first)
+    assert folder.read_log() == (first, second, first)
+
+
+def test_a_bad_line_before_the_last_is_told_with_its_number(folder: RunFolder) -> None:
+    put(folder, "logs/pipeline.jsonl", "nonsense\n" + STARTED)
+    with pytest.raises(BadRowsError, match="line 1"):
+        folder.read_log()
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['{"text": "x", "cite_ids": []}', '{"text": "x", "cite_ids": ["C1"]}', '{"text": "x", "cite_ids": ["c001"]}'],
+)
+def test_a_paragraph_without_citations_of_the_right_form_is_listed(folder: RunFolder, line: str) -> None:
+    put(folder, "drafts/paragraphs.jsonl", PARAGRAPHS + line + "\n")
+    with pytest.raises(BadRowsError, match="line 4"):
+        folder.read_paragraphs()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "field"),
+    [
+        ("clarify.json", CLARIFIED.replace("clarified", "done"), "status"),
+        ("clarify.json", CLARIFIED.replace("null", '"tired"'), "failure_reason"),
+        ("clarify.json", FAILED.replace('"No clarification provided"', "null"), "failure_reason"),
+        ("clarify.json", FAILED.replace("[],", '["2024"],'), "answers"),
+        ("evidence/verify.json", VERIFY.replace('"conflicts_count": 0', '"conflicts_count": -1'), "conflicts_count"),
+        ("evidence/verify.json", VERIFY.replace('"passed": true', '"passed": true, "score": 1'), "score"),
+        ("logs/plan.json", PLAN.replace('"depth": "medium",', '"depth": "abyssal",'), "depth"),
+        ("logs/plan.json", "{", "JSON"),
+    ],
+)
+def test_a_file_that_is_not_as_it_should_be_names_itself_and_the_field(
+    folder: RunFolder, name: str, text: str, field: str
+) -> None:
+    path = put(folder, name, text)
+    read = {"clarify.json": folder.read_clarify, "evidence/verify.json": folder.read_verify}.get(name, folder.read_plan)
+    with pytest.raises(InputError, match=field) as raised:
+        read()
+    assert str(path) in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "details"),
+    [("started", {"success": True}), ("completed", {}), ("completed", {"success": True, "error": "no"})],
+)
+def test_a_stage_whose_details_contradict_it_is_refused(status: str, details: dict[str, object]) -> None:
+    line = json.loads(STARTED) | {"status": status, "details": details}
+    with pytest.raises(ValidationError):
+        StageEvent.model_validate(line)
+
+
+def test_a_citation_has_three_digits_and_a_web_address() -> None:
+    (entry,) = json.loads(CITATIONS)
+    for change in ({"cid": "C1"}, {"cid": "C1000"}, {"url": "file:///etc/passwd"}, {"fetched_at": "yesterday"}):
+        with pytest.raises(ValidationError):
+            CitationEntry.model_validate(entry | change)
+
+
+def test_half_a_file_is_never_seen_and_an_earlier_one_stays(folder: RunFolder) -> None:
+    folder.write_paragraphs([ParagraphLine(text="first", cite_ids=("C001",))])
+
+    def torn() -> Iterator[ParagraphLine]:
+        yield ParagraphLine(text="second", cite_ids=("C001",))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        folder.write_paragraphs(torn())
+    assert [paragraph.text for paragraph in folder.read_paragraphs()] == ["first"]
+    assert [path.name for path in folder.paragraphs_file.parent.iterdir()] == ["paragraphs.jsonl"]
+
+
+@pytest.mark.parametrize("run_id", ["demo_run", "量子计算应用_20261122_101112", "a", "_x", "UPPER-lower_1"])
+def test_ids_of_runs_are_letters_and_digits_of_any_script(run_id: str) -> None:
+    assert checked_run_id(run_id) == run_id
+
+
+@pytest.mark.parametrize("run_id", ["", ".", "..", "a/b", "a\\b", "-rf", "a b", "a\n", "a\0", "~", "é" * 101, "a.b"])
+def test_what_could_lead_elsewhere_is_no_id_of_a_run(run_id: str) -> None:
+    with pytest.raises(InputError):
+        checked_run_id(run_id)
