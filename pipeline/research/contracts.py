@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, AliasChoices, Field, model_validator
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model_validator
 
 from pipeline.research.values import ClaimType
 from pipeline.sources.decode import CONTROL, LINE_END, SURROGATE
@@ -23,9 +23,12 @@ SearchName = Literal["duckduckgo", "tavily", "bing", "brave", "local"]
 """Search providers of seed 004; `bing` was retired by its maker, and `local`, which searches files, is ours."""
 
 
-def clean_text(text: str) -> str:
-    """The text with `\\n` for every line end, without control characters and lone surrogates (seed 004 §3)."""
-    return SURROGATE.sub("\ufffd", CONTROL.sub("", LINE_END.sub("\n", text)))
+def clean_text(value: Any) -> Any:
+    """A text with `\\n` for every line end, without control characters and lone surrogates (seed 004 §3).
+
+    What is no text stays as it is, for pydantic to refuse; it would refuse lone surrogates too.
+    """
+    return SURROGATE.sub("\ufffd", CONTROL.sub("", LINE_END.sub("\n", value))) if isinstance(value, str) else value
 
 
 def aware_time(time: datetime) -> datetime:
@@ -48,7 +51,7 @@ def endpoint_as_given(url: str) -> str:
     return url
 
 
-Text = Annotated[str, AfterValidator(clean_text)]
+Text = Annotated[str, BeforeValidator(clean_text)]
 """Text whose line ends are `\\n`, without control characters."""
 UtcTime = Annotated[datetime, AfterValidator(aware_time)]
 """A time in UTC; read with any offset, and without one as UTC."""
