@@ -31,13 +31,14 @@ class HtmlText(NamedTuple):
 
 
 def read_html(page: str, url: str) -> HtmlText:
-    """What the page says. Comments of readers are left out; nothing is fetched."""
+    """What the page says. Comments of readers and hidden parts are left out; nothing is fetched."""
     import trafilatura
 
     tree = parsed(page)
     if tree is None:
         return HtmlText("", "", "", False)
     title, language = title_of(tree), (tree.get("lang") or "").split("-")[0].lower()
+    drop_hidden(tree)
     visible = visible_text(tree)
     main = stored_text(trafilatura.extract(tree, url=url, include_comments=False) or "")
     few = len(main) < LEAST_MAIN_TEXT < len(visible)
@@ -70,7 +71,7 @@ def title_of(tree: Any) -> str:
 
 
 def visible_text(tree: Any) -> str:
-    """All text of the page that a browser would show, a block a line; scripts and hidden parts are left out."""
+    """All text of the page that a browser would show, a block a line; scripts are left out."""
     from lxml.etree import iterwalk
 
     parts: list[str] = []
@@ -80,7 +81,7 @@ def visible_text(tree: Any) -> str:
         parts.append("\n" if name in BREAKS else " " if name in ("td", "th") else "")
         if event == "end":
             parts.append(BLANKS.sub(" ", element.tail or ""))
-        elif not name or name in NO_TEXT or is_hidden(element):
+        elif not name or name in NO_TEXT:
             walk.skip_subtree()
         else:
             parts.append(BLANKS.sub(" ", element.text or ""))
@@ -88,6 +89,16 @@ def visible_text(tree: Any) -> str:
     return "\n".join(line for line in lines if line)
 
 
+def drop_hidden(tree: Any) -> None:
+    """Take out what the page keeps from view: no reader sees it, and no judge is to be talked to behind their back.
+
+    A body that is hidden stays: a script shows it when the page has loaded.
+    """
+    hidden = [element for element in tree.iter() if is_hidden(element) and element.tag not in ("html", "body")]
+    for element in hidden:
+        element.drop_tree()
+
+
 def is_hidden(element: Any) -> bool:
-    """Whether the page's author keeps the element from view."""
+    """Whether the element itself says that it is not to be shown."""
     return element.get("hidden") is not None or bool(HIDDEN.search(element.get("style") or ""))

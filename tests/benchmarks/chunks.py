@@ -1,0 +1,116 @@
+"""500 pages from loopback to chunks, against trafilatura alone on the same bytes, one process each (design 7).
+
+Prints one line: name, ratio, goal, `ok` or `short`; on stderr, how well the articles' text is found.
+"""
+
+import asyncio
+import gzip
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from itertools import cycle, islice
+from pathlib import Path
+from statistics import mean
+from time import perf_counter
+
+from pipeline.sources.chunk import tokenize_chunk
+from pipeline.sources.extract import Extracted
+from pipeline.sources.extractor import Extractor
+from pipeline.sources.fetch import Fetcher, FetchPolicy
+from pipeline.sources.schema import Document, SourceMeta
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.web import Page, Web
+
+NAME = "pages_to_chunks"
+GOAL = 1.3
+PAGES = 500
+ARTICLES = Path(__file__).parents[3] / "shared" / "corpora" / "articles"
+ALONE = """
+import sys
+from pathlib import Path
+from time import perf_counter
+import trafilatura
+pages = [path.read_bytes() for path in sorted(Path(sys.argv[1]).iterdir())]
+trafilatura.extract(pages[0])
+start = perf_counter()
+for page in pages:
+    trafilatura.extract(page)
+print(perf_counter() - start)
+"""
+
+
+def articles() -> dict[str, bytes]:
+    """500 pages: the 181 real articles again and again, each under its path."""
+    files = sorted((ARTICLES / "html").iterdir())
+    return {
+        f"/{number:03}": gzip.decompress(file.read_bytes()) for number, file in enumerate(islice(cycle(files), PAGES))
+    }
+
+
+def seconds_alone(pages: dict[str, bytes]) -> float:
+    """How long one process of trafilatura takes over the bytes, its start and first page left out."""
+    with tempfile.TemporaryDirectory() as folder:
+        for path, body in pages.items():
+            Path(folder, path[1:]).write_bytes(body)
+        done = subprocess.run([sys.executable, "-c", ALONE, folder], capture_output=True, text=True, check=True)
+    return float(done.stdout)
+
+
+async def seconds_with_chunks(pages: dict[str, bytes]) -> tuple[float, list[Extracted]]:
+    """How long fetching, extracting in one process and chunking takes, the start of the process left out."""
+    policy = FetchPolicy(delay=0, per_host=8, robots=False)
+    with Web({"a.example": {path: Page(body) for path, body in pages.items()}}) as web:
+        async with web.client() as client, Fetcher(client, policy) as fetcher, Extractor(workers=1) as extractor:
+            await extractor.extract(next(iter(pages.values())), "text/html", "", "")
+            start = perf_counter()
+            found = await asyncio.gather(*(chunked(fetcher, extractor, web.url("a.example", path)) for path in pages))
+            return perf_counter() - start, found
+
+
+async def chunked(fetcher: Fetcher, extractor: Extractor, url: str) -> Extracted:
+    """What the page says; it has been cut into chunks."""
+    page = await fetcher.fetch(url)
+    found = await extractor.extract(page.body, page.content_type, page.charset, url)
+    meta = SourceMeta(domain="a.example", lang=found.language or None)
+    chunks = tokenize_chunk(Document(url=url, text=found.text, source_meta=meta), 250, 0)
+    if not chunks:
+        raise SystemExit(f"no chunks of {url}: {page.reason}, {found.reason} {found.detail}")
+    return found
+
+
+def shingles(text: str) -> Counter[tuple[str, ...]]:
+    """The text's word 4-grams."""
+    words = re.findall(r"\w+", text)
+    return Counter(tuple(words[at : at + 4]) for at in range(max(1, len(words) - 3)))
+
+
+def f1(found: list[Extracted]) -> float:
+    """How well the articles' text is found. Source: article-extraction-benchmark, evaluate.py."""
+    gold = json.loads((ARTICLES / "ground-truth.json").read_text(encoding="utf-8"))
+    pairs = [
+        (shingles(read.text), shingles(gold[name]["articleBody"]))
+        for name, read in zip(sorted(gold), found, strict=False)
+    ]
+    precision = mean((text & true).total() / text.total() for text, true in pairs)
+    recall = mean((text & true).total() / true.total() for text, true in pairs)
+    return 2 * precision * recall / (precision + recall)
+
+
+def main() -> None:
+    """Measure both, and print the line."""
+    if not ARTICLES.is_dir():
+        raise SystemExit("the articles of ../shared/corpora are not here")
+    pages = articles()
+    alone = seconds_alone(pages)
+    ours, found = asyncio.run(seconds_with_chunks(pages))
+    ratio = ours / alone
+    sys.stderr.write(f"alone {alone:.1f} s, to chunks {ours:.1f} s, {PAGES} pages; F1 of the text {f1(found):.4f}\n")
+    sys.stdout.write(f"{NAME}\t{ratio:.2f}\t<={GOAL:.2f}\t{'ok' if ratio <= GOAL else 'short'}\n")
+
+
+if __name__ == "__main__":
+    main()
