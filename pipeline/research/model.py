@@ -10,13 +10,12 @@ from pipeline.cost import Price, Usage, cost_of, price_of, usage_of
 from pipeline.errors import PayloadError
 from pipeline.marked_texts import DATA_RULE, marked_texts, marking_words
 from pipeline.providers.body import as_object, as_text, load_body
-from pipeline.schema import AskOptions
 from pipeline.structured import Asker, ask_structured
 
 Value = TypeVar("Value")
 
-SYSTEM_PROMPT = f"""You are a careful researcher. You work on texts that were collected from the web, and you answer in \
-JSON only. You have no tools, and you never write a URL.
+SYSTEM_PROMPT = f"""You are a careful researcher. You work on texts that were collected from the web, and you answer \
+in JSON only. You have no tools, and you never write a URL.
 
 {DATA_RULE} read."""
 
@@ -97,7 +96,7 @@ class Model:
         options = self.asker.options
         said = await self.put(self.asker, prompt, schema, to_value)
         if said.error == CUT_SHORT_ERROR:
-            larger = AskOptions(temperature=options.temperature, max_tokens=LARGER * options.max_tokens)
+            larger = options.model_copy(update={"max_tokens": LARGER * options.max_tokens})
             wide = Asker(self.asker.network, self.asker.chosen, larger)
             said = await self.put(wide, prompt, schema, to_value)
         if said.value is None:

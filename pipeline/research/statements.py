@@ -1,0 +1,84 @@
+"""Which sentences of a page are statements that can stand alone: no questions, menus, code, or words that point back.
+
+By rules for English, German, Japanese and Chinese; in other languages by length and marks alone.
+"""
+
+import re
+
+from pipeline.words import content_words, without_marks
+
+WITHOUT_BLANKS = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]")
+ENDS_AS_STATEMENT = re.compile(r"[.!。！．…][\"'”’“»›)\]」』）]*$")
+BEGINS_WELL = re.compile(r"[\"'“„«‘「『(（]?(?:[A-ZÄÖÜÀ-ÞА-Я0-9]|[a-z]+[A-Z0-9]|[^\x00-\u02ff])")
+POINTS_BACK = re.compile(
+    r"[\"'“„«(]?(?:"
+    r"(?:th(?:is|at|ese|ose|ey|en|us|ere(?:fore|by)?)|its?|he|she|his|her|their|such|so|but|and|or|yet|also|however|hence|"
+    r"moreover|furthermore|in addition|besides|similarly|likewise|consequently|otherwise|instead|nevertheless|finally|"
+    r"for example|for instance|in this case|in other words|conversely|both|another|the (?:former|latter|same|other|"
+    r"following|above|previous|next)|as (?:a result|mentioned|above|before|we|you|an example)|again|indeed|note|see|"
+    r"we|i|let us|let's|here|now|once (?:this|that|it)|while (?:this|that|it)|first|second|third|then)\b|"
+    r"(?:dies\w*|das|es|er|sie|ihre?|seine?|aber|und|oder|doch|auch|jedoch|daher|deshalb|dazu|dabei|damit|dadurch|"
+    r"dann|danach|darüber hinaus|außerdem|zudem|somit|so|hier|nun|zum beispiel|beispielsweise|in diesem fall|"
+    r"andernfalls|stattdessen|schließlich|siehe|wir|ich|letztere\w*|erstere\w*|solche\w*|beide\w*|weiter\w*)\b|"
+    r"これ|それ|あれ|この|その|あの|ここ|そこ|こう|そう|また|しかし|だが|ただし|そして|なお|つまり|例えば|たとえば|"
+    r"さらに|一方|したがって|従って|ですから|だから|では|次に|次の|以下|上記|前述|同様|こちら|さて|もちろん|"
+    r"这|那|它|他|她|其|此|但|然而|因此|所以|而且|并且|另外|此外|同时|例如|比如|也|又|还|如上|以下|上述|同样|于是)",
+    re.IGNORECASE,
+)
+NAVIGATION = re.compile(
+    r"click|subscribe|newsletter|cookies?\b|privacy policy|terms of (?:use|service)|all rights reserved|copyright|©|"
+    r"log ?in\b|sign (?:up|in)\b|read more|learn more|table of contents|back to top|share (?:this|on)|follow us|"
+    r"javascript|skip to|page not found|download now|see (?:also|section|chapter|figure|below|above|the)\b|"
+    r"(?:section|chapter|figure|table|sidebar|page) [0-9]|[0-9]+\.[0-9]+(?:\.[0-9]+)*,|"
+    r"klicken|anmelden|abonnier|impressum|datenschutz|alle rechte vorbehalten|inhaltsverzeichnis|siehe\b|"
+    r"(?:abschnitt|kapitel|abbildung|tabelle|seite) [0-9]|"
+    r"クリック|ログイン|目次|著作権|利用規約|プライバシー|参照してください|を参照|ご覧ください|第 ?[0-9]+ ?[章節]|"
+    r"[0-9.]+ ?[章節]|"
+    r"点击|登录|目录|版权|隐私|参见|参阅|请看|第 ?[0-9]+ ?[章节]",
+    re.IGNORECASE,
+)
+ADDRESS = re.compile(r"https?:|www\.|\S@\S+\.\w|://", re.IGNORECASE)
+CITATION_LIKE = re.compile(r"[(（]C[0-9]{3}|\[\^|【|\[[0-9]+(?:[-,–][ 0-9]+)*\]", re.IGNORECASE)
+COLON_AT_END = re.compile(r"[:：]\s*$")
+LETTERS = re.compile(r"[^\W\d_]")
+LEAST_LETTERS = 0.7
+"""Share of letters and blanks; less is code or a table."""
+LEAST_WORDS, LEAST_SIGNS = 7, 18
+MOST_CHARACTERS, MOST_SIGNS = 360, 160
+LEAST_CONTENT = 4
+BRACKETS = ("()", "[]", "（）", "「」", "『』", "“”", "„“", "«»")
+
+
+def statement_in(sentence: str, language: str) -> str:
+    """The statement that a sentence of a page makes, without citation marks; empty where it can make none alone."""
+    text = " ".join(without_marks(sentence).split())
+    text = re.sub(r" ([.,;。、])", r"\1", text) if text != sentence else text
+    if not has_good_length(text) or not is_prose(text):
+        return ""
+    if POINTS_BACK.match(text) or NAVIGATION.search(text) or ADDRESS.search(text) or CITATION_LIKE.search(text):
+        return ""
+    return text if len(set(content_words(text, language))) >= LEAST_CONTENT else ""
+
+
+def has_good_length(text: str) -> bool:
+    """Whether it is neither a heading nor a whole paragraph."""
+    if WITHOUT_BLANKS.search(text):
+        return LEAST_SIGNS <= len(text) <= MOST_SIGNS
+    return len(text.split()) >= LEAST_WORDS and len(text) <= MOST_CHARACTERS
+
+
+def is_prose(text: str) -> bool:
+    """Whether it begins and ends as a statement does, its brackets close, and it is made of letters mostly."""
+    letters = len(LETTERS.findall(text)) + text.count(" ")
+    return (
+        bool(ENDS_AS_STATEMENT.search(text))
+        and bool(BEGINS_WELL.match(text))
+        and letters >= LEAST_LETTERS * len(text)
+        and all(text.count(pair[0]) == text.count(pair[1]) for pair in BRACKETS)
+        and text.count('"') % 2 == 0
+    )
+
+
+def likeness(first: frozenset[str], second: frozenset[str]) -> float:
+    """Jaccard similarity of two sets of words, from 0 to 1; 0 where both are empty."""
+    return len(first & second) / len(first | second) if first or second else 0.0
