@@ -1,0 +1,197 @@
+"""`citejury pipeline runs`: what is there, how far it is, and what deleting takes away and leaves alone."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from exports.cli import main
+from pipeline.research.artefacts import RunFolder
+from pipeline.research.contracts import Citation, Metrics, Reference, Report, contract_json
+from pipeline.research.run_files import (
+    CitationEntry,
+    Clarify,
+    PlanDetails,
+    PlanFile,
+    StageDetails,
+    StageEvent,
+    VerifyResult,
+)
+from pipeline.research.traces import ClaimMade, put_trace, read_traces
+from pipeline.research.values import Stage
+from pipeline.sources.store import StoredRun, open_store
+
+NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+URL = "https://a.example/"
+REPORT = Report(
+    topic="太陽光",
+    outline=("What",),
+    sections=("## What\n\nIt shines (C001)",),
+    citations=(Citation(claim_id="c1", urls=(URL,)),),
+    references=(Reference(n=1, url=URL, title="A"),),
+    stop_reason="cost",
+)
+METRICS = Metrics(
+    duration_s=90, tokens_in=1200, tokens_out=300, cost_est=0.5, sources_count=1, domain_diversity=1, cache_hits=2,
+    cache_misses=3, stop_reason="cost",
+)  # fmt: skip
+VERIFIED = VerifyResult(
+    stage="audit", status="completed", verified_claims_count=4, single_source_claims_count=3, conflicts_count=1,
+    total_paragraphs=2, paragraph_without_citation_count=0, paragraph_end_citation_passed=True,
+    paragraphs_jsonl_cite_ids_passed=True, citations_found=1, passed=True,
+)  # fmt: skip
+
+
+def log(folder: RunFolder, stage: Stage, ended: str = "", error: str | None = None) -> None:
+    """Let a stage start, and end as `ended`, if it does."""
+    lines = [("started", StageDetails())]
+    if ended:
+        lines.append((ended, StageDetails(success=ended == "completed", error=error)))
+    for status, details in lines:
+        folder.append_log(
+            StageEvent.model_validate(
+                {"timestamp": NOON, "run_id": folder.run_id, "stage": stage, "status": status, "details": details}
+            )
+        )
+
+
+def finished_run(runs_dir: Path, run_id: str = "sun_1") -> RunFolder:
+    folder = RunFolder(runs_dir / run_id)
+    details = PlanDetails(queries=("sun",), sources=("web",), estimated_sources=50, depth="brief")
+    folder.write_plan(PlanFile(workers=5, depth="brief", budget=10, lang="ja", plan=details))
+    log(folder, "cache", "completed")
+    folder.write_report("# 太陽光\n", REPORT)
+    folder.write_citations(
+        [CitationEntry(cid="C001", url=URL, title="A", locator=URL, fetched_at=NOON, quote_hash=None, local_path=None)]
+    )
+    folder.write_verify(VERIFIED)
+    with open_store(runs_dir / "store.db") as store:
+        store.put_run(
+            StoredRun(run_id, "太陽光", NOON.isoformat(), "finished", "# 太陽光\n", {}, contract_json(METRICS))
+        )
+        put_trace(store, run_id, ClaimMade(claim_id="c1", confidence=1, sources_count=1))
+    return folder
+
+
+def runs(*words: str, runs_dir: Path, answer: str | None = None) -> Result:
+    return CliRunner().invoke(main, ["pipeline", "runs", *words, "--runs-dir", str(runs_dir)], input=answer)
+
+
+def shown(runs_dir: Path, run_id: str) -> dict[str, object]:
+    result = runs("show", run_id, "--json", runs_dir=runs_dir)
+    assert result.exit_code == 0, result.output
+    found: dict[str, object] = json.loads(result.stdout)
+    return found
+
+
+def test_a_finished_run_is_shown_with_all_that_it_came_to(tmp_path: Path) -> None:
+    finished_run(tmp_path)
+    assert shown(tmp_path, "sun_1") == {
+        "runId": "sun_1",
+        "topic": "太陽光",
+        "state": "finished",
+        "stage": "cache",
+        "depth": "brief",
+        "createdAt": "2026-11-22T12:00:00Z",
+        "updatedAt": "2026-11-22T12:00:00Z",
+        "stopReason": "cost",
+        "checks": {
+            "verifiedClaims": 4,
+            "singleSourceClaims": 3,
+            "conflicts": 1,
+            "paragraphs": 2,
+            "passed": True,
+        },
+        "metrics": contract_json(METRICS),
+        "sources": [{"cid": "C001", "url": URL, "title": "A", "fetchedAt": "2026-11-22T12:00:00Z"}],
+    }
+    told = runs("show", "sun_1", runs_dir=tmp_path)
+    assert all(part in told.stdout for part in ("太陽光", "stopped by", "cost", "3 of them by one site", "$0.5", URL))
+    assert f"citejury annotation push {tmp_path / 'sun_1'}" in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("state", "stage"),
+    [("unfinished", "fetch"), ("failed", "plan"), ("clarification needed", "intake"), ("damaged", "")],
+)
+def test_a_run_that_did_not_come_to_its_end_says_how_far_it_is(tmp_path: Path, state: str, stage: str) -> None:
+    folder = RunFolder(tmp_path / "half")
+    if state == "unfinished":
+        log(folder, "harvest", "completed")
+        log(folder, "fetch")
+    if state == "failed":
+        log(folder, "plan", "failed", "the model did not answer")
+    if state == "clarification needed":
+        log(folder, "intake")
+        folder.write_clarify(Clarify(status="pending", questions=("Which sun?",), answers=(), failure_reason=None))
+    if state == "damaged":
+        folder.log_file.parent.mkdir(parents=True)
+        folder.log_file.write_text("nonsense\n\n", encoding="utf-8")
+    run = shown(tmp_path, "half")
+    assert (run["state"], run["stage"]) == (state, stage)
+    assert ("error" in run) == (state in ("failed", "damaged"))
+    listed = runs("list", runs_dir=tmp_path)
+    assert state in listed.stdout
+    assert "runs show half" in listed.stderr
+
+
+def test_a_report_that_the_audit_did_not_pass_is_not_finished_well(tmp_path: Path) -> None:
+    finished_run(tmp_path).write_verify(VERIFIED.model_copy(update={"passed": False}))
+    assert shown(tmp_path, "sun_1")["state"] == "audit failed"
+
+
+def test_a_topic_cannot_write_to_the_terminal(tmp_path: Path) -> None:
+    finished_run(tmp_path).write_report("", REPORT.model_copy(update={"topic": "x\x1b[2J\nrow"}))
+    listed = runs("list", runs_dir=tmp_path).stdout
+    assert "x[2J row" in listed
+    assert "\x1b" not in listed
+
+
+def test_other_folders_and_links_are_no_runs(tmp_path: Path) -> None:
+    runs_dir = tmp_path / "runs"
+    outside = finished_run(tmp_path / "elsewhere").path
+    (runs_dir / "answers").mkdir(parents=True)
+    (runs_dir / "link").symlink_to(outside)
+    assert runs("list", runs_dir=runs_dir).stdout == ""
+    for run_id in ("answers", "link", "../elsewhere/sun_1", "none"):
+        for words in (["show", run_id], ["delete", run_id, "--yes"]):
+            result = runs(*words, runs_dir=runs_dir)
+            assert result.exit_code == 1, result.output
+            assert result.stderr
+    assert (outside / "final" / "report.md").is_file()
+    assert (runs_dir / "answers").is_dir()
+
+
+def test_deleting_takes_folder_and_rows_and_nothing_behind_a_link(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "thesis.tex").write_text("mine", encoding="utf-8")
+    runs_dir = tmp_path / "runs"
+    folder = finished_run(runs_dir)
+    finished_run(runs_dir, "sun_2")
+    (folder.path / "link").symlink_to(precious)
+    (folder.path / "final" / "file").symlink_to(precious / "thesis.tex")
+    assert runs("delete", "sun_1", runs_dir=runs_dir, answer="n\n").exit_code == 1
+    assert folder.report_file.is_file()
+    assert runs("delete", "sun_1", runs_dir=runs_dir, answer="y\n").exit_code == 0
+    assert sorted(path.name for path in runs_dir.iterdir() if path.is_dir()) == ["sun_2"]
+    assert (precious / "thesis.tex").read_text(encoding="utf-8") == "mine"
+    with open_store(runs_dir / "store.db", read_only=True) as store:
+        assert [run.id for run in store.runs()] == ["sun_2"]
+        assert (len(read_traces(store, "sun_1")), len(read_traces(store, "sun_2"))) == (0, 1)
+
+
+def test_deleting_goes_on_where_a_kill_ended_it(tmp_path: Path) -> None:
+    finished_run(tmp_path).path.rename(tmp_path / ".sun_1.deleted")
+    assert runs("delete", "sun_1", "--yes", runs_dir=tmp_path).exit_code == 0
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
+    assert runs("delete", "sun_1", "--yes", runs_dir=tmp_path).exit_code == 1
+
+
+def test_a_run_whose_folder_is_gone_is_still_listed_and_can_be_deleted(tmp_path: Path) -> None:
+    finished_run(tmp_path).path.rename(tmp_path.parent / f"{tmp_path.name}-moved")
+    assert shown(tmp_path, "sun_1")["state"] == "folder gone"
+    assert runs("delete", "sun_1", "--yes", runs_dir=tmp_path).exit_code == 0
+    assert runs("list", runs_dir=tmp_path).stdout == ""
