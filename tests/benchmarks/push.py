@@ -4,24 +4,18 @@ Ours is the whole way, from canonical records on, to the embedded server. The ba
 comes, on SQLite too, with a search engine that does nothing; its bodies are made beforehand.
 """
 
-import asyncio
-import contextlib
-import socket
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from bare_server import unpatched_server
 from seeding import made_up
 
 from annotation.client import Argilla
 from annotation.display import to_records
-from annotation.embedded.guardian import valkey_command
-from annotation.embedded.home import read_or_make_secrets
-from annotation.embedded.launch import listen, server_environment, start_server, url_of, wait_until_it_answers
+from annotation.embedded.launch import start_server
 from annotation.labels import TASKS
 from annotation.push import push_records
 from annotation.setup import find_datasets, set_up
@@ -76,54 +70,6 @@ def check(bodies: int) -> None:
         raise SystemExit(f"{bodies} bodies instead of {BODIES}")
 
 
-@contextlib.contextmanager
-def unpatched_server(home: Path) -> Iterator[Argilla]:
-    """The owner's connection to argilla-server as it comes; it and its queue end with the block."""
-    for name in ("data", "queue", "logs"):
-        (home / name).mkdir(parents=True)
-    environment = server_environment(home) | {
-        "ARGILLA_SEARCH_ENGINE": "empty",
-        "ARGILLA_REDIS_URL": f"unix://{home / 'queue.sock'}",
-        "TMPDIR": str(home),
-    }
-    with contextlib.ExitStack() as parts:
-        listening = parts.enter_context(listen("127.0.0.1", 0))
-        log = parts.enter_context(open(home / "logs" / "web.log", "wb"))
-        descriptor = listening.fileno()
-        for command in (valkey_command(home / "queue", home), [sys.executable, __file__, str(descriptor)]):
-            part = subprocess.Popen(command, stdout=log, stderr=log, env=environment, pass_fds=(descriptor,))
-            parts.callback(part.wait)
-            parts.callback(part.kill)
-        wait_until_it_answers(home, url_of(listening))
-        yield parts.enter_context(Argilla(url_of(listening), read_or_make_secrets(home).owner_api_key))
-
-
-def serve_unpatched(descriptor: int) -> None:
-    """Serve argilla-server with an empty search engine, without anything of ours but the owner."""
-    import argilla_server
-    import uvicorn
-    from alembic import command
-    from alembic.config import Config
-    from argilla_server.database import ALEMBIC_CONFIG_FILE
-    from argilla_server.search_engine import SearchEngine
-
-    from annotation.embedded.web import make_owner
-
-    async def nothing(*_: Any, **__: Any) -> bool:
-        return True
-
-    @classmethod
-    async def new_instance(cls: Any) -> Any:
-        return cls()
-
-    methods = {name: nothing for name in SearchEngine.__abstractmethods__}
-    SearchEngine.register("empty")(type("Empty", (SearchEngine,), methods | {"new_instance": new_instance}))
-    command.upgrade(Config(ALEMBIC_CONFIG_FILE), "head")
-    asyncio.run(make_owner())
-    server = uvicorn.Server(uvicorn.Config(argilla_server.app, log_level="warning", access_log=False))
-    server.run(sockets=[socket.socket(fileno=descriptor)])
-
-
 def main() -> None:
     """Print the row."""
     records = [with_two_passages(number) for number in range(RECORDS)]
@@ -141,7 +87,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        serve_unpatched(int(sys.argv[1]))
-    else:
-        main()
+    main()

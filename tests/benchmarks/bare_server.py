@@ -1,0 +1,70 @@
+"""argilla-server 2.8.0 as it comes, on SQLite with a search engine that does nothing, to measure ours against."""
+
+import asyncio
+import contextlib
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from annotation.client import Argilla
+from annotation.embedded.guardian import valkey_command
+from annotation.embedded.home import read_or_make_secrets
+from annotation.embedded.launch import listen, server_environment, url_of, wait_until_it_answers
+
+
+@contextlib.contextmanager
+def unpatched_server(home: Path, data_of: Path | None = None) -> Iterator[Argilla]:
+    """The owner's connection to argilla-server as it comes; it and its queue end with the block.
+
+    It serves the data of the home `data_of` where one is named, whose own server may go on.
+    """
+    for name in ("data", "queue", "logs"):
+        (home / name).mkdir(parents=True)
+    environment = server_environment(data_of or home) | {
+        "ARGILLA_SEARCH_ENGINE": "empty",
+        "ARGILLA_REDIS_URL": f"unix://{home / 'queue.sock'}",
+        "TMPDIR": str(home),
+    }
+    with contextlib.ExitStack() as parts:
+        listening = parts.enter_context(listen("127.0.0.1", 0))
+        log = parts.enter_context(open(home / "logs" / "web.log", "wb"))
+        descriptor = listening.fileno()
+        for command in (valkey_command(home / "queue", home), [sys.executable, __file__, str(descriptor)]):
+            part = subprocess.Popen(command, stdout=log, stderr=log, env=environment, pass_fds=(descriptor,))
+            parts.callback(part.wait)
+            parts.callback(part.kill)
+        wait_until_it_answers(home, url_of(listening))
+        yield parts.enter_context(Argilla(url_of(listening), read_or_make_secrets(data_of or home).owner_api_key))
+
+
+def serve_unpatched(descriptor: int) -> None:
+    """Serve argilla-server with an empty search engine, without anything of ours but the owner."""
+    import argilla_server
+    import uvicorn
+    from alembic import command
+    from alembic.config import Config
+    from argilla_server.database import ALEMBIC_CONFIG_FILE
+    from argilla_server.search_engine import SearchEngine
+
+    from annotation.embedded.web import make_owner
+
+    async def nothing(*_: Any, **__: Any) -> bool:
+        return True
+
+    @classmethod
+    async def new_instance(cls: Any) -> Any:
+        return cls()
+
+    methods = {name: nothing for name in SearchEngine.__abstractmethods__}
+    SearchEngine.register("empty")(type("Empty", (SearchEngine,), methods | {"new_instance": new_instance}))
+    command.upgrade(Config(ALEMBIC_CONFIG_FILE), "head")
+    asyncio.run(make_owner())
+    server = uvicorn.Server(uvicorn.Config(argilla_server.app, log_level="warning", access_log=False))
+    server.run(sockets=[socket.socket(fileno=descriptor)])
+
+
+if __name__ == "__main__":
+    serve_unpatched(int(sys.argv[1]))
