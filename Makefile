@@ -6,12 +6,15 @@ DEMO_FLAGS ?= $(shell test -t 0 || echo --exit)
 TEST_FLAGS ?=
 ROW ?=
 
-.PHONY: demo test lint readme bench soak install browser
+# Real pages in German, English and Japanese, and two PDFs, for the tests of what is read from the web.
+DOCS := debian-handbook debian-reference-en developers-reference
+
+.PHONY: demo test lint readme bench soak install browser pages
 
 demo: install
 	$(BIN)/citejury demo --home citejury-demo $(DEMO_FLAGS)
 
-test: install browser lint
+test: install browser pages lint
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder $(TEST_FLAGS)
 
 lint: install
@@ -42,3 +45,13 @@ browser:
 	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
 	  && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium chromium-driver fontconfig fonts-noto-cjk >/dev/null; } \
 	|| echo 'Chromium cannot be installed here: the browser tests will be skipped.'
+
+# Debian's documentation, unpacked into .pages without installing it. The tests that read it skip without.
+pages:
+	@test -e .pages/complete || { command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null \
+	  && rm -rf .pages && mkdir -p .pages/packages && cd .pages/packages \
+	  && { apt-get download -qq $(DOCS) 2>/dev/null \
+	    || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get download -qq $(DOCS) 2>/dev/null; }; } \
+	  && for package in *.deb; do dpkg-deb -x "$$package" .. || exit 1; done \
+	  && cd .. && rm -r packages && touch complete; } \
+	|| echo 'The documentation of Debian cannot be fetched here: the tests that read its pages will be skipped.'

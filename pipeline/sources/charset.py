@@ -56,6 +56,8 @@ GUESSED = [
     "cp1256",
 ]
 SAMPLE = 16_000
+HIGH_BYTES = re.compile(rb"[\x80-\xff]+")
+FEW = 64
 
 
 def charset_of(body: bytes, named: str = "") -> str:
@@ -111,5 +113,8 @@ def guessed_charset(body: bytes) -> str:
     from charset_normalizer import from_bytes  # slow to import, and seldom wanted
 
     text = b" ".join(TAG.sub(b" ", body[: 8 * SAMPLE]).split())[:SAMPLE]
+    rows = HIGH_BYTES.findall(text)
+    if len(rows) < FEW and sum(map(len, rows)) <= 2 * len(rows):
+        return "cp1252"  # accents stand alone, letters of other scripts in rows; too few for the detector
     guess = from_bytes(text, cp_isolation=GUESSED).best()
     return codec_name(guess.encoding) if guess else "cp1252"

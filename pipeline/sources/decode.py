@@ -1,31 +1,11 @@
 """The text of a page's bytes, whatever charset it names or fails to name, and text in the form that is stored."""
 
-import codecs
 import re
 from collections.abc import Iterator
 
-BYTE_ORDER_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
-META_CHARSET = re.compile(
-    rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})|encoding=[\"']([\w.-]{2,40})[\"']", re.I
-)
-META_WITHIN = 4096
-GUESSED_FROM = 65_536
-HIGH_BYTES = re.compile(rb"[\x80-\xff]+")
-FEW = 64
-ESCAPES = (b"\x1b$B", b"\x1b$@", b"\x1b(J")
-SEVEN_BIT = ("iso2022", "hz", "utf_16", "utf_32")
-WIDER = {
-    "ascii": "cp1252",
-    "iso8859-1": "cp1252",
-    "shift_jis": "cp932",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "euc_kr": "cp949",
-    "iso8859-9": "cp1254",
-    "tis-620": "cp874",
-}
-"""What a charset's name means on the web, by Python's names. Source: https://encoding.spec.whatwg.org/#names-and-labels"""
+from pipeline.sources.charset import PROLOGUE, charset_of, declared_charset, guessed_charset
 
+SEVEN_BIT = ("iso2022", "hz", "utf-16", "utf-32")
 LINE_END = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
 SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -38,62 +18,30 @@ LEAST_WRAPPED, MOST_WRAPPED = 50, 100
 def decoded(body: bytes, charset: str) -> str:
     """The text of the body; what cannot be read at all becomes U+FFFD.
 
-    It is read by its byte order mark, as UTF-8 where it is that, then in the charset that the header or the page names,
-    then by the look of it.
+    `charset` is the server's word, or empty. It counts for less than the bytes: text that is UTF-8 throughout is in no
+    other charset by chance, and servers name Latin-1 unasked.
     """
-    for mark, codec in BYTE_ORDER_MARKS:
-        if body.startswith(mark):
-            return body.decode(codec, errors="replace")
-    for codec in likely_codecs(body, charset):
+    named = charset_of(body, charset)
+    for codec in likely_codecs(body, named):
         try:
             return body.decode(codec)
         except UnicodeDecodeError:
             continue
-    return body.decode(next(named_codecs(body, charset), "utf-8"), errors="replace")
+    return body.decode(named, errors="replace")
 
 
-def likely_codecs(body: bytes, charset: str) -> Iterator[str]:
+def likely_codecs(body: bytes, named: str) -> Iterator[str]:
     """Python's names of the codecs to try, the likeliest first."""
-    named = sorted(named_codecs(body, charset), key=lambda codec: codec == "cp1252")  # what servers say unasked
-    head = body[:META_WITHIN]
+    head = body[:PROLOGUE]
     if head.count(0) > len(head) // 4:
-        yield "utf_16_le" if head[1::2].count(0) > head[::2].count(0) else "utf_16_be"
-    yield from (codec for codec in named if codec.startswith(SEVEN_BIT))
-    if any(escape in head for escape in ESCAPES):
-        yield "iso2022_jp"
+        yield "utf-16-le" if head[1::2].count(0) > head[::2].count(0) else "utf-16-be"
+    if named.startswith(SEVEN_BIT):
+        yield named
     yield "utf-8"
-    yield from named
-    guess = guessed_codec(body)
-    if guess:
-        yield guess
-
-
-def named_codecs(body: bytes, charset: str) -> Iterator[str]:
-    """The codecs that the header and the page name; names that Python does not know, and UTF-7, are left out."""
-    in_page = META_CHARSET.search(body[:META_WITHIN])
-    labels = [charset, (in_page[1] or in_page[2]).decode("ascii", "replace") if in_page else ""]
-    for label in labels:
-        try:
-            info = codecs.lookup(label.strip())
-            "".encode(label.strip())  # a LookupError for codecs that are no charset, such as `rot13`
-        except (LookupError, ValueError):
-            continue
-        codec = WIDER.get(info.name, info.name).replace("-", "_")
-        if codec == "utf_16" and label is not charset:
-            continue  # a page that names UTF-16 in ASCII is not in UTF-16
-        if codec not in ("utf_7", "utf_8", "utf_8_sig"):
-            yield codec
-
-
-def guessed_codec(body: bytes) -> str:
-    """The codec that the body looks like; empty where it looks like none."""
-    from charset_normalizer import from_bytes
-
-    runs = HIGH_BYTES.findall(body[:GUESSED_FROM])
-    if len(runs) < FEW and sum(map(len, runs)) <= 2 * len(runs):
-        return "cp1252"  # accents stand alone, letters of other scripts in rows; too little for a detector
-    best = from_bytes(body[:GUESSED_FROM], steps=3).best()
-    return WIDER.get(best.encoding, best.encoding) if best else ""
+    if named == "cp1252":
+        yield declared_charset(head) or named
+    yield named
+    yield guessed_charset(body)
 
 
 def stored_text(text: str) -> str:

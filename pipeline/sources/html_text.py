@@ -40,7 +40,8 @@ def read_html(page: str, url: str) -> HtmlText:
     title, language = title_of(tree), (tree.get("lang") or "").split("-")[0].lower()
     drop_hidden(tree)
     visible = visible_text(tree)
-    main = stored_text(trafilatura.extract(tree, url=url, include_comments=False) or "")
+    found = trafilatura.extract(tree, url=url, include_comments=False) or ""
+    main = "\n".join(line for line in map(str.strip, stored_text(found).split("\n")) if line)
     few = len(main) < LEAST_MAIN_TEXT < len(visible)
     return HtmlText(visible if few else main or visible, title, language, bool(NOT_FREE.search(page)))
 

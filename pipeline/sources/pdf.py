@@ -11,6 +11,7 @@ ENDS_A_LINE = re.compile(r"[.!?…:;。！？」)\]\"”’]$")
 BEGINS_AN_ITEM = re.compile(r"[-*•◦▪–]\s|\(?\d{1,3}(?:\.\d+)*[.)]?\s|[A-Z]\.\s")
 WRITTEN_WITHOUT_BLANKS = re.compile(r"[\u3001-\u30ff\u3400-\u9fff\uff01-\uff60]")
 FULL_LINE = 0.7
+AMONG_THE_LONGEST = 0.8
 LONGEST_TEXT = 20_000_000
 
 
@@ -75,7 +76,8 @@ def page_text(document: Any, number: int) -> str:
 
 def paragraphs(lines: list[str]) -> list[str]:
     """The lines of a page joined to paragraphs: a full line that ends in the middle of a sentence goes on below."""
-    full = FULL_LINE * max(map(len, lines), default=0)
+    lengths = sorted(map(len, lines))
+    full = FULL_LINE * lengths[int(len(lines) * AMONG_THE_LONGEST)] if lines else 0.0
     found: list[str] = []
     last_length = 0
     for line in lines:

@@ -21,8 +21,6 @@ from pipeline.sources.extract import Extracted
 from pipeline.sources.extractor import Extractor
 from pipeline.sources.fetch import Fetcher, FetchPolicy
 from pipeline.sources.schema import Document, SourceMeta
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.web import Page, Web
 
 NAME = "pages_to_chunks"
