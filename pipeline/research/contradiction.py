@@ -1,0 +1,179 @@
+"""Whether two sentences say opposite things, told from their words alone: only where it is plain to see.
+
+They have to be about the same in nearly the same words, with the same names; then one number or date that differs
+contradicts, and so does a negation in one of them. All else is left undecided.
+"""
+
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from pipeline.research.figures import MONTH_FORM, in_figures
+from pipeline.research.particulars import is_figure, names_in, negations_in, plain_figure
+from pipeline.words import content_words, without_marks
+
+MOST_WORDS = 80
+"""Words of a sentence; a longer one is a list or a table, and no statement."""
+SAME_SUBJECT = 0.6
+"""Share of the words of each of the two sentences that the other one has in the same order, where a number differs."""
+SAME_WORDING = 0.8
+"""The same, where a negation is all that differs."""
+LEAST_SHARED = 2
+"""Words besides numbers that both have."""
+# What a number after it tells apart, as a name does: another one is another thing.
+LABEL_WORDS = """
+chapter section figure table step page part volume version release level option example appendix line item issue number
+kapitel abschnitt abbildung tabelle schritt seite teil band stufe ausgabe zeile beispiel anhang nummer no nr
+第 図 图 表 章 節 节 例 版 バージョン ページ
+"""
+BOUND = re.compile(
+    r"(?:over|than|least|most|up to|about|around|nearly|almost|approximately|roughly|some|between|above|below|under|"
+    r"über|als|mindestens|höchstens|bis zu|etwa|rund|fast|circa|ca\.|knapp|zwischen|ungefähr|约|約|超|近|およそ|ほぼ)"
+    r"\s*[\d]|\d\S*\s*(?:以上|以下|未満|未满|多|余|強|弱|or more|or less|oder mehr|\+)",
+    re.IGNORECASE,
+)
+
+
+ENDING = re.compile(r"(?<=[^\W\d_]{3})(?:ing|ed|es|s|en|e|t)$")
+DECIMAL = re.compile(r"\d{1,15}(?:\.\d{1,9})?")
+LEAST_ROUNDED = 100
+YEARS = range(1100, 2200)
+
+
+class Statement(NamedTuple):
+    """A sentence in the form in which two are compared."""
+
+    words: tuple[str, ...]
+    """Content words, numbers and months in order."""
+    names: frozenset[str]
+    """Its names."""
+    negations: int
+    """How many words negate."""
+    is_bound: bool
+    """Whether a number is a bound or an estimate."""
+
+
+class Difference(NamedTuple):
+    """A place where two statements differ: where it begins in each, and the words of each there."""
+
+    start: int
+    ours: tuple[str, ...]
+    begin: int
+    theirs: tuple[str, ...]
+
+
+def statement_of(text: str) -> Statement:
+    """The sentence in the form in which two are compared."""
+    plain = in_figures(without_marks(text))
+    words = tuple(stem(plain_figure(word)) for word in content_words(plain))
+    return Statement(words, frozenset(map(stem, names_in(plain))), negations_in(plain), BOUND.search(plain) is not None)
+
+
+def stem(word: str) -> str:
+    """The word without the commonest endings of English and German, so that `asks` is `ask`."""
+    return ENDING.sub("", word)
+
+
+LABELS = frozenset(map(stem, LABEL_WORDS.split()))
+
+
+def contradiction(claim: Statement, other: Statement) -> str:
+    """Why the two cannot both be true, in words; empty where that is not plain to see."""
+    if not about_the_same(claim, other):
+        return ""
+    differences = differences_of(claim, other)
+    share = shared_share(claim, differences, other)
+    in_figures_only = [each for each in differences if figures(each.ours) or figures(each.theirs)]
+    if not in_figures_only and share >= SAME_WORDING and (claim.negations - other.negations) % 2:
+        return "the page says the opposite: one of the two sentences is negated"
+    if len(in_figures_only) != 1 or share < SAME_SUBJECT or claim.negations != other.negations:
+        return ""
+    if any(each.ours and each.theirs for each in differences if each not in in_figures_only):
+        return ""
+    return other_figure(claim, other, in_figures_only[0])
+
+
+def replaced_names(text: str, sentence: str) -> str:
+    """Which names of a text stand where a sentence in almost the same words has others; empty for none."""
+    claim, other = statement_of(text), statement_of(sentence)
+    if max(len(claim.words), len(other.words)) > MOST_WORDS:
+        return ""
+    differences = differences_of(claim, other)
+    if shared_share(claim, differences, other) < SAME_SUBJECT:
+        return ""
+    for each in differences:
+        named = [word for word in each.ours if word in claim.names or (each.start == 0 and word == each.ours[0])]
+        if named and each.theirs:
+            return f"the cited pages name {' '.join(each.theirs)!r} where it names {' '.join(named)!r}"
+    return ""
+
+
+def differences_of(claim: Statement, other: Statement) -> list[Difference]:
+    """Where the words of the two differ, in order."""
+    same = SequenceMatcher(None, claim.words, other.words, autojunk=False)
+    return [
+        Difference(start, claim.words[start:end], begin, other.words[begin:stop])
+        for step, start, end, begin, stop in same.get_opcodes()
+        if step != "equal"
+    ]
+
+
+def shared_share(claim: Statement, differences: Sequence[Difference], other: Statement) -> float:
+    """Share of the words of each of the two that stands in the other one in the same order; 0 for too few words."""
+    differing = [word for each in differences for word in each.ours]
+    shared = len(claim.words) - len(differing)
+    if shared - len(figures(claim.words)) + len(figures(differing)) < LEAST_SHARED:
+        return 0.0
+    return shared / max(len(claim.words), len(other.words))
+
+
+def about_the_same(claim: Statement, other: Statement) -> bool:
+    """Whether the two can be compared: same names, same beginning, and not too long."""
+    if not 0 < max(len(claim.words), len(other.words)) <= MOST_WORDS or claim.names != other.names:
+        return False
+    return claim.words[:1] == other.words[:1] or (
+        bool(claim.words and other.words) and claim.words[0] in other.words and other.words[0] in claim.words
+    )
+
+
+def other_figure(claim: Statement, other: Statement, difference: Difference) -> str:
+    """That the figures of the only place where the two differ in one contradict; empty where they need not."""
+    ours, theirs = figures(difference.ours), figures(difference.theirs)
+    comparable = len(ours) == len(theirs) and is_figure(difference.ours[-1]) and is_figure(difference.theirs[-1])
+    if not comparable or claim.is_bound or other.is_bound:
+        return ""
+    if not (difference.start and difference.begin):  # A date that a sentence begins with says when it was so.
+        return ""
+    if tells_apart(claim, difference.start) or tells_apart(other, difference.begin):
+        return ""
+    if any(is_rounded(one, another) for one, another in zip(ours, theirs, strict=True) if one != another):
+        return ""
+    return f"the page says {shown(theirs)}, not {shown(ours)}"
+
+
+def tells_apart(statement: Statement, place: int) -> bool:
+    """Whether a number at this place tells one thing from another: it follows a label or a name."""
+    return statement.words[place - 1] in LABELS or statement.words[place - 1] in statement.names
+
+
+def is_rounded(one: str, another: str) -> bool:
+    """Whether one of two numbers may be the other one, rounded or cut off; never of small ones, years and months."""
+    values = [float(number) for number in (one, another) if DECIMAL.fullmatch(number)]
+    if len(values) < 2 or min(values) < LEAST_ROUNDED or all(value in YEARS for value in values):
+        return False
+    digits = [len(number.replace(".", "").strip("0")) for number in (one, another)]
+    unit = 10.0 ** (len(str(int(values[digits.index(min(digits))]))) - min(digits))
+    return digits[0] != digits[1] and abs(values[0] - values[1]) < unit
+
+
+def figures(words: Sequence[str]) -> list[str]:
+    """The numbers and months among the words."""
+    return [word for word in words if is_figure(word)]
+
+
+def shown(found: Sequence[str]) -> str:
+    """The figures as they are named in a message: `2021-8-14`."""
+    return "-".join(
+        figure.removeprefix("month").rjust(2, "0") if MONTH_FORM.match(figure) else figure for figure in found
+    )

@@ -1,0 +1,69 @@
+"""The text of a page, read once: its sentences, their words, and its normal form for quotes."""
+
+from bisect import bisect_left, bisect_right
+from functools import cached_property
+
+from pipeline.coverage import WordIndex, words_and_numbers
+from pipeline.language import detect_language
+from pipeline.normal_form import NormalForm, normal_form
+from pipeline.research.values import Quote
+from pipeline.sentences import sentence_spans
+from pipeline.words import UNSPACED_RUN
+
+MOST_LETTERS = 5_000
+"""Letters of a page by which its language is told, the first ones."""
+NEIGHBOURS = 1
+"""Sentences before and after one that belong to what it says."""
+
+
+class PageText:
+    """A page that any number of claims can be checked against; what it costs is in proportion to the text."""
+
+    def __init__(self, text: str, url: str = "", lang: str = "") -> None:
+        """Cut the text into sentences, a repeated one once. Without `lang` (ISO 639-1) the language is told from it."""
+        self.text = text
+        self.url = url
+        self.known_lang = lang
+        spans: dict[str, tuple[int, int]] = {}
+        for start, end in sentence_spans(text, lang):
+            spans.setdefault(text[start:end], (start, end))
+        self.sentences = list(spans)
+        self.spans = list(spans.values())
+        self.index = WordIndex(frozenset[str]().union(*words_and_numbers(each, "")) for each in self.sentences)
+
+    @cached_property
+    def lang(self) -> str:
+        """ISO 639-1 code of the page's language; `und` where it cannot be told."""
+        return self.known_lang or detect_language(self.text[:MOST_LETTERS])
+
+    @cached_property
+    def form(self) -> NormalForm:
+        """The text as quotes are looked up in it (seed 002)."""
+        return normal_form(self.text)
+
+    def around(self, place: int) -> list[str]:
+        """The sentence and its neighbours, in order."""
+        return self.sentences[max(0, place - NEIGHBOURS) : place + NEIGHBOURS + 1]
+
+    def sentences_at(self, span: tuple[int, int]) -> list[str]:
+        """The sentences that a span of the text reaches into, in order."""
+        first = bisect_right(self.spans, span[0], key=lambda each: each[1])
+        return self.sentences[first : bisect_left(self.spans, span[1], key=lambda each: each[0])]
+
+    def ends_words(self, span: tuple[int, int]) -> bool:
+        """Whether the span of the text begins and ends where words do."""
+        return not (self.is_within_word(span[0]) or self.is_within_word(span[1]))
+
+    def is_within_word(self, at: int) -> bool:
+        """Whether a word goes on across this place; scripts without spaces have no such place."""
+        sides = self.text[at - 1 : at + 1] if at else ""
+        return len(sides) == 2 and sides.isalnum() and not UNSPACED_RUN.search(sides)
+
+    def has(self, name: str) -> bool:
+        """Whether the page has the name, in folded case, as a word or, in katakana, within one."""
+        return name in self.index.places or (UNSPACED_RUN.search(name) is not None and name in self.form.text)
+
+    def quote(self, place: int) -> Quote:
+        """The sentence with its place on the page."""
+        start, end = self.spans[place]
+        return Quote(self.url, self.text[start:end], start, end)
