@@ -70,32 +70,23 @@ def test_a_document_that_hangs_a_parser_is_given_up_and_the_next_one_is_read() -
     assert next_one.reason == "empty"
 
 
-def test_a_process_that_is_killed_at_its_work_costs_one_document() -> None:
+def test_a_process_that_is_killed_costs_at_most_the_document_it_was_at() -> None:
     async def work() -> tuple[Extracted, Extracted]:
         async with Extractor(workers=1) as extractor:
-            await html(extractor, GOOD)
+            await html(extractor, b"")
+            (idle,) = extractor.running
+            idle.process.kill()
+            await idle.process.wait()
+            found = await html(extractor, GOOD)
             (pid,) = pids(extractor)
             lost = asyncio.create_task(html(extractor, SLOW))
-            await asyncio.sleep(0)
             while extractor.free.qsize():
                 await asyncio.sleep(0)
             os.kill(pid, signal.SIGKILL)
-            return await lost, await html(extractor, GOOD)
+            return found, await lost
 
-    lost, next_one = run(work())
-    assert (lost.reason, next_one.reason) == ("parser_failed", "page")
-
-
-def test_a_process_that_ended_while_it_was_idle_is_replaced() -> None:
-    async def work() -> Extracted:
-        async with Extractor(workers=1) as extractor:
-            await html(extractor, GOOD)
-            (worker,) = extractor.running
-            worker.process.kill()
-            await worker.process.wait()
-            return await html(extractor, GOOD)
-
-    assert run(work()).reason == "page"
+    found, lost = run(work())
+    assert (found.reason, lost.reason) == ("page", "parser_failed")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals on Windows")
