@@ -23,6 +23,11 @@ GONE = (404, 410)
 
 TOO_LARGE = re.compile(r"request too large|request_too_large", re.IGNORECASE)
 RETIRED = re.compile(r"retired|deprecated", re.IGNORECASE)
+# The fields that ask for JSON: where one of them is retired, the same model still answers without it.
+FORM_FIELDS = re.compile(
+    r"response_?format|output_?(?:config|format)|text\.format|json_(?:schema|object)|response_?(?:json_?schema|mime_?type)",
+    re.IGNORECASE,
+)
 # Gemini: "Please retry in 48.9s." OpenAI: "Please try again in 1m2.5s."
 WAIT_IN_WORDS = re.compile(r"\b(?:retry|try again) in ((?:[\d.]+(?:ms|[dhms]))+)", re.IGNORECASE)
 
@@ -85,7 +90,8 @@ def retry_kind(status: int, headers: Mapping[str, str], body: str) -> Literal["n
 
 def ends_the_provider(failure: PayloadError, status: int | None) -> bool:
     """Whether no further call of the run can do better: the key, the money, the address or the model is not good."""
-    retired = status == BAD_REQUEST and RETIRED.search(str(failure)) is not None
+    words = str(failure)
+    retired = status == BAD_REQUEST and RETIRED.search(words) is not None and FORM_FIELDS.search(words) is None
     return failure.kind in ("auth", "quota") or status in GONE or retired
 
 

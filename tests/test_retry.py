@@ -204,6 +204,19 @@ def test_a_retired_api_ends_the_provider() -> None:
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        "`response_format` is deprecated for this model; use `structured_outputs`.",
+        "output_format: This field is deprecated. Use 'output_config.format' instead.",
+        "type json_schema has been retired",
+        "generationConfig.responseJsonSchema is deprecated",
+    ],
+)
+def test_a_retired_form_of_asking_for_json_ends_nothing_since_another_may_do(words: str) -> None:
+    assert not ends_the_provider(PayloadError(words), 400)
+
+
+@pytest.mark.parametrize(
     "body",
     [
         {"error": {"code": 403, "message": "Your input was flagged by the moderation of the model"}},

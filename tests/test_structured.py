@@ -102,6 +102,12 @@ def test_a_refused_form_gives_way_to_the_next_and_is_not_tried_again() -> None:
     assert len(first.payloads) == 1
 
 
+def test_a_form_that_the_server_calls_deprecated_gives_way_too() -> None:
+    (first, second), calls = ask([refuses("response_format is deprecated"), says(GOOD), says(GOOD)], questions=2)
+    assert (first.status, second.status) == ("ok", "ok")
+    assert [form_of(call) for call in calls] == ["json_schema", "json_object", "json_object"]
+
+
 def test_a_form_that_brings_no_word_gives_way_and_its_payload_is_kept_and_counted() -> None:
     (said,), calls = ask([says(""), says(GOOD)])
     assert (said.status, len(said.payloads)) == ("ok", 2)
