@@ -20,12 +20,10 @@ from pipeline.providers.request import KEY_VARIABLES, ProviderRequest, continue_
 from pipeline.providers.shape import recognise
 from pipeline.retry import Decision, decide, ends_the_provider, exhausted_seconds
 from pipeline.schema import ProviderName
-from pipeline.sources.guard import NoCookies
-from pipeline.transfer import Received, encode_body, hide_key, hold_redirect, receive
+from pipeline.transfer import Received, encode_body, hide_key, one_connection, receive
 
 MAX_CONTINUATIONS = 5
 CONNECT_SECONDS = 30.0
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 REDIRECTS = range(300, 400)
 
 
@@ -101,23 +99,11 @@ class Network:
     async def client(self, provider: ProviderName) -> AsyncIterator[httpx.AsyncClient]:
         """A client that nobody else uses while the block runs; its connection is kept for the provider's next call."""
         idle = self.idle[provider]
-        client = idle.pop() if idle else self.new_client()
+        client = idle.pop() if idle else one_connection(self.trust, self.silence)
         try:
             yield client
         finally:
             idle.append(client)
-
-    def new_client(self) -> httpx.AsyncClient:
-        """A client with one connection, which follows no redirect."""
-        return httpx.AsyncClient(
-            verify=self.trust,
-            timeout=self.silence,
-            # Proxies of the environment are for the world outside; a model on this machine is asked directly.
-            mounts={f"all://{host}": None for host in LOOPBACK},
-            follow_redirects=False,
-            event_hooks={"response": [hold_redirect]},
-            cookies=NoCookies(),
-        )
 
     async def __aenter__(self) -> Self:
         """The network itself."""

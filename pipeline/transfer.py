@@ -1,7 +1,8 @@
-"""One POST and the bytes that come back, capped; every way in which that fails is an error of ours."""
+"""One request and the bytes that come back, capped; every way in which that fails is an error of ours."""
 
 import json
 import re
+import ssl
 import zlib
 from collections.abc import Mapping
 from functools import cache
@@ -11,6 +12,7 @@ import httpx
 
 from pipeline.errors import PayloadError
 from pipeline.providers.failure import REDACTED
+from pipeline.sources.guard import NoCookies
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
 ENCODINGS = ("gzip", "x-gzip", "deflate")
@@ -18,6 +20,7 @@ ENCODINGS = ("gzip", "x-gzip", "deflate")
 ANY_HEADER = 47
 SHORTEST_KEY = 8
 REDIRECT = "redirected-to"
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 class Received(NamedTuple):
@@ -34,8 +37,23 @@ async def hold_redirect(response: httpx.Response) -> None:
         response.headers[REDIRECT] = response.headers.pop("location")
 
 
-async def receive(client: httpx.AsyncClient, url: str, headers: Mapping[str, str], content: bytes) -> Received:
-    """The whole response to a POST, whatever its status; a redirect is not followed.
+def one_connection(trust: ssl.SSLContext, silence: httpx.Timeout) -> httpx.AsyncClient:
+    """A client for one request at a time, which follows no redirect and keeps no cookie."""
+    return httpx.AsyncClient(
+        verify=trust,
+        timeout=silence,
+        # Proxies of the environment are for the world outside; a server on this machine is asked directly.
+        mounts={f"all://{host}": None for host in LOOPBACK},
+        follow_redirects=False,
+        event_hooks={"response": [hold_redirect]},
+        cookies=NoCookies(),
+    )
+
+
+async def receive(
+    client: httpx.AsyncClient, url: str, headers: Mapping[str, str], content: bytes, method: str = "POST"
+) -> Received:
+    """The whole response to a request, whatever its status; a redirect is not followed.
 
     Raises:
         PayloadError: nobody answered (`network`), not in time (`timeout`), half a body came (`network`), or one that
@@ -44,7 +62,7 @@ async def receive(client: httpx.AsyncClient, url: str, headers: Mapping[str, str
     host = httpx.URL(url).host
     raw = bytearray()
     try:
-        async with client.stream("POST", url, headers=dict(headers), content=content) as response:
+        async with client.stream(method, url, headers=dict(headers), content=content) as response:
             async for chunk in response.aiter_raw():
                 raw += chunk
                 if len(raw) > MAX_BODY_BYTES:

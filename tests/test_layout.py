@@ -29,6 +29,7 @@ HTTP_MODULES = {
     "pipeline/ask.py",
     "pipeline/endpoint.py",
     "pipeline/live.py",
+    "pipeline/research/search/api.py",
     "pipeline/transfer.py",
     "pipeline/sources/connection.py",
     "pipeline/sources/exchange.py",

@@ -16,6 +16,7 @@ from pipeline.urls import source_domain, url_host
 # Failures that another day may mend; a host name that is not found is one, for so it looks where the network is away.
 TRANSIENT = re.compile(r"network|timeout|no_such_host|not_tried|status_(?:408|425|429|5[0-9]{2})", re.ASCII)
 READ = ("page", "added")
+NOT_MODIFIED = {"status": 304, "bytes": 0, "reason": "page"}
 
 Report = Callable[[str, str], None]
 """Hears of a page that is done: its URL and the reason for its state."""
@@ -86,12 +87,23 @@ class HostQueues:
 
 
 async def gather_pages(
-    wanted: Iterable[Wanted], fetcher: Fetcher, extractor: Extractor, store: Store, report: Report, run_id: str = ""
+    wanted: Iterable[Wanted],
+    fetcher: Fetcher,
+    extractor: Extractor,
+    store: Store,
+    report: Report,
+    run_id: str = "",
+    workers: int | None = None,
 ) -> Gathered:
     """What came of fetching these pages; each is stored as soon as it is read.
 
     A failure that may pass is stored at the end, and not at all where the network was away: a page that nobody could
-    ask for is no page that does not answer. Each page leaves a `fetch_result` in the run's trace.
+    ask for is no page that does not answer. Each page leaves a `fetch_result` in the run's trace. `workers` pages are
+    worked on at a time, as many as the fetcher asks for unless told.
+
+    Raises:
+        OutputError: the store cannot be written.
+        NotInstalledError: no process that reads pages can be started.
     """
     queues = HostQueues(wanted, fetcher.policy.per_host)
     failed: list[StoredPage] = []
@@ -102,7 +114,7 @@ async def gather_pages(
         nonlocal fetched
         while not fetcher.away and (taken := queues.take()):
             page, host = taken
-            stored = await fetch_page(page, fetcher, extractor)
+            stored, seconds = await fetch_page(page, fetcher, extractor)
             queues.give_back(host)
             if stored is None:
                 report(page.url, "page")
@@ -116,30 +128,39 @@ async def gather_pages(
                 store.put_page(stored)
                 report(page.url, stored.reason)
             fetched += 1
-            leave_trace(store, run_id, page.url, stored)
+            leave_trace(store, run_id, page.url, stored, seconds, fetcher.policy.robots)
 
-    async with asyncio.TaskGroup() as group:
-        for _ in range(fetcher.policy.concurrency):
-            group.create_task(work())
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(workers or fetcher.policy.concurrency):
+                group.create_task(work())
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
     away = fetcher.away and (bool(queues.take()) or not fetcher.answered)
     for stored in () if away else failed:
         store.put_page(stored)
     return Gathered(fetched, tuple(sorted(kept)), away)
 
 
-def leave_trace(store: Store, run_id: str, url: str, stored: StoredPage | None) -> None:
-    """Add what came of a page to the run's trace."""
-    came = {"status": stored.status, "bytes": len(stored.raw), "reason": stored.reason} if stored else {"status": 304}
-    store.put_event(run_id, "fetch_result", {"url": url, **came})
+def leave_trace(store: Store, run_id: str, url: str, stored: StoredPage | None, seconds: float, robots: bool) -> None:
+    """Add what came of a page to the run's trace; None is a page that has not changed."""
+    came = {"status": stored.status, "bytes": len(stored.raw), "reason": stored.reason} if stored else NOT_MODIFIED
+    manner = {"latency_ms": round(seconds * 1000), "robots_respected": robots, "cached": stored is None}
+    store.put_event(run_id, "fetch_result", {"url": url, **came, **manner})
 
 
-async def fetch_page(page: Wanted, fetcher: Fetcher, extractor: Extractor) -> StoredPage | None:
-    """The page as it is to be stored; None where it has not changed since."""
+async def fetch_page(page: Wanted, fetcher: Fetcher, extractor: Extractor) -> tuple[StoredPage | None, float]:
+    """The page as it is to be stored, None where it has not changed since; and the seconds that its requests took."""
     fetched = await fetcher.fetch(page.url, page.etag, page.last_modified)
     if fetched.not_modified:
-        return None
+        return None, fetched.seconds
     if fetched.reason != "page":
-        return stored_page(fetched)
+        return stored_page(fetched), fetched.seconds
+    return await extracted_page(fetched, extractor), fetched.seconds
+
+
+async def extracted_page(fetched: Fetched, extractor: Extractor) -> StoredPage:
+    """The page with its text, or with the reason why there is nothing worth reading on it."""
     extracted = await extractor.extract(fetched.body, fetched.content_type, fetched.charset, fetched.final_url)
     if extracted.reason != "page":
         return stored_page(fetched._replace(reason=extracted.reason, detail=extracted.detail))

@@ -1,0 +1,114 @@
+"""The user's own documents, read from a folder into the store, each under a URL that stands for its file.
+
+Contracts want http(s) URLs, so a file is named under the host `documents.invalid`, which can never exist (RFC 6761
+section 6.4): `manuals/debian/apt.html`, found in the folder `manuals`, is
+`https://debian.manuals.documents.invalid/apt.html`. Each folder on the first level is a site of its own when sites are
+counted, and the files beside those folders are one together.
+"""
+
+import asyncio
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+from pipeline.errors import InputError
+from pipeline.sources.added import MEDIA_TYPES, added_page, read_file
+from pipeline.sources.extractor import Extractor
+from pipeline.sources.store import Store, StoredPage
+from pipeline.urls import canonical_url
+
+HOST = "documents.invalid"
+HOST_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
+NO_LETTERS = re.compile(r"[^a-z0-9]+")
+FILES_AT_ONCE = 16
+
+
+class ReadDocuments(NamedTuple):
+    """What a folder holds."""
+
+    urls: tuple[str, ...]
+    """The documents that were read, by the paths of their files."""
+    left_out: tuple[str, ...]
+    """Files of which nothing can be read, each with the reason."""
+    other_kinds: int
+    """Files that are neither PDF nor HTML nor text."""
+
+
+async def read_documents(folder: Path, store: Store) -> ReadDocuments:
+    """The folder's documents, which stand in the store afterwards; those that have not changed are not read again.
+
+    Files and folders whose names begin with a dot are passed over, and links to folders are not followed.
+
+    Raises:
+        InputError: there is no such folder, or no document in it can be read.
+    """
+    if not folder.is_dir():
+        raise InputError(f"There is no folder {str(folder)!r}. Name the one that holds the documents to search.")
+    files = list(files_in(folder))
+    known = [file for file in files if file.suffix.lower() in MEDIA_TYPES]
+    room = asyncio.Semaphore(FILES_AT_ONCE)
+
+    async def read(file: Path, extractor: Extractor) -> str:
+        async with room:
+            return await read_document(document_url(folder, file), file, extractor, store)
+
+    async with Extractor() as extractor:
+        problems = await asyncio.gather(*(read(file, extractor) for file in known))
+    urls = tuple(document_url(folder, file) for file, problem in zip(known, problems, strict=True) if not problem)
+    if not urls:
+        raise InputError(
+            f"The folder {str(folder)!r} holds no document that can be read, of {len(files)} files. PDF, HTML, "
+            f"Markdown and plain text are read.{' ' if any(problems) else ''}{next(filter(None, problems), '')}"
+        )
+    return ReadDocuments(urls, tuple(filter(None, problems)), len(files) - len(known))
+
+
+def files_in(folder: Path) -> Iterator[Path]:
+    """The files in the folder and those below it, by their paths."""
+    for above, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (Path(above, name) for name in sorted(names) if not name.startswith("."))
+
+
+async def read_document(url: str, file: Path, extractor: Extractor, store: Store) -> str:
+    """Why nothing of the file can be read; empty where it is in the store."""
+    try:
+        held = store.page(url, with_raw=False)
+        if held and held.text.strip() and held.raw_sha256 == hashlib.sha256(read_file(file)).hexdigest():
+            return ""
+        page = await added_page(url, file, extractor)
+    except (InputError, OSError) as problem:
+        return str(problem)
+    store.put_page(page if page.title else titled(page, file))
+    return ""
+
+
+def titled(page: StoredPage, file: Path) -> StoredPage:
+    """The page with its file's name for a title."""
+    return page._replace(title=file.stem.replace("_", " ").strip()[:300])
+
+
+def document_url(folder: Path, file: Path) -> str:
+    """The canonical URL that stands for a file in the folder."""
+    *folders, name = file.relative_to(folder).parts
+    sites = [label_of(part) for part in (*folders[:1], folder.resolve().name) if part]
+    path = quote(os.fsencode("/".join([*folders[1:], name])))
+    return canonical_url(f"https://{'.'.join([*sites, HOST])}/{path}")
+
+
+def label_of(name: str) -> str:
+    """The name as part of a host; where it holds more than a host can, with a few digits that tell it from others."""
+    if HOST_LABEL.fullmatch(name):
+        return name
+    digits = hashlib.sha256(os.fsencode(name)).hexdigest()[:8]
+    letters = NO_LETTERS.sub("-", name.lower()).strip("-")[:30].strip("-")
+    return f"{letters}-{digits}" if letters else digits
+
+
+def is_document(url: str) -> bool:
+    """Whether the URL stands for a file of the user's."""
+    return url.partition("://")[2].partition("/")[0].endswith(HOST)
