@@ -36,7 +36,7 @@ install: .venv/installed
 .venv/installed: pyproject.toml docker/constraints.txt
 	@echo 'Installing into .venv; this takes a minute or two.' >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint docker/constraints.txt --editable '.[server,data,sdk,dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint docker/constraints.txt --editable '.[server,data,sdk,research,dev]'
 	@touch $@
 
 # Chromium, its driver and Japanese letters, for the tests that look at the annotator's page. They skip without.
