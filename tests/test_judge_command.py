@@ -1,0 +1,79 @@
+"""The command `judge` around its model: costs, what it refuses, and whom it never speaks to."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from exports.cli import main
+from tests.judge_bench import lines_of, proper, record_of, run, written
+from tests.provider_server import Status
+from tests.scripted_model import ScriptedModel, says
+
+
+def test_the_cost_ends_a_run_and_the_same_command_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = written(tmp_path / "records.jsonl", *(record_of(name, "Honey.") for name in "abcd"))
+    out = tmp_path / "judged.jsonl"
+    monkeypatch.chdir(tmp_path)
+    Path("citejury.toml").write_text('[prices."m-1"]\ninput = 10000\noutput = 0\n', encoding="utf-8")
+    with ScriptedModel(lambda received: says(proper(received))) as server:
+        options = ("--task", "retrieval", "--concurrency", "1")
+        stopped = run(server, records, out, *options, "--max-cost", "1.5")
+        assert (stopped.exit_code, len(server.calls), len(lines_of(out))) == (0, 2, 2)
+        assert "`--max-cost` is reached: 2 units are left" in stopped.output
+        assert run(server, records, out, *options, "--max-cost", "9").exit_code == 0
+        assert (len(server.calls), len(lines_of(out))) == (4, 4)
+
+
+def test_a_judge_never_speaks_to_argilla(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = written(tmp_path / "records.jsonl", record_of("a", "Honey eases cough."))
+    with (
+        ScriptedModel(lambda received: Status(500)) as argilla,
+        ScriptedModel(lambda received: says(proper(received))) as server,
+    ):
+        monkeypatch.setenv("ARGILLA_API_URL", argilla.url)
+        monkeypatch.setenv("ARGILLA_API_KEY", "key-of-argilla")
+        assert run(server, records, tmp_path / "judged.jsonl").exit_code == 0
+        words = ["annotation", "judge", str(records), "--out", str(tmp_path / "words.jsonl")]
+        assert CliRunner().invoke(main, words).exit_code == 0
+        assert argilla.calls == []
+        assert all("key-of-argilla" not in json.dumps([call.headers, call.body]) for call in server.calls)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--provider", "claude"], "set `ANTHROPIC_API_KEY`"),
+        (["--model", "some/model"], "set `OPENROUTER_API_KEY`"),
+        (["--base-url", "http://127.0.0.1:1"], "needs the name of a model"),
+        (["--model", "baseline", "--max-cost", "1"], "The baseline asks nobody"),
+        (["--task", "generation"], "no label of generation"),
+        (["--provider", "nobody", "--model", "m"], "nobody"),
+        (["--model", "m", "--base-url", "http://127.0.0.1:1", "--max-cost", "1"], "price of 'm' is not known"),
+    ],
+)
+def test_what_cannot_be_asked_is_said_before_anything_is_written(
+    tmp_path: Path, options: list[str], words: str
+) -> None:
+    records = written(tmp_path / "records.jsonl", record_of("a", "Honey eases cough."))
+    result = CliRunner().invoke(main, ["annotation", "judge", str(records), "--out", str(tmp_path / "out"), *options])
+    assert result.exit_code in (1, 2)
+    assert words in result.output
+    assert list(tmp_path.iterdir()) == [records]
+
+
+def test_nothing_but_the_same_judges_work_is_written_over(tmp_path: Path) -> None:
+    records = written(tmp_path / "records.jsonl", record_of("a", "Honey eases cough."))
+    out = tmp_path / "judged.jsonl"
+    for kept, words in (("other text\n", "something else"), ("", "'baseline', not 'm-1'")):
+        if kept:
+            out.write_text(kept, encoding="utf-8")
+        else:
+            out.unlink()
+            CliRunner().invoke(main, ["annotation", "judge", str(records), "--out", str(out)])
+        before = out.read_bytes()
+        with ScriptedModel(lambda received: says(proper(received))) as server:
+            result = run(server, records, out)
+            assert (result.exit_code, out.read_bytes(), server.calls) == (1, before, [])
+        assert words in result.output
