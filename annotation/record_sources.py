@@ -9,7 +9,7 @@ from pathlib import Path
 from pipeline.answer_rows import ANSWER_ID, AnswerParts
 from pipeline.csv_lines import numbered_rows
 from pipeline.errors import BadRowsError, InputError
-from pipeline.record_files import read_records
+from pipeline.record_files import read_records, research_records
 from pipeline.records import QueryResponse
 from pipeline.run_records import RESEARCH_RUN, read_run_id, record_from_answer
 from pipeline.schema import CSV_COLUMNS, PROVIDERS, StoredAnswer
@@ -23,7 +23,10 @@ def read_source(path: Path, problems: list[str]) -> Iterator[QueryResponse]:
     Raises:
         InputError: no such path, not UTF-8, not CSV v2, or nothing in it.
     """
-    if path.is_dir():
+    own = research_records(path)
+    if own:
+        yield from read_source(own, problems)
+    elif path.is_dir():
         yield from read_run(path, problems)
     elif path.suffix.lower() == ".csv":
         yield from records_of_csv(path, read_run_id(path.parent), problems)

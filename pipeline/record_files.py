@@ -19,8 +19,12 @@ from pipeline.records import (
     is_uuid,
     join_context,
 )
-from pipeline.run_records import records_from_run
+from pipeline.run_records import RESEARCH_RUN, records_from_run
+from pipeline.schema import PROVIDERS
 from pipeline.staging import staged_file
+
+RESEARCH_RECORDS = "records.jsonl"
+"""Where a research run keeps its record."""
 
 RAGAS_FIELDS = ("user_input", "response", "retrieved_contexts")
 
@@ -35,7 +39,8 @@ def read_records(path: Path) -> Iterator[QueryResponse]:
         BadRowsError: lines that are not records, each with its reason.
     """
     if path.is_dir():
-        yield from records_from_run(path)
+        own = research_records(path)
+        yield from read_records(own) if own else records_from_run(path)
         return
     bad: list[str] = []
     count = 0
@@ -49,6 +54,13 @@ def read_records(path: Path) -> Iterator[QueryResponse]:
         raise BadRowsError(f"{path.name!r} has {len(bad)} lines that are not records ({count} are):", bad)
     if not count:
         raise InputError(f"{path.name!r} holds no record: it is empty.")
+
+
+def research_records(run: Path) -> Path | None:
+    """The records that a research run has left in its folder, with its pages' passages; None where it is none."""
+    own = run / RESEARCH_RECORDS
+    others = any((run / f"{name}.csv").is_file() for name in PROVIDERS)
+    return own if own.is_file() and (run / f"{RESEARCH_RUN}.csv").is_file() and not others else None
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -22,6 +22,7 @@ from pipeline.records import (
     is_uuid,
     join_context,
 )
+from pipeline.research.answer_marks import answer_from_report
 from pipeline.schema import PROVIDERS, Answer, Occurrence, StoredAnswer
 
 RESEARCH_RUN = "pipeline"
@@ -102,6 +103,8 @@ def record_from_answer(stored: StoredAnswer, run_id: str = "") -> QueryResponse:
 
 def read_stored(stored: StoredAnswer) -> Answer:
     """The answer as its stored payload tells it; from the CSV's own columns where no reader knows the payload."""
+    if stored.model_name == RESEARCH_RUN:
+        return answer_from_report(stored)
     if stored.model_name in PROVIDERS:
         try:
             answer = read_payload(stored.model_name, stored.answer_raw_json)

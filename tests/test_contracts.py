@@ -252,7 +252,8 @@ def test_between_the_contracts_of_a_run_every_breach_is_found() -> None:
 
 
 def test_references_follow_the_order_in_which_the_sections_cite_them() -> None:
-    assert numbers_in_order("a [2]. b (C001, C003) and (C002), [2]") == (2, 1, 3)
+    assert numbers_in_order("a (C002). b (C001, C003) and [7] (C002)") == (2, 1, 3)
+    assert numbers_in_order("a [2]. b [1, 3][2], \\[9] [4](https://a.example/)") == (2, 1, 3)
     assert references_out_of_order(report("a (C001)", "b (C002, C001)")) == ()
     assert references_out_of_order(report("a [2]", "b [1]")) == (2, 1)
     assert references_out_of_order(report("a [1]")) == (1,)

@@ -1,13 +1,11 @@
 """What must hold between the contracts of one run (seed 004 §4): each function gives what breaks its rule."""
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
+from pipeline.research.answer_marks import read_marks
 from pipeline.research.contracts import Citation, Claim, Report
 from pipeline.sources.schema import Chunk, Document
-
-MARK = re.compile(r"\(C([0-9]{3}(?:, ?C[0-9]{3})*)\)|\[([0-9]{1,3})\]", re.ASCII)
 
 
 def chunks_without_document(chunks: Iterable[Chunk], documents: Iterable[Document]) -> tuple[Chunk, ...]:
@@ -31,11 +29,7 @@ def uncited_claims(
 
 def numbers_in_order(markdown: str) -> tuple[int, ...]:
     """The numbers of the references in the order in which the text first cites them, as `(C001)` or as `[1]`."""
-    found: dict[int, None] = {}
-    for match in MARK.finditer(markdown):
-        listed = match[1].split(",") if match[1] else [match[2]]
-        found.update({int(each.strip().removeprefix("C")): None for each in listed})
-    return tuple(found)
+    return tuple(dict.fromkeys(number for mark in read_marks(markdown) for number in mark.numbers))
 
 
 def references_out_of_order(report: Report) -> tuple[int, ...]:

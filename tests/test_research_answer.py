@@ -1,0 +1,182 @@
+"""A research run on its way to the jury: CSV v2, a canonical record, and the verifier's word beside annotators'."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from annotation.judge_units import FullJudgement
+from annotation.labels import LABELS, broken_rules
+from annotation.record_paths import check_paths, records_of
+from exports.cli import main
+from exports.judgements import read_judges
+from pipeline.csv_v2 import read_answers
+from pipeline.records import QueryResponse
+from pipeline.research.artefacts import RunFolder
+from pipeline.research.layout import CitationForm, LaidOut, lay_out
+from pipeline.research.to_answer import VERIFIER, FinishedRun, write_for_jury
+from pipeline.research.values import Checked, Claim, Intake, Page, Paragraph, Plan, Quote, Verified, Written
+from pipeline.run_records import record_from_answer
+from pipeline.sources.store import StoredPage, open_store
+
+BUTTER, ICE, WATER = "https://butter.example/a", "https://ice.example/", "https://water.example/#top"
+PAGES = tuple(
+    Page(url, title, site, "en", text, "2026-11-22T12:00:00+00:00")
+    for url, title, site, text in [
+        (BUTTER, "Butter [1]", "butter.example", "Butter keeps the heat in. " + "It is made of milk. " * 150 + "End."),
+        (ICE, "Ice", "ice.example", "Ice can harm the skin. Butter is no help."),
+        (WATER, "", "water.example", "Cool water for twenty minutes helps."),
+    ]
+)
+
+
+def claim(number: int, page: Page, text: str, **verdict: object) -> Checked:
+    start = page.text.index(text)
+    quote = Quote(page.url, text, start, start + len(text))
+    checked = Checked(Claim(f"c{number}", text, 0, (quote,)), "supported", 0.9)
+    return checked._replace(**verdict)  # type: ignore[arg-type]
+
+
+HEAT = claim(1, PAGES[0], "Butter keeps the heat in.")
+SKIN = claim(2, PAGES[1], "Ice can harm the skin.", score=0.6)
+END = claim(3, PAGES[0], "End.", verdict="unsupported")
+
+
+@dataclass
+class Run:
+    """A finished run in its folder, and what came of it for the jury."""
+
+    folder: RunFolder
+    laid_out: LaidOut
+    record: QueryResponse
+
+
+def make_run(runs_dir: Path, form: CitationForm = "c", claims: tuple[Checked, ...] = (HEAT, SKIN, END)) -> Run:
+    intake = Intake("What helps a burn?", "What helps a burn?", "en", "brief")
+    paragraphs = (
+        Paragraph(0, "Ice can harm the skin.", ("c2",), (ICE,)),
+        Paragraph(0, "Butter keeps the heat in; see [7].", ("c1",), (BUTTER, ICE)),
+    )
+    written = Written("What helps a burn?", paragraphs, (END,))
+    plan = Plan(("What helps?",), ("burn",))
+    laid_out = lay_out(intake, plan, Verified(claims, 1.0), written, PAGES, form=form)
+    folder = RunFolder(runs_dir / "burn_1")
+    run = FinishedRun(
+        "burn_1", "brief", "extractive", "2026-11-22T12:00:00+00:00", laid_out.report, laid_out.markdown, claims, PAGES
+    )
+    return Run(folder, laid_out, write_for_jury(folder, run))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return make_run(tmp_path)
+
+
+def test_its_csv_is_csv_v2_and_names_run_model_depth_and_sources(run: Run) -> None:
+    file = run.folder.path / "pipeline.csv"
+    checked = CliRunner().invoke(main, ["pipeline", "check", str(file)])
+    assert checked.exit_code == 0, checked.output
+    (answer,) = read_answers(file)
+    assert (answer.narrative_id, answer.model_name, answer.model_version) == ("burn_1", "pipeline", "extractive@brief")
+    assert answer.citations == (ICE, BUTTER)
+    assert answer.domains == ("ice.example", "butter.example")
+    assert json.loads(answer.answer_raw_json)["reportJson"]["references"][1]["title"] == "Butter [1]"
+    assert answer.answer_text == run.laid_out.report.sections[0]
+
+
+def test_the_same_run_always_gives_the_same_bytes(tmp_path: Path) -> None:
+    first, second = make_run(tmp_path / "one").folder.path, make_run(tmp_path / "two").folder.path
+    for name in ("pipeline.csv", "records.jsonl", "judgements.jsonl"):
+        assert (first / name).read_bytes() == (second / name).read_bytes()
+
+
+@pytest.mark.parametrize("form", ["c", "n"])
+def test_its_record_shows_citations_in_the_one_form_and_nothing_of_the_back_matter(
+    tmp_path: Path, form: CitationForm
+) -> None:
+    record = make_run(tmp_path, form).record
+    assert record.query == "What helps a burn?"
+    assert record.answer.endswith("Ice can harm the skin. [1]\n\nButter keeps the heat in; see \\[7\\]. [1][2]")
+    assert "C001" not in record.answer
+    assert [(source.n, source.url, source.title, source.state) for source in record.sources] == [
+        (1, ICE, "Ice", "read"),
+        (2, BUTTER, "Butter [1]", "read"),
+    ]
+
+
+def test_its_passages_are_those_in_which_the_quotes_stand_and_nothing_uncited(run: Run) -> None:
+    assert {chunk.url for chunk in run.record.chunks} == {ICE, BUTTER}
+    assert {chunk.origin for chunk in run.record.chunks} == {"page"}
+    texts = [chunk.text for chunk in run.record.chunks]
+    assert any("Butter keeps the heat in." in text for text in texts)
+    assert not any("End." in text for text in texts), "the quote of a claim that was left out"
+    assert run.record.context_set == " [CTX_SEP] ".join(texts)
+    assert [chunk.chunk_rank for chunk in run.record.chunks] == [1, 2]
+
+
+def test_pushing_the_folder_takes_the_record_with_its_passages(run: Run) -> None:
+    assert list(records_of([run.folder.path])) == [run.record]
+    assert check_paths([run.folder.path]).without_passages == 0
+    (answer,) = read_answers(run.folder.path / "pipeline.csv")
+    assert record_from_answer(answer).record_uuid == run.record.record_uuid == answer.answer_id
+
+
+def test_sources_takes_the_folder_with_the_store_beside_it(run: Run, tmp_path: Path) -> None:
+    with open_store(tmp_path / "store.db") as store:
+        for page in PAGES:
+            blank = StoredPage(page.url, page.url, *[""] * 7, b"", "", 200, "page", "")  # type: ignore[arg-type]
+            store.put_page(blank._replace(text=page.text, title=page.title, lang="en", ts=page.fetched_at))
+    out = tmp_path / "records.jsonl"
+    words = ["pipeline", "sources", str(run.folder.path), "--out", str(out), "--offline"]
+    made = CliRunner().invoke(main, words)
+    assert made.exit_code == 0, made.output
+    (record,) = records_of([out])
+    assert (record.record_uuid, record.answer) == (run.record.record_uuid, run.record.answer)
+    assert {source.state for source in record.sources} == {"read"}
+    assert {chunk.url for chunk in record.chunks} == {ICE, BUTTER}
+
+
+def test_an_id_without_source_stays_for_the_jury_to_see(run: Run) -> None:
+    (answer,) = read_answers(run.folder.path / "pipeline.csv")
+    edited = answer.model_copy(update={"answer_text": "One (C001, C009). Two (C002)."})
+    assert record_from_answer(edited).answer == "One (C001, C009). Two [2].\n\n[1]"
+
+
+def verifier_labels(run: Run) -> dict[str, tuple[bool, float]]:
+    path = run.folder.path / "judgements.jsonl"
+    judgement = FullJudgement.model_validate_json(path.read_bytes())
+    assert judgement.record_uuid == run.record.record_uuid
+    return {name: (label.value, label.confidence) for name, label in judgement.labels.items()}
+
+
+def test_the_verifier_says_what_it_can_know_in_the_form_of_a_judge(run: Run) -> None:
+    assert verifier_labels(run) == {
+        "support_present": (True, 0.95),
+        "unsupported_claim_present": (False, 0.2),
+        "contradicted_claim_present": (False, 0.0),
+        "source_cited": (True, 1.0),
+        "fabricated_source": (False, 0.0),
+    }
+    judges = read_judges([run.folder.path / "judgements.jsonl"]).judges
+    assert set(judges) == {VERIFIER}
+    assert set(judges[VERIFIER]["grounding"].labels) == {(run.record.record_uuid, "")}
+
+
+@pytest.mark.parametrize(
+    "heat",
+    [HEAT._replace(verdict="contradicted"), HEAT._replace(against=(Quote(ICE, "Butter is no help.", 23, 41),))],
+    ids=["verdict", "conflict on a cited page"],
+)
+def test_a_contradicted_claim_is_said_to_be_unsupported_too(tmp_path: Path, heat: Checked) -> None:
+    labels = verifier_labels(make_run(tmp_path, claims=(heat, SKIN, END)))
+    values = {name: value for name, (value, _) in labels.items()}
+    assert (values["contradicted_claim_present"], values["unsupported_claim_present"]) == (True, True)
+    assert set(values) == set(LABELS["grounding"])
+    assert broken_rules("grounding", values) == ()
+
+
+def test_a_conflict_on_a_page_that_the_jury_does_not_see_is_no_contradiction(tmp_path: Path) -> None:
+    heat = HEAT._replace(against=(Quote(WATER, "Cool water", 0, 10),))
+    assert verifier_labels(make_run(tmp_path, claims=(heat, SKIN, END)))["contradicted_claim_present"][0] is False
