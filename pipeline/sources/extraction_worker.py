@@ -13,7 +13,7 @@ import struct
 import sys
 import threading
 from importlib import import_module
-from typing import BinaryIO
+from typing import BinaryIO, NoReturn
 
 from pipeline.language import identifier
 from pipeline.sources.extract import extract_document, unread
@@ -21,6 +21,7 @@ from pipeline.sources.extract import extract_document, unread
 LENGTH = struct.Struct(">I")
 MEMORY_BYTES = 2 << 30
 SPARE_SECONDS = 5
+TOO_MUCH_MEMORY = "reading it takes too much memory"
 
 
 def main() -> None:
@@ -60,10 +61,11 @@ def read_frame(source: BinaryIO) -> bytes | None:
     return body if len(body) == length else None
 
 
-def answer_requests(requests: "queue.Queue[tuple[dict[str, str], bytes]]", answers: BinaryIO, seconds: float) -> None:
-    """Answer until memory runs out: a process that has met its limit is not used again."""
-    going_on = True
-    while going_on:
+def answer_requests(
+    requests: "queue.Queue[tuple[dict[str, str], bytes]]", answers: BinaryIO, seconds: float
+) -> NoReturn:
+    """Answer for as long as there is input; the reading thread ends the process."""
+    while True:
         asked, body = requests.get()
         limit_processor_time(seconds + SPARE_SECONDS)
         try:
@@ -71,8 +73,7 @@ def answer_requests(requests: "queue.Queue[tuple[dict[str, str], bytes]]", answe
         except RecursionError:
             found = unread(asked["content_type"], "parser_failed", "it is nested too deep")
         except MemoryError:
-            going_on = False
-            found = unread(asked["content_type"], "parser_failed", "reading it takes too much memory")
+            found = unread(asked["content_type"], "parser_failed", TOO_MUCH_MEMORY)
         write_frame(answers, json.dumps(found._asdict()).encode())
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple, Self, cast
 
 from pipeline.errors import NotInstalledError
 from pipeline.sources.extract import Extracted, unread
-from pipeline.sources.extraction_worker import LENGTH
+from pipeline.sources.extraction_worker import LENGTH, TOO_MUCH_MEMORY
 
 SECONDS = 30.0
 MOST_WORKERS = 4
@@ -65,7 +65,7 @@ class Extractor:
             if worker is None or worker.process.returncode is not None:
                 worker = await self.started(worker)
             found = await asyncio.wait_for(self.asked(worker, body, content_type, charset, url), self.seconds)
-            kept = worker
+            kept = None if found.detail == TOO_MUCH_MEMORY else worker  # what it took may never be given back
             return found
         except TimeoutError:
             return unread(content_type, "parser_timeout", f"no parser came to an end with it in {self.seconds:g} s")
