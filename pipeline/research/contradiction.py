@@ -9,16 +9,18 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from pipeline.research.figures import MONTH_FORM, in_figures
-from pipeline.research.particulars import is_figure, names_in, negations_in, plain_figure
+from pipeline.research.figures import in_figures
+from pipeline.research.particulars import is_figure, names_in, negations_in, plain_figure, shown_figure
 from pipeline.words import content_words, without_marks
 
-MOST_WORDS = 80
+MOST_WORDS = 160
 """Words of a sentence; a longer one is a list or a table, and no statement."""
 SAME_SUBJECT = 0.6
 """Share of the words of each of the two sentences that the other one has in the same order, where a number differs."""
 SAME_WORDING = 0.8
 """The same, where a negation is all that differs."""
+MOST_REPLACED = 3
+"""Words that may stand in the place of others in an almost equal sentence; more are another statement."""
 LEAST_SHARED = 2
 """Words besides numbers that both have."""
 # What a number after it tells apart, as a name does: another one is another thing.
@@ -45,7 +47,9 @@ class Statement(NamedTuple):
     """A sentence in the form in which two are compared."""
 
     words: tuple[str, ...]
-    """Content words, numbers and months in order."""
+    """Content words without endings, numbers and months, in order."""
+    written: tuple[str, ...]
+    """The same with their endings."""
     names: frozenset[str]
     """Its names."""
     negations: int
@@ -66,8 +70,14 @@ class Difference(NamedTuple):
 def statement_of(text: str) -> Statement:
     """The sentence in the form in which two are compared."""
     plain = in_figures(without_marks(text))
-    words = tuple(stem(plain_figure(word)) for word in content_words(plain))
-    return Statement(words, frozenset(map(stem, names_in(plain))), negations_in(plain), BOUND.search(plain) is not None)
+    written = tuple(plain_figure(word) for word in content_words(plain))
+    return Statement(
+        tuple(map(stem, written)),
+        written,
+        frozenset(map(stem, names_in(plain))),
+        negations_in(plain),
+        BOUND.search(plain) is not None,
+    )
 
 
 def stem(word: str) -> str:
@@ -94,8 +104,8 @@ def contradiction(claim: Statement, other: Statement) -> str:
     return other_figure(claim, other, in_figures_only[0])
 
 
-def replaced_names(text: str, sentence: str) -> str:
-    """Which names of a text stand where a sentence in almost the same words has others; empty for none."""
+def replaced(text: str, sentence: str) -> str:
+    """What a sentence in almost the same words has in place of a name or number of the text; empty for nothing."""
     claim, other = statement_of(text), statement_of(sentence)
     if max(len(claim.words), len(other.words)) > MOST_WORDS:
         return ""
@@ -103,10 +113,17 @@ def replaced_names(text: str, sentence: str) -> str:
     if shared_share(claim, differences, other) < SAME_SUBJECT:
         return ""
     for each in differences:
-        named = [word for word in each.ours if word in claim.names or (each.start == 0 and word == each.ours[0])]
-        if named and each.theirs:
-            return f"the cited pages name {' '.join(each.theirs)!r} where it names {' '.join(named)!r}"
+        if 0 < len(each.ours) <= MOST_REPLACED and is_particular(claim, each.start, each.ours):
+            theirs = other.written[each.begin : each.begin + len(each.theirs)]
+            if 0 < len(theirs) <= MOST_REPLACED and is_particular(other, each.begin, each.theirs):
+                ours = claim.written[each.start : each.start + len(each.ours)]
+                return f"the cited pages say {' '.join(theirs)!r} where it says {' '.join(ours)!r}"
     return ""
+
+
+def is_particular(statement: Statement, place: int, words: Sequence[str]) -> bool:
+    """Whether a name or a figure is among these words, or they are the statement's first word, which may be a name."""
+    return (not place and len(words) == 1) or any(is_figure(word) or word in statement.names for word in words)
 
 
 def differences_of(claim: Statement, other: Statement) -> list[Difference]:
@@ -149,7 +166,8 @@ def other_figure(claim: Statement, other: Statement, difference: Difference) -> 
         return ""
     if any(is_rounded(one, another) for one, another in zip(ours, theirs, strict=True) if one != another):
         return ""
-    return f"the page says {shown(theirs)}, not {shown(ours)}"
+    ours_shown, theirs_shown = ("-".join(map(shown_figure, figures_)) for figures_ in (ours, theirs))
+    return f"the page says {theirs_shown}, not {ours_shown}"
 
 
 def tells_apart(statement: Statement, place: int) -> bool:
@@ -170,10 +188,3 @@ def is_rounded(one: str, another: str) -> bool:
 def figures(words: Sequence[str]) -> list[str]:
     """The numbers and months among the words."""
     return [word for word in words if is_figure(word)]
-
-
-def shown(found: Sequence[str]) -> str:
-    """The figures as they are named in a message: `2021-8-14`."""
-    return "-".join(
-        figure.removeprefix("month").rjust(2, "0") if MONTH_FORM.match(figure) else figure for figure in found
-    )

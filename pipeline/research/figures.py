@@ -4,8 +4,9 @@ import re
 import unicodedata
 
 MONTH_NAMES = """
-jan january januar jänner 1 feb february februar 2 mar march märz 3 apr april 4 may mai 5 jun june juni 6 jul july juli 7
-aug august 8 sep sept september 9 oct october okt oktober 10 nov november 11 dec december dez dezember 12
+jan january januar jänner 1 feb february februar 2 mar march märz 3 apr april 4 may mai 5 jun june juni 6
+jul july juli 7 aug august 8 sep sept september 9 oct october okt oktober 10 nov november 11
+dec december dez dezember 12
 """
 NUMBER_NAMES = """
 two zwei 2 three drei 3 four vier 4 five fünf 5 six sechs 6 seven sieben 7 eight acht 8 nine neun 9 ten zehn 10
@@ -43,6 +44,8 @@ DATES = tuple(
     )
 )
 SMALL_NUMBER = re.compile(rf"(?<![\w-])(?i:{'|'.join(SMALL_NUMBERS)})(?![\w-])")
+# `2018–19` and `2018/19`.
+SHORT_SPAN = re.compile(r"(?<![\d.,])([12]\d)(\d\d)\s?[-–—/]\s?(\d\d)(?![\d.,-]\d|\d)")
 MONTH_FORM = re.compile(r"month\d+")
 
 
@@ -54,6 +57,7 @@ def in_figures(text: str) -> str:
     text = unicodedata.normalize("NFKC", text)
     for form in DATES:
         text = form.sub(plain_date, text)
+    text = SHORT_SPAN.sub(whole_years, text)
     return SMALL_NUMBER.sub(lambda word: SMALL_NUMBERS[word[0].lower()], text)
 
 
@@ -63,3 +67,8 @@ def plain_date(date: re.Match[str]) -> str:
     month = int(MONTHS[parts["name"].lower()] if parts.get("name") else parts["month"])
     day = int(parts["day"]) if parts.get("day") else ""
     return f" {parts.get('year') or ''} month{month} {day} "
+
+
+def whole_years(span: re.Match[str]) -> str:
+    """Both years in full where the second follows the first, else what was written."""
+    return f"{span[1]}{span[2]} {span[1]}{span[3]}" if span[3] > span[2] else span[0]

@@ -12,6 +12,11 @@ from pipeline.words import UNSPACED_RUN
 
 MOST_LETTERS = 5_000
 """Letters of a page by which its language is told, the first ones."""
+LEAST_STEM = 3
+MOST_ENDING = 2
+"""Letters by which forms of a name differ at the end: Libya and Libyan."""
+MOST_LONGER = 50
+"""Words beginning with a name that are looked at for a form of it."""
 NEIGHBOURS = 1
 """Sentences before and after one that belong to what it says."""
 
@@ -59,9 +64,26 @@ class PageText:
         sides = self.text[at - 1 : at + 1] if at else ""
         return len(sides) == 2 and sides.isalnum() and not UNSPACED_RUN.search(sides)
 
-    def has(self, name: str) -> bool:
-        """Whether the page has the name, in folded case, as a word or, in katakana, within one."""
-        return name in self.index.places or (UNSPACED_RUN.search(name) is not None and name in self.form.text)
+    @cached_property
+    def vocabulary(self) -> list[str]:
+        """The words of the page, sorted."""
+        return sorted(self.index.places)
+
+    def has(self, word: str) -> bool:
+        """Whether the page has the word, in folded case, or one with up to two letters more or less at its end.
+
+        A word in katakana may stand within others.
+        """
+        endless = {
+            word[: len(word) - cut] for cut in range(MOST_ENDING + 1) if not cut or len(word) - cut >= LEAST_STEM
+        }
+        if not endless.isdisjoint(self.index.places) or (UNSPACED_RUN.search(word) and word in self.form.text):
+            return True
+        at = bisect_left(self.vocabulary, word)
+        return word.isalpha() and any(
+            longer.startswith(word) and len(longer) <= len(word) + MOST_ENDING
+            for longer in self.vocabulary[at : at + MOST_LONGER]
+        )
 
     def quote(self, place: int) -> Quote:
         """The sentence with its place on the page."""

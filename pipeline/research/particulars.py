@@ -42,7 +42,12 @@ def names_in(plain: str) -> frozenset[str]:
     names = set(KATAKANA.findall(plain))
     for place, word in enumerate(TOKEN.findall(plain.replace("’", "'"))):
         folded = word.casefold().removesuffix("'s")
-        if word[0].isupper() and folded not in STOP_WORDS[""] and (place or word[1:] != word[1:].lower()):
+        if (
+            len(folded) > 1
+            and word[0].isupper()
+            and folded not in STOP_WORDS[""]
+            and (place or word[1:] != word[1:].lower())
+        ):
             names.add(folded)
     return frozenset(names)
 
@@ -60,3 +65,8 @@ def plain_figure(word: str) -> str:
 def is_figure(word: str) -> bool:
     """Whether the word is a number or a month."""
     return NUMBERS.fullmatch(word) is not None or MONTH_FORM.fullmatch(word) is not None
+
+
+def shown_figure(word: str) -> str:
+    """The figure as a message names it: a month as its number."""
+    return word.removeprefix("month")

@@ -5,6 +5,7 @@ sentences, their numbers and dates to stand beside these, and their names to sta
 measured on WiCE dev, see tests/test_verification.py. A page in another language than the claim says nothing of it.
 """
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -13,9 +14,9 @@ from pipeline.evidence import validate_and_normalize_evidence
 from pipeline.evidence_context import ContextPage, NormalisedContext
 from pipeline.language import detect_language
 from pipeline.normal_form import normalise
-from pipeline.research.contradiction import contradiction, replaced_names, statement_of
+from pipeline.research.contradiction import contradiction, replaced, statement_of
 from pipeline.research.page_text import PageText
-from pipeline.research.particulars import particulars_of
+from pipeline.research.particulars import particulars_of, shown_figure
 from pipeline.research.values import Checked, Claim, Page, Quote, Verdict
 from pipeline.urls import membership_key
 from pipeline.words import without_marks
@@ -26,6 +27,7 @@ PARTIAL_FROM = 0.75
 """Chance of some support from which a claim counts as partially supported."""
 CANDIDATES = 12
 """Best sentences of the pages that are looked at for a contradiction."""
+YEAR = re.compile(r"1[1-9]\d\d|20\d\d")
 STOPS = ".。．｡!?！？ "
 UNREADABLE = "no text of a cited page could be read"
 NO_CONTENT = "the sentence says nothing that could be looked up"
@@ -87,14 +89,17 @@ def check_sentence(text: str, pages: Sequence[PageText]) -> Finding:
 
 
 def stands_on(text: str, page: PageText) -> bool:
-    """Whether the page has the text word for word, in sentences that negate no more than it does."""
-    form = normalise(without_marks(text)).strip(STOPS)
-    at = page.form.find(form)
-    span = page.form.span(at, at + len(form)) if at >= 0 else None
-    if span is None or not page.ends_words(span):
-        return False
-    around = " ".join(page.sentences_at(span))
-    return particulars_of(around).negations == particulars_of(text).negations
+    """Whether the page has the text word for word, in sentences that negate as often as it does.
+
+    Marks such as `[3]` may be the text's own, so it is looked up with and without them.
+    """
+    for form in dict.fromkeys((normalise(text).strip(STOPS), normalise(without_marks(text)).strip(STOPS))):
+        at = page.form.find(form)
+        span = page.form.span(at, at + len(form)) if at >= 0 else None
+        if span and page.ends_words(span):
+            around = " ".join(page.sentences_at(span))
+            return particulars_of(around).negations == particulars_of(text).negations
+    return False
 
 
 def opposed(text: str, pages: Sequence[PageText], places: Sequence[Place]) -> tuple[tuple[str, ...], tuple[Quote, ...]]:
@@ -110,18 +115,24 @@ def opposed(text: str, pages: Sequence[PageText], places: Sequence[Place]) -> tu
 
 
 def missing(text: str, pages: Sequence[PageText], places: Sequence[Place]) -> tuple[str, ...]:
-    """What the text says in particular and the pages do not: numbers beside its sentences, names, a negation."""
+    """What the text says in particular and the pages do not: numbers beside its sentences, names, a negation.
+
+    A year may stand anywhere on the pages, which often have it in their heading only.
+    """
     ours = particulars_of(text)
     near = [particulars_of(" ".join(pages[place.source].around(place.sentence))) for place in places]
-    figures = ours.figures.difference(*(each.figures for each in near))
+    figures = sorted(ours.figures.difference(*(each.figures for each in near)))
+    problems = [
+        f"the cited pages do not have the number {shown_figure(figure)} beside it"
+        for figure in figures
+        if not (YEAR.fullmatch(figure) and any(page.has(figure) for page in pages))
+    ]
     names = [name for name in sorted(ours.names) if not any(page.has(name) for page in pages)]
-    problems = [f"the number {figure} does not stand beside it on the cited pages" for figure in sorted(figures)]
-    problems += [f"the name {name!r} is not on the cited pages" for name in names]
+    problems += [f"the cited pages do not have the name {name!r}" for name in names]
     if ours.negations % 2 and not any(each.negations for each in near):
         problems.append("it negates what no sentence near it negates")
-    if places and (replaced := replaced_names(text, pages[places[0].source].sentences[places[0].sentence])):
-        problems.append(replaced)
-    return tuple(problems)
+    nearest = [pages[place.source].sentences[place.sentence] for place in places[:1]]
+    return (*problems, *filter(None, (replaced(text, sentence) for sentence in nearest)))
 
 
 def in_other_language(text: str, pages: Sequence[PageText]) -> bool:
