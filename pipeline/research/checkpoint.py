@@ -1,0 +1,125 @@
+"""The journal of a run: every answered call and every stage's result, on the disk before anything is done with it.
+
+`.state/journal.jsonl` of the run's folder. A killed run is resumed from it: no answered call is repeated, and what a
+stage gave it gives again. A last line that a kill tore never happened.
+"""
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from pipeline.errors import InputError
+from pipeline.research.values import Stage
+
+Value = TypeVar("Value")
+
+JOURNAL = Path(".state") / "journal.jsonl"
+
+
+class Kept(NamedTuple):
+    """What a stage left in the journal."""
+
+    value: Any
+    """Its result as JSON values."""
+    notes: tuple[str, ...]
+    """What the reader of the report is to know of how it came about."""
+
+
+class Journal:
+    """An open journal; for one process at a time, which holds the run's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read what is there; the clock starts now.
+
+        Raises:
+            InputError: a line before the last is none of ours.
+        """
+        self.path = folder / JOURNAL
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.setup: dict[str, Any] | None = None
+        self.created_at = ""
+        self.stages: dict[tuple[Stage, int], Kept] = {}
+        self.answers: dict[str, list[str]] = {}
+        self.seconds_before = 0.0
+        self.began = self.written = time.monotonic()
+        with open(self.path, "a+b") as file:
+            file.seek(0)
+            read = 0
+            for number, line in enumerate(file, start=1):
+                if not line.endswith(b"\n"):
+                    break
+                self.take_in(line, number)
+                read += len(line)
+            os.ftruncate(file.fileno(), read)
+
+    def take_in(self, line: bytes, number: int) -> None:
+        """Remember what a line holds.
+
+        Raises:
+            InputError: it is none of ours.
+        """
+        try:
+            entry = json.loads(line)
+            self.seconds_before += float(entry["seconds"])
+            self.remember(entry)
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise InputError(
+                f"Line {number} of {str(self.path)!r} is no entry of a run's journal, so the run cannot go on. Delete "
+                f"the run with `citejury pipeline runs delete`, or research under another `--run-id`."
+            ) from error
+
+    def remember(self, entry: Mapping[str, Any]) -> None:
+        """Keep the entry in memory."""
+        if entry["entry"] == "setup":
+            self.setup, self.created_at = entry["setup"], entry["created_at"]
+        elif entry["entry"] == "stage":
+            self.stages[entry["stage"], entry["round"]] = Kept(entry["value"], tuple(entry["notes"]))
+        else:
+            self.answers[entry["key"]] = entry["payloads"]
+
+    def keep(self, entry: Mapping[str, Any]) -> None:
+        """Add an entry; it is on the disk when this returns."""
+        now = time.monotonic()
+        line = json.dumps({**entry, "seconds": round(now - self.written, 3)}, ensure_ascii=True) + "\n"
+        with open(self.path, "ab") as file:
+            file.write(line.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        self.written = now
+        self.remember(entry)
+
+    def keep_setup(self, setup: Mapping[str, Any], created_at: str) -> None:
+        """Keep what the run is asked to do, and when it began."""
+        self.keep({"entry": "setup", "setup": setup, "created_at": created_at})
+
+    def keep_answer(self, key: str, payloads: list[str]) -> None:
+        """Keep the payloads that answered a call to the model."""
+        self.keep({"entry": "answer", "key": key, "payloads": list(payloads)})
+
+    def keep_stage(self, stage: Stage, round_: int, value: Any, kind: TypeAdapter[Any], notes: tuple[str, ...]) -> None:
+        """Keep what a pass of a stage gave."""
+        dumped = kind.dump_python(value, mode="json")
+        self.keep({"entry": "stage", "stage": stage, "round": round_, "value": dumped, "notes": notes})
+
+    def stage_value(self, stage: Stage, round_: int, kind: TypeAdapter[Value]) -> Value:
+        """What a kept pass of a stage gave.
+
+        Raises:
+            InputError: it was kept by a citejury whose values had another form.
+        """
+        try:
+            return kind.validate_python(self.stages[stage, round_].value)
+        except ValidationError as error:
+            raise InputError(
+                f"What the stage {stage!r} left in {str(self.path)!r} has another form than this citejury's. Research "
+                "under another `--run-id`."
+            ) from error
+
+    def seconds(self) -> float:
+        """Seconds of work up to now, those of earlier starts up to what they kept last included."""
+        return self.seconds_before + time.monotonic() - self.began
