@@ -57,9 +57,9 @@ def judge(**given: Any) -> None:
     """Let a machine answer the annotators' questions about RECORDS, and keep its answers in the file JUDGEMENTS.
 
     The baseline compares words and numbers, asks nobody and needs no key. It answers topically_relevant for each
-    passage, support_present and unsupported_claim_present for each answer. A model answers every label, with a reason
-    and quotes that are checked word for word; without --provider and --base-url it is one of OpenRouter. Keys come
-    from the environment: OPENROUTER_API_KEY, or the provider's own.
+    passage, support_present and unsupported_claim_present for each answer, by its first 500 claims. A model answers
+    every label, with a reason and quotes that are checked word for word; without --provider and --base-url it is one
+    of OpenRouter. Keys come from the environment: OPENROUTER_API_KEY, or the provider's own.
 
     Each reply stands in JUDGEMENTS.raw.jsonl as soon as it is there. Stopped at any moment and started again with the
     same command, nothing that was answered is asked again.

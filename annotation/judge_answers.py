@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from annotation.judge_baseline import JUDGES
 from annotation.judge_prompt import Prompt
 from annotation.judge_units import Evidence, FullJudgement, Unit, pages_of, url_of
 from annotation.labels import LABELS, TaskName, broken_rules
-from annotation.push_suggestions import ProposedLabel
+from annotation.push_suggestions import ProposedLabel, field_problems
 from pipeline.completion import Structured
 from pipeline.evidence import Forms, Rejected, Validated, validate_and_normalize_evidence
 from pipeline.evidence_context import aggregate_context
@@ -75,7 +75,10 @@ def answer_reader(task: TaskName) -> Callable[[Any], ModelAnswer]:
     """
 
     def read(value: Any) -> ModelAnswer:
-        answer = ModelAnswer.model_validate(value)
+        try:
+            answer = ModelAnswer.model_validate(value)
+        except ValidationError as error:
+            raise ValueError(field_problems(error)) from error
         if set(answer.labels) != set(LABELS[task]):
             unknown = sorted(set(answer.labels) - set(LABELS[task]))
             missing = [label for label in LABELS[task] if label not in answer.labels]
@@ -96,10 +99,13 @@ def judgement_of(unit: Unit, prompt: Prompt, said: Structured[ModelAnswer], mode
     about = {**identity(unit, model), "prompt_sha256": prompt.sha256}
     if said.value is None:
         return Judged(FullJudgement(**about, status=said.status, errors=(said.error,)))
-    quotes = said.value.evidence[:MOST_QUOTES] if unit.passages else ()
+    given = said.value.evidence if unit.passages else ()
+    quotes = given[:MOST_QUOTES]
     checked = validate_and_normalize_evidence(prompt.context, quotes, per_page=True, explain=True)
     rejected = tuple(rejected_quote(unit, model, each, checked.forms[each.position]) for each in checked.rejected)
     errors = [each.error + (explained(each) if explain else "") for each in rejected]
+    if len(given) > len(quotes):
+        errors.append(f"evidence: only the first {MOST_QUOTES} of {len(given)} quotes were looked at")
     about |= {"rationale": said.value.rationale[:MOST_RATIONALE]}
     if unit.passages and checked.status != "ok":
         errors = errors or [checked.error]

@@ -31,7 +31,7 @@ class Spent(NamedTuple):
 class UnitAsker:
     """Asks about one unit. What was answered before is taken from the replies; `further` asks anything else.
 
-    A reply is kept before anything is done with it.
+    A reply is kept before anything is done with it. `received` is what came from `further`, kept or not: it was paid.
     """
 
     def __init__(self, unit: Unit, model: str, replies: Replies, further: Asks) -> None:
@@ -40,6 +40,7 @@ class UnitAsker:
         self.model = model
         self.replies = replies
         self.further = further
+        self.received: list[str] = []
 
     def question(self, prompt: str, system: str, schema: Mapping[str, Any]) -> Question:
         """What identifies the reply to a prompt, the unit's own or a repair's."""
@@ -55,7 +56,10 @@ class UnitAsker:
         question = self.question(prompt, system, schema)
         payloads = self.replies.find(question)
         if not payloads:
-            await self.further.ask(prompt, system, schema, payloads)
+            try:
+                await self.further.ask(prompt, system, schema, payloads)
+            finally:
+                self.received += payloads
             self.replies.keep(question, payloads)
         kept += payloads
         return payloads[-1]
@@ -137,16 +141,14 @@ class Asking:
 
     async def ask_about(self, about: UnitAsker, prompt: Prompt) -> None:
         """Nothing; the unit is settled, its replies kept, or it counts as failed."""
-        answered = about.is_answered(prompt)
         self.course.in_flight += 1
         try:
             said = await read_answer(about, prompt)
         finally:
             self.course.in_flight -= 1
+            self.course.spent += sum(self.taken(payload)[1] or 0.0 for payload in about.received)
         if said.status == "http_error":
             self.failed[about.unit.key] = said
-        if not answered:
-            self.course.spent += sum(self.taken(payload)[1] or 0.0 for payload in said.payloads)
 
     def judged(self, units: Iterator[Unit]) -> Iterator[tuple[Unit, Judged]]:
         """Each settled unit with its judgement, from the kept replies and this run's failures."""

@@ -101,29 +101,33 @@ def judge_support(unit: Unit) -> Proposal:
     language = language_of(unit.record)
     index = Index(sentences_of(unit.passages, language))
     claims = claims_of(unit.record.answer, language)
-    covered = sorted((index.cover(claim, language) for claim in claims), key=lambda each: each[0], reverse=True)
+    looked_at = claims[:MOST_CLAIMS]
+    covered = sorted((index.cover(claim, language) for claim in looked_at), key=lambda each: each[0], reverse=True)
     some = max((probability(SOME_SUPPORT, coverage) for coverage, _ in covered), default=0.0)
     whole = min((probability(WHOLE_SUPPORT, coverage) for coverage, _ in covered), default=1.0)
     if claims and not unit.passages:
         some, whole = 0.0, 0.0
     labels = {"support_present": proposed(some), "unsupported_claim_present": proposed(round(1 - whole, 4))}
     best = dict.fromkeys(sentence for _, found in covered for sentence in found[:1])
-    return Proposal(labels, describe_support([coverage for coverage, _ in covered]), list(best)[:MOST_EVIDENCE])
+    return Proposal(
+        labels, describe_support(len(claims), [coverage for coverage, _ in covered]), list(best)[:MOST_EVIDENCE]
+    )
 
 
-def describe_support(covered: Sequence[Coverage]) -> str:
-    """The reason in words, from the claims' coverages."""
+def describe_support(claims: int, covered: Sequence[Coverage]) -> str:
+    """The reason in words, from the number of claims and the coverages of those that were looked at."""
     if not covered:
         return "The answer makes no claim."
     shares = [coverage.best_five for coverage in covered]
-    return f"Claims: {len(covered)}. The context has {min(shares):.0%} to {max(shares):.0%} of the words of each."
+    part = f", of which the first {len(covered)} were looked at" if claims > len(covered) else ""
+    return f"Claims: {claims}{part}. The context has {min(shares):.0%} to {max(shares):.0%} of the words of each."
 
 
 JUDGES: dict[TaskName, Callable[[Unit], Proposal]] = {"retrieval": judge_relevance, "grounding": judge_support}
 
 
 def claims_of(answer: str, language: str) -> list[str]:
-    """The answer's claims, the first 500: its sentences with at least three content words or numbers.
+    """The answer's claims: its sentences with at least three content words or numbers.
 
     Citation marks, URLs and headings are left out. Where no sentence has as many, all of them together are the claim;
     an answer without any content word has none.
@@ -133,7 +137,7 @@ def claims_of(answer: str, language: str) -> list[str]:
     counts = (len(frozenset[str]().union(*words_and_numbers(text, language))) for text in sentences)
     claims = [text for text, count in zip(sentences, counts, strict=True) if count >= LEAST_WORDS]
     whole = " ".join(sentences)
-    return claims[:MOST_CLAIMS] or ([whole] if content_words(whole, language) else [])
+    return claims or ([whole] if content_words(whole, language) else [])
 
 
 def language_of(record: QueryResponse) -> str:

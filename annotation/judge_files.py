@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from heapq import nsmallest
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -105,11 +106,15 @@ def refuse_other_file(work: Work, model: str) -> None:
     """Nothing where `work.out` is free or holds judgements of the model.
 
     Raises:
-        OutputError: it is the records' file, a folder, a file of something else, or holds another model's judgements.
+        OutputError: it or a file beside it is the records' file, it is no file or one of something else, or it holds
+            another model's judgements.
     """
     out = work.out
-    if out.is_dir() or (out.exists() and out.resolve() == work.records.resolve()):
-        raise OutputError(f"{str(out)!r} cannot take the judgements: it is the records, or a folder. Name a new file.")
+    for path in (out, beside(out, "raw"), beside(out, "sample")):
+        if path.resolve() == work.records.resolve():
+            raise OutputError(f"{str(path)!r} would be written, but it is the records; name another `--out`.")
+        if path.exists() and not path.is_file():
+            raise OutputError(f"{str(path)!r} would be written, but it is no file; name another `--out`.")
     if not out.exists():
         return
     try:
@@ -128,7 +133,7 @@ def beside(out: Path, what: str) -> Path:
 def write_judgements(work: Work, judged: Iterable[tuple[Unit, Judged]]) -> Tally:
     """The tally; the judgements stand in the file as they come, the sample beside it where one is wanted."""
     tally = Tally(Counter(), Counter(), Counter(), 0)
-    sample: list[RejectedQuote] = []
+    sample: list[tuple[str, RejectedQuote]] = []
     with staged_file(work.out) as file:
         for unit, (judgement, rejected) in judged:
             file.write(judgement.model_dump_json().encode("utf-8", "backslashreplace") + b"\n")
@@ -136,10 +141,12 @@ def write_judgements(work: Work, judged: Iterable[tuple[Unit, Judged]]) -> Tally
             tally.sites.update((site, judgement.status) for site in unit.sites)
             tally.broken_rules.update(judgement.broken_rules)
             tally = tally._replace(rejected=tally.rejected + len(rejected))
-            sample = nsmallest(work.sample, [*sample, *rejected], key=sample_order)
+            if work.sample and rejected:
+                placed = [(sample_order(quote), quote) for quote in rejected]
+                sample = nsmallest(work.sample, [*sample, *placed], key=itemgetter(0))
     if work.sample:
         with staged_file(beside(work.out, "sample")) as file:
-            for quote in sample:
+            for _, quote in sample:
                 file.write(quote.model_dump_json().encode("utf-8", "backslashreplace") + b"\n")
     return tally
 

@@ -104,12 +104,17 @@ def read_judgement(line: str) -> Judgement:
     try:
         judgement = Judgement.model_validate({name: value[name] for name in Judgement.model_fields if name in value})
     except ValidationError as error:
-        problems = [f"`{'.'.join(map(str, each['loc']))}`: {each['msg']}" for each in error.errors(include_input=False)]
-        raise InputError("; ".join(problems)) from error
+        raise InputError(field_problems(error)) from error
     unknown = sorted(set(judgement.labels) - set(LABELS[judgement.task]))
     if unknown:
         raise InputError(f"{judgement.task} has no label {', '.join(map(repr, unknown))}")
     return judgement
+
+
+def field_problems(error: ValidationError) -> str:
+    """What is wrong with which fields, without what they hold."""
+    found = error.errors(include_input=False)
+    return "; ".join(f"`{'.'.join(map(str, each['loc']))}`: {each['msg']}" for each in found)
 
 
 def external_id(judgement: Judgement) -> str:

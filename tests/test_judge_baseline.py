@@ -116,7 +116,7 @@ def test_a_hostile_context_and_an_endless_answer_are_judged_all_the_same() -> No
     sentences = "\n".join(f"Sample word honey {n}." for n in range(2_000))
     judgement = judge(record_of(sentences, sentences + "sample" * 20_000 + " word" * 20_000))[-1]
     assert judgement.labels["support_present"].value
-    assert judgement.rationale.startswith("Claims: 500.")
+    assert judgement.rationale.startswith("Claims: 2000, of which the first 500 were looked at.")
 
 
 def wice() -> list[dict[str, Any]]:

@@ -1,6 +1,7 @@
 """The command `judge` around its model: costs, what it refuses, and whom it never speaks to."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,8 @@ from click.testing import CliRunner
 
 from exports.cli import main
 from tests.judge_bench import lines_of, proper, record_of, run, written
-from tests.provider_server import Status
-from tests.scripted_model import ScriptedModel, says
+from tests.provider_server import Behaviour, Received, Status
+from tests.scripted_model import ScriptedModel, form_of, says
 
 
 def test_the_cost_ends_a_run_and_the_same_command_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,3 +78,60 @@ def test_nothing_but_the_same_judges_work_is_written_over(tmp_path: Path) -> Non
             result = run(server, records, out)
             assert (result.exit_code, out.read_bytes(), server.calls) == (1, before, [])
         assert words in result.output
+
+
+@pytest.mark.parametrize("name", ["judged.jsonl", "judged.jsonl.raw.jsonl", "judged.jsonl.sample.jsonl"])
+def test_the_records_are_never_written_over(tmp_path: Path, name: str) -> None:
+    records = written(tmp_path / name, record_of("a", "Honey eases cough."))
+    # A last line without its end looks like one that a kill has torn.
+    records.write_bytes(records.read_bytes().rstrip())
+    before = records.read_bytes()
+    with ScriptedModel(lambda received: says(proper(received))) as server:
+        result = run(server, records, tmp_path / "judged.jsonl", "--sample", "1")
+        assert (result.exit_code, records.read_bytes(), server.calls) == (1, before, [])
+    assert "is the records" in result.output
+
+
+def test_what_is_no_file_takes_no_judgements(tmp_path: Path) -> None:
+    records = written(tmp_path / "records.jsonl", record_of("a", "Honey eases cough."))
+    os.mkfifo(tmp_path / "pipe")
+    words = ["annotation", "judge", str(records), "--out", str(tmp_path / "pipe")]
+    result = CliRunner().invoke(main, words)
+    assert (result.exit_code, result.output.count("no file")) == (1, 1)
+
+
+def test_what_an_empty_reply_cost_counts_although_nothing_better_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = written(tmp_path / "records.jsonl", *(record_of(name, "Honey.") for name in "abcd"))
+    monkeypatch.chdir(tmp_path)
+    Path("citejury.toml").write_text('[prices."m-1"]\ninput = 10000\noutput = 0\n', encoding="utf-8")
+
+    def respond(received: Received) -> Behaviour:
+        return says("") if form_of(received) == "json_schema" else Status(500)
+
+    with ScriptedModel(respond) as server:
+        options = ("--task", "retrieval", "--concurrency", "1", "--max-cost", "1.5")
+        stopped = run(server, records, tmp_path / "judged.jsonl", *options)
+        assert (len(server.calls), "2 units are left" in stopped.output) == (4, True)
+
+
+def test_a_model_that_quotes_without_end_is_told_what_was_left_out(tmp_path: Path) -> None:
+    records, out = written(tmp_path / "records.jsonl", record_of("a", "Honey eases cough.")), tmp_path / "judged.jsonl"
+
+    def respond(received: Received) -> Behaviour:
+        answer = proper(received)
+        return says({**answer, "evidence": answer["evidence"] * 23})
+
+    with ScriptedModel(respond) as server:
+        assert run(server, records, out, "--task", "retrieval").exit_code == 0
+    (line,) = lines_of(out)
+    assert (line["status"], line["errors"]) == ("ok", ["evidence: only the first 20 of 23 quotes were looked at"])
+
+
+def test_an_answer_of_another_form_is_described_in_plain_words(tmp_path: Path) -> None:
+    records, out = written(tmp_path / "records.jsonl", record_of("a", "Honey eases cough.")), tmp_path / "judged.jsonl"
+    with ScriptedModel(lambda received: says({"labels": "secret words of a page"})) as server:
+        run(server, records, out, "--task", "retrieval")
+    (error,) = lines_of(out)[0]["errors"]
+    assert error == "schema_validation_error: `labels`: Input should be a valid dictionary"
