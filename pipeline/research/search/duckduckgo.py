@@ -76,8 +76,8 @@ def ddgs_text() -> Ask:
         from ddgs import DDGS
     except ImportError as error:
         raise NotInstalledError(
-            "Searching with duckduckgo needs the library ddgs. Install it with `pip install 'citejury[research]'`, or "
-            "choose another provider with `--search`."
+            "Searching with duckduckgo needs the library ddgs. Run `pip install '.[research]'` in the checkout of "
+            "citejury, or choose another provider with `--search`."
         ) from error
 
     def ask(query: str, k: int) -> list[dict[str, Any]]:
