@@ -1,12 +1,12 @@
 """The text of a page, read once: its sentences, their words, and its normal form for quotes."""
 
 from bisect import bisect_left, bisect_right
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from pipeline.coverage import WordIndex, words_and_numbers
 from pipeline.language import detect_language
 from pipeline.normal_form import NormalForm, normal_form
-from pipeline.research.values import Quote
+from pipeline.research.values import Page, Quote
 from pipeline.sentences import sentence_spans
 from pipeline.words import UNSPACED_RUN
 
@@ -17,6 +17,8 @@ MOST_ENDING = 2
 """Letters by which forms of a name differ at the end: Libya and Libyan."""
 MOST_LONGER = 50
 """Words beginning with a name that are looked at for a form of it."""
+PAGES_KEPT = 32
+"""Pages that stay read: more than the budget of a deep run, so that none is read for each claim."""
 NEIGHBOURS = 1
 """Sentences before and after one that belong to what it says."""
 
@@ -89,3 +91,9 @@ class PageText:
         """The sentence with its place on the page."""
         start, end = self.spans[place]
         return Quote(self.url, self.text[start:end], start, end)
+
+
+@lru_cache(maxsize=PAGES_KEPT)
+def read_page(page: Page) -> PageText:
+    """The page, read; the latest 32 pages stay so."""
+    return PageText(page.text, page.url, page.lang)

@@ -15,7 +15,7 @@ from pipeline.evidence_context import ContextPage, NormalisedContext
 from pipeline.language import detect_language
 from pipeline.normal_form import normalise
 from pipeline.research.contradiction import contradiction, replaced, statement_of
-from pipeline.research.page_text import PageText
+from pipeline.research.page_text import PageText, read_page
 from pipeline.research.particulars import particulars_of, shown_figure
 from pipeline.research.values import Checked, Claim, Page, Quote, Verdict
 from pipeline.urls import membership_key
@@ -53,11 +53,11 @@ class Finding(NamedTuple):
 
 
 def check_claim(text: str, pages: Sequence[Page], quotes: Sequence[Quote] = ()) -> Checked:
-    """The claim held against the pages that it cites, which are read for this one claim; the id is empty.
+    """The claim held against the pages that it cites; its id is empty.
 
     A quote that does not stand on its page makes the claim partially supported at best.
     """
-    read = [PageText(page.text, page.url, page.lang) for page in pages]
+    read = [read_page(page) for page in pages]
     finding = with_quotes(check_sentence(text, read), read, quotes)
     supporters = tuple(page.url for page in pages) if finding.verdict == "supported" else ()
     claim = Claim("", text, 0, tuple(quotes))

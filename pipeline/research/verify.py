@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pipeline.coverage import SOME_SUPPORT, cover, probability, words_and_numbers
-from pipeline.research.page_text import PageText
+from pipeline.research.page_text import PageText, read_page
 from pipeline.research.values import Checked, Claim, Page, Quote, Verified
 from pipeline.research.verification import CANDIDATES, SUPPORTED_FROM, Finding, check_sentence, opposed, with_quotes
 
@@ -24,7 +24,7 @@ class ReadPages(NamedTuple):
 def read_pages(pages: Iterable[Page]) -> ReadPages:
     """The pages of a run, read once; of those with the same URL the last one."""
     last = {page.url: page for page in pages}
-    texts = {url: PageText(page.text, url, page.lang) for url, page in last.items()}
+    texts = {url: read_page(page) for url, page in last.items()}
     return ReadPages(texts, {url: page.site for url, page in last.items()})
 
 
