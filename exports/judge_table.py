@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from annotation.labels import TaskName
-from exports.agreement.judge_figures import JudgeAgreement, JudgedLabel, JudgedTask, JudgeReason
+from exports.agreement.judge_figures import JudgeAgreement, JudgedLabel, JudgedTask, JudgeReason, RefusedInterval
 from exports.agreement_table import WIDTH, wrapped
 from exports.agreement_words import counted, decimal, estimate
 
@@ -21,6 +21,12 @@ JUDGE_REASONS: dict[JudgeReason, str] = {
     "nobody_says_yes": "neither ever says yes",
     "constant_both_raters": "both give the same answer everywhere",
     "jury_is_constant": "the jury gives the same answer everywhere",
+}
+REFUSED_INTERVALS: dict[RefusedInterval, str] = {
+    "few_units": "fewer than 20 units are compared",
+    "undefined_resamples": "it is undefined in more than 5 % of the resamples",
+    "single_record": "all compared units belong to one record",
+    "constant": "every resample gives the same value",
 }
 
 
@@ -81,6 +87,15 @@ def left_out_sentences(found: JudgedTask) -> Iterator[str]:
         reason = figures.confusion.undefined.get("cohen_kappa")
         if reason:
             yield f"κ of {label} is undefined: {JUDGE_REASONS[reason]}."
+    for refused, meaning in REFUSED_INTERVALS.items():
+        without = [label for label, figures in found.labels.items() if lacks_interval(figures, refused)]
+        if without:
+            yield f"κ without an interval, since {meaning}: {', '.join(without)}."
+
+
+def lacks_interval(found: JudgedLabel, refused: RefusedInterval) -> bool:
+    """Whether the label's kappa is defined and its interval refused for this reason."""
+    return found.confusion.cohen_kappa is not None and found.refused_interval == refused
 
 
 def other_task_sentences(judge: JudgeAgreement) -> Iterator[str]:

@@ -19,6 +19,7 @@ from exports.agreement.calibration import calibrate
 from exports.agreement.judge import JudgedUnits, confusion, measure_judge, measure_judges
 from exports.agreement.judge_figures import JudgedLabel
 from exports.cli import main
+from exports.judge_table import left_out_sentences
 from exports.judgements import BAD_LINES_TOLD, read_judges
 from pipeline.errors import BadRowsError, InputError
 from tests.agreement_data import Row, ratings_of
@@ -164,6 +165,14 @@ def test_kappa_has_an_interval_that_holds_it_and_depends_on_records_alone() -> N
     assert found.interval
     assert found.interval.low < (found.confusion.cohen_kappa or 0) < found.interval.high
     assert first == again
+
+
+def test_kappa_without_an_interval_says_why() -> None:
+    task = measure_judge(ratings_of(JURY), judged(SAID), 100, 0)
+    assert "κ without an interval, since fewer than 20 units are compared: helpful." in list(left_out_sentences(task))
+    nothing = measure_judge(ratings_of(votes("r1", 1, 0)), judged({"r1": 0.9}), 100, 0)
+    assert nothing.labels["helpful"].interval is None
+    assert not any("interval" in sentence for sentence in left_out_sentences(nothing))
 
 
 def test_coverage_counts_what_was_not_judged_and_what_nobody_knows() -> None:

@@ -14,6 +14,7 @@ JudgeReason = Literal[
     "constant_both_raters",
     "jury_is_constant",
 ]
+RefusedInterval = RefusedReason | Literal["few_units"]
 
 
 class Confusion(Frozen):
@@ -95,7 +96,7 @@ class JudgedLabel(Frozen):
     """Over the compared units; the majority counts as right."""
     interval: Interval | None
     """95 % interval of kappa from resampled records; None where it is refused."""
-    refused_interval: RefusedReason | Literal["few_units"] | None
+    refused_interval: RefusedInterval | None
     """Why there is none; `few_units` below 20 compared units."""
     calibration: Calibration
     """Over the compared units."""
