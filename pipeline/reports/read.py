@@ -1,0 +1,106 @@
+"""Anybody's report: which sentence cites which source."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Container, Iterable, Iterator, Mapping
+
+from pipeline.language import detect_language
+from pipeline.reports.blocks import Piece, read_blocks
+from pipeline.reports.lookup import Lookup, to_report
+from pipeline.reports.marks import CID, HARD, MARK, SOFT, Mark, Plain, without_citations
+from pipeline.reports.source_list import Section, read_entries, sections
+from pipeline.reports.values import Cited, ReadReport
+from pipeline.sentences import sentence_spans
+
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]")
+LINE_ENDS = re.compile(f"[{HARD}{SOFT}]")
+UNSPACED = "[\u3000-\u30ff\u3400-\u9fff\uff01-\uffef]"
+JOINED_LINES = re.compile(f"(?<={UNSPACED}){SOFT}(?={UNSPACED})")
+WORDS = re.compile(r"[^\W_]{2}|[\u3040-\u30ff\u3400-\u9fff]")
+
+
+def read_report(text: str, known: Mapping[str, str] | None = None) -> ReadReport:
+    """The report's sentences with the URLs that they cite, its sources, and the marks that lead nowhere.
+
+    A mark belongs to the sentence that it stands in or behind. A paragraph that ends in `(C001)` cites that for those
+    of its sentences that have no mark, and so does a block of nothing but marks for the block above it. A number means
+    the entry of the next source list below it, else of the one above. `known` gives the URLs of an answer's numbers
+    that no list has; its last line may hold marks that belong nowhere. Linear in the text, whatever it holds.
+
+    Source: seed 003 for `(C001)`, seed 004 for `[n]`, Markdown for `[^n]` and links; lists as models write them.
+    """
+    text = CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    blocks = read_blocks(text)
+    language = detect_language(text)
+    entries = read_entries(text.split("\n"), blocks, cites_numbers=bool(MARK.search(text)))
+    listed = {index for entry in entries for index in range(entry.line, entry.end)}
+    cited = [
+        sentence
+        for section in sections(blocks)
+        for sentence in section_sentences(section, listed, language, marks_stand_alone=known is None)
+    ]
+    return to_report(cited, Lookup(entries, known or {}))
+
+
+def section_sentences(section: Section, listed: Container[int], language: str, marks_stand_alone: bool) -> list[Cited]:
+    """The section's sentences in order.
+
+    With `marks_stand_alone` a block of nothing but marks cites for all sentences above it that have none.
+    """
+    found: list[list[Cited]] = []
+    for block in section.blocks:
+        pieces = [stretch for piece in block.pieces for stretch in unlisted(piece, listed)]
+        here = list(cited_sentences(pieces, section.lists_sources, language))
+        marks = tuple(mark for each in here for mark in each.marks if mark.ids)
+        if marks_stand_alone and found and marks and not any(each.text for each in here):
+            found[-1] = [each._replace(marks=each.marks or marks) if each.text else each for each in found[-1]]
+        else:
+            found.append(here)
+    return [each for here in found for each in here]
+
+
+def unlisted(piece: Piece, listed: Container[int]) -> list[Piece]:
+    """The stretches of the piece that are in no source list."""
+    if piece.is_row:
+        return [] if piece.line in listed else [piece]
+    stretches: list[Piece] = []
+    lines = piece.text.split("\n")
+    start = 0
+    for index in range(len(lines) + 1):
+        if index == len(lines) or piece.line + index in listed:
+            if index > start:
+                stretches.append(Piece("\n".join(lines[start:index]), piece.line + start))
+            start = index + 1
+    return stretches
+
+
+def cited_sentences(pieces: Iterable[Piece], lists_sources: bool, language: str) -> Iterator[Cited]:
+    """The sentences of these pieces with their marks; of a piece that only names sources, one without text."""
+    for piece in pieces:
+        plain = without_citations(piece.text)
+        spans = [] if lists_sources or only_links(plain) else sentence_spans(plain.text, language)
+        if not spans:
+            yield Cited("", tuple(mark for _, mark in plain.marks), piece.line)
+            continue
+        starts = [start for start, _ in spans]
+        marks: list[list[Mark]] = [[] for _ in spans]
+        for position, mark in plain.marks:
+            marks[max(0, bisect_left(starts, position) - 1)].append(mark)
+        closing = [mark for position, mark in plain.marks if not plain.text[position:].strip(" .。") and is_cid(mark)]
+        for (start, end), own in zip(spans, marks, strict=True):
+            line = piece.line + len(LINE_ENDS.findall(plain.text, 0, start))
+            words = LINE_ENDS.sub(" ", JOINED_LINES.sub("", plain.text[start:end]))
+            yield Cited(words, tuple(own or closing), line)
+
+
+def only_links(plain: Plain) -> bool:
+    """Whether nothing but links stands there: no sentence, but sources."""
+    rest = plain.text
+    for position, mark in reversed(plain.marks):
+        rest = rest[: position - len(mark.shown)] + rest[position:] if mark.shown else rest
+    return WORDS.search(rest) is None
+
+
+def is_cid(mark: Mark) -> bool:
+    """Whether it is a mark of the form `(C001)`."""
+    return bool(mark.ids) and CID.fullmatch(mark.ids[0]) is not None
