@@ -12,7 +12,7 @@ from annotation.labels import LABELS, TaskName, broken_rules
 from annotation.push_suggestions import ProposedLabel, field_problems
 from pipeline.completion import Structured
 from pipeline.evidence import Forms, Rejected, Validated, validate_and_normalize_evidence
-from pipeline.evidence_context import aggregate_context
+from pipeline.evidence_context import NormalisedContext, aggregate_context, read_context
 from pipeline.schema import Frozen
 
 BASELINE = "baseline"
@@ -101,7 +101,8 @@ def judgement_of(unit: Unit, prompt: Prompt, said: Structured[ModelAnswer], mode
         return Judged(FullJudgement(**about, status=said.status, errors=(said.error,)))
     given = said.value.evidence if unit.passages else ()
     quotes = given[:MOST_QUOTES]
-    checked = validate_and_normalize_evidence(prompt.context, quotes, per_page=True, explain=True)
+    context = read_context(prompt.context)
+    checked = validate_and_normalize_evidence(context, quotes, per_page=True, explain=True)
     rejected = tuple(rejected_quote(unit, model, each, checked.forms[each.position]) for each in checked.rejected)
     errors = [each.error + (explained(each) if explain else "") for each in rejected]
     if len(given) > len(quotes):
@@ -112,7 +113,7 @@ def judgement_of(unit: Unit, prompt: Prompt, said: Structured[ModelAnswer], mode
         return Judged(FullJudgement(**about, status="invalid_evidence", errors=errors), rejected)
     labels = said.value.labels
     broken = broken_rules(unit.task, {name: label.value for name, label in labels.items()})
-    found = kept_evidence(checked)
+    found = kept_evidence(unit, context, checked)
     return Judged(
         FullJudgement(**about, status="ok", labels=labels, evidence=found, errors=errors, broken_rules=broken), rejected
     )
@@ -125,14 +126,14 @@ def baseline_judgement(unit: Unit) -> Judged:
     """
     proposal = JUDGES[unit.task](unit)
     quotes = [{"url": url_of(sentence.passage), "snippet": sentence.text} for sentence in proposal.sentences]
-    context = aggregate_context(pages_of(unit.passages))
+    context = read_context(aggregate_context(pages_of(unit.passages)))
     checked = validate_and_normalize_evidence(context, quotes, per_page=True)
     judgement = FullJudgement(
         **identity(unit, BASELINE),
         status="ok",
         labels=proposal.labels,
         rationale=proposal.rationale,
-        evidence=kept_evidence(checked),
+        evidence=kept_evidence(unit, context, checked),
         errors=checked.errors,
     )
     return Judged(judgement)
@@ -143,12 +144,15 @@ def identity(unit: Unit, model: str) -> dict[str, Any]:
     return {"record_uuid": unit.record.record_uuid, "task": unit.task, "chunk_id": unit.chunk_id, "model": model}
 
 
-def kept_evidence(checked: Validated) -> tuple[Evidence, ...]:
-    """The quotes that passed, each with its place in what is held of its page."""
+def kept_evidence(unit: Unit, context: NormalisedContext, checked: Validated) -> tuple[Evidence, ...]:
+    """The quotes that passed, each with its place in the passage that holds it."""
+    # The first page of a context is what stands before its first header: here nothing.
+    passages = {page.start: passage for page, passage in zip(context.pages[1:], unit.passages, strict=True)}
     return tuple(
         Evidence(
             url=item.url,
             snippet=item.snippet,
+            chunk_id=passages[item.page_start].chunk_id,
             char_start=item.char_start - item.page_start,
             char_end=item.char_end - item.page_start,
         )

@@ -23,9 +23,10 @@ class Evidence(Frozen):
     """URL of the passage's page; `https://passage.invalid/<rank>` where the passage has none."""
     snippet: str
     """The quote, at most 320 characters."""
+    chunk_id: str = ""
+    """The passage that holds the quote."""
     char_start: int | None = None
-    """First code point of the quote in what the unit holds of that page: its passages in rank order, joined by blank
-    lines."""
+    """First code point of the quote in that passage."""
     char_end: int | None = None
     """The code point after the last one."""
 
@@ -98,8 +99,5 @@ def url_of(passage: Passage) -> str:
 
 
 def pages_of(passages: Iterable[Passage]) -> list[tuple[str, str]]:
-    """Each page's URL with what is held of it: its passages in rank order, joined by blank lines."""
-    pages: dict[str, list[str]] = {}
-    for passage in passages:
-        pages.setdefault(url_of(passage), []).append(passage.text)
-    return [(url, "\n\n".join(texts)) for url, texts in pages.items()]
+    """Each passage under its page's URL, in their order; apart, since a quote over two of them stands on no page."""
+    return [(url_of(passage), passage.text) for passage in passages]

@@ -9,7 +9,7 @@ import pytest
 
 from annotation.judge_answers import baseline_judgement
 from annotation.judge_baseline import Index, sentences_of
-from annotation.judge_units import FullJudgement, pages_of, units_of
+from annotation.judge_units import FullJudgement, units_of
 from pipeline.coverage import SOME_SUPPORT, WHOLE_SUPPORT
 from pipeline.records import Passage, QueryResponse
 
@@ -75,9 +75,9 @@ def test_words_and_numbers_tell_support_and_relevance(
 def test_quotes_are_whole_sentences_with_their_place_on_the_page() -> None:
     record = record_of("Honey eases cough in children.", "Not this. Honey eases  cough in children over one.", "Banks.")
     for unit in units_of(record, ["retrieval", "grounding"]):
-        pages = dict(pages_of(unit.passages))
+        texts = {passage.chunk_id: passage.text for passage in unit.passages}
         for quote in baseline_judgement(unit).judgement.evidence:
-            assert pages[quote.url][quote.char_start : quote.char_end] == quote.snippet
+            assert texts[quote.chunk_id][quote.char_start : quote.char_end] == quote.snippet
     (quote,) = judge(record)[-1].evidence
     assert (quote.url, quote.snippet) == ("https://1.example/", "Honey eases  cough in children over one.")
 

@@ -129,6 +129,20 @@ def test_a_model_that_quotes_without_end_is_told_what_was_left_out(tmp_path: Pat
     assert (line["status"], line["errors"]) == ("ok", ["evidence: only the first 20 of 23 quotes were looked at"])
 
 
+def test_a_quote_over_the_seam_of_two_passages_of_a_page_is_none(tmp_path: Path) -> None:
+    record = record_of("a", "Smoking causes cancer.", "Nobody believes that.")
+    chunks = tuple(chunk.model_copy(update={"url": "https://a.example/"}) for chunk in record.chunks)
+    records = written(tmp_path / "records.jsonl", record.model_copy(update={"chunks": chunks}))
+    out = tmp_path / "judged.jsonl"
+    snippets = ["cancer. Nobody believes", "Nobody believes that."]
+    quotes = [{"url": "https://a.example/", "snippet": snippet} for snippet in snippets]
+    with ScriptedModel(lambda received: says({**proper(received), "evidence": quotes})) as server:
+        assert run(server, records, out, "--task", "grounding").exit_code == 0
+    (line,) = lines_of(out)
+    assert line["errors"] == ["evidence[0] snippet_not_verbatim"]
+    assert line["evidence"] == [{**quotes[1], "chunk_id": "a#2", "char_start": 0, "char_end": 21}]
+
+
 def test_an_answer_of_another_form_is_described_in_plain_words(tmp_path: Path) -> None:
     records, out = written(tmp_path / "records.jsonl", record_of("a", "Honey eases cough.")), tmp_path / "judged.jsonl"
     with ScriptedModel(lambda received: says({"labels": "secret words of a page"})) as server:
