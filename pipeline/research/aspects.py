@@ -97,6 +97,8 @@ CHINESE = (
     Aspect("展望", signs(r"将来|未来|计划|即将|预计|将会|下一")),
 )
 ASPECTS = {"en": ENGLISH, "de": GERMAN, "ja": JAPANESE, "zh": CHINESE}
+FIRST_HEADINGS = frozenset(aspects[0].heading for aspects in ASPECTS.values())
+"""Sides that any statement on the topic may show."""
 
 
 def text_language(text: str, otherwise: str) -> str:

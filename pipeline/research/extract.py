@@ -1,16 +1,16 @@
 """Claims with the quotes that they rest on: the pages' own sentences, or what a model reads in numbered passages."""
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from pipeline.research.aspects import aspect_of
+from pipeline.research.aspects import FIRST_HEADINGS, aspect_of
 from pipeline.research.extract_model import claims_of_model
 from pipeline.research.model import Model
 from pipeline.research.passages import ResearchPassage, best_passages, passages_of, plan_language, readable_pages
 from pipeline.research.plan import BETWEEN
-from pipeline.research.statements import likeness, statement_in
+from pipeline.research.relevance import matching, word_weights
+from pipeline.research.statements import is_in, likeness, statement_in
 from pipeline.research.values import Claim, Page, Plan, Quote
 from pipeline.sentences import sentence_spans
 from pipeline.words import content_words
@@ -21,13 +21,15 @@ MOST_CLAIMS = 6
 MOST_OF_A_PAGE = 2
 SAME = 0.8
 """Word-Jaccard from which two statements are the same one (reference/research-pipeline.md 1.3)."""
-LEAST_SCORE = 0.3
-SIGN_WORTH = 0.25
+LEAST_SHARE, LEAST_SHARE_AROUND = 0.15, 0.5
+"""Shares of the asked words' weight that a statement must have, and that it or its passage must have."""
+PASSAGE_WORTH = 0.4
 EARLY_WORTH = 0.15
-TOPIC_WORTH = 0.6
-"""What the topic's words count beside those of the section."""
+OPENING_WORTH = 0.15
+OPENING_WORDS = 4
 BEST_LENGTH = range(60, 260)
 LENGTH_WORTH = 0.05
+"""What a statement's passage, its place, its first words and its length count beside its own words."""
 
 
 class Statement(NamedTuple):
@@ -65,8 +67,7 @@ async def extract_claims(plan: Plan, pages: Sequence[Page], model: Model | None,
         drafted = drafts.get(number)
         if drafted is None:
             drafted = [
-                claim_of(statement, number)
-                for statement in section_statements(plan, section, passages, language, taken)
+                claim_of(statement, number) for statement in section_statements(section, passages, language, taken)
             ]
         for claim in drafted:
             taken.append(frozenset(content_words(claim.text, language)))
@@ -82,10 +83,10 @@ def claim_of(statement: Statement, section: int) -> Claim:
 
 
 def section_statements(
-    plan: Plan, section: str, passages: Sequence[ResearchPassage], language: str, taken: Sequence[frozenset[str]]
+    section: str, passages: Sequence[ResearchPassage], language: str, taken: Sequence[frozenset[str]]
 ) -> list[Statement]:
     """The statements that say most of a section, the best first; none like one that is taken, few of one page."""
-    found = list(scored_statements(plan, section, best_passages(section, passages, PASSAGES, language), language))
+    found = list(scored_statements(section, passages, language))
     found.sort(key=lambda statement: (-statement.score, statement.page.url, statement.start))
     chosen: list[Statement] = []
     seen = list(taken)
@@ -101,24 +102,36 @@ def section_statements(
     return chosen
 
 
-def scored_statements(
-    plan: Plan, section: str, passages: Sequence[ResearchPassage], language: str
-) -> Iterator[Statement]:
-    """The statements in these passages that say enough of the section, with their scores."""
-    statements = [
-        (rank, statement) for rank, passage in enumerate(passages) for statement in statements_in(passage, language)
-    ]
-    weights = word_weights([statement.words for _, statement in statements])
+def scored_statements(section: str, passages: Sequence[ResearchPassage], language: str) -> Iterator[Statement]:
+    """The statements in the best of these passages that say enough of the section, with their scores."""
     aspect = aspect_of(section)
-    topic, _, asked = section.rpartition(BETWEEN) if aspect else ("", "", section)
-    wanted = frozenset(content_words(topic or asked, language))
-    for rank, statement in statements:
-        score = covered(wanted, statement.words, weights)
-        score += EARLY_WORTH * (1 - rank / PASSAGES)
-        score += SIGN_WORTH * bool(aspect and aspect.signs.search(statement.text))
-        score += LENGTH_WORTH * (len(statement.text) in BEST_LENGTH)
-        if covered(wanted, statement.words, weights) and score >= LEAST_SCORE:
+    asked = list(dict.fromkeys(content_words(topic_of(section) if aspect else section, language)))
+    best = best_passages(section, passages, PASSAGES, language)
+    weights = word_weights(asked, [words_around(passage, language) for passage in passages])
+    for rank, passage in enumerate(best):
+        words = words_around(passage, language)
+        around_share = matching(asked, words, weights).share
+        worth = PASSAGE_WORTH * around_share + EARLY_WORTH * (1 - rank / PASSAGES)
+        for statement in statements_in(passage, language):
+            match = matching(asked, statement.words, weights)
+            shows = aspect is None or aspect.heading in FIRST_HEADINGS or aspect.signs.search(statement.text)
+            about = match.share >= LEAST_SHARE and max(match.share, around_share) >= LEAST_SHARE_AROUND
+            if not about or not shows:
+                continue
+            opening = frozenset(content_words(statement.text, language)[:OPENING_WORDS])
+            score = match.share + worth + OPENING_WORTH * bool(matching(asked, opening, weights).words)
+            score += LENGTH_WORTH * (len(statement.text) in BEST_LENGTH)
             yield statement._replace(score=round(score, 6))
+
+
+def words_around(passage: ResearchPassage, language: str) -> frozenset[str]:
+    """The content words of a passage and of its page's title."""
+    return frozenset(content_words(f"{passage.page.title} {passage.text}", language))
+
+
+def topic_of(section: str) -> str:
+    """The topic of which a section shows one side."""
+    return section.rpartition(BETWEEN)[0]
 
 
 def statements_in(passage: ResearchPassage, language: str) -> Iterator[Statement]:
@@ -126,18 +139,6 @@ def statements_in(passage: ResearchPassage, language: str) -> Iterator[Statement
     page = passage.page
     for start, end in sentence_spans(passage.text, page.lang or language):
         text = statement_in(passage.text[start:end], language)
-        if text:
+        if text and (is_in(text, language) or page.lang != language):
             words = frozenset(content_words(text, language))
             yield Statement(text, page, passage.start + start, passage.start + end, words)
-
-
-def word_weights(sentences: Sequence[frozenset[str]]) -> dict[str, float]:
-    """How rare each word is among the sentences: logarithm of their number over those that hold it, and 1 more."""
-    held = Counter(word for words in sentences for word in words)
-    return {word: 1 + math.log(len(sentences) / count) for word, count in held.items()}
-
-
-def covered(wanted: frozenset[str], words: frozenset[str], weights: dict[str, float]) -> float:
-    """The share of the wanted words' weight that these words have; words that nobody has weigh nothing."""
-    total = sum(weights.get(word, 0.0) for word in wanted)
-    return sum(weights.get(word, 0.0) for word in sorted(wanted & words)) / total if total else 0.0

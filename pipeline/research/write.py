@@ -91,11 +91,18 @@ def paragraphs_of(claims: Sequence[Checked], pages: Sequence[Page], *, word_for_
     for checked in claims:
         found.setdefault((checked.claim.section, cited_pages(checked, texts)), []).append(checked)
     grouped = [
-        ParagraphClaims(section, urls, tuple(sorted(group[first : first + MOST_OF_A_PARAGRAPH], key=place_of)))
+        ParagraphClaims(section, urls, part)
         for (section, urls), group in found.items()
-        for first in range(0, len(group), MOST_OF_A_PARAGRAPH)
+        for part in even_parts(sorted(group, key=place_of))
     ]
     return sorted(grouped, key=lambda each: each.section)
+
+
+def even_parts(claims: Sequence[Checked]) -> list[tuple[Checked, ...]]:
+    """The claims in order, in parts of nearly the same size, none larger than a paragraph."""
+    count = -(-len(claims) // MOST_OF_A_PARAGRAPH)
+    size = -(-len(claims) // count)
+    return [tuple(claims[first : first + size]) for first in range(0, len(claims), size)]
 
 
 def cited_pages(checked: Checked, texts: Mapping[str, str] | None) -> tuple[str, ...]:
