@@ -25,7 +25,7 @@ LONGEST_RANGE = 50
 BRACKETS = {"(": ")", "（": "）", "[": "]", "【": "】"}
 EMPHASIS = re.compile(r"\*{1,3}+(?=\S)|(?<=\S)\*{1,3}+|__|~~|`+|\\(?=[!-/:-@\[-`{-~])")
 HARD_BREAK = re.compile(r"(?: {2,}|\\)\n")
-WORDLIKE = re.compile(r"[\w(（\"“*]")
+SPACED_WORD = re.compile(r"[^\W\u3000-\u9fff\uff01-\uffef]|[(\"“*]")
 HARD, SOFT = "\x0b", "\x1f"
 """What stands for a line's end in plain text: both count as blanks, and at the first a sentence ends."""
 
@@ -144,7 +144,7 @@ def without_citations(text: str) -> Plain:
 
 def gap(text: str, mark: Mark) -> str:
     """What keeps apart the words on both sides of a mark that goes away."""
-    return " " if WORDLIKE.match(text, mark.end) else ""
+    return " " if SPACED_WORD.match(text, mark.end) else ""
 
 
 def plain_words(markdown: str) -> str:

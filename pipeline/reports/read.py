@@ -2,12 +2,12 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 from pipeline.language import detect_language
 from pipeline.reports.blocks import Piece, read_blocks
 from pipeline.reports.lookup import Lookup, to_report
-from pipeline.reports.marks import CID, HARD, MARK, SOFT, Mark, Plain, without_citations
+from pipeline.reports.marks import CID, HARD, MARK, SOFT, Mark, Plain, plain_words, without_citations
 from pipeline.reports.source_list import Section, read_entries, sections
 from pipeline.reports.values import Cited, ReadReport
 from pipeline.sentences import sentence_spans
@@ -50,7 +50,7 @@ def section_sentences(section: Section, listed: Container[int], language: str, m
     found: list[list[Cited]] = []
     for block in section.blocks:
         pieces = [stretch for piece in block.pieces for stretch in unlisted(piece, listed)]
-        here = list(cited_sentences(pieces, section.lists_sources, language))
+        here = [each for piece in pieces for each in cited_sentences(piece, names_sources(section, piece), language)]
         marks = tuple(mark for each in here for mark in each.marks if mark.ids)
         if marks_stand_alone and found and marks and not any(each.text for each in here):
             found[-1] = [each._replace(marks=each.marks or marks) if each.text else each for each in found[-1]]
@@ -74,31 +74,38 @@ def unlisted(piece: Piece, listed: Container[int]) -> list[Piece]:
     return stretches
 
 
-def cited_sentences(pieces: Iterable[Piece], lists_sources: bool, language: str) -> Iterator[Cited]:
-    """The sentences of these pieces with their marks; of a piece that only names sources, one without text."""
-    for piece in pieces:
-        plain = without_citations(piece.text)
-        spans = [] if lists_sources or only_links(plain) else sentence_spans(plain.text, language)
-        if not spans:
-            yield Cited("", tuple(mark for _, mark in plain.marks), piece.line)
-            continue
-        starts = [start for start, _ in spans]
-        marks: list[list[Mark]] = [[] for _ in spans]
-        for position, mark in plain.marks:
-            marks[max(0, bisect_left(starts, position) - 1)].append(mark)
-        closing = [mark for position, mark in plain.marks if not plain.text[position:].strip(" .。") and is_cid(mark)]
-        for (start, end), own in zip(spans, marks, strict=True):
-            line = piece.line + len(LINE_ENDS.findall(plain.text, 0, start))
-            words = LINE_ENDS.sub(" ", JOINED_LINES.sub("", plain.text[start:end]))
-            yield Cited(words, tuple(own or closing), line)
+def names_sources(section: Section, piece: Piece) -> bool:
+    """Whether the piece is no body text but names sources."""
+    return section.is_about_sources or (section.lists_sources and "://" in piece.text)
+
+
+def cited_sentences(piece: Piece, names_sources: bool, language: str) -> Iterator[Cited]:
+    """The sentences of the piece with their marks; where it only names sources, one without text."""
+    plain = without_citations(piece.text)
+    spans = [] if names_sources or only_links(plain) else sentence_spans(plain.text, language)
+    if not spans:
+        yield Cited("", tuple(mark for _, mark in plain.marks), piece.line)
+        return
+    starts = [start for start, _ in spans]
+    marks: list[list[Mark]] = [[] for _ in spans]
+    for position, mark in plain.marks:
+        marks[max(0, bisect_left(starts, position) - 1)].append(mark)
+    closing = [mark for position, mark in plain.marks if is_cid(mark) and not plain.text[position:].strip(" .。")]
+    line, counted = piece.line, 0
+    for (start, end), own in zip(spans, marks, strict=True):
+        line, counted = line + len(LINE_ENDS.findall(plain.text, counted, start)), start
+        words = LINE_ENDS.sub(" ", JOINED_LINES.sub("", plain.text[start:end]))
+        yield Cited(words, tuple(own or closing), line)
 
 
 def only_links(plain: Plain) -> bool:
     """Whether nothing but links stands there: no sentence, but sources."""
-    rest = plain.text
-    for position, mark in reversed(plain.marks):
-        rest = rest[: position - len(mark.shown)] + rest[position:] if mark.shown else rest
-    return WORDS.search(rest) is None
+    rest: list[str] = []
+    position = 0
+    for end, mark in plain.marks:
+        rest.append(plain.text[position : end - len(plain_words(mark.shown))])
+        position = end
+    return WORDS.search("".join([*rest, plain.text[position:]])) is None
 
 
 def is_cid(mark: Mark) -> bool:

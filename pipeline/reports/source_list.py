@@ -80,7 +80,7 @@ def read_entries(lines: Sequence[str], blocks: Sequence[Block], cites_numbers: b
         numbered = [entry for entry in candidates if entry.kind == "numbered"]
         ending = sum(entry.ends_in_url for entry in numbered)
         if section.lists_sources:
-            found += numbered
+            found += [entry for entry in numbered if entry.url or section.is_about_sources]
         elif section.is_last and cites_numbers and ending > SHARE * len(numbered):
             found += [entry for entry in numbered if entry.ends_in_url]
     return sorted(found, key=lambda entry: entry.line)
@@ -104,9 +104,10 @@ class Section(NamedTuple):
 def sections(blocks: Sequence[Block]) -> list[Section]:
     """The report's sections in order; what stands before the first heading is the first."""
     places = [index for index, block in enumerate(blocks) if block.kind == "heading"]
-    found = [Section(None, tuple(blocks[: places[0] if places else len(blocks)]), False, False, not places)]
+    ends = [*places, len(blocks)]
+    found = [Section(None, tuple(blocks[: ends[0]]), False, False, not places)]
     above: list[tuple[int, bool]] = []
-    for index, end in zip(places, [*places[1:], len(blocks)], strict=True):
+    for index, end in zip(places, ends[1:], strict=True):
         heading, inner = blocks[index], tuple(blocks[index + 1 : end])
         words = heading_words(heading)
         lists = mostly_urls(inner)
