@@ -121,13 +121,16 @@ class SearchApi:
         clock = asyncio.get_running_loop().time
         until = clock() + self.patience.total_seconds
         for attempt in range(1, self.patience.attempts + 1):
-            async with self.gate.turn(attempt - 1, until - clock()) as started:
-                came = await self.send(question, attempt, until - clock())
+            try:
+                async with self.gate.turn(attempt - 1, until - clock()) as started:
+                    came = await self.send(question, attempt, until - clock())
+            except PayloadError as closed:
+                raise self.told(closed, attempt - 1, 0.0) from None
             wait = self.learn(came, started)
             if came.failure is None:
                 return came.body
             if came.decision.kind == "no" or attempt == self.patience.attempts or clock() + wait > until:
-                raise self.told(came.failure, attempt, wait)
+                raise self.told(came.failure, attempt, came.decision.seconds)
             await self.gate.rest(wait)
         raise AssertionError("patience allows one request at least")
 
@@ -138,13 +141,13 @@ class SearchApi:
             self.gate.widen()
             return 0.0
         if ends_the_provider(came.failure, came.failure.status):
-            self.gate.close(self.told(came.failure, 1, 0.0))
+            self.gate.close(came.failure)
         stated, seconds = came.decision.stated, came.decision.seconds
         spread = min(1.0, seconds / 10) if stated else seconds * self.patience.backoff_seconds
         wait = (seconds if stated else 0.0) + random.uniform(0.0, spread)
         if came.decision.kind == "rate_limit":
             self.gate.narrow(started)
-            self.gate.pause(min(wait, self.patience.total_seconds))
+            self.gate.pause(wait)
         return wait
 
     async def send(self, question: Question, attempt: int, seconds: float) -> Came:

@@ -10,6 +10,7 @@ from pipeline.research.search.index import PassageIndex, Place
 from pipeline.research.search.results import RawResult, SearchResults, readable_results
 from pipeline.sources.gather import READ
 from pipeline.sources.store import Store, StoredPage
+from pipeline.words import content_words
 
 Tell = Callable[[str], None]
 FEW = 5
@@ -45,12 +46,14 @@ class LocalSearch:
         """
         async with self.reading:
             self.index = self.index or await self.read()
-        return readable_results(map(self.to_result, self.index.best(query, k)), k)
+        return readable_results((self.to_result(place, query) for place in self.index.best(query, k)), k)
 
-    def to_result(self, place: Place) -> RawResult:
-        """The page with the passage for a snippet."""
+    def to_result(self, place: Place, query: str) -> RawResult:
+        """The page, with what of the passage matches the query best for a snippet."""
         page = self.store.page(place.url, with_raw=False)
-        return RawResult(page.title, page.url, page.text[place.start : place.end]) if page else RawResult("", "", "")
+        if page is None:
+            return RawResult("", "", "")
+        return RawResult(page.title, page.url, from_best_line(page.text[place.start : place.end], query))
 
     async def read(self) -> PassageIndex:
         """The index of everything that is searched.
@@ -84,11 +87,21 @@ class LocalSearch:
         return index
 
 
+def from_best_line(passage: str, query: str) -> str:
+    """The passage from its first line on that holds as many words of the query as any."""
+    asked = set(content_words(query))
+    lines = passage.splitlines(keepends=True)
+    best = max(range(len(lines)), key=lambda at: len(asked.intersection(content_words(lines[at]))))
+    return "".join(lines[best:])
+
+
 def left_out_lines(documents: ReadDocuments) -> list[str]:
     """What to tell of files that are not searched."""
     lines = list(documents.left_out[:FEW])
     if len(documents.left_out) > FEW:
         lines.append(f"{len(documents.left_out) - FEW} more files hold nothing that can be read.")
-    if documents.other_kinds:
+    if documents.other_kinds == 1:
+        lines.append("1 file is neither PDF nor HTML nor text, and is left out.")
+    elif documents.other_kinds:
         lines.append(f"{documents.other_kinds} files are neither PDF nor HTML nor text, and are left out.")
     return lines

@@ -1,0 +1,339 @@
+"""Search providers: Tavily and Brave on the wire, DuckDuckGo through ddgs, and the user's own documents."""
+
+import asyncio
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from shutil import copyfile, copytree
+from typing import Any, NamedTuple
+
+import pytest
+
+from pipeline.errors import CitejuryError, InputError, PayloadError, SettingsError
+from pipeline.research.search import SearchProvider, search_provider
+from pipeline.research.search.api import Manner, Patience, SearchApi
+from pipeline.research.search.brave import brave
+from pipeline.research.search.documents import document_url
+from pipeline.research.search.index import PassageIndex
+from pipeline.research.search.local import LocalSearch
+from pipeline.research.search.recorded import RecordedSearch
+from pipeline.research.search.results import SearchResults
+from pipeline.research.search.tavily import tavily
+from pipeline.sources.store import Store, open_store
+from pipeline.urls import site_key
+from tests.scripted_search import Answer, Hit, ScriptedSearch, SearchAsked
+
+KEY = "tvly-k3yThatNobodyMaySee-1234567890"
+KEYS = {"TAVILY_API_KEY": KEY, "BRAVE_API_KEY": KEY}
+MANNERS: dict[str, Callable[[str], Manner]] = {"tavily": tavily, "brave": brave}
+QUICK = Patience(total_seconds=60.0, backoff_seconds=0.0)
+HITS = [
+    Hit("Honey", "https://honey.example/a?b=1#part", "Raw honey is &amp; <strong>was</strong> safe."),
+    Hit("T" * 900, "HTTP://Bees.example:80/x/../y", "word " * 900),
+    Hit("No page", "ftp://bees.example/file", "A file."),
+    Hit("Nothing", "javascript:alert(1)", ""),
+    Hit("Again", "http://bees.example/y", "The same page."),
+]
+
+
+def find(query: str, k: int) -> list[Hit]:
+    return HITS
+
+
+def ask(
+    provider: str, *queries: str, misbehave: Callable[[int, SearchAsked], Answer | None] = lambda number, asked: None
+) -> tuple[list[SearchResults | PayloadError], ScriptedSearch]:
+    """What came of each query, one after the other, and the server that was asked."""
+    with ScriptedSearch(find, misbehave) as server:
+        api = SearchApi(MANNERS[provider](server.base_url), KEYS, QUICK)
+
+        async def run() -> list[SearchResults | PayloadError]:
+            came: list[SearchResults | PayloadError] = []
+            for query in queries:
+                try:
+                    came.append(await api.search(query, 5))
+                except PayloadError as failure:
+                    came.append(failure)
+            return came
+
+        return asyncio.run(run()), server
+
+
+@pytest.mark.parametrize("provider", ["tavily", "brave"])
+def test_a_web_search_gives_results_within_the_contract_and_counts_those_without_a_web_address(provider: str) -> None:
+    (results,), server = ask(provider, "Is raw honey safe? " * 40)
+    assert isinstance(results, SearchResults)
+    assert [result.url for result in results] == ["https://honey.example/a?b=1#part", "http://bees.example/y"]
+    assert results[0].snippet == "Raw honey is & was safe."
+    assert len(results[1].title) == 256
+    assert 500 < len(results[1].snippet or "") <= 1024
+    assert results.dropped == 2
+    (asked,) = server.asked
+    assert asked.provider == provider
+    assert asked.k == 5
+    assert len(asked.query) <= 400
+    assert asked.headers["x-subscription-token" if provider == "brave" else "authorization"].endswith(KEY)
+    assert asked.headers["user-agent"].startswith("citejury/")
+
+
+PASSING = {
+    "429": Answer({"detail": {"error": "Too many requests."}}, 429, {"Retry-After": "0"}),
+    "window": Answer(
+        {"type": "ErrorResponse"}, 429, {"X-RateLimit-Remaining": "0, 9", "X-RateLimit-Reset": "0, 99999"}
+    ),
+    "500": Answer("<html>Internal Server Error</html>", 500),
+    "cut": Answer({"results": []}, cut=5),
+    "portal": Answer("<html>Please log in to the network</html>"),
+}
+
+
+@pytest.mark.parametrize("failure", PASSING)
+def test_a_failure_that_may_pass_is_asked_again(failure: str) -> None:
+    came, server = ask("tavily", "honey", misbehave=lambda number, asked: PASSING[failure] if number == 1 else None)
+    assert isinstance(came[0], SearchResults)
+    assert server.queries == ["honey", "honey"]
+
+
+WRONG_TOKEN = {"type": "ErrorResponse", "error": {"status": 422, "code": "SUBSCRIPTION_TOKEN_INVALID", "detail": "No."}}
+USED_UP = {"detail": {"error": "This request exceeds your plan's set usage limit."}}
+LASTING: dict[str, tuple[str, Answer, str, str]] = {
+    "wrong key": ("tavily", Answer({"detail": {"error": f"Invalid API key: {KEY}"}}, 401), "auth", "TAVILY_API_KEY"),
+    "wrong token": ("brave", Answer(WRONG_TOKEN, 422), "auth", "BRAVE_API_KEY"),
+    "plan used up": ("tavily", Answer(USED_UP, 432), "quota", "exceeds your plan's set usage limit"),
+    "no results": ("tavily", Answer({"answer": "Yes."}), "bad_response", "something else than search results"),
+    "elsewhere": ("brave", Answer("", 302, {"Location": "https://evil.example/"}), "bad_response", "redirects"),
+    "month over": (
+        "brave",
+        Answer(
+            {"error": {"code": "RATE_LIMITED"}}, 429, {"X-RateLimit-Remaining": "1, 0", "X-RateLimit-Reset": "1, 86400"}
+        ),
+        "rate_limit",
+        "86400 seconds away",
+    ),
+}
+
+
+@pytest.mark.parametrize("failure", LASTING)
+def test_a_failure_that_lasts_is_told_at_once_with_what_to_do_and_without_the_key(failure: str) -> None:
+    provider, answer, kind, words = LASTING[failure]
+    came, server = ask(provider, "one", "two", misbehave=lambda number, asked: answer)
+    for each in came:
+        assert isinstance(each, PayloadError)
+        assert each.kind == kind
+        assert KEY not in str(each)
+    assert words in str(came[0])
+    assert server.queries == (["one", "two"] if kind == "bad_response" else ["one"])
+
+
+def test_a_server_that_is_down_is_told_after_every_attempt() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        api = SearchApi(brave(address), KEYS, QUICK)
+        with pytest.raises(PayloadError, match=r"brave cannot be searched.*Try again later") as failure:
+            asyncio.run(api.search("honey", 3))
+    assert failure.value.kind == "network"
+    assert failure.value.attempts == QUICK.attempts
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "error", "words"),
+    [
+        ("bing", {}, InputError, "retired the Bing Search API on 2025-08-11.*duckduckgo, tavily, brave, local"),
+        ("yahoo", {}, InputError, "no search provider 'yahoo'"),
+        ("tavily", {}, SettingsError, "set `TAVILY_API_KEY`"),
+        ("brave", {"environment": {"BRAVE_API_KEY": "two words"}}, SettingsError, "`BRAVE_API_KEY` holds white space"),
+        ("local", {}, InputError, "needs the store"),
+        ("tavily", {"documents": Path(".")}, InputError, "searches the web"),
+    ],
+)
+def test_a_provider_that_cannot_be_had_says_why(
+    name: str, given: dict[str, Any], error: type[CitejuryError], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        search_provider(name, **{"environment": {}, **given})
+
+
+def test_duckduckgo_asks_again_when_it_is_refused_and_knows_an_empty_answer() -> None:
+    pytest.importorskip("ddgs", reason="the extra `research` is not installed")
+    from ddgs.exceptions import DDGSException, RatelimitException
+
+    from pipeline.research.search.duckduckgo import DuckDuckGo
+
+    asked: list[str] = []
+
+    def ddgs(query: str, k: int) -> list[dict[str, Any]]:
+        asked.append(query)
+        if query == "nothing":
+            raise DDGSException("No results found.")
+        if query == "never" or asked.count(query) == 1:
+            raise RatelimitException("https://html.duckduckgo.com/html/ 202 Ratelimit")
+        return [{"title": hit.title, "href": hit.url, "body": hit.snippet} for hit in HITS]
+
+    async def run() -> SearchResults:
+        provider = DuckDuckGo(ddgs, backoff=0.0)
+        assert await provider.search("nothing", 3) == []
+        with pytest.raises(PayloadError, match=r"202 Ratelimit\. Try again later") as refused:
+            await provider.search("never", 3)
+        assert refused.value.kind == "rate_limit"
+        return await provider.search("honey", 1)
+
+    results = asyncio.run(run())
+    assert [result.url for result in results] == ["https://honey.example/a?b=1#part"]
+    assert asked == ["nothing", "never", "never", "never", "honey", "honey"]
+
+
+def test_duckduckgo_through_the_library_itself_says_that_nobody_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ddgs", reason="the extra `research` is not installed")
+    from pipeline.research.search.duckduckgo import DuckDuckGo
+
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("DDGS_PROXY", f"http://127.0.0.1:{closed.getsockname()[1]}")
+        with pytest.raises(PayloadError, match="duckduckgo cannot be searched") as failure:
+            asyncio.run(DuckDuckGo(backoff=0.0).search("honey", 3))
+    assert failure.value.kind == "network"
+
+
+DOCUMENTS = {
+    "honey.txt": "Raw honey is safe for adults. Babies below one year must not eat it.",
+    "Über Bienen.md": "# Bienen\n\nEin Volk hat im Sommer etwa 50.000 Bienen. Der Imker erntet im Juli.",
+    "papers/storage.html": "<html><head><title>Storing honey</title></head><body><article><p>"
+    + "Honey keeps for years in a closed jar, because it holds little water and much sugar. " * 6
+    + "</p></article></body></html>",
+    "papers/日本/蜂蜜.txt": "蜂蜜は一歳未満の乳児に与えてはいけません。ボツリヌス症の危険があります。",
+    "papers/long.txt": "\n".join(["Nothing about it."] * 400 + ["Royal jelly feeds the queen."] + ["Or that."] * 400),
+    "other/蜜蜂.txt": "蜜蜂是一种会飞行的群居昆虫。蜂群由蜂王领导。",
+    "empty.txt": " \n",
+    "picture.png": "\x89PNG",
+    ".hidden/secret.txt": "Raw honey secrets.",
+}
+
+
+class Library(NamedTuple):
+    """A folder of documents that were read into a store."""
+
+    folder: Path
+    store: Path
+    told: list[str]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    place = tmp_path_factory.mktemp("library")
+    for name, text in DOCUMENTS.items():
+        file = place / "docs" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    told: list[str] = []
+    with open_store(place / "store.db") as store:
+        first(LocalSearch(place / "docs", store, told.append), "honey")
+    (place / "docs" / "empty.txt").unlink()  # it would be tried again each time
+    return Library(place / "docs", place / "store.db", told)
+
+
+@pytest.fixture
+def store(library: Library, tmp_path: Path) -> Iterator[Store]:
+    """The library's store, the test's own."""
+    copyfile(library.store, tmp_path / "store.db")
+    with open_store(tmp_path / "store.db") as store:
+        yield store
+
+
+def first(provider: SearchProvider, query: str) -> str:
+    return asyncio.run(provider.search(query, 3))[0].url
+
+
+def test_a_folder_is_searched_in_every_language_and_its_documents_are_in_the_store(
+    library: Library, store: Store
+) -> None:
+    provider = search_provider("local", documents=library.folder, store=store, environment={})
+    assert first(provider, "May babies eat raw honey?") == "https://docs.documents.invalid/honey.txt"
+    assert first(provider, "Wie viele Bienen hat ein Volk?") == "https://docs.documents.invalid/%C3%9Cber%20Bienen.md"
+    assert first(provider, "乳児に蜂蜜").endswith("/%E6%97%A5%E6%9C%AC/%E8%9C%82%E8%9C%9C.txt")
+    assert first(provider, "蜂王领导蜂群") == "https://other.docs.documents.invalid/%E8%9C%9C%E8%9C%82.txt"
+    (royal, *_) = asyncio.run(provider.search("royal jelly", 3))
+    assert (royal.snippet or "").startswith("Royal jelly feeds the queen.")
+    (storing, *_) = asyncio.run(provider.search("storing honey in a jar", 3))
+    assert (storing.title, site_key(storing.url)) == ("Storing honey", "papers.docs.documents.invalid")
+    assert asyncio.run(provider.search("secrets of quantum chromodynamics", 3)) == []
+    page = store.page(storing.url)
+    assert page is not None
+    assert page.added
+
+
+def test_files_that_are_not_searched_are_told(library: Library) -> None:
+    empty, others = library.told
+    assert "empty.txt" in empty
+    assert others == "1 file is neither PDF nor HTML nor text, and is left out."
+
+
+def test_only_documents_that_changed_are_read_again(library: Library, store: Store, tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    copytree(library.folder, folder)
+    changed, unchanged = (document_url(folder, folder / name) for name in ("honey.txt", "papers/storage.html"))
+    long_ago = "2020-01-01T00:00:00+00:00"
+    for url in (changed, unchanged):
+        page = store.page(url)
+        assert page is not None
+        store.put_page(page._replace(ts=long_ago))
+    (folder / "honey.txt").write_text("Heather honey is a jelly until it is stirred.", encoding="utf-8")
+    assert first(LocalSearch(folder, store), "heather") == changed
+    times = [page.ts for page in store.pages() if page.url in (changed, unchanged)]
+    assert [time == long_ago for time in times] == [False, True]
+    assert first(LocalSearch(None, store), "storing honey") == unchanged
+
+
+def test_a_folder_or_store_without_pages_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with open_store(tmp_path / "store.db") as store:
+        with pytest.raises(InputError, match="There is no folder"):
+            LocalSearch(tmp_path / "nowhere", store)
+        with pytest.raises(InputError, match="holds no page"):
+            asyncio.run(LocalSearch(None, store).search("honey", 3))
+        with pytest.raises(InputError, match="holds no document that can be read"):
+            asyncio.run(LocalSearch(tmp_path / "empty", store).search("honey", 3))
+
+
+def test_no_two_files_share_a_url(tmp_path: Path) -> None:
+    names = [
+        "a b/x.txt",
+        "a-b/x.txt",
+        "A-B/x.txt",
+        "a/b/x.txt",
+        "日本/x.txt",
+        "中国/x.txt",
+        "x.txt",
+        "a?b.txt",
+        "a%3Fb.txt",
+    ]
+    urls = [document_url(tmp_path, tmp_path / name) for name in [*names, f"{'long' * 50}/x.txt"]]
+    assert len(set(urls)) == len(urls)
+    assert all(url.partition("://")[2].partition("/")[0].endswith("documents.invalid") for url in urls)
+
+
+def test_words_of_a_query_are_no_search_syntax() -> None:
+    index = PassageIndex()
+    index.add("https://a.example/", "A", "Version 3.5 isn't NEAR the end AND it's OR-ed.")
+    for query in ('"unclosed', "NEAR(version end)", "3.5", "isn't near", "* ^ : title:version", "a" * 5000, "\0\ud800"):
+        assert len(index.best(f"{query} version", 3)) == 1
+
+
+def test_an_answer_that_was_kept_is_not_asked_for_again_and_a_torn_one_is(tmp_path: Path) -> None:
+    kept = tmp_path / "run" / "searches.jsonl"
+    with ScriptedSearch(find) as server:
+
+        def search(query: str) -> SearchResults:
+            provider = RecordedSearch(SearchApi(tavily(server.base_url), KEYS, QUICK), kept)
+            return asyncio.run(provider.search(query, 5))
+
+        first, _ = search("one"), search("two")
+        kept.write_bytes(kept.read_bytes()[:-40])
+        again = search("one")
+        assert (list(again), again.dropped) == (list(first), 2)
+        assert server.queries == ["one", "two"]
+        search("two")
+        search("two")
+        search("one")
+        assert server.queries == ["one", "two", "two"]
+    assert KEY.encode() not in kept.read_bytes()
