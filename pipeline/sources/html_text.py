@@ -39,11 +39,18 @@ def read_html(page: str, url: str) -> HtmlText:
         return HtmlText("", "", "", False)
     title, language = title_of(tree), (tree.get("lang") or "").split("-")[0].lower()
     drop_hidden(tree)
-    visible = visible_text(tree)
     found = trafilatura.extract(tree, url=url, include_comments=False) or ""
-    main = "\n".join(line for line in map(str.strip, stored_text(found).split("\n")) if line)
-    few = len(main) < LEAST_MAIN_TEXT < len(visible)
-    return HtmlText(visible if few else main or visible, title, language, bool(NOT_FREE.search(page)))
+    text = "\n".join(line for line in map(str.strip, stored_text(found).split("\n")) if line)
+    if len(text) < LEAST_MAIN_TEXT:
+        text = all_text(page) or text
+    return HtmlText(text, title, language, bool(NOT_FREE.search(page)))
+
+
+def all_text(page: str) -> str:
+    """All visible text of the page, parsed anew: looking for the main text takes a tree apart."""
+    tree = parsed(page)
+    drop_hidden(tree)
+    return visible_text(tree)
 
 
 def parsed(page: str) -> Any:
@@ -95,9 +102,9 @@ def drop_hidden(tree: Any) -> None:
 
     A body that is hidden stays: a script shows it when the page has loaded.
     """
-    hidden = [element for element in tree.iter() if is_hidden(element) and element.tag not in ("html", "body")]
-    for element in hidden:
-        element.drop_tree()
+    for element in tree.xpath("//*[@hidden or @style]"):
+        if element.tag not in ("html", "body") and is_hidden(element):
+            element.drop_tree()
 
 
 def is_hidden(element: Any) -> bool:
