@@ -7,8 +7,10 @@ import click
 from pipeline.cli_ask import ask
 from pipeline.cli_parse import parse
 from pipeline.cli_reparse import reparse
+from pipeline.cli_research import research
 from pipeline.cli_runs import runs
 from pipeline.cli_sources import sources
+from pipeline.cli_verify import verify
 
 
 @click.group()
@@ -69,5 +71,7 @@ def migrate(v1: Path, v2: Path) -> None:
 pipeline.add_command(ask)
 pipeline.add_command(parse)
 pipeline.add_command(reparse)
+pipeline.add_command(research)
 pipeline.add_command(runs)
 pipeline.add_command(sources)
+pipeline.add_command(verify)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from pipeline.research.contracts import Metrics, Report, contract_json
 from pipeline.research.model import Spent
+from pipeline.research.scores import Scores
 from pipeline.research.values import Page
 from pipeline.sources.store import StoredEvent, StoredRun
 from pipeline.sources.tokens import ENCODING
@@ -28,26 +29,39 @@ def count_pages(trace: Iterable[StoredEvent]) -> PagesCounted:
     return PagesCounted(len(held - fetched), len(fetched))
 
 
-def run_metrics(
-    report: Report, pages: Sequence[Page], counted: PagesCounted, spent: Spent, seconds: float, rounds: int
-) -> Metrics:
-    """The run's figures, those of its scores still missing.
+class Work(NamedTuple):
+    """What a run took."""
+
+    spent: Spent
+    """What the model's answers took."""
+    seconds: float
+    """Seconds of work, all starts together."""
+    rounds: int
+    """Rounds from queries to checked claims."""
+
+
+def run_metrics(report: Report, pages: Sequence[Page], counted: PagesCounted, scores: Scores, work: Work) -> Metrics:
+    """The run's figures.
 
     Sites are counted where the pages came from in the end: a redirected page belongs to the site that answered.
     """
     sites = {page.url: page.site for page in pages}
     cited = [reference.url for reference in report.references]
     return Metrics(
-        duration_s=round(seconds, 3),
-        tokens_in=spent.tokens_in,
-        tokens_out=spent.tokens_out,
-        cost_est=spent.cost,
+        duration_s=round(work.seconds, 3),
+        tokens_in=work.spent.tokens_in,
+        tokens_out=work.spent.tokens_out,
+        cost_est=work.spent.cost,
         sources_count=len(cited),
         domain_diversity=len({sites.get(url) or site_key(url) for url in cited}),
         cache_hits=counted.cache_hits,
         cache_misses=counted.cache_misses,
         tokenizer=ENCODING if pages else None,
-        rounds=rounds,
+        rounds=work.rounds,
+        citation_recall=scores.recall,
+        citation_precision=scores.precision,
+        citation_accuracy=scores.accuracy,
+        effective_citations=scores.effective if scores.read else None,
         stop_reason=report.stop_reason,
     )
 

@@ -123,3 +123,17 @@ class Journal:
     def seconds(self) -> float:
         """Seconds of work up to now, those of earlier starts up to what they kept last included."""
         return self.seconds_before + time.monotonic() - self.began
+
+
+def read_setup(folder: Path) -> dict[str, Any] | None:
+    """What the run in this folder was begun with; None where it has not begun, or its journal is none."""
+    path = folder / JOURNAL
+    if not path.is_file():
+        return None
+    with open(path, "rb") as file:
+        first = file.readline()
+    try:
+        setup = json.loads(first)["setup"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return setup if isinstance(setup, dict) else None

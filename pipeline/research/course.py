@@ -44,7 +44,7 @@ class Progress(NamedTuple):
     """A pass of a stage begins."""
     step: Callable[[int, int], None] = lambda done, total: None
     """So many of the stage's queries or pages are done."""
-    end: Callable[[Stage, str], None] = lambda stage, words: None
+    end: Callable[[Stage, int, str], None] = lambda stage, round_, words: None
     """A pass of a stage is done, also one that was done before; what came of it in a few words."""
     spend: Callable[[Spend], None] = lambda spend: None
     """The model has answered."""
@@ -101,8 +101,8 @@ class Course:
         """
         with StageLog(self, stage, round_):
             if (stage, round_) not in self.journal.stages:
-                self.progress.begin(stage, round_)
                 self.log(stage, round_, "started", StageDetails())
+                self.progress.begin(stage, round_)
                 self.asking_model = asks_model
                 value = await work()
                 self.asking_model = False
@@ -114,7 +114,7 @@ class Course:
             if (stage, round_) not in self.logged:
                 settle(value)
                 self.log(stage, round_, "completed", StageDetails(success=True))
-        self.progress.end(stage, words(value))
+        self.progress.end(stage, round_, words(value))
         return value
 
     def log(self, stage: Stage, round_: int, status: Any, details: StageDetails) -> None:

@@ -6,21 +6,24 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
+from pipeline.research.audit import audit_run, verify_result
 from pipeline.research.budgets import Budget, StopReason
-from pipeline.research.cache import count_pages, run_metrics, stored_run
+from pipeline.research.cache import Work, count_pages, run_metrics, stored_run
 from pipeline.research.contracts import Metrics
 from pipeline.research.course import Course, put_new_traces
 from pipeline.research.environment import Environment
 from pipeline.research.gathering import Gathered
-from pipeline.research.invariants import dangling_citations, references_out_of_order
 from pipeline.research.kept_calls import KeptAnswers
 from pipeline.research.layout import Account, LaidOut, cid, lay_out
 from pipeline.research.options import ResearchOptions
+from pipeline.research.passages import plan_language
 from pipeline.research.run_files import ParagraphLine, VerifyResult
+from pipeline.research.scores import Scores, citation_scores, cited_texts
 from pipeline.research.to_answer import FinishedRun, write_for_jury
 from pipeline.research.traces import Coverage, WriterFinalized
 from pipeline.research.values import Intake, Page, Plan, Verified, Written
-from pipeline.research.verify import conflicts, single_source
+from pipeline.research.verification_md import Circumstances, verification_markdown
+from pipeline.research.verify import conflicts, read_pages, single_source
 from pipeline.research.write import write_report
 
 
@@ -33,9 +36,20 @@ class WrittenReport(NamedTuple):
     """The limit that ended gathering or writing; None where none did."""
 
 
+class Audited(NamedTuple):
+    """What the audit of the written report found."""
+
+    check: VerifyResult
+    """Its counts, and whether the report passed."""
+    scores: Scores
+    """How well the citations carry the sentences."""
+    problems: tuple[str, ...]
+    """What is wrong, in whole sentences; empty where the report passed."""
+
+
 WRITTEN = TypeAdapter(WrittenReport)
+AUDITED = TypeAdapter(Audited)
 METRICS = TypeAdapter(Metrics)
-CHECK = TypeAdapter(VerifyResult)
 
 
 class Finished(NamedTuple):
@@ -102,14 +116,20 @@ class Finishing:
             asks_model=True,
         )
         laid_out = self.laid_out(gathered, came)
-        check = await self.course.run("audit", CHECK, lambda: self.audit(laid_out, gathered), folder.write_verify)
+        audited = await self.course.run(
+            "audit",
+            AUDITED,
+            lambda: self.audit(gathered, came),
+            lambda value: self.settle_audit(value, laid_out, gathered, came),
+            words=lambda value: "passed" if value.check.passed else f"{len(value.problems)} problems",
+        )
         metrics = await self.course.run(
             "cache",
             METRICS,
-            lambda: self.measure(laid_out, gathered),
+            lambda: self.measure(laid_out, gathered, audited.scores),
             lambda value: self.settle_run(laid_out, gathered, value),
         )
-        return Finished(folder.run_id, folder.path, check.passed, came.stop_reason, metrics, check)
+        return Finished(folder.run_id, folder.path, audited.check.passed, came.stop_reason, metrics, audited.check)
 
     async def write(self, gathered: Gathered) -> WrittenReport:
         """The paragraphs; in the claims' own words once the model's budget is used up.
@@ -147,23 +167,33 @@ class Finishing:
         )
         put_new_traces(self.environment.store, folder.run_id, [event])
 
-    async def audit(self, laid_out: LaidOut, gathered: Gathered) -> VerifyResult:
-        """What the audit of the report counts."""
+    async def audit(self, gathered: Gathered, came: WrittenReport) -> Audited:
+        """What the audit of the written files finds; the counts of claims are those of the check before.
+
+        Raises:
+            InputError: somebody has removed or damaged the files.
+        """
         sites = {page.url: page.site for page in gathered.pages}
-        counted = check_of_claims(gathered.verified, sites, len(laid_out.paragraphs))
-        in_order = not references_out_of_order(laid_out.report) and not dangling_citations(laid_out.report)
-        found = len(laid_out.citations)
-        return counted.model_copy(
-            update={"stage": "audit", "citations_found": found, "passed": counted.passed and in_order}
+        audit = audit_run(self.course.folder)
+        check = verify_result(audit, check_of_claims(gathered.verified, sites, 0))
+        texts = cited_texts(came.written.paragraphs, plan_language(self.plan))
+        return Audited(check, citation_scores(texts, read_pages(gathered.pages).texts), audit.problems)
+
+    def settle_audit(self, audited: Audited, laid_out: LaidOut, gathered: Gathered, came: WrittenReport) -> None:
+        """Write the check, and the account of it for people."""
+        folder = self.course.folder
+        about = Circumstances(self.intake.topic, came.stop_reason or "", tuple(self.course.notes), audited.problems)
+        cids = {entry.url: entry.cid for entry in laid_out.citations}
+        folder.write_verify(audited.check)
+        folder.write_verification_md(
+            verification_markdown(about, gathered.verified, came.written, gathered.pages, cids, audited.scores)
         )
 
-    async def measure(self, laid_out: LaidOut, gathered: Gathered) -> Metrics:
+    async def measure(self, laid_out: LaidOut, gathered: Gathered, scores: Scores) -> Metrics:
         """The run's figures."""
         trace = self.environment.store.events(self.course.folder.run_id)
-        seconds = self.course.journal.seconds()
-        return run_metrics(
-            laid_out.report, gathered.pages, count_pages(trace), self.answers.spent, seconds, gathered.rounds
-        )
+        work = Work(self.answers.spent, self.course.journal.seconds(), gathered.rounds)
+        return run_metrics(laid_out.report, gathered.pages, count_pages(trace), scores, work)
 
     def settle_run(self, laid_out: LaidOut, gathered: Gathered, metrics: Metrics) -> None:
         """Put the run into the store, and write what the jury needs of it."""

@@ -1,6 +1,7 @@
 """The rounds of a run: queries, pages, claims, and what the pages say of them, until enough is known."""
 
 import asyncio
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -24,6 +25,8 @@ from pipeline.sources.gather import READ
 HARVEST = TypeAdapter(Harvest)
 PAGES = TypeAdapter(PagesRead)
 CLAIMS = TypeAdapter(tuple[Claim, ...])
+
+FIRST_SHARE = 2 / 3
 
 
 class Round(NamedTuple):
@@ -146,8 +149,13 @@ class Gathering:
         return gathered._replace(verified=came.verified, stop_reason=came.stop_reason), came.goes_on
 
     async def harvest(self, plan: Plan, before: Gathered) -> Harvest:
-        """New pages for the plan's queries; pages that could not be read leave their place to others."""
-        budget = len(before.found) + self.effort.budget - len(before.pages)
+        """New pages for the plan's queries; pages that could not be read leave their place to others.
+
+        A round that is not the last leaves a third of what may still be read to the queries that follow up.
+        """
+        left = self.effort.budget - len(before.pages)
+        is_last = before.rounds + 1 >= self.effort.rounds
+        budget = len(before.found) + (left if is_last else math.ceil(FIRST_SHARE * left))
         options = self.options
         return await harvest(
             plan,

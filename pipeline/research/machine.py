@@ -11,7 +11,7 @@ from pipeline.errors import InputError, OutputError
 from pipeline.research.artefacts import RunFolder
 from pipeline.research.budgets import Budget
 from pipeline.research.checkpoint import JOURNAL, Journal
-from pipeline.research.course import Course, Progress, Spend
+from pipeline.research.course import SILENT, Course, Progress, Spend
 from pipeline.research.environment import Environment
 from pipeline.research.finishing import Finished, Finishing
 from pipeline.research.gathering import Gathering
@@ -49,19 +49,18 @@ async def research(options: ResearchOptions, environment: Environment) -> Finish
         return await stages(course, options, environment)
 
 
-async def clarified(
-    options: ResearchOptions, ask: AskQuestions | None, report: Progress
-) -> tuple[ResearchOptions, Intake]:
-    """The first stage alone, before there is anything to work with: the options with the run's id, and the intake.
+async def clarified(options: ResearchOptions, ask: AskQuestions | None) -> Intake:
+    """The first stage alone, which needs nothing to work with; `research` of the same options takes it over.
+
+    The options name a run id.
 
     Raises:
         ClarificationNeeded: the topic says too little, and `ask` is None.
         InputError: as `research`, or nothing was answered.
         OutputError: as `research`.
     """
-    with opened_run(options, report) as course:
-        intake = await taken_in(course, options, ask)
-        return options.model_copy(update={"run_id": course.folder.run_id}), intake
+    with opened_run(options, SILENT) as course:
+        return await taken_in(course, options, ask)
 
 
 @contextmanager

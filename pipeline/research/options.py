@@ -1,18 +1,20 @@
 """What a research run is asked to do, and the part of it that a resume may not change."""
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from pipeline.errors import InputError
 from pipeline.language import detect_language
 from pipeline.research.artefacts import checked_run_id
 from pipeline.research.budgets import EFFORTS, Effort, Limits
+from pipeline.research.checkpoint import read_setup
 from pipeline.research.contracts import DEFAULT_BASE_URL, DEFAULT_MODEL, MAX_TOPIC, Config, SearchName
+from pipeline.research.json_files import problems
 from pipeline.research.layout import CitationForm
 from pipeline.research.run_files import MAX_SOURCES
 from pipeline.research.values import Depth
@@ -87,11 +89,6 @@ class ResearchOptions(Frozen):
         return self.model_dump(mode="json", exclude={"run_id", "runs_dir", "workers", "strict_gate", "limits"})
 
 
-def setup_key(setup: dict[str, Any]) -> str:
-    """sha256 of topic and configuration in hex."""
-    return sha256(repr(sorted(setup.items())).encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def checked_options(options: ResearchOptions) -> ResearchOptions:
     """The options themselves.
 
@@ -110,6 +107,26 @@ def checked_options(options: ResearchOptions) -> ResearchOptions:
     if options.run_id:
         checked_run_id(options.run_id)
     return options
+
+
+def named_options(named: Mapping[str, Any], runs_dir: Path, limits: Limits) -> ResearchOptions:
+    """The options of which these are named: a run that was begun adds what it was begun with, a new one gets its id.
+
+    `documents` alone mean that they are searched.
+
+    Raises:
+        InputError: the run id cannot be a name, or an option is out of range.
+    """
+    run_id = named.get("run_id", "")
+    held = read_setup(runs_dir / checked_run_id(run_id)) if run_id else None
+    wanted = {"topic": "", **(held or {}), **named}
+    if named.get("documents") and "search" not in named:
+        wanted["search"] = "local"
+    wanted["run_id"] = run_id or new_run_id(wanted["topic"], runs_dir)
+    try:
+        return ResearchOptions(**wanted, runs_dir=runs_dir, limits=limits)
+    except ValidationError as error:
+        raise InputError(f"An option cannot be used: {'; '.join(problems(error))}.") from error
 
 
 def new_run_id(topic: str, runs_dir: Path, now: datetime | None = None) -> str:
