@@ -41,13 +41,11 @@ class Lookup:
     def target(self, written: str, line: int) -> Target:
         """Where an id on this line leads: to the next entry below, else to the last one above."""
         found = self.by_id.get(written) or self.by_id.get(other_form(written)) or []
-        if not found and written in self.known:
-            return resolved(written, self.known[written], "")
-        if not found:
-            return Target(written, "", reason="no_entry")
-        index = bisect_left(found, line, key=lambda entry: entry.line)
-        entry = found[min(index, len(found) - 1)]
-        return resolved(written, entry.url, entry.title) if entry.url else Target(written, "", reason="no_url")
+        index = min(bisect_left(found, line, key=lambda entry: entry.line), len(found) - 1)
+        if found and found[index].url:
+            return resolved(written, found[index].url, found[index].title)
+        known = self.known.get(other_form(written))
+        return resolved(written, known, "") if known else Target(written, "", reason="no_url" if found else "no_entry")
 
     def targets(self, mark: Mark, line: int) -> list[Target]:
         """Where each id of a mark, or a link, leads."""

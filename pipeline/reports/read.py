@@ -12,6 +12,8 @@ from pipeline.reports.source_list import Section, read_entries, sections
 from pipeline.reports.values import Cited, ReadReport
 from pipeline.sentences import sentence_spans
 
+MOST_LETTERS = 5_000
+"""Characters by which the language is told, the first ones."""
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]")
 LINE_ENDS = re.compile(f"[{HARD}{SOFT}]")
 UNSPACED = "[\u3000-\u30ff\u3400-\u9fff\uff01-\uffef]"
@@ -31,7 +33,7 @@ def read_report(text: str, known: Mapping[str, str] | None = None) -> ReadReport
     """
     text = CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     blocks = read_blocks(text)
-    language = detect_language(text)
+    language = detect_language(text[:MOST_LETTERS])
     entries = read_entries(text.split("\n"), blocks, cites_numbers=bool(MARK.search(text)))
     listed = {index for entry in entries for index in range(entry.line, entry.end)}
     cited = [
