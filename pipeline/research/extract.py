@@ -9,7 +9,7 @@ from pipeline.research.extract_model import claims_of_model
 from pipeline.research.model import Model
 from pipeline.research.passages import ResearchPassage, best_passages, passages_of, plan_language, readable_pages
 from pipeline.research.plan import BETWEEN
-from pipeline.research.relevance import matching, word_weights
+from pipeline.research.relevance import asked_words, share_of
 from pipeline.research.statements import is_in, likeness, statement_in
 from pipeline.research.values import Claim, Page, Plan, Quote
 from pipeline.sentences import sentence_spans
@@ -21,7 +21,7 @@ MOST_CLAIMS = 6
 MOST_OF_A_PAGE = 2
 SAME = 0.8
 """Word-Jaccard from which two statements are the same one (reference/research-pipeline.md 1.3)."""
-LEAST_SHARE, LEAST_SHARE_AROUND = 0.15, 0.5
+LEAST_SHARE, LEAST_SHARE_AROUND = 0.2, 0.45
 """Shares of the asked words' weight that a statement must have, and that it or its passage must have."""
 PASSAGE_WORTH = 0.4
 EARLY_WORTH = 0.15
@@ -52,13 +52,13 @@ class Statement(NamedTuple):
 async def extract_claims(plan: Plan, pages: Sequence[Page], model: Model | None, start: int) -> list[Claim]:
     """Claims of all sections in order, the first of them `c<start>`: at most 6 a section, each with its quotes.
 
-    Pages in another language than the plan's are read only where there are no others. A section about which the model
-    gives no usable answer gets the pages' own sentences, which its notes say.
+    Pages in another language than the plan's are read only where there are no others from the start. A section about
+    which the model gives no usable answer gets the pages' own sentences, which its notes say.
 
     Raises:
         PayloadError: the model cannot be asked about any section.
     """
-    passages = passages_of(readable_pages(plan, pages))
+    passages = passages_of(readable_pages(plan, pages, first=start == 1))
     drafts = await claims_of_model(plan, passages, model) if model else {}
     taken: list[frozenset[str]] = []
     claims: list[Claim] = []
@@ -105,21 +105,20 @@ def section_statements(
 def scored_statements(section: str, passages: Sequence[ResearchPassage], language: str) -> Iterator[Statement]:
     """The statements in the best of these passages that say enough of the section, with their scores."""
     aspect = aspect_of(section)
-    asked = list(dict.fromkeys(content_words(topic_of(section) if aspect else section, language)))
-    best = best_passages(section, passages, PASSAGES, language)
-    weights = word_weights(asked, [words_around(passage, language) for passage in passages])
-    for rank, passage in enumerate(best):
-        words = words_around(passage, language)
-        around_share = matching(asked, words, weights).share
-        worth = PASSAGE_WORTH * around_share + EARLY_WORTH * (1 - rank / PASSAGES)
+    around = {passage: words_around(passage, language) for passage in passages}
+    topic = topic_of(section) if aspect else section
+    asked = asked_words(content_words(topic, language), list(around.values()))
+    for rank, passage in enumerate(best_passages(section, passages, PASSAGES, language)):
+        share_around = share_of(asked, around[passage])
+        worth = PASSAGE_WORTH * share_around + EARLY_WORTH * (1 - rank / PASSAGES)
         for statement in statements_in(passage, language):
-            match = matching(asked, statement.words, weights)
-            shows = aspect is None or aspect.heading in FIRST_HEADINGS or aspect.signs.search(statement.text)
-            about = match.share >= LEAST_SHARE and max(match.share, around_share) >= LEAST_SHARE_AROUND
-            if not about or not shows:
+            share = share_of(asked, statement.words)
+            if share < LEAST_SHARE or max(share, share_around) < LEAST_SHARE_AROUND:
+                continue
+            if aspect and aspect.heading not in FIRST_HEADINGS and not aspect.signs.search(statement.text):
                 continue
             opening = frozenset(content_words(statement.text, language)[:OPENING_WORDS])
-            score = match.share + worth + OPENING_WORTH * bool(matching(asked, opening, weights).words)
+            score = share + worth + OPENING_WORTH * bool(share_of(asked, opening))
             score += LENGTH_WORTH * (len(statement.text) in BEST_LENGTH)
             yield statement._replace(score=round(score, 6))
 

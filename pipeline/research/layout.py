@@ -79,7 +79,7 @@ def lay_out(
     ]
     entries = (citation_entry(numbers[url], by_url[url], quotes_on(url, written, claims)) for url in urls)
     lines = (
-        ParagraphLine(text=each.text, cite_ids=tuple(cid(numbers[url]) for url in each.urls))
+        ParagraphLine(text=each.text, cite_ids=tuple(map(cid, sorted(numbers[url] for url in each.urls))))
         for each in written.paragraphs
     )
     report = report_of(intake, outline, sections, written.paragraphs, claims, [by_url[url] for url in urls], account)
@@ -98,7 +98,7 @@ def body_of(
     outline, sections = [], []
     for index, section in enumerate(plan.sections):
         blocks = [
-            f"{plain_markdown(each.text)} {mark_of([numbers[url] for url in each.urls], form)}"
+            f"{plain_markdown(each.text)} {mark_of(sorted(numbers[url] for url in each.urls), form)}"
             for each in paragraphs
             if each.section == index
         ]
@@ -157,11 +157,16 @@ def back_matter(plan: Plan, written: Written, unused: int, account: Account, wor
     if unused > 0:
         lines.append(words.pages_unused.replace("{count}", str(unused)))
     if account.stop_reason:
-        lines.append(words.ended.replace("{reason}", plain_markdown(account.stop_reason)))
+        lines.append(words.ended.replace("{reason}", stop_words(account.stop_reason, words)))
     parts = [f"### {words.left_out}", "\n".join(f"- {line}" for line in lines or [words.nothing])]
     if account.notes:
         parts += [f"### {words.notes}", "\n".join(f"- {plain_markdown(note)}" for note in account.notes)]
     return "\n\n".join(parts)
+
+
+def stop_words(reason: str, words: ReportWords) -> str:
+    """Why the run ended, in words; the reason itself where there are none for it."""
+    return words.stops.get(reason) or plain_markdown(reason)
 
 
 def left_out_line(checked: Checked, words: ReportWords) -> str:

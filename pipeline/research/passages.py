@@ -33,10 +33,11 @@ class ResearchPassage(NamedTuple):
         return self.page.text[self.start : self.end]
 
 
-def readable_pages(plan: Plan, pages: Sequence[Page]) -> list[Page]:
-    """The pages in the plan's language or of an unknown one; all of them where there are none of these."""
+def readable_pages(plan: Plan, pages: Sequence[Page], *, first: bool) -> list[Page]:
+    """The pages in the plan's language or of an unknown one; in a first round without any of these, all of them."""
     language = plan_language(plan)
-    return [page for page in pages if page.lang in (language, "")] or list(pages)
+    found = [page for page in pages if page.lang in (language, "")]
+    return found or (list(pages) if first else [])
 
 
 def plan_language(plan: Plan) -> str:

@@ -21,6 +21,7 @@ class ReportWords(NamedTuple):
     pages_unused: str
     full_stop: str
     verdicts: dict[Verdict, str]
+    stops: dict[str, str]
 
 
 ENGLISH = ReportWords(
@@ -44,6 +45,13 @@ ENGLISH = ReportWords(
         "contradicted": "a page says otherwise",
         "unknown": "it could not be checked",
     },
+    stops={
+        "seconds": "the time that `--max-seconds` allows was over",
+        "tokens": "the tokens that `--max-tokens` allows were used",
+        "cost": "the cost that `--max-cost` allows was reached",
+        "fetches": "the sources that `--budget` allows were read",
+        "rounds": "the rounds that its depth allows were over",
+    },
 )
 GERMAN = ReportWords(
     references="Quellen",
@@ -65,6 +73,13 @@ GERMAN = ReportWords(
         "unsupported": "ihre Seiten belegen sie nicht",
         "contradicted": "eine Seite sagt etwas anderes",
         "unknown": "sie ließ sich nicht prüfen",
+    },
+    stops={
+        "seconds": "die Zeit, die `--max-seconds` erlaubt, war um",
+        "tokens": "die Tokens, die `--max-tokens` erlaubt, waren verbraucht",
+        "cost": "die Kosten, die `--max-cost` erlaubt, waren erreicht",
+        "fetches": "die Quellen, die `--budget` erlaubt, waren gelesen",
+        "rounds": "die Runden, die ihre Tiefe erlaubt, waren vorbei",
     },
 )
 JAPANESE = ReportWords(
@@ -88,6 +103,13 @@ JAPANESE = ReportWords(
         "contradicted": "別のことを述べるページがある",
         "unknown": "照合できなかった",
     },
+    stops={
+        "seconds": "`--max-seconds` の時間を使い切りました",
+        "tokens": "`--max-tokens` のトークンを使い切りました",
+        "cost": "`--max-cost` の費用に達しました",
+        "fetches": "`--budget` の数の出典を読み終えました",
+        "rounds": "深さが許す回数の調査を終えました",
+    },
 )
 CHINESE = ReportWords(
     references="参考文献",
@@ -109,6 +131,13 @@ CHINESE = ReportWords(
         "unsupported": "网页不支持",
         "contradicted": "有网页持不同说法",
         "unknown": "无法核对",
+    },
+    stops={
+        "seconds": "`--max-seconds` 允许的时间已用完",
+        "tokens": "`--max-tokens` 允许的令牌已用完",
+        "cost": "已达到 `--max-cost` 允许的费用",
+        "fetches": "`--budget` 允许的来源已读完",
+        "rounds": "其深度允许的轮次已结束",
     },
 )
 REPORT_WORDS = {"en": ENGLISH, "de": GERMAN, "ja": JAPANESE, "zh": CHINESE}

@@ -42,9 +42,9 @@ MENUS = r"""click|subscribe|newsletter|cookies?\b|privacy policy|terms of (?:use
 copyright|©|log ?in\b|sign (?:up|in)\b|read more|learn more|table of contents|back to top|share (?:this|on)|follow us
 javascript|skip to|page not found|download now|klicken|anmelden|abonnier|impressum|datenschutz|alle rechte vorbehalten
 inhaltsverzeichnis|クリック|ログイン|目次|著作権|利用規約|プライバシー|点击|登录|目录|版权|隐私"""
-POINTERS = r"""see (?:also|section|chapter|figure|below|above|the)\b|(?:section|chapter|figure|table|sidebar|page|example) [0-9]
-[0-9]+\.[0-9]+(?:\.[0-9]+)*,|siehe\b|(?:abschnitt|kapitel|abbildung|tabelle|seite|beispiel) [0-9]|参照してください|を参照
-ご覧ください|第 ?[0-9]+ ?[章節节]|[例図表图] ?[0-9]+|[0-9.]+ ?[章節节]|参见|参阅|请看"""
+POINTERS = r"""see (?:also|section|chapter|figure|below|above|the)\b|(?:section|chapter|figure|table|page|example) [0-9]
+[0-9]+\.[0-9]+(?:\.[0-9]+)*,|siehe\b|(?:abschnitt|kapitel|abbildung|tabelle|seite|beispiel) [0-9]
+参照してください|を参照|ご覧ください|第 ?[0-9]+ ?[章節节]|[例図表图] ?[0-9]+|[0-9.]+ ?[章節节]|参见|参阅|请看"""
 NAVIGATION = re.compile(f"{alternatives(MENUS)}|{alternatives(POINTERS)}", re.IGNORECASE)
 """Words of menus, and of sentences that send the reader elsewhere."""
 ADDRESS = re.compile(r"https?:|www\.|\S@\S+\.\w|://", re.IGNORECASE)

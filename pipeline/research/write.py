@@ -87,12 +87,14 @@ def paragraphs_of(claims: Sequence[Checked], pages: Sequence[Page], *, word_for_
     With `word_for_word`, a page that only supports a claim is cited where the claim stands there as it is.
     """
     texts = {page.url: normalise(without_marks(page.text)) for page in pages} if word_for_word else None
-    found: dict[tuple[int, tuple[str, ...]], list[Checked]] = {}
+    languages = {page.url: page.lang for page in pages}
+    cited = {checked.claim.id: cited_pages(checked, languages, texts) for checked in claims}
+    found: dict[tuple[int, frozenset[str]], list[Checked]] = {}
     for checked in claims:
-        found.setdefault((checked.claim.section, cited_pages(checked, texts)), []).append(checked)
+        found.setdefault((checked.claim.section, frozenset(cited[checked.claim.id])), []).append(checked)
     grouped = [
-        ParagraphClaims(section, urls, part)
-        for (section, urls), group in found.items()
+        ParagraphClaims(section, cited[group[0].claim.id], part)
+        for (section, _), group in found.items()
         for part in even_parts(sorted(group, key=place_of))
     ]
     return sorted(grouped, key=lambda each: each.section)
@@ -105,13 +107,17 @@ def even_parts(claims: Sequence[Checked]) -> list[tuple[Checked, ...]]:
     return [tuple(claims[first : first + size]) for first in range(0, len(claims), size)]
 
 
-def cited_pages(checked: Checked, texts: Mapping[str, str] | None) -> tuple[str, ...]:
-    """The pages that a claim cites: those of its quotes, then supporters of other sites, at most 3."""
+def cited_pages(checked: Checked, languages: Mapping[str, str], texts: Mapping[str, str] | None) -> tuple[str, ...]:
+    """The pages that a claim cites: those of its quotes, then supporters of other sites in their language, at most 3.
+
+    With `texts`, the normal forms of the pages, such a supporter must have the claim's own words.
+    """
     urls = list(dict.fromkeys(quote.url for quote in checked.claim.quotes))
     sites = {site_key(url) for url in urls}
     form = normalise(checked.claim.text)
     for url in checked.supporters:
-        if url not in urls and site_key(url) not in sites and (texts is None or form in texts.get(url, "")):
+        same_language = languages.get(url, "") in ("", languages.get(urls[0], ""))
+        if site_key(url) not in sites and same_language and (texts is None or form in texts.get(url, "")):
             urls.append(url)
             sites.add(site_key(url))
     return tuple(urls[:MOST_SOURCES])
