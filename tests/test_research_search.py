@@ -319,6 +319,25 @@ def test_words_of_a_query_are_no_search_syntax() -> None:
         assert len(index.best(f"{query} version", 3)) == 1
 
 
+WRITTEN = {
+    "th": ("ผึ้งทำน้ำผึ้งจากน้ำหวานของดอกไม้", "น้ำผึ้ง"),
+    "hi": ("मधुमक्खियाँ फूलों के रस से शहद बनाती हैं।", "शहद"),
+    "ar": ("يصنع النحل العسل من رحيق الأزهار", "العسل"),
+    "ko": ("벌은 꽃에서 꿀을 모은다", "꿀"),
+    "ja": ("猫は鳥を見る。ｶﾀｶﾅも。", "カタカナ"),
+    "zh": ("蜜蜂是一种会飞行的群居昆虫", "昆虫"),
+    "de": ("Die Straße hat 1.234 Bäume.", "STRASSE mit 1.234 Baumen"),
+}
+
+
+@pytest.mark.parametrize("language", WRITTEN)
+def test_every_script_finds_its_page(language: str) -> None:
+    index = PassageIndex()
+    for name, (text, _) in WRITTEN.items():
+        index.add(name, "", text)
+    assert [place.url for place in index.best(WRITTEN[language][1], 1)] == [language]
+
+
 def test_an_answer_that_was_kept_is_not_asked_for_again_and_a_torn_one_is(tmp_path: Path) -> None:
     kept = tmp_path / "run" / "searches.jsonl"
     with ScriptedSearch(find) as server:
