@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 def demo(home: Path, port: int, end: bool) -> None:
     """Run the whole product once, on narratives and answers that come with it.
 
-    Starts Argilla on this machine, turns stored answers of five providers into records, lets four annotators judge
-    them, exports the three CSV files and prints how far the four agree. Then the page stays up for you to label some
-    records yourself, until Ctrl-C. Run again, it goes on with what is there.
+    Starts Argilla on this machine, turns stored answers of five providers and a report that it writes itself into
+    records, lets four annotators judge them, exports the three CSV files and prints how far the four agree. Then the
+    page stays up for you to label some records yourself, until Ctrl-C. Run again, it goes on with what is there.
 
     \b
     Example:
@@ -52,13 +52,14 @@ def show(home: Path, server: "ServerHandle") -> "DemoReport":
     """Run the demo, print its agreement table on stdout, and say where everything is."""
     from exports.agreement_outputs import REPORT_FILE
     from exports.agreement_table import agreement_table
-    from exports.demo import AGREEMENT, ANSWERS, EXPORT, RECORDS, run_demo
+    from exports.demo import AGREEMENT, ANSWERS, EXPORT, RECORDS, RESEARCH, run_demo
 
     report = run_demo(home, server, lambda line: click.echo(line, err=True))
     click.echo()
     click.echo(agreement_table(report.measured.agreement))
     click.echo(
-        f"\nIn {home}: {ANSWERS}/ (CSV v2), {RECORDS}, {EXPORT}/ (three CSV files), {AGREEMENT}/ (figures, tables).\n"
+        f"\nIn {home}: {ANSWERS}/ (CSV v2), {RESEARCH}/ (a report), {RECORDS}, {EXPORT}/ (three CSV files), {AGREEMENT}/ "
+        "(figures, tables).\n"
         f"Open {home / AGREEMENT / REPORT_FILE} in a browser to look at the agreement.",
         err=True,
     )

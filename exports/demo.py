@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from exports.agreement_files import Measured
 from exports.agreement_outputs import measure_and_write
 from exports.csv_export import Export, export_csv
 from exports.demo_jury import Juror, Jury, Unit, answers_unit, judge, note, read_jury, status
+from exports.demo_research import research_library, with_research
 from exports.fetch import Progress
 from exports.progress import shown_progress
 from pipeline.errors import ArgillaError, OutputError
@@ -29,15 +31,16 @@ YOU = "you"
 OVERLAP = 3
 RESPONSES_PER_CALL = 20  # argilla-server 2.8.0 takes 100 in POST /me/responses/bulk; fewer let the bar move
 
-ANSWERS, RECORDS, EXPORT, AGREEMENT, SERVER, LOGINS = (
+ANSWERS, RESEARCH, RECORDS, EXPORT, AGREEMENT, SERVER, LOGINS = (
     "answers",
+    "research",
     "records.jsonl",
     "export",
     "agreement",
     "server",
     "logins.json",
 )
-OURS = frozenset({ANSWERS, RECORDS, EXPORT, AGREEMENT, SERVER, LOGINS})
+OURS = frozenset({ANSWERS, RESEARCH, RECORDS, EXPORT, AGREEMENT, SERVER, LOGINS})
 
 Say = Callable[[str], None]
 
@@ -70,7 +73,7 @@ def check_home(home: Path) -> None:
 
 
 def run_demo(home: Path, server: ServerHandle, say: Say) -> DemoReport:
-    """What the demo made in `home`: answers, records, annotations in Argilla, an export, agreement.
+    """What the demo made in `home`: answers, a report, records, annotations in Argilla, an export, agreement.
 
     Run again on the same home, every step keeps what is there. `say` hears a line before each step.
 
@@ -80,10 +83,11 @@ def run_demo(home: Path, server: ServerHandle, say: Say) -> DemoReport:
     data = Path(str(files("exports") / "demo_data"))
     say("1/6  Five providers answer twelve narratives (from stored payloads).")
     manifest = replay_narratives(data / "narratives.csv", home / ANSWERS, data / "payloads")
-    say(f"     {manifest.answers} answers. Turning them into records.")
-    written = write_records(home / RECORDS, read_records(home / ANSWERS))
+    say(f"     {manifest.answers} answers. A research run without a model adds a report on six documents.")
+    report = research_library(data / "library", home / RESEARCH)
+    written = write_records(home / RECORDS, chain(read_records(home / ANSWERS), [report]))
     say(f"2/6  {written.records} records, {written.with_passages} with passages. Setting up Argilla.")
-    jury = read_jury(data)
+    jury = with_research(read_jury(data), report)
     with Argilla(server.url, server.owner_api_key) as owner:
         logins = set_up_people(owner, home / LOGINS, [*(juror.username for juror in jury.jurors), YOU])
         say("3/6  Pushing the records: retrieval, grounding, generation.")

@@ -28,7 +28,7 @@ def runs() -> None:
 def list_command(runs_dir: Path) -> None:
     """List the research runs of a folder, the newest first.
 
-    A run that was stopped stands there as `unfinished`; the same `pipeline research` command with its id goes on.
+    A run that was stopped stands there as `unfinished`; `pipeline research --run-id` goes on with it.
 
     \b
     Example:
@@ -148,8 +148,7 @@ def next_command(run: "RunOverview", runs_dir: Path) -> str:
         return f"mend the file named above, or citejury pipeline runs delete {run.run_id}{place(runs_dir)}"
     if run.state == "folder gone":
         return f"citejury pipeline runs delete {run.run_id}{place(runs_dir)}"
-    topic = shlex.quote(run.topic or "THE SAME TOPIC")
-    return f"citejury pipeline research {topic} --run-id {run.run_id}{place(runs_dir)}"
+    return f"citejury pipeline research --run-id {run.run_id}{place(runs_dir)}"
 
 
 def place(runs_dir: Path) -> str:

@@ -1,5 +1,6 @@
 """The research runs of a folder: what each is and how far it came, and how one is removed again."""
 
+import json
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, nullcontext
@@ -11,6 +12,7 @@ from pydantic import ValidationError
 
 from pipeline.errors import InputError, OutputError
 from pipeline.research.artefacts import RUN_ID, RunFolder, checked_run_id
+from pipeline.research.checkpoint import JOURNAL
 from pipeline.research.contracts import Metrics, Report, Text, UtcTime, aware_time
 from pipeline.research.run_files import CitationEntry, Clarify, StageEvent, VerifyResult
 from pipeline.research.values import Depth
@@ -20,7 +22,7 @@ from pipeline.sources.store import Store, StoredRun, open_store
 
 STORE = "store.db"
 """The store of all runs in a folder, beside theirs."""
-RUN_SIGNS = ("clarify.json", "logs/pipeline.jsonl", "logs/plan.json", ".state")
+RUN_SIGNS = ("clarify.json", "logs/pipeline.jsonl", "logs/plan.json", JOURNAL)
 """What a folder of a research run holds from its first moment on."""
 
 RunState = Literal["finished", "audit failed", "unfinished", "failed", "clarification needed", "damaged", "folder gone"]
@@ -198,7 +200,8 @@ def runs_in_store(runs_dir: Path, stack: ExitStack) -> Sequence[StoredRun]:
 
 def overview(path: Path, stored: StoredRun | None) -> RunOverview:
     """The run in this folder; `stored` is what the store knows of it."""
-    run = RunOverview(run_id=path.name, topic=stored.topic if stored else "", state="folder gone", stage="")
+    topic = stored.topic if stored else topic_of_journal(path)
+    run = RunOverview(run_id=path.name, topic=topic, state="folder gone", stage="")
     if stored:
         run = run.model_copy(update=facts_of_store(stored))
     if not is_run(path):
@@ -207,6 +210,15 @@ def overview(path: Path, stored: StoredRun | None) -> RunOverview:
         return run.model_copy(update=dict(facts_of_folder(read_files(RunFolder(path)))))
     except InputError as error:
         return run.model_copy(update={"state": "damaged", "error": str(error)})
+
+
+def topic_of_journal(path: Path) -> str:
+    """The topic with which the run in this folder was begun; empty where its journal does not tell."""
+    try:
+        with open(path / JOURNAL, "rb") as file:
+            return str(json.loads(file.readline())["setup"]["topic"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return ""
 
 
 def facts_of_store(stored: StoredRun) -> dict[str, object]:

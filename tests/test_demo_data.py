@@ -4,12 +4,16 @@ import csv
 import json
 from importlib.resources import files
 from itertools import chain, combinations
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 from annotation.labels import LABELS, TASKS, broken_rules
+from exports.demo_jury import read_jury
+from exports.demo_research import ANSWER as RESEARCH
+from exports.demo_research import document_name, research_library, with_research
 from pipeline.language import detect_language
 from pipeline.providers import read_payload
 from pipeline.run_records import passages
@@ -21,6 +25,7 @@ VERDICTS: dict[str, Any] = json.loads((DATA / "verdicts.json").read_text(encodin
 JURY: dict[str, Any] = json.loads((DATA / "annotators.json").read_text(encoding="utf-8"))
 LANGUAGE = {row["narrative_id"]: detect_language(row["prompt"]) for row in NARRATIVES}
 ANSWERS: list[tuple[ProviderName, str]] = [(name, row["narrative_id"]) for name in PROVIDERS for row in NARRATIVES]
+LIBRARY = Path(str(DATA / "library"))
 GROUNDED: list[ProviderName] = ["claude", "perplexity"]
 
 answers = pytest.mark.parametrize(("provider", "narrative_id"), ANSWERS, ids=["/".join(answer) for answer in ANSWERS])
@@ -43,6 +48,8 @@ def output_text(provider: str, narrative_id: str) -> dict[str, Any]:
 def judged(entry: dict[str, Any], task: str) -> list[tuple[dict[str, bool], list[str]]]:
     """The labels of each unit of the task, with those that people disagree about."""
     labels, hard = entry.get(task, []), entry.get("hard", {}).get(task)
+    if task == "retrieval" and isinstance(labels, dict):
+        return [(labels[name], hard.get(name, [])) for name in labels]
     if task == "retrieval":
         return list(zip(labels, hard or [[]] * len(labels), strict=True))
     return [(labels, hard or [])] if labels else []
@@ -62,7 +69,7 @@ def test_every_provider_answers_every_narrative_and_nothing_else() -> None:
     for provider in PROVIDERS:
         stored = sorted(entry.name for entry in (DATA / "payloads" / provider).iterdir())
         assert stored == [f"{row['narrative_id']}.json" for row in NARRATIVES]
-    assert sorted(VERDICTS) == sorted("/".join(answer) for answer in ANSWERS)
+    assert sorted(VERDICTS) == sorted(["/".join(answer) for answer in ANSWERS] + [RESEARCH])
 
 
 @answers
@@ -156,7 +163,7 @@ def test_every_label_varies_and_is_hard_now_and_then(task: str, label: str) -> N
 def test_source_cited_is_yes_exactly_where_the_answer_has_a_citation() -> None:
     for key, entry in VERDICTS.items():
         provider, narrative_id = key.split("/")
-        if "grounding" in entry:
+        if "grounding" in entry and key != RESEARCH:
             assert entry["grounding"]["source_cited"] == bool(read(provider, narrative_id).citations)  # type: ignore[arg-type]
 
 
@@ -180,3 +187,18 @@ def test_notes_in_three_languages_belong_to_a_judged_answer() -> None:
         assert note["task"] in VERDICTS[note["answer"]]
         assert note["language"] == LANGUAGE[note["answer"].split("/")[1]]
         assert note["text"]
+
+
+def test_the_report_on_the_library_cites_what_the_verdicts_are_about(tmp_path: Path) -> None:
+    record = research_library(LIBRARY, tmp_path)
+    cited = {document_name(source.url) for source in record.sources}
+    verdicts = VERDICTS[RESEARCH]["retrieval"]
+    assert set(verdicts) == {path.stem for path in LIBRARY.rglob("*.md")}
+    # Two of its documents contradict each other, which is what the jury is to find.
+    assert {"first-aid-for-burns", "grandmothers-advice"} <= cited
+    assert record.language == "en"
+    assert {source.state for source in record.sources} == {"read"}
+    ordered = with_research(read_jury(DATA), record).verdicts[RESEARCH]
+    assert ordered["retrieval"] == [verdicts[document_name(chunk.url)] for chunk in record.chunks]
+    assert len(ordered["hard"]["retrieval"]) == len(record.chunks) == len(cited)
+    assert research_library(LIBRARY, tmp_path) == record

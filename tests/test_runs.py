@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 
 from exports.cli import main
 from pipeline.research.artefacts import RunFolder
+from pipeline.research.checkpoint import Journal
 from pipeline.research.contracts import Citation, Metrics, Reference, Report, contract_json
 from pipeline.research.run_files import (
     CitationEntry,
@@ -132,9 +133,17 @@ def test_a_run_that_did_not_come_to_its_end_says_how_far_it_is(tmp_path: Path, s
     run = shown(tmp_path, "half")
     assert (run["state"], run["stage"]) == (state, stage)
     assert ("error" in run) == (state in ("failed", "damaged"))
+    goes_on = f"pipeline research --run-id half --runs-dir {tmp_path}"
+    assert (goes_on in runs("show", "half", runs_dir=tmp_path).stderr) == (state != "damaged")
     listed = runs("list", runs_dir=tmp_path)
     assert state in listed.stdout
     assert "runs show half" in listed.stderr
+
+
+def test_the_topic_of_a_run_that_has_just_begun_is_told_by_its_journal(tmp_path: Path) -> None:
+    Journal(tmp_path / "new").keep_setup({"topic": "太陽光"}, NOON.isoformat())
+    run = shown(tmp_path, "new")
+    assert (run["topic"], run["state"]) == ("太陽光", "unfinished")
 
 
 def test_a_report_that_the_audit_did_not_pass_is_not_finished_well(tmp_path: Path) -> None:
