@@ -54,7 +54,8 @@ def status(
     from annotation.client import open_argilla
     from annotation.status import read_status
     from annotation.status_page import write_page
-    from annotation.status_text import printable, status_lines
+    from annotation.status_text import status_lines
+    from pipeline.printable import printable
     from pipeline.settings import read_settings
 
     settings = read_settings(api_url=api_url)

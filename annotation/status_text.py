@@ -8,6 +8,7 @@ from itertools import groupby
 from unicodedata import east_asian_width
 
 from annotation.status_report import AnnotatorStatus, DatasetStatus, Question, Status
+from pipeline.printable import printable
 
 NOTHING = "-"
 LONGEST_NAME = 27
@@ -146,8 +147,3 @@ def pace(units_per_hour: float | None) -> str:
 def minute(moment: str | None) -> str:
     """A moment to the minute, as a person reads it."""
     return NOTHING if moment is None else moment[:16].replace("T", " ")
-
-
-def printable(text: str) -> str:
-    """The text without anything that moves the cursor, colours the terminal or turns the direction of writing."""
-    return "".join(character if character.isprintable() else "�" for character in text)

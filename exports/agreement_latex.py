@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from exports.agreement.figures import LabelAgreement
 from exports.agreement.schema import Agreement
 from exports.agreement_methods import label_sentence
-from exports.agreement_words import alpha_estimate, decimal, percent, plain
+from exports.agreement_words import alpha_estimate, decimal, percent
+from pipeline.printable import printable
 
 MARK = "% citejury exports agreement"
 """The first line: by it the file is known as ours."""
@@ -50,7 +51,7 @@ def escape_latex(text: str) -> str:
     """
     return "".join(
         SPECIAL.get(character, character if character.isascii() or "À" <= character <= "ÿ" else "?")
-        for character in plain(text)
+        for character in printable(text)
     )
 
 

@@ -17,9 +17,9 @@ from exports.agreement_words import (
     finding_sentences,
     fitness_sentences,
     percent,
-    plain,
     warning_sentences,
 )
+from pipeline.printable import printable
 
 MARK = "<!-- citejury exports agreement -->"
 """The first line: by it the file is known as ours."""
@@ -41,7 +41,7 @@ def escape_markdown(text: str) -> str:
     It is for the middle of a line. An empty comment parts `@`, `#` and `www` from what follows: GitHub makes a mention
     of a name even where its `@` is escaped.
     """
-    text = plain(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    text = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return LINKED.sub(r"\1<!-- -->", PUNCTUATION.sub(r"\\\1", text))
 
 

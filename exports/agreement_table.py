@@ -15,9 +15,9 @@ from exports.agreement_words import (
     finding_sentences,
     fitness_sentences,
     percent,
-    plain,
     warning_sentences,
 )
+from pipeline.printable import printable
 
 WIDTH = 72
 HEAD = ("label", "n", "α [95 %]", "AC1", "agree", "yes")
@@ -60,7 +60,9 @@ def task_lines(task: str, figures: TaskAgreement) -> Iterator[str]:
 
 def wrapped(sentence: str, mark: str) -> str:
     """The sentence on lines of the table's width, behind its mark; what could steer the terminal is taken out."""
-    return textwrap.fill(plain(sentence), WIDTH, initial_indent=mark, subsequent_indent="  ", break_on_hyphens=False)
+    return textwrap.fill(
+        printable(sentence), WIDTH, initial_indent=mark, subsequent_indent="  ", break_on_hyphens=False
+    )
 
 
 def table_line(cells: Sequence[str]) -> str:

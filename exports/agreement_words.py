@@ -58,11 +58,6 @@ EXPLAINING = {"NO_OVERLAP", "SINGLE_ANNOTATOR", "UNDEFINED_RESAMPLES"}
 """Warnings that say why a figure is missing."""
 
 
-def plain(text: str) -> str:
-    """The text with every character that does not print, such as an escape code or a line break, shown as `�`."""
-    return "".join(character if character.isprintable() else "�" for character in text)
-
-
 def counted(number: int, noun: str) -> str:
     """The number with its noun in the right form."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -255,9 +255,9 @@ def echo_table(rows: Sequence[Sequence[object]]) -> None:
     """Print the rows on stdout, their columns aligned also where letters are two cells wide; the first is the head."""
     from rich.cells import cell_len
 
-    from exports.agreement_words import plain
+    from pipeline.printable import printable
 
-    texts = [[plain(str(cell)) for cell in row] for row in rows]
+    texts = [[printable(str(cell)) for cell in row] for row in rows]
     widths = [max(map(cell_len, column)) for column in zip(*texts, strict=True)]
     for row in texts:
         padded = (text + " " * (width - cell_len(text)) for text, width in zip(row, widths, strict=True))

@@ -11,8 +11,8 @@ from annotation.labels import TaskName
 from annotation.push_suggestions import GOOD, Judgement, external_id, read_judgement
 from exports.agreement.judge import JudgedUnits, UnitKey
 from exports.agreement.judge_figures import JudgeFile
-from exports.agreement_words import plain
 from pipeline.errors import BadRowsError, InputError
+from pipeline.printable import printable
 from pipeline.record_files import numbered_lines
 
 BAD_LINES_TOLD = 20
@@ -76,7 +76,7 @@ def read_into(tables: dict[str, dict[TaskName, JudgeTable]], path: Path) -> tupl
             external_id(judgement)
             add(tables.setdefault(judge_name(line) or path.name, {}), judgement)
         except InputError as error:
-            bad.append(plain(f"line {number}: {error}"))
+            bad.append(printable(f"line {number}: {error}"))
     return bad, lines
 
 

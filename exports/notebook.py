@@ -14,9 +14,9 @@ from exports.agreement_words import (
     estimate,
     finding_sentences,
     percent,
-    plain,
     warning_sentences,
 )
+from pipeline.printable import printable
 
 LABEL_HEAD = ("label", "units with two answers", "α [95 %]", "AC1", "agreement", "share of yes")
 DISAGREEMENT_HEAD = ("task", "label", "record", "influence on α", "who said what", "text", "text pair", "notes")
@@ -88,7 +88,7 @@ def html_list(sentences: Iterable[str]) -> str:
 
 def shown(text: str) -> str:
     """The text as HTML shows it; a dollar would begin a formula in a notebook that draws them."""
-    return escape(plain(text)).replace("$", "&#36;")
+    return escape(printable(text)).replace("$", "&#36;")
 
 
 def excerpt(text: str) -> str:

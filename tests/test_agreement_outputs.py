@@ -16,7 +16,7 @@ from exports.agreement.figures import (
 from exports.agreement_latex import agreement_latex, escape_latex
 from exports.agreement_markdown import agreement_markdown, escape_markdown
 from exports.agreement_tables import METRICS, Table, agreement_tables
-from exports.agreement_words import plain
+from pipeline.printable import printable
 from tests.figures_data import HOSTILE, RICH, agreement, label, task
 
 
@@ -91,7 +91,7 @@ def test_a_name_is_read_from_markdown_as_it_was_written() -> None:
     assert {child.type for child in inline} <= {"text", "html_inline"}
     assert {child.content for child in inline if child.type == "html_inline"} == {"<!-- -->"}
     read = "".join(child.content for child in inline if child.type != "html_inline")
-    assert read == f"⚠ Without {plain(HOSTILE)}.a{plain(HOSTILE)}"
+    assert read == f"⚠ Without {printable(HOSTILE)}.a{printable(HOSTILE)}"
     assert not re.search(r"[@#]\w|www\.", page)  # GitHub links these even where they are escaped
 
 

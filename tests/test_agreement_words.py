@@ -11,8 +11,9 @@ from exports.agreement.figures import (
 from exports.agreement.schema import Discards
 from exports.agreement_methods import label_sentence, macro_sentence
 from exports.agreement_table import agreement_table
-from exports.agreement_words import decimal, discard_sentence, finding_sentences, fitness, plain, warning_sentences
+from exports.agreement_words import decimal, discard_sentence, finding_sentences, fitness, warning_sentences
 from exports.gate import gate_failures
+from pipeline.printable import printable
 from tests.figures_data import RICH, against_rest, agreement, change, label, task
 
 
@@ -25,7 +26,7 @@ def test_a_coefficient_is_printed_as_in_papers(value: float | None, shown: str) 
 
 
 def test_what_could_steer_a_terminal_is_taken_out() -> None:
-    assert plain("a\x1b[31m\r\n\u202eb\x00é漢") == "a�[31m���b�é漢"
+    assert printable("a\x1b[31m\r\n\u202eb\x00é漢") == "a�[31m���b�é漢"
 
 
 def test_the_methods_sentence_names_everything_that_a_reader_needs() -> None:

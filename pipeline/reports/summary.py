@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 from pipeline.errors import InputError
+from pipeline.printable import printable
 from pipeline.reports.schema import UnresolvedMark, VerifiedReport
 from pipeline.research.values import Verdict
 from pipeline.sources.store import Outcome
-from pipeline.sources.tally import STATES, Tally, failure_lines, printable
+from pipeline.sources.tally import STATES, Tally, failure_lines
 from pipeline.urls import site_key
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple, get_args
 
+from pipeline.printable import printable
 from pipeline.records import QueryResponse, SourceState
 from pipeline.sources.states import state_of
 
@@ -119,8 +120,3 @@ def failure_lines(tally: Tally) -> Iterator[str]:
 def shortened(url: str) -> str:
     """The URL, cut where it is longer than a few lines."""
     return url if len(url) <= URL_SHOWN else f"{url[:URL_SHOWN]}…"
-
-
-def printable(text: str) -> str:
-    """The text without what moves the cursor, colours the terminal or turns the direction of writing."""
-    return "".join(character if character.isprintable() else "�" for character in text)
