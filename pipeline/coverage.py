@@ -87,6 +87,10 @@ class WordIndex:
         at = bisect_left(places, place)
         return at < len(places) and places[at] == place
 
+    def count(self, place: int, words: Iterable[str]) -> int:
+        """How many of the words the sentence has."""
+        return sum(self.holds(place, word) for word in words)
+
 
 class Place(NamedTuple):
     """A sentence: by its index among those that were asked, and its place there; both counted from 0."""
@@ -98,11 +102,11 @@ class Place(NamedTuple):
 def best_places(words: Iterable[str], indexes: Sequence[WordIndex], count: int = SENTENCES) -> list[Place]:
     """The sentences with most of the words, the best first, the earlier one where two have as many."""
     wanted = list(words)
-    found = [
-        (-held, Place(number, sentence))
-        for number, index in enumerate(indexes)
-        for sentence, held in index.shared(wanted).items()
-    ]
+    found = []
+    for number, index in enumerate(indexes):
+        shared = index.shared(wanted)
+        best = nsmallest(count, shared, key=lambda sentence: (-shared[sentence], sentence))
+        found += [(-shared[sentence], Place(number, sentence)) for sentence in best]
     return [place for _, place in nsmallest(count, found)]
 
 

@@ -40,6 +40,8 @@ BOUND = re.compile(
 ENDING = re.compile(r"(?<=[^\W\d_]{3})(?:ing|ed|es|s|en|e|t)$")
 DECIMAL = re.compile(r"\d{1,15}(?:\.\d{1,9})?")
 LEAST_ROUNDED = 100
+MOST_ROUNDED = 0.1
+"""Share of a number by which rounding may change it."""
 YEARS = range(1100, 2200)
 
 
@@ -171,8 +173,8 @@ def other_figure(claim: Statement, other: Statement, difference: Difference) -> 
 
 
 def tells_apart(statement: Statement, place: int) -> bool:
-    """Whether a number at this place tells one thing from another: it follows a label or a name."""
-    return statement.words[place - 1] in LABELS or statement.words[place - 1] in statement.names
+    """Whether a number at this place tells one thing from another: it follows a label, a name or the first word."""
+    return place == 1 or statement.words[place - 1] in LABELS or statement.words[place - 1] in statement.names
 
 
 def is_rounded(one: str, another: str) -> bool:
@@ -182,7 +184,7 @@ def is_rounded(one: str, another: str) -> bool:
         return False
     digits = [len(number.replace(".", "").strip("0")) for number in (one, another)]
     unit = 10.0 ** (len(str(int(values[digits.index(min(digits))]))) - min(digits))
-    return digits[0] != digits[1] and abs(values[0] - values[1]) < unit
+    return digits[0] != digits[1] and abs(values[0] - values[1]) < min(unit, MOST_ROUNDED * max(values))
 
 
 def figures(words: Sequence[str]) -> list[str]:

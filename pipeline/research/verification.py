@@ -9,12 +9,12 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pipeline.coverage import SENTENCES, SOME_SUPPORT, Place, cover, probability, words_and_numbers
+from pipeline.coverage import SENTENCES, SOME_SUPPORT, Coverage, Place, cover, probability, words_and_numbers
 from pipeline.evidence import validate_and_normalize_evidence
 from pipeline.evidence_context import ContextPage, NormalisedContext
 from pipeline.language import detect_language
 from pipeline.normal_form import normalise
-from pipeline.research.contradiction import contradiction, replaced, statement_of
+from pipeline.research.contradiction import SAME_WORDING, contradiction, replaced, statement_of
 from pipeline.research.page_text import PageText, read_page
 from pipeline.research.particulars import particulars_of, shown_figure
 from pipeline.research.values import Checked, Claim, Page, Quote, Verdict
@@ -23,6 +23,10 @@ from pipeline.words import without_marks
 
 SUPPORTED_FROM = 0.88
 """Chance of some support from which a claim without any problem counts as supported."""
+ONE_SENTENCE_FROM = 0.45
+"""Share of a claim's words that one sentence has to have; generic words are scattered over any long page."""
+LEAST_HELD = 4
+"""Words of a claim that one sentence has to have, or all of a shorter one."""
 PARTIAL_FROM = 0.75
 """Chance of some support from which a claim counts as partially supported."""
 CANDIDATES = 12
@@ -33,6 +37,9 @@ UNREADABLE = "no text of a cited page could be read"
 NO_CONTENT = "the sentence says nothing that could be looked up"
 OTHER_LANGUAGE = "the cited pages are in another language, so the words cannot be compared"
 FEW_WORDS = "the cited pages have too few of its words"
+OPPOSED_FROM = 0.4
+"""Share of a claim's words, with their endings, of a sentence that is worth comparing in full."""
+ROUNDING = 1e-9
 SHOWN = 80
 """Characters of a quote that a problem names."""
 
@@ -79,13 +86,19 @@ def check_sentence(text: str, pages: Sequence[PageText]) -> Finding:
     if reasons:
         return Finding("contradicted", score, reasons, tuple(places[:SENTENCES]), against)
     problems = missing(text, pages, places[:SENTENCES])
-    if score >= SUPPORTED_FROM and not problems:
+    if is_covered(coverage, len(words or numbers)) and not problems:
         return Finding("supported", score, (), tuple(places[:SENTENCES]))
     if score >= PARTIAL_FROM:
         return Finding("partial", score, problems or (FEW_WORDS,), tuple(places[:SENTENCES]))
     if in_other_language(text, pages):
         return Finding("unknown", score, (OTHER_LANGUAGE,))
     return Finding("unsupported", score, (FEW_WORDS, *problems), tuple(places[:SENTENCES]))
+
+
+def is_covered(coverage: Coverage, words: int, one_sentence_from: float = ONE_SENTENCE_FROM) -> bool:
+    """Whether pages have enough of a claim of so many words to support it, where nothing else speaks against that."""
+    held = max(one_sentence_from, min(words, LEAST_HELD) / words)
+    return probability(SOME_SUPPORT, coverage) >= SUPPORTED_FROM and coverage.best >= held - ROUNDING
 
 
 def stands_on(text: str, page: PageText) -> bool:
@@ -104,10 +117,13 @@ def stands_on(text: str, page: PageText) -> bool:
 
 def opposed(text: str, pages: Sequence[PageText], places: Sequence[Place]) -> tuple[tuple[str, ...], tuple[Quote, ...]]:
     """Why the sentences contradict the text, each reason once, and these sentences as quotes; empty where none does."""
+    words, _ = words_and_numbers(text, "")
+    least = OPPOSED_FROM * len(words)
+    near = [place for place in places if pages[place.source].index.count(place.sentence, words) >= least]
     ours = statement_of(text)
     found = {
         place: reason
-        for place in places
+        for place in near
         if (reason := contradiction(ours, statement_of(pages[place.source].sentences[place.sentence])))
     }
     quotes = tuple(pages[place.source].quote(place.sentence) for place in found)
@@ -132,7 +148,16 @@ def missing(text: str, pages: Sequence[PageText], places: Sequence[Place]) -> tu
     if ours.negations % 2 and not any(each.negations for each in near):
         problems.append("it negates what no sentence near it negates")
     nearest = [pages[place.source].sentences[place.sentence] for place in places[:1]]
-    return (*problems, *filter(None, (replaced(text, sentence) for sentence in nearest)))
+    return (*problems, *(reason for each in nearest for reason in (replaced(text, each), denied(text, each)) if reason))
+
+
+def denied(text: str, sentence: str) -> str:
+    """That a sentence has nearly all words of a text which negates nothing, and a negation; empty where it has none."""
+    ours, theirs = statement_of(text), statement_of(sentence)
+    share = len({*ours.words} & {*theirs.words}) / max(1, len({*ours.words}))
+    if share < SAME_WORDING or ours.negations % 2 or not theirs.negations % 2:
+        return ""
+    return "the sentence with nearly all of its words is negated"
 
 
 def in_other_language(text: str, pages: Sequence[PageText]) -> bool:

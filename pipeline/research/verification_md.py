@@ -116,7 +116,12 @@ def score_rows(scores: Scores) -> list[tuple[str, str, str]]:
 def left_out_table(left_out: Sequence[Checked], stated: set[str]) -> str:
     """What is not in the report, with the reasons."""
     rows = [
-        (each.claim.id, shown(each.claim.text), each.verdict, shown("; ".join(each.problems)) or "not chosen")
+        (
+            plain_markdown(each.claim.id),
+            shown(each.claim.text),
+            each.verdict,
+            shown("; ".join(each.problems)) or "not chosen",
+        )
         for each in left_out
         if each.claim.id not in stated
     ]

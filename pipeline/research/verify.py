@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from pipeline.coverage import SOME_SUPPORT, cover, probability, words_and_numbers
+from pipeline.coverage import cover, words_and_numbers
 from pipeline.research.page_text import PageText, read_page
 from pipeline.research.values import Checked, Claim, Page, Quote, Verified
-from pipeline.research.verification import CANDIDATES, SUPPORTED_FROM, Finding, check_sentence, opposed, with_quotes
+from pipeline.research.verification import CANDIDATES, Finding, check_sentence, is_covered, opposed, with_quotes
 
+CORROBORATED_FROM = 0.6
+"""Share of a claim's words that a sentence of a page has to have that the claim does not cite."""
 MOST_FOLLOW_UPS = 3
 """Queries that a round asks for sections without a supported claim."""
 
@@ -60,9 +62,8 @@ def supports(text: str, page: PageText) -> bool:
     """Whether the page alone supports the text; most pages are told by their words already."""
     words, numbers = words_and_numbers(text, "")
     coverage, _ = cover(words, numbers, [page.index])
-    if probability(SOME_SUPPORT, coverage) < SUPPORTED_FROM:
-        return False
-    return check_sentence(text, [page]).verdict == "supported"
+    enough = bool(words or numbers) and is_covered(coverage, len(words or numbers), CORROBORATED_FROM)
+    return enough and check_sentence(text, [page]).verdict == "supported"
 
 
 def contrary(text: str, pages: Sequence[PageText]) -> tuple[Quote, ...]:
