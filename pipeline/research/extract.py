@@ -1,5 +1,6 @@
 """Claims with the quotes that they rest on: the pages' own sentences, or what a model reads in numbered passages."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -21,6 +22,7 @@ MOST_CLAIMS = 6
 MOST_OF_A_PAGE = 2
 SAME = 0.8
 """Word-Jaccard from which two statements are the same one (reference/research-pipeline.md 1.3)."""
+PRONOUN = re.compile(r"\b(?:its?|they|them|their|sie|ihre?[nrms]?|er|es|ihm|ihn|sein\w*)\b|それ|その|它|其", re.I)
 LEAST_SHARE, LEAST_SHARE_AROUND = 0.2, 0.45
 """Shares of the asked words' weight that a statement must have, and that it or its passage must have."""
 PASSAGE_WORTH = 0.4
@@ -73,6 +75,13 @@ async def extract_claims(plan: Plan, pages: Sequence[Page], model: Model | None,
             taken.append(frozenset(content_words(claim.text, language)))
             claims.append(claim._replace(id=f"c{start + len(claims)}"))
     return claims
+
+
+def named_subject(plan: Plan, section: str) -> str:
+    """The section; with the first one behind it where it only says `it` or `they` of what that one names."""
+    if section == plan.sections[0] or not PRONOUN.search(section):
+        return section
+    return f"{section} {plan.sections[0]}"
 
 
 def claim_of(statement: Statement, section: int) -> Claim:

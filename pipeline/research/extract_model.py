@@ -90,7 +90,10 @@ async def section_claims(
     located = [located_claim(each, number, passages) for each in answer.claims]
     lost = located.count(None)
     if lost:
-        model.note(f"{lost} claims of the model were dropped: their quotes stand in no passage that it was shown.")
+        model.note(
+            f"Claims of the model for the section {section!r} that were dropped, for their quotes stand in no passage "
+            f"that it was shown or can be no claim: {lost}."
+        )
     claims = [claim for claim in located if claim is not None]
     return claims[:MOST_CLAIMS]
 

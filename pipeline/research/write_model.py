@@ -85,7 +85,7 @@ async def drafted_texts(
         model.note(str(failure))
     if refused:
         model.note(
-            f"{refused} sentences of the model say what the cited pages do not; the claims' own words stand there."
+            f"Sentences of the model that went beyond the cited pages, and gave way to the claims: {refused}."
         )
     return texts
 
