@@ -58,8 +58,8 @@ def show(home: Path, server: "ServerHandle") -> "DemoReport":
     click.echo()
     click.echo(agreement_table(report.measured.agreement))
     click.echo(
-        f"\nIn {home}: {ANSWERS}/ (CSV v2), {RESEARCH}/ (a report), {RECORDS}, {EXPORT}/ (three CSV files), {AGREEMENT}/ "
-        "(figures, tables).\n"
+        f"\nIn {home}: {ANSWERS}/ (CSV v2), {RESEARCH}/ (a report), {RECORDS}, {EXPORT}/ (three CSV files), "
+        f"{AGREEMENT}/ (figures, tables).\n"
         f"Open {home / AGREEMENT / REPORT_FILE} in a browser to look at the agreement.",
         err=True,
     )
