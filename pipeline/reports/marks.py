@@ -13,7 +13,8 @@ CIDS = r"C\d{3}(?:[ \t]*+[,，、;；][ \t]*+C\d{3})*+"
 # ChatGPT writes `【4†source】` and `【4†L1-L9】`; some models escape the brackets, and link a number to its entry.
 MARK = re.compile(
     rf"[(（\[【［](?P<cids>{CIDS})[)）\]】］]"
-    rf"|(?:\\?\[|【|［)(?P<numbers>{NUMBERS})(?:†[^\]】］\n]{{0,100}}+)?(?:\\?\]|】|］)(?:\(#[^()\s]{{0,200}}+\))?"
+    rf"|(?:(?P<double>\[\[)|\\?\[|【|［)(?P<numbers>{NUMBERS})(?:†[^\]】］\n]{{0,100}}+)?"
+    r"(?(double)\]\]|(?:\\?\]|】|］))(?:\(#[^()\s]{0,200}+\))?"
     r"|\[\^(?P<note>[^\]\[\s^]{1,40}+)\]"
 )
 NUMBER = re.compile(r"(?P<dash>[-–—‐‑~～〜])?[ \t]*+\^?(?P<number>\d+)")

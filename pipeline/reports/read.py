@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Container, Iterator, Mapping
 
 from pipeline.language import detect_language
-from pipeline.reports.blocks import Piece, read_blocks
+from pipeline.reports.blocks import CELLS, Piece, read_blocks
 from pipeline.reports.lookup import Lookup, to_report
 from pipeline.reports.marks import CID, HARD, MARK, SOFT, Mark, Plain, plain_words, without_citations
 from pipeline.reports.source_list import Section, read_entries, sections
@@ -84,19 +84,22 @@ def names_sources(section: Section, piece: Piece) -> bool:
 def cited_sentences(piece: Piece, names_sources: bool, language: str) -> Iterator[Cited]:
     """The sentences of the piece with their marks; where it only names sources, one without text."""
     plain = without_citations(piece.text)
-    spans = [] if names_sources or only_links(plain) else sentence_spans(plain.text, language)
-    if not spans:
+    spans = [(0, len(plain.text))] if piece.is_row else sentence_spans(plain.text, language)
+    if names_sources or not spans or only_links(plain):
         yield Cited("", tuple(mark for _, mark in plain.marks), piece.line)
         return
     starts = [start for start, _ in spans]
     marks: list[list[Mark]] = [[] for _ in spans]
     for position, mark in plain.marks:
         marks[max(0, bisect_left(starts, position) - 1)].append(mark)
-    closing = [mark for position, mark in plain.marks if is_cid(mark) and not plain.text[position:].strip(" .。")]
+    last = plain.marks[-1][0] if plain.marks and not plain.text[plain.marks[-1][0] :].strip(" .。") else None
+    closing = [mark for position, mark in plain.marks if position == last and is_cid(mark)]
     line, counted = piece.line, 0
     for (start, end), own in zip(spans, marks, strict=True):
         line, counted = line + len(LINE_ENDS.findall(plain.text, counted, start)), start
         words = LINE_ENDS.sub(" ", JOINED_LINES.sub("", plain.text[start:end]))
+        if piece.is_row:
+            words = CELLS.join(filter(None, map(str.strip, words.split(CELLS.strip()))))
         yield Cited(words, tuple(own or closing), line)
 
 

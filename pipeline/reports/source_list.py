@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from pipeline.links import find_links
+from pipeline.links import Link, find_links
 from pipeline.reports.blocks import Block, heading_words
 from pipeline.reports.marks import plain_words
 
@@ -44,6 +44,8 @@ LONGEST_HEADING = 60
 CONTINUED = 3
 """A title and its URL may stand on so many lines after the one with the number."""
 CLOSING_MARKS = " \t.,;。，；)）]>*_|"
+LISTED_URL = re.compile(r"https?://[^\s<>\"|\[\]`（）「」『』【】《》、。，；：]+")
+TRAILING = ".,;:!?*_'"
 SHARE = 0.5
 
 
@@ -170,11 +172,26 @@ def entry(written: str, kind: EntryKind, text: str, line: int, end: int) -> Entr
     links = [link for link in find_links(text) if link.kind != "image"]
     if not links:
         return Entry(number, kind, "", plain_words(text).strip(" \t|:：-–—"), line, end, False)
-    link = links[0]
+    link = whole_bare_url(text, links[0])
     around = text[: link.start] + " " + text[link.end :]
     label = link.label if link.label and not link.label.isdecimal() and link.label != link.url else around
     title = " ".join(plain_words(label).split()).strip(" |:：-–—.,，()（）<>")
-    return Entry(number, kind, link.url, title, line, end, not text[links[-1].end :].strip(CLOSING_MARKS))
+    return Entry(
+        number, kind, link.url, title, line, end, not text[max(link.end, links[-1].end) :].strip(CLOSING_MARKS)
+    )
+
+
+def whole_bare_url(text: str, link: Link) -> Link:
+    """The link; a bare URL goes on to the next blank, over apostrophes and letters of all scripts."""
+    match = LISTED_URL.match(text, link.start) if link.kind == "bare" else None
+    if match is None:
+        return link
+    url = match[0].rstrip(TRAILING)
+    surplus = url.count(")") - url.count("(")
+    while surplus > 0 and url.endswith(")"):
+        url, surplus = url[:-1], surplus - 1
+    url = url.rstrip(TRAILING)
+    return link._replace(url=url, end=link.start + len(url)) if len(url) > len(link.url) else link
 
 
 def marked_entries(candidates: Sequence[Entry], lists_sources: bool) -> Iterator[Entry]:
