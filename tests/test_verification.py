@@ -234,7 +234,7 @@ def test_changed_sentences_of_a_book_are_found_out_and_unchanged_ones_supported(
     assert verdicts["negation"]["contradicted"] >= 0.8 * verdicts["negation"].total()
 
 
-def test_two_megabytes_are_read_in_time_that_grows_with_their_length() -> None:
+def test_two_megabytes_without_much_sense_are_read_all_the_same() -> None:
     long = page("https://a.example/", "word " * 200_000 + "\n" + "Sample honey sentence here. " * 40_000)
     checked = check_claim("Honey eases the cough of 12 children at night.", [long])
     assert checked.verdict == "unsupported"

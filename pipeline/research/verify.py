@@ -33,11 +33,16 @@ def read_pages(pages: Iterable[Page]) -> ReadPages:
 def verify(claims: Iterable[Claim], pages: Iterable[Page], sections: Sequence[str] = ()) -> Verified:
     """Every claim checked, in order; the share of the sections that have a supported one, and what to ask next."""
     read = read_pages(pages)
-    checked = tuple(check(claim, read) for claim in claims)
+    checked = [check(claim, read) for claim in claims]
+    return verified_of(checked, sections)
+
+
+def verified_of(checked: Sequence[Checked], sections: Sequence[str]) -> Verified:
+    """The claims with the share of the sections that have a supported one, and the others as queries, at most three."""
     covered = {each.claim.section for each in checked if each.verdict == "supported"}
     open_sections = [section for number, section in enumerate(sections) if number not in covered]
     share = 1 - len(open_sections) / len(sections) if sections else 0.0
-    return Verified(checked, share, tuple(dict.fromkeys(open_sections))[:MOST_FOLLOW_UPS])
+    return Verified(tuple(checked), share, tuple(dict.fromkeys(open_sections))[:MOST_FOLLOW_UPS])
 
 
 def check(claim: Claim, read: ReadPages) -> Checked:
