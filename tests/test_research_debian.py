@@ -15,6 +15,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from pipeline.research.artefacts import RunFolder
+from pipeline.research.audit import audit_run
 from pipeline.research.environment import Environment
 from pipeline.research.machine import research
 from pipeline.research.options import ResearchOptions
@@ -139,6 +140,7 @@ def test_every_paragraph_of_a_report_ends_in_citations_and_the_audit_passes(runs
         check = finished.folder.read_verify()
         assert check is not None
         assert check.passed
+        assert audit_run(finished.folder).passed
         assert check.total_paragraphs == len(paragraphs)
         report = finished.folder.read_report()
         assert report is not None

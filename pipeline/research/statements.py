@@ -23,7 +23,8 @@ instead|nevertheless|finally|for example|for instance|in this case|in other word
 the (?:former|latter|same|other|rest|first|second|third|following|above|previous|next)|first|second|third
 as (?:a result|mentioned|above|before|we|you|an example)|again|indeed|note|see|we|our|i|let us|let's|everything|even if
 to tell|given|here|now|once (?:this|that|it)|while (?:this|that|it)"""
-BACKWARDS_GERMAN = r"""dies\w*|das|es|er|sie|ihre?|seine?|aber|und|oder|doch|auch|jedoch|daher|deshalb|dazu|dabei|damit
+BACKWARDS_GERMAN = r"""dies\w*|das (?:ist|sind|wird|kann|hat|war|gilt|geht|heißt|macht|führt|bedeutet)
+es|er|sie|ihre?|seine?|aber|und|oder|doch|auch|jedoch|daher|deshalb|dazu|dabei|damit
 dadurch|dann|danach|darüber hinaus|außerdem|zudem|somit|so|hier|nun|zum beispiel|beispielsweise|in diesem fall
 andernfalls|stattdessen|schließlich|siehe|wir|unser\w*|lassen sie|angenommen|ich|letztere\w*|erstere\w*
 solche\w*|beide\w*|weiter\w*"""

@@ -1,0 +1,155 @@
+"""The report as it is laid out, and the plan that it follows."""
+
+import asyncio
+
+import pytest
+from markdown_it import MarkdownIt
+
+from pipeline.research.audit import audit
+from pipeline.research.layout import Account, CitationForm, LaidOut, lay_out, text_fragment
+from pipeline.research.markdown_text import plain_markdown
+from pipeline.research.plan import make_plan
+from pipeline.research.statements import statement_in
+from pipeline.research.values import Checked, Claim, Depth, Intake, Page, Paragraph, Plan, Quote, Verified, Written
+
+HOSTILE = (
+    "<script>alert(1)</script> ![x](http://evil.example/x.png) [here](javascript:alert(1)) www.evil.example "
+    "https://evil.example a@evil.example `code` *bold* _it_ $x$ &lt; # no heading | cell"
+)
+READ_AT = "2026-11-20T10:00:00+00:00"
+
+
+def shown(markdown: str) -> tuple[str, set[str]]:
+    """The text that a reader sees of one paragraph, and the kinds of tokens in it."""
+    parser = MarkdownIt("commonmark").enable("table")
+    inline = [token for token in parser.parse(markdown) if token.type == "inline"]
+    children = [child for token in inline for child in token.children or ()]
+    return "".join(child.content for child in children), {child.type for child in children} - {"text_special"}
+
+
+@pytest.mark.parametrize(
+    "text", [HOSTILE, "- no item", "1. no item", "# no heading", "a_b __c__ ^[note]", "+ x", "= y"]
+)
+def test_text_of_pages_is_shown_as_it_is_and_nothing_of_it_works(text: str) -> None:
+    markdown = plain_markdown(text)
+    words, kinds = shown(markdown)
+    assert kinds == {"text"}
+    assert words.replace("\u2060", "") == text
+    assert all(token.type in ("paragraph_open", "inline", "paragraph_close") for token in MarkdownIt().parse(markdown))
+    assert "https://" not in markdown
+    assert "www.e" not in markdown
+
+
+def laid_out(form: CitationForm, account: Account | None = None) -> LaidOut:
+    pages = [
+        Page(
+            "https://b.example/x_(y)",
+            f"Title {HOSTILE}",
+            "b.example",
+            "en",
+            "Bees fly. Wasps sting.",
+            "2026-11-20T10:00:00+00:00",
+        ),
+        Page("https://a.example/", "", "a.example", "en", "Ants walk.", "2026-11-21T10:00:00+00:00"),
+        Page("https://c.example/", "Unused", "c.example", "en", "Nothing.", "2026-11-21T10:00:00+00:00"),
+    ]
+    texts = (("Ants walk (C999).", pages[1]), ("Bees fly.", pages[0]), ("Wasps sting.", pages[0]))
+    claims = [
+        Claim(f"c{number}", text, 0, (Quote(page.url, page.text[:9], 0, 9),))
+        for number, (text, page) in enumerate(texts, start=1)
+    ]
+    checked = tuple(Checked(claim, "supported", 1.0) for claim in claims)
+    paragraphs = (
+        Paragraph(0, "Ants walk (C999).", ("c1",), (pages[1].url,)),
+        Paragraph(1, "Bees fly. Wasps sting.", ("c2", "c3"), (pages[0].url, pages[1].url)),
+    )
+    lost = Checked(Claim("c4", "Cows <b>fly</b>.", 0, claims[0].quotes), "unsupported", 0.1, ("no page says so",))
+    plan = Plan(("Insects: how it works", "What do bees do?", "Insects: outlook"), ("insects",))
+    return lay_out(
+        Intake("Insects", "Insects", "en", "brief"),
+        plan,
+        Verified((*checked, lost), 1.0),
+        Written("Insects", paragraphs, (lost,)),
+        pages,
+        account,
+        form,
+    )
+
+
+@pytest.mark.parametrize(("form", "marks"), [("c", ["(C001)", "(C001, C002)"]), ("n", ["[1]", "[1, 2]"])])
+def test_a_report_numbers_its_sources_by_first_appearance_and_passes_the_audit(
+    form: CitationForm, marks: list[str]
+) -> None:
+    came = laid_out(form)
+    body = came.markdown.partition("## References")[0]
+    assert [line[line.rindex(mark[0]) :] for line, mark in zip(body.split("\n\n")[2:6:2], marks, strict=False)] == marks
+    assert [(entry.cid, entry.url) for entry in came.citations] == [
+        ("C001", "https://a.example/"),
+        ("C002", "https://b.example/x_(y)"),
+    ]
+    assert [paragraph.cite_ids for paragraph in came.paragraphs] == [("C001",), ("C001", "C002")]
+    assert [reference.n for reference in came.report.references] == [1, 2]
+    assert came.report.outline == ("How it works", "What do bees do?")
+    audited = audit(came.markdown, came.paragraphs, came.citations)
+    assert audited.passed, audited
+    assert "(<https://b.example/x_(y)>)" in came.markdown
+
+
+def test_a_report_says_what_was_left_out_and_why_it_ended() -> None:
+    came = laid_out("c", Account(("The model slept.",), "cost"))
+    told = came.markdown.partition("### What was left out")[2]
+    assert r"“Cows \<b\>fly\</b\>.”: no page says so." in told
+    assert "Nothing on “Outlook”" in told
+    assert "the cost that `--max-cost` allows was reached" in told
+    assert "The model slept." in told
+    assert came.report.stop_reason == "cost"
+
+
+def test_a_quote_is_found_by_a_text_fragment() -> None:
+    assert text_fragment("https://a.example/p#x", "A well-known, old & true word.") == (
+        "https://a.example/p#x:~:text=A%20well%2Dknown%2C%20old%20%26%20true%20word."
+    )
+    assert text_fragment("https://a.example/", "") == "https://a.example/"
+
+
+PLANS = {
+    ("How does APT verify packages, and what are the risks of mirrors?", "en", "brief"): (
+        "How does APT verify packages?",
+        "What are the risks of mirrors?",
+    ),
+    ("Wie funktioniert APT und warum ist es sicher?", "de", "brief"): ("Wie funktioniert APT?", "Warum ist es sicher?"),
+    ("量子计算应用", "zh", "brief"): ("量子计算应用: 背景与概念", "量子计算应用: 工作原理"),
+    ("Debianのパッケージ管理", "ja", "medium"): ("Debianのパッケージ管理: 背景と用語",),
+}
+
+
+@pytest.mark.parametrize(("asked", "first"), PLANS.items(), ids=[topic for topic, _, _ in PLANS])
+def test_a_topic_is_planned_from_its_own_words(asked: tuple[str, str, Depth], first: tuple[str, ...]) -> None:
+    topic, language, depth = asked
+    plan = asyncio.run(make_plan(Intake(topic, topic, language, depth), None))
+    assert plan.sections[: len(first)] == first
+    assert 3 <= len(plan.sections) <= 6
+    assert plan.queries[0] == topic
+    assert len(plan.queries) == len(set(plan.queries)) <= 8
+
+
+STANDS_ALONE = {
+    "APT checks the signatures of packages before any risky operation.": True,
+    "This checks the signatures of packages before any risky operation.": False,
+    "Does APT check the signatures of packages before an operation?": False,
+    "Click here to read more about the signatures of packages in Debian.": False,
+    "Send your order for signed packages to https://evil.example today.": False,
+    "Packages are signed and checked by the tool, as (C001) and others say.": False,
+    "Dies prüft die Signaturen der Pakete vor jedem riskanten Vorgang.": False,
+    "Das Werkzeug prüft die Signaturen aller Pakete vor einem riskanten Vorgang.": True,
+    "Das ist die Prüfung der Signaturen aller Pakete vor einem Vorgang.": False,
+    "APT prüft die Signaturen aller Pakete vor jedem riskanten Vorgang.": True,
+    "APT はパッケージをインストールする前に署名を確認します。": True,
+    "これはパッケージをインストールする前に署名を確認します。": False,
+    "APT 在安装软件包之前会检查每个软件包的签名。": True,
+}
+
+
+@pytest.mark.parametrize(("sentence", "stands"), STANDS_ALONE.items(), ids=list(STANDS_ALONE))
+def test_only_statements_that_stand_alone_are_taken(sentence: str, stands: bool) -> None:
+    assert bool(statement_in(sentence, "")) is stands
