@@ -99,6 +99,13 @@ class SearchApi:
         self.key = key_from(environment, manner)
         self.gate = Gate(MOST_AT_ONCE)
         self.trust = httpx.create_ssl_context()
+        self.headers = {
+            "accept": "application/json",
+            # Not all that httpx could decode: these two are unpacked here, up to a limit.
+            "accept-encoding": "gzip, deflate",
+            "user-agent": f"citejury/{version('citejury')}",
+            manner.key_header: f"{manner.key_prefix}{self.key}",
+        }
 
     async def search(self, query: str, k: int) -> SearchResults:
         """At most `k` results, the best first.
@@ -155,11 +162,13 @@ class SearchApi:
         url = f"{self.manner.base_url.rstrip('/')}{question.path}"
         if question.parameters:
             url = f"{url}?{urlencode(question.parameters, errors='replace')}"
-        content = b"" if question.body is None else encode_body(question.body)
+        content, typed = b"", {}
+        if question.body is not None:
+            content, typed = encode_body(question.body), {"content-type": "application/json"}
         silence = httpx.Timeout(self.patience.read_seconds, connect=CONNECT_SECONDS)
         try:
             async with asyncio.timeout(max(0.0, seconds)), one_connection(self.trust, silence) as client:
-                received = await receive(client, url, self.headers(question), content, question.method)
+                received = await receive(client, url, {**self.headers, **typed}, content, question.method)
         except TimeoutError:
             words = f"{self.name} did not finish its answer within {self.patience.total_seconds:.0f} seconds."
             return Came(failure=PayloadError(words, "timeout"), decision=decide(None, {}, "", attempt, 0.0))
@@ -167,17 +176,6 @@ class SearchApi:
             passing = failure.kind in ("network", "timeout")
             return Came(failure=failure, decision=decide(None, {}, "", attempt, 0.0) if passing else Decision("no"))
         return self.judge(received, attempt)
-
-    def headers(self, question: Question) -> dict[str, str]:
-        """What the request carries, the key among it."""
-        content = {} if question.body is None else {"content-type": "application/json"}
-        return {
-            "accept": "application/json",
-            "accept-encoding": "gzip, deflate",
-            "user-agent": f"citejury/{version('citejury')}",
-            self.manner.key_header: f"{self.manner.key_prefix}{self.key}",
-            **content,
-        }
 
     def judge(self, received: Received, attempt: int) -> Came:
         """What a whole response came to."""

@@ -24,7 +24,7 @@ USING fts5(title, text, content='', tokenize = "unicode61 remove_diacritics 2 ca
 ADD = "INSERT INTO passages (rowid, title, text) VALUES (?, ?, ?)"
 SEARCH = f"""
 SELECT rowid FROM passages WHERE passages MATCH ?
-ORDER BY round(bm25(passages, {TITLE_WEIGHT}, {TEXT_WEIGHT}), 9), rowid LIMIT ?
+ORDER BY bm25(passages, {TITLE_WEIGHT}, {TEXT_WEIGHT}), rowid LIMIT ?
 """
 # Of a page with many passages some matter, and the others should not hide the pages that come after it.
 PASSAGES_A_RESULT = 50

@@ -91,7 +91,8 @@ def from_best_line(passage: str, query: str) -> str:
     """The passage from its first line on that holds as many words of the query as any."""
     asked = set(content_words(query))
     lines = passage.splitlines(keepends=True)
-    best = max(range(len(lines)), key=lambda at: len(asked.intersection(content_words(lines[at]))))
+    folded = [line.casefold() for line in lines]
+    best = max(range(len(lines)), key=lambda at: sum(word in folded[at] for word in asked))
     return "".join(lines[best:])
 
 
