@@ -4,13 +4,16 @@ import asyncio
 import os
 import re
 import threading
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from multiprocessing.synchronize import Event
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from pipeline.cost import Price
 from pipeline.research.course import Progress
 from pipeline.research.environment import Environment, opened_model
+from pipeline.research.finishing import Finished
 from pipeline.research.machine import research
 from pipeline.research.options import ResearchOptions
 from pipeline.research.search import search_provider
@@ -21,10 +24,11 @@ from pipeline.sources.fetch import Fetcher, FetchPolicy
 from pipeline.sources.guard import guarded_client
 from pipeline.sources.store import open_store
 from tests.provider_server import Behaviour, Hang, Received
-from tests.scripted_model import prompts_of, says
-from tests.scripted_search import Hit
+from tests.scripted_model import ScriptedModel, prompts_of, says
+from tests.scripted_search import Hit, ScriptedSearch
 from tests.web import Web
 
+PRICES = {"scripted-1": Price(input=100, output=100)}
 TOPIC = "How do heat pumps work, and what do they cost to run?"
 SECTIONS = ("How do heat pumps work?", "What do heat pumps cost to run?")
 QUERIES = ("heat pump working principle", "heat pump running cost")
@@ -127,6 +131,46 @@ class Outside(NamedTuple):
     model_url: str
 
 
+class Servers(NamedTuple):
+    """A web, a search engine and a model."""
+
+    web: Web
+    search: ScriptedSearch
+    model: ScriptedModel
+
+    @property
+    def outside(self) -> Outside:
+        """Where they are."""
+        return Outside(self.web.address, self.search.base_url, self.model.url)
+
+
+@contextmanager
+def running_servers() -> Iterator[Servers]:
+    """The web of heat pumps, a search engine that finds all of it, and a model that does as it is told."""
+    with (
+        heat_pump_web() as web,
+        ScriptedSearch(lambda query, k: hits(web)[:k]) as search,
+        ScriptedModel(answers) as model,
+    ):
+        yield Servers(web, search, model)
+
+
+def options_in(runs_dir: Path, servers: Servers, **changed: Any) -> ResearchOptions:
+    """The options of a run on these servers; `pumps` is its id."""
+    named = {"topic": TOPIC, "run_id": "pumps", "runs_dir": runs_dir, "search": "tavily", "model": "scripted-1"}
+    return ResearchOptions(**{**named, "base_url": servers.model.url, "workers": 1, **changed})
+
+
+def run_here(options: ResearchOptions, servers: Servers) -> Finished:
+    """The finished run, in this process."""
+
+    async def run() -> Finished:
+        async with opened_place(options, servers.outside) as place:
+            return await research(options, place)
+
+    return asyncio.run(run())
+
+
 async def resolve(host: str, port: int) -> Sequence[str]:
     return ["127.0.0.1"]
 
@@ -146,7 +190,7 @@ async def opened_place(
             await stack.enter_async_context(Fetcher(client, FetchPolicy(delay=0.0))),
             await stack.enter_async_context(Extractor(1)),
             search,
-            await opened_model(options, {}, {}, stack),
+            await opened_model(options, {}, PRICES, stack),
             report or Progress(),
         )
 

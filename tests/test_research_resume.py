@@ -1,50 +1,28 @@
 """A research run killed in each of its stages: nothing that was answered is asked again, and the report is the same."""
 
-import asyncio
 import multiprocessing
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import get_args
 
 import pytest
 
 from pipeline.research.artefacts import RunFolder
-from pipeline.research.finishing import Finished
-from pipeline.research.machine import research
-from pipeline.research.options import ResearchOptions
 from pipeline.research.values import Stage
 from pipeline.runs import STORE
 from pipeline.sources.store import open_store
-from tests.research_process import TOPIC, HangsAt, Outside, heat_pump_web, hits, opened_place, research_until
-from tests.scripted_model import ScriptedModel
-from tests.scripted_search import ScriptedSearch
-from tests.web import Web
+from tests.research_process import HangsAt, Servers, options_in, research_until, run_here, running_servers
 
 ROOT = Path(__file__).parents[1]
 STAGES: tuple[Stage, ...] = get_args(Stage)
 DAY = re.compile(rb"\d{4}-\d\d-\d\d")
 
 
-class Servers(NamedTuple):
-    """A web, a search engine and a model, and where they are."""
-
-    web: Web
-    search: ScriptedSearch
-    model: ScriptedModel
-    script: HangsAt
-    outside: Outside
-
-
 @pytest.fixture
 def servers() -> Iterator[Servers]:
-    script = HangsAt()
-    with ExitStack() as stack:
-        web = stack.enter_context(heat_pump_web())
-        search = stack.enter_context(ScriptedSearch(lambda query, k: hits(web)[:k]))
-        model = stack.enter_context(ScriptedModel(script))
-        yield Servers(web, search, model, script, Outside(web.address, search.base_url, model.url))
+    with running_servers() as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
@@ -55,19 +33,6 @@ def context() -> Iterator[multiprocessing.context.ForkServerContext]:
         forking = multiprocessing.get_context("forkserver")
         forking.set_forkserver_preload(["tests.research_process"])
         yield forking
-
-
-def options_in(runs_dir: Path, servers: Servers, **changed: object) -> ResearchOptions:
-    named = {"topic": TOPIC, "run_id": "pumps", "runs_dir": runs_dir, "search": "tavily", "model": "scripted-1"}
-    return ResearchOptions(**{**named, "base_url": servers.outside.model_url, "workers": 1, **changed})
-
-
-def run_here(options: ResearchOptions, servers: Servers) -> Finished:
-    async def run() -> Finished:
-        async with opened_place(options, servers.outside) as place:
-            return await research(options, place)
-
-    return asyncio.run(run())
 
 
 def files_without_days(folder: Path) -> dict[str, bytes]:
@@ -110,3 +75,22 @@ def check_what_the_store_knows(runs_dir: Path, calls: int) -> None:
     assert kinds.count(("tool_call", "model")) == calls
     assert kinds.count(("search_result", None)) == 2
     assert kinds.count(("verify_result", None)) == kinds.count(("writer_finalized", None)) == 1
+
+
+def test_a_call_that_a_kill_cut_off_is_the_only_one_asked_again(
+    servers: Servers, context: multiprocessing.context.ForkServerContext, tmp_path: Path
+) -> None:
+    """Calls go one after the other: the plan, then the claims of the first section, then those of the second."""
+    script = HangsAt(3)
+    servers.model.respond = script
+    options = options_in(tmp_path, servers)
+    reached = context.Event()
+    process = context.Process(target=research_until, args=(options, servers.outside, None, reached))
+    process.start()
+    assert script.hanging.wait(120)
+    process.kill()
+    process.join(120)
+    assert run_here(options, servers).passed
+    prompts = [call.body["messages"][-1]["content"] for call in servers.model.calls]
+    assert prompts[2] == prompts[3]
+    assert len(set(prompts)) == len(prompts) - 1 == 5

@@ -16,6 +16,7 @@ from pipeline.research.fetch import PagesRead, Unread, fetch
 from pipeline.research.harvest import Harvest, harvest
 from pipeline.research.kept_calls import RunSearch
 from pipeline.research.mirrors import without_duplicates
+from pipeline.research.model_verdicts import ask_verdicts
 from pipeline.research.options import ResearchOptions
 from pipeline.research.traces import ClaimMade, ClaimsVerified, Payload
 from pipeline.research.values import Claim, Found, Page, Plan, Verified
@@ -145,6 +146,7 @@ class Gathering:
             lambda value: self.settle_round(value, gathered.pages),
             number,
             lambda value: f"{sum(each.verdict == 'supported' for each in value.verified.claims)} claims supported",
+            asks_model=True,
         )
         return gathered._replace(verified=came.verified, stop_reason=came.stop_reason), came.goes_on
 
@@ -214,8 +216,14 @@ class Gathering:
         return tuple(await extract_claims(plan, pages, model, start))
 
     async def verify(self, plan: Plan, gathered: Gathered, found_new: bool) -> Round:
-        """All claims against all pages, and whether to go on."""
+        """All claims against all pages, open ones by the model too while its budget lasts, and whether to go on.
+
+        Raises:
+            PayloadError: the model cannot be asked.
+        """
         verified = verify(gathered.claims, gathered.pages, plan.sections)
+        if self.environment.model and self.budget.used_up() is None:
+            verified = await ask_verdicts(verified, gathered.pages, plan.sections, self.environment.model)
         used_up = self.budget.used_up()
         wanted = found_new and verified.coverage < ENOUGH_COVERAGE and bool(verified.follow_up)
         if used_up or not wanted:

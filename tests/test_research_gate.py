@@ -1,0 +1,128 @@
+"""The clarification gate: which topics are asked about, in which language ever, and what the answers make of them."""
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import InputError
+from pipeline.research.artefacts import RunFolder
+from pipeline.research.gate import answered_depth, clarified_topic, gate_questions
+from pipeline.research.intake import ClarificationNeeded, take_in
+from pipeline.research.options import ResearchOptions, new_run_id, topic_language
+
+# The example of seed 003.
+SEED_QUESTIONS = (
+    "Could you provide more context about 'ai'? What specifically would you like to learn?",
+    "Your topic seems vague. Could you be more specific about what you mean?",
+    "What depth of research do you need? (brief overview / comprehensive analysis)",
+)
+SEED_ANSWERS = ("artificial intelligence trends", "2024", "comprehensive analysis")
+
+
+@pytest.mark.parametrize(
+    "topic",
+    [
+        "climate change impact on agriculture",
+        "How do vaccines train the immune system of infants?",
+        "Wirkungsgrad von Photovoltaik in Norddeutschland",
+        "Wie wirksam sind Impfungen gegen Masern bei Kindern?",
+        "量子计算应用",
+        "日本の少子化対策",
+        "これからの人工知能の課題",
+        "양자 컴퓨팅 응용",
+    ],
+)
+def test_a_topic_that_says_what_is_meant_is_not_asked_about(topic: str) -> None:
+    assert gate_questions(topic) == ()
+
+
+@pytest.mark.parametrize(
+    "topic",
+    [
+        "",
+        "ai",
+        "AI?",
+        "short topic",
+        "what is it about",
+        "How does this thing work?",
+        "Wie funktioniert das eigentlich?",
+        "气候",
+        "これについて教えてください",
+        "这个东西怎么样",
+    ],
+)
+def test_a_topic_that_says_too_little_is_asked_about(topic: str) -> None:
+    questions = gate_questions(topic)
+    assert 1 < len(questions) <= 3
+
+
+def test_the_seeds_example_gives_the_seeds_questions_topic_and_depth() -> None:
+    assert gate_questions("ai") == SEED_QUESTIONS
+    assert clarified_topic("ai", SEED_QUESTIONS, SEED_ANSWERS) == "ai: artificial intelligence trends, 2024"
+    assert answered_depth(SEED_QUESTIONS, SEED_ANSWERS) == "deep"
+    assert answered_depth(SEED_QUESTIONS, ("a", "b", "nur ein kurzer Überblick")) == "brief"
+    assert clarified_topic("ai", SEED_QUESTIONS, ("", "", "for teachers")) == "ai: for teachers"
+
+
+def test_braces_in_a_topic_are_text() -> None:
+    assert "'{0.__class__}'" in gate_questions("{0.__class__}")[0]
+
+
+def test_the_strict_gate_takes_the_origins_rules_by_the_letter() -> None:
+    assert gate_questions("量子计算应用", strict=True)
+    assert gate_questions("How do vaccines train the immune system of infants?", strict=True)
+    assert gate_questions("climate change impact on agriculture", strict=True) == ()
+    assert gate_questions("ai", strict=True)[0] == "What specific topic would you like to research?"
+
+
+def options(topic: str, **more: object) -> ResearchOptions:
+    return ResearchOptions(topic=topic, **more)  # type: ignore[arg-type]
+
+
+def test_questions_without_anybody_to_answer_stay_pending(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    with pytest.raises(ClarificationNeeded) as needed:
+        take_in(options("ai"), folder, None)
+    assert needed.value.questions == SEED_QUESTIONS
+    held = folder.read_clarify()
+    assert held is not None
+    assert (held.status, held.questions, held.answers) == ("pending", SEED_QUESTIONS, ())
+
+
+def test_what_was_answered_once_is_not_asked_again(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    intake = take_in(options("ai"), folder, lambda questions: SEED_ANSWERS)
+    assert intake == ("ai: artificial intelligence trends, 2024", "ai", "en", "deep")
+    assert take_in(options("ai"), folder, None) == intake
+
+
+def test_silence_fails_and_is_written_down(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    with pytest.raises(InputError, match="No clarification provided"):
+        take_in(options("ai"), folder, lambda questions: ["", " ", ""])
+    held = folder.read_clarify()
+    assert held is not None
+    assert (held.status, held.answers, held.failure_reason) == ("failed", (), "No clarification provided")
+
+
+def test_a_topic_that_answers_make_too_long_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="more than the 512"):
+        take_in(options("ai"), RunFolder(tmp_path / "run"), lambda questions: ["x" * 600])
+
+
+def test_the_language_is_the_topics_unless_it_is_named(tmp_path: Path) -> None:
+    assert topic_language("量子计算应用") == "zh"
+    assert topic_language("少子化の対策") == "ja"
+    assert topic_language("Wie wirksam sind Impfungen gegen Masern bei Kindern?") == "de"
+    assert topic_language("Butter") == "en"
+    named = options("量子计算应用", lang="de")
+    assert take_in(named, RunFolder(tmp_path / "run"), None).lang == "de"
+
+
+def test_run_ids_are_topic_and_time_and_never_taken(tmp_path: Path) -> None:
+    first = new_run_id("What is ../../etc/passwd?", tmp_path)
+    assert first.startswith("What_is_______etc_pa_")
+    (tmp_path / first).mkdir()
+    assert new_run_id("What is ../../etc/passwd?", tmp_path) != first
+    assert new_run_id("???", tmp_path).startswith("run_")
+    assert new_run_id("量子计算应用", tmp_path).startswith("量子计算应用_")
