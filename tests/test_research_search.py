@@ -143,6 +143,8 @@ def test_a_server_that_is_down_is_told_after_every_attempt() -> None:
         ("yahoo", {}, InputError, "no search provider 'yahoo'"),
         ("tavily", {}, SettingsError, "set `TAVILY_API_KEY`"),
         ("brave", {"environment": {"BRAVE_API_KEY": "two words"}}, SettingsError, "`BRAVE_API_KEY` holds white space"),
+        ("brave", {"base_url": "http://brave.example", "environment": KEYS}, SettingsError, "https://host/path"),
+        ("tavily", {"base_url": "nowhere", "environment": KEYS}, SettingsError, "https://host/path"),
         ("local", {}, InputError, "needs the store"),
         ("tavily", {"documents": Path(".")}, InputError, "searches the web"),
     ],

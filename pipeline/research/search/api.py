@@ -6,14 +6,15 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
 from typing import Any, NamedTuple
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import httpx
 
 from pipeline.errors import PayloadError, SettingsError
 from pipeline.limits import Gate
 from pipeline.providers.body import as_object, as_text, load_body
-from pipeline.providers.failure import unreadable_error
+from pipeline.providers.failure import redact, unreadable_error
+from pipeline.providers.request import is_near
 from pipeline.research.search.results import RawResult, SearchResults, readable_results
 from pipeline.retry import LONGEST_WAIT, Decision, decide, ends_the_provider
 from pipeline.transfer import Received, encode_body, hide_key, one_connection, receive
@@ -91,8 +92,9 @@ class SearchApi:
         """Nothing is sent before the first query.
 
         Raises:
-            SettingsError: the environment holds no key for it.
+            SettingsError: the environment holds no key for it, or its address is none that a key may be sent to.
         """
+        check_address(manner)
         self.manner = manner
         self.name = manner.name
         self.patience = patience or Patience()
@@ -203,6 +205,24 @@ class SearchApi:
         if failure.kind == "auth":
             advice = f"Look at the key in `{self.manner.key_variable}`."
         return PayloadError(f"{words} {advice}", failure.kind, status=failure.status, attempts=attempts)
+
+
+def check_address(manner: Manner) -> None:
+    """Nothing where a key may be sent to the provider's base URL.
+
+    Raises:
+        SettingsError: it is not https (http only on this machine or inside a network), or holds more than a path.
+    """
+    try:
+        parts = urlsplit(manner.base_url)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        parts, host = urlsplit(""), ""
+    near = parts.scheme == "http" and bool(host) and is_near(host)
+    if not host or parts.username or parts.query or parts.fragment or not (parts.scheme == "https" or near):
+        raise SettingsError(
+            f"{manner.name} cannot be asked with a key at {redact(host)!r}. Give a URL of the form https://host/path."
+        )
 
 
 def key_from(environment: Mapping[str, str], manner: Manner) -> str:
