@@ -195,7 +195,7 @@ def test_a_robots_file_is_asked_for_once_and_what_cannot_be_had_closes_the_site(
 
         came = with_fetcher(web, go, QUICK._replace(retries=0))
         robots = [asked.host for asked in web.asked if asked.path == "/robots.txt"]
-    assert [each.reason for each in came] == ["status_404"] * 5 + ["robots"] * 5
+    assert [each.reason for each in came] == ["status_404"] * 5 + ["status_503"] * 5
     assert "status 503" in came[-1].detail
     assert robots == ["a.example", "b.example"]
 
@@ -249,19 +249,6 @@ def test_no_more_requests_are_under_way_than_the_policy_allows() -> None:
     assert most["a"] <= 2
     assert most["b"] <= 2
     assert most["both"] <= 3
-
-
-def test_the_network_is_away_once_ten_hosts_in_a_row_cannot_be_reached() -> None:
-    with Web({"a.example": {"/": "page"}}) as web:
-
-        async def go(fetcher: Fetcher) -> list[bool]:
-            away = []
-            for host in [*(f"gone{n}.example" for n in range(10)), "a.example"]:
-                await fetcher.fetch(web.url(host))
-                away.append(fetcher.away)
-            return away
-
-        assert with_fetcher(web, go) == [False] * 9 + [True, False]
 
 
 def test_a_cancelled_fetch_closes_its_connection() -> None:

@@ -59,7 +59,8 @@ class Exchange(NamedTuple):
 
     `status` is None where no head of a response came, names in `headers` are in lower case, `location` is where a
     redirect leads. `reason` is empty where the response is as it was wanted, a redirect or an error status included;
-    otherwise a reason of `states.py` with the words for it in `detail`. `seconds` is how long it took.
+    otherwise a reason of `states.py` with the words for it in `detail`. `seconds` is how long it took. `reached` tells
+    that somebody is there, whatever they said or failed to say.
     """
 
     status: int | None = None
@@ -69,6 +70,7 @@ class Exchange(NamedTuple):
     reason: str = ""
     detail: str = ""
     seconds: float = 0.0
+    reached: bool = False
 
 
 async def exchange(client: httpx.AsyncClient, url: str, demand: Demand) -> Exchange:
@@ -89,10 +91,12 @@ async def exchange(client: httpx.AsyncClient, url: str, demand: Demand) -> Excha
                 await response.aclose()
     except InputError as error:
         came = came._replace(reason="refused", detail=str(error), location="")
+    except (httpx.ReadTimeout, httpx.WriteTimeout):
+        came = late(came._replace(reached=True), demand.seconds)
     except (TimeoutError, httpx.TimeoutException):
-        came = came._replace(**late(came, demand.seconds))
+        came = late(came, demand.seconds)
     except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError) as error:
-        came = came._replace(**broken(error))
+        came = broken(came, error)
     return came._replace(seconds=clock() - begun)
 
 
@@ -100,7 +104,7 @@ def head_of(response: httpx.Response) -> Exchange:
     """The response's head; where it redirects, with the URL that it leads to."""
     headers = {name.lower(): value for name, value in response.headers.items()}
     target = response.next_request
-    return Exchange(response.status_code, headers, location="" if target is None else str(target.url))
+    return Exchange(response.status_code, headers, location="" if target is None else str(target.url), reached=True)
 
 
 async def take_body(response: httpx.Response, head: Exchange, demand: Demand) -> Exchange:
@@ -122,22 +126,25 @@ def declares_more(length: str, limit: int) -> bool:
     return len(length.lstrip("0")) > len(str(limit)) or int(length[-20:]) > limit
 
 
-def late(came: Exchange, seconds: float) -> dict[str, str]:
-    """Reason and words for what did not come to its end in time."""
+def late(came: Exchange, seconds: float) -> Exchange:
+    """The exchange with reason and words for what did not come to its end in time."""
     if came.status is None:
-        return {"reason": "timeout", "detail": "no answer in time"}
-    return {"reason": "too_slow", "detail": f"the answer began and did not end within {seconds:.0f} seconds"}
+        return came._replace(reason="timeout", detail="no answer in time")
+    detail = f"the answer began and did not end within {seconds:.0f} seconds"
+    return came._replace(reason="too_slow", detail=detail)
 
 
-def broken(error: Exception) -> dict[str, str]:
-    """Reason and words for a connection that failed; the server's own words are shown as what they are."""
+def broken(came: Exchange, error: Exception) -> Exchange:
+    """The exchange with reason and words for a connection that failed; the server's own words are shown as such."""
     if isinstance(error, NoSuchHostError):
-        return {"reason": "no_such_host", "detail": "there is no host of this name"}
+        return came._replace(reason="no_such_host", detail="there is no host of this name")
     words = TRANSPORT_WORDS.get(type(error), "the connection failed")
-    if isinstance(error, ssl.SSLError) or "SSL" in str(error) or "certificate" in str(error):
+    insecure = isinstance(error, ssl.SSLError) or "SSL" in str(error) or "certificate" in str(error)
+    if insecure:
         words = "no secure connection can be made"
     said = "".join(letter if letter.isprintable() else " " for letter in str(error))[:MAX_DETAIL]
-    return {"reason": "network", "detail": f"{words} ({said})" if said else words}
+    reached = came.reached or insecure or not isinstance(error, httpx.ConnectError | OSError)
+    return came._replace(reason="network", detail=f"{words} ({said})" if said else words, reached=reached)
 
 
 def media_type(headers: Mapping[str, str]) -> str:

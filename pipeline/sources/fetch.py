@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -84,19 +84,29 @@ class Forbidden(NamedTuple):
 class Fetcher:
     """Fetches pages for one session; an asynchronous context, in which robots.txt is asked for once a site."""
 
-    def __init__(self, client: httpx.AsyncClient, policy: FetchPolicy | None = None) -> None:
-        """Nothing is sent yet. The client is a guarded one; whoever made it closes it."""
+    def __init__(
+        self, client: httpx.AsyncClient, policy: FetchPolicy | None = None, silent_before: Collection[str] = ()
+    ) -> None:
+        """Nothing is sent yet. The client is a guarded one; whoever made it closes it.
+
+        `silent_before` are hosts, as `host_of` names them, that nobody reached on an earlier day when the network was
+        there: that they are silent again says nothing about it.
+        """
         self.client = client
         self.policy = FetchPolicy() if policy is None else policy
         self.everyone = asyncio.Semaphore(self.policy.concurrency)
         self.hosts: dict[str, HostQueue] = {}
         self.robots: dict[str, asyncio.Task[Forbidden]] = {}
+        self.silent_before = frozenset(silent_before)
         self.silent: set[str] = set()
         self.answered = False
 
     @property
     def away(self) -> bool:
-        """Whether so many hosts in a row could not be reached that it must be the network."""
+        """Whether so many hosts in a row could not be reached that it must be the network.
+
+        Names without a host count until anybody at all is reached: some systems call every name so without a network.
+        """
         return len(self.silent) >= AWAY_AFTER
 
     async def __aenter__(self) -> Self:
@@ -194,27 +204,30 @@ class Fetcher:
                     self.client, url, Demand(limit, effort.left, {**named, **headers}, beginning=bool(beginning))
                 )
             effort.spent += came.seconds
-            self.learn(url, queue, came)
+            self.learn(host_of(url), queue, came)
             wait = retry_wait(came, attempt, self.policy.backoff, time.time())
             if wait is None:
-                return came
+                break
             queue.pause(min(wait, LONGEST_DELAY))
             if wait > LONGEST_DELAY or effort.left <= 0:
-                return came
+                break
+        queue.learn(came)
         return came
 
     def queue(self, url: str) -> HostQueue:
         """The queue of the host of a URL."""
         return self.hosts.setdefault(host_of(url), HostQueue(self.policy.per_host, self.policy.delay))
 
-    def learn(self, url: str, queue: HostQueue, came: Exchange) -> None:
-        """Note who answers and who does not."""
-        queue.learn(came)
-        if came.status is not None:
+    def learn(self, host: str, queue: HostQueue, came: Exchange) -> None:
+        """Note who is there and who is not."""
+        queue.reached = queue.reached or came.reached
+        if came.reached:
             self.answered = True
             self.silent.clear()
-        elif came.reason in UNREACHABLE:
-            self.silent.add(host_of(url))
+        elif came.reason == "no_such_host" and self.answered:
+            return
+        elif came.reason in UNREACHABLE and not queue.reached and host not in self.silent_before:
+            self.silent.add(host)
 
 
 async def judge_robots(came: Exchange, site: str, first: bool) -> Forbidden:
@@ -228,7 +241,8 @@ async def judge_robots(came: Exchange, site: str, first: bool) -> Forbidden:
     if first and came.reason in (*UNREACHABLE, "refused"):
         return Forbidden(reason=came.reason, detail=came.detail)
     why = came.detail if came.reason else f"status {came.status}"
-    return Forbidden(reason="robots", detail=f"robots.txt of {site} cannot be had now: {why}")
+    reason = "robots" if came.reason else f"status_{came.status}"  # one that may pass, and is asked about again
+    return Forbidden(reason=reason, detail=f"robots.txt of {site} cannot be had now: {why}")
 
 
 def retry_wait(came: Exchange, attempt: int, backoff: float, now: float) -> float | None:

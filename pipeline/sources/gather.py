@@ -10,11 +10,15 @@ from typing import NamedTuple
 from pipeline.sources.extractor import Extractor
 from pipeline.sources.fetch import Fetcher
 from pipeline.sources.fetched import Fetched
-from pipeline.sources.store import Outcome, Store, StoredPage
+from pipeline.sources.politeness import UNREACHABLE
+from pipeline.sources.store import Outcome, Store, StoredPage, row_from_page
 from pipeline.urls import source_domain, url_host
 
 # Failures that another day may mend; a host name that is not found is one, for so it looks where the network is away.
-TRANSIENT = re.compile(r"network|timeout|no_such_host|not_tried|status_(?:408|425|429|5[0-9]{2})", re.ASCII)
+# A parser may run out of time because everything else on the machine is busy too.
+TRANSIENT = re.compile(
+    r"network|timeout|no_such_host|not_tried|parser_timeout|status_(?:408|425|429|5[0-9]{2})", re.ASCII
+)
 READ = ("page", "added")
 NOT_MODIFIED = {"status": 304, "bytes": 0, "reason": "page"}
 
@@ -30,6 +34,8 @@ class Wanted(NamedTuple):
     last_modified: str = ""
     held: bool = False
     """Whether text of it is held already, which a failure does not take away."""
+    silent: bool = False
+    """Whether nobody could be reached for it when it was last tried."""
 
 
 class Gathered(NamedTuple):
@@ -59,7 +65,8 @@ def missing_pages(urls: Iterable[str], store: Store, refresh: bool = False) -> I
 def wanted_again(url: str, outcome: Outcome) -> Wanted:
     """The page to be fetched anew."""
     held = outcome.reason in READ
-    return Wanted(url, outcome.etag, outcome.last_modified, held) if held else Wanted(url)
+    silent = outcome.reason in UNREACHABLE
+    return Wanted(url, outcome.etag, outcome.last_modified, held) if held else Wanted(url, silent=silent)
 
 
 class HostQueues:
@@ -97,7 +104,7 @@ async def gather_pages(
 ) -> Gathered:
     """What came of fetching these pages; each is stored as soon as it is read.
 
-    A failure that may pass is stored at the end, and not at all where the network was away: a page that nobody could
+    That nobody was reached is stored at the end, and not at all where the network was away: a page that nobody could
     ask for is no page that does not answer. Each page leaves a `fetch_result` in the run's trace. `workers` pages are
     worked on at a time, as many as the fetcher asks for unless told.
 
@@ -108,27 +115,29 @@ async def gather_pages(
     queues = HostQueues(wanted, fetcher.policy.per_host)
     failed: list[StoredPage] = []
     kept: list[str] = []
-    fetched = 0
+    fetched = stopped = 0
 
     async def work() -> None:
-        nonlocal fetched
+        nonlocal fetched, stopped
         while not fetcher.away and (taken := queues.take()):
             page, host = taken
             stored, seconds = await fetch_page(page, fetcher, extractor)
             queues.give_back(host)
-            if stored is None:
-                report(page.url, "page")
-            elif page.held and stored.reason not in READ:
+            reason = stored.reason if stored else "page"
+            if stored and page.held and reason not in READ:
                 kept.append(page.url)
-                report(page.url, "page")
-            elif TRANSIENT.fullmatch(stored.reason):
+                reason = "page"
+            elif stored and reason in UNREACHABLE:
                 failed.append(stored)
-                report(page.url, stored.reason)
-            else:
-                store.put_page(stored)
-                report(page.url, stored.reason)
+            elif stored:
+                await put_page(store, stored)
+            report(page.url, reason)
             fetched += 1
             leave_trace(store, run_id, page.url, stored, seconds, fetcher.policy.robots)
+            while stopped and not fetcher.away:  # this answer tells that it was not the network
+                stopped -= 1
+                group.create_task(work())
+        stopped += fetcher.away
 
     try:
         async with asyncio.TaskGroup() as group:
@@ -140,6 +149,11 @@ async def gather_pages(
     for stored in () if away else failed:
         store.put_page(stored)
     return Gathered(fetched, tuple(sorted(kept)), away)
+
+
+async def put_page(store: Store, page: StoredPage) -> None:
+    """Put the page into the store; others go on while it is packed, which takes tenths of a second for 10 MB."""
+    store.put_row(await asyncio.to_thread(row_from_page, page))
 
 
 def leave_trace(store: Store, run_id: str, url: str, stored: StoredPage | None, seconds: float, robots: bool) -> None:

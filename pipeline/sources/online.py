@@ -9,7 +9,7 @@ import httpx
 
 from pipeline.run_folder import CITATIONS, csv_file
 from pipeline.sources.extractor import Extractor
-from pipeline.sources.fetch import Fetcher, FetchPolicy
+from pipeline.sources.fetch import Fetcher, FetchPolicy, host_of
 from pipeline.sources.gather import Gathered, Report, gather_pages, missing_pages
 from pipeline.sources.store import Store
 
@@ -34,11 +34,12 @@ def fetch_missing(
     begin(len(wanted))
     if not wanted:
         return Gathered()
+    silent_before = {host_of(page.url) for page in wanted if page.silent}
 
     async def fetch() -> Gathered:
         async with (
             online.client() as client,
-            Fetcher(client, online.policy) as fetcher,
+            Fetcher(client, online.policy, silent_before) as fetcher,
             Extractor() as extractor,
         ):
             return await gather_pages(wanted, fetcher, extractor, store, report, run_id)

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from pipeline.sources.exchange import Exchange
 
-# After so many requests in a row to which a host gave no answer, it is asked nothing more.
+# After so many questions in a row to which a host gave no whole answer, it is asked nothing more.
 SILENT_AFTER = 3
 UNREACHABLE = frozenset({"network", "no_such_host", "timeout"})
 
@@ -20,6 +20,7 @@ class HostQueue:
         self.delay = delay
         self.opens = 0.0
         self.silence: list[Exchange] = []
+        self.reached = False
 
     @asynccontextmanager
     async def turn(self, everyone: asyncio.Semaphore, follows: bool = False) -> AsyncIterator[None]:
@@ -44,7 +45,7 @@ class HostQueue:
         self.opens = max(self.opens, asyncio.get_running_loop().time() + seconds)
 
     def learn(self, came: Exchange) -> None:
-        """Note whether the host answered."""
+        """Note whether the host answered one question, however often that was asked."""
         self.silence = [*self.silence, came] if came.reason in UNREACHABLE else []
 
     def given_up(self) -> Exchange | None:

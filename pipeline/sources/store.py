@@ -167,8 +167,12 @@ class Store:
 
     def put_page(self, page: StoredPage) -> None:
         """Keep the page; an earlier one under the same URL gives way."""
+        self.put_row(row_from_page(page))
+
+    def put_row(self, row: tuple[Any, ...]) -> None:
+        """Keep a page that `row_from_page` has packed, in another thread perhaps."""
         with told_plainly(self.path):
-            self.connection.execute(PUT_PAGE, row_from_page(page))
+            self.connection.execute(PUT_PAGE, row)
 
     def pages(self) -> Iterator[StoredPage]:
         """All pages by URL, one at a time; no lock is held between two."""
