@@ -18,7 +18,8 @@ from pipeline.research.kept_calls import RunSearch
 from pipeline.research.mirrors import without_duplicates
 from pipeline.research.model_verdicts import ask_verdicts
 from pipeline.research.options import ResearchOptions
-from pipeline.research.traces import ClaimMade, ClaimsVerified, Payload
+from pipeline.research.passages import chunks_of
+from pipeline.research.traces import ChunksMade, ClaimMade, ClaimsVerified, Payload
 from pipeline.research.values import Claim, Found, Page, Plan, Verified
 from pipeline.research.verify import verify
 from pipeline.sources.gather import READ
@@ -128,8 +129,9 @@ class Gathering:
             "extract",
             CLAIMS,
             lambda: self.extract(plan, new, len(before.claims) + 1),
-            round_=number,
-            words=lambda value: f"{len(value)} claims",
+            lambda value: put_new_traces(self.environment.store, self.course.folder.run_id, map(chunks_made, new)),
+            number,
+            lambda value: f"{len(value)} claims",
             asks_model=True,
         )
         gathered = Gathered(
@@ -238,6 +240,13 @@ class Gathering:
         """Write the preliminary check, and tell the run's trace of claims and verdicts."""
         self.settle(came.verified, pages)
         put_new_traces(self.environment.store, self.course.folder.run_id, trace_of(came))
+
+
+def chunks_made(page: Page) -> ChunksMade:
+    """How a page was cut into passages."""
+    chunks = chunks_of(page)
+    mean = sum(chunk.tokens for chunk in chunks) / len(chunks) if chunks else 0.0
+    return ChunksMade(doc_url=page.url, chunks_count=len(chunks), avg_tokens=round(mean, 1))
 
 
 def trace_of(came: Round) -> list[Payload]:
