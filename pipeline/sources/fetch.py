@@ -183,7 +183,7 @@ class Fetcher:
             if not came.location:
                 said = await judge_robots(came, site, first=hop == 0)
                 queue = self.queue(site)
-                queue.delay = max(queue.delay, min(said.rules.delay(), LONGEST_DELAY))
+                queue.delay = max(queue.delay, min(said.rules.delay, LONGEST_DELAY))
                 return said
             url = came.location
         return Forbidden()  # RFC 9309 2.3.1.2: as if there were none

@@ -1,6 +1,7 @@
 """What a site's robots.txt says to us: which paths are closed, and how long to wait between requests (RFC 9309)."""
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from protego import Protego
@@ -9,8 +10,8 @@ from protego import Protego
 TOKEN = "citejury"
 # RFC 9309 2.5 asks for at least so much; what follows is never read.
 MAX_BYTES = 500 * 1024
-# Parsed rules take up to fifty times their text; above this they are parsed anew for each question.
-KEPT_BYTES = 32 * 1024
+# So many rules for one path are judged in some hundredths of a second. A file with more of them is made to cost time.
+MOST_RULES = 2000
 
 USER_AGENT = re.compile(r"(?:user-agent|useragent|user agent)(?:\s*:\s*|\s+)(.*)", re.IGNORECASE)
 RULE = re.compile(r"(?:dis?s?al+[oa]w|diasllow|allow|crawl[- ]delay)(?:\s*:|\s)", re.IGNORECASE)
@@ -19,25 +20,39 @@ SITE_WIDE = re.compile(r"(?:sitemaps?|site-map|host)\b", re.IGNORECASE)
 EVERYONE = re.compile(r"\*\W*")  # what follows it in real files is junk
 PRODUCT = re.compile(r"[a-z_-]*", re.IGNORECASE)
 OTHERS = "others"
+PATH_RULE = re.compile(r"(?:dis?s?al+[oa]w|diasllow|allow)(?:\s*:|\s)\s*(/[^*$%]*)", re.IGNORECASE | re.ASCII)
+
+
+class Rule(NamedTuple):
+    """One line that opens, closes or slows something."""
+
+    beginning: str
+    """What a path begins with that it concerns, as far as that is written plainly; empty where it may be any."""
+    line: str
+    """The line."""
 
 
 class Rules(NamedTuple):
     """The lines of a robots.txt that concern us; empty where everything is open."""
 
-    lines: str = ""
-    parsed: Protego | None = None
+    rules: tuple[Rule, ...] = ()
+    delay: float = 0.0
+    """Seconds to wait between two requests; 0 where the file names none."""
 
     def allow(self, path: str) -> bool:
-        """Whether a path with its query may be fetched."""
-        return not self.lines or bool(self.ruleset().can_fetch(f"http://host{path}", TOKEN))
+        """Whether a path with its query may be fetched; not where more rules may concern it than are looked at."""
+        plain, escaped, _ = path.partition("%")
+        lines = [
+            line
+            for beginning, line in self.rules
+            if plain.startswith(beginning) or (escaped and beginning.startswith(plain))
+        ]
+        return len(lines) <= MOST_RULES and (not lines or bool(parsed(lines).can_fetch(f"http://host{path}", TOKEN)))
 
-    def delay(self) -> float:
-        """Seconds to wait between two requests; 0 where the file names none."""
-        return float(self.ruleset().crawl_delay(TOKEN) or 0.0) if self.lines else 0.0
 
-    def ruleset(self) -> Protego:
-        """The parsed lines."""
-        return Protego.parse(self.lines) if self.parsed is None else self.parsed
+def parsed(lines: Iterable[str]) -> Protego:
+    """The rules, as those for us."""
+    return Protego.parse("\n".join([f"User-agent: {TOKEN}", *lines]))
 
 
 def read_rules(content: bytes) -> Rules:
@@ -45,16 +60,18 @@ def read_rules(content: bytes) -> Rules:
     whole = content[:MAX_BYTES]
     if len(content) >= MAX_BYTES:  # the last line is cut, and half a path would close too much
         whole = whole[: max(whole.rfind(b"\n"), whole.rfind(b"\r"), 0)]
-    lines = our_lines(whole.decode("utf-8-sig", errors="replace"))
-    return Rules(lines, Protego.parse(lines) if 0 < len(lines) <= KEPT_BYTES else None)
+    lines = our_rules(whole.decode("utf-8-sig", errors="replace"))
+    rules = tuple(Rule(path[1] if (path := PATH_RULE.match(line)) else "", line) for line in lines)
+    others = [line for beginning, line in rules if not beginning][:MOST_RULES]
+    return Rules(rules, float(parsed(others).crawl_delay(TOKEN) or 0.0))
 
 
-def our_lines(text: str) -> str:
-    """The groups for us and for everyone; the others' are left out, and so is what bears no rule.
+def our_rules(text: str) -> tuple[str, ...]:
+    """The rules of all groups for us, or of those for everyone where no group is for us.
 
     A group begins with one or more `User-agent` lines. A file of thousands of made-up agents costs nothing this way.
     """
-    kept: list[str] = []
+    rules: dict[str, list[str]] = {}
     agents: set[str] = set()
     in_rules = True
     for line in text.splitlines():
@@ -64,12 +81,10 @@ def our_lines(text: str) -> str:
             agents = {agent_of(named[1])} if in_rules else agents | {agent_of(named[1])}
             in_rules = False
         elif is_rule(line) or (":" in line and not SITE_WIDE.match(line)):
-            if not in_rules:
-                kept.extend(f"User-agent: {agent}" for agent in sorted(agents - {OTHERS}))
             in_rules = True
-            if agents - {OTHERS} and is_rule(line):
-                kept.append(line)
-    return "\n".join(kept)
+            for agent in agents - {OTHERS}:
+                rules.setdefault(agent, []).extend([line] if is_rule(line) else [])
+    return tuple(rules.get(TOKEN, rules.get("*", ())))
 
 
 def agent_of(value: str) -> str:
