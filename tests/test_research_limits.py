@@ -89,6 +89,16 @@ def test_a_run_without_time_asks_nobody_and_says_so(servers: Servers, runs_dir: 
     assert finished.metrics.sources_count == 0
 
 
+def test_offline_pages_come_from_the_store_alone(servers: Servers, runs_dir: Path) -> None:
+    known = hits(servers.web)[:2]
+    strange = known[0]._replace(url=servers.web.url("unknown.test", "/page"))
+    servers.search.find = lambda query, k: [strange, *known]
+    finished = run_here(options_in(runs_dir, servers, model="extractive", offline=True), servers)
+    assert finished.passed
+    assert not servers.web.asked
+    assert (finished.metrics.cache_hits, finished.metrics.cache_misses) == (2, 0)
+
+
 def test_a_run_stops_at_its_budget_of_sources(servers: Servers, runs_dir: Path) -> None:
     finished = run_here(options_in(runs_dir, servers, budget=1), servers)
     assert (finished.metrics.cache_hits, finished.metrics.cache_misses) == (1, 0)

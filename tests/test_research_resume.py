@@ -74,6 +74,8 @@ def check_what_the_store_knows(runs_dir: Path, calls: int) -> None:
     assert run.metrics["durationS"] > 0
     assert kinds.count(("tool_call", "model")) == calls
     assert kinds.count(("search_result", None)) == 2
+    assert kinds.count(("chunk_made", None)) == kinds.count(("fetch_result", None)) == 3
+    assert kinds.count(("claim_made", None)) == 6
     assert kinds.count(("verify_result", None)) == kinds.count(("writer_finalized", None)) == 1
 
 

@@ -8,7 +8,7 @@ from pipeline.research.plan import BETWEEN
 from pipeline.research.values import Page, Plan
 from pipeline.sources.chunk import tokenize_chunk
 from pipeline.sources.rank import rank_passages
-from pipeline.sources.schema import Document, SourceMeta
+from pipeline.sources.schema import Chunk, Document, SourceMeta
 from pipeline.urls import source_domain
 
 CHUNK_TOKENS = 220
@@ -49,12 +49,17 @@ def passages_of(pages: Sequence[Page]) -> list[ResearchPassage]:
     """The passages of the pages in order, without overlap; those that stand on two pages only for the first."""
     found: dict[str, ResearchPassage] = {}
     for page in pages:
-        meta = SourceMeta(domain=source_domain(page.url), lang=page.lang or None)
-        document = Document(url=page.url, title=page.title or None, text=page.text, source_meta=meta)
-        for chunk in tokenize_chunk(document, CHUNK_TOKENS, CHUNK_OVERLAP):
+        for chunk in chunks_of(page):
             start, end = chunk.start or 0, chunk.end or 0
             found.setdefault(chunk.hash, ResearchPassage(page, start, end))
     return list(found.values())
+
+
+def chunks_of(page: Page) -> list[Chunk]:
+    """The page cut into chunks without overlap, in order."""
+    meta = SourceMeta(domain=source_domain(page.url), lang=page.lang or None)
+    document = Document(url=page.url, title=page.title or None, text=page.text, source_meta=meta)
+    return tokenize_chunk(document, CHUNK_TOKENS, CHUNK_OVERLAP)
 
 
 def best_passages(section: str, passages: Sequence[ResearchPassage], most: int, language: str) -> list[ResearchPassage]:
