@@ -1,0 +1,88 @@
+"""200 claims checked against 25 chapters of Debian's handbook, all pages against all claims, and reading them alone.
+
+The floor is what any check has to do once: the sentences of each page, their words, and the form quotes are looked up
+in. Prints one line: name, ratio, goal, `ok` or `short`.
+"""
+
+import sys
+from pathlib import Path
+from statistics import median
+from time import process_time
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from pipeline.coverage import words_and_numbers
+from pipeline.normal_form import normal_form
+from pipeline.research.page_text import read_page
+from pipeline.research.values import Claim, Page
+from pipeline.research.verify import verify
+from pipeline.sentences import sentence_spans
+from tests.debian_pages import HANDBOOK, PLACES
+from tests.debian_web import title_and_text
+
+NAME = "verify"
+GOAL = 10.0
+CHAPTERS = 25
+CLAIMS_OF_EACH = 8
+ROUNDS = 3
+
+
+def chapters(folder: Path) -> list[Page]:
+    """The longest chapters in English, each as if of a site of its own."""
+    files = sorted(folder.glob("en-US/*.html"), key=lambda file: -file.stat().st_size)[:CHAPTERS]
+    texts = [title_and_text(file) for file in files]
+    return [
+        Page(f"https://site{number}.test/", title, f"site{number}.test", "en", text, "2026-01-01T00:00:00Z")
+        for number, (title, text) in enumerate(texts)
+    ]
+
+
+def claims_of(pages: list[Page]) -> list[Claim]:
+    """Sentences from all over each page, with themselves as the quote."""
+    claims: list[Claim] = []
+    for page in pages:
+        read = read_page(page)
+        prose = [place for place, text in enumerate(read.sentences) if text.endswith(".") and 40 < len(text) < 300]
+        for place in prose[:: max(1, len(prose) // CLAIMS_OF_EACH)][:CLAIMS_OF_EACH]:
+            claims.append(Claim(f"c{len(claims) + 1}", read.sentences[place], 0, (read.quote(place),)))
+    return claims
+
+
+def floor_seconds(pages: list[Page]) -> float:
+    """How long it takes to read the pages once."""
+    start = process_time()
+    for page in pages:
+        normal_form(page.text)
+        for begin, end in sentence_spans(page.text, page.lang):
+            words_and_numbers(page.text[begin:end], "")
+    return process_time() - start
+
+
+def verify_seconds(pages: list[Page], claims: list[Claim]) -> float:
+    """How long we take over all of it, the pages unread."""
+    read_page.cache_clear()
+    start = process_time()
+    verified = verify(claims, pages)
+    taken = process_time() - start
+    supported = sum(each.verdict == "supported" for each in verified.claims)
+    if supported < len(claims) - 2:
+        raise SystemExit(f"{supported} of {len(claims)} sentences were found on their own pages.")
+    return taken
+
+
+def main() -> None:
+    """Print the row."""
+    folder = next((place / HANDBOOK for place in PLACES if (place / HANDBOOK).exists()), None)
+    if folder is None:
+        raise SystemExit("Debian's handbook is not here: `make pages` fetches it.")
+    pages = chapters(folder)
+    claims = claims_of(pages)
+    pairs = [(verify_seconds(pages, claims), floor_seconds(pages)) for _ in range(ROUNDS)]
+    ours, floor = (median(taken) for taken in zip(*pairs, strict=True))
+    size = sum(len(page.text) for page in pages)
+    sys.stderr.write(f"{len(claims)} claims, {size:,} letters: {ours:.2f} s; reading alone {floor:.2f} s\n")
+    sys.stdout.write(f"{NAME}\t{ours / floor:.2f}\t<={GOAL:.2f}\t{'ok' if ours / floor <= GOAL else 'short'}\n")
+
+
+if __name__ == "__main__":
+    main()
