@@ -188,5 +188,7 @@ def next_step(verified: Verified, asked: Asked) -> str:
         return "the same command again goes on with the pages that were not tried"
     if verified.summary.is_csv and not asked.path.is_dir():
         folder = click.format_filename(asked.path.parent)
+        if asked.path.stem == "pipeline":
+            return f"citejury annotation push {folder}"
         return f"citejury pipeline sources {folder} --out records.jsonl brings the answers before the jury"
     return f"{again} --offline --strict checks it in a script, without the web"
