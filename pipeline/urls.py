@@ -21,6 +21,7 @@ MAX_URL_LENGTH = 8000
 HOST = re.compile(r"[a-z0-9_-](?:[a-z0-9._-]*[a-z0-9_.-])?")
 IP_V6 = re.compile(r"[0-9a-f:.]*:[0-9a-f:.]*")
 MAX_HOST_LENGTH = 253
+PASSWORD = re.compile(r"(//[^/?#:@]*):[^/?#]*@")
 
 
 @cache
@@ -124,6 +125,20 @@ def without_first_label(host: str, *labels: str) -> str:
 def is_grounding_redirect(url: str) -> bool:
     """Whether the URL leads through Google's grounding redirect, which says nothing about the site behind it."""
     return url_host(url) == GROUNDING_REDIRECT_HOST
+
+
+def has_user_name(url: str) -> bool:
+    """Whether a URL with a host has a user name or password before it."""
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and "@" in parts.netloc
+    except ValueError:
+        return False
+
+
+def without_password(url: str) -> str:
+    """The URL to be shown, with `…` for a password before its host; also of what is hardly a URL."""
+    return PASSWORD.sub(r"\1:…@", url, count=1)
 
 
 def url_host(url: str) -> str:

@@ -70,6 +70,20 @@ def test_a_document_that_hangs_a_parser_is_given_up_and_the_next_one_is_read() -
     assert next_one.reason == "empty"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no such limit on Windows")
+def test_time_that_a_busy_machine_takes_away_from_a_parser_does_not_count() -> None:
+    async def work() -> tuple[Extracted, Extracted]:
+        async with Extractor(workers=1, seconds=1) as extractor:
+            await html(extractor, b"")
+            (worker,) = extractor.running
+            worker.process.send_signal(signal.SIGSTOP)
+            asyncio.get_running_loop().call_later(1.5, worker.process.send_signal, signal.SIGCONT)
+            return await html(extractor, b""), await html(extractor, SLOW)
+
+    stopped, hung = run(work())
+    assert (stopped.reason, hung.reason) == ("empty", "parser_timeout")
+
+
 def test_a_process_that_is_killed_costs_at_most_the_document_it_was_at() -> None:
     async def work() -> tuple[Extracted, Extracted]:
         async with Extractor(workers=1) as extractor:

@@ -26,7 +26,7 @@ from pipeline.sources.select import PassageLimits
 from pipeline.sources.store import open_store
 from pipeline.sources.tally import Tally, tally_lines
 from tests.cited_run import cited_answer, sonar_answer, write_run
-from tests.web import Asked, Page, Web
+from tests.web import Asked, Page, Site, Web
 
 HONEY = "Raw honey is safe for adults, say the doctors of the clinic. Babies below one year must not eat it at all."
 BEES = "Bees make honey from the nectar of flowers. A hive of bees makes thirty kilograms of honey in a good year."
@@ -42,7 +42,7 @@ def article(text: str, title: str = "Honey") -> str:
 
 @pytest.fixture(scope="module")
 def web() -> Iterator[Web]:
-    sites = {
+    sites: dict[str, Site] = {
         "good.test": {"/honey": article(HONEY), "/bees": article(BEES, "Bees")},
         "mixed.test": {
             "/image": Page(b"\x89PNG\r\n\x1a\n\0\0", content_type="image/png"),
@@ -296,6 +296,16 @@ def test_a_host_with_many_pages_is_asked_from_the_start_and_no_more_at_once_than
     again = queues.take()
     assert again
     assert again[0].url == "https://many.test/2"
+
+
+def test_no_password_is_shown(tmp_path: Path) -> None:
+    secret = ["http://ann:secret@good.test/a@b", "ftp://ann:sec:ret@good.test/", "http://[::1:secret@x/", "http://a@b/"]
+    run = write_run(tmp_path / "run", {"Honey is safe.": secret})
+    shown = command(run, "--offline").stderr
+    assert ("secret" in shown, "sec:ret" in shown) == (False, False)
+    assert all(part in shown for part in ("http://ann:…@good.test/a@b", "ftp://ann:…@good.test/", " http://a@b/"))
+    refused = command(run, "--offline", "--add", secret[0], str(run), out="other.jsonl")
+    assert (refused.exit_code, "secret" in refused.stderr) == (1, False)
 
 
 def test_every_failure_is_counted_however_many_there_are() -> None:

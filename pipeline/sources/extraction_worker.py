@@ -20,7 +20,6 @@ from pipeline.sources.extract import extract_document, unread
 
 LENGTH = struct.Struct(">I")
 MEMORY_BYTES = 2 << 30
-SPARE_SECONDS = 5
 TOO_MUCH_MEMORY = "reading it takes too much memory"
 
 
@@ -67,7 +66,7 @@ def answer_requests(
     """Answer for as long as there is input; the reading thread ends the process."""
     while True:
         asked, body = requests.get()
-        limit_processor_time(seconds + SPARE_SECONDS)
+        limit_processor_time(seconds)
         try:
             found = extract_document(body, asked["content_type"], asked["charset"], asked["url"])
         except RecursionError:

@@ -3,8 +3,10 @@
 import asyncio
 import json
 import os
+import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
+from contextlib import suppress
 from types import TracebackType
 from typing import NamedTuple, Self, cast
 
@@ -13,8 +15,12 @@ from pipeline.sources.extract import Extracted, unread
 from pipeline.sources.extraction_worker import LENGTH, TOO_MUCH_MEMORY
 
 SECONDS = 30.0
+# By the clock a document may take so many times longer: a busy machine gives a process little of its time.
+PATIENCE = 4
 MOST_WORKERS = 4
 LONGEST_ANSWER = 256 << 20
+# How a process ends that has used up its processor time, where the system can limit that.
+TOO_LONG = {-number for name, number in signal.Signals.__members__.items() if name == "SIGXCPU"}
 
 
 class Worker(NamedTuple):
@@ -28,7 +34,8 @@ class Worker(NamedTuple):
 class Extractor:
     """Extracts documents in up to `workers` processes, each started when it is needed and used again.
 
-    A document that takes longer than `seconds` ends its process and is a `parser_timeout`; one that breaks it, or takes
+    A document that takes longer than `seconds` of processor time, or four times as long by the clock, ends its process
+    and is a `parser_timeout`; one that breaks it, or takes
     more than 2 GiB of memory where the system can limit that, is a `parser_failed`. Nothing is left running when the
     block ends, or the process that it runs in.
     """
@@ -64,12 +71,16 @@ class Extractor:
         try:
             if worker is None or worker.process.returncode is not None:
                 worker = await self.started(worker)
-            found = await asyncio.wait_for(self.asked(worker, body, content_type, charset, url), self.seconds)
+            found = await asyncio.wait_for(
+                self.asked(worker, body, content_type, charset, url), PATIENCE * self.seconds
+            )
             kept = None if found.detail == TOO_MUCH_MEMORY else worker  # what it took may never be given back
             return found
         except TimeoutError:
-            return unread(content_type, "parser_timeout", f"no parser came to an end with it in {self.seconds:g} s")
+            return self.late(content_type)
         except (asyncio.IncompleteReadError, ConnectionError, ValueError):
+            if worker is not None and await self.end(worker) in TOO_LONG:
+                return self.late(content_type)
             return unread(content_type, "parser_failed", "the parser broke down on it")
         finally:
             if worker is not None and kept is None:
@@ -118,9 +129,14 @@ class Extractor:
         fields = json.loads(await worker.answers.readexactly(length))
         return Extracted(**{**fields, "page_starts": tuple(fields["page_starts"])})
 
-    async def end(self, worker: Worker) -> None:
-        """Kill the process and wait until it is gone."""
+    def late(self, content_type: str) -> Extracted:
+        """A document that takes too long."""
+        return unread(content_type, "parser_timeout", f"no parser came to an end with it in {self.seconds:g} s")
+
+    async def end(self, worker: Worker) -> int:
+        """Kill the process unless it has ended, and say how it ended once it is gone."""
         if worker.process.returncode is None:
-            worker.process.kill()
-        await worker.process.wait()
+            with suppress(ProcessLookupError):
+                worker.process.kill()
         self.running.discard(worker)
+        return await worker.process.wait()

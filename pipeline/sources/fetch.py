@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import NamedTuple, Self
-from urllib.parse import urlsplit
 
 import httpx
 
@@ -19,7 +18,7 @@ from pipeline.sources.guard import web_target
 from pipeline.sources.politeness import UNREACHABLE, HostQueue
 from pipeline.sources.robots import MAX_BYTES as ROBOTS_BYTES
 from pipeline.sources.robots import Rules, read_rules
-from pipeline.urls import canonical_url
+from pipeline.urls import canonical_url, has_user_name
 
 __all__ = ["FetchPolicy", "Fetched", "Fetcher"]
 
@@ -131,7 +130,7 @@ class Fetcher:
             asked = canonical_url(url)
             web_target(asked)
         except InputError as error:
-            reason = "refused" if holds_user(url) else "not_a_url"
+            reason = "refused" if has_user_name(url) else "not_a_url"
             return Fetched(url, url, fetched_at=moment(), reason=reason, detail=str(error))
         conditions = {"If-None-Match": header_value(etag), "If-Modified-Since": header_value(last_modified)}
         effort = Effort(self.policy.max_seconds)
@@ -251,14 +250,6 @@ def retry_wait(came: Exchange, attempt: int, backoff: float, now: float) -> floa
         return None
     told = wait_seconds(came.headers.get("retry-after", ""), time_there(came.headers, now))
     return told if told is not None else backoff * 2.0**attempt * random.uniform(0.5, 1.0)
-
-
-def holds_user(url: str) -> bool:
-    """Whether a user name or password stands before the host."""
-    try:
-        return urlsplit(url).username is not None
-    except ValueError:
-        return False
 
 
 def host_of(url: str) -> str:

@@ -15,7 +15,7 @@ from pipeline.sources.select import PassageLimits
 from pipeline.sources.shelf import CitedPage, Shelf, cited_page
 from pipeline.sources.store import Store
 from pipeline.sources.tally import Tally
-from pipeline.urls import site_key
+from pipeline.urls import site_key, without_password
 
 if TYPE_CHECKING:
     from pipeline.sources.gather import Gathered
@@ -94,7 +94,10 @@ def add_pages(
             for url, file in added:
                 key = cited_page(url, targets).key
                 if not key:
-                    raise InputError(f"`--add` wants an http or https URL and then a file; {url!r} is no such URL.")
+                    shown = without_password(url)
+                    raise InputError(
+                        f"`--add` wants an http or https URL without a user name, and then a file; {shown!r} is none."
+                    )
                 store.put_page(await added_page(key, file, extractor))
                 if key not in cited:
                     tell(f"{url} is kept, but no answer of this run cites it.")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import urldefrag, urlsplit
+from urllib.parse import urldefrag
 
 from pipeline.errors import InputError
 from pipeline.records import QueryResponse, Source, document_id
@@ -12,7 +12,7 @@ from pipeline.sources.schema import Chunk, Document, SourceMeta
 from pipeline.sources.select import PageChunks, PassageLimits, Selected, select_passages
 from pipeline.sources.states import state_of
 from pipeline.sources.store import Outcome, Store, StoredPage
-from pipeline.urls import canonical_url, is_grounding_redirect, source_domain
+from pipeline.urls import canonical_url, has_user_name, is_grounding_redirect, source_domain
 
 # Answers to one narrative cite the same pages, and stand far apart in the run: one provider's follow another's.
 CHUNKED_PAGES = 64
@@ -38,15 +38,6 @@ def cited_page(url: str, targets: Mapping[str, str]) -> CitedPage:
     except InputError:
         return CitedPage("", "", "refused" if has_user_name(page) else "not_a_url")
     return CitedPage(canonical, urldefrag(canonical).url)
-
-
-def has_user_name(url: str) -> bool:
-    """Whether a URL with a host has a user name or password before it."""
-    try:
-        parts = urlsplit(url)
-        return bool(parts.hostname) and "@" in parts.netloc
-    except ValueError:
-        return False
 
 
 class Shelf:

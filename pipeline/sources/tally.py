@@ -7,6 +7,7 @@ from typing import NamedTuple, get_args
 from pipeline.printable import printable
 from pipeline.records import QueryResponse, SourceState
 from pipeline.sources.states import state_of
+from pipeline.urls import without_password
 
 STATES: tuple[SourceState, ...] = get_args(SourceState)
 SITES_SHOWN = 10
@@ -112,7 +113,7 @@ def failure_lines(tally: Tally) -> Iterator[str]:
         yield "Not read:"
     for url, reason, detail in tally.failures:
         told = f": {printable(detail)}" if detail else ""
-        yield f"  {state_of(reason)} ({reason}) {shortened(printable(url))}{told}"
+        yield f"  {state_of(reason)} ({reason}) {shortened(printable(without_password(url)))}{told}"
     if failed > len(tally.failures):
         yield f"  and {failed - len(tally.failures):,} more; each record's `sources` name state and reason of all."
 
