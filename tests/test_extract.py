@@ -99,6 +99,21 @@ def test_a_wrapped_paragraph_becomes_one_line_and_a_list_stays_a_list() -> None:
     assert found.title == "The title"
 
 
+def test_a_paragraph_wrapped_at_120_columns_becomes_one_line_and_a_heading_before_it_stays() -> None:
+    wrapped = (
+        "Cool running water for twenty minutes is the best first treatment for a burn, because it takes heat out of "
+        "the skin\nBefore it reaches deeper layers. Butter does not help a burn: it seals heat into the skin and makes "
+        "an infection\nMore likely in the days that follow."
+    )
+    found = extract(
+        f"# First aid\n{wrapped}\n\nA short line.\nAnother one, which is no part of it, but longer.\n", "text/plain"
+    )
+    heading, paragraph, _, *others = found.text.split("\n")
+    assert heading == "# First aid"
+    assert paragraph == wrapped.replace("\n", " ")
+    assert others == ["A short line.", "Another one, which is no part of it, but longer."]
+
+
 def test_a_page_without_main_text_is_read_as_a_browser_shows_it() -> None:
     cells = "".join(f"<tr><td>Region {number}</td><td>{number * 1000} people</td></tr>" for number in range(9))
     body = f"<html><body><div style='display: none'>hidden words</div><form><table>{cells}</table></form></body></html>"

@@ -68,9 +68,8 @@ async def extract_claims(plan: Plan, pages: Sequence[Page], model: Model | None,
     for number, section in enumerate(plan.sections):
         drafted = drafts.get(number)
         if drafted is None:
-            drafted = [
-                claim_of(statement, number) for statement in section_statements(section, passages, language, taken)
-            ]
+            asked = named_subject(plan, section)
+            drafted = [claim_of(found, number) for found in section_statements(asked, passages, language, taken)]
         for claim in drafted:
             taken.append(frozenset(content_words(claim.text, language)))
             claims.append(claim._replace(id=f"c{start + len(claims)}"))
@@ -79,7 +78,7 @@ async def extract_claims(plan: Plan, pages: Sequence[Page], model: Model | None,
 
 def named_subject(plan: Plan, section: str) -> str:
     """The section; with the first one behind it where it only says `it` or `they` of what that one names."""
-    if section == plan.sections[0] or not PRONOUN.search(section):
+    if section == plan.sections[0] or aspect_of(section) or not PRONOUN.search(section):
         return section
     return f"{section} {plan.sections[0]}"
 
@@ -116,7 +115,7 @@ def scored_statements(section: str, passages: Sequence[ResearchPassage], languag
     aspect = aspect_of(section)
     around = {passage: words_around(passage, language) for passage in passages}
     topic = topic_of(section) if aspect else section
-    asked = asked_words(content_words(topic, language), list(around.values()))
+    asked = asked_words(topic, language, list(around.values()))
     for rank, passage in enumerate(best_passages(section, passages, PASSAGES, language)):
         share_around = share_of(asked, around[passage])
         worth = PASSAGE_WORTH * share_around + EARLY_WORTH * (1 - rank / PASSAGES)

@@ -1,9 +1,13 @@
 """How much a text says of what is asked: by its words, whatever their endings, weighed by how rare they are."""
 
 import math
+import re
 from collections.abc import Sequence
 from itertools import takewhile
 from typing import NamedTuple
+
+from pipeline.research.plan import ASKS_WITHOUT_BLANKS
+from pipeline.words import content_words
 
 LEAST_COMMON = 5
 """Letters at the beginning that two longer words must share."""
@@ -11,6 +15,12 @@ ENDINGS = 2
 """Letters of a word's end that need not be shared."""
 LEAST_WEIGHT = 0.2
 """What a word weighs that every text has."""
+MOST_RARITY = 1.5
+"""What a word's rarity counts at most."""
+NAME_WORTH = 1.0
+"""What a name counts beside its rarity."""
+HIRAGANA = re.compile(r"[\u3041-\u3096]")
+WRITTEN_WORD = re.compile(r"[^\W_]+")
 WITHOUT_BLANKS_FROM = "\u3000"
 """Scripts without blanks begin here; their words are pairs of signs, which have no endings."""
 
@@ -24,18 +34,42 @@ class AskedWord(NamedTuple):
     """How rare these are in the texts."""
 
 
-def asked_words(asked: Sequence[str], texts: Sequence[frozenset[str]]) -> list[AskedWord]:
-    """Each word that is asked, as the texts (their words) have it.
+def asked_words(asked: str, language: str, texts: Sequence[frozenset[str]]) -> list[AskedWord]:
+    """Each word that is asked, as the texts (their words) have it; of Japanese no pair with an ending or a particle.
 
-    It weighs the logarithm of the number of texts over those that have it, and a little more.
+    It weighs the logarithm of the number of texts over those that have it, up to a limit: pages are found for the
+    topic's own words, so these are the frequent ones, and a rare verb says less. A name weighs more. A word that no
+    text has weighs as much as the heaviest of the others: people do not ask in the words of those who answer.
     """
+    words = dict.fromkeys(content_words(ASKS_WITHOUT_BLANKS.sub(" ", asked), language))
+    plain = [word for word in words if not HIRAGANA.search(word)] or list(words)
     vocabulary = frozenset[str]().union(*texts)
-    found = []
-    for word in dict.fromkeys(asked):
+    names = names_in(asked, language)
+    found: list[AskedWord] = []
+    unknown: list[frozenset[str]] = []
+    for word in plain:
         forms = frozenset(other for other in vocabulary if same_stem(word, other)) | {word}
-        holding = sum(not forms.isdisjoint(words) for words in texts)
-        found.append(AskedWord(forms, LEAST_WEIGHT + math.log((len(texts) + 1) / (holding + 1))))
-    return found
+        holding = sum(not forms.isdisjoint(words_of) for words_of in texts)
+        if holding:
+            rarity = min(MOST_RARITY, math.log((len(texts) + 1) / (holding + 1)))
+            found.append(AskedWord(forms, LEAST_WEIGHT + rarity + NAME_WORTH * (word in names)))
+        elif word < WITHOUT_BLANKS_FROM:
+            unknown.append(forms)
+    heaviest = max((word.weight for word in found), default=LEAST_WEIGHT)
+    return [*found, *(AskedWord(forms, heaviest) for forms in unknown)]
+
+
+def names_in(asked: str, language: str) -> frozenset[str]:
+    """The words that a capital letter marks, in folded case; the first one only where it has more than one capital.
+
+    In German these are the nouns, the first word among them.
+    """
+    written = WRITTEN_WORD.findall(asked)
+    return frozenset(
+        word.casefold()
+        for place, word in enumerate(written)
+        if any(letter.isupper() for letter in word[1:]) or (word[:1].isupper() and (place or language == "de"))
+    )
 
 
 def share_of(asked: Sequence[AskedWord], words: frozenset[str]) -> float:

@@ -17,20 +17,24 @@ def alternatives(lines: str) -> str:
 WITHOUT_BLANKS = re.compile(r"[\u3041-\u30ff\u3400-\u9fff]")
 ENDS_AS_STATEMENT = re.compile(r"[.!。！．…][\"'”’“»›)\]」』）]*$")
 BEGINS_WELL = re.compile(r"[\"'“„«‘「『(（]?(?:[A-ZÄÖÜÀ-ÞА-Я0-9]|[a-z]+[A-Z0-9]|[^\x00-\u02ff])")
-BACKWARDS_ENGLISH = """this|that|these|those|they|then|thus|there|therefore|thereby|its?|he|she|his|her|their|such|so
+BACKWARDS_ENGLISH = r"""this|that|these|those|they|then|thus|there|therefore|thereby|its?|he|she|his|her|their|such|so
 but|and|or|yet|also|however|hence|moreover|furthermore|in addition|besides|similarly|likewise|consequently|otherwise
 instead|nevertheless|finally|for example|for instance|in this case|in other words|conversely|both|another|other
 the (?:former|latter|same|other|rest|first|second|third|following|above|previous|next)|first|second|third
 as (?:a result|mentioned|above|before|we|you|an example)|again|indeed|note|see|we|our|i|let us|let's|everything|even if
-to tell|given|here|now|once (?:this|that|it)|while (?:this|that|it)"""
+to tell|given|here|now|once (?:this|that|it)|while (?:this|that|it)|of course|even then|in any case|at this
+(?:in|for|from|under|with|by|at|of|on|after|before|to \w+|if|when|because|since|as) (?:this|that|these|those|them|such)
+in (?:many|some|other|most|all) cases"""
 BACKWARDS_GERMAN = r"""dies\w*|das (?:ist|sind|wird|kann|hat|war|gilt|geht|heißt|macht|führt|bedeutet)
 es|er|sie|ihre?|seine?|aber|und|oder|doch|auch|jedoch|daher|deshalb|dazu|dabei|damit
 dadurch|dann|danach|darüber hinaus|außerdem|zudem|somit|so|hier|nun|zum beispiel|beispielsweise|in diesem fall
 andernfalls|stattdessen|schließlich|siehe|wir|unser\w*|lassen sie|angenommen|ich|letztere\w*|erstere\w*
-solche\w*|beide\w*|weiter\w*"""
+solche\w*|beide\w*|weiter\w*|(?:man beachte|beachten sie|bedenken sie|zum schluss|zum schluß|alles)
+(?:in|an|bei|mit|für|nach|aus|durch|um|auf|von|zu|unter) dies\w*|in (?:vielen|anderen|manchen|den meisten) fällen
+(?:der|die|das) (?:andere\w*|vorangegangen\w*)|um (?:sie|es|ihn|ihnen)|leider"""
 BACKWARDS_JAPANESE = """これ|それ|あれ|この|その|あの|ここ|そこ|こう|そう|そんな|また|しかし|だが|ただし|そして|なお
 つまり|例えば|たとえば|さらに|一方|したがって|従って|ですから|だから|では|次に|次の|以下|上記|前述|同様|こちら|さて|もちろん
-具体的に言えば|特に|第一に|第二に"""
+具体的に言えば|特に|第一に|第二に|すなわち|なぜなら|実際|まず|最後に|このように|同じく"""
 BACKWARDS_CHINESE = """这|那|它|他|她|其|此|但|然而|因此|所以|而且|并且|另外|此外|同时|例如|比如|也|又|还|如上|以下|上述
 同样|于是|开始的时候|另一方面|幸运的是|实际上"""
 POINTS_BACK = re.compile(

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from pipeline.sources.charset import PROLOGUE, charset_of, declared_charset, guessed_charset
 
@@ -12,7 +13,7 @@ SURROGATE = re.compile(r"[\ud800-\udfff]")
 BLANKS_AT_END = re.compile(r"(?<![ \t\u00a0])[ \t\u00a0]++(?=\n|\Z)")
 MANY_NEWLINES = re.compile(r"\n{3,}")
 BULLET = re.compile(r"\s|[-*+•#>|=~`]|\d{1,3}[.)]\s")
-LEAST_WRAPPED, MOST_WRAPPED = 50, 100
+LEAST_WRAPPED, MOST_WRAPPED = 50, 130
 
 
 def decoded(body: bytes, charset: str) -> str:
@@ -57,8 +58,8 @@ def stored_text(text: str) -> str:
 def unwrapped(text: str) -> str:
     """The text with each paragraph on a line of its own, where it was wrapped at some column.
 
-    A paragraph is wrapped if every line but its last is 50 to 100 characters long and none begins like an item of a
-    list, a quote or a table.
+    A line goes on in the next one where the two do not begin like an item of a list, a quote or a table, and the next
+    one's first word would have made it longer than the paragraph's longest line, which has 50 to 130 characters.
     """
     return "\n\n".join(one_line(block) for block in text.split("\n\n"))
 
@@ -66,5 +67,12 @@ def unwrapped(text: str) -> str:
 def one_line(paragraph: str) -> str:
     """The paragraph's lines joined with blanks where it is wrapped, else the paragraph itself."""
     lines = paragraph.split("\n")
-    wrapped = all(LEAST_WRAPPED <= len(line) <= MOST_WRAPPED for line in lines[:-1]) and len(lines[-1]) <= MOST_WRAPPED
-    return " ".join(lines) if wrapped and not any(BULLET.match(line) for line in lines) else paragraph
+    longest = max(map(len, lines))
+    if not LEAST_WRAPPED <= longest <= MOST_WRAPPED:
+        return paragraph
+    joined = lines[0]
+    for line, following in pairwise(lines):
+        is_full = len(line) + 1 + len(following.partition(" ")[0]) > longest
+        goes_on = is_full and not BULLET.match(line) and not BULLET.match(following)
+        joined = f"{joined}{' ' if goes_on else chr(10)}{following}"
+    return joined

@@ -1,0 +1,44 @@
+"""How much a text says of a topic: by which of its words, in pages that were found for these."""
+
+from pipeline.research.relevance import asked_words, share_of
+from pipeline.words import content_words
+
+HALF = 0.5
+RAID = (
+    "RAID and LVM can be used at the same time.",
+    "RAID arrays are used as volumes of LVM.",
+    "LVM makes volumes, and RAID keeps copies.",
+    "Several tools combine text files.",
+    "Other software is installed with APT.",
+)
+
+
+def share(topic: str, language: str, texts: tuple[str, ...], text: str) -> float:
+    """The share of the topic that the text has, among these texts."""
+    asked = asked_words(topic, language, [frozenset(content_words(each, language)) for each in texts])
+    return share_of(asked, frozenset(content_words(text, language)))
+
+
+def test_names_count_for_more_than_verbs_that_are_rare_on_pages_about_them() -> None:
+    topic = "Why combine software RAID with LVM volumes?"
+    shares = [share(topic, "en", RAID, text) for text in RAID]
+    assert min(shares[:3]) > max(shares[3:])
+    assert shares[1] > HALF
+
+
+def test_a_word_of_the_question_that_no_page_has_does_not_hide_the_answer() -> None:
+    texts = ("Butter does not help a burn, for it seals heat in.", "Cool water helps a burn.")
+    assert share("Does butter help a kitchen burn?", "en", texts, texts[0]) >= HALF
+    assert share("Does butter help a kitchen burn?", "en", texts, "The kitchen has a window.") < HALF
+
+
+def test_question_words_and_endings_of_japanese_ask_for_nothing() -> None:
+    texts = ("ファイアウォールを設定する必要があります。", "パッケージを更新できます。")
+    topic = "ファイアウォールとは何か、どのように設定するのか？"
+    assert share(topic, "ja", texts, texts[0]) == 1
+    assert share(topic, "ja", texts, texts[1]) == 0
+    assert share("什么是量子计算？", "zh", ("量子计算使用量子比特。",), "量子计算使用量子比特。") == 1
+
+
+def test_nothing_is_asked_by_stop_words_alone() -> None:
+    assert share("What is it?", "en", RAID, RAID[0]) == 0
