@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from annotation.client import Argilla
 from annotation.status_rows import read_units
 from annotation.tasks import task_of
+from pipeline.counted import counted
 from pipeline.errors import ArgillaError, NotAllowedError, NotFoundError
 
 
@@ -227,8 +228,3 @@ def loss_lines(plan: Teardown) -> Iterator[str]:
         yield f"the workspace {plan.workspace!r}"
     for user in plan.users:
         yield f"the user {user.username!r}" if not user.stays else f"(the user {user.username!r} stays: {user.stays})"
-
-
-def counted(number: int, noun: str) -> str:
-    """The number with its noun."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"

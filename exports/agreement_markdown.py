@@ -10,7 +10,6 @@ from exports.agreement_methods import label_sentence, macro_sentence
 from exports.agreement_words import (
     FITNESS_MEANING,
     alpha_estimate,
-    counted,
     decimal,
     discard_sentence,
     estimate,
@@ -19,6 +18,7 @@ from exports.agreement_words import (
     percent,
     warning_sentences,
 )
+from pipeline.counted import counted
 from pipeline.printable import printable
 
 MARK = "<!-- citejury exports agreement -->"

@@ -5,7 +5,8 @@ from importlib.metadata import version
 from annotation.labels import TaskName
 from exports.agreement.figures import Interval, IntervalMethod
 from exports.agreement.schema import Agreement
-from exports.agreement_words import REASONS, REFUSED, counted, estimate
+from exports.agreement_words import REASONS, REFUSED, estimate
+from pipeline.counted import counted
 
 METHODS: dict[IntervalMethod, str] = {
     "bca": "BCa bootstrap",

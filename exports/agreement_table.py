@@ -8,7 +8,6 @@ from exports.agreement.schema import Agreement, TaskAgreement
 from exports.agreement_words import (
     FITNESS_MEANING,
     alpha_estimate,
-    counted,
     decimal,
     discard_sentence,
     estimate,
@@ -17,6 +16,7 @@ from exports.agreement_words import (
     percent,
     warning_sentences,
 )
+from pipeline.counted import counted
 from pipeline.printable import printable
 
 WIDTH = 72

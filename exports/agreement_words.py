@@ -17,6 +17,7 @@ from exports.agreement.figures import (
     UndefinedReason,
 )
 from exports.agreement.schema import Discards, TaskAgreement
+from pipeline.counted import counted
 
 UNDEFINED = "–"
 SIGNIFICANT = 0.05
@@ -56,11 +57,6 @@ ANNOTATORS_TOLD = 5
 
 EXPLAINING = {"NO_OVERLAP", "SINGLE_ANNOTATOR", "UNDEFINED_RESAMPLES"}
 """Warnings that say why a figure is missing."""
-
-
-def counted(number: int, noun: str) -> str:
-    """The number with its noun in the right form."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def percent(value: float | None) -> str:

@@ -54,8 +54,9 @@ def teardown(
         citejury annotation teardown --dataset calibration-1-retrieval-en --yes
     """
     from annotation.client import open_argilla
-    from annotation.teardown import counted, loss_lines, plan_teardown, tear_down
+    from annotation.teardown import loss_lines, plan_teardown, tear_down
     from exports.cli_csv import stopping_cleanly
+    from pipeline.counted import counted
     from pipeline.settings import read_settings
 
     settings = read_settings(workspace=workspace, api_url=api_url)

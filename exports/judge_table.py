@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from annotation.labels import TaskName
 from exports.agreement.judge_figures import JudgeAgreement, JudgedLabel, JudgedTask, JudgeReason, RefusedInterval
 from exports.agreement_table import WIDTH, wrapped
-from exports.agreement_words import counted, decimal, estimate
+from exports.agreement_words import decimal, estimate
+from pipeline.counted import counted
 
 HEAD = ("label", "n", "κ [95 %]", "prec", "rec", "AUC", "ECE")
 LEGEND = (

@@ -8,7 +8,6 @@ from exports.agreement.disagreement import Disagreement
 from exports.agreement.schema import Agreement, TaskAgreement
 from exports.agreement_words import (
     alpha_estimate,
-    counted,
     decimal,
     discard_sentence,
     estimate,
@@ -16,6 +15,7 @@ from exports.agreement_words import (
     percent,
     warning_sentences,
 )
+from pipeline.counted import counted
 from pipeline.printable import printable
 
 LABEL_HEAD = ("label", "units with two answers", "α [95 %]", "AC1", "agreement", "share of yes")

@@ -8,10 +8,11 @@ from xml.etree.ElementTree import Element
 from annotation.defuse import one_line
 from annotation.labels import TASKS, TaskName
 from exports.agreement.disagreement import Disagreement
-from exports.agreement_words import UNDEFINED, counted, decimal, percent
+from exports.agreement_words import UNDEFINED, decimal, percent
 from exports.disagreement_files import Pattern, count_patterns
 from exports.report.cells import cell, folded, head, row, table
 from exports.report.elements import Child, element, is_web_address, quoted
+from pipeline.counted import counted
 
 SHOWN_OF_TASK = 100
 """So many disagreements of a task are in the report, with their texts."""

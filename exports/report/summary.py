@@ -9,7 +9,6 @@ from exports.agreement_words import (
     FITNESS_MEANING,
     UNDEFINED,
     Fitness,
-    counted,
     finding_sentences,
     labels_by_fitness,
     percent,
@@ -17,6 +16,7 @@ from exports.agreement_words import (
 )
 from exports.report.cells import cell, estimated, head, row, sentence, table
 from exports.report.elements import Child, element, quoted
+from pipeline.counted import counted
 
 HASH_SHOWN = 12
 SYMBOLS: dict[Fitness, str] = {"fit": "✓", "tentative": "~", "open": "?", "unfit": "✗", "unknown": "–"}

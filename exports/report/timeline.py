@@ -8,10 +8,11 @@ from xml.etree.ElementTree import Element
 
 from exports.agreement.figures import AgreementSlice, AlphaChange, Interval, SliceLabel
 from exports.agreement.schema import TaskAgreement
-from exports.agreement_words import SIGNIFICANT, counted, decimal_p, percent
+from exports.agreement_words import SIGNIFICANT, decimal_p, percent
 from exports.report.cells import cell, coefficient, estimated, folded, head, row, signed, table
 from exports.report.elements import Child, element, quoted
 from exports.report.plot import THRESHOLDS, Axis, alpha_axis, figure_svg
+from pipeline.counted import counted
 
 WIDTH, HEIGHT = 340, 170
 LEFT, RIGHT, TOP, BOTTOM = 34, 326, 12, 142
