@@ -65,12 +65,17 @@ def spent_words(spend: "Spend") -> str:
 def ask_on_terminal(questions: Sequence[str]) -> list[str]:
     """The answers from stdin, a line for each question in order; empty ones where there is no more to read."""
     with interrupted_at_once():
-        answers = []
-        for question in questions:
-            click.echo(question, err=True)
-            click.echo("> ", err=True, nl=False)
-            answers.append(sys.stdin.readline().strip())
-        return answers
+        return [answer_to(question) for question in questions]
+
+
+def answer_to(question: str) -> str:
+    """The next line of stdin, for this question; empty where there is none."""
+    click.echo(question, err=True)
+    click.echo("> ", err=True, nl=False)
+    line = sys.stdin.readline()
+    if not sys.stdin.isatty() or not line:  # nobody's Enter has ended the line of the question
+        click.echo(err=True)
+    return line.strip()
 
 
 @contextmanager
@@ -111,24 +116,23 @@ def place(options: "ResearchOptions") -> str:
 
 def end_research(finished: "Finished", options: "ResearchOptions") -> None:
     """Print the report's path on stdout; what was found, what it took and what to do next on stderr."""
-    from pipeline.research.budgets import STOP_WORDS
+    from pipeline.counted import counted
+    from pipeline.research.report_words import ENGLISH
 
     check, metrics = finished.check, finished.metrics
     click.echo(click.format_filename(finished.folder / "final" / "report.md"))
     if finished.stop_reason:
-        click.echo(f"Not all was done that was wanted: {STOP_WORDS[finished.stop_reason]}.", err=True)
+        click.echo(f"Not all was done that was wanted: {ENGLISH.stops[finished.stop_reason]}.", err=True)
     click.echo(
-        f"{check.total_paragraphs} paragraphs cite {metrics.sources_count} sources of {metrics.domain_diversity} "
-        f"sites; {check.verified_claims_count} claims hold, {check.single_source_claims_count} by one site alone, "
-        f"{check.conflicts_count} disputed.",
+        f"{counted(check.total_paragraphs, 'paragraph')} with {counted(metrics.sources_count, 'source')} of "
+        f"{counted(metrics.domain_diversity, 'site')}; {counted(check.verified_claims_count, 'claim')} supported, "
+        f"{check.single_source_claims_count} by one site alone, {check.conflicts_count} disputed.",
         err=True,
     )
     tokens = metrics.tokens_in + metrics.tokens_out
     took = f", {tokens:,} tokens, {metrics.cost_est:.4f} USD" if tokens else ""
-    click.echo(
-        f"{metrics.duration_s:.0f} s{took}; {metrics.cache_misses} pages fetched, {metrics.cache_hits} from the store.",
-        err=True,
-    )
+    pages = f"{counted(metrics.cache_misses, 'page')} fetched, {metrics.cache_hits} from the store"
+    click.echo(f"{metrics.duration_s:.0f} s{took}; {pages}.", err=True)
     if not finished.passed:
         account = click.format_filename(finished.folder / "final" / "verification.md")
         click.echo(f"The report did not pass the audit; {account} says why.", err=True)

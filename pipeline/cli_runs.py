@@ -85,11 +85,14 @@ def delete(run_id: str, runs_dir: Path, yes: bool) -> None:
     Example:
         citejury pipeline runs delete solar_20261122_101500
     """
-    from pipeline.runs import delete_run, show_run
+    from pipeline.counted import counted
+    from pipeline.run_deletion import delete_run, half_deleted
+    from pipeline.runs import show_run
 
-    if not yes:
+    if not yes and not half_deleted(runs_dir, run_id).is_dir():
         run = show_run(runs_dir, run_id)
-        click.echo(f"{run.run_id}: {run.state}, {len(run.sources)} sources, topic: {one_line(run.topic)}", err=True)
+        sources = counted(len(run.sources), "source")
+        click.echo(f"{run.run_id}: {run.state}, {sources}, topic: {one_line(run.topic)}", err=True)
         if not click.confirm(f"Delete {runs_dir / run_id} with all that is in it?", err=True):
             click.echo("Nothing was deleted.", err=True)
             raise click.exceptions.Exit(1)
@@ -117,9 +120,12 @@ def described(run: "RunOverview") -> Iterator[str]:
 
 def facts(run: "RunOverview") -> Iterator[tuple[str, str]]:
     """What there is to tell of the run, by name; empty where nothing is known."""
+    from pipeline.counted import counted
+
     yield "run", run.run_id
     yield "topic", one_line(run.topic)
-    yield "state", f"{run.state}, in stage {run.stage}" if run.state in ("unfinished", "failed") else run.state
+    is_amid = run.stage and run.state in ("unfinished", "failed")
+    yield "state", f"{run.state}, in stage {run.stage}" if is_amid else run.state
     yield "went wrong", one_line(run.error or "")
     yield "stopped by", one_line(run.stop_reason or "")
     yield "depth", run.depth or ""
@@ -127,13 +133,15 @@ def facts(run: "RunOverview") -> Iterator[tuple[str, str]]:
     if run.checks:
         claims = f"{run.checks.verified_claims} supported, {run.checks.single_source_claims} of them by one site alone"
         yield "claims", f"{claims}; {run.checks.conflicts} with conflicts"
-        yield "report", f"{run.checks.paragraphs} paragraphs, {'passed' if run.checks.passed else 'did not pass'}"
+        passed = "passed" if run.checks.passed else "did not pass"
+        yield "report", f"{counted(run.checks.paragraphs, 'paragraph')}, {passed}"
     if run.metrics:
         yield "time", f"{run.metrics.duration_s:,.0f} s"
         tokens = f"{run.metrics.tokens_in:,} tokens in, {run.metrics.tokens_out:,} out"
         yield "spend", f"{tokens}, about ${run.metrics.cost_est:.4f}"
-        pages = f"{run.metrics.cache_misses} pages fetched, {run.metrics.cache_hits} from the store"
-        yield "pages", f"{pages}; {run.metrics.sources_count} cited, of {run.metrics.domain_diversity} sites"
+        pages = f"{counted(run.metrics.cache_misses, 'page')} fetched, {run.metrics.cache_hits} from the store"
+        sites = counted(run.metrics.domain_diversity, "site")
+        yield "pages", f"{pages}; {run.metrics.sources_count} cited, of {sites}"
 
 
 def next_command(run: "RunOverview", runs_dir: Path) -> str:
@@ -159,8 +167,10 @@ def place(runs_dir: Path) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text with its white space as single blanks."""
-    return " ".join(text.split())
+    """The text with its white space as single blanks, harmless for a terminal."""
+    from pipeline.printable import printable
+
+    return printable(" ".join(text.split()))
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -143,7 +143,7 @@ def locked_folder(out: Path, command: str = "pipeline ask") -> Iterator[Path]:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
-        raise OutputError(f"{str(out)!r} is not a folder; name another one with `--out`.") from error
+        raise OutputError(f"{str(out)!r} is not a folder, and none can be made there; name another one.") from error
     if sys.platform == "win32":  # no fcntl there; a second process on the same folder is on its own
         yield out
         return

@@ -103,6 +103,7 @@ def test_answers_on_stdin_become_the_topic(place: Path) -> None:
 def test_silence_ends_with_1(place: Path) -> None:
     done = command("ai", stdin="\n")
     assert done.exit_code == 1
+    assert "\nError: No clarification provided" in done.stderr
     assert json.loads((other_run(place).path / "clarify.json").read_bytes())["failure_reason"]
 
 
@@ -124,6 +125,7 @@ def test_what_cannot_be_done_is_said_in_a_line(place: Path) -> None:
         (TOPIC, "--budget", "1000"): "BUDGET_EXCEEDED",
         (TOPIC,): "OPENROUTER_API_KEY",
         ("--run-id", "nothing", "--verify-only"): "There is no run",
+        (TOPIC, "--runs-dir", "/dev/null/runs"): "is not a folder, and none can be made there; name another one.",
     }
     for words, said in cases.items():
         done = command(*words)

@@ -20,7 +20,17 @@ from pipeline.research.values import Found
 from pipeline.runs import STORE
 from pipeline.sources.store import open_store
 from tests.provider_server import Status
-from tests.research_process import QUERIES, Servers, answers, hits, opened_place, options_in, run_here, running_servers
+from tests.research_process import (
+    QUERIES,
+    TOPIC,
+    Servers,
+    answers,
+    hits,
+    opened_place,
+    options_in,
+    run_here,
+    running_servers,
+)
 from tests.scripted_model import says
 
 
@@ -113,6 +123,22 @@ def test_another_round_asks_for_what_is_missing_and_is_logged(servers: Servers, 
     assert finished.metrics.rounds == 2
     assert servers.search.queries[2:] == ["What do heat pumps cost to run?"]
     assert finished.stop_reason is None
+
+
+def test_a_run_that_ends_with_its_last_round_was_not_stopped(servers: Servers, runs_dir: Path) -> None:
+    servers.search.find = lambda query, k: hits(servers.web)[:1]
+    finished = run_here(options_in(runs_dir, servers, depth="brief"), servers)
+    assert finished.metrics.rounds == 1
+    assert stop_reasons(finished, runs_dir) == {None}
+
+
+def test_the_store_knows_of_a_run_before_it_is_finished(servers: Servers, runs_dir: Path) -> None:
+    servers.model.respond = lambda received: Status(401, {}, {"error": {"message": "no"}})
+    with pytest.raises(PayloadError):
+        run_here(options_in(runs_dir, servers), servers)
+    with open_store(runs_dir / STORE, read_only=True) as store:
+        (run,) = store.runs()
+    assert (run.id, run.topic, run.status) == ("pumps", TOPIC, "unfinished")
 
 
 async def cut_off(options: ResearchOptions, servers: Servers, found: list[Found]) -> tuple[int, int]:

@@ -156,6 +156,9 @@ def test_a_topic_cannot_write_to_the_terminal(tmp_path: Path) -> None:
     listed = runs("list", runs_dir=tmp_path).stdout
     assert "x[2J row" in listed
     assert "\x1b" not in listed
+    finished_run(tmp_path).write_report("", REPORT.model_copy(update={"topic": "gpj.\u202eexe"}))
+    for told in (runs("list", runs_dir=tmp_path), runs("show", "sun_1", runs_dir=tmp_path)):
+        assert "gpj.�exe" in told.stdout
 
 
 def test_other_folders_and_links_are_no_runs(tmp_path: Path) -> None:
@@ -197,6 +200,15 @@ def test_deleting_goes_on_where_a_kill_ended_it(tmp_path: Path) -> None:
     assert runs("delete", "sun_1", "--yes", runs_dir=tmp_path).exit_code == 0
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
     assert runs("delete", "sun_1", "--yes", runs_dir=tmp_path).exit_code == 1
+
+
+def test_a_deletion_that_was_agreed_to_goes_on_without_asking_again(tmp_path: Path) -> None:
+    finished_run(tmp_path).path.rename(tmp_path / ".sun_1.deleted")
+    with open_store(tmp_path / "store.db") as store:
+        store.delete_run("sun_1")
+    done = runs("delete", "sun_1", runs_dir=tmp_path, answer="")
+    assert done.exit_code == 0, done.output
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
 
 
 def test_a_run_whose_folder_is_gone_is_still_listed_and_can_be_deleted(tmp_path: Path) -> None:

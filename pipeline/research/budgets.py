@@ -6,17 +6,8 @@ from typing import Literal, NamedTuple
 from pipeline.research.model import Spent
 from pipeline.research.values import Depth
 
-StopReason = Literal["seconds", "tokens", "cost", "fetches", "rounds"]
-"""Why a run ended before it had done all it wanted: the limit that it reached."""
-
-STOP_WORDS: dict[StopReason, str] = {
-    "seconds": "the time that `--max-seconds` allows was over",
-    "tokens": "the tokens that `--max-tokens` allows were used",
-    "cost": "the cost that `--max-cost` allows was reached",
-    "fetches": "the sources that `--budget` allows were read",
-    "rounds": "the rounds that its depth allows were over",
-}
-"""Each reason in words for people."""
+StopReason = Literal["seconds", "tokens", "cost", "fetches"]
+"""Why a run ended before it had done all it wanted: the limit that it reached. Its last round is none."""
 
 ENOUGH_COVERAGE = 0.8
 

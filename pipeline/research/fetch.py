@@ -68,21 +68,22 @@ async def fetch(
     urls = list(dict.fromkeys(page.url for page in found))
     missing = list(missing_pages(urls, store, refresh))
     asked = {page.url for page in missing}
-    for url in urls:
-        if url not in asked:
-            tell_cached(url, store, note, run_id)
+    tell_cached([url for url in urls if url not in asked], store, note, run_id)
     gathered = await gather_pages(missing, fetcher, extractor, store, note, run_id, workers)
     read, unread = read_pages(urls, store)
     pages, duplicates = without_duplicates(read)
     return PagesRead(pages, unread, duplicates, len(urls) - len(missing), gathered.fetched, gathered.away)
 
 
-def tell_cached(url: str, store: Store, note: Report, run_id: str) -> None:
-    """Say of a page that it comes from the store."""
-    outcome = store.outcome(url) or Outcome("not_tried")
-    note(url, outcome.reason)
-    event = FetchResult(url=url, status=None, bytes=0, latency_ms=0, robots_respected=True, cached=True)
-    put_trace(store, run_id, event)
+def tell_cached(urls: Sequence[str], store: Store, note: Report, run_id: str) -> None:
+    """Say of pages that they come from the store; the trace of a run that has told where one came from keeps to it."""
+    told = {event.payload["url"] for event in store.events(run_id) if event.kind == "fetch_result"}
+    for url in urls:
+        outcome = store.outcome(url) or Outcome("not_tried")
+        note(url, outcome.reason)
+        if url not in told:
+            event = FetchResult(url=url, status=None, bytes=0, latency_ms=0, robots_respected=True, cached=True)
+            put_trace(store, run_id, event)
 
 
 def read_pages(urls: Sequence[str], store: Store) -> tuple[list[Page], tuple[Unread, ...]]:

@@ -232,9 +232,7 @@ class Gathering:
             return Round(verified, used_up, False)
         if len(gathered.pages) >= self.effort.budget:
             return Round(verified, "fetches", False)
-        if gathered.rounds >= self.effort.rounds:
-            return Round(verified, "rounds", False)
-        return Round(verified, None, True)
+        return Round(verified, None, gathered.rounds < self.effort.rounds)
 
     def settle_round(self, came: Round, pages: Sequence[Page]) -> None:
         """Write the preliminary check, and tell the run's trace of claims and verdicts."""

@@ -61,7 +61,12 @@ class RunSearch:
         self.run_id = run_id
         self.goes_on = goes_on
         self.name = provider.name
-        self.told_before = set(self.recorded.answers)
+        self.answered = set(self.recorded.answers)
+        self.told = {
+            answer_key(self.name, event.payload["query"], event.payload["k"])
+            for event in store.events(run_id)
+            if event.kind == "search_result"
+        }
 
     async def search(self, query: str, k: int) -> SearchResults:
         """At most `k` pages for the query, the best first; none where nobody may be asked any more.
@@ -75,9 +80,10 @@ class RunSearch:
         return await self.recorded.search(query, k)
 
     def note(self, payload: Payload) -> None:
-        """Add the event to the run's trace, unless an earlier start has told of this query's answer."""
+        """Add the event to the run's trace, unless an earlier start has told it: a question once it was answered."""
         shown = payload.model_dump()
         asked = shown.get("params", shown)
-        if "query" in asked and answer_key(self.name, asked["query"], asked["k"]) in self.told_before:
+        told = self.answered if isinstance(payload, ToolCall) else self.told
+        if "query" in asked and answer_key(self.name, asked["query"], asked["k"]) in told:
             return
         put_trace(self.store, self.run_id, payload)

@@ -23,6 +23,7 @@ from pipeline.research.plan import make_plan
 from pipeline.research.run_files import PlanDetails, PlanFile
 from pipeline.research.values import Intake, Plan
 from pipeline.run_folder import locked_folder
+from pipeline.sources.store import Store, StoredRun
 
 INTAKE = TypeAdapter(Intake)
 PLAN = TypeAdapter(Plan)
@@ -142,6 +143,7 @@ async def stages(course: Course, options: ResearchOptions, environment: Environm
         CitejuryError: as `research`.
     """
     intake = await taken_in(course, options, None)
+    tell_store(course, environment.store, intake.topic)
     answers = kept_answers(course, environment)
     budget = Budget(options.limits, course.journal.seconds, lambda: answers.spent)
     model = environment.model
@@ -161,6 +163,12 @@ async def stages(course: Course, options: ResearchOptions, environment: Environm
     effort = options.effort(intake.depth)
     gathered = await Gathering(course, environment, options, effort, budget, finishing.settle_claims).gather(plan)
     return await finishing.finish(gathered)
+
+
+def tell_store(course: Course, store: Store, topic: str) -> None:
+    """Put the run into the store while it is not finished, so that its trace belongs to something."""
+    if ("cache", 1) not in course.logged:
+        store.put_run(StoredRun(course.folder.run_id, topic, course.journal.created_at, status="unfinished"))
 
 
 def kept_answers(course: Course, environment: Environment) -> KeptAnswers:

@@ -50,7 +50,6 @@ ENGLISH = ReportWords(
         "tokens": "the tokens that `--max-tokens` allows were used",
         "cost": "the cost that `--max-cost` allows was reached",
         "fetches": "the sources that `--budget` allows were read",
-        "rounds": "the rounds that its depth allows were over",
     },
 )
 GERMAN = ReportWords(
@@ -79,7 +78,6 @@ GERMAN = ReportWords(
         "tokens": "die Tokens, die `--max-tokens` erlaubt, waren verbraucht",
         "cost": "die Kosten, die `--max-cost` erlaubt, waren erreicht",
         "fetches": "die Quellen, die `--budget` erlaubt, waren gelesen",
-        "rounds": "die Runden, die ihre Tiefe erlaubt, waren vorbei",
     },
 )
 JAPANESE = ReportWords(
@@ -108,7 +106,6 @@ JAPANESE = ReportWords(
         "tokens": "`--max-tokens` のトークンを使い切りました",
         "cost": "`--max-cost` の費用に達しました",
         "fetches": "`--budget` の数の出典を読み終えました",
-        "rounds": "深さが許す回数の調査を終えました",
     },
 )
 CHINESE = ReportWords(
@@ -137,7 +134,6 @@ CHINESE = ReportWords(
         "tokens": "`--max-tokens` 允许的令牌已用完",
         "cost": "已达到 `--max-cost` 允许的费用",
         "fetches": "`--budget` 允许的来源已读完",
-        "rounds": "其深度允许的轮次已结束",
     },
 )
 REPORT_WORDS = {"en": ENGLISH, "de": GERMAN, "ja": JAPANESE, "zh": CHINESE}
