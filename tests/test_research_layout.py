@@ -11,6 +11,7 @@ from pipeline.research.markdown_text import plain_markdown
 from pipeline.research.plan import make_plan
 from pipeline.research.statements import statement_in
 from pipeline.research.values import Checked, Claim, Depth, Intake, Page, Paragraph, Plan, Quote, Verified, Written
+from pipeline.research.write import write_report
 
 HOSTILE = (
     "<script>alert(1)</script> ![x](http://evil.example/x.png) [here](javascript:alert(1)) www.evil.example "
@@ -156,3 +157,45 @@ STANDS_ALONE = {
 @pytest.mark.parametrize(("sentence", "stands"), STANDS_ALONE.items(), ids=list(STANDS_ALONE))
 def test_only_statements_that_stand_alone_are_taken(sentence: str, stands: bool) -> None:
     assert bool(statement_in(sentence, "")) is stands
+
+
+DISPUTED = (
+    Page("https://a.example/", "First aid", "a.example", "en", "Butter never helps a burn [2].", READ_AT),
+    Page("https://b.example/", f"Folk {HOSTILE}", "b.example", "en", "Butter helps a burn (C009).", READ_AT),
+)
+
+
+def disputed(lang: str) -> LaidOut:
+    sides = [Quote(page.url, page.text, 0, len(page.text)) for page in DISPUTED]
+    claims = (
+        Checked(Claim("c1", "Butter never helps a burn.", 0, (sides[0],)), "supported", 1.0, (), (), (sides[1],)),
+        Checked(
+            Claim("c2", "Butter helps a burn.", 0, (sides[1],)), "contradicted", 0.5, ("negated",), (), (sides[0],)
+        ),
+    )
+    topic = {"en": "Does butter help a burn?", "de": "Hilft Butter bei einer Verbrennung der Haut?"}[lang]
+    plan = Plan((topic,), (topic,))
+    intake = Intake(topic, topic, lang, "brief")
+    verified = Verified(claims, 1.0)
+    written = asyncio.run(write_report(intake, plan, verified, DISPUTED, None))
+    return lay_out(intake, plan, verified, written, DISPUTED)
+
+
+def test_both_sides_of_a_disagreement_are_shown_once_behind_the_sections_and_the_audit_passes() -> None:
+    came = disputed("en")
+    section = came.markdown.partition("## Where sources disagree\n\n")[2].partition("\n\n##")[0]
+    words, kinds = shown(section)
+    assert kinds == {"text"}
+    assert words.replace("\u2060", "").startswith("First aid: “Butter never helps a burn.” Folk <script>")
+    assert words.replace("\u2060", "").endswith("“Butter helps a burn (C009).” (C001, C002)")
+    assert section.count("\n") == 0
+    assert came.report.outline == ("Does butter help a burn?", "Where sources disagree")
+    assert [citation.claim_id for citation in came.report.citations] == ["c1"]
+    assert audit(came.markdown, came.paragraphs, came.citations).passed
+
+
+def test_a_report_in_another_language_tells_in_it_why_a_claim_was_left_out() -> None:
+    markdown = disputed("de").markdown
+    assert "## Worin Quellen einander widersprechen" in markdown
+    assert "“Butter helps a burn.”: eine Seite sagt etwas anderes." in markdown.replace("\u2060", "")
+    assert "negated" not in markdown

@@ -176,7 +176,9 @@ class Finishing:
         sites = {page.url: page.site for page in gathered.pages}
         audit = audit_run(self.course.folder)
         check = verify_result(audit, check_of_claims(gathered.verified, sites, 0))
-        texts = cited_texts(came.written.paragraphs, plan_language(self.plan))
+        # A paragraph without claims says who says what; that one page does not say the other's words is its point.
+        stated = [paragraph for paragraph in came.written.paragraphs if paragraph.claim_ids]
+        texts = cited_texts(stated, plan_language(self.plan))
         return Audited(check, citation_scores(texts, read_pages(gathered.pages).texts), audit.problems)
 
     def settle_audit(self, audited: Audited, laid_out: LaidOut, gathered: Gathered, came: WrittenReport) -> None:

@@ -9,10 +9,11 @@ from urllib.parse import quote, urldefrag
 from pipeline.errors import InputError
 from pipeline.normal_form import normalise
 from pipeline.research.contracts import Citation, Reference, Report
+from pipeline.research.disagreement import HEADINGS
 from pipeline.research.markdown_text import link_to, plain_markdown
 from pipeline.research.passages import plan_language
 from pipeline.research.plan import BETWEEN
-from pipeline.research.report_words import ReportWords, report_words
+from pipeline.research.report_words import ENGLISH, ReportWords, report_words
 from pipeline.research.run_files import MAX_SOURCES, CitationEntry, ParagraphLine
 from pipeline.research.values import Checked, Intake, Page, Paragraph, Plan, Quote, Verified, Written
 from pipeline.urls import source_domain
@@ -94,9 +95,10 @@ def cid(number: int) -> str:
 def body_of(
     plan: Plan, paragraphs: Sequence[Paragraph], numbers: Mapping[str, int], form: CitationForm
 ) -> tuple[list[str], list[str]]:
-    """The headings of the sections that have paragraphs, and these sections in Markdown."""
+    """The headings of the sections that have paragraphs, the one on disagreements last, and these in Markdown."""
     outline, sections = [], []
-    for index, section in enumerate(plan.sections):
+    disputed = HEADINGS.get(plan_language(plan), HEADINGS["en"])
+    for index, section in enumerate((*plan.sections, disputed)):
         blocks = [
             f"{plain_markdown(each.text)} {mark_of(sorted(numbers[url] for url in each.urls), form)}"
             for each in paragraphs
@@ -171,7 +173,9 @@ def stop_words(reason: str, words: ReportWords) -> str:
 
 def left_out_line(checked: Checked, words: ReportWords) -> str:
     """A claim that is not in the report, and why."""
-    why = "; ".join(checked.problems) or words.verdicts[checked.verdict]
+    # Problems are worded in English; `verification.md`, which is English throughout, has them all.
+    told = "; ".join(checked.problems) if words is ENGLISH else ""
+    why = told or words.verdicts[checked.verdict]
     return f"“{plain_markdown(checked.claim.text)}”: {plain_markdown(why)}{words.full_stop}"
 
 

@@ -84,13 +84,13 @@ def stored_answer(run: FinishedRun) -> StoredAnswer:
 
 
 def record_of_run(answer: StoredAnswer, run: FinishedRun) -> QueryResponse:
-    """The canonical record: its passages are the chunks in which quotes of the report stand, the best match first.
+    """The canonical record: its passages are the chunks in which quotes for and against its claims stand.
 
-    A cited page without any such chunk gives its best one.
+    The best match comes first; a cited page without any such chunk gives its best one.
     """
     record = record_from_answer(answer, run.run_id)
     pages = list(cited_pages(answer.citations, run.pages))
-    quotes = [quote for checked in claims_of_report(run) for quote in checked.claim.quotes]
+    quotes = [quote for checked in claims_of_report(run) for quote in (*checked.claim.quotes, *checked.against)]
     candidates = list(distinct_chunks(pages, ()))
     language = "" if record.language == "und" else record.language
     texts = [candidate.chunk.text for candidate in candidates]

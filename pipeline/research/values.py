@@ -120,11 +120,11 @@ class Paragraph(NamedTuple):
     """One paragraph of the report."""
 
     section: int
-    """Index of its section."""
+    """Index of its section; the number of sections for one on what sources disagree about."""
     text: str
     """Its sentences, without citations."""
     claim_ids: tuple[str, ...]
-    """The claims that it states, in order."""
+    """The claims that it states, in order; empty where it only says who says what."""
     urls: tuple[str, ...]
     """Canonical URLs of the pages that it cites, in order of first use; never empty."""
 

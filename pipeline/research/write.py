@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from pipeline.normal_form import normalise
+from pipeline.research.disagreement import disagreements
 from pipeline.research.model import Model
 from pipeline.research.passages import plan_language
 from pipeline.research.statements import WITHOUT_BLANKS, likeness
@@ -36,7 +37,8 @@ async def write_report(
     """The report's paragraphs by sections, and the claims that are not in it, each with why.
 
     Every paragraph cites pages that each hold all of its claims. With a model its sentences are the model's where the
-    check of claims finds them on these pages, else the claims' own words. No supported claim, no paragraph.
+    check of claims finds them on these pages, else the claims' own words. Behind the plan's sections stands what
+    sources disagree about. No supported claim and no disagreement, no paragraph.
 
     Raises:
         PayloadError: the model cannot be asked about any section.
@@ -54,8 +56,9 @@ async def write_report(
         )
         for number, each in enumerate(grouped)
     )
+    disputed = disagreements(verified.claims, pages, len(plan.sections))
     left_out = [checked for checked in verified.claims if checked.verdict != "supported"]
-    return Written(title_of(intake.topic), paragraphs, (*left_out, *repeated))
+    return Written(title_of(intake.topic), (*paragraphs, *disputed), (*left_out, *repeated))
 
 
 def title_of(topic: str) -> str:
