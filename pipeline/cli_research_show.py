@@ -138,4 +138,5 @@ def end_research(finished: "Finished", options: "ResearchOptions") -> None:
         click.echo(f"The report did not pass the audit; {account} says why.", err=True)
     run_id, where = finished.run_id, place(options)
     click.echo(f"Next: citejury pipeline runs show {run_id}{where}", err=True)
-    click.echo(f"Or: citejury annotation push {click.format_filename(finished.folder)}", err=True)
+    if finished.passed:
+        click.echo(f"Or: citejury annotation push {click.format_filename(finished.folder)}", err=True)

@@ -257,3 +257,16 @@ def test_ids_of_runs_are_letters_and_digits_of_any_script(run_id: str) -> None:
 def test_what_could_lead_elsewhere_is_no_id_of_a_run(run_id: str) -> None:
     with pytest.raises(InputError):
         checked_run_id(run_id)
+
+
+def test_what_a_kill_left_half_written_goes_and_nothing_else(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    elsewhere = tmp_path / "elsewhere"
+    for place in (folder.path, folder.path / "drafts", elsewhere):
+        place.mkdir(parents=True)
+        (place / ".file.0123.part").write_bytes(b"{")
+        (place / "file.part").write_bytes(b"{}")
+    (folder.path / "final").symlink_to(elsewhere)
+    folder.remove_parts()
+    left = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.part"))
+    assert left == ["elsewhere/.file.0123.part", "elsewhere/file.part", "run/drafts/file.part", "run/file.part"]

@@ -117,6 +117,14 @@ def test_a_report_that_breaks_the_rules_ends_with_3(place: Path) -> None:
     assert '"passed": false' in (place / "runs" / "x" / "evidence" / "verify.json").read_text(encoding="utf-8")
 
 
+def test_a_report_that_says_nothing_is_not_offered_to_the_jury(place: Path) -> None:
+    done = from_store(TOPIC, "--run-id", "empty", "--max-seconds", "0")
+    assert (done.exit_code, done.stdout) == (3, "runs/empty/final/report.md\n")
+    assert "0 paragraphs with 0 sources" in done.stderr
+    assert "Next: citejury pipeline runs show empty\n" in done.stderr
+    assert "push" not in done.stderr
+
+
 def test_what_cannot_be_done_is_said_in_a_line(place: Path) -> None:
     cases = {
         ("x" * 513,): "more than the 512",

@@ -96,6 +96,7 @@ def test_a_run_without_time_asks_nobody_and_says_so(servers: Servers, runs_dir: 
     assert not servers.web.asked
     assert not finished.passed
     assert stop_reasons(finished, runs_dir) == {"seconds"}
+    assert "The report passed" not in (finished.folder / "final" / "verification.md").read_text(encoding="utf-8")
     assert finished.metrics.sources_count == 0
 
 

@@ -86,6 +86,13 @@ class RunFolder(NamedTuple):
         """Where the stages are logged."""
         return self.path / "logs" / "pipeline.jsonl"
 
+    def remove_parts(self) -> None:
+        """Remove the files that a kill left half written; nothing else, and nothing behind a link."""
+        for name in ("", "drafts", "evidence", "final", "logs"):
+            place = self.path / name
+            for part in () if place.is_symlink() else place.glob(".*.part"):
+                part.unlink(missing_ok=True)
+
     def read_clarify(self) -> Clarify | None:
         """What had to be asked; None where nothing had to be."""
         return read_json(self.path / "clarify.json", Clarify)

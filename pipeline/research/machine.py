@@ -76,6 +76,7 @@ def opened_run(options: ResearchOptions, report: Progress) -> Iterator[Course]:
     folder = RunFolder(options.runs_dir / (options.run_id or new_run_id(options.topic, options.runs_dir)))
     refuse_other_folder(folder.path)
     with locked_folder(folder.path, "pipeline research"):
+        folder.remove_parts()
         journal = Journal(folder.path)
         refuse_other_setup(journal, options)
         yield Course(folder, journal, report)
