@@ -26,8 +26,8 @@ class ReportWords(NamedTuple):
 
 ENGLISH = ReportWords(
     references="References",
-    how_to_read="Every paragraph above ends in the sources that hold all of it; {mark} is the first of this list. Each "
-    "sentence was checked against the stored text of these pages.",
+    how_to_read="Every paragraph above ends in the sources that hold all of it, or one side of a disagreement each; "
+    "{mark} is the first of this list. Each sentence was checked against the stored text of these pages.",
     read_on="read on {date}",
     left_out="What was left out",
     nothing_found="Insufficient evidence: no statement on this topic could be checked against a page.",
@@ -54,8 +54,8 @@ ENGLISH = ReportWords(
 )
 GERMAN = ReportWords(
     references="Quellen",
-    how_to_read="Jeder Absatz oben endet mit den Quellen, in denen er ganz steht; {mark} ist die erste dieser Liste. "
-    "Jeder Satz wurde am gespeicherten Text dieser Seiten geprüft.",
+    how_to_read="Jeder Absatz oben endet mit den Quellen, in denen er ganz steht, bei Widersprüchen je eine Seite; "
+    "{mark} ist die erste dieser Liste. Jeder Satz wurde am gespeicherten Text dieser Seiten geprüft.",
     read_on="gelesen am {date}",
     left_out="Was weggelassen wurde",
     nothing_found="Zu wenig Belege: Keine Aussage zu diesem Thema ließ sich an einer Seite prüfen.",
@@ -82,8 +82,8 @@ GERMAN = ReportWords(
 )
 JAPANESE = ReportWords(
     references="参考文献",
-    how_to_read="上の各段落の末尾には、その内容がすべて載っている出典があります。{mark} はこの一覧の最初の出典です。"
-    "各文は、保存したページの本文と照合されています。",
+    how_to_read="上の各段落の末尾には、その内容がすべて (食い違いは片方ずつ) 載っている出典があります。{mark} は"
+    "この一覧の最初の出典です。各文は、保存したページの本文と照合されています。",
     read_on="{date} 閲覧",
     left_out="省いたもの",
     nothing_found="根拠が不十分です。ページと照合できる記述がありませんでした。",
@@ -110,7 +110,7 @@ JAPANESE = ReportWords(
 )
 CHINESE = ReportWords(
     references="参考文献",
-    how_to_read="以上每个段落的末尾列出包含其全部内容的来源；{mark} 是本列表的第一个来源。"
+    how_to_read="以上每个段落的末尾列出包含其全部内容的来源（分歧之处各载一方）；{mark} 是本列表的第一个来源。"
     "每个句子都与所存网页的文本核对过。",
     read_on="{date} 读取",
     left_out="未采用的内容",
