@@ -41,6 +41,10 @@ def test_text_of_pages_is_shown_as_it_is_and_nothing_of_it_works(text: str) -> N
     assert "www.e" not in markdown
 
 
+def test_what_turns_the_direction_of_text_around_is_left_out() -> None:
+    assert plain_markdown("Roofs \u202egnorw\u202c are \u2067old\u2069.") == "Roofs gnorw are old."
+
+
 def laid_out(form: CitationForm, account: Account | None = None) -> LaidOut:
     pages = [
         Page(
