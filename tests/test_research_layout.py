@@ -151,6 +151,8 @@ STANDS_ALONE = {
     "APT prüft die Signaturen aller Pakete vor jedem riskanten Vorgang.": True,
     "In this case, the signatures of all packages are checked by the tool.": False,
     "To circumvent this risk, the tool checks the signatures of all packages.": False,
+    "Der erste ist für Server mit den Signaturen aller Pakete gedacht.": False,
+    "Der erste Schritt prüft die Signaturen aller Pakete vor einem Vorgang.": True,
     "In diesem Schritt prüft das Werkzeug die Signaturen aller Pakete.": False,
     "APT はパッケージをインストールする前に署名を確認します。": True,
     "これはパッケージをインストールする前に署名を確認します。": False,
