@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-NO_BENCHMARKS = {Path(__file__).stem, "seeding", "bare_server", "local_search"}  # parts that several of them use
+NO_BENCHMARKS = {Path(__file__).stem, "seeding", "bare_server"}  # parts that several of them use
 
 
 def main(names: list[str]) -> int:
