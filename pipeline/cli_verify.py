@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from pipeline.cli_sources import STOPPED, address_and_port, pages_bar
+from pipeline.errors import InputError
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -46,7 +47,11 @@ class Verified(NamedTuple):
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write here, whole, not to stdout.")
 @click.option("--no-fetch", is_flag=True, help="Read no page: which sentence cites what, and what leads nowhere.")
-@click.option("--strict", is_flag=True, help="Exit code 3 where a sentence is not supported or a mark leads nowhere.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Exit code 3 where a sentence is unsupported or contradicted, or a mark lost.",
+)
 @click.option("--offline", is_flag=True, help="Ask nobody: the store alone says what the pages hold.")
 @click.option("--store", type=click.Path(path_type=Path, dir_okay=False), help="Store.  [default: store.db near PATH]")
 @click.option("--concurrency", type=click.IntRange(1, 500), default=32, show_default=True, help="Requests at once.")
@@ -88,6 +93,7 @@ def verify_path(asked: Asked) -> Verified:
     from pipeline.reports.verify import Reader, cited_keys, verify_report
 
     file = submitted_file(asked.path)
+    refuse_to_replace(file, asked.out)
     summary = Summary()
     gathered = None
     with opened_store(asked, file) as store, pages_bar() as bar:
@@ -101,6 +107,16 @@ def verify_path(asked: Asked) -> Verified:
                 write(verified.model_dump(mode="json", exclude={"answer_id"} if submitted.answer_id is None else None))
             summary.check(file)
     return Verified(summary, gathered)
+
+
+def refuse_to_replace(file: Path, out: Path | None) -> None:
+    """Nothing where the verdicts go elsewhere than into the file that they are about.
+
+    Raises:
+        InputError: they would take its place.
+    """
+    if out is not None and out.exists() and out.samefile(file):
+        raise InputError(f"`--out` {str(out)!r} is what is to be verified, and would be lost. Name another file.")
 
 
 def opened_store(asked: Asked, file: Path) -> "AbstractContextManager[Store | None]":

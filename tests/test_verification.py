@@ -148,6 +148,10 @@ def test_a_page_supports_nothing_that_it_has_within_a_word_or_within_a_denial() 
         ("three of 1,200", {"3", "1200"}),
         ("drei von zwölf", {"3", "12"}),
         ("version 3.10.2", {"3.10.2"}),
+        ("1.5 million of 2,5 Mrd. Euro", {"1500000", "2500000000"}),
+        ("three hundred and thirteen", {"300", "13"}),
+        ("二〇二〇年に五十億円、三百二十人", {"2020", "5000000000", "320"}),
+        ("三菱和千万的人，二三十次", set()),
     ],
 )
 def test_dates_and_small_numbers_have_one_form(written: str, figures: set[str]) -> None:

@@ -189,6 +189,13 @@ def test_what_cannot_be_verified_is_told_and_nothing_is_written(
     assert not out.exists()
 
 
+def test_a_report_is_not_replaced_by_its_verdicts(tmp_path: Path) -> None:
+    path = written(tmp_path / "report.md", REPORT)
+    result = command(path, "--no-fetch", "--out", str(path))
+    assert (result.exit_code, path.read_text(encoding="utf-8")) == (1, REPORT)
+    assert "would be lost" in result.stderr
+
+
 def test_text_of_a_report_commands_no_terminal(tmp_path: Path) -> None:
     path = written(tmp_path / "report.md", "Bees\u009b2J fly\u202e [^x\u009b2J].\n")
     result = command(path, "--no-fetch")

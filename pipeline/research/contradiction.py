@@ -5,6 +5,7 @@ contradicts, and so does a negation in one of them. All else is left undecided.
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
@@ -32,7 +33,7 @@ kapitel abschnitt abbildung tabelle schritt seite teil band stufe ausgabe zeile 
 BOUND = re.compile(
     r"(?:over|than|least|most|up to|about|around|nearly|almost|approximately|roughly|some|between|above|below|under|"
     r"über|als|mindestens|höchstens|bis zu|etwa|rund|fast|circa|ca\.|knapp|zwischen|ungefähr|约|約|超|近|およそ|ほぼ)"
-    r"\s*[\d]|\d\S*\s*(?:以上|以下|未満|未满|多|余|強|弱|or more|or less|oder mehr|\+)",
+    r"\s*[\d]|(?<![\d.,])\d[\d.,]{0,40}\S{0,8}?\s{0,3}(?:以上|以下|未満|未满|多|余|強|弱|or more|or less|oder mehr|\+)",
     re.IGNORECASE,
 )
 
@@ -107,20 +108,51 @@ def contradiction(claim: Statement, other: Statement) -> str:
 
 
 def replaced(text: str, sentence: str) -> str:
-    """What a sentence in almost the same words has in place of a name or number of the text; empty for nothing."""
+    """What a sentence in almost the same words has in place of words of the text; empty for nothing.
+
+    In a nearly equal sentence one word for another is enough, for none tells a synonym from `higher` for `lower`; else
+    there has to be a name or a number on both sides.
+    """
     claim, other = statement_of(text), statement_of(sentence)
     if max(len(claim.words), len(other.words)) > MOST_WORDS:
         return ""
     differences = differences_of(claim, other)
-    if shared_share(claim, differences, other) < SAME_SUBJECT:
-        return ""
-    for each in differences:
-        if 0 < len(each.ours) <= MOST_REPLACED and is_particular(claim, each.start, each.ours):
+    share = shared_share(claim, differences, other)
+    for each in differences if share >= SAME_SUBJECT else ():
+        if not (0 < len(each.ours) <= MOST_REPLACED and 0 < len(each.theirs) <= MOST_REPLACED):
+            continue
+        is_one_word = share >= SAME_WORDING and len(each.ours) == len(each.theirs) == 1
+        if is_one_word or (
+            is_particular(claim, each.start, each.ours) and is_particular(other, each.begin, each.theirs)
+        ):
+            ours = claim.written[each.start : each.start + len(each.ours)]
             theirs = other.written[each.begin : each.begin + len(each.theirs)]
-            if 0 < len(theirs) <= MOST_REPLACED and is_particular(other, each.begin, each.theirs):
-                ours = claim.written[each.start : each.start + len(each.ours)]
-                return f"the cited pages say {' '.join(theirs)!r} where it says {' '.join(ours)!r}"
-    return ""
+            return f"the cited pages say {' '.join(theirs)!r} where it says {' '.join(ours)!r}"
+    return reordered(claim, other)
+
+
+def reordered(claim: Statement, other: Statement) -> str:
+    """That a sentence in almost the same words has the figures of the other one in another order; years may move.
+
+    Words with a digit, such as `python3`, count as figures do.
+    """
+    ours, theirs = (
+        [word for word in each.words if any(map(str.isdecimal, word)) and not is_year(word)] for each in (claim, other)
+    )
+    shared = (Counter(claim.words) & Counter(other.words)).total()
+    if (
+        sorted(ours) != sorted(theirs)
+        or ours == theirs
+        or shared < SAME_WORDING * max(map(len, (claim.words, other.words)))
+    ):
+        return ""
+    shown_ours, shown_theirs = (", ".join(map(shown_figure, each)) for each in (ours, theirs))
+    return f"the cited pages have its figures in another order: {shown_theirs}, not {shown_ours}"
+
+
+def is_year(word: str) -> bool:
+    """Whether the word may be a year."""
+    return len(word) == len("1999") and word.isdecimal() and int(word) in YEARS
 
 
 def is_particular(statement: Statement, place: int, words: Sequence[str]) -> bool:

@@ -1,7 +1,10 @@
-"""Dates, and small numbers in words, rewritten in figures, so that one form of them can be compared with another."""
+"""Dates, and numbers in words, rewritten in figures, so that one form of them can be compared with another."""
 
 import re
 import unicodedata
+from decimal import Decimal
+
+from pipeline.words import plain_number
 
 MONTH_NAMES = """
 jan january januar jänner 1 feb february februar 2 mar march märz 3 apr april 4 may mai 5 jun june juni 6
@@ -10,7 +13,14 @@ dec december dez dezember 12
 """
 NUMBER_NAMES = """
 two zwei 2 three drei 3 four vier 4 five fünf 5 six sechs 6 seven sieben 7 eight acht 8 nine neun 9 ten zehn 10
-eleven elf 11 twelve zwölf 12
+eleven elf 11 twelve zwölf 12 thirteen dreizehn 13 fourteen vierzehn 14 fifteen fünfzehn 15 sixteen sechzehn 16
+seventeen siebzehn 17 eighteen achtzehn 18 nineteen neunzehn 19 twenty zwanzig 20 thirty dreißig 30 forty vierzig 40
+fifty fünfzig 50 sixty sechzig 60 seventy siebzig 70 eighty achtzig 80 ninety neunzig 90
+"""
+# In German a `Billion` is a thousand `Milliarden`; the singular is read as English.
+SCALE_NAMES = """
+hundred hundert 2 thousand tausend 3 million millionen mio 6 billion milliarde milliarden bn mrd 9 trillion billionen 12
+百 2 千 3 万 萬 4 百万 6 千万 7 亿 億 8 兆 12
 """
 
 
@@ -29,6 +39,21 @@ def by_name(listed: str) -> dict[str, str]:
 
 MONTHS = by_name(MONTH_NAMES)
 SMALL_NUMBERS = by_name(NUMBER_NAMES)
+SCALES = by_name(SCALE_NAMES)
+# What no letter may follow is a word; of Chinese and Japanese units the longest counts.
+SCALED = re.compile(
+    rf"(?<![^\W_])(?<![.,])(?P<number>\d{{1,15}}(?:[.,]\d{{1,15}})*+)[ -]?"
+    rf"(?P<scale>(?i:{'|'.join(name for name in SCALES if name.isascii())})(?!\w)|[百千]万|[百千万萬亿億兆])"
+)
+HAN_DIGITS = {digit: value for value, digits in enumerate(("〇零", *"一二三四五六七八九")) for digit in digits}
+HAN_DIGITS |= {"两": 2, "兩": 2}
+HAN_UNITS = {"十": 10, "百": 100, "千": 1000}
+HAN_MYRIADS = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8, "兆": 10**12}
+# A single one is a number before what is counted only; without it `三` is a part of names.
+HAN_NUMBER = re.compile(
+    r"(?<![百千万萬亿億兆数數几幾何])(?:[一二两兩三四五六七八九十][〇零一二两兩三四五六七八九十百千万萬亿億兆]{1,15}+"
+    r"|[二两兩三四五六七八九十](?=[個个名人家年月日次件台本回倍位只隻项項]))"
+)
 MONTH = rf"(?P<name>(?i:{'|'.join(sorted(MONTHS, key=len, reverse=True))}))(?!\w)\.?"
 DAY = r"(?P<day>(?<![\d.,])[0-3]?\d)"
 YEAR = r"(?P<year>(?<!\d)[12]\d{3})(?!\d|[.,]\d)"
@@ -50,15 +75,46 @@ MONTH_FORM = re.compile(r"month\d+")
 
 
 def in_figures(text: str) -> str:
-    """The text, normalised (NFKC), its dates as `2021 month8 14` and numbers from two to twelve in figures.
+    """The text, normalised (NFKC), its dates as `2021 month8 14`, its numbers in figures: `1.5 million` as `1500000`.
 
     English, German, Japanese and Chinese dates with a month and a day or a year; of a date only the parts it has.
+    Numbers in words are those up to twenty and the tens, in Chinese and Japanese all that are plainly numbers.
     """
-    text = unicodedata.normalize("NFKC", text)
+    text = HAN_NUMBER.sub(lambda number: han_number(number[0]), unicodedata.normalize("NFKC", text))
     for form in DATES:
         text = form.sub(plain_date, text)
     text = SHORT_SPAN.sub(whole_years, text)
-    return SMALL_NUMBER.sub(lambda word: SMALL_NUMBERS[word[0].lower()], text)
+    text = SMALL_NUMBER.sub(lambda word: SMALL_NUMBERS[word[0].lower()], text)
+    return SCALED.sub(in_full, text)
+
+
+def in_full(scaled: re.Match[str]) -> str:
+    """The number with all its digits; as it is written where it is none, such as `1.2.3 million`."""
+    number = plain_number(scaled["number"])
+    if not number.replace(".", "", 1).isdecimal():
+        return scaled[0]
+    value = Decimal(number).scaleb(int(SCALES[scaled["scale"].lower()]))
+    return f"{value.normalize():f}"
+
+
+def han_number(written: str) -> str:
+    """The number in figures: `五十亿` as 5000000000, `二〇二〇` as 2020; what is none, such as `二三十`, as written."""
+    if not any(sign in HAN_UNITS or sign in HAN_MYRIADS for sign in written):
+        is_number = len(written) == 1 or len(written) > len("三四")
+        return "".join(str(HAN_DIGITS[sign]) for sign in written) if is_number else written
+    total = group = digit = 0
+    before = ""
+    for sign in written:
+        if sign in HAN_DIGITS:
+            if HAN_DIGITS.get(before):
+                return written
+            digit = HAN_DIGITS[sign]
+        elif sign in HAN_UNITS:
+            group, digit = group + (digit or 1) * HAN_UNITS[sign], 0
+        else:
+            total, group, digit = total + (group + digit) * HAN_MYRIADS[sign], 0, 0
+        before = sign
+    return str(total + group + digit)
 
 
 def plain_date(date: re.Match[str]) -> str:

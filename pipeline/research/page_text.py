@@ -1,11 +1,13 @@
 """The text of a page, read once: its sentences, their words, and its normal form for quotes."""
 
+import re
 from bisect import bisect_left, bisect_right
 from functools import cached_property, lru_cache
 
 from pipeline.coverage import WordIndex, words_and_numbers
 from pipeline.language import detect_language
 from pipeline.normal_form import NormalForm, normal_form
+from pipeline.research.figures import SCALES
 from pipeline.research.values import Page, Quote
 from pipeline.sentences import sentence_spans
 from pipeline.words import UNSPACED_RUN
@@ -19,6 +21,10 @@ MOST_LONGER = 50
 """Words beginning with a name that are looked at for a form of it."""
 PAGES_KEPT = 32
 """Pages that stay read: more than the budget of a deep run, so that none is read for each claim."""
+CUT_BEFORE = re.compile(r"(?:\d[.,]|[-−–+])\d$")
+CUT_BEHIND = re.compile(rf"\d(?:[.,]\d|[ -]?(?:{'|'.join(SCALES)}))", re.IGNORECASE)
+LONGEST_SCALE = 12
+"""Characters behind a number that may belong to it, such as ` million`."""
 NEIGHBOURS = 1
 """Sentences before and after one that belong to what it says."""
 
@@ -58,8 +64,12 @@ class PageText:
         return self.sentences[first : bisect_left(self.spans, span[1], key=lambda each: each[0])]
 
     def ends_words(self, span: tuple[int, int]) -> bool:
-        """Whether the span of the text begins and ends where words do."""
-        return not (self.is_within_word(span[0]) or self.is_within_word(span[1]))
+        """Whether the span of the text begins and ends where words and numbers do."""
+        start, end = span
+        cuts_number = CUT_BEFORE.search(self.text[max(0, start - 2) : start + 1]) or CUT_BEHIND.match(
+            self.text[max(0, end - 1) : end + LONGEST_SCALE]
+        )
+        return not (cuts_number or self.is_within_word(start) or self.is_within_word(end))
 
     def is_within_word(self, at: int) -> bool:
         """Whether a word goes on across this place; scripts without spaces have no such place."""
@@ -79,7 +89,7 @@ class PageText:
         endless = {
             word[: len(word) - cut] for cut in range(MOST_ENDING + 1) if not cut or len(word) - cut >= LEAST_STEM
         }
-        if not endless.isdisjoint(self.index.places) or (UNSPACED_RUN.search(word) and word in self.form.text):
+        if any(form in self.index.places for form in endless) or (UNSPACED_RUN.search(word) and word in self.form.text):
             return True
         at = bisect_left(self.vocabulary, word)
         return word.isalpha() and any(
