@@ -135,6 +135,11 @@ def test_rows_of_tables_are_sentences_and_headings_and_code_are_not() -> None:
     assert cited(report) == [("clover", (ONE,))]
 
 
+def test_a_bold_paragraph_and_one_above_dashes_are_read_where_they_cite() -> None:
+    report = "**Bees fly [1].**\n\n## Wax [2]\n\nThey dance [3].\n---\n\nEnd." + LIST
+    assert cited(report) == [("Bees fly.", (ONE,)), ("They dance.", (THREE,)), ("End.", ())]
+
+
 def test_lines_tell_where_a_sentence_begins() -> None:
     report = read_report("# Bees\n\nOne bee\nflies [1]. Two\nbees fly.  \nThree bees fly.\n" + LIST)
     assert [(sentence.text, sentence.line) for sentence in report.sentences] == [

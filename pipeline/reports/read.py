@@ -5,9 +5,9 @@ from bisect import bisect_left
 from collections.abc import Container, Iterator, Mapping
 
 from pipeline.language import detect_language
-from pipeline.reports.blocks import CELLS, Piece, read_blocks
+from pipeline.reports.blocks import CELLS, Block, Piece, read_blocks
 from pipeline.reports.lookup import Lookup, to_report
-from pipeline.reports.marks import CID, HARD, MARK, SOFT, Mark, Plain, plain_words, without_citations
+from pipeline.reports.marks import CID, HARD, MARK, SOFT, Mark, Plain, find_marks, plain_words, without_citations
 from pipeline.reports.source_list import Section, read_entries, sections
 from pipeline.reports.values import Cited, ReadReport
 from pipeline.sentences import sentence_spans
@@ -18,6 +18,7 @@ CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]")
 LINE_ENDS = re.compile(f"[{HARD}{SOFT}]")
 UNSPACED = "[\u3000-\u30ff\u3400-\u9fff\uff01-\uffef]"
 JOINED_LINES = re.compile(f"(?<={UNSPACED}){SOFT}(?={UNSPACED})")
+SAID = re.compile(r"[.!?。．！？]\W*$")
 WORDS = re.compile(r"[^\W_]{2}|[\u3040-\u30ff\u3400-\u9fff]")
 
 
@@ -50,7 +51,8 @@ def section_sentences(section: Section, listed: Container[int], language: str, m
     With `marks_stand_alone` a block of nothing but marks cites for all sentences above it that have none.
     """
     found: list[list[Cited]] = []
-    for block in section.blocks:
+    said = [section.heading] if section.heading and says_something(section.heading) else []
+    for block in [*said, *section.blocks]:
         pieces = [stretch for piece in block.pieces for stretch in unlisted(piece, listed)]
         here = [each for piece in pieces for each in cited_sentences(piece, names_sources(section, piece), language)]
         marks = tuple(mark for each in here for mark in each.marks if mark.ids)
@@ -59,6 +61,13 @@ def section_sentences(section: Section, listed: Container[int], language: str, m
         else:
             found.append(here)
     return [each for here in found for each in here]
+
+
+def says_something(heading: Block) -> bool:
+    """Whether a heading cites: a bold paragraph, or one that a line of dashes below it made a heading, is text then."""
+    return any(mark.ids for piece in heading.pieces for mark in find_marks(piece.text)) and (
+        SAID.search("".join(without_citations(piece.text).text for piece in heading.pieces)) is not None
+    )
 
 
 def unlisted(piece: Piece, listed: Container[int]) -> list[Piece]:
