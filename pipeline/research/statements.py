@@ -31,7 +31,8 @@ dadurch|dann|danach|darüber hinaus|außerdem|zudem|somit|so|hier|nun|zum beispi
 andernfalls|stattdessen|schließlich|siehe|wir|unser\w*|lassen sie|angenommen|ich|letztere\w*|erstere\w*
 solche\w*|beide\w*|weiter\w*|(?:man beachte|beachten sie|bedenken sie|zum schluss|zum schluß|alles)
 (?:in|an|bei|mit|für|nach|aus|durch|um|auf|von|zu|unter) dies\w*|in (?:vielen|anderen|manchen|den meisten) fällen
-(?:der|die|das) (?:andere\w*|vorangegangen\w*|(?:erste|zweite|dritte|letzte) (?:ist|wird|hat|kann))|um (?:sie|es|ihn|ihnen)|leider"""
+(?:der|die|das) (?:andere\w*|vorangegangen\w*|(?:erste|zweite|dritte|letzte) (?:ist|wird|hat|kann))
+um (?:sie|es|ihn|ihnen)|leider"""
 BACKWARDS_JAPANESE = """これ|それ|あれ|この|その|あの|ここ|そこ|こう|そう|そんな|また|しかし|だが|ただし|そして|なお
 つまり|例えば|たとえば|さらに|一方|したがって|従って|ですから|だから|では|次に|次の|以下|上記|前述|同様|こちら|さて|もちろん
 具体的に言えば|特に|第一に|第二に|すなわち|なぜなら|実際|まず|最後に|このように|同じく"""
