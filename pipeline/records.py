@@ -43,8 +43,8 @@ class Passage(Frozen):
     """One passage (chunk) of a source."""
 
     chunk_id: str = Field(min_length=1)
-    """`<doc_id>#<index>`, unique within the record: a page's chunks count from 0 within the page, texts that the payload
-    carries from `snippet0` or `cited_text0`."""
+    """`<doc_id>#<index>`, unique within the record: a page's chunks count from 0 within the page, texts that the
+    payload carries from `snippet0` or `cited_text0`."""
     doc_id: str = Field(min_length=1)
     """16 hex digits of sha256 of the canonical URL, or the importer's own id."""
     chunk_rank: int = Field(ge=1)

@@ -57,7 +57,7 @@ class JudgedColumn(NamedTuple):
     @property
     def compared(self) -> BoolArray:
         """Those of them on which the jury has a majority."""
-        return np.logical_and(self.judged, self.votes.ones != self.votes.zeros)
+        return np.logical_and(self.judged, np.not_equal(self.votes.ones, self.votes.zeros))
 
     @property
     def majority(self) -> BoolArray:

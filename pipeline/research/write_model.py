@@ -84,9 +84,7 @@ async def drafted_texts(
     for failure in failures:
         model.note(str(failure))
     if refused:
-        model.note(
-            f"Sentences of the model that went beyond the cited pages, and gave way to the claims: {refused}."
-        )
+        model.note(f"Sentences of the model that went beyond the cited pages, and gave way to the claims: {refused}.")
     return texts
 
 
