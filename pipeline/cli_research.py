@@ -44,7 +44,13 @@ class Given(NamedTuple):
 @click.option("--per-site", "per_domain_cap", type=click.IntRange(1, 10), help="Pages of one site.  [default: 3]")
 @click.option("--lang", help="Language of the report, ISO 639-1.  [default: the topic's]")
 @click.option("--workers", type=click.IntRange(1, 100), help="Queries and pages at once.  [default: 5]")
-@click.option("--runs-dir", type=click.Path(path_type=Path, file_okay=False), default="runs", show_default=True)
+@click.option(
+    "--runs-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    default="runs",
+    show_default=True,
+    help="Folder of the research runs.",
+)
 @click.option("--model", help="A model's name, or `extractive` for none.  [default: openai/gpt-oss-120b]")
 @click.option("--base-url", help="Server of the model, compatible with Chat Completions.  [default: OpenRouter's]")
 @click.option(

@@ -1,6 +1,7 @@
 """What tests share: an environment without keys, and one embedded Argilla for each session."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 # A machine that is busy with something else is no failure.
 settings.register_profile("citejury", deadline=None)
 settings.load_profile("citejury")
+
+# A run of the tests in the background ignores Ctrl-C, and so would every command that they start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REMOVED_PREFIXES = ("CITEJURY_", "ARGILLA_")
 REMOVED_SUFFIXES = ("_API_KEY", "_PROXY")

@@ -133,13 +133,15 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield store
 
 
-def read(web: Web, store: Store, urls: Sequence[str], notes: list[tuple[str, str]] | None = None) -> PagesRead:
+def read(
+    web: Web, store: Store, urls: Sequence[str], notes: list[tuple[str, str]] | None = None, run_id: str = "run"
+) -> PagesRead:
     found = [Found(url, "Title", "query", 1) for url in urls]
 
     async def run() -> PagesRead:
         async with web.client() as client, Fetcher(client, POLICY) as fetcher, Extractor() as extractor:
             note = (lambda url, reason: notes.append((url, reason))) if notes is not None else lambda url, reason: None
-            return await fetch(found, fetcher, extractor, store, 4, note, "run")
+            return await fetch(found, fetcher, extractor, store, 4, note, run_id)
 
     return asyncio.run(run())
 
@@ -176,6 +178,7 @@ def test_pages_are_read_once_in_order_and_what_could_not_be_read_is_told(store: 
         first = read(web, store, urls, notes)
         asked = len(web.asked)
         again = read(web, store, urls[:-1])
+        read(web, store, urls[:-1], run_id="another run")
         assert len(web.asked) == asked
     assert [(page.url, page.site) for page in first.pages] == [(urls[1], "bees.test"), (urls[2], "hive.test")]
     assert {page.lang for page in first.pages} == {"en"}
@@ -191,7 +194,8 @@ def test_pages_are_read_once_in_order_and_what_could_not_be_read_is_told(store: 
     assert (again.pages, again.duplicates) == (first.pages, first.duplicates)
     assert sorted(url for url, _ in notes) == sorted(urls)
     events = [event.payload for event in read_traces(store, "run")]
-    assert [event["cached"] for event in events] == [False] * 6 + [True] * 5
+    assert [event["cached"] for event in events] == [False] * 6, "a page is told once in a run, when it was fetched"
+    assert [event.payload["cached"] for event in read_traces(store, "another run")] == [True] * 5
     assert all({"url", "bytes", "latency_ms", "robots_respected"} <= set(event) for event in events)
 
 
