@@ -22,7 +22,7 @@ HTML_START = re.compile(rb"\s*(?:<!--.{0,2000}?-->\s*)*<(?:!doctype\s+html|html|
 NOT_TEXT_BYTES = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 SNIFFED = 4096
 MOST_UNREADABLE = 0.05
-LANGUAGE_FROM = 1_500
+LANGUAGE_FROM = 5_000
 
 
 class Extracted(NamedTuple):
