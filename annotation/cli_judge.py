@@ -201,11 +201,11 @@ def tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
 def tell_spent(outcome: "Outcome") -> None:
     """Print what the replies took and cost, where there are any."""
     spent = outcome.spent
-    if spent.replies:
+    if spent.calls:
         unknown = f", cost of {spent.unpriced} not known" if spent.unpriced else ""
-        priced = f", cost {spent.cost:.4f}" if spent.unpriced < spent.replies else ""
-        tokens = f"{spent.input_tokens:,} tokens in, {spent.output_tokens:,} out"
-        click.echo(f"Replies kept: {spent.replies}, {tokens}{priced}{unknown}.", err=True)
+        priced = f", cost {spent.cost:.4f}" if spent.unpriced < spent.calls else ""
+        tokens = f"{spent.tokens_in:,} tokens in, {spent.tokens_out:,} out"
+        click.echo(f"Replies kept: {spent.calls}, {tokens}{priced}{unknown}.", err=True)
 
 
 def tell_stopped(outcome: "Outcome") -> None:

@@ -1,8 +1,8 @@
 """A model asked about many units at once, each reply kept as soon as it is there."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from annotation.judge_answers import Judged, ModelAnswer, answer_reader, judgement_of
 from annotation.judge_files import Work
@@ -11,21 +11,10 @@ from annotation.judge_replies import Question, Replies
 from annotation.judge_units import Unit
 from annotation.labels import TaskName
 from pipeline.completion import Structured
-from pipeline.cost import Usage, cost_of, price_of, usage_of
 from pipeline.errors import PayloadError
-from pipeline.providers.body import as_object, as_text, load_body
+from pipeline.spent import Spent, spent_of
 from pipeline.structured import Asks, ask_structured
 from pipeline.workers import Course, stop_on_signals
-
-
-class Spent(NamedTuple):
-    """What replies took: tokens, the known cost, and how many replies have a cost that is not known."""
-
-    replies: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: float = 0.0
-    unpriced: int = 0
 
 
 class UnitAsker:
@@ -97,21 +86,11 @@ class Asking:
         """What all kept replies of the model took."""
         questions = [question for question in self.replies.places if question.model == self.model]
         payloads = [payload for question in questions for payload in self.replies.find(question)]
-        taken = [self.taken(payload) for payload in payloads]
-        return Spent(
-            len(taken),
-            sum(usage.input_tokens for usage, _ in taken),
-            sum(usage.output_tokens for usage, _ in taken),
-            sum(cost or 0.0 for _, cost in taken),
-            sum(cost is None for _, cost in taken),
-        )
+        return self.spent_of(payloads)
 
-    def taken(self, payload: str) -> tuple[Usage, float | None]:
-        """What a payload took, and what it cost as far as that is known."""
-        body = load_body(payload)
-        usage = usage_of(body)
-        named = as_text(as_object(body).get("model"))
-        return usage, cost_of(usage, price_of(self.work.limits.prices, named, self.model))
+    def spent_of(self, payloads: Iterable[str]) -> Spent:
+        """What the payloads took together."""
+        return spent_of(payloads, self.model, self.work.limits.prices)
 
     async def ask_all(self, asker: Asks, units: Iterator[Unit], total: int) -> None:
         """Nothing; every unit is settled, or the run has been stopped.
@@ -146,7 +125,7 @@ class Asking:
             said = await read_answer(about, prompt)
         finally:
             self.course.in_flight -= 1
-            self.course.spent += sum(self.taken(payload)[1] or 0.0 for payload in about.received)
+            self.course.spent += self.spent_of(about.received).cost
         if said.status == "http_error":
             self.failed[about.unit.key] = said
 

@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from annotation.judge_answers import BASELINE, Judged, baseline_judgement
-from annotation.judge_asking import Asking, Spent
+from annotation.judge_asking import Asking
 from annotation.judge_baseline import JUDGES
 from annotation.judge_files import Tally, Work, beside, check_work, write_judgements
 from annotation.judge_replies import open_replies
 from annotation.judge_units import Unit
 from pipeline.ask import Network, RetryPolicy
+from pipeline.spent import Spent
 from pipeline.structured import Asker, ChosenModel, accept_body
 
 

@@ -14,11 +14,11 @@ from pipeline.research.budgets import Budget, Limits
 from pipeline.research.finishing import Finished
 from pipeline.research.gathering import Gathering
 from pipeline.research.machine import opened_run, research
-from pipeline.research.model import Spent
 from pipeline.research.options import ResearchOptions, checked_options
 from pipeline.research.values import Found
 from pipeline.runs import STORE
 from pipeline.sources.store import open_store
+from pipeline.spent import Spent
 from tests.provider_server import Status
 from tests.research_process import (
     QUERIES,

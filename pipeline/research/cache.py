@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from pipeline.research.contracts import Metrics, Report, contract_json
-from pipeline.research.model import Spent
 from pipeline.research.scores import Scores
 from pipeline.research.values import Page
 from pipeline.sources.store import StoredEvent, StoredRun
 from pipeline.sources.tokens import ENCODING
+from pipeline.spent import Spent
 from pipeline.urls import site_key
 
 

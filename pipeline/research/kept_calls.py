@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 from pipeline.research.checkpoint import Journal
-from pipeline.research.model import Spent, added
 from pipeline.research.search import SearchProvider
 from pipeline.research.search.recorded import RecordedSearch, answer_key
 from pipeline.research.search.results import SearchResults
 from pipeline.research.traces import Payload, ToolCall, put_trace
 from pipeline.sources.store import Store
+from pipeline.spent import Spent, added
 
 SEARCHES = "searches.jsonl"
 

@@ -17,13 +17,13 @@ from pipeline.research.finishing import Finished, Finishing
 from pipeline.research.gathering import Gathering
 from pipeline.research.intake import AskQuestions, take_in
 from pipeline.research.kept_calls import KeptAnswers
-from pipeline.research.model import Spent, spent_of
 from pipeline.research.options import ResearchOptions, checked_options, new_run_id
 from pipeline.research.plan import make_plan
 from pipeline.research.run_files import PlanDetails, PlanFile
 from pipeline.research.values import Intake, Plan
 from pipeline.run_folder import locked_folder
 from pipeline.sources.store import Store, StoredRun
+from pipeline.spent import Spent, spent_of
 
 INTAKE = TypeAdapter(Intake)
 PLAN = TypeAdapter(Plan)

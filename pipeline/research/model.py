@@ -1,15 +1,15 @@
 """The model of a research run: asked for JSON, every answered call kept, tokens and cost counted, failures told."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from pipeline.completion import CUT_SHORT_ERROR, Structured
-from pipeline.cost import Price, Usage, cost_of, price_of, usage_of
+from pipeline.cost import Price
 from pipeline.errors import PayloadError
 from pipeline.marked_texts import DATA_RULE, marked_texts, marking_words
-from pipeline.providers.body import as_object, as_text, load_body
+from pipeline.spent import Spent, added, spent_of
 from pipeline.structured import Asker, ask_structured
 
 Value = TypeVar("Value")
@@ -31,21 +31,6 @@ class AnsweredCalls(Protocol):
 
     def __setitem__(self, key: str, payloads: list[str], /) -> None:
         """Keep the payloads of the call before anything is done with them."""
-
-
-class Spent(NamedTuple):
-    """What answered calls took; a plain sum."""
-
-    calls: int = 0
-    """Payloads, those of repairs and of forms that brought no word included."""
-    tokens_in: int = 0
-    """Tokens that went in."""
-    tokens_out: int = 0
-    """Tokens that came out, thoughts included."""
-    cost: float = 0.0
-    """What the calls with a known cost took together, in USD."""
-    unpriced: int = 0
-    """Payloads of which nobody knows the cost."""
 
 
 class Model:
@@ -146,26 +131,3 @@ def request_key(asker: Asker, prompt: str, system: str, schema: Mapping[str, Any
     limit = str(asker.options.max_tokens)
     parts = (chosen.model, chosen.endpoint.base_url, limit, system, prompt, json.dumps(schema, sort_keys=True))
     return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def spent_of(payloads: Iterable[str], model: str, prices: Mapping[str, Price]) -> Spent:
-    """What these payloads took together; the cost is the one they state, else by the price of the model."""
-    total = Spent()
-    for payload in payloads:
-        body = load_body(payload)
-        usage: Usage = usage_of(body)
-        cost = cost_of(usage, price_of(prices, as_text(as_object(body).get("model")), model))
-        one = Spent(1, usage.input_tokens, usage.output_tokens, cost or 0.0, int(cost is None))
-        total = added(total, one)
-    return total
-
-
-def added(first: Spent, second: Spent) -> Spent:
-    """The sum of the two."""
-    return Spent(
-        first.calls + second.calls,
-        first.tokens_in + second.tokens_in,
-        first.tokens_out + second.tokens_out,
-        first.cost + second.cost,
-        first.unpriced + second.unpriced,
-    )
