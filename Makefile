@@ -9,12 +9,16 @@ ROW ?=
 # Real pages in German, English and Japanese, and two PDFs, for the tests of what is read from the web.
 DOCS := debian-handbook debian-reference-en developers-reference
 
-.PHONY: demo test lint readme bench soak install browser pages
+# What docker/compose.yaml starts, from Debian's packages, and what reads such files.
+STACK := postgresql redis-server docker-compose openjdk-17-jre-headless
+DCLINT := dclint@3.1.0
+
+.PHONY: demo test lint readme bench soak install browser pages stack
 
 demo: install
 	$(BIN)/citejury demo --home citejury-demo $(DEMO_FLAGS)
 
-test: install browser pages lint
+test: install browser pages stack lint
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder $(TEST_FLAGS)
 
 lint: install
@@ -36,7 +40,7 @@ install: .venv/installed
 .venv/installed: pyproject.toml docker/constraints.txt
 	@echo 'Installing into .venv; this takes a minute or two.' >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint docker/constraints.txt --editable '.[server,data,sdk,research,dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint docker/constraints.txt --editable '.[server,postgresql,data,sdk,research,dev]'
 	@touch $@
 
 # Chromium, its driver and Japanese letters, for the tests that look at the annotator's page. They skip without.
@@ -55,3 +59,13 @@ pages:
 	  && for package in *.deb; do dpkg-deb -x "$$package" .. || exit 1; done \
 	  && cd .. && rm -r packages && touch complete; } \
 	|| echo 'The documentation of Debian cannot be fetched here: the tests that read its pages will be skipped.'
+
+# PostgreSQL, Redis, Java for OpenSearch, and two readers of compose files. The tests that need one skip without it.
+stack: install
+	@{ ls /usr/lib/postgresql/*/bin/initdb && command -v redis-server docker-compose java; } >/dev/null 2>&1 || { \
+	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+	  && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(STACK) >/dev/null; } \
+	|| echo 'PostgreSQL, Redis, docker-compose or Java cannot be installed here: their tests will be skipped.'
+	@test -e .venv/dclint/node_modules/.bin/dclint \
+	|| PATH="$(CURDIR)/$(BIN):$$PATH" npm install --silent --no-fund --no-audit --cache .venv/npm --prefix .venv/dclint $(DCLINT) \
+	|| echo 'dclint cannot be installed here: its test will be skipped.'
