@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from annotation.embedded.home import read_or_make_secrets
-from annotation.embedded.indexes import make_indexes
 from annotation.embedded.lifeline import end_with_the_guardian
 
 KEEP_ALIVE_SECONDS = 30
@@ -25,6 +24,7 @@ def main() -> None:
     """Bring the database up to date, make the owner, and serve until told to stop."""
     lifeline, listening = (int(word) for word in sys.argv[1:])
     end_with_the_guardian(lifeline)
+    gc.disable()  # until the app is built: all of it stays, and looking through it is a quarter of the start
     import argilla_server  # noqa: F401  # building the app takes seconds; everything below needs it
     import uvicorn
 
@@ -35,6 +35,7 @@ def main() -> None:
     # time that a page of records takes.
     gc.collect()
     gc.freeze()
+    gc.enable()
     server = uvicorn.Server(
         uvicorn.Config(
             app,
@@ -52,17 +53,21 @@ def migrate() -> None:
     """Create the database or bring it up to date."""
     from alembic import command
     from alembic.config import Config
-    from argilla_server.database import ALEMBIC_CONFIG_FILE, database_url_sync
-    from sqlalchemy import make_url
+    from argilla_server.database import ALEMBIC_CONFIG_FILE, sync_engine
 
-    # Readers and the one writer do not wait for each other; durable at each commit, since SQLite's own default holds.
-    database = make_url(database_url_sync()).database
-    with contextlib.closing(sqlite3.connect(str(database))) as connection:
-        connection.execute("PRAGMA journal_mode=WAL")
-        config = Config(ALEMBIC_CONFIG_FILE)
-        config.attributes["configure_logger"] = False
-        command.upgrade(config, "head")
-        make_indexes(connection)
+    from annotation.embedded.database import prepare
+
+    if sync_engine.dialect.name == "sqlite":
+        # Readers and the one writer do not wait for each other; durable at each commit, since SQLite's own default
+        # holds.
+        with contextlib.closing(sqlite3.connect(str(sync_engine.url.database))) as connection:
+            connection.execute("PRAGMA journal_mode=WAL")
+    config = Config(ALEMBIC_CONFIG_FILE)
+    config.attributes["configure_logger"] = False
+    command.upgrade(config, "head")
+    with sync_engine.begin() as database:
+        prepare(database)
+    sync_engine.dispose()
 
 
 async def make_owner() -> None:
