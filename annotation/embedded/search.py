@@ -8,7 +8,6 @@ the server, its worker and everything else that looks it up must do so.
 from typing import Any
 from uuid import UUID
 
-from argilla_server.database import AsyncSessionLocal, async_engine
 from argilla_server.enums import MetadataPropertyType
 from argilla_server.models import Record, Response, Vector
 from argilla_server.search_engine import (
@@ -23,6 +22,7 @@ from argilla_server.search_engine import (
 )
 from sqlalchemy import ColumnElement, String, cast, event, func, select, true
 
+from annotation.embedded.connections import SearchSession, search_connections
 from annotation.embedded.json_sql import elements_at, install, value_at
 from annotation.embedded.launch import ENGINE_NAME
 from annotation.embedded.own_order import own_page
@@ -111,7 +111,7 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
         Without `sort` a user gets an order of her own, the same each time; without `user_id` the order of arrival.
         """
         wanted = conditions(dataset, query, filter)
-        async with AsyncSessionLocal() as db:
+        async with SearchSession() as db:
             total = await count_matching(db, dataset, query, filter)
             if user_id is not None and not sort:
                 page = await own_page(db, user_id, wanted, total, offset, limit)
@@ -142,7 +142,7 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
         if record is not None:
             wanted.append(Vector.record_id != record.id)
         rows = select(Vector.record_id, Vector.value).join(Record, Record.id == Vector.record_id).where(*wanted)
-        async with AsyncSessionLocal() as db:
+        async with SearchSession() as db:
             candidates = (await db.execute(rows)).tuples().all()
         found = nearest(target, candidates, str(getattr(order, "value", order)) == "least_similar")
         kept = [pair for pair in found if threshold is None or pair[1] >= threshold][:max_results]
@@ -155,7 +155,7 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
         if metadata_property.type == MetadataPropertyType.terms:
             return await terms_metrics(metadata_property.name, here)
         number = value_at(Record.metadata_, metadata_property.name)
-        async with AsyncSessionLocal() as db:
+        async with SearchSession() as db:
             low, high = (await db.execute(select(func.min(number), func.max(number)).where(here))).one()
         whole = metadata_property.type == MetadataPropertyType.integer
         return (IntegerMetadataMetrics if whole else FloatMetadataMetrics)(min=low, max=high)
@@ -189,7 +189,7 @@ async def count_matching(db: Any, dataset: Any, query: Any, wanted: Any) -> int:
 
 async def count_by(status: Any, *wanted: ColumnElement[bool]) -> dict[str, int]:
     """Number of rows for each status that occurs."""
-    async with AsyncSessionLocal() as db:
+    async with SearchSession() as db:
         rows = await db.execute(select(status, func.count()).where(*wanted).group_by(status))
         return {each.value: count for each, count in rows.tuples()}
 
@@ -199,7 +199,7 @@ async def terms_metrics(name: str, here: ColumnElement[bool]) -> Any:
     each = elements_at(Record.metadata_, name)
     term = cast(each.c.value, String)
     rows = select(term, func.count()).select_from(Record, each).where(here, term.is_not(None)).group_by(term)
-    async with AsyncSessionLocal() as db:
+    async with SearchSession() as db:
         found = (await db.execute(rows.order_by(func.count().desc(), term))).tuples().all()
     values = [TermsMetrics.TermCount(term=text, count=count) for text, count in found]
     return TermsMetrics(total=sum(count for _, count in found), values=values)
@@ -211,4 +211,4 @@ def install_functions(connection: Any, _: object) -> None:
 
 
 SearchEngine.register(ENGINE_NAME)(SqlSearchEngine)
-event.listen(async_engine.sync_engine, "connect", install_functions)
+event.listen(search_connections.sync_engine, "connect", install_functions)
