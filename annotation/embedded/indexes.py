@@ -4,8 +4,6 @@ They add to Argilla's tables and change nothing; a migration of Argilla's that r
 start makes them again.
 """
 
-import sqlite3
-
 INDEXES = {
     # A page of GET /datasets/{id}/records, and the order of arrival.
     "citejury_records_arrival": "records (dataset_id, inserted_at, id)",
@@ -16,8 +14,6 @@ INDEXES = {
 }
 
 
-def make_indexes(connection: sqlite3.Connection) -> None:
-    """Create those that are missing."""
-    for name, columns in INDEXES.items():
-        connection.execute(f"CREATE INDEX IF NOT EXISTS {name} ON {columns}")
-    connection.commit()
+def statements(dialect: str) -> list[str]:
+    """The statements that create those that are missing; the same for SQLite and PostgreSQL."""
+    return [f"CREATE INDEX IF NOT EXISTS {name} ON {columns}" for name, columns in INDEXES.items()]

@@ -1,0 +1,24 @@
+"""What we add to Argilla's database, SQLite or PostgreSQL: indexes, and tables that triggers keep in step with its own.
+
+All of it can be made again from Argilla's tables, and is looked at each start.
+"""
+
+from sqlalchemy import Connection, text
+
+from annotation.embedded import indexes
+
+LOCK = 0x63697465  # any number; several web processes of ours may start at once on PostgreSQL
+
+PARTS = (indexes,)
+
+
+def prepare(connection: Connection) -> None:
+    """Create what is missing, in the connection's transaction, which the caller commits."""
+    dialect = connection.dialect.name
+    if dialect == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+    for part in PARTS:
+        for statement in part.statements(dialect):
+            connection.exec_driver_sql(statement)
+        if hasattr(part, "fill"):
+            part.fill(connection)
