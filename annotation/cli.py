@@ -8,6 +8,7 @@ from annotation.cli_serve import serve
 from annotation.cli_setup import setup
 from annotation.cli_share import share
 from annotation.cli_status import status
+from annotation.cli_users import users
 
 
 @click.group()
@@ -21,3 +22,4 @@ annotation.add_command(judge)
 annotation.add_command(push)
 annotation.add_command(status)
 annotation.add_command(serve)
+annotation.add_command(users)
