@@ -9,6 +9,7 @@ import re
 import socket
 import sqlite3
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,18 +25,34 @@ def main() -> None:
     """Bring the database up to date, make the owner, and serve until told to stop."""
     lifeline, listening = (int(word) for word in sys.argv[1:])
     end_with_the_guardian(lifeline)
-    gc.disable()  # until the app is built: all of it stays, and looking through it is a quarter of the start
-    import argilla_server  # noqa: F401  # building the app takes seconds; everything below needs it
-    import uvicorn
+    with loading():
+        from argilla_server.settings import settings
 
-    migrate()
-    asyncio.run(make_owner())
-    app = build_app()
-    # The app is some 100 MB of objects that stay. Looking through them again and again for garbage is a third of the
-    # time that a page of records takes.
+        migrate()
+        kept = read_or_make_secrets(Path(settings.home_path).parent)
+        asyncio.run(make_owner(kept.owner_username, kept.owner_password, kept.owner_api_key))
+        app = build_app()
+    run_server(app, socket.socket(fileno=listening))
+
+
+@contextlib.contextmanager
+def loading() -> Iterator[None]:
+    """A block that builds the app; what it made is never looked through for garbage.
+
+    The app is some 100 MB of objects that stay. Looking through them is a quarter of the start, and again and again a
+    third of the time that a page of records takes.
+    """
+    gc.disable()
+    yield
     gc.collect()
     gc.freeze()
     gc.enable()
+
+
+def run_server(app: Any, listening: socket.socket) -> None:
+    """Answer at a listening socket until told to stop."""
+    import uvicorn
+
     server = uvicorn.Server(
         uvicorn.Config(
             app,
@@ -46,7 +63,7 @@ def main() -> None:
             timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         )
     )
-    server.run(sockets=[socket.socket(fileno=listening)])
+    server.run(sockets=[listening])
 
 
 def migrate() -> None:
@@ -70,25 +87,23 @@ def migrate() -> None:
     sync_engine.dispose()
 
 
-async def make_owner() -> None:
-    """Make the owner with the home's secrets where there is none."""
+async def make_owner(username: str, password: str, api_key: str) -> None:
+    """Make the owner where nobody has the name yet."""
     from argilla_server.contexts import accounts
     from argilla_server.database import AsyncSessionLocal, async_engine
     from argilla_server.enums import UserRole
-    from argilla_server.settings import settings
 
-    kept = read_or_make_secrets(Path(settings.home_path).parent)
     async with AsyncSessionLocal() as db:
-        if await accounts.get_user_by_username(db, kept.owner_username) is None:
+        if await accounts.get_user_by_username(db, username) is None:
             owner = {
-                "username": kept.owner_username,
+                "username": username,
                 "first_name": "Owner",
                 "last_name": None,
                 "role": UserRole.owner,
-                "password": kept.owner_password,
+                "password": password,
             }
             user = await accounts.create_user(db, owner)
-            await user.update(db, api_key=kept.owner_api_key)
+            await user.update(db, api_key=api_key)
     # The connections belong to this event loop; the server's is another.
     await async_engine.dispose()
 
@@ -97,13 +112,14 @@ def build_app() -> Any:
     """argilla-server's app with our search engine, without its leak, and with safe headers on every answer."""
     import argilla_server
 
-    import annotation.embedded.search  # noqa: F401  # registers the engine
+    from annotation.embedded.engines import register_engine
     from annotation.embedded.events import skip_events_without_webhook
     from annotation.embedded.own_record import serve_own_record_only
     from annotation.embedded.page_script import add_page_script
     from annotation.embedded.record_page import serve_record_pages
     from annotation.embedded.status_rows import serve_status_rows
 
+    register_engine()
     skip_events_without_webhook()
     serve_own_record_only()
     serve_record_pages()

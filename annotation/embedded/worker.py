@@ -14,6 +14,7 @@ from redis import Redis
 from redis.backoff import ConstantBackoff
 from redis.retry import Retry
 from rq import Worker
+from rq.defaults import DEFAULT_WORKER_TTL
 from rq.job import Job
 from rq.queue import Queue
 
@@ -28,20 +29,22 @@ RETRY_SECONDS = 0.1
 class ArgillaWorker(Worker):  # type: ignore[misc]  # rq has no types
     """An rq worker that loads argilla-server and our search engine before its first job."""
 
-    lifeline: int
+    lifeline: int | None = None
 
     def fork_work_horse(self, job: Job, queue: Queue) -> None:
         """Start the process that does one job."""
         gc.disable()  # what is loaded stays, and looking through it is a quarter of the time
-        import annotation.embedded.search  # noqa: F401  # the engine must be registered where the job runs
+        from annotation.embedded.engines import register_engine
 
+        register_engine()  # it must be known where the job runs
         gc.freeze()
         gc.enable()
         super().fork_work_horse(job, queue)
 
     def main_work_horse(self, job: Job, queue: Queue) -> Any:
         """Do one job; threads do not survive a fork, so the new process watches for itself."""
-        end_with_the_guardian(self.lifeline)
+        if self.lifeline is not None:
+            end_with_the_guardian(self.lifeline)
         return super().main_work_horse(job, queue)
 
 
@@ -49,10 +52,15 @@ def main() -> None:
     """Work until told to stop."""
     lifeline = int(sys.argv[1])
     end_with_the_guardian(lifeline)
+    work(lifeline)
+
+
+def work(lifeline: int | None = None, sign_of_life_seconds: int = DEFAULT_WORKER_TTL) -> None:
+    """Do jobs until told to stop, and tell the queue now and then that somebody is there."""
     url = os.environ["ARGILLA_REDIS_URL"]
     Redis.from_url(url, retry=Retry(ConstantBackoff(RETRY_SECONDS), START_RETRIES)).ping()
     connection = Redis.from_url(url, retry=Retry(ConstantBackoff(RETRY_SECONDS), RETRIES))
-    worker = ArgillaWorker(QUEUES, connection=connection)
+    worker = ArgillaWorker(QUEUES, connection=connection, default_worker_ttl=sign_of_life_seconds)
     worker.lifeline = lifeline
     worker.work(with_scheduler=True, logging_level="WARNING")
 

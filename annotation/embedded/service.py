@@ -1,0 +1,176 @@
+"""The parts of Argilla on PostgreSQL, one process or container each: `python -m annotation.embedded.service PART`.
+
+    migrate        bring the database up to date, make the owner, fill OpenSearch where it is the engine; then end
+    web            the page and the REST API
+    worker         Argilla's background jobs
+    reindex        fill OpenSearch anew
+    check-web      ends with 0 where the web of this machine answers
+    check-worker   ends with 0 where the worker of this machine is there
+
+What they need comes from the environment; docker/compose.yaml sets it.
+"""
+
+import asyncio
+import http.client
+import os
+import socket
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from pipeline.errors import CitejuryError, ServerStartError, SettingsError
+
+WORKER_SIGN_OF_LIFE_SECONDS = 60
+CHECK_SECONDS = 8.0
+BACKLOG = 2048
+
+
+def main() -> int:
+    """How the part ended: 0, or 1 after a line that says what is wrong."""
+    chosen = sys.argv[1] if len(sys.argv) == 2 else ""
+    if chosen not in PARTS:
+        sys.stderr.write(f"usage: python -m annotation.embedded.service {{{','.join(PARTS)}}}\n")
+        return 2
+    try:
+        return PARTS[chosen]()
+    except CitejuryError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+
+
+def setting(name: str) -> str:
+    """What the environment says.
+
+    Raises:
+        SettingsError: nothing.
+    """
+    found = os.environ.get(name, "")
+    if not found:
+        raise SettingsError(f"`{name}` is not set; docker/compose.yaml shows what this part of the server needs.")
+    return found
+
+
+def migrate() -> int:
+    """Bring the database up to date, make the owner, and fill OpenSearch where that is the engine.
+
+    Raises:
+        SettingsError: the owner's name, password or key is missing.
+        ServerStartError: the database or OpenSearch does not answer.
+    """
+    from sqlalchemy.exc import OperationalError
+
+    from annotation.embedded import web
+    from annotation.embedded.open_search import fill_indexes
+
+    owner = [setting(f"CITEJURY_OWNER_{name}") for name in ("USERNAME", "PASSWORD", "API_KEY")]
+    try:
+        web.migrate()
+    except OperationalError as error:
+        raise ServerStartError(f"The database does not answer: {error.orig}") from error
+    asyncio.run(web.make_owner(*owner))
+    asyncio.run(fill_indexes(anew=False))
+    return 0
+
+
+def reindex() -> int:
+    """Fill OpenSearch anew."""
+    from annotation.embedded.open_search import fill_indexes
+
+    asyncio.run(fill_indexes(anew=True))
+    return 0
+
+
+def serve_web() -> int:
+    """Serve the page and the REST API until told to stop.
+
+    Raises:
+        SettingsError: the environment does not say where to listen, or in how many processes.
+        ServerStartError: there is no listening there.
+    """
+    from annotation.embedded.processes import run_processes
+    from annotation.embedded.web import build_app, loading, run_server
+
+    number = setting("CITEJURY_WEB_PROCESSES")
+    if not number.isdecimal() or int(number) < 1:
+        raise SettingsError(f"`CITEJURY_WEB_PROCESSES` is {number!r} and should be a number from 1.")
+    with listen() as listening:
+        with loading():
+            app = build_app()
+        sys.stderr.write("Argilla listens at {}:{}\n".format(*listening.getsockname()))
+        return run_processes(int(number), lambda: run_server(app, listening))
+
+
+def listen() -> socket.socket:
+    """A socket that listens where `CITEJURY_LISTEN` says; connections wait in it until the app is there.
+
+    Raises:
+        SettingsError: it names no address.
+        ServerStartError: there is no listening there.
+    """
+    host, port = address()
+    try:
+        return socket.create_server((host, port), backlog=BACKLOG)
+    except (OSError, OverflowError) as error:
+        raise ServerStartError(f"Cannot listen at {host}, port {port} (`CITEJURY_LISTEN`): {error}.") from error
+
+
+def address() -> tuple[str, int]:
+    """Host and port of `CITEJURY_LISTEN`.
+
+    Raises:
+        SettingsError: it is none.
+    """
+    host, _, port = setting("CITEJURY_LISTEN").rpartition(":")
+    if not host or not port.isdecimal():
+        raise SettingsError("`CITEJURY_LISTEN` should be a host and a port, such as 0.0.0.0:6900.")
+    return host.strip("[]"), int(port)
+
+
+def serve_jobs() -> int:
+    """Do Argilla's background jobs until told to stop."""
+    from annotation.embedded.worker import work
+
+    work(sign_of_life_seconds=WORKER_SIGN_OF_LIFE_SECONDS)
+    return 0
+
+
+def check_web() -> int:
+    """0 where the web of this machine, and the search engine behind it, answer."""
+    connection = http.client.HTTPConnection("127.0.0.1", address()[1], timeout=CHECK_SECONDS)
+    try:
+        connection.request("GET", "/api/v1/status")
+        return int(connection.getresponse().status != http.client.OK)
+    except (OSError, http.client.HTTPException) as error:
+        sys.stderr.write(f"The web does not answer: {error}\n")
+        return 1
+    finally:
+        connection.close()
+
+
+def check_worker() -> int:
+    """0 where a worker of this machine has given a sign of life lately."""
+    from redis import Redis
+    from redis.exceptions import RedisError
+    from rq import Worker
+
+    latest = datetime.now(UTC).replace(tzinfo=None) - timedelta(seconds=2 * WORKER_SIGN_OF_LIFE_SECONDS)
+    try:
+        workers = Worker.all(connection=Redis.from_url(setting("ARGILLA_REDIS_URL"), socket_timeout=CHECK_SECONDS))
+    except RedisError as error:
+        sys.stderr.write(f"The queue does not answer: {error}\n")
+        return 1
+    here = [worker for worker in workers if worker.hostname == socket.gethostname()]
+    return int(not any(worker.last_heartbeat and worker.last_heartbeat > latest for worker in here))
+
+
+PARTS: dict[str, Callable[[], int]] = {
+    "migrate": migrate,
+    "web": serve_web,
+    "worker": serve_jobs,
+    "reindex": reindex,
+    "check-web": check_web,
+    "check-worker": check_worker,
+}
+
+if __name__ == "__main__":
+    sys.exit(main())
