@@ -5,6 +5,7 @@ import base64
 import contextlib
 import gc
 import hashlib
+import os
 import re
 import socket
 import sqlite3
@@ -59,6 +60,8 @@ def run_server(app: Any, listening: socket.socket) -> None:
             log_level="warning",
             access_log=False,
             server_header=False,
+            # Else uvicorn takes addresses and schemes from whatever a program on this machine says.
+            proxy_headers=False,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         )
@@ -112,15 +115,21 @@ def build_app() -> Any:
     """argilla-server's app with our search engine, without its leak, and with safe headers on every answer."""
     import argilla_server
 
+    from annotation.embedded.behind_tls import BEHIND_TLS_VARIABLE, BehindTls
     from annotation.embedded.engines import register_engine
+    from annotation.embedded.event_lines_argilla import tell_events
+    from annotation.embedded.event_lines_requests import RequestEvents
     from annotation.embedded.events import skip_events_without_webhook
     from annotation.embedded.own_record import serve_own_record_only
     from annotation.embedded.page_script import add_page_script
     from annotation.embedded.record_page import serve_record_pages
+    from annotation.embedded.settings_readers import build_settings_readers_once
     from annotation.embedded.status_rows import serve_status_rows
 
+    build_settings_readers_once()
     register_engine()
     skip_events_without_webhook()
+    tell_events()
     serve_own_record_only()
     serve_record_pages()
     serve_status_rows()
@@ -129,7 +138,8 @@ def build_app() -> Any:
     add_page_script(static)
     page = (Path(argilla_server.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
     # The server fills this in when it copies the page; at the root of the site it becomes nothing.
-    return SafeHeaders(argilla_server.app, content_security_policy(page.replace("@@baseUrl@@", "")))
+    app = SafeHeaders(argilla_server.app, content_security_policy(page.replace("@@baseUrl@@", "")))
+    return RequestEvents(BehindTls(app) if os.environ.get(BEHIND_TLS_VARIABLE) else app)
 
 
 def static_folder(app: Any) -> Path:
