@@ -2,6 +2,7 @@
 
 import click
 
+from annotation.cli_backup import backup, restore
 from annotation.cli_judge import judge
 from annotation.cli_push import push
 from annotation.cli_serve import serve
@@ -23,3 +24,5 @@ annotation.add_command(push)
 annotation.add_command(status)
 annotation.add_command(serve)
 annotation.add_command(users)
+annotation.add_command(backup)
+annotation.add_command(restore)

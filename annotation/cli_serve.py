@@ -1,7 +1,11 @@
 """The command `citejury annotation serve`."""
 
+import ipaddress
 import os
 import shlex
+import shutil
+import sys
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +14,8 @@ import click
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
 
-LOOPBACK = ("127.", "localhost", "::1")
+TIME_WIDTH = len("00:00:00 ")
+NARROWEST = 40
 
 
 @click.command()
@@ -25,26 +30,56 @@ LOOPBACK = ("127.", "localhost", "::1")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=6900, show_default=True, help="Port; 0 takes any free one."
 )
-def serve(home: Path, host: str, port: int) -> None:
+@click.option(
+    "--behind-tls",
+    is_flag=True,
+    help="A proxy with HTTPS stands in front: believe the scheme that it names, and refuse what comes in the clear.",
+)
+def serve(home: Path, host: str, port: int, behind_tls: bool) -> None:
     """Run Argilla on this machine, without Docker, until Ctrl-C.
 
-    The first start makes the owner with a generated password and key; later starts find them and the data again.
+    The first start makes the owner with a generated password and key; later starts find them and the data again. A home
+    that an older citejury made is copied to its folder `backups` before it is brought up to date.
+
+    While it runs, a line tells of each event that matters: logins, datasets, pushed records, the submissions of each
+    minute, jobs, errors, slow requests, backups. The lines are kept in `logs/events.log` of the home.
+
+    Annotators on other machines need HTTPS, as the README's recipe has it: a proxy on this machine, and here
+    `--behind-tls`. An address of the network without it is refused, because passwords would travel unencrypted.
 
     \b
-    Example:
+    Examples:
         citejury annotation serve --home citejury-home
+        citejury annotation serve --home citejury-home --behind-tls
     """
+    from annotation.embedded.launch import ServerOptions
     from annotation.embedded.launch import serve as serve_in_foreground
 
-    if not host.startswith(LOOPBACK):
-        click.secho(
-            f"Everybody who reaches {host} on the network can open the login page, and what is typed there travels "
-            "unencrypted. Put a proxy with HTTPS in front.",
-            fg="yellow",
-            err=True,
+    if not behind_tls and not is_loopback(host):
+        raise click.UsageError(
+            f"`--host {host}` is open to the network, where passwords and answers would travel unencrypted. Put a "
+            "proxy with HTTPS in front and add `--behind-tls`, or leave out `--host`."
         )
-    serve_in_foreground(home, host, port, announce=tell_where_it_is, starting=tell_that_it_starts)
+    serve_in_foreground(
+        home,
+        host,
+        port,
+        announce=tell_where_it_is,
+        starting=tell_that_it_starts,
+        options=ServerOptions(behind_tls=behind_tls),
+        show_event=EventPrinter().show,
+    )
     click.echo("Argilla has stopped; everything is kept for the next start.", err=True)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches the address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def tell_that_it_starts() -> None:
@@ -67,3 +102,28 @@ def tell_where_it_is(server: "ServerHandle") -> None:
         "Ctrl-C stops the server.",
         err=True,
     )
+
+
+class EventPrinter:
+    """Prints the server's events: the time of the day first, a new day as a line of its own."""
+
+    def __init__(self) -> None:
+        """No day is shown yet but today."""
+        self.day: date = datetime.now().astimezone().date()
+        self.width = max(NARROWEST, shutil.get_terminal_size().columns) if sys.stderr.isatty() else None
+
+    def show(self, line: str) -> None:
+        """Print a line of `event_lines`, in a terminal no wider than that."""
+        written, _, text = line.partition(" ")
+        try:
+            moment = datetime.fromisoformat(written).astimezone()
+        except ValueError:  # cut off by a full disk
+            click.echo(line, err=True)
+            return
+        if moment.date() != self.day:
+            self.day = moment.date()
+            click.echo(f"{self.day:%Y-%m-%d}", err=True)
+        shown = f"{moment:%H:%M:%S} {text}"
+        if self.width:
+            shown = click.wrap_text(shown, self.width, subsequent_indent=" " * TIME_WIDTH)
+        click.echo(shown, err=True)

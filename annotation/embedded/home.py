@@ -3,10 +3,12 @@
 HOME/            mode 700
   secrets.json   owner's user name, password and API key, and the key that signs logins; mode 600
   env            ARGILLA_API_URL and ARGILLA_API_KEY for a shell; mode 600
+  versions.json  the software that it was last used with
   lock           held while a server runs here; its text says which
   data/          Argilla's SQLite database
   queue/         Argilla's job queue
-  logs/          one file for each part, and the one of the start before
+  logs/          events, one file for each part, and those of the start before
+  backups/       a copy from before each upgrade
 """
 
 import fcntl
@@ -25,6 +27,9 @@ OWNER = "owner"
 SECRETS_FILE = "secrets.json"
 ENV_FILE = "env"
 LOCK_FILE = "lock"
+VERSIONS_FILE = "versions.json"
+DATABASE_FILE = "data/argilla.db"
+EVENTS_FILE = "logs/events.log"
 FOLDERS = ("data", "queue", "logs")
 LOG_LINES_SHOWN = 12
 TRACEBACK = re.compile(r"\s|Traceback |The above exception |During handling |$")
@@ -113,6 +118,21 @@ def read_holder(lock: int) -> dict[str, Any]:
     return holder if isinstance(holder, dict) else {}
 
 
+def holder_of(path: Path) -> dict[str, Any] | None:
+    """`pid` and `url` of the process that holds a lock; None where nobody holds it."""
+    try:
+        lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return read_holder(lock)
+    finally:
+        os.close(lock)
+    return None
+
+
 def sign_lock(lock: int, url: str) -> None:
     """Write into the lock who holds it."""
     os.ftruncate(lock, 0)
@@ -178,7 +198,7 @@ def turn_logs(home: Path) -> None:
 def last_log_lines(home: Path) -> str:
     """The last lines of the parts' logs, each under its name, without tracebacks; empty where nothing was logged."""
     shown: list[str] = []
-    for path in sorted((home / "logs").glob("*.log")):
+    for path in sorted({*(home / "logs").glob("*.log")} - {home / EVENTS_FILE}):
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
         said = [line for line in lines if not TRACEBACK.match(line)]
         shown += [f"{path.stem}: {line}" for line in said[-LOG_LINES_SHOWN:]]

@@ -4,12 +4,10 @@ The starter binds the address, so that a taken port is known at once; the guardi
 """
 
 import contextlib
-import errno
 import http.client
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -17,12 +15,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+from annotation.embedded.listening import listen, url_of
 from pipeline.errors import ServerStartError
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 6900
 NEWEST_PYTHON = (3, 13)
-BACKLOG = 2048
 START_SECONDS = 120.0
 STOP_SECONDS = 15.0
 SQLITE_TIMEOUT_SECONDS = 30
@@ -39,6 +37,16 @@ class ServerHandle(NamedTuple):
     owner_api_key: str
 
 
+class ServerOptions(NamedTuple):
+    """What may be chosen about a server beside its home and address."""
+
+    behind_tls: bool = False
+    """Whether a proxy with HTTPS stands in front, see `behind_tls.py`."""
+
+
+DEFAULT_OPTIONS = ServerOptions()
+
+
 class RunningServer(NamedTuple):
     """A running server and its guardian process."""
 
@@ -48,42 +56,63 @@ class RunningServer(NamedTuple):
 
 @contextlib.contextmanager
 def start_server(
-    home: Path, host: str = DEFAULT_HOST, port: int = DEFAULT_PORT, starting: Callable[[], None] = lambda: None
+    home: Path,
+    host: str = DEFAULT_HOST,
+    port: int = DEFAULT_PORT,
+    starting: Callable[[], None] = lambda: None,
+    options: ServerOptions = DEFAULT_OPTIONS,
 ) -> Iterator[ServerHandle]:
     """A server that answers, until the block ends; `port` 0 lets the kernel choose.
 
     `starting` is called once home and port are ours, before the seconds that the start takes.
 
     Raises:
-        ServerStartError: the `server` extra is missing, the port is taken, the home is in use, or a part of the
-            server fails; the message then holds the last lines of its log.
+        ServerStartError: the `server` extra is missing, the port is taken, the home is in use or of newer software, or
+            a part of the server fails; the message then holds the last lines of its log.
         OutputError: the home holds something else or cannot be written.
     """
-    with run_guardian(home, host, port, starting) as server:
+    with run_guardian(home, host, port, starting, options) as server:
         yield server.handle
 
 
 def serve(
-    home: Path, host: str, port: int, announce: Callable[[ServerHandle], None], starting: Callable[[], None]
+    home: Path,
+    host: str,
+    port: int,
+    announce: Callable[[ServerHandle], None],
+    starting: Callable[[], None],
+    options: ServerOptions = DEFAULT_OPTIONS,
+    show_event: Callable[[str], None] = lambda line: None,
 ) -> None:
     """Serve in the foreground until Ctrl-C, SIGTERM or a closed terminal; `announce` is called once it answers.
 
-    `starting` is called once home and port are ours, before the seconds that the start takes.
+    `starting` is called once home and port are ours, before the seconds that the start takes. `show_event` gets each
+    line of the home's events, by a thread of its own, from the announcement on until the server is gone.
 
     Raises:
         ServerStartError: as `start_server`, or a part of the server ended by itself.
         OutputError: the home holds something else or cannot be written.
     """
+    from annotation.embedded.event_lines import following
+    from annotation.embedded.home import EVENTS_FILE
+
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
-    with contextlib.suppress(KeyboardInterrupt), run_guardian(home, host, port, starting) as server:
+    with (
+        contextlib.ExitStack() as followed,
+        contextlib.suppress(KeyboardInterrupt),
+        run_guardian(home, host, port, starting, options) as server,
+    ):
         announce(server.handle)
+        followed.enter_context(following(server.handle.home / EVENTS_FILE, show_event))
         server.guardian.wait()
         raise stopped_by_itself(server.handle.home)
 
 
 @contextlib.contextmanager
-def run_guardian(home: Path, host: str, port: int, starting: Callable[[], None]) -> Iterator[RunningServer]:
+def run_guardian(
+    home: Path, host: str, port: int, starting: Callable[[], None], options: ServerOptions
+) -> Iterator[RunningServer]:
     """The running server with its guardian; both are gone when the block ends."""
     check_installed()
     from annotation.embedded.home import (
@@ -94,6 +123,7 @@ def run_guardian(home: Path, host: str, port: int, starting: Callable[[], None])
         turn_logs,
         write_env_file,
     )
+    from annotation.embedded.upgrade import bring_up_to_date, refuse_newer_home
 
     home = open_home(home)
     lock = take_lock(home)
@@ -101,10 +131,12 @@ def run_guardian(home: Path, host: str, port: int, starting: Callable[[], None])
         with listen(host, port) as listening:
             url = url_of(listening)
             sign_lock(lock, url)
+            refuse_newer_home(home)
             kept = read_or_make_secrets(home)
             turn_logs(home)
             starting()
-            guardian = spawn_guardian(home, listening.fileno(), lock)
+            bring_up_to_date(home)
+            guardian = spawn_guardian(home, listening.fileno(), lock, options)
         try:
             wait_until_it_answers(home, url)
             write_env_file(home, url, kept.owner_api_key)
@@ -138,47 +170,7 @@ def check_installed() -> None:
     )
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens at the address; connections wait in it until the web part takes them.
-
-    Raises:
-        ServerStartError: the port is taken or not allowed, or the host is not one of this machine.
-    """
-    try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    except (OSError, OverflowError) as error:
-        raise ServerStartError(
-            f"There is no address {host!r} with port {port} to listen at. Choose with `--host` and `--port`."
-        ) from error
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen(BACKLOG)
-    except OSError as error:
-        listening.close()
-        raise ServerStartError(f"Cannot listen at {host}, port {port}: {why_not(error)}") from error
-    return listening
-
-
-def why_not(error: OSError) -> str:
-    """Why an address cannot be listened at, and what to do."""
-    if error.errno == errno.EADDRINUSE:
-        return "another program has the port. Stop it, or choose another with `--port` (`--port 0` takes any free one)."
-    if error.errno == errno.EACCES:
-        return "this user may not take that port. Choose one above 1023 with `--port`."
-    return f"{(error.strerror or str(error)).lower()}. Choose an address of this machine with `--host`."
-
-
-def url_of(listening: socket.socket) -> str:
-    """The address to open in a browser on this machine."""
-    host, port = listening.getsockname()[:2]
-    if host in {"0.0.0.0", "::"}:
-        host = "127.0.0.1" if host == "0.0.0.0" else "::1"
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def spawn_guardian(home: Path, listening: int, lock: int) -> "subprocess.Popen[bytes]":
+def spawn_guardian(home: Path, listening: int, lock: int, options: ServerOptions) -> "subprocess.Popen[bytes]":
     """The guardian process, in a group of its own; it stops when its standard input closes or we end."""
     log_file = os.open(home / "logs" / "guardian.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with open(log_file, "ab") as log:
@@ -190,16 +182,18 @@ def spawn_guardian(home: Path, listening: int, lock: int) -> "subprocess.Popen[b
             pass_fds=(listening, lock),
             start_new_session=True,
         )
-    orders = {"home": str(home), "listening": listening, "environment": server_environment(home)}
+    orders = {"home": str(home), "listening": listening, "environment": server_environment(home, options)}
     assert guardian.stdin is not None
     guardian.stdin.write(json.dumps(orders).encode() + b"\n")
     guardian.stdin.flush()
     return guardian
 
 
-def server_environment(home: Path) -> dict[str, str]:
+def server_environment(home: Path, options: ServerOptions = DEFAULT_OPTIONS) -> dict[str, str]:
     """The environment of the server's parts: ours without any `ARGILLA_…` or key, and what argilla-server reads."""
-    from annotation.embedded.home import read_or_make_secrets
+    from annotation.embedded.behind_tls import BEHIND_TLS_VARIABLE
+    from annotation.embedded.event_lines import EVENTS_VARIABLE
+    from annotation.embedded.home import DATABASE_FILE, EVENTS_FILE, read_or_make_secrets
 
     kept = {
         name: value
@@ -208,7 +202,7 @@ def server_environment(home: Path) -> dict[str, str]:
     }
     return kept | {
         "ARGILLA_HOME_PATH": str(home / "data"),
-        "ARGILLA_DATABASE_URL": f"sqlite+aiosqlite:///{home / 'data' / 'argilla.db'}?check_same_thread=False",
+        "ARGILLA_DATABASE_URL": f"sqlite+aiosqlite:///{home / DATABASE_FILE}?check_same_thread=False",
         "ARGILLA_DATABASE_SQLITE_TIMEOUT": str(SQLITE_TIMEOUT_SECONDS),
         "ARGILLA_SEARCH_ENGINE": ENGINE_NAME,
         "ARGILLA_AUTH_SECRET_KEY": read_or_make_secrets(home).auth_secret_key,
@@ -216,6 +210,8 @@ def server_environment(home: Path) -> dict[str, str]:
         "HF_HUB_OFFLINE": "1",
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "PYTHONUNBUFFERED": "1",
+        EVENTS_VARIABLE: str(home / EVENTS_FILE),
+        **({BEHIND_TLS_VARIABLE: "1"} if options.behind_tls else {}),
     }
 
 

@@ -18,9 +18,11 @@ from rq.defaults import DEFAULT_WORKER_TTL
 from rq.job import Job
 from rq.queue import Queue
 
+from annotation.embedded.event_lines import tell
 from annotation.embedded.lifeline import end_with_the_guardian
 
-QUEUES = ("high", "default")
+WEBHOOK_QUEUE = "high"
+QUEUES = (WEBHOOK_QUEUE, "default")
 START_RETRIES = 100
 RETRIES = 3
 RETRY_SECONDS = 0.1
@@ -46,6 +48,16 @@ class ArgillaWorker(Worker):  # type: ignore[misc]  # rq has no types
         if self.lifeline is not None:
             end_with_the_guardian(self.lifeline)
         return super().main_work_horse(job, queue)
+
+    def perform_job(self, job: Job, queue: Queue) -> bool:
+        """Whether the job was done; it is told, but for the many calls of webhooks that went well."""
+        done = bool(super().perform_job(job, queue))
+        name = job.func_name.rsplit(".", 1)[-1].removesuffix("_job").replace("_", " ")
+        if not done:
+            tell(f"job failed: {name}; logs/worker.log has the reason")
+        elif queue.name != WEBHOOK_QUEUE:
+            tell(f"job done: {name}")
+        return done
 
 
 def main() -> None:
