@@ -1,0 +1,76 @@
+"""An annotator at Argilla's page, as the page of 2.8.0 asks for its records: read in its script.
+
+It opens with ten records from the first. After each move it asks for ten more unless six or more are ahead, from the
+number of those it has that are still pending, and where the next one is missing it asks before it moves.
+"""
+
+from typing import Any, NamedTuple
+
+from annotation.client import Argilla
+from annotation.labels import LABELS
+
+MANY = 10
+PENDING = [
+    {"type": "terms", "scope": {"entity": entity, "property": "status"}, "values": ["pending"]}
+    for entity in ("response", "record")
+]
+
+
+class Shown(NamedTuple):
+    """A record that the page has."""
+
+    id: str
+    external_id: str
+
+
+class Player:
+    """One annotator's page, showing one record at a time."""
+
+    def __init__(self, client: Argilla, dataset_id: str, task: str) -> None:
+        """A page that is not opened yet."""
+        self.client, self.dataset_id = client, dataset_id
+        self.values = {label: {"value": "yes"} for label in LABELS[task]}
+        self.records: list[Shown] = []
+        self.answered: set[str] = set()
+        self.place = 0
+
+    def ask(self, offset: int, limit: int = MANY, beside: list[Any] | None = None) -> list[Shown]:
+        """What the server hands out."""
+        params: dict[str, Any] = {"offset": offset, "limit": limit, "include": ["responses", "suggestions"]}
+        body = {"query": {}, "filters": {"and": [*PENDING, *(beside or [])]}}
+        path = f"/me/datasets/{self.dataset_id}/records/search"
+        found = self.client.request("POST", path, params=params, json=body)
+        self.total = int(found["total"])
+        return [Shown(item["record"]["id"], item["record"]["external_id"]) for item in found["items"]]
+
+    def open(self) -> Shown | None:
+        """The first record; None where there is none."""
+        self.records, self.answered, self.place = self.ask(0), set(), 0
+        return self.shown
+
+    @property
+    def shown(self) -> Shown | None:
+        """The record that she looks at."""
+        return self.records[self.place] if self.place < len(self.records) else None
+
+    def submit(self) -> Shown | None:
+        """Answer the record that is shown, and the next one."""
+        assert self.shown
+        body = {"status": "submitted", "values": self.values}
+        self.client.request("POST", f"/records/{self.shown.id}/responses", json=body)
+        self.answered.add(self.shown.id)
+        return self.move_on()
+
+    def move_on(self) -> Shown | None:
+        """The next record, which the page may have already."""
+        self.place += 1
+        if not self.shown:
+            self.load_more()
+        if self.shown and len(self.records) - self.place - 1 <= MANY / 2:
+            self.load_more()
+        return self.shown
+
+    def load_more(self) -> None:
+        """Ask for what comes after those that it has."""
+        known = {record.id for record in self.records}
+        self.records += [each for each in self.ask(len(self.records) - len(self.answered)) if each.id not in known]
