@@ -1,0 +1,124 @@
+"""Many annotators at once on one server, over real HTTP: each asks for her queue, as the page does, and submits."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import httpx
+
+from annotation.client import Argilla
+from annotation.labels import LABELS
+from annotation.setup import find_datasets, set_up
+
+WORKSPACE = "crowd"
+TASK = "generation"
+PATIENCE_SECONDS = 120
+PAGE = {"offset": 0, "limit": 10, "include": ["responses", "suggestions"]}
+PENDING = [
+    {"type": "terms", "scope": {"entity": entity, "property": "status"}, "values": ["pending"]}
+    for entity in ("response", "record")
+]
+
+Answers = dict[tuple[str, str], str]
+"""The notes of submitted responses, by record and annotator."""
+
+
+class Crowd(NamedTuple):
+    """A dataset and the annotators who work in it."""
+
+    dataset: str
+    keys: dict[str, str]
+    """API key by user id."""
+
+
+class Work(NamedTuple):
+    """What the server said to one annotator."""
+
+    acknowledged: Answers
+    refused: list[tuple[int, str]]
+    """Status and text of each answer but the expected one."""
+    seconds: list[float]
+    """Time of each submission that was acknowledged."""
+
+
+def gather(owner: Argilla, annotators: int, min_submitted: int) -> Crowd:
+    """A workspace with so many annotators, and its dataset, still empty."""
+    names = [f"annotator-{number}" for number in range(annotators)]
+    set_up(owner, WORKSPACE, annotators=names, min_submitted=min_submitted)
+    return find_crowd(owner)
+
+
+def find_crowd(owner: Argilla) -> Crowd:
+    """The same crowd after a restart of the server."""
+    users = owner.request("GET", "/users")["items"]
+    keys = {user["id"]: user["api_key"] for user in users if user["role"] == "annotator"}
+    return Crowd(find_datasets(owner, WORKSPACE)[TASK].id, keys)
+
+
+def add_records(owner: Argilla, crowd: Crowd, count: int) -> list[str]:
+    """Ids of so many new records."""
+    items = [{"external_id": str(uuid4()), "fields": {"query": "q", "answer": "a"}} for _ in range(count)]
+    stored = owner.request("PUT", f"/datasets/{crowd.dataset}/records/bulk", json={"items": items})["items"]
+    return [item["id"] for item in stored]
+
+
+def all_at_once(url: str, crowd: Crowd, submitted: Callable[[], bool]) -> list[Work]:
+    """What each annotator did; each goes on until `submitted`, called after each submission, says to stop."""
+    together = threading.Barrier(len(crowd.keys))
+    with ThreadPoolExecutor(len(crowd.keys)) as pool:
+        users = [pool.submit(work_through, url, crowd.dataset, *user, together, submitted) for user in crowd.keys.items()]
+        return [user.result() for user in users]
+
+
+def work_through(
+    url: str, dataset: str, user: str, key: str, together: threading.Barrier, submitted: Callable[[], bool]
+) -> Work:
+    """One annotator's work, until her queue is empty, the server is gone, or she is told to stop."""
+    work = Work({}, [], [])
+    headers = {"X-Argilla-Api-Key": key}
+    with httpx.Client(base_url=f"{url}/api/v1", headers=headers, timeout=PATIENCE_SECONDS) as client:
+        together.wait()
+        try:
+            while queue := ask_for_queue(client, dataset, work):
+                for record in queue:
+                    submit(client, record, f"{user} on {record}", user, work)
+                    if submitted():
+                        return work
+        except httpx.TransportError:
+            return work
+    return work
+
+
+def ask_for_queue(client: httpx.Client, dataset: str, work: Work) -> list[str]:
+    """Ids of the annotator's next records."""
+    asked = {"query": {}, "filters": {"and": PENDING}}
+    reply = client.post(f"/me/datasets/{dataset}/records/search", params=PAGE, json=asked)
+    if reply.status_code != httpx.codes.OK:
+        work.refused.append((reply.status_code, reply.text))
+        return []
+    return [item["record"]["id"] for item in reply.json()["items"]]
+
+
+def submit(client: httpx.Client, record: str, notes: str, user: str, work: Work) -> None:
+    """Submit a response once, and note what the server says to it."""
+    begun = time.perf_counter()
+    reply = client.post(f"/records/{record}/responses", json=response_body(notes))
+    if reply.status_code == httpx.codes.CREATED:
+        work.acknowledged[record, user] = notes
+        work.seconds.append(time.perf_counter() - begun)
+    else:
+        work.refused.append((reply.status_code, reply.text))
+
+
+def response_body(notes: str) -> dict[str, Any]:
+    """A submitted response to every question."""
+    values = {label: {"value": "yes"} for label in LABELS[TASK]} | {"notes": {"value": notes}}
+    return {"status": "submitted", "values": values}
+
+
+def acknowledged_of(works: Sequence[Work]) -> Answers:
+    """Every response that the server acknowledged to anybody."""
+    return {key: notes for work in works for key, notes in work.acknowledged.items()}
