@@ -5,11 +5,11 @@ All of it can be made again from Argilla's tables, and is looked at each start.
 
 from sqlalchemy import Connection, text
 
-from annotation.embedded import indexes
+from annotation.embedded import indexes, json_sql, queue_tables, record_status, text_index
 
 LOCK = 0x63697465  # any number; several web processes of ours may start at once on PostgreSQL
 
-PARTS = (indexes,)
+PARTS = (indexes, json_sql, text_index, record_status, queue_tables)
 
 
 def prepare(connection: Connection) -> None:

@@ -1,52 +1,69 @@
-"""Reading JSON columns in SQL: the one place that is SQLite's own (https://www.sqlite.org/json1.html, read 2026).
+"""Reading JSON columns in SQL, the same way in both databases.
 
-Another database needs these four functions again, and nothing else of the search engine.
+SQLite has `json_each` (https://www.sqlite.org/json1.html); for PostgreSQL, `citejury_each` does the same, and never
+fails on what Argilla's JSON columns may hold and PostgreSQL's own functions refuse: `\\u0000` and halves of characters.
 """
 
-import html
-import unicodedata
 from typing import Any
 
-from sqlalchemy import ColumnElement, TableValuedAlias, func
+from sqlalchemy import ColumnElement, Float, String, TableValuedAlias, case, cast, func, select
 
-from annotation.defuse import WORD_JOINER
+from annotation.embedded.connections import search_connections
+
+ON_POSTGRESQL = search_connections.dialect.name == "postgresql"
+NUMBERS = ("integer", "real")
+TEXT = "text"
+# Each with the backslashes before it that belong in pairs, which are kept.
+UNREADABLE = (
+    r"(?<!\\)((?:\\\\)*)(?:\\u0000|\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]..)"
+)
+READ_JSON = r"""
+    CREATE OR REPLACE FUNCTION citejury_json(data json) RETURNS jsonb LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+        SELECT (CASE WHEN position('\u' IN data::text) = 0 THEN data::text
+            ELSE regexp_replace(data::text, '{unreadable}', '\1\\ufffd', 'g') END)::jsonb
+    $$"""
+EACH = """
+    CREATE OR REPLACE FUNCTION citejury_each(data json, path text) RETURNS TABLE (value text, type text)
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+        SELECT item #>> '{}', CASE jsonb_typeof(item)
+            WHEN 'string' THEN 'text'
+            WHEN 'number' THEN CASE WHEN abs((item #>> '{}')::numeric) < 1e308 THEN 'real' ELSE 'huge' END
+            ELSE jsonb_typeof(item) END
+        FROM jsonb_path_query(citejury_json(data), path::jsonpath) AS found,
+            jsonb_array_elements(CASE jsonb_typeof(found) WHEN 'array' THEN found ELSE jsonb_build_array(found) END)
+            AS items (item)
+    $$"""
 
 
-def fold(text: str | None) -> str | None:
-    """The text without differences of case or of Unicode form: `ＡＢＣ` and `abc` are the same."""
-    return None if text is None else unicodedata.normalize("NFKC", text).casefold()
-
-
-def fold_shown(text: str | None) -> str | None:
-    """The text of a field folded as annotators see it: entities read, and invisible joiners left out."""
-    return None if text is None else fold(html.unescape(text).replace(WORD_JOINER, ""))
-
-
-def install(connection: Any) -> None:
-    """Teach a SQLite connection `citejury_fold`; its own LIKE knows the case of ASCII letters only."""
-    connection.create_function("citejury_fold", 1, fold_shown, deterministic=True)
-
-
-def folded(text: Any) -> ColumnElement[str]:
-    """SQL for `fold_shown`."""
-    return func.citejury_fold(text)
-
-
-def path_of(*keys: str) -> str:
-    """SQLite's path to a nested key; no key names the whole."""
-    return "$" + "".join(f'."{key}"' for key in keys)
-
-
-def value_at(column: Any, *keys: str) -> ColumnElement[Any]:
-    """SQL for the value at a path as text or number; NULL where there is none."""
-    return func.json_extract(column, path_of(*keys))
+def statements(dialect: str) -> list[str]:
+    """The statements that make PostgreSQL's functions, or make them anew."""
+    return [READ_JSON.replace("{unreadable}", UNREADABLE), EACH] if dialect == "postgresql" else []
 
 
 def elements_at(column: Any, *keys: str) -> TableValuedAlias:
-    """SQL for a table of the values at a path, column `value`: one row for a scalar, one for each item of a list."""
-    return func.json_each(column, path_of(*keys)).table_valued("value", joins_implicitly=True)
+    """SQL for a table of the values at a path, columns `value` and `type`: one row for a scalar, one for each item."""
+    each = func.citejury_each if ON_POSTGRESQL else func.json_each
+    path = "$" + "".join(f'."{key}"' for key in keys)
+    return each(column, path).table_valued("value", "type", joins_implicitly=True)
 
 
-def leaves_at(column: Any, *keys: str) -> TableValuedAlias:
-    """SQL for a table of everything at and under a path, columns `type` and `atom`; a string's type is `text`."""
-    return func.json_tree(column, path_of(*keys)).table_valued("type", "atom", joins_implicitly=True)
+def number_in(elements: TableValuedAlias) -> ColumnElement[float]:
+    """SQL for a row's number; NULL where it is none."""
+    return case((elements.c.type.in_(NUMBERS), cast(elements.c.value, Float)))
+
+
+def text_in(elements: TableValuedAlias) -> ColumnElement[str]:
+    """SQL for a row's text; NULL where it is none."""
+    return case((elements.c.type == TEXT, by_code_point(cast(elements.c.value, String))))
+
+
+def value_by(take: Any, column: Any, *keys: str) -> list[ColumnElement[Any]]:
+    """SQL to sort by what `take`, as `func.min`, takes of the numbers at a path, and then of the texts."""
+    each = elements_at(column, *keys)
+    return [select(take(value(each))).select_from(each).scalar_subquery() for value in (number_in, text_in)]
+
+
+def by_code_point(column: Any) -> ColumnElement[str]:
+    """SQL for a text that compares as in SQLite and in the stock server's engines, not by the rules of a language."""
+    compared: ColumnElement[str] = column.collate("C") if ON_POSTGRESQL else column
+    return compared

@@ -20,13 +20,15 @@ from argilla_server.search_engine import (
     TermsMetrics,
     TextQuery,
 )
-from sqlalchemy import ColumnElement, String, cast, event, func, select, true
+from sqlalchemy import ColumnElement, func, select, true
 
-from annotation.embedded.connections import SearchSession, search_connections
-from annotation.embedded.json_sql import elements_at, install, value_at
+from annotation.embedded.connections import SearchSession
+from annotation.embedded.json_sql import elements_at, number_in, text_in
 from annotation.embedded.launch import ENGINE_NAME
 from annotation.embedded.own_order import own_page
-from annotation.embedded.search_terms import answered_by, filter_condition, order_terms, split_queue, text_condition
+from annotation.embedded.queue_page import filters_beside_the_queue, queue_page
+from annotation.embedded.search_terms import answered_by, filter_condition, order_terms, split_queue
+from annotation.embedded.text_index import text_condition
 
 
 class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has no types
@@ -110,6 +112,12 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
 
         Without `sort` a user gets an order of her own, the same each time; without `user_id` the order of arrival.
         """
+        beside = filters_beside_the_queue(filter)
+        if user_id is not None and not sort and beside is not None:
+            narrowing = conditions(dataset, query, AndFilter(filters=beside)) if query or beside else []
+            async with SearchSession() as db:
+                page, total = await queue_page(db, dataset, user_id, narrowing, offset, limit)
+            return SearchResponses(items=[SearchResponseItem(record_id=record) for record in page], total=total)
         wanted = conditions(dataset, query, filter)
         async with SearchSession() as db:
             total = await count_matching(db, dataset, query, filter)
@@ -154,9 +162,11 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
         here = Record.dataset_id == metadata_property.dataset_id
         if metadata_property.type == MetadataPropertyType.terms:
             return await terms_metrics(metadata_property.name, here)
-        number = value_at(Record.metadata_, metadata_property.name)
+        each = elements_at(Record.metadata_, metadata_property.name)
+        number = number_in(each)
         async with SearchSession() as db:
-            low, high = (await db.execute(select(func.min(number), func.max(number)).where(here))).one()
+            ends = select(func.min(number), func.max(number)).select_from(Record, each)
+            low, high = (await db.execute(ends.where(here))).one()
         whole = metadata_property.type == MetadataPropertyType.integer
         return (IntegerMetadataMetrics if whole else FloatMetadataMetrics)(min=low, max=high)
 
@@ -166,8 +176,7 @@ def conditions(dataset: Any, query: Any, wanted: Any) -> list[ColumnElement[bool
     found: list[ColumnElement[bool]] = [Record.dataset_id == dataset.id]
     if query is not None:
         text = TextQuery(q=query) if isinstance(query, str) else query
-        searched = [field.name for field in dataset.fields if not field.is_image]
-        found.append(text_condition(text.q, [text.field] if text.field else searched))
+        found.append(text_condition(text.q, text.field))
     if wanted is not None:
         found.append(filter_condition(wanted, dataset.id))
     return found
@@ -197,7 +206,7 @@ async def count_by(status: Any, *wanted: ColumnElement[bool]) -> dict[str, int]:
 async def terms_metrics(name: str, here: ColumnElement[bool]) -> Any:
     """The terms of a metadata property; the terms of a list count one by one."""
     each = elements_at(Record.metadata_, name)
-    term = cast(each.c.value, String)
+    term = text_in(each)
     rows = select(term, func.count()).select_from(Record, each).where(here, term.is_not(None)).group_by(term)
     async with SearchSession() as db:
         found = (await db.execute(rows.order_by(func.count().desc(), term))).tuples().all()
@@ -205,10 +214,4 @@ async def terms_metrics(name: str, here: ColumnElement[bool]) -> Any:
     return TermsMetrics(total=sum(count for _, count in found), values=values)
 
 
-def install_functions(connection: Any, _: object) -> None:
-    """Teach each new connection what SQLite lacks."""
-    install(connection)
-
-
 SearchEngine.register(ENGINE_NAME)(SqlSearchEngine)
-event.listen(search_connections.sync_engine, "connect", install_functions)

@@ -1,11 +1,9 @@
 """Argilla's search requests as SQL conditions and orders on its own tables.
 
-The semantics are those of Argilla's Elasticsearch engine (`argilla_server/search_engine/commons.py`, read in 2.8.0),
-except that text is found as a plain part of the text: Japanese has no spaces to cut words at.
+The semantics are those of Argilla's Elasticsearch engine (`argilla_server/search_engine/commons.py`, read in 2.8.0).
 """
 
-import re
-from collections.abc import Sequence
+import math
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -23,24 +21,10 @@ from argilla_server.search_engine import (
 )
 from sqlalchemy import ColumnElement, String, and_, cast, exists, func, or_, select, true
 
-from annotation.embedded.json_sql import elements_at, fold, folded, leaves_at, value_at
+from annotation.embedded.json_sql import by_code_point, elements_at, number_in, text_in, value_by
 
-WORDS = re.compile(r'"([^"]+)"|(\S+)')
 TIMES = ("inserted_at", "updated_at")
 PENDING = ResponseStatusFilter.pending.value
-
-
-def text_condition(query: str, fields: Sequence[str]) -> ColumnElement[bool]:
-    """True for a record with every word of the query in one of the fields; words in quotation marks stay together."""
-    words = [fold(quoted or bare) for quoted, bare in WORDS.findall(query)]
-    return and_(true(), *(or_(*(field_contains(field, word) for field in fields)) for word in words if word))
-
-
-def field_contains(field: str, word: str) -> ColumnElement[bool]:
-    """True for a record whose field, or any text within it, contains the folded word."""
-    leaves = leaves_at(Record.fields, field)
-    found = func.instr(folded(leaves.c.atom), word) > 0
-    return exists(select(1).select_from(leaves).where(leaves.c.type == "text", found))
 
 
 def filter_condition(wanted: Any, dataset_id: UUID) -> ColumnElement[bool]:
@@ -61,8 +45,13 @@ def record_condition(wanted: Any, name: str) -> ColumnElement[bool]:
     """True for a record whose own property is wanted."""
     column: Any = getattr(Record, name)
     if not isinstance(wanted, TermsFilter):
-        return between(wanted, column if name in TIMES else cast(column, String), time_of if name in TIMES else str)
-    values: list[Any] = wanted.values
+        if name in TIMES:
+            return between(wanted, column, time_of)
+        plain = by_code_point(func.replace(cast(column, String), "-", "") if name == "id" else cast(column, String))
+        return between(
+            wanted, plain, lambda bound: storable(bound).replace("-", "") if name == "id" else storable(bound)
+        )
+    values: list[Any] = [storable(value) for value in wanted.values]
     if name == "id":
         values = [UUID(value) for value in values if is_uuid(value)]
     elif name == "status":
@@ -71,6 +60,11 @@ def record_condition(wanted: Any, name: str) -> ColumnElement[bool]:
         values = [time_of(value) for value in values]
     condition: ColumnElement[bool] = column.in_(values)
     return condition
+
+
+def storable(value: Any) -> str:
+    """The value as a text that PostgreSQL takes; it cannot hold a NUL, and nothing that has one matches."""
+    return str(value).replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def response_condition(wanted: Any, scope: Any) -> ColumnElement[bool]:
@@ -124,12 +118,13 @@ def of_record_and_user(scope: Any) -> list[ColumnElement[bool]]:
 
 def suggestion_condition(wanted: Any, scope: Any, dataset_id: UUID) -> ColumnElement[bool]:
     """True for a record with a suggestion for the scope's question that is wanted."""
+    column = getattr(Suggestion, scope.property)
     if scope.property in ("value", "score"):
-        condition = json_condition(wanted, getattr(Suggestion, scope.property))
+        condition = json_condition(wanted, column)
     elif isinstance(wanted, TermsFilter):
-        condition = cast(getattr(Suggestion, scope.property), String).in_(wanted.values)
+        condition = cast(column, String).in_([storable(value) for value in wanted.values])
     else:
-        condition = between(wanted, cast(getattr(Suggestion, scope.property), String), str)
+        condition = between(wanted, by_code_point(cast(column, String)), storable)
     return exists(select(Suggestion.id).where(*of_record_and_question(scope, dataset_id), condition))
 
 
@@ -143,9 +138,11 @@ def json_condition(wanted: Any, column: Any, *keys: str) -> ColumnElement[bool]:
     """True where the JSON value at the path, or one item of it where it is a list, is wanted."""
     each = elements_at(column, *keys)
     if isinstance(wanted, TermsFilter):
-        condition: ColumnElement[bool] = cast(each.c.value, String).in_(wanted.values)
+        numbers = [number for number in map(number_or_none, wanted.values) if number is not None]
+        texts = [storable(value) for value in wanted.values]
+        condition = or_(text_in(each).in_(texts), number_in(each).in_(numbers))
     else:
-        condition = between(wanted, each.c.value, number_of)
+        condition = between(wanted, number_in(each), number_of)
     return exists(select(1).select_from(each).where(condition))
 
 
@@ -162,10 +159,19 @@ def number_of(value: Any) -> float:
     Raises:
         UnprocessableEntityError: it is none; the server answers 422.
     """
+    number = number_or_none(value)
+    if number is None:
+        raise UnprocessableEntityError(f"`{value}` is not a number to compare with.")
+    return number
+
+
+def number_or_none(value: Any) -> float | None:
+    """The value as a number; None where it is none."""
     try:
-        return float(value)
-    except ValueError as error:
-        raise UnprocessableEntityError(f"`{value}` is not a number to compare with.") from error
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return None if math.isnan(number) else number
 
 
 def time_of(value: Any) -> datetime:
@@ -195,23 +201,32 @@ def is_uuid(value: str) -> bool:
 
 def order_terms(order: Any, dataset_id: UUID) -> list[Any]:
     """What to sort by for one order; records without the value come last in both directions."""
-    return [
-        (key.desc() if order.order == SortOrder.desc else key.asc()).nulls_last()
-        for key in keys_of(order.scope, dataset_id)
-    ]
+    is_descending = order.order == SortOrder.desc
+    keys = keys_of(order.scope, is_descending, dataset_id)
+    return [(key.desc() if is_descending else key.asc()).nulls_last() for key in keys]
 
 
-def keys_of(scope: Any, dataset_id: UUID) -> list[Any]:
-    """The columns to sort by; a response's value is the mean over the responses, labels by their name."""
+def keys_of(scope: Any, is_descending: bool, dataset_id: UUID) -> list[Any]:
+    """The columns to sort by, numbers before texts.
+
+    Of a list the item that comes first counts; of the responses of several users the mean, or the first text.
+    """
+    take = func.max if is_descending else func.min
     if isinstance(scope, RecordFilterScope):
-        return [getattr(Record, scope.property)]
+        column = getattr(Record, scope.property)
+        is_text = scope.property in ("external_id", "status")
+        return [by_code_point(cast(column, String)) if is_text else column]
     if isinstance(scope, MetadataFilterScope):
-        return [value_at(Record.metadata_, scope.metadata_property)]
+        return value_by(take, Record.metadata_, scope.metadata_property)
     if isinstance(scope, SuggestionFilterScope):
         column = getattr(Suggestion, scope.property)
-        value = value_at(column) if scope.property in ("value", "score") else cast(column, String)
-        return [select(func.min(value)).where(*of_record_and_question(scope, dataset_id)).scalar_subquery()]
-    assert isinstance(scope, ResponseFilterScope)
-    value = value_at(Response.values, scope.question, "value") if scope.question else cast(Response.status, String)
+        of_question = of_record_and_question(scope, dataset_id)
+        if scope.property in ("value", "score"):
+            return [select(key).where(*of_question).scalar_subquery() for key in value_by(take, column)]
+        return [select(by_code_point(cast(column, String))).where(*of_question).scalar_subquery()]
     mine = of_record_and_user(scope)
-    return [select(take(value)).where(*mine).scalar_subquery() for take in (func.avg, func.min)]
+    if not scope.question:
+        return [select(take(by_code_point(cast(Response.status, String)))).where(*mine).scalar_subquery()]
+    each = elements_at(Response.values, scope.question, "value")
+    of_responses = select(func.avg(number_in(each)), take(text_in(each))).select_from(Response, each).where(*mine)
+    return [of_responses.with_only_columns(column).scalar_subquery() for column in of_responses.selected_columns]
