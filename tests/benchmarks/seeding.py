@@ -14,6 +14,7 @@ from typing import Any
 from annotation.client import Argilla
 from annotation.display import to_records
 from annotation.embedded.launch import ServerHandle
+from annotation.embedded.text_index_sqlite import install
 from annotation.labels import LABELS
 from annotation.setup import find_datasets, set_up
 from annotation.wording import read_wording
@@ -44,6 +45,7 @@ def make_many(server: ServerHandle, client: Argilla, workspace: str, count: int)
     body = {**to_records(made_up(0), read_wording("en"))["retrieval"][0], "responses": responses}
     client.request("PUT", f"/datasets/{dataset_id}/records/bulk", json={"items": [body]})
     with contextlib.closing(sqlite3.connect(server.home / "data" / "argilla.db")) as connection, connection:
+        install(connection)  # the triggers on records call a function of ours
         (record,) = rows_of(connection, "records", "dataset_id", dataset_id)
         copy(connection, record, rows_of(connection, "responses", "record_id", record["id"]), count)
     return dataset_id
