@@ -37,7 +37,6 @@ SHOWN = """
 WORDS = """
     CREATE OR REPLACE FUNCTION citejury_words_of(said text) RETURNS text LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
     DECLARE
-        folds CONSTANT text[] := ARRAY[{folds}];
         pair text;
     BEGIN
         IF position('&' IN said) > 0 THEN
@@ -47,13 +46,23 @@ WORDS = """
             RETURN btrim(regexp_replace(lower(said COLLATE "C"), '[^a-z0-9]+', ' ', 'g'));
         END IF;
         said := regexp_replace(said, '[{invisible}]', '', 'g');
-        said := replace(lower(normalize(said, NFKC) COLLATE "und-x-icu"), 'ß', 'ss');
+        IF said IS NOT NFKC NORMALIZED THEN
+            said := normalize(said, NFKC);
+        END IF;
+        said := replace(lower(said COLLATE "und-x-icu"), 'ß', 'ss');
         IF said ~ '[{foldable}]' THEN
-            FOREACH pair IN ARRAY folds LOOP
+            FOREACH pair IN ARRAY string_to_array('{folds}', ' ') LOOP
                 said := replace(said, left(pair, 1), substr(pair, 2));
             END LOOP;
         END IF;
-        RETURN btrim(regexp_replace(regexp_replace(said, '([{alone}])', ' \\1 ', 'g'), '[^{words}]+', ' ', 'g'));
+        IF said !~ '[{alone}]' THEN
+            RETURN btrim(regexp_replace(said, '[^{together}]+', ' ', 'g'));
+        END IF;
+        RETURN coalesce((
+            SELECT string_agg(CASE WHEN run[1] ~ '^[{alone}]' THEN array_to_string(string_to_array(run[1], NULL), ' ')
+                ELSE run[1] END, ' ' ORDER BY place)
+            FROM regexp_matches(said, '([{alone}]+|[{together}]+)', 'g') WITH ORDINALITY AS runs (run, place)
+        ), '');
     END $$"""
 FIELDS = """
     CREATE OR REPLACE FUNCTION citejury_words_by_field(texts json, dataset uuid) RETURNS TABLE (field text, words text)
@@ -113,11 +122,11 @@ def function_statements() -> list[str]:
     pairs = list(folds())
     parts = {
         "entity": ENTITY,
-        "folds": ", ".join(f"'{pair}'" for pair in pairs),
+        "folds": " ".join(pairs),
         "foldable": "".join(pair[0] for pair in pairs),
         "invisible": bracketed(INVISIBLE),
         "alone": bracketed(ALONE),
-        "words": bracketed(TOGETHER + ALONE),
+        "together": bracketed(TOGETHER),
         "gap": GAP,
         "most_bytes": str(MOST_BYTES),
         "longest": str(LONGEST_WORD),
