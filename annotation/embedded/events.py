@@ -20,13 +20,17 @@ class NoEvent:
 
 
 def skip_events_without_webhook() -> None:
-    """Let argilla-server build record and response events only where an enabled webhook exists."""
+    """Let argilla-server build the events of datasets, records and responses only where an enabled webhook exists."""
     from argilla_server.contexts import datasets, records
+    from argilla_server.webhooks.v1 import datasets as dataset_events
     from argilla_server.webhooks.v1 import records as record_events
     from argilla_server.webhooks.v1 import responses as response_events
 
+    build_dataset = only_for_webhooks(dataset_events.build_dataset_event)
     build_record = only_for_webhooks(record_events.build_record_event)
     build_response = only_for_webhooks(response_events.build_response_event)
+    dataset_events.build_dataset_event = build_dataset
+    datasets.build_dataset_event_v1 = build_dataset
     record_events.build_record_event = build_record
     records.build_record_event_v1 = build_record
     datasets.build_record_event_v1 = build_record

@@ -116,6 +116,7 @@ def build_app() -> Any:
     import argilla_server
 
     from annotation.embedded.behind_tls import BEHIND_TLS_VARIABLE, BehindTls
+    from annotation.embedded.database_errors import explain_database_errors
     from annotation.embedded.engines import register_engine
     from annotation.embedded.event_lines_argilla import tell_events
     from annotation.embedded.event_lines_requests import RequestEvents
@@ -130,6 +131,7 @@ def build_app() -> Any:
     register_engine()
     skip_events_without_webhook()
     tell_events()
+    explain_database_errors()
     serve_own_record_only()
     serve_record_pages()
     serve_status_rows()
