@@ -35,7 +35,15 @@ NARROWEST = 40
     is_flag=True,
     help="A proxy with HTTPS stands in front: believe the scheme that it names, and refuse what comes in the clear.",
 )
-def serve(home: Path, host: str, port: int, behind_tls: bool) -> None:
+@click.option(
+    "--hold-minutes",
+    type=click.IntRange(min=1),
+    default=15,
+    show_default=True,
+    metavar="N",
+    help="How long what an annotator looks at is kept from the others, so that nobody labels it needlessly.",
+)
+def serve(home: Path, host: str, port: int, behind_tls: bool, hold_minutes: int) -> None:
     """Run Argilla on this machine, without Docker, until Ctrl-C.
 
     The first start makes the owner with a generated password and key; later starts find them and the data again. A home
@@ -66,7 +74,7 @@ def serve(home: Path, host: str, port: int, behind_tls: bool) -> None:
         port,
         announce=tell_where_it_is,
         starting=tell_that_it_starts,
-        options=ServerOptions(behind_tls=behind_tls),
+        options=ServerOptions(behind_tls, hold_minutes),
         show_event=EventPrinter().show,
     )
     click.echo("Argilla has stopped; everything is kept for the next start.", err=True)

@@ -7,6 +7,7 @@ import sys
 import time
 from typing import Any
 
+from annotation.embedded.database_errors import TOLD
 from annotation.embedded.event_lines import tell
 from annotation.embedded.event_lines_sums import repeats, tell_all, tell_repeatedly
 
@@ -22,9 +23,10 @@ logger = logging.getLogger(__name__)
 class RequestEvents:
     """An ASGI app that answers with another one, gives each answer its request's id, and tells what went wrong."""
 
-    def __init__(self, app: Any) -> None:
-        """Keep the app."""
+    def __init__(self, app: Any, slow_seconds: float = SLOW_SECONDS) -> None:
+        """Keep the app, and from how many seconds on a request is told."""
         self.app = app
+        self.slow_seconds = slow_seconds
         self.slow = repeats()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -51,13 +53,13 @@ class RequestEvents:
         finally:
             error = sys.exception()
             what = f"{scope['method']} {shortened(scope['path'])}"
-            if status >= SERVER_ERROR or isinstance(error, Exception):
+            if (status >= SERVER_ERROR and status not in TOLD) or isinstance(error, Exception):
                 # Its traceback follows in the web's log; uvicorn writes it there.
                 logger.error("request %s failed", request_id)
                 reason = f" ({type(error).__name__})" if error else ""
                 tell(f"request {request_id} failed{reason}: {what}")
-            elif (taken := time.monotonic() - began) >= SLOW_SECONDS:
-                tell_repeatedly(self.slow, f"slow, {int(taken // SLOW_SECONDS * SLOW_SECONDS)} s or more: {what}")
+            elif time.monotonic() - began >= self.slow_seconds:
+                tell_repeatedly(self.slow, f"slow, more than {self.slow_seconds:g} s: {what}")
 
 
 def shortened(path: str) -> str:

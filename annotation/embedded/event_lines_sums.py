@@ -6,7 +6,6 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Generic, TypeVar
 
 from annotation.embedded.event_lines import tell
-from pipeline.counted import counted
 
 K = TypeVar("K", bound=Hashable)
 MINUTE = 60.0
@@ -50,9 +49,7 @@ def repeats() -> Sums[str]:
     """Counts of lines of which the first was written at once."""
     return Sums(
         MINUTE,
-        lambda counts: [
-            f"{counted(count - 1, 'time')} more in a minute: {text}" for text, count in counts.items() if count > 1
-        ],
+        lambda counts: [f"{text} ({count - 1:,} more within a minute)" for text, count in counts.items() if count > 1],
     )
 
 

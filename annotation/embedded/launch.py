@@ -42,6 +42,8 @@ class ServerOptions(NamedTuple):
 
     behind_tls: bool = False
     """Whether a proxy with HTTPS stands in front, see `behind_tls.py`."""
+    hold_minutes: int = 15
+    """How long what an annotator looks at is kept from the others' queues, from 1 on."""
 
 
 DEFAULT_OPTIONS = ServerOptions()
@@ -211,6 +213,8 @@ def server_environment(home: Path, options: ServerOptions = DEFAULT_OPTIONS) -> 
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "PYTHONUNBUFFERED": "1",
         EVENTS_VARIABLE: str(home / EVENTS_FILE),
+        # As in `queue_holds.py`, which would load all of argilla-server here.
+        "CITEJURY_HOLD_SECONDS": str(options.hold_minutes * 60),
         **({BEHIND_TLS_VARIABLE: "1"} if options.behind_tls else {}),
     }
 

@@ -1,0 +1,191 @@
+"""What `annotation serve` tells while it runs: plain lines of events, and nothing that is secret."""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import signal
+import sqlite3
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from click.testing import CliRunner
+
+from annotation.client import Argilla
+from annotation.embedded.behind_tls import BehindTls
+from annotation.embedded.event_lines import EVENTS_VARIABLE
+from annotation.embedded.event_lines_requests import RequestEvents
+from annotation.embedded.home import DATABASE_FILE, EVENTS_FILE, read_or_make_secrets
+from annotation.labels import LABELS
+from annotation.push import push_records
+from annotation.setup import find_datasets, set_up
+from exports.cli import main
+from pipeline.records import Passage, QueryResponse
+
+PATIENCE_SECONDS = 120
+PASSAGE = Passage(chunk_id="d#0", doc_id="d", chunk_rank=1, text="Nobody did.")
+ANSWER = QueryResponse(
+    record_uuid="r1", query="Who?", answer="Nobody.", language="en", chunks=(PASSAGE,), context_set=PASSAGE.text
+)
+TYPED_BY_MISTAKE = "my-real-password"
+PROGRAM = [sys.executable, "-c", "from exports.cli import main; main()"]
+
+
+@pytest.mark.server
+def test_serve_tells_what_matters_and_no_secret(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with serving(home) as (process, url):
+        kept = read_or_make_secrets(home)
+        with Argilla(url, kept.owner_api_key) as owner:
+            work(owner, url, kept.owner_password)
+            deadline = time.monotonic() + PATIENCE_SECONDS
+            while "job done" not in (home / EVENTS_FILE).read_text(encoding="utf-8"):
+                assert time.monotonic() < deadline
+                owner.request("GET", "/me")
+            subprocess.run(
+                [*PROGRAM, "annotation", "backup", "--home", home, home / "b.zip"], check=True, capture_output=True
+            )
+            with contextlib.closing(sqlite3.connect(home / DATABASE_FILE)) as database:
+                database.execute("DROP TABLE webhooks")
+            failed = httpx.get(f"{url}/api/v1/webhooks", headers={"X-Argilla-Api-Key": kept.owner_api_key})
+        process.send_signal(signal.SIGTERM)
+        said = process.communicate(timeout=PATIENCE_SECONDS)[1]
+    lines = [line for line in said.splitlines() if re.match(r"\d\d:\d\d:\d\d ", line)]
+    told = [line[9:] for line in lines]
+    request_id = failed.headers["x-request-id"]
+    for expected in (
+        "login failed: wrong password for owner",
+        "login failed: wrong password for owner (1 more within a minute)",
+        "login failed: unknown user name",
+        "owner logged in",
+        "dataset 3-generation-en published",
+        "1 record pushed to 3-generation-en",
+        "1 record sent again to 3-generation-en",
+        "2 submitted in 3-generation-en: owner 2",
+        "job done: update dataset records status",
+        "backup written to b.zip",
+        f"request {request_id} failed (OperationalError): GET /webhooks",
+    ):
+        assert told.count(expected) == 1, (expected, said)
+    kept_lines = (home / EVENTS_FILE).read_text(encoding="utf-8")
+    assert len(kept_lines.splitlines()) == len(lines)
+    for secret in (*kept[1:], TYPED_BY_MISTAKE, ANSWER.answer):
+        assert secret not in said + kept_lines
+    assert f"request {request_id} failed" in (home / "logs" / "web.log").read_text(encoding="utf-8")
+
+
+def work(owner: Argilla, url: str, password: str) -> None:
+    """Log in well and badly, set up, push twice, submit twice, and cause a job."""
+    for username, typed in (
+        ("owner", "wrong"),
+        ("owner", "wrong"),
+        (TYPED_BY_MISTAKE, "owner"),
+        ("owner", password),
+    ):
+        httpx.post(f"{url}/api/v1/token", data={"username": username, "password": typed}, timeout=PATIENCE_SECONDS)
+    set_up(owner, "w", min_submitted=2)
+    push_records(owner, "w", [ANSWER])
+    dataset = find_datasets(owner, "w")["generation"].id
+    record = next(owner.record_pages(dataset))[1][0]
+    owner.request("PUT", f"/datasets/{dataset}/records/bulk", json={"items": [{"id": record["id"]}]})
+    values = {label: {"value": "yes"} for label in LABELS["generation"]}
+    answer = {"status": "submitted", "values": values}
+    owner.request("POST", f"/records/{record['id']}/responses", json=answer)
+    again = {"items": [{**answer, "record_id": record["id"]}]}
+    owner.request("POST", "/me/responses/bulk", json=again)
+    overlap = {"distribution": {"strategy": "overlap", "min_submitted": 1}}
+    owner.request("PATCH", f"/datasets/{dataset}", json=overlap)
+
+
+@contextlib.contextmanager
+def serving(home: Path) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """`citejury annotation serve` once it has said where it is."""
+    command = [*PROGRAM, "annotation", "serve", "--home", str(home), "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            url = next(line for line in process.stderr if line.startswith("Argilla is at")).split()[-1]
+            yield process, url
+        finally:
+            process.kill()
+
+
+def test_a_narrow_terminal_breaks_lines_under_their_text() -> None:
+    controller, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 44, 0, 0))
+    script = "from annotation.cli_serve import EventPrinter\nEventPrinter().show(__import__('sys').argv[1])"
+    line = "2026-11-21T10:00:00+00:00 12 submitted in production-generation-en: anna 7, ben 5"
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    with os.fdopen(controller, "rb", buffering=0) as shown:
+        command = [sys.executable, "-c", script, line]
+        subprocess.run(command, stdout=terminal, stderr=terminal, env=environment, check=True)
+        os.close(terminal)
+        day, *lines = shown.read(4096).decode().splitlines()
+    assert re.fullmatch(r"2026-11-2\d", day)
+    assert all(len(each) <= 44 for each in lines)
+    assert [each[:9].strip() != "" for each in lines] == [True, False]
+
+
+async def plain_app(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": scope["scheme"].encode()})
+
+
+def answers(app: Any, address: str, *requests: dict[str, str]) -> list[httpx.Response]:
+    """What the app answers to requests from the address, one for each set of headers."""
+
+    async def ask() -> list[httpx.Response]:
+        transport = httpx.ASGITransport(app, client=(address, 1234))
+        async with httpx.AsyncClient(transport=transport, base_url="http://annotate.test") as client:
+            path = "/api/v1/records/7a0e7b9e-2a41-4c8e-9d0b-6a0f43b7e001"
+            return [await client.get(path, headers=headers) for headers in requests]
+
+    return asyncio.run(ask())
+
+
+def test_a_slow_request_is_told_without_the_ids_in_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(EVENTS_VARIABLE, str(tmp_path / "events"))
+    first, second = answers(RequestEvents(plain_app, slow_seconds=0), "127.0.0.1", {}, {})
+    assert first.headers["x-request-id"] != second.headers["x-request-id"]
+    (line,) = (tmp_path / "events").read_text(encoding="utf-8").splitlines()
+    assert line.endswith(" slow, more than 0 s: GET /records/…")
+
+
+@pytest.mark.parametrize(
+    ("address", "headers", "scheme"),
+    [
+        ("127.0.0.1", {"X-Forwarded-Proto": "https"}, "https"),
+        ("10.0.0.7", {"X-Forwarded-Proto": "https"}, "https"),
+        ("127.0.0.1", {}, "http"),
+        ("::ffff:127.0.0.1", {}, "http"),
+        ("127.0.0.1", {"X-Forwarded-Proto": "http"}, None),
+        ("127.0.0.1", {"X-Forwarded-For": "127.0.0.1"}, None),
+        ("10.0.0.7", {"X-Forwarded-Proto": "https, http"}, None),
+        ("10.0.0.7", {"X-Forwarded-For": "127.0.0.1"}, None),
+        ("10.0.0.7", {}, None),
+    ],
+)
+def test_behind_a_proxy_only_https_and_this_machine_are_answered(
+    address: str, headers: dict[str, str], scheme: str | None
+) -> None:
+    (reply,) = answers(BehindTls(plain_app), address, headers)
+    assert (reply.status_code, reply.text) == (200, scheme) if scheme else (reply.status_code == 403)
+    assert ("strict-transport-security" in reply.headers) == (scheme == "https")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "localhost.example.org"])
+def test_a_host_of_the_network_without_https_is_refused(tmp_path: Path, host: str) -> None:
+    done = CliRunner().invoke(main, ["annotation", "serve", "--home", str(tmp_path / "home"), "--host", host])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "--behind-tls" in done.stderr
+    assert not (tmp_path / "home").exists()
