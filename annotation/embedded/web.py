@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.embedded.home import read_or_make_secrets
+from annotation.embedded.late_modules import load_hub_jobs_late
 from annotation.embedded.lifeline import end_with_the_guardian
 
 KEEP_ALIVE_SECONDS = 30
@@ -44,6 +45,7 @@ def loading() -> Iterator[None]:
     third of the time that a page of records takes.
     """
     gc.disable()
+    load_hub_jobs_late()
     yield
     gc.collect()
     gc.freeze()
