@@ -1,114 +1,25 @@
-"""The search engine without an index answers as Argilla's page and its clients expect, from the tables as they are."""
+"""The search engine answers as Argilla's page and its clients expect, on SQLite and on PostgreSQL."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
-from uuid import uuid4
+from typing import Any
 
-import httpx
 import pytest
 
 from annotation.embedded.launch import ServerHandle
+from tests.search_jury import Jury, Server, created, server_on_postgresql, small_jury
 
 pytestmark = pytest.mark.server
 
-TEXTS = {
-    "a": ("Are vaccines safe?", "Vaccines are tested in trials."),
-    "b": ("ワクチンは安全ですか", "安全性は治験で確かめられます。"),
-    "c": ("Ist Über-Impfung möglich?", "Die ÜBERSICHT der Studien zeigt 100% Schutz."),
-    "d": ("Are masks useful?", "Masks reduce spread; 1000 trials say so."),
-    "e": ("What is a trial?", "A trial compares two groups."),
-    "f": ("Is it under_scored?", "Snake_case text."),
-}
-METADATA: dict[str, dict[str, Any]] = {
-    "a": {"topic": ["health", "law"], "rank": 1, "weight": 0.5, "model": "x"},
-    "b": {"topic": ["health"], "rank": 2, "weight": 1.5, "model": "y"},
-    "c": {"topic": ["law"], "rank": 3, "weight": 2.5, "model": "x"},
-    "d": {"rank": 4},
-    "e": {},
-    "f": {},
-}
 
-
-class Jury(NamedTuple):
-    owner: httpx.Client
-    anna: httpx.Client
-    ben: httpx.Client
-    dataset: str
-    ids: dict[str, str]
-
-    def found(self, who: httpx.Client, **body: Any) -> list[str]:
-        """External ids of the records that a search finds for an annotator, in order."""
-        return [item["record"]["external_id"] for item in self.search(who, **body)["items"]]
-
-    def search(self, who: httpx.Client, offset: int = 0, limit: int = 50, **body: Any) -> Any:
-        place = "" if who is self.owner else "/me"
-        path = f"{place}/datasets/{self.dataset}/records/search"
-        reply = who.post(path, params={"offset": offset, "limit": limit, "include": "responses"}, json=body)
-        assert reply.status_code == 200, reply.text
-        return reply.json()
-
-
-def client_for(server: ServerHandle, key: str) -> httpx.Client:
-    return httpx.Client(base_url=f"{server.url}/api/v1", headers={"X-Argilla-Api-Key": key}, timeout=60)
-
-
-def created(reply: httpx.Response) -> Any:
-    assert reply.is_success, reply.text
-    return reply.json()
-
-
-def make_dataset(owner: httpx.Client, workspace: str) -> str:
-    spread = {"strategy": "overlap", "min_submitted": 2}
-    body = {"name": f"search-{uuid4()}", "workspace_id": workspace, "distribution": spread}
-    dataset = created(owner.post("/datasets", json=body))["id"]
-    for name in ("query", "chunk"):
-        settings = {"type": "text", "use_markdown": False}
-        created(owner.post(f"/datasets/{dataset}/fields", json={"name": name, "title": name, "settings": settings}))
-    options = [{"value": value, "text": value} for value in ("yes", "no")]
-    questions: dict[str, Any] = {
-        "relevant": {"type": "label_selection", "options": options},
-        "quality": {"type": "rating", "options": [{"value": n} for n in range(1, 6)]},
-    }
-    for name, settings in questions.items():
-        question = {"name": name, "title": name, "required": name == "relevant", "settings": settings}
-        created(owner.post(f"/datasets/{dataset}/questions", json=question))
-    for name, kind in {"topic": "terms", "rank": "integer", "weight": "float", "model": "terms"}.items():
-        shown = name != "model"
-        prop = {"name": name, "title": name, "settings": {"type": kind}, "visible_for_annotators": shown}
-        created(owner.post(f"/datasets/{dataset}/metadata-properties", json=prop))
-    created(owner.put(f"/datasets/{dataset}/publish"))
-    return str(dataset)
-
-
-@pytest.fixture(scope="module")
-def jury(argilla_server: ServerHandle) -> Iterator[Jury]:
-    owner = client_for(argilla_server, argilla_server.owner_api_key)
-    workspace = created(owner.post("/workspaces", json={"name": f"w-{uuid4()}"}))["id"]
-    people = []
-    for name in ("anna", "ben"):
-        person = {"first_name": name, "username": f"{name}-{uuid4()}", "role": "annotator", "password": "long-enough"}
-        user = created(owner.post("/users", json=person))
-        created(owner.post(f"/workspaces/{workspace}/users", json={"user_id": user["id"]}))
-        people.append(client_for(argilla_server, user["api_key"]))
-    dataset = make_dataset(owner, workspace)
-    items = [
-        {"external_id": key, "fields": {"query": query, "chunk": chunk}, "metadata": METADATA[key]}
-        for key, (query, chunk) in TEXTS.items()
-    ]
-    stored = created(owner.put(f"/datasets/{dataset}/records/bulk", json={"items": items}))["items"]
-    jury = Jury(owner, *people, dataset, {item["external_id"]: item["id"] for item in stored})
-    answer(jury, jury.anna, "a", "submitted", "yes", 5)
-    answer(jury, jury.anna, "b", "draft", "no", 2)
-    answer(jury, jury.anna, "c", "discarded")
-    answer(jury, jury.ben, "a", "submitted", "no", 1)
-    yield jury
-    for client in (owner, *people):
-        client.close()
-
-
-def answer(jury: Jury, who: httpx.Client, key: str, status: str, label: str = "", rating: int = 0) -> None:
-    values = {"relevant": {"value": label}, "quality": {"value": rating}} if label else None
-    created(who.post(f"/records/{jury.ids[key]}/responses", json={"status": status, "values": values}))
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def jury(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jury]:
+    if request.param == "sqlite":
+        embedded: ServerHandle = request.getfixturevalue("argilla_server")
+        with small_jury(Server(embedded.url, embedded.owner_api_key)) as jury:
+            yield jury
+    else:
+        with server_on_postgresql(tmp_path_factory.mktemp("argilla")) as server, small_jury(server) as jury:
+            yield jury
 
 
 def text(q: str, field: str | None = None) -> dict[str, Any]:
@@ -140,6 +51,8 @@ QUALITY = {"entity": "response", "question": "quality"}
         pytest.param('"two trial"', None, "", id="words in quotation marks stay together"),
         pytest.param("trials", "query", "", id="one field only"),
         pytest.param("100%", None, "c", id="percent sign is no wildcard"),
+        pytest.param("R&D", None, "f", id="an entity is read as it is shown"),
+        pytest.param("prospektstrasse", None, "f", id="an invisible character and ß"),
         pytest.param("under_scored", None, "f", id="punctuation separates, and what is typed as one word is a phrase"),
         pytest.param("scored_text", None, "", id="a phrase is within one field"),
         pytest.param("trial*", None, "ade", id="beginning of a word"),
@@ -258,36 +171,72 @@ def test_metadata_metrics(jury: Jury) -> None:
 
 
 def test_suggestions_are_found_and_sorted_by_score(jury: Jury) -> None:
-    dataset = make_dataset(jury.owner, jury.owner.get(f"/datasets/{jury.dataset}").json()["workspace_id"])
-    question = jury.owner.get(f"/datasets/{dataset}/questions").json()["items"][0]["id"]
-    items = [
-        {
-            "external_id": key,
-            "fields": {"query": key, "chunk": key},
-            "suggestions": [{"question_id": question, "value": value, "score": score, "agent": agent, "type": "model"}],
-        }
-        for key, value, score, agent in (("a", "yes", 0.2, "m1"), ("b", "no", 0.9, "m2"))
-    ]
-    created(jury.owner.put(f"/datasets/{dataset}/records/bulk", json={"items": items}))
-    other = jury._replace(dataset=dataset)
+    other = jury.of_new_dataset()
+    question = jury.owner.get(f"/datasets/{other.dataset}/questions").json()["items"][0]["id"]
+    other.put(
+        *(
+            {
+                "external_id": key,
+                "fields": {"query": key, "chunk": key},
+                "suggestions": [
+                    {"question_id": question, "value": value, "score": score, "agent": agent, "type": "model"}
+                ],
+            }
+            for key, value, score, agent in (("a", "yes", 0.2, "m1"), ("b", "no", 0.9, "m2"))
+        )
+    )
     scope = {"entity": "suggestion", "question": "relevant"}
     assert other.found(jury.owner, **terms(scope | {"property": "value"}, "no")) == ["b"]
     assert other.found(jury.owner, **terms(scope | {"property": "agent"}, "m1")) == ["a"]
     assert other.found(jury.owner, **within(scope | {"property": "score"}, ge=0.5)) == ["b"]
+    for name in ("score", "agent", "type"):
+        assert other.found(jury.owner, sort=[{"scope": scope | {"property": name}, "order": "desc"}])[0] in "ab"
     assert other.found(jury.owner, sort=[{"scope": scope | {"property": "score"}, "order": "desc"}]) == ["b", "a"]
+    assert other.found(jury.owner, sort=[{"scope": scope | {"property": "value"}, "order": "asc"}]) == ["b", "a"]
 
 
 def test_records_like_another_are_found_by_their_vectors(jury: Jury) -> None:
-    dataset = make_dataset(jury.owner, jury.owner.get(f"/datasets/{jury.dataset}").json()["workspace_id"])
-    vector = {"name": "v", "title": "v", "dimensions": 2}
-    created(jury.owner.post(f"/datasets/{dataset}/vectors-settings", json=vector))
-    items = [
-        {"external_id": key, "fields": {"query": key, "chunk": key}, "vectors": {"v": value}}
-        for key, value in (("a", [1, 0]), ("b", [0.9, 0.1]), ("c", [-1, 0]))
-    ]
-    stored = created(jury.owner.put(f"/datasets/{dataset}/records/bulk", json={"items": items}))["items"]
-    other = jury._replace(dataset=dataset)
+    other = jury.of_new_dataset()
+    near = (("a", [1, 0]), ("b", [0.9, 0.1]), ("c", [-1, 0]))
+    stored = other.put(
+        *({"external_id": key, "fields": {"query": key, "chunk": key}, "vectors": {"v": value}} for key, value in near)
+    )
     by_record = {"query": {"vector": {"name": "v", "record_id": stored[0]["id"]}}}
     assert other.found(jury.owner, **by_record) == ["b", "c"]
     by_value = {"query": {"vector": {"name": "v", "value": [1, 0], "order": "least_similar"}}}
     assert other.found(jury.owner, **by_value) == ["c", "b", "a"]
+
+
+def test_the_words_follow_each_change_of_a_record(jury: Jury) -> None:
+    other = jury.of_new_dataset()
+    (stored,) = other.put({"external_id": "a", "fields": {"query": "one", "chunk": "first"}})
+    assert other.found(jury.owner, **text("first one")) == ["a"]
+    created(jury.owner.patch(f"/records/{stored['id']}", json={"fields": {"query": "one", "chunk": "second"}}))
+    assert (other.found(jury.owner, **text("first")), other.found(jury.owner, **text("second"))) == ([], ["a"])
+    jury.owner.delete(f"/datasets/{other.dataset}/records", params={"ids": stored["id"]})
+    other.put({"external_id": "b", "fields": {"query": "one", "chunk": "second"}})
+    assert other.found(jury.owner, **text("second")) == ["b"]
+
+
+def test_what_no_index_holds_is_found_all_the_same(jury: Jury) -> None:
+    other = jury.of_new_dataset()
+    many = " ".join(f"wort{number}" for number in range(150_000))
+    talk = [{"role": "user", "content": "Is NUL \0 here?"}, {"role": "assistant", "content": "Certainly not."}]
+    other.put(
+        {"external_id": "many", "fields": {"query": "q", "chunk": many}},
+        {"external_id": "long", "fields": {"query": "q" * 3000 + "end", "chunk": "a\0b \ufffe"}},
+        {"external_id": "talk", "fields": {"query": "q", "chunk": "c", "talk": talk}},
+    )
+    for query, expected in {
+        "wort149999": "many",
+        '"wort7 wort8"': "many",
+        "wort14999*": "many",
+        " ".join(f"wort{number}" for number in range(500, 1500)): "many",
+        "q" * 3000 + "end": "long",
+        "q" * 3000 + "en*": "long",
+        "q" * 3000 + "other": "",
+        '"a b"': "long",
+        "nul certainly": "talk",
+        '"here certainly"': "",
+    }.items():
+        assert other.found(jury.owner, **text(query)) == ([expected] if expected else []), query[:20]
