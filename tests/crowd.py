@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -13,9 +14,8 @@ from annotation.client import Argilla
 from annotation.labels import LABELS
 from annotation.setup import find_datasets, set_up
 
-WORKSPACE = "crowd"
 TASK = "generation"
-PATIENCE_SECONDS = 120
+PATIENCE_SECONDS = 240
 PAGE = {"offset": 0, "limit": 10, "include": ["responses", "suggestions"]}
 PENDING = [
     {"type": "terms", "scope": {"entity": entity, "property": "status"}, "values": ["pending"]}
@@ -44,18 +44,18 @@ class Work(NamedTuple):
     """Time of each submission that was acknowledged."""
 
 
-def gather(owner: Argilla, annotators: int, min_submitted: int) -> Crowd:
+def gather(owner: Argilla, workspace: str, annotators: int, min_submitted: int) -> Crowd:
     """A workspace with so many annotators, and its dataset, still empty."""
-    names = [f"annotator-{number}" for number in range(annotators)]
-    set_up(owner, WORKSPACE, annotators=names, min_submitted=min_submitted)
-    return find_crowd(owner)
+    names = [f"{workspace}-{number}" for number in range(annotators)]
+    set_up(owner, workspace, annotators=names, min_submitted=min_submitted)
+    return find_crowd(owner, workspace)
 
 
-def find_crowd(owner: Argilla) -> Crowd:
-    """The same crowd after a restart of the server."""
+def find_crowd(owner: Argilla, workspace: str) -> Crowd:
+    """The crowd that was gathered in the workspace."""
     users = owner.request("GET", "/users")["items"]
-    keys = {user["id"]: user["api_key"] for user in users if user["role"] == "annotator"}
-    return Crowd(find_datasets(owner, WORKSPACE)[TASK].id, keys)
+    keys = {user["id"]: user["api_key"] for user in users if user["username"].startswith(f"{workspace}-")}
+    return Crowd(find_datasets(owner, workspace)[TASK].id, keys)
 
 
 def add_records(owner: Argilla, crowd: Crowd, count: int) -> list[str]:
@@ -65,31 +65,36 @@ def add_records(owner: Argilla, crowd: Crowd, count: int) -> list[str]:
     return [item["id"] for item in stored]
 
 
-def all_at_once(url: str, crowd: Crowd, submitted: Callable[[], bool]) -> list[Work]:
-    """What each annotator did; each goes on until `submitted`, called after each submission, says to stop."""
+def all_at_once(url: str, crowd: Crowd, is_enough: Callable[[], bool]) -> list[Work]:
+    """What each annotator did; each goes on until `is_enough`, asked after each submission, says so."""
     together = threading.Barrier(len(crowd.keys))
     with ThreadPoolExecutor(len(crowd.keys)) as pool:
-        users = [pool.submit(work_through, url, crowd.dataset, *user, together, submitted) for user in crowd.keys.items()]
-        return [user.result() for user in users]
+        people = crowd.keys.items()
+        begun = [pool.submit(work_through, url, crowd.dataset, *user, together, is_enough) for user in people]
+        return [work.result() for work in begun]
 
 
 def work_through(
-    url: str, dataset: str, user: str, key: str, together: threading.Barrier, submitted: Callable[[], bool]
+    url: str, dataset: str, user: str, key: str, together: threading.Barrier, is_enough: Callable[[], bool]
 ) -> Work:
-    """One annotator's work, until her queue is empty, the server is gone, or she is told to stop."""
+    """One annotator's work, until her queue is empty, the server is gone, or it is enough."""
     work = Work({}, [], [])
-    headers = {"X-Argilla-Api-Key": key}
-    with httpx.Client(base_url=f"{url}/api/v1", headers=headers, timeout=PATIENCE_SECONDS) as client:
+    with connection(url, key) as client:
         together.wait()
         try:
             while queue := ask_for_queue(client, dataset, work):
                 for record in queue:
-                    submit(client, record, f"{user} on {record}", user, work)
-                    if submitted():
+                    submit(client, record, user, work)
+                    if is_enough():
                         return work
         except httpx.TransportError:
             return work
     return work
+
+
+def connection(url: str, key: str) -> httpx.Client:
+    """A connection of the key's user."""
+    return httpx.Client(base_url=f"{url}/api/v1", headers={"X-Argilla-Api-Key": key}, timeout=PATIENCE_SECONDS)
 
 
 def ask_for_queue(client: httpx.Client, dataset: str, work: Work) -> list[str]:
@@ -102,8 +107,9 @@ def ask_for_queue(client: httpx.Client, dataset: str, work: Work) -> list[str]:
     return [item["record"]["id"] for item in reply.json()["items"]]
 
 
-def submit(client: httpx.Client, record: str, notes: str, user: str, work: Work) -> None:
+def submit(client: httpx.Client, record: str, user: str, work: Work) -> None:
     """Submit a response once, and note what the server says to it."""
+    notes = f"{user} on {record}"
     begun = time.perf_counter()
     reply = client.post(f"/records/{record}/responses", json=response_body(notes))
     if reply.status_code == httpx.codes.CREATED:
@@ -122,3 +128,25 @@ def response_body(notes: str) -> dict[str, Any]:
 def acknowledged_of(works: Sequence[Work]) -> Answers:
     """Every response that the server acknowledged to anybody."""
     return {key: notes for work in works for key, notes in work.acknowledged.items()}
+
+
+def check_books(owner: Argilla, dataset: str, min_submitted: int, acknowledged: Answers) -> Answers:
+    """What the server holds: all that it acknowledged, nobody twice on a record, and every count as it should be."""
+    found: Answers = {}
+    statuses = Counter(pending=0, completed=0)
+    for _, page in owner.record_pages(dataset):
+        for record in page:
+            statuses[record["status"]] += 1
+            is_complete = len(record["responses"]) >= min_submitted
+            assert record["status"] == ("completed" if is_complete else "pending"), record["responses"]
+            for response in record["responses"]:
+                key = (record["id"], response["user_id"])
+                assert key not in found
+                found[key] = response["values"]["notes"]["value"]
+    assert found.items() >= acknowledged.items()
+    progress = owner.request("GET", f"/datasets/{dataset}/progress")
+    assert {status: progress[status] for status in statuses} == statuses
+    people = owner.request("GET", f"/datasets/{dataset}/users/progress")["users"]
+    counted = sum(count for user in people for status in statuses for count in user.get(status, {}).values())
+    assert counted == len(found)
+    return found

@@ -74,7 +74,23 @@ def open_home(home: Path) -> Path:
             f"The disk of `{home}` has {free // 2**20} MB left, and the server needs at least {SPACE_NEEDED // 2**20} "
             "MB. Make room, or name a folder on another disk with `--home`."
         )
+    check_writable(home)
     return home
+
+
+def check_writable(home: Path) -> None:
+    """Nothing where all that the server writes can be written.
+
+    Raises:
+        OutputError: something of it is somebody else's, or on a disk that is read-only.
+    """
+    folders = [home, *(home / name for name in FOLDERS)]
+    for path in (*folders, *sorted((home / "data").glob("*"))):
+        if path.exists() and not os.access(path, os.W_OK):
+            raise OutputError(
+                f"`{path}` cannot be written, and the server keeps its data there. Give this user the right to write "
+                "it, or name another home with `--home`."
+            )
 
 
 def take_lock(home: Path) -> int:
