@@ -146,7 +146,7 @@ def answers(app: Any, address: str, *requests: dict[str, str]) -> list[httpx.Res
 
     async def ask() -> list[httpx.Response]:
         transport = httpx.ASGITransport(app, client=(address, 1234))
-        async with httpx.AsyncClient(transport=transport, base_url="http://annotate.test") as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://192.0.2.5") as client:
             path = "/api/v1/records/7a0e7b9e-2a41-4c8e-9d0b-6a0f43b7e001"
             return [await client.get(path, headers=headers) for headers in requests]
 
@@ -168,6 +168,7 @@ def test_a_slow_request_is_told_without_the_ids_in_it(monkeypatch: pytest.Monkey
         ("10.0.0.7", {"X-Forwarded-Proto": "https"}, "https"),
         ("127.0.0.1", {}, "http"),
         ("::ffff:127.0.0.1", {}, "http"),
+        ("192.0.2.5", {}, "http"),
         ("127.0.0.1", {"X-Forwarded-Proto": "http"}, None),
         ("127.0.0.1", {"X-Forwarded-For": "127.0.0.1"}, None),
         ("10.0.0.7", {"X-Forwarded-Proto": "https, http"}, None),

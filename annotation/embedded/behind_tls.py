@@ -50,10 +50,15 @@ def forwarded_scheme(headers: Any) -> str | None:
 
 
 def came_directly(scope: Any) -> bool:
-    """Whether a program on this machine sent the request itself: from a loopback address, and through no proxy."""
-    client = scope.get("client")
+    """Whether a program on this machine sent the request itself, through no proxy.
+
+    It then comes from a loopback address, or from the very address that it goes to.
+    """
+    client, server = scope.get("client"), scope.get("server")
     if client is None or any(name in HEADERS_OF_PROXIES for name, _ in scope["headers"]):
         return False
+    if server is not None and client[0] == server[0]:
+        return True
     try:
         address = ipaddress.ip_address(client[0])
     except ValueError:
