@@ -4,10 +4,15 @@ It opens with ten records from the first. After each move it asks for ten more u
 number of those it has that are still pending, and where the next one is missing it asks before it moves.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 from annotation.client import Argilla
-from annotation.labels import LABELS
+from annotation.display import to_records
+from annotation.labels import LABELS, TaskName
+from annotation.wording import read_wording
+from pipeline.records import Passage, QueryResponse
 
 MANY = 10
 PENDING = [
@@ -26,7 +31,7 @@ class Shown(NamedTuple):
 class Player:
     """One annotator's page, showing one record at a time."""
 
-    def __init__(self, client: Argilla, dataset_id: str, task: str) -> None:
+    def __init__(self, client: Argilla, dataset_id: str, task: TaskName) -> None:
         """A page that is not opened yet."""
         self.client, self.dataset_id = client, dataset_id
         self.values = {label: {"value": "yes"} for label in LABELS[task]}
@@ -74,3 +79,30 @@ class Player:
         """Ask for what comes after those that it has."""
         known = {record.id for record in self.records}
         self.records += [each for each in self.ask(len(self.records) - len(self.answered)) if each.id not in known]
+
+
+def texts(count: int, passages: int = 1) -> list[QueryResponse]:
+    """Answers with so many passages each."""
+    return [
+        QueryResponse(
+            record_uuid=str(uuid4()),
+            query="q",
+            answer="a",
+            chunks=tuple(
+                Passage(chunk_id=f"d{number}#{rank}", doc_id=f"d{number}", chunk_rank=rank, text="t")
+                for rank in range(1, passages + 1)
+            ),
+        )
+        for number in range(count)
+    ]
+
+
+def put(client: Argilla, dataset: str, records: Sequence[dict[str, Any]]) -> list[str]:
+    """Ids of the records, stored."""
+    body = {"items": list(records)}
+    return [item["id"] for item in client.request("PUT", f"/datasets/{dataset}/records/bulk", json=body)["items"]]
+
+
+def ours(answers: Sequence[QueryResponse], task: TaskName = "generation") -> list[dict[str, Any]]:
+    """Our own records of the answers."""
+    return [body for answer in answers for body in to_records(answer, read_wording("en"))[task]]

@@ -32,8 +32,9 @@ class Holds(NamedTuple):
     """The holds of a dataset at one moment, seen by one annotator."""
 
     now: int
-    mine: Sequence[str]
-    """Answers that she holds, the first one first."""
+    """Seconds since 1970, by the database's clock."""
+    mine: Mapping[str, int]
+    """Answers that she holds, in the order in which they were handed out, each with its place."""
     others: Mapping[str, frozenset[UUID]]
     """Who else holds each answer."""
 
@@ -68,15 +69,15 @@ async def read_holds(db: AsyncSession, dataset_id: UUID, user_id: UUID) -> Holds
     """Who holds what in the dataset now."""
     now = text(NOW[db.get_bind().dialect.name])
     rows = await db.execute(
-        select(HOLDS.c.answer, HOLDS.c.user_id)
+        select(HOLDS.c.answer, HOLDS.c.user_id, HOLDS.c.place)
         .where(HOLDS.c.dataset_id == dataset_id, HOLDS.c.ends > now)
-        .order_by(HOLDS.c.begun, HOLDS.c.answer)
+        .order_by(HOLDS.c.place)
     )
-    mine: list[str] = []
+    mine: dict[str, int] = {}
     others: defaultdict[str, set[UUID]] = defaultdict(set)
-    for answer, holder in rows.tuples():
+    for answer, holder, place in rows.tuples():
         if holder == user_id:
-            mine.append(answer)
+            mine[answer] = place
         else:
             others[answer].add(holder)
     moment = int(await db.scalar(select(now)) or 0)
@@ -110,12 +111,13 @@ async def openings(db: AsyncSession, dataset_id: UUID, holds: Holds, needed: int
     return Openings(full, left)
 
 
-async def hold(db: AsyncSession, dataset_id: UUID, user_id: UUID, answers: Iterable[str], now: int) -> None:
-    """Hold the answers for her from now on."""
-    ends = now + hold_seconds()
+async def hold(db: AsyncSession, dataset_id: UUID, user_id: UUID, answers: Iterable[str], holds: Holds) -> None:
+    """Hold the answers for her from now on; new ones after those that she holds."""
+    ends = holds.now + hold_seconds()
+    last = max(holds.mine.values(), default=0)
     rows: list[dict[str, Any]] = [
-        {"dataset_id": dataset_id, "user_id": user_id, "answer": answer, "begun": now, "ends": ends}
-        for answer in dict.fromkeys(answers)
+        {"dataset_id": dataset_id, "user_id": user_id, "answer": answer, "place": place, "ends": ends}
+        for place, answer in enumerate(dict.fromkeys(answers), start=last + 1)
     ]
     if rows:
         added = INSERT[db.get_bind().dialect.name](HOLDS).values(rows)

@@ -1,8 +1,8 @@
 """The order of an annotator's pending queue: what was begun is finished before anything new is begun.
 
 First the answers that she holds. Then those that lack the fewest labels, counted as if everybody gives the labels that
-she holds records for; among equals first those that somebody else is looking at, so that both are done at about the
-same time, then an order of her own by lot, the same each time. All passages of an answer come together, by rank.
+she holds records for; among equals first those that have labels already, then those that somebody looks at. The rest is
+by lot, an order of her own that is the same each time. All passages of an answer come together, by rank.
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
@@ -75,16 +75,16 @@ async def not_held(queue: Queue, at_once: int) -> AsyncIterator[Waiting]:
 
 
 async def lacking(queue: Queue, left: int) -> AsyncIterator[list[str]]:
-    """The answers with a record that lacks so many labels, in her order, in one list or, if they are many, in heaps."""
-    held = [answer for answer, count in queue.openings.left.items() if count == left]
-    yield sorted(held, key=lambda answer: lot(queue.user_id, answer.encode()))
+    """The answers with a record that lacks so many labels, in her order: in one list or, if they are many, in heaps."""
     columns = select(QUEUE.c.answer, QUEUE.c.heap).where(*waiting(queue), QUEUE.c.labels == queue.needed - left)
     found = (await queue.db.execute(columns.limit(FEW + 1))).tuples().all()
     if len(found) <= FEW:
         yield by_lot(queue.user_id, found)
-        return
-    for heap in sorted(range(HEAPS), key=lambda number: lot(queue.user_id, bytes([number]))):
-        yield by_lot(queue.user_id, (await queue.db.execute(columns.where(QUEUE.c.heap == heap))).tuples().all())
+    else:
+        for heap in sorted(range(HEAPS), key=lambda number: lot(queue.user_id, bytes([number]))):
+            yield by_lot(queue.user_id, (await queue.db.execute(columns.where(QUEUE.c.heap == heap))).tuples().all())
+    held = [answer for answer, count in queue.openings.left.items() if count == left]
+    yield sorted(held, key=lambda answer: lot(queue.user_id, answer.encode()))
 
 
 def by_lot(user_id: UUID, answers: Iterable[tuple[str, int]]) -> list[str]:

@@ -61,7 +61,7 @@ async def queue_page(
     needed = int(dataset.distribution["min_submitted"])
     holds = await read_holds(db, dataset.id, user_id)
     queue = Queue(db, dataset.id, user_id, needed, narrowing, holds, await openings(db, dataset.id, holds, needed))
-    held = await records_of(queue, holds.mine)
+    held = await records_of(queue, list(holds.mine))
     records = await first_records(queue, held, offset + limit, limit)
     page = shown_at_once(records[offset:], limit)
     if hands_out:
@@ -70,7 +70,7 @@ async def queue_page(
             await release(db, dataset.id, user_id, [answer for answer in holds.mine if answer not in left])
         # The one before is what she looks at while her page asks for the next.
         looked_at = records[max(0, offset - 1) : offset + len(page)]
-        await hold(db, dataset.id, user_id, [record.answer for record in looked_at], holds.now)
+        await hold(db, dataset.id, user_id, [record.answer for record in looked_at], holds)
         await db.commit()
     return QueuePage([record.record_id for record in page], await count_waiting(queue))
 

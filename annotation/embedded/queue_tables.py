@@ -25,8 +25,8 @@ HOLDS = Table(
     Column("dataset_id", Uuid, primary_key=True),
     Column("user_id", Uuid, primary_key=True),
     Column("answer", String, primary_key=True),
-    Column("begun", BigInteger, nullable=False),  # seconds since 1970, by the database's clock, and so `ends`
-    Column("ends", BigInteger, nullable=False),
+    Column("place", Integer, nullable=False),  # among those that she holds
+    Column("ends", BigInteger, nullable=False),  # seconds since 1970, by the database's clock
 )
 
 TABLES = """
@@ -37,7 +37,7 @@ CREATE INDEX IF NOT EXISTS citejury_queue_level
  ON citejury_queue (dataset_id, pending, labels, heap, answer, record_id);
 CREATE INDEX IF NOT EXISTS citejury_queue_answer ON citejury_queue (dataset_id, answer);
 CREATE TABLE IF NOT EXISTS citejury_holds (dataset_id {uuid} NOT NULL, user_id {uuid} NOT NULL,
- answer VARCHAR NOT NULL, begun BIGINT NOT NULL, ends BIGINT NOT NULL, PRIMARY KEY (dataset_id, user_id, answer))
+ answer VARCHAR NOT NULL, place INTEGER NOT NULL, ends BIGINT NOT NULL, PRIMARY KEY (dataset_id, user_id, answer))
 """
 
 # A text that is no JSON must not stop the record that has it: Python writes NaN, and half a character in PostgreSQL.
