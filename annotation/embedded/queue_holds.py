@@ -90,16 +90,14 @@ async def openings(db: AsyncSession, dataset_id: UUID, holds: Holds, needed: int
     if not held:
         return Openings([], {})
     here = (QUEUE.c.dataset_id == dataset_id, QUEUE.c.answer.in_(held), QUEUE.c.pending == 1)
-    records = (await db.execute(select(QUEUE.c.record_id, QUEUE.c.answer, QUEUE.c.labels).where(*here))).tuples().all()
-    holders = set().union(*(holds.others[answer] for answer in held))
     replies = await db.execute(
-        select(Response.record_id, Response.user_id).where(
-            Response.record_id.in_([record_id for record_id, _, _ in records]),
-            Response.user_id.in_(holders),
-            Response.status.in_(DONE),
-        )
+        select(Response.record_id, Response.user_id)
+        .join(QUEUE, QUEUE.c.record_id == Response.record_id)
+        .where(*here, Response.user_id.in_(frozenset().union(*holds.others.values())), Response.status.in_(DONE))
     )
     replied = set(replies.tuples())
+    # Read after the replies: one that is stored in between then counts twice for a moment, and never not at all.
+    records = (await db.execute(select(QUEUE.c.record_id, QUEUE.c.answer, QUEUE.c.labels).where(*here))).tuples().all()
     full: list[UUID] = []
     left: dict[str, int] = {}
     for record_id, answer, labels in records:
