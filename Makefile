@@ -10,15 +10,15 @@ ROW ?=
 DOCS := debian-handbook debian-reference-en developers-reference
 
 # What docker/compose.yaml starts, from Debian's packages, and what reads such files.
-STACK := postgresql redis-server docker-compose openjdk-17-jre-headless
+STACK := postgresql redis-server docker-compose openjdk-17-jre-headless maven caddy
 DCLINT := dclint@3.1.0
 
-.PHONY: demo test lint readme bench soak install browser pages stack
+.PHONY: demo test lint readme bench soak install browser pages stack opensearch
 
 demo: install
 	$(BIN)/citejury demo --home citejury-demo $(DEMO_FLAGS)
 
-test: install browser pages stack lint
+test: install browser pages stack opensearch lint
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder $(TEST_FLAGS)
 
 lint: install
@@ -32,7 +32,7 @@ readme: install
 bench: install
 	@$(BIN)/python tests/benchmarks/run.py $(ROW)
 
-soak: install
+soak: install stack opensearch
 	$(BIN)/pytest -m soak $(TEST_FLAGS)
 
 install: .venv/installed
@@ -60,12 +60,19 @@ pages:
 	  && cd .. && rm -r packages && touch complete; } \
 	|| echo 'The documentation of Debian cannot be fetched here: the tests that read its pages will be skipped.'
 
-# PostgreSQL, Redis, Java for OpenSearch, and two readers of compose files. The tests that need one skip without it.
+# PostgreSQL, Redis, Java and Maven for OpenSearch, Caddy, and two readers of compose files. Tests skip without.
 stack: install
-	@{ ls /usr/lib/postgresql/*/bin/initdb && command -v redis-server docker-compose java; } >/dev/null 2>&1 || { \
+	@{ ls /usr/lib/postgresql/*/bin/initdb && command -v redis-server && command -v docker-compose \
+	  && command -v java && command -v mvn && command -v caddy; } >/dev/null 2>&1 || { \
 	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
 	  && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(STACK) >/dev/null; } \
-	|| echo 'PostgreSQL, Redis, docker-compose or Java cannot be installed here: their tests will be skipped.'
+	|| echo 'PostgreSQL, Redis, docker-compose, Java, Maven or Caddy cannot be installed here: their tests will be skipped.'
 	@test -e .venv/dclint/node_modules/.bin/dclint \
 	|| PATH="$(CURDIR)/$(BIN):$$PATH" npm install --silent --no-fund --no-audit --cache .venv/npm --prefix .venv/dclint $(DCLINT) \
 	|| echo 'dclint cannot be installed here: its test will be skipped.'
+
+# OpenSearch as jars from Maven's central repository, for the tests that compare with it. They skip without.
+opensearch: stack
+	@test -e .opensearch/complete || { rm -rf .opensearch && mvn -q -B -f tests/opensearch/pom.xml generate-resources \
+	  -Dfolder="$(CURDIR)/.opensearch" && touch .opensearch/complete; } \
+	|| echo 'OpenSearch cannot be fetched here: the tests that compare with it will be skipped.'

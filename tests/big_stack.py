@@ -122,11 +122,11 @@ def running_argilla(compose: Compose, places: Places) -> Iterator[str]:
     services = compose.services
     run_part(command_of(services["migrate"]), environment_of(services["migrate"], places))
     with contextlib.ExitStack() as stack:
-        web = {**environment_of(services["web"], places), "CITEJURY_LISTEN": "127.0.0.1:0"}
-        address = stack.enter_context(running_web(command_of(services["web"]), web))
         worker = environment_of(services["worker"], places)
         process = subprocess.Popen(command_of(services["worker"]), env=worker)
         stack.callback(end, process)
+        web = {**environment_of(services["web"], places), "CITEJURY_LISTEN": "127.0.0.1:0"}
+        address = stack.enter_context(running_web(command_of(services["web"]), web))
         run_part(services["web"]["healthcheck"]["test"][1:], {**web, "CITEJURY_LISTEN": address})
         while subprocess.run(services["worker"]["healthcheck"]["test"][1:], env=worker, check=False).returncode:
             assert process.poll() is None, "The worker does not start."

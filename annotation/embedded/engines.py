@@ -2,8 +2,13 @@
 
 
 def register_engine() -> None:
-    """Make argilla-server know the engine that `ARGILLA_SEARCH_ENGINE` names, if it is one of ours.
+    """Make argilla-server know the engine that `ARGILLA_SEARCH_ENGINE` names as ours.
 
     Everything that looks up the engine must have called this: the server, its worker, and what fills an index.
     """
-    import annotation.embedded.search  # noqa: F401  # also teaches the database's connections what our own routes need
+    from argilla_server.settings import settings
+
+    import annotation.embedded.search  # noqa: F401  # also teaches the database's connections what triggers call
+
+    if settings.search_engine_is_opensearch:
+        import annotation.embedded.open_search  # noqa: F401

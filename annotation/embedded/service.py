@@ -60,11 +60,12 @@ def migrate() -> int:
     from sqlalchemy.exc import OperationalError
 
     from annotation.embedded import web
-    from annotation.embedded.open_search import fill_indexes
+    from annotation.embedded.open_search_indexes import fill_indexes
 
     owner = [setting(f"CITEJURY_OWNER_{name}") for name in ("USERNAME", "PASSWORD", "API_KEY")]
     try:
-        web.migrate()
+        with web.loading():
+            web.migrate()
     except OperationalError as error:
         raise ServerStartError(f"The database does not answer: {error.orig}") from error
     asyncio.run(web.make_owner(*owner))
@@ -74,7 +75,7 @@ def migrate() -> int:
 
 def reindex() -> int:
     """Fill OpenSearch anew."""
-    from annotation.embedded.open_search import fill_indexes
+    from annotation.embedded.open_search_indexes import fill_indexes
 
     asyncio.run(fill_indexes(anew=True))
     return 0
