@@ -5,8 +5,9 @@ import contextlib
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from annotation.client import Argilla
@@ -14,25 +15,30 @@ from annotation.embedded.guardian import valkey_command
 from annotation.embedded.home import read_or_make_secrets
 from annotation.embedded.launch import listen, server_environment, url_of, wait_until_it_answers
 
+AS_IT_COMES = MappingProxyType({"ARGILLA_SEARCH_ENGINE": "empty"})
+
 
 @contextlib.contextmanager
-def unpatched_server(home: Path, data_of: Path | None = None) -> Iterator[Argilla]:
+def unpatched_server(
+    home: Path, data_of: Path | None = None, script: str = __file__, settings: Mapping[str, str] = AS_IT_COMES
+) -> Iterator[Argilla]:
     """The owner's connection to argilla-server as it comes; it and its queue end with the block.
 
-    It serves the data of the home `data_of` where one is named, whose own server may go on.
+    It serves the data of the home `data_of` where one is named, whose own server may go on. A script may register
+    a search engine that the settings name, and then call `serve_unpatched`.
     """
     for name in ("data", "queue", "logs"):
         (home / name).mkdir(parents=True)
     environment = server_environment(data_of or home) | {
-        "ARGILLA_SEARCH_ENGINE": "empty",
         "ARGILLA_REDIS_URL": f"unix://{home / 'queue.sock'}",
         "TMPDIR": str(home),
+        **settings,
     }
     with contextlib.ExitStack() as parts:
         listening = parts.enter_context(listen("127.0.0.1", 0))
         log = parts.enter_context(open(home / "logs" / "web.log", "wb"))
         descriptor = listening.fileno()
-        for command in (valkey_command(home / "queue", home), [sys.executable, __file__, str(descriptor)]):
+        for command in (valkey_command(home / "queue", home), [sys.executable, script, str(descriptor)]):
             part = subprocess.Popen(command, stdout=log, stderr=log, env=environment, pass_fds=(descriptor,))
             parts.callback(part.wait)
             parts.callback(part.kill)
@@ -48,6 +54,7 @@ def serve_unpatched(descriptor: int) -> None:
     from alembic.config import Config
     from argilla_server.database import ALEMBIC_CONFIG_FILE
     from argilla_server.search_engine import SearchEngine
+    from argilla_server.settings import settings
 
     from annotation.embedded.web import make_owner
 
@@ -61,7 +68,8 @@ def serve_unpatched(descriptor: int) -> None:
     methods = {name: nothing for name in SearchEngine.__abstractmethods__}
     SearchEngine.register("empty")(type("Empty", (SearchEngine,), methods | {"new_instance": new_instance}))
     command.upgrade(Config(ALEMBIC_CONFIG_FILE), "head")
-    asyncio.run(make_owner())
+    kept = read_or_make_secrets(Path(settings.home_path).parent)
+    asyncio.run(make_owner(kept.owner_username, kept.owner_password, kept.owner_api_key))
     server = uvicorn.Server(uvicorn.Config(argilla_server.app, log_level="warning", access_log=False))
     server.run(sockets=[socket.socket(fileno=descriptor)])
 
