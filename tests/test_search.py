@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from annotation.embedded.launch import ServerHandle
+from tests.search_anything import SEARCHES, SIGNS
 from tests.search_jury import Jury, Server, created, server_on_postgresql, small_jury
 
 pytestmark = pytest.mark.server
@@ -220,7 +222,7 @@ def test_the_words_follow_each_change_of_a_record(jury: Jury) -> None:
 
 def test_what_no_index_holds_is_found_all_the_same(jury: Jury) -> None:
     other = jury.of_new_dataset()
-    many = " ".join(f"wort{number}" for number in range(150_000))
+    many = " ".join(f"wort{number}" for number in range(100_000))
     talk = [{"role": "user", "content": "Is NUL \0 here?"}, {"role": "assistant", "content": "Certainly not."}]
     other.put(
         {"external_id": "many", "fields": {"query": "q", "chunk": many}},
@@ -228,9 +230,9 @@ def test_what_no_index_holds_is_found_all_the_same(jury: Jury) -> None:
         {"external_id": "talk", "fields": {"query": "q", "chunk": "c", "talk": talk}},
     )
     for query, expected in {
-        "wort149999": "many",
+        "wort99999": "many",
         '"wort7 wort8"': "many",
-        "wort14999*": "many",
+        "wort9999*": "many",
         " ".join(f"wort{number}" for number in range(500, 1500)): "many",
         "q" * 3000 + "end": "long",
         "q" * 3000 + "en*": "long",
@@ -240,3 +242,45 @@ def test_what_no_index_holds_is_found_all_the_same(jury: Jury) -> None:
         '"here certainly"': "",
     }.items():
         assert other.found(jury.owner, **text(query)) == ([expected] if expected else []), query[:20]
+
+
+@given(search=SEARCHES)
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+def test_whatever_is_asked_is_answered_or_refused(jury: Jury, search: dict[str, Any]) -> None:
+    for who in (jury.owner, jury.anna):
+        reply = jury.ask(who, **search)
+        assert reply.status_code == 200 or (reply.status_code == 422 and reply.json()["detail"]), (search, reply.text)
+
+
+@given(query=SIGNS.map("".join))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+def test_no_search_text_is_an_error(jury: Jury, query: str) -> None:
+    jury.search(jury.owner, **text(query))
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        pytest.param(
+            {"filters": {"and": [{"type": "range", "scope": STATUS, "ge": 1, "le": "x"}]}}, id="unlike bounds"
+        ),
+        pytest.param(terms({"entity": "response"}, "yes"), id="a scope without a question"),
+        pytest.param({"sort": [{"scope": {"entity": "response"}, "order": "asc"}]}, id="a sort by nothing"),
+        pytest.param(terms(RELEVANT | {"question": "a\0"}, "yes"), id="NUL in a name"),
+        pytest.param(text("a", "no such"), id="unknown field"),
+        pytest.param(terms({"entity": "metadata", "metadata_property": "no"}, "x"), id="unknown property"),
+        pytest.param({"query": {"vector": {"name": "v", "value": [1, 2, 3]}}}, id="a vector of another length"),
+    ],
+)
+def test_malformed_searches_are_refused_in_argillas_own_shape(jury: Jury, search: dict[str, Any]) -> None:
+    reply = jury.ask(jury.owner, **search)
+    assert (reply.status_code, list(reply.json())) == (422, ["detail"])
+
+
+def test_filters_without_a_list_are_none(jury: Jury) -> None:
+    assert jury.found(jury.owner, filters={}) == list("abcdef")
+
+
+def test_long_and_nested_texts_are_read_as_they_stand(jury: Jury) -> None:
+    for query in ("(" * 5000, "(" * 200 + "zebra" + ")" * 200, " ".join(map(str, range(3000))), '"' * 999, "\\" * 999):
+        assert jury.found(jury.owner, **text(query)) == []

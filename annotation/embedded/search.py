@@ -27,7 +27,8 @@ from annotation.embedded.json_sql import elements_at, number_in, text_in
 from annotation.embedded.launch import ENGINE_NAME
 from annotation.embedded.own_order import own_page
 from annotation.embedded.queue_page import filters_beside_the_queue, queue_page
-from annotation.embedded.search_terms import answered_by, filter_condition, order_terms, split_queue
+from annotation.embedded.search_terms import answered_by, filter_condition, split_queue
+from annotation.embedded.sorted_page import sorted_page
 from annotation.embedded.text_index import text_condition
 
 
@@ -124,10 +125,7 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
             if user_id is not None and not sort:
                 page = await own_page(db, user_id, wanted, total, offset, limit)
             else:
-                terms = [term for order in sort or () for term in order_terms(order, dataset.id)]
-                order_by = (*terms, Record.inserted_at, Record.id)
-                rows = select(Record.id).where(*wanted).order_by(*order_by).offset(offset).limit(limit)
-                page = list(await db.scalars(rows))
+                page = await sorted_page(db, dataset.id, wanted, sort or (), total, offset, limit)
         return SearchResponses(items=[SearchResponseItem(record_id=record) for record in page], total=total)
 
     async def similarity_search(
@@ -143,9 +141,10 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
         threshold: float | None = None,
     ) -> Any:
         """The records nearest to a vector, or to a record's own, by the cosine; the record itself is left out."""
-        from annotation.embedded.similarity import nearest
+        from annotation.embedded.similarity import check_vector, nearest
 
         target = value if value else record.vector_value_by_vector_settings(vector_settings)
+        check_vector(target, vector_settings)
         wanted = [Vector.vector_settings_id == vector_settings.id, *conditions(dataset, query, filter)]
         if record is not None:
             wanted.append(Vector.record_id != record.id)

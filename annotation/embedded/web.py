@@ -126,6 +126,7 @@ def build_app() -> Any:
     from annotation.embedded.own_record import serve_own_record_only
     from annotation.embedded.page_script import add_page_script
     from annotation.embedded.record_page import serve_record_pages
+    from annotation.embedded.search_requests import refuse_malformed_searches
     from annotation.embedded.settings_readers import build_settings_readers_once
     from annotation.embedded.status_rows import serve_status_rows
 
@@ -134,6 +135,7 @@ def build_app() -> Any:
     skip_events_without_webhook()
     tell_events()
     explain_database_errors()
+    refuse_malformed_searches()
     serve_own_record_only()
     serve_record_pages()
     serve_status_rows()
