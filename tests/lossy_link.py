@@ -31,7 +31,8 @@ class LossyLink(ThreadingHTTPServer):
         self.upstream = urlsplit(upstream).netloc
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
         self.share = share
-        self.random = random.Random(seed)
+        # One for answers and one for the rest, so that the same answers are lost whatever else the page asks for.
+        self.random = {True: random.Random(seed), False: random.Random(seed + 1)}
         self.revoked: set[str] = set()
         self.counts: Counter[str] = Counter()
         self.answers: Counter[str] = Counter()
@@ -43,10 +44,12 @@ class LossyLink(ThreadingHTTPServer):
         """How the request ends: one of `FAILURES`, or empty where it goes through."""
         if not LOSSY.search(path):
             return ""
-        failed = self.random.choice(FAILURES) if self.random.random() < self.share else ""
+        is_answer = "/responses" in path
+        chance = self.random[is_answer]
+        failed = chance.choice(FAILURES) if chance.random() < self.share else ""
         if self.share >= 1:
             failed = FAILURES[0]
-        counts = self.answers if "/responses" in path else self.counts
+        counts = self.answers if is_answer else self.counts
         counts[failed] += 1
         return failed
 

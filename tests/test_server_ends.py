@@ -1,0 +1,87 @@
+"""The embedded Argilla ends in every way that it can be ended, leaves no process behind, and starts again as it was."""
+
+import contextlib
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from annotation.embedded.launch import ServerHandle, start_server
+
+pytestmark = pytest.mark.server
+
+PATIENCE_SECONDS = 120
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One home for all of them: whoever starts finds what the one before left, however it ended."""
+    return tmp_path_factory.mktemp("ends") / "home"
+
+
+def client_for(server: ServerHandle) -> httpx.Client:
+    headers = {"X-Argilla-Api-Key": server.owner_api_key}
+    return httpx.Client(base_url=f"{server.url}/api/v1", headers=headers, timeout=60)
+
+
+def test_a_second_start_keeps_data_and_secrets(home: Path) -> None:
+    with start_server(home, port=0) as first, client_for(first) as client:
+        client.post("/workspaces", json={"name": "kept"}).raise_for_status()
+    processes = psutil.Process().children(recursive=True)
+    with start_server(home, port=0) as again, client_for(again) as client:
+        assert [each["name"] for each in client.get("/me/workspaces").json()["items"]] == ["kept"]
+        assert again[1:] == first[1:]
+    assert psutil.Process().children(recursive=True) == processes
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_stopping_serve_in_any_way_leaves_no_process_behind(home: Path, number: signal.Signals) -> None:
+    with serving(home) as (process, parts):
+        process.send_signal(number)
+        _, alive = psutil.wait_procs(parts, timeout=PATIENCE_SECONDS)
+        assert alive == []
+        assert process.wait(PATIENCE_SECONDS) == (-signal.SIGKILL if number == signal.SIGKILL else 0)
+
+
+def test_a_killed_guardian_leaves_no_process_behind(home: Path) -> None:
+    with serving(home) as (process, parts):
+        psutil.Process(process.pid).children()[0].kill()
+        _, alive = psutil.wait_procs(parts, timeout=PATIENCE_SECONDS)
+        assert alive == []
+        assert "stopped by itself" in process.communicate(timeout=PATIENCE_SECONDS)[1]
+        assert process.returncode == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+def test_killing_all_but_the_queue_at_once_leaves_no_process_behind(home: Path) -> None:
+    with serving(home) as (process, parts):
+        others = [part for part in parts if "valkey-server" not in part.name()]
+        assert len(others) == len(parts) - 1
+        for part in (*others, process):  # stopped first, so that none of them can clean up after another
+            part.send_signal(signal.SIGSTOP)
+        for part in (*others, process):
+            part.send_signal(signal.SIGKILL)
+        _, alive = psutil.wait_procs(parts, timeout=PATIENCE_SECONDS)
+        assert alive == []
+
+
+@contextlib.contextmanager
+def serving(home: Path) -> Iterator[tuple["subprocess.Popen[str]", list[psutil.Process]]]:
+    """`citejury annotation serve` once it has said where it is, and every process under it."""
+    command = [sys.executable, "-c", "from annotation.cli_serve import serve; serve()"]
+    options = ["--home", str(home), "--port", "0"]
+    with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            assert any("Ctrl-C stops the server" in line for line in process.stderr)
+            parts = psutil.Process(process.pid).children(recursive=True)
+            running = " ".join(word for part in parts for word in part.cmdline())
+            assert all(name in running for name in ("valkey-server", "embedded.web", "embedded.worker"))
+            yield process, parts
+        finally:
+            process.kill()
