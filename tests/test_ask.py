@@ -1,9 +1,10 @@
+"""Answers of providers are kept as they came, and keys go where they belong and nowhere else."""
+
 import asyncio
 import gzip
 import json
 import logging
 import traceback
-from collections.abc import Sequence
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -11,25 +12,19 @@ from typing import Any
 import pytest
 
 from pipeline.ask import Network, RetryPolicy
-from pipeline.calls import Call, Reply, plan_calls
+from pipeline.calls import Reply
 from pipeline.endpoint import Endpoint
 from pipeline.errors import PayloadError, SettingsError
-from pipeline.limits import Gate
 from pipeline.providers import provider_name, read_payload
 from pipeline.providers.request import DEFAULT_MODELS, REQUESTS
-from pipeline.schema import PROVIDERS, AskOptions, Narrative, ProviderName
+from pipeline.schema import PROVIDERS, AskOptions, ProviderName
+from tests.ask_bench import KEY, QUICK, SOON, Settled, ask, ask_one, calls_to, settle
 from tests.provider_server import (
-    Behaviour,
     Good,
     HalfBody,
-    Hang,
-    Huge,
     ProviderServer,
     Redirect,
-    SlowDrip,
     Status,
-    Together,
-    WrongContentType,
     answer_text,
     claude_body,
     closed_port,
@@ -37,51 +32,6 @@ from tests.provider_server import (
 )
 
 RECORDINGS = Path(__file__).parents[2] / "shared" / "recordings"
-RUN = "9f0e3b0a-6f0e-4b55-9e0a-7d6b1f4a2c11"
-KEY = "planted/key+0123456789"
-SOON = {"retry-after-ms": "1"}
-QUICK = RetryPolicy(backoff_seconds=0.001)
-SHORT = RetryPolicy(backoff_seconds=0.001, read_seconds=1.0)
-
-Settled = Reply | PayloadError
-
-
-def calls_to(provider: ProviderName, number: int = 1) -> list[Call]:
-    narratives = [Narrative(narrative_id=str(row), prompt=f"Narrative {row}", line=row + 1) for row in range(number)]
-    return list(plan_calls(RUN, provider, narratives, DEFAULT_MODELS[provider]))
-
-
-async def settle(network: Network, call: Call) -> Settled:
-    request = REQUESTS[call.provider](call.model, "Answer.", call.prompt, AskOptions())
-    try:
-        return await network.answer(call, request)
-    except PayloadError as failure:
-        return failure
-
-
-def ask(
-    server: ProviderServer,
-    calls: Sequence[Call],
-    policy: RetryPolicy = QUICK,
-    concurrency: int = 1,
-    key: str = KEY,
-) -> list[Settled]:
-    endpoints = {name: Endpoint(name, server.base_url(name), key) for name in PROVIDERS}
-
-    async def ask_all() -> list[Settled]:
-        async with Network(endpoints, policy, concurrency) as network:
-            return list(await asyncio.gather(*(settle(network, call) for call in calls)))
-
-    return asyncio.run(ask_all())
-
-
-def ask_one(
-    *behaviours: Behaviour, provider: ProviderName = "openai", policy: RetryPolicy = QUICK
-) -> tuple[Settled, int]:
-    """What one call came to, and how many requests the server saw."""
-    with ProviderServer(behaviours) as server:
-        [settled] = ask(server, calls_to(provider), policy)
-        return settled, len(server.calls)
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -104,64 +54,6 @@ def test_the_key_goes_in_one_header_of_its_provider_and_the_body_goes_unchanged(
             assert (received.path, received.body) == (request.path, request.body)
             holders = [name for name, value in received.headers.items() if KEY in value]
             assert holders == [names.get(call.provider, "authorization")]
-
-
-@pytest.mark.parametrize(
-    ("bad", "kind"),
-    [
-        (Status(429, SOON, {"error": {"code": "rate_limit_exceeded"}}), "rate_limit"),
-        (Status(429, {"retry-after": "0"}), "rate_limit"),
-        (Status(429, {"retry-after": "Tue, 02 Apr 2024 14:04:09 GMT"}), "rate_limit"),
-        (Status(429, {"x-ratelimit-reset-requests": "1ms"}), "rate_limit"),
-        (Status(429, {"x-ratelimit-reset": "1789986347"}), "rate_limit"),
-        (Status(429, {"anthropic-ratelimit-requests-reset": "2024-06-04T18:39:57Z"}), "rate_limit"),
-        (Status(429, {}, {"error": {"details": [{"@type": "RetryInfo", "retryDelay": "0.001s"}]}}), "rate_limit"),
-        (Status(500, {}, {"error": {"message": "The server had an error", "type": "server_error"}}), "server"),
-        (Status(529, SOON, {"type": "error", "error": {"type": "overloaded_error"}}), "server"),
-        (Status(503, {}, "upstream connect error"), "server"),
-        (Status(200, SOON, {"error": {"code": 429, "message": "upstream"}}), "rate_limit"),
-        (Status(200, {}, {**responses_body(1), "status": "failed", "error": {"code": "server_error"}}), "server"),
-        (Status(200, {}, ""), "network"),
-        (Status(200, {}, '{"object": "response", "outp'), "network"),
-        (HalfBody(), "network"),
-        (WrongContentType(), "network"),
-        (Hang(), "timeout"),
-    ],
-    ids=lambda value: str(value)[:60],
-)
-def test_a_passing_trouble_is_tried_again_and_recorded_when_it_stays(bad: Behaviour, kind: str) -> None:
-    policy = SHORT if isinstance(bad, Hang) else QUICK
-    mended, requests = ask_one(bad, Good(), policy=policy)
-    assert isinstance(mended, Reply), mended
-    assert (mended.attempts, requests) == (2, 2)
-    failed, requests = ask_one(bad, bad, bad, policy=policy)
-    assert isinstance(failed, PayloadError)
-    assert (failed.kind, failed.attempts, requests) == (kind, 2, 2)
-    assert failed.status == (
-        bad.status if isinstance(bad, Status) else 200 if isinstance(bad, WrongContentType) else None
-    )
-
-
-@pytest.mark.parametrize(
-    ("bad", "kind", "words"),
-    [
-        (Status(400, {}, {"error": {"message": "No such tool"}}), "bad_response", "No such tool"),
-        (Status(500, {"x-should-retry": "false"}, {"error": {"message": "no"}}), "server", "no"),
-        (Status(429, SOON, {"error": {"code": "insufficient_quota", "message": "pay"}}), "quota", "pay"),
-        (Status(200, {}, {"strange": 1}), "bad_response", "no known shape"),
-        (Huge(50), "bad_response", "larger than 32 MB"),
-        (Huge(100, bomb=True), "bad_response", "larger than 32 MB"),
-        (Status(200, {"content-encoding": "br"}, "{}"), "bad_response", "compression"),
-        (Redirect("https://elsewhere.example/v1?x=1"), "bad_response", "to the host 'elsewhere.example'"),
-        (Redirect(""), "bad_response", "nothing was sent there"),
-    ],
-    ids=lambda value: str(value)[:60],
-)
-def test_a_lasting_trouble_is_recorded_at_once(bad: Behaviour, kind: str, words: str) -> None:
-    failed, requests = ask_one(bad)
-    assert isinstance(failed, PayloadError)
-    assert (failed.kind, failed.attempts, requests) == (kind, 1, 1)
-    assert words in str(failed)
 
 
 def test_no_key_follows_a_redirect() -> None:
@@ -196,65 +88,6 @@ def test_an_answer_under_a_wrong_content_type_or_compressed_is_an_answer() -> No
         assert reply.text == text
 
 
-def test_half_a_compressed_body_is_asked_for_again() -> None:
-    half = gzip.compress(json.dumps(responses_body(1)).encode())[:-20]
-    reply, requests = ask_one(Status(200, {"content-encoding": "gzip"}, half))
-    assert isinstance(reply, Reply)
-    assert requests == 2
-
-
-def test_a_slow_drip_ends_with_the_time_of_the_call() -> None:
-    failed, requests = ask_one(SlowDrip(), policy=RetryPolicy(total_seconds=0.2))
-    assert isinstance(failed, PayloadError)
-    assert (failed.kind, requests) == ("timeout", 1)
-
-
-def test_a_wait_longer_than_the_call_may_take_is_not_begun_by_any_call() -> None:
-    with ProviderServer([Status(429, {"retry-after": "3600"})]) as server:
-        failures = ask(server, calls_to("openai", 3))
-        assert len(server.calls) == 1
-    assert [failure.attempts for failure in failures if isinstance(failure, PayloadError)] == [1, 0, 0]
-    assert all(isinstance(failure, PayloadError) and failure.kind == "rate_limit" for failure in failures)
-    assert "empty body. The next try is 3600 seconds away" in str(failures[0])
-
-
-def test_nobody_at_the_address_is_a_network_error_of_every_attempt() -> None:
-    endpoint = Endpoint("grok", f"http://127.0.0.1:{closed_port()}/v1", KEY)
-
-    async def ask_it() -> Settled:
-        async with Network({"grok": endpoint}, RetryPolicy(3, backoff_seconds=0.001)) as network:
-            return await settle(network, calls_to("grok")[0])
-
-    failed = asyncio.run(ask_it())
-    assert isinstance(failed, PayloadError)
-    assert (failed.kind, failed.attempts, failed.status) == ("network", 3, None)
-    assert str(failed) == "127.0.0.1 cannot be reached."
-
-
-@pytest.mark.parametrize(
-    ("refusal", "kind"),
-    [
-        (Status(401, {}, {"error": {"message": "Incorrect API key provided"}}), "auth"),
-        (Status(403, {}, {"error": {"message": "Not for you"}}), "auth"),
-        (Status(400, {}, {"code": "invalid", "error": "Incorrect API key provided: pl***89."}), "auth"),
-        (Status(402, {}, {"error": {"message": "Pay"}}), "quota"),
-        (Status(429, {}, {"error": {"code": "insufficient_quota"}}), "quota"),
-        (Status(410, {}, {"error": "Live search is gone"}), "bad_response"),
-    ],
-    ids=lambda value: str(value)[:60],
-)
-def test_a_provider_that_refuses_for_good_is_asked_once_and_the_others_go_on(refusal: Status, kind: str) -> None:
-    calls = [*calls_to("grok", 20), *calls_to("claude", 3)]
-    with ProviderServer({"grok": repeat(refusal)}) as server:
-        settled = ask(server, calls)
-        assert len(server.calls_of("grok")) == 1
-    failures = [each for each in settled[:20] if isinstance(each, PayloadError)]
-    assert [failure.kind for failure in failures] == [kind] * 20
-    assert [failure.attempts for failure in failures] == [1] + [0] * 19
-    assert {failure.status for failure in failures} == {refusal.status}
-    assert all(isinstance(each, Reply) for each in settled[20:])
-
-
 def test_a_paused_turn_is_continued_and_its_bodies_are_kept_in_order() -> None:
     paused = claude_body(1, "pause_turn")
     with ProviderServer([Status(200, {}, paused), Status(529, SOON), Good()]) as server:
@@ -273,37 +106,6 @@ def test_a_turn_that_never_ends_is_continued_five_times() -> None:
         assert len(server.calls) == 6
     assert isinstance(reply, Reply)
     assert len(json.loads(reply.text)) == 6
-
-
-def test_each_provider_keeps_to_its_own_concurrency() -> None:
-    with ProviderServer({"openai": repeat(Together(4))}) as server:
-        endpoints = {name: Endpoint(name, server.base_url(name), KEY) for name in PROVIDERS}
-
-        async def ask_all() -> list[Settled]:
-            async with Network(endpoints, QUICK, {"claude": 1, "openai": 4}) as network:
-                calls = [*calls_to("claude", 12), *calls_to("openai", 40)]
-                return list(await asyncio.gather(*(settle(network, call) for call in calls)))
-
-        assert all(isinstance(each, Reply) for each in asyncio.run(ask_all()))
-        assert server.most_under_way == {"claude": 1, "openai": 4}
-
-
-def test_a_limit_with_nothing_left_lets_the_next_call_wait() -> None:
-    exhausted = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "300ms"}
-    with ProviderServer([Status(200, exhausted, responses_body(1))]) as server:
-        first, second = ask(server, calls_to("openai", 2))
-        between = server.times[1] - server.times[0]
-    assert isinstance(first, Reply)
-    assert isinstance(second, Reply)
-    assert between >= 0.28
-
-
-def test_many_calls_share_a_narrow_limit_without_losing_one() -> None:
-    refused = Status(429, {"retry-after-ms": "5"})
-    with ProviderServer([Good(), refused, refused, refused, refused]) as server:
-        settled = ask(server, calls_to("openai", 30), RetryPolicy(attempts=3), concurrency=8)
-        assert len(server.calls) == 34
-    assert all(isinstance(each, Reply) for each in settled)
 
 
 def test_a_provider_without_endpoint_names_the_variable_of_its_key() -> None:
@@ -397,35 +199,3 @@ def test_the_recorded_pause_goes_on_with_its_recorded_continuation() -> None:
     assert isinstance(reply, Reply)
     assert reply.text == f"[{texts[0]},{texts[1]}]"
     assert len(read_payload("claude", reply.text).occurrences) == 17
-
-
-def test_a_refusal_for_speed_halves_the_door_once_and_good_answers_widen_it() -> None:
-    async def steps() -> list[int]:
-        gate = Gate(8)
-        started = asyncio.get_running_loop().time()
-        seen = [gate.allowed]
-        for _ in range(3):
-            gate.narrow(started)
-            seen.append(gate.allowed)
-        for _ in range(9):
-            gate.widen()
-        return [*seen, gate.allowed]
-
-    assert asyncio.run(steps()) == [8, 4, 4, 4, 6]
-
-
-def test_a_cancelled_call_gives_its_place_to_the_next() -> None:
-    with ProviderServer([Hang()]) as server:
-
-        async def ask_two() -> Settled:
-            endpoint = Endpoint("grok", server.base_url("grok"), KEY)
-            async with Network({"grok": endpoint}, QUICK, 1) as network:
-                first, second = (asyncio.create_task(settle(network, call)) for call in calls_to("grok", 2))
-                while not server.calls:
-                    await asyncio.sleep(0)
-                first.cancel()
-                await asyncio.wait([first])
-                assert first.cancelled()
-                return await second
-
-        assert isinstance(asyncio.run(ask_two()), Reply)

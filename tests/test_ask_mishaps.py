@@ -10,8 +10,8 @@ from pipeline.ask import Network, RetryPolicy
 from pipeline.calls import Reply
 from pipeline.endpoint import Endpoint
 from pipeline.errors import PayloadError
+from tests.ask_bench import KEY, ask, ask_one, calls_to, settle
 from tests.provider_server import Good, ProviderServer, Redirect, Status, claude_body
-from tests.test_ask import KEY, ask, ask_one, calls_to, settle
 
 
 @pytest.mark.parametrize(
