@@ -66,7 +66,7 @@ def serve_record_pages() -> None:
 async def record_page(db: Any, dataset_id: UUID, offset: int, limit: int, wanted: set[str]) -> str:
     """The page as JSON: its records in order of arrival, with what is wanted of each, and the dataset's total.
 
-    Each query is the one of argilla-server, so that rows of one moment come in its order too.
+    The rows before the page are counted in the index alone, so that its records are the only ones that are read.
     """
     from argilla_server.models import Record
     from sqlalchemy import String, cast, func, select
@@ -80,8 +80,10 @@ async def record_page(db: Any, dataset_id: UUID, offset: int, limit: int, wanted
         Record.inserted_at,
         Record.updated_at,
     )
-    of_dataset = select(*columns).where(Record.dataset_id == dataset_id)
-    rows = (await db.execute(of_dataset.order_by(Record.inserted_at).offset(offset).limit(limit))).all()
+    arrival = (Record.inserted_at, Record.id)
+    of_dataset = select(Record.id).where(Record.dataset_id == dataset_id).order_by(*arrival)
+    on_page = of_dataset.offset(offset).limit(limit).subquery()
+    rows = (await db.execute(select(*columns).join(on_page, on_page.c.id == Record.id).order_by(*arrival))).all()
     ids = [row.id for row in rows]
     related = [(name, await rows_of(db, ids)) for name, rows_of in RELATED.items() if name in wanted]
     items = []

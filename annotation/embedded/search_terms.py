@@ -199,11 +199,19 @@ def is_uuid(value: str) -> bool:
     return True
 
 
-def order_terms(order: Any, dataset_id: UUID) -> list[Any]:
-    """What to sort by for one order; records without the value come last in both directions."""
+def order_terms(order: Any, dataset_id: UUID, backwards: bool = False) -> list[Any]:
+    """What to sort by for one order; records without the value come last in both directions, backwards first."""
     is_descending = order.order == SortOrder.desc
     keys = keys_of(order.scope, is_descending, dataset_id)
-    return [(key.desc() if is_descending else key.asc()).nulls_last() for key in keys]
+    terms = [key.desc() if is_descending != backwards else key.asc() for key in keys]
+    if is_by_time(order):  # each record has one, and SQLite goes through its index only where that is plain
+        return terms
+    return [term.nulls_first() if backwards else term.nulls_last() for term in terms]
+
+
+def is_by_time(order: Any) -> bool:
+    """Whether the order is one of the record's own times."""
+    return isinstance(order.scope, RecordFilterScope) and order.scope.property in TIMES
 
 
 def keys_of(scope: Any, is_descending: bool, dataset_id: UUID) -> list[Any]:
