@@ -6,12 +6,15 @@ import re
 import secrets
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
+
+from annotation.embedded.guardian import ending_with_the_parent
 
 # `make opensearch` fills it by tests/opensearch/pom.xml; the marker says that nothing is missing.
 JARS = Path(__file__).parents[1] / ".opensearch"
@@ -62,7 +65,13 @@ def start(java: str, folder: Path) -> tuple["subprocess.Popen[bytes]", str]:
         log = home / "log"
         with open(log, "wb") as output:
             process = subprocess.Popen(
-                command(java, home), stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=home, env=environment()
+                command(java, home),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd=home,
+                env=environment(),
+                preexec_fn=ending_with_the_parent() if sys.platform == "linux" else None,
             )
         url = url_once_it_answers(process, log)
         if url:
