@@ -1,7 +1,7 @@
 """The full-text index of both databases: the words of every field of every record, kept in step by triggers.
 
 An index that is not of this version, or whose triggers a migration of Argilla's dropped, is made again at the start:
-some 20 seconds for each 100,000 records.
+up to a minute for each 100,000 records of a kilobyte.
 """
 
 import hashlib
