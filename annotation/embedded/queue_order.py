@@ -44,19 +44,15 @@ class Queue(NamedTuple):
 
 
 def pending(queue: Queue) -> list[ColumnElement[bool]]:
-    """Conditions for the rows of records that lack labels; each of them is in an index."""
-    here: list[ColumnElement[bool]] = [
-        QUEUE.c.dataset_id == queue.dataset_id,
-        QUEUE.c.pending == 1,
-        QUEUE.c.labels < queue.needed,
-    ]
+    """Conditions for the rows of records that are pending, apart from the number of their labels."""
+    here: list[ColumnElement[bool]] = [QUEUE.c.dataset_id == queue.dataset_id, QUEUE.c.pending == 1]
     if queue.narrowing:
         here.append(exists().where(Record.id == QUEUE.c.record_id, *queue.narrowing))
     return here
 
 
 def waiting(queue: Queue) -> list[ColumnElement[bool]]:
-    """Conditions for the rows of records that wait for her."""
+    """Conditions for the rows of records that wait for her, apart from the number of their labels."""
     answered = exists().where(Response.record_id == QUEUE.c.record_id, Response.user_id == queue.user_id)
     full = [QUEUE.c.record_id.not_in(queue.openings.full)] if queue.openings.full else []
     return [*pending(queue), ~answered, *full]
@@ -98,7 +94,10 @@ async def records_of(queue: Queue, answers: Sequence[str]) -> list[Waiting]:
     if not answers:
         return []
     columns = select(QUEUE.c.record_id, QUEUE.c.answer, QUEUE.c.passage)
-    rows = (await queue.db.execute(columns.where(*waiting(queue), QUEUE.c.answer.in_(answers)))).tuples()
+    # The sum keeps SQLite from reading every pending record in the order of labels instead of these answers.
+    lacking_labels = QUEUE.c.labels + 0 < queue.needed
+    found = columns.where(*waiting(queue), lacking_labels, QUEUE.c.answer.in_(answers))
+    rows = (await queue.db.execute(found)).tuples()
     places = {answer: place for place, answer in enumerate(answers)}
     return sorted((Waiting(*row) for row in rows), key=lambda each: (places[each.answer], each.passage, each.record_id))
 

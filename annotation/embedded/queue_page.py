@@ -13,7 +13,7 @@ from uuid import UUID
 
 from argilla_server.models import Response
 from argilla_server.search_engine import RecordFilterScope, TermsFilter
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from annotation.embedded.queue_holds import annotates, hold, openings, read_holds, release, wait_for_turn
@@ -96,13 +96,23 @@ def shown_at_once(records: Sequence[Waiting], limit: int) -> list[Waiting]:
 async def count_waiting(queue: Queue) -> int:
     """Number of records that wait for her: all that lack labels, less those she has answered or others hold.
 
-    Each of these is a look into an index, or at few records; to look at each record for her response is not.
+    The first is a count in one index; the others look at her responses and at what others hold, which are few.
     """
-    here = pending(queue)
-    rows = select(func.count(QUEUE.c.record_id)).where(*here)
-    total = await queue.db.scalar(rows)
-    mine = select(Response.record_id).where(Response.user_id == queue.user_id)
-    answered = await queue.db.scalar(rows.where(QUEUE.c.record_id.in_(mine)))
+    here = (*pending(queue), QUEUE.c.labels < queue.needed)
+    of_record = exists().where(QUEUE.c.record_id == Response.record_id, *here)
     full = queue.openings.full
-    held = await queue.db.scalar(rows.where(QUEUE.c.record_id.in_(full), QUEUE.c.record_id.not_in(mine))) if full else 0
+    mine = select(Response.record_id).where(Response.user_id == queue.user_id)
+    total = await queue.db.scalar(select(func.count()).select_from(QUEUE).where(*here))
+    answered = await queue.db.scalar(
+        select(func.count(Response.record_id)).where(Response.user_id == queue.user_id, of_record)
+    )
+    held = (
+        await queue.db.scalar(
+            select(func.count())
+            .select_from(QUEUE)
+            .where(*here, QUEUE.c.record_id.in_(full), QUEUE.c.record_id.not_in(mine))
+        )
+        if full
+        else 0
+    )
     return int(total or 0) - int(answered or 0) - int(held or 0)
