@@ -11,7 +11,6 @@ import sys
 import unicodedata
 from collections.abc import Iterator
 from html.entities import html5
-from itertools import groupby
 from typing import Any
 
 # https://spec.commonmark.org/0.31.2/#entity-and-numeric-character-references
@@ -45,14 +44,16 @@ ALONE = (
 GAP = "\ue000"
 """A word that no query has: a phrase does not go from one message of a chat to the next."""
 
+CATEGORIES = "".join(map(unicodedata.category, map(chr, ASSIGNED)))
+"""Of each assigned code point two letters, a capital and a small one."""
+
 Ranges = tuple[tuple[int, int], ...]
 
 
 def ranges_of(*categories: str) -> Ranges:
     """The code points of these Unicode categories, each named by its beginning, as ranges with both ends included."""
-    held = (point for point in ASSIGNED if unicodedata.category(chr(point)).startswith(categories))
-    runs = [[point for _, point in run] for _, run in groupby(enumerate(held), lambda pair: pair[1] - pair[0])]
-    return tuple((run[0], run[-1]) for run in runs)
+    runs = re.finditer(f"(?:{'|'.join(f'{category:.<2}' for category in categories)})+", CATEGORIES)
+    return tuple((ASSIGNED[run.start() // 2], ASSIGNED[run.end() // 2 - 1]) for run in runs)
 
 
 def bracketed(ranges: Ranges) -> str:
