@@ -18,6 +18,8 @@ KINDS = ("news", "study", "blog")
 AGENTS = ("model-a", "model-b")
 ROLES = ("user", "assistant")
 DIMENSIONS = 4
+SPANS = {"second": 19, "minute": 16, "hour": 13, "day": 10, "month": 7, "year": 4}
+"""Characters of a time in ISO 8601 that name one."""
 # Words that both engines cut alike; what they do not is in the tests of the differences.
 WORDS = (
     *("vaccine", "vaccines", "trial", "trials", "safe", "mask", "the", "Study", "2024", "of", "virus"),
@@ -34,7 +36,10 @@ class Side(NamedTuple):
     """Of the owner and of each annotator."""
     dataset: str
     known: Mapping[str, str]
-    """What differs from server to server, by what the other one knows it by: `@id r07`, `@inserted_at r07`."""
+    """What differs from server to server, by what the other one knows it by: `@id r07`, `@inserted_at r07`.
+
+    `@second` is the one when the last record arrived; `@minute`, `@hour`, `@day`, `@month` and `@year` are around it.
+    """
 
 
 def connect(url: str, key: str) -> httpx.Client:
@@ -72,6 +77,7 @@ def make_side(url: str, key: str, name: str, seed: int) -> Side:
             call(clients[who], "POST", f"/records/{item['id']}/responses", json=answer)
     known = {f"@id {item['external_id']}": item["id"] for item in stored}
     known |= {f"@inserted_at {item['external_id']}": item["inserted_at"] for item in stored}
+    known |= {f"@{name}": stored[-1]["inserted_at"][:length] for name, length in SPANS.items()}
     return Side(clients, dataset, known)
 
 

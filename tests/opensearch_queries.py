@@ -87,6 +87,11 @@ def numbers(chance: random.Random, low: int, high: int, of: int = 1) -> tuple[fl
     return (first / of, second / of) if of > 1 else (first, second)
 
 
+def letters(chance: random.Random) -> list[str]:
+    """Two different letters in order."""
+    return sorted(chance.sample("abhklmnoprsuyz", 2))
+
+
 def by_record(chance: random.Random) -> Filter:
     wanted = [f"r{number:02}" for number in some(chance, *range(RECORDS))]
     times = sorted(chance.sample(range(RECORDS), 2))
@@ -97,6 +102,11 @@ def by_record(chance: random.Random) -> Filter:
             terms(RECORD | {"property": "id"}, *(f"@id {each}" for each in wanted)),
             between(chance, RECORD | {"property": "external_id"}, *sorted((key(chance), key(chance)))),
             between(chance, RECORD | {"property": "inserted_at"}, *(f"@inserted_at r{number:02}" for number in times)),
+            between(
+                chance, RECORD | {"property": "inserted_at"}, *chance.choice((("@year", "@day"), ("@month", "@hour")))
+            ),
+            terms(RECORD | {"property": "inserted_at"}, *some(chance, "@day", "@month", "2020-02-29", "1600000000000")),
+            between(chance, RECORD | {"property": "status"}, *letters(chance)),
         )
     )
 
@@ -108,7 +118,11 @@ def by_metadata(chance: random.Random) -> Filter:
             terms(scopes["kind"], *some(chance, *KINDS, "nothing of the kind")),
             terms(scopes["tags"], *some(chance, *TOPICS)),
             terms(scopes["rank"], *some(chance, *range(-2, 7))),
+            between(chance, scopes["kind"], *letters(chance)),
+            between(chance, scopes["tags"], *letters(chance)),
+            between(chance, scopes["kind"], *numbers(chance, 0, 9)),
             between(chance, scopes["rank"], *numbers(chance, -3, 7)),
+            between(chance, scopes["rank"], *map(str, numbers(chance, -3, 7))),
             between(chance, scopes["weight"], *numbers(chance, -1, 3, of=8)),
         )
     )
@@ -126,6 +140,9 @@ def by_suggestion(chance: random.Random) -> Filter:
             between(chance, scope("quality", "value"), *numbers(chance, 0, 6)),
             between(chance, scope("label", "score"), *numbers(chance, 0, 1, of=16)),
             between(chance, scope("topics", "score"), *numbers(chance, 0, 1, of=16)),
+            between(chance, scope(chance.choice(("label", "topics")), "value"), *letters(chance)),
+            between(chance, scope("label", "agent"), *sorted((AGENTS[0], chance.choice(AGENTS)))),
+            between(chance, scope("topics", "type"), *letters(chance)),
             terms(scope("label", "agent"), *some(chance, *AGENTS)),
             terms(scope("topics", "type"), chance.choice(("model", "human"))),
         )
@@ -144,6 +161,7 @@ def by_response(chance: random.Random) -> Filter:
             terms(scope("topics"), *some(chance, *TOPICS)),
             terms(scope("quality"), *some(chance, 1, 2, 3, 4, 5)),
             between(chance, scope("quality"), *numbers(chance, 0, 6)),
+            between(chance, scope(chance.choice(("label", "topics"))), *letters(chance)),
         )
     )
 

@@ -10,7 +10,7 @@ import pytest
 
 from annotation.embedded.launch import ServerHandle
 from tests.opensearch_argilla import argilla_on_opensearch
-from tests.opensearch_data import ANNOTATORS, RECORDS, Side, call, make_side, put_texts
+from tests.opensearch_data import ANNOTATORS, RECORDS, SPANS, Side, call, make_side, put_texts
 from tests.opensearch_queries import OWN_RATING, RECORD, known_here, searches, terms
 
 pytestmark = pytest.mark.server
@@ -108,6 +108,15 @@ def test_generated_searches_find_the_same(pair: Pair) -> None:
 @pytest.mark.parametrize("seed", range(2, 8))
 def test_more_generated_searches_find_the_same(pair: Pair, seed: int) -> None:
     check_searches(pair, seed=seed, number=1000)
+
+
+@pytest.mark.parametrize("name", SPANS)
+def test_a_time_that_is_cut_short_means_the_same(pair: Pair, name: str) -> None:
+    for end in ("ge", "le"):
+        wanted = {"type": "range", "scope": RECORD | {"property": "inserted_at"}, end: f"@{name}"}
+        stock, ours = pair.ask("owner", {"filters": {"and": [wanted]}})
+        assert stock.total == ours.total
+        assert (end, name) in (("le", "month"), ("le", "year")) or ours.total in (RECORDS, 0)
 
 
 @pytest.mark.parametrize("order", ["asc", "desc"])
@@ -238,6 +247,9 @@ def test_what_makes_argilla_fail_is_answered(pair: Pair, body: dict[str, Any]) -
             {"type": "range", "scope": {"entity": "metadata", "metadata_property": "rank"}, "ge": "many"},
             id="no number",
         ),
+        pytest.param(
+            {"type": "range", "scope": {"entity": "response", "question": "quality"}, "le": "good"}, id="no rating"
+        ),
         pytest.param({"type": "range", "scope": RECORD | {"property": "inserted_at"}, "ge": "then"}, id="no time"),
     ],
 )
@@ -249,6 +261,23 @@ def test_an_answer_in_words_is_found_by_its_words(pair: Pair) -> None:
     body = {"filters": {"and": [terms({"entity": "response", "question": "comment"}, "safe")]}}
     stock, ours = pair.ask("owner", body)
     assert (stock.total, ours.total > 0) == (0, True)
+
+
+@pytest.mark.parametrize("moment", ["now-1d", "2020-01-01||+1M"])
+def test_arithmetic_with_dates_is_refused(pair: Pair, moment: str) -> None:
+    wanted = {"type": "range", "scope": RECORD | {"property": "inserted_at"}, "ge": moment}
+    stock, ours = pair.ask("owner", {"filters": {"and": [wanted]}})
+    assert (stock.total, ours) == (RECORDS, 422)
+
+
+def test_a_record_that_its_answers_completed_changed_then(pair: Pair) -> None:
+    by_change = {"scope": RECORD | {"property": "updated_at"}, "order": "asc"}
+    is_right = []
+    for side, answer in zip(pair, pair.ask("owner", {"sort": [by_change, BY_KEY]}), strict=True):
+        records = call(side.clients["owner"], "GET", f"/datasets/{side.dataset}/records?limit=99")["items"]
+        in_order = sorted(records, key=lambda each: (each["updated_at"], each["external_id"]))
+        is_right.append(list(answer.keys) == [each["external_id"] for each in in_order])
+    assert is_right == [False, True]
 
 
 def test_discarding_without_an_answer_works(texts: Pair) -> None:

@@ -100,6 +100,11 @@ def test_response_status_means_the_annotators_own(jury: Jury, who: str, statuses
         pytest.param(terms({"entity": "metadata", "metadata_property": "topic"}, "law"), "ac", id="item of a list"),
         pytest.param(terms({"entity": "metadata", "metadata_property": "rank"}, "2"), "b", id="number as a term"),
         pytest.param(within({"entity": "metadata", "metadata_property": "rank"}, ge=2, le=3), "bc", id="range"),
+        pytest.param(
+            within({"entity": "metadata", "metadata_property": "rank"}, ge="2"), "bcd", id="a number in quotes"
+        ),
+        pytest.param(within({"entity": "metadata", "metadata_property": "topic"}, ge="i"), "ac", id="range of words"),
+        pytest.param(within(RELEVANT, ge="y", le="z"), "a", id="labels from a letter on"),
         pytest.param(within({"entity": "metadata", "metadata_property": "weight"}, ge=1.5), "bc", id="floats"),
         pytest.param(terms(RELEVANT, "yes"), "a", id="own label"),
         pytest.param(within(QUALITY, ge=3), "a", id="own rating"),

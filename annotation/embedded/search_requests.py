@@ -1,7 +1,7 @@
 """Malformed searches refused as argilla-server refuses others: 422 with a sentence, where 2.8.0 answers 500.
 
-Those are `filters` without a list, a range from a number to a word, a sort by nothing, and NUL in a name, which
-PostgreSQL does not take (`argilla_server/api/handlers/v1/datasets/records.py`, read in 2.8.0).
+Those are `filters` without a list, a range from a number to a word or of numbers between words, a sort by nothing, and
+NUL in a name, which PostgreSQL does not take (`argilla_server/api/handlers/v1/datasets/records.py`, read in 2.8.0).
 """
 
 import traceback
@@ -20,6 +20,7 @@ def refuse_malformed_searches() -> None:
     async def check_search(db: Any, query: Any, dataset: Any) -> None:
         check_query(query)
         await check_names(db, query, dataset)
+        await check_bounds(db, query, dataset)
 
     records._validate_search_records_query = check_search
     api_v1.add_exception_handler(TypeError, answer_to_type_error)
@@ -47,6 +48,39 @@ def check_query(query: Any) -> None:
     names = [str(getattr(scope, name, "")) for scope in scopes for name in ("question", "metadata_property")]
     if any("\0" in name for name in (*texts, *vectors, *names)):
         raise UnprocessableEntityError("No field, question, property or vector has a name with the character NUL.")
+
+
+async def check_bounds(db: Any, query: Any, dataset: Any) -> None:
+    """Nothing where each range of numbers goes from and to numbers.
+
+    Raises:
+        UnprocessableEntityError: one does not; the server answers 422.
+    """
+    from argilla_server.errors.future import UnprocessableEntityError
+
+    from annotation.embedded.search_terms import number_or_none
+
+    for each in query.filters.and_ if query.filters else ():
+        ends = [end for end in (getattr(each, "ge", None), getattr(each, "le", None)) if end is not None]
+        words = [end for end in ends if number_or_none(end) is None]
+        if words and await holds_numbers(db, each.scope, dataset):
+            raise UnprocessableEntityError(f"`{words[0]}` is not a number to compare with.")
+
+
+async def holds_numbers(db: Any, scope: Any, dataset: Any) -> bool:
+    """Whether what the scope names is a number in every record that has it."""
+    from argilla_server.enums import MetadataPropertyType, QuestionType
+    from argilla_server.models import MetadataProperty, Question
+
+    if scope.entity == "metadata":
+        named = await MetadataProperty.get_by_or_raise(db, name=scope.metadata_property, dataset_id=dataset.id)
+        return bool(named.type != MetadataPropertyType.terms)
+    if scope.entity == "record" or not scope.question:
+        return False
+    if scope.entity == "suggestion" and scope.property != "value":
+        return bool(scope.property == "score")
+    question = await Question.get_by_or_raise(db, name=scope.question, dataset_id=dataset.id)
+    return bool(question.type == QuestionType.rating)
 
 
 async def answer_to_type_error(request: Any, error: Exception) -> Any:

@@ -4,7 +4,6 @@ The semantics are those of Argilla's Elasticsearch engine (`argilla_server/searc
 """
 
 import math
-from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -19,9 +18,10 @@ from argilla_server.search_engine import (
     SuggestionFilterScope,
     TermsFilter,
 )
-from sqlalchemy import ColumnElement, String, and_, cast, exists, func, or_, select, true
+from sqlalchemy import ColumnElement, String, and_, cast, exists, false, func, or_, select, true
 
 from annotation.embedded.json_sql import by_code_point, elements_at, number_in, text_in, value_by
+from annotation.embedded.search_times import span_of
 
 TIMES = ("inserted_at", "updated_at")
 PENDING = ResponseStatusFilter.pending.value
@@ -46,7 +46,7 @@ def record_condition(wanted: Any, name: str) -> ColumnElement[bool]:
     column: Any = getattr(Record, name)
     if not isinstance(wanted, TermsFilter):
         if name in TIMES:
-            return between(wanted, column, time_of)
+            return between(wanted, column, lambda low: span_of(low).first, lambda high: span_of(high).last)
         plain = by_code_point(func.replace(cast(column, String), "-", "") if name == "id" else cast(column, String))
         return between(
             wanted, plain, lambda bound: storable(bound).replace("-", "") if name == "id" else storable(bound)
@@ -57,7 +57,7 @@ def record_condition(wanted: Any, name: str) -> ColumnElement[bool]:
     elif name == "status":
         values = [RecordStatus(value) for value in values if value in set(RecordStatus)]
     elif name in TIMES:
-        values = [time_of(value) for value in values]
+        return or_(*(column.between(*span_of(value)) for value in values))
     condition: ColumnElement[bool] = column.in_(values)
     return condition
 
@@ -142,27 +142,23 @@ def json_condition(wanted: Any, column: Any, *keys: str) -> ColumnElement[bool]:
         texts = [storable(value) for value in wanted.values]
         condition = or_(text_in(each).in_(texts), number_in(each).in_(numbers))
     else:
-        condition = between(wanted, number_in(each), number_of)
+        condition = or_(between(wanted, text_in(each), storable), between_numbers(wanted, number_in(each)))
     return exists(select(1).select_from(each).where(condition))
 
 
-def between(wanted: Any, column: Any, bound_of: Any) -> ColumnElement[bool]:
+def between(wanted: Any, column: Any, low_of: Any, high_of: Any = None) -> ColumnElement[bool]:
     """True where the column lies in the range, both ends included."""
-    low = [column >= bound_of(wanted.ge)] if wanted.ge is not None else []
-    high = [column <= bound_of(wanted.le)] if wanted.le is not None else []
+    low = [column >= low_of(wanted.ge)] if wanted.ge is not None else []
+    high = [column <= (high_of or low_of)(wanted.le)] if wanted.le is not None else []
     return and_(column.is_not(None), *low, *high)
 
 
-def number_of(value: Any) -> float:
-    """The value as a number.
-
-    Raises:
-        UnprocessableEntityError: it is none; the server answers 422.
-    """
-    number = number_or_none(value)
-    if number is None:
-        raise UnprocessableEntityError(f"`{value}` is not a number to compare with.")
-    return number
+def between_numbers(wanted: Any, column: Any) -> ColumnElement[bool]:
+    """True where the column's number lies in the range; never where an end of it is a word."""
+    ends = [end for end in (wanted.ge, wanted.le) if end is not None]
+    if any(number_or_none(end) is None for end in ends):
+        return false()
+    return between(wanted, column, number_or_none)
 
 
 def number_or_none(value: Any) -> float | None:
@@ -172,22 +168,6 @@ def number_or_none(value: Any) -> float | None:
     except (ValueError, OverflowError):
         return None
     return None if math.isnan(number) else number
-
-
-def time_of(value: Any) -> datetime:
-    """The time as Argilla's tables have it, UTC without offset; a number counts milliseconds since 1970.
-
-    Raises:
-        UnprocessableEntityError: it is no time; the server answers 422.
-    """
-    try:
-        if isinstance(value, int | float):
-            moment = datetime.fromtimestamp(value / 1000, UTC)
-        else:
-            moment = datetime.fromisoformat(value)
-        return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
-    except (ValueError, OverflowError, OSError) as error:
-        raise UnprocessableEntityError(f"`{value}` is not a time in ISO 8601.") from error
 
 
 def is_uuid(value: str) -> bool:
