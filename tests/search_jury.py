@@ -152,6 +152,7 @@ def server_on_postgresql(folder: Path) -> Iterator[Server]:
             "ARGILLA_HOME_PATH": str(folder),
             "ARGILLA_REDIS_URL": queue,
             "ARGILLA_SEARCH_ENGINE": "citejury",
+            "CITEJURY_HOLD_SECONDS": "900",
             "CITEJURY_LISTEN": "127.0.0.1:0",
             "CITEJURY_OWNER_API_KEY": key,
             "CITEJURY_OWNER_PASSWORD": secrets.token_urlsafe(12),
