@@ -103,6 +103,11 @@ def test_a_full_disk_is_named_and_work_goes_on_when_there_is_room(
                     break
                 acknowledged[record, user] = "kept"
             assert (reply.status_code, "cannot write its database" in reply.json()["detail"]) == (507, True)
+            many = [{"record_id": each, **response_body("kept")} for each in (record, *records)]
+            results = annotator.post("/me/responses/bulk", json={"items": many}).json()["items"]
+            said = [each["error"]["detail"] for each in results]
+            assert (len(said), said[0]) == (len(many), reply.json()["detail"])
+            assert {text.split(",")[0] for text in said[1:]} == {"Not tried"}
         finally:
             limit_files(web, resource.RLIM_INFINITY)
         assert "cannot write its database" in events.read_text(encoding="utf-8").removeprefix(told)

@@ -6,6 +6,7 @@ and sends it again (`page_keep.js`), so that work goes on by itself once the tro
 """
 
 import logging
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from annotation.embedded.event_lines_sums import repeats, tell_repeatedly
@@ -28,6 +29,8 @@ UNWRITABLE = Trouble(
 )
 BUSY = Trouble(503, "The server is too busy just now, so nothing was stored. Try again")
 LOST = Trouble(503, "The server's database does not answer, so nothing was stored. Try again")
+REFUSED = Trouble(500, "The server's database does not take this, so nothing was stored")
+NOT_TRIED = "Not tried, because the server could not store an answer before it. Send it again"
 
 # https://www.sqlite.org/rescode.html; a file that may not grow, by a quota say, is an I/O error there.
 SQLITE = {
@@ -45,8 +48,9 @@ POSTGRESQL = {
 
 
 def explain_database_errors() -> None:
-    """Let argilla-server answer an error of the database with what it means."""
+    """Let argilla-server answer an error of the database with what it means, also for one answer of many."""
     from argilla_server.api.routes import api_v1
+    from argilla_server.use_cases.responses.upsert_responses_in_bulk import UpsertResponsesInBulkUseCase
     from fastapi.responses import JSONResponse
     from sqlalchemy.exc import DBAPIError, TimeoutError
 
@@ -56,13 +60,54 @@ def explain_database_errors() -> None:
         trouble = trouble_of(error)
         if trouble is None:
             raise error
-        if trouble.status in TOLD:
-            logger.error("%s %s: %s", request.method, request.url.path, cause(error))
-            tell_repeatedly(told, trouble.sentence)
+        tell_trouble(trouble, f"{request.method} {request.url.path}", error)
         return JSONResponse({"detail": trouble.sentence}, trouble.status)
 
+    def tell_trouble(trouble: Trouble, where: str, error: Exception) -> None:
+        if trouble.status in TOLD or trouble is REFUSED:
+            logger.error("%s: %s", where, cause(error))
+            tell_repeatedly(told, trouble.sentence)
+
+    async def store_many(self: Any, responses: Sequence[Any], user: Any) -> list[Any]:
+        return await store_in_turn(self.db, self.search_engine, responses, user, tell_trouble)
+
+    UpsertResponsesInBulkUseCase.execute = store_many
     api_v1.exception_handler(DBAPIError)(answer)
     api_v1.exception_handler(TimeoutError)(answer)
+
+
+async def store_in_turn(
+    db: Any, search_engine: Any, responses: Sequence[Any], user: Any, tell: Callable[[Trouble, str, Exception], None]
+) -> list[Any]:
+    """What became of each response, in order; after an error of the database the rest is not tried.
+
+    argilla-server 2.8.0 goes on in a transaction that has failed, and gives the texts of the database for each
+    (`argilla_server/use_cases/responses/upsert_responses_in_bulk.py`).
+    """
+    from argilla_server.api.policies.v1 import RecordPolicy, authorize
+    from argilla_server.api.schemas.v1.responses import Response, ResponseBulk, ResponseBulkError
+    from argilla_server.contexts import datasets
+    from argilla_server.errors.future import NotFoundError
+    from sqlalchemy.exc import SQLAlchemyError
+
+    records = await datasets.get_records_by_ids(db, [item.record_id for item in responses])
+    await datasets.preload_records_relationships_before_validate(db, [each for each in records if each is not None])
+    stored: list[Any] = []
+    for item, record in zip(responses, records, strict=True):
+        try:
+            if record is None:
+                raise NotFoundError(f"Record with id `{item.record_id}` not found")
+            await authorize(user, RecordPolicy.create_response(record))
+            response = await datasets.upsert_response(db, search_engine, record, user, item)
+            stored.append(ResponseBulk(item=Response.model_validate(response)))
+        except SQLAlchemyError as error:
+            trouble = trouble_of(error) or REFUSED
+            tell(trouble, "POST /api/v1/me/responses/bulk", error)
+            details = [trouble.sentence, *[NOT_TRIED] * (len(responses) - len(stored) - 1)]
+            return stored + [ResponseBulk(error=ResponseBulkError(detail=detail)) for detail in details]
+        except Exception as error:  # noqa: BLE001  # as argilla-server: what one response lacks is no matter of the others
+            stored.append(ResponseBulk(error=ResponseBulkError(detail=str(error))))
+    return stored
 
 
 def trouble_of(error: Exception) -> Trouble | None:
