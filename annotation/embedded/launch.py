@@ -89,7 +89,7 @@ def serve(
     """Serve in the foreground until Ctrl-C, SIGTERM or a closed terminal; `announce` is called once it answers.
 
     `starting` is called once home and port are ours, before the seconds that the start takes. `show_event` gets each
-    line of the home's events, by a thread of its own, from the announcement on until the server is gone.
+    line of the home's events, by a thread of its own, from then on until the server is gone.
 
     Raises:
         ServerStartError: as `start_server`, or a part of the server ended by itself.
@@ -98,15 +98,18 @@ def serve(
     from annotation.embedded.event_lines import following
     from annotation.embedded.home import EVENTS_FILE
 
+    def start() -> None:
+        starting()
+        followed.enter_context(following(home / EVENTS_FILE, show_event))
+
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     with (
         contextlib.ExitStack() as followed,
         contextlib.suppress(KeyboardInterrupt),
-        run_guardian(home, host, port, starting, options) as server,
+        run_guardian(home, host, port, start, options) as server,
     ):
         announce(server.handle)
-        followed.enter_context(following(server.handle.home / EVENTS_FILE, show_event))
         server.guardian.wait()
         raise stopped_by_itself(server.handle.home)
 
@@ -219,25 +222,56 @@ def server_environment(home: Path, options: ServerOptions = DEFAULT_OPTIONS) -> 
     }
 
 
-def wait_until_it_answers(home: Path, url: str) -> None:
+def wait_until_it_answers(home: Path, url: str, seconds: float = START_SECONDS) -> None:
     """Return when the server answers; the request waits in the socket's queue until then.
 
+    A home of other software may take minutes to bring up to date, so it may take as long as it writes to its database.
+
     Raises:
-        ServerStartError: it ended, or did not answer in time.
+        ServerStartError: it ended, or neither answered nor wrote anything for so many seconds.
     """
-    address = url.removeprefix("http://")
-    connection = http.client.HTTPConnection(address, timeout=START_SECONDS)
-    try:
-        connection.request("GET", "/api/v1/version")
-        status = connection.getresponse().status
-    except (OSError, http.client.HTTPException) as error:
-        raise stopped_by_itself(home) from error
-    finally:
-        connection.close()
+    status = None
+    while status is None:
+        before = state_of_the_database(home)
+        try:
+            status = status_of(url, seconds)
+        except TimeoutError as error:
+            if state_of_the_database(home) == before:
+                raise ServerStartError(
+                    f"The embedded Argilla did not answer for {seconds:g} seconds, nor did it write to its database; "
+                    f"see the logs in `{home / 'logs'}`."
+                ) from error
+        except (OSError, http.client.HTTPException) as error:
+            raise stopped_by_itself(home) from error
     if status != http.client.OK:
         raise ServerStartError(
-            f"The embedded Argilla answers with HTTP status {status}; see the logs in `{home}/logs`."
+            f"The embedded Argilla answers with HTTP status {status}; see the logs in `{home / 'logs'}`."
         )
+
+
+def status_of(url: str, seconds: float) -> int:
+    """The HTTP status of the server's answer; `TimeoutError` where none comes in so many seconds."""
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=seconds)
+    try:
+        connection.request("GET", "/api/v1/version")
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def state_of_the_database(home: Path) -> list[tuple[int, int]]:
+    """Size and time of the database and of what is not yet in it; different after each write, even if not committed.
+
+    SQLite writes what a large transaction changes into its log long before the end (https://www.sqlite.org/wal.html).
+    """
+    from annotation.embedded.home import DATABASE_FILE
+
+    state = []
+    for ending in ("", "-wal"):
+        with contextlib.suppress(FileNotFoundError):
+            found = os.stat(f"{home / DATABASE_FILE}{ending}")
+            state.append((found.st_size, found.st_mtime_ns))
+    return state
 
 
 def stopped_by_itself(home: Path) -> ServerStartError:

@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from argilla_server.models import Record
-from sqlalchemy import ColumnElement, Connection, and_, false, not_, or_, text, true
+from sqlalchemy import ColumnElement, Connection, and_, false, func, not_, or_, select, text, true
 
 from annotation.embedded import text_index_postgresql, text_index_sqlite, words
 from annotation.embedded.connections import search_connections
+from annotation.embedded.event_lines import tell
 from annotation.embedded.text_query import Group, Not, Phrase, Wanted, read_query
 
+WORTH_TELLING = 10_000  # records; the index of fewer is made in seconds
+RECORDS_A_MINUTE = 100_000
 DIALECTS: dict[str, Any] = {"sqlite": text_index_sqlite, "postgresql": text_index_postgresql}
 
 
@@ -31,9 +34,18 @@ def fill(connection: Connection) -> None:
     kept = connection.execute(text("SELECT version FROM citejury_text_version")).scalars().all()
     if kept == [version] and index.has_triggers(connection):
         return
+    records = connection.execute(select(func.count()).select_from(Record)).scalar_one()
+    if records >= WORTH_TELLING:
+        minutes = -(-records // RECORDS_A_MINUTE)
+        tell(f"making the search's index for {records:,} records, in about {minutes} min; nothing is served meanwhile")
     index.rebuild(connection)
-    connection.execute(text("DELETE FROM citejury_text_version"))
+    forget(connection)
     connection.execute(text("INSERT INTO citejury_text_version VALUES (:version)"), {"version": version})
+
+
+def forget(connection: Connection) -> None:
+    """Let the next `fill` make the index anew."""
+    connection.execute(text("DELETE FROM citejury_text_version"))
 
 
 def version_of(index: Any) -> str:
