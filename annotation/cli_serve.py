@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 TIME_WIDTH = len("00:00:00 ")
 NARROWEST = 40
+LONGEST_HOLD_MINUTES = 24 * 60
 
 
 @click.command()
@@ -37,7 +38,7 @@ NARROWEST = 40
 )
 @click.option(
     "--hold-minutes",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, LONGEST_HOLD_MINUTES),
     default=15,
     show_default=True,
     metavar="N",

@@ -2,8 +2,11 @@
 
 import contextlib
 import heapq
+import os
 import random
 import sqlite3
+import subprocess
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -32,6 +35,14 @@ class Jury(NamedTuple):
     players: list[Player]
     dataset: str
     ids: list[str]
+
+
+def test_a_time_that_nothing_can_be_held_for_is_refused_before_anybody_asks(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "from annotation.embedded.engines import register_engine; register_engine()"]
+    environment = {"PATH": os.environ["PATH"], "ARGILLA_HOME_PATH": str(tmp_path), "CITEJURY_HOLD_SECONDS": "9" * 20}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    refusal = f"`CITEJURY_HOLD_SECONDS` is '{'9' * 20}' and should be a number of seconds, 1 to 86400."
+    assert (ended.returncode, ended.stderr.splitlines()[-1]) == (1, f"pipeline.errors.SettingsError: {refusal}")
 
 
 @pytest.fixture
