@@ -1,4 +1,4 @@
-"""The processes of docker/compose.yaml started by hand, with the environment and the commands that stand there."""
+"""The processes of docker/compose.yaml started by hand, as it stands there, and a campaign on them by our commands."""
 
 import contextlib
 import json
@@ -12,16 +12,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+import httpx
 import psycopg2
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from exports.cli import main
+from tests.campaign_book import answers, record
+from tests.campaign_players import Player
 from tests.postgresql import free_port
 
 ROOT = Path(__file__).parents[1]
 DOCKER = ROOT / "docker"
 SECRETS = re.compile(r"^(\w+)=(.*)$", re.MULTILINE)
 PATIENCE_SECONDS = 120
+ANNOTATORS = ("stack Jürgen", "佐藤 stack")
+LANGUAGES = ("en", "de", "ja")
 
 
 class Compose(NamedTuple):
@@ -162,3 +169,48 @@ def end(process: "subprocess.Popen[Any]") -> None:
     """Tell a part to stop, as a container is, and see that it does, well."""
     process.terminate()
     assert process.wait(PATIENCE_SECONDS) == 0
+
+
+class Server(NamedTuple):
+    """An Argilla as our commands reach it."""
+
+    url: str
+    api_key: str
+
+    def run(self, *words: str) -> str:
+        """What a command wrote to stdout; a failure of it fails the test."""
+        environment = {"ARGILLA_API_URL": self.url, "ARGILLA_API_KEY": self.api_key}
+        result = CliRunner().invoke(main, words, env=environment)
+        assert result.exit_code == 0, f"{result.output}{result.exception!r}"
+        return result.stdout
+
+    def call(self, method: str, path: str, **words: Any) -> Any:
+        headers = {"X-Argilla-Api-Key": self.api_key}
+        reply = httpx.request(method, f"{self.url}/api/v1{path}", headers=headers, timeout=60, trust_env=False, **words)
+        assert reply.is_success, reply.text
+        return reply.json()
+
+
+def campaign(server: Server, folder: Path, workspace: str, languages: Sequence[str] = LANGUAGES) -> None:
+    """Set up, push, and let every annotator submit everything that her queue shows."""
+    folder.mkdir(exist_ok=True)
+    records = folder / "records.jsonl"
+    lines = [record(number, language).model_dump_json() for number, language in enumerate(languages)]
+    records.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    named = [word for name in ANNOTATORS for word in ("--annotator", name)]
+    passwords = folder / "passwords.json"
+    overlap = ("--overlap", str(len(ANNOTATORS)), "--passwords", str(passwords))
+    server.run("annotation", "setup", "--workspace", workspace, *named, *overlap)
+    server.run("annotation", "push", str(records), "--workspace", workspace)
+    for name, password in json.loads(passwords.read_text(encoding="utf-8")).items():
+        with Player(server.url, name, password) as player:
+            annotate(player, workspace)
+
+
+def annotate(player: Player, workspace: str) -> None:
+    """Submit a label for each question of each record in the queues of the workspace."""
+    for (place, dataset), dataset_id in player.datasets().items():
+        if place == workspace:
+            task = dataset.split("-")[1]
+            for external_id, record_id in player.queue(dataset_id).items():
+                player.respond(record_id, "submitted", answers(task, player.name, external_id), "")

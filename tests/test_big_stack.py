@@ -9,78 +9,30 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import httpx
 import psycopg2
 import pytest
-from click.testing import CliRunner
 
 from annotation.embedded.launch import ServerHandle
-from exports.cli import main
 from tests.big_stack import (
+    ANNOTATORS,
     PATIENCE_SECONDS,
     Compose,
     Places,
+    Server,
+    campaign,
     create_database,
     read_compose,
     running_argilla,
     running_queue,
 )
-from tests.campaign_book import answers, record
 from tests.campaign_players import Player
 from tests.opensearch_server import running_opensearch
 from tests.postgresql import running_postgresql
 
 pytestmark = pytest.mark.server
 
-ANNOTATORS = ("stack Jürgen", "佐藤 stack")
-LANGUAGES = ("en", "de", "ja")
 FIRST_SUBMISSION = datetime(2026, 3, 1, 9, 30, tzinfo=UTC).replace(tzinfo=None)  # as Argilla keeps them
 STEP = timedelta(hours=7, microseconds=12_300)
-
-
-class Server(NamedTuple):
-    """An Argilla as our commands reach it."""
-
-    url: str
-    api_key: str
-
-    def run(self, *words: str) -> str:
-        """What a command wrote to stdout; a failure of it fails the test."""
-        environment = {"ARGILLA_API_URL": self.url, "ARGILLA_API_KEY": self.api_key}
-        result = CliRunner().invoke(main, words, env=environment)
-        assert result.exit_code == 0, result.output
-        return result.stdout
-
-    def call(self, method: str, path: str, **words: Any) -> Any:
-        headers = {"X-Argilla-Api-Key": self.api_key}
-        reply = httpx.request(method, f"{self.url}/api/v1{path}", headers=headers, timeout=60, trust_env=False, **words)
-        assert reply.is_success, reply.text
-        return reply.json()
-
-
-def campaign(server: Server, folder: Path, workspace: str) -> None:
-    """Set up, push, and let every annotator submit everything that her queue shows."""
-    folder.mkdir(exist_ok=True)
-    records = folder / "records.jsonl"
-    lines = [record(number, language).model_dump_json() for number, language in enumerate(LANGUAGES)]
-    records.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    named = [word for name in ANNOTATORS for word in ("--annotator", name)]
-    passwords = folder / "passwords.json"
-    overlap = ("--overlap", str(len(ANNOTATORS)), "--passwords", str(passwords))
-    server.run("annotation", "setup", "--workspace", workspace, *named, *overlap)
-    server.run("annotation", "push", str(records), "--workspace", workspace)
-    for name, password in json.loads(passwords.read_text(encoding="utf-8")).items():
-        with Player(server.url, name, password) as player:
-            annotate(player, workspace)
-
-
-def annotate(player: Player, workspace: str) -> None:
-    """Submit a label for each question of each record in the queues of the workspace."""
-    for (place, dataset), dataset_id in player.datasets().items():
-        if place == workspace:
-            task = dataset.split("-")[1]
-            for external_id, record_id in player.queue(dataset_id).items():
-                player.respond(record_id, "submitted", answers(task, player.name, external_id), "")
 
 
 SUBMISSIONS = (

@@ -16,9 +16,14 @@ def prepare(connection: Connection) -> None:
     """Create what is missing, in the connection's transaction, which the caller commits."""
     dialect = connection.dialect.name
     if dialect == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+        wait_for_others(connection)
     for part in PARTS:
         for statement in part.statements(dialect):
             connection.exec_driver_sql(statement)
         if hasattr(part, "fill"):
             part.fill(connection)
+
+
+def wait_for_others(connection: Connection) -> None:
+    """Return once no other process prepares the PostgreSQL database; none does until the transaction ends."""
+    connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
