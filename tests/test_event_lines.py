@@ -22,7 +22,7 @@ import pytest
 from click.testing import CliRunner
 
 from annotation.client import Argilla
-from annotation.embedded.behind_tls import BehindTls
+from annotation.embedded.behind_tls import BEHIND_TLS_VARIABLE, BehindTls, is_behind_tls
 from annotation.embedded.event_lines import EVENTS_VARIABLE
 from annotation.embedded.event_lines_requests import RequestEvents
 from annotation.embedded.home import DATABASE_FILE, EVENTS_FILE, read_or_make_secrets
@@ -79,6 +79,7 @@ def test_serve_tells_what_matters_and_no_secret(tmp_path: Path) -> None:
         assert told.count(expected) == 1, (expected, said)
     kept_lines = (home / EVENTS_FILE).read_text(encoding="utf-8")
     assert len(kept_lines.splitlines()) == len(lines)
+    assert "webhooks" not in failed.text
     for secret in (*kept[1:], TYPED_BY_MISTAKE, ANSWER.answer):
         assert secret not in said + kept_lines
     assert f"request {request_id} failed" in (home / "logs" / "web.log").read_text(encoding="utf-8")
@@ -182,6 +183,14 @@ def test_behind_a_proxy_only_https_and_this_machine_are_answered(
     (reply,) = answers(BehindTls(plain_app), address, headers)
     assert (reply.status_code, reply.text) == (200, scheme) if scheme else (reply.status_code == 403)
     assert ("strict-transport-security" in reply.headers) == (scheme == "https")
+
+
+@pytest.mark.parametrize(("word", "is_on"), [("1", True), ("true", True), ("0", False), (" False", False), ("", False)])
+def test_the_word_that_says_no_proxy_is_in_front_is_understood(
+    monkeypatch: pytest.MonkeyPatch, word: str, is_on: bool
+) -> None:
+    monkeypatch.setenv(BEHIND_TLS_VARIABLE, word)
+    assert is_behind_tls() is is_on
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "localhost.example.org"])

@@ -6,9 +6,11 @@ Programs on this machine may come without a proxy: their requests cross no netwo
 """
 
 import ipaddress
+import os
 from typing import Any
 
 BEHIND_TLS_VARIABLE = "CITEJURY_BEHIND_TLS"
+NO = {"", "0", "no", "off", "false"}
 SCHEME_HEADER = b"x-forwarded-proto"
 HEADERS_OF_PROXIES = {SCHEME_HEADER, b"x-forwarded-for", b"forwarded", b"via", b"x-real-ip"}
 HSTS = (b"strict-transport-security", b"max-age=31536000")  # a year, as OWASP's HTTP headers cheat sheet has it
@@ -16,6 +18,11 @@ REFUSAL = (
     b"This page is for HTTPS only: open its https:// address. Whoever runs it: requests come without the header "
     b"X-Forwarded-Proto of a proxy with HTTPS.\n"
 )
+
+
+def is_behind_tls() -> bool:
+    """Whether the environment says that a proxy with HTTPS stands in front; `0`, `no`, `off` and `false` say no."""
+    return os.environ.get(BEHIND_TLS_VARIABLE, "").strip().lower() not in NO
 
 
 class BehindTls:

@@ -16,8 +16,23 @@ SERVER_ERROR = 500
 ID_BYTES = 4
 REQUEST_ID_HEADER = b"x-request-id"
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+UNEXPECTED = "The server failed. Its log has the reason under the id in the header X-Request-Id."
 
 logger = logging.getLogger(__name__)
+
+
+def keep_reasons_in_the_log() -> None:
+    """Let argilla-server answer a failure of its own without the error's text.
+
+    That text may be a statement of the database with the values in it. (`GenericServerError` in argilla-server 2.8.0.)
+    """
+    from argilla_server.errors.base_errors import GenericServerError
+
+    def name_the_kind(answer: Any, error: Exception) -> None:
+        answer.type = f"{type(error).__module__}.{type(error).__name__}"
+        answer.message = UNEXPECTED
+
+    GenericServerError.__init__ = name_the_kind
 
 
 class RequestEvents:

@@ -1,6 +1,7 @@
 """The parts of Argilla on PostgreSQL, one process or container each: `python -m annotation.embedded.service PART`.
 
     migrate        bring the database up to date, make the owner, fill OpenSearch where it is the engine; then end
+    restore        bring a backup of the embedded server, from standard input, into the new database; then end
     web            the page and the REST API
     worker         Argilla's background jobs
     reindex        fill OpenSearch anew
@@ -12,12 +13,18 @@ What they need comes from the environment; docker/compose.yaml sets it.
 
 import asyncio
 import http.client
-import os
 import socket
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+from annotation.embedded.service_checks import (
+    check_settings,
+    open_queue,
+    reach_database,
+    setting,
+    whole_number,
+)
 from pipeline.errors import CitejuryError, ServerStartError, SettingsError
 
 WORKER_SIGN_OF_LIFE_SECONDS = 60
@@ -38,18 +45,6 @@ def main() -> int:
         return 1
 
 
-def setting(name: str) -> str:
-    """What the environment says.
-
-    Raises:
-        SettingsError: nothing.
-    """
-    found = os.environ.get(name, "")
-    if not found:
-        raise SettingsError(f"`{name}` is not set; docker/compose.yaml shows what this part of the server needs.")
-    return found
-
-
 def migrate() -> int:
     """Bring the database up to date, make the owner, and fill OpenSearch where that is the engine.
 
@@ -57,19 +52,52 @@ def migrate() -> int:
         SettingsError: the owner's name, password or key is missing.
         ServerStartError: the database or OpenSearch does not answer.
     """
-    from sqlalchemy.exc import OperationalError
-
     from annotation.embedded import web
     from annotation.embedded.open_search_indexes import fill_indexes
 
     owner = [setting(f"CITEJURY_OWNER_{name}") for name in ("USERNAME", "PASSWORD", "API_KEY")]
-    try:
-        with web.loading():
-            web.migrate()
-    except OperationalError as error:
-        raise ServerStartError(f"The database does not answer: {error.orig}") from error
+    bring_up_to_date()
     asyncio.run(web.make_owner(*owner))
     asyncio.run(fill_indexes(anew=False))
+    return 0
+
+
+def bring_up_to_date() -> None:
+    """Give the database the tables of this software, Argilla's and ours.
+
+    Raises:
+        ServerStartError: the database does not answer.
+    """
+    from annotation.embedded import web
+
+    check_settings()
+    reach_database()
+    with web.loading():
+        web.migrate()
+
+
+def restore() -> int:
+    """Bring a backup of the embedded server, from standard input, into a database that nobody has used yet.
+
+    Raises:
+        SettingsError: the owner's name or key is missing, or the key is not that of the backup.
+        InputError: it is no backup, or PostgreSQL cannot keep all of it.
+        OutputError: the database is in use, or there is no room.
+        ServerStartError: the backup is of newer software, or the database stopped.
+    """
+    from annotation.embedded.move_to_postgresql import check_database, move, unpacked_database
+
+    owner, api_key = (setting(f"CITEJURY_OWNER_{name}") for name in ("USERNAME", "API_KEY"))
+    check_settings()
+    if sys.stdin.isatty():
+        raise SettingsError("The backup comes by standard input: end the command with `< FILE`, and give `run` a `-T`.")
+    with unpacked_database(sys.stdin.buffer) as (database, manifest):
+        check_database(database, api_key)
+        bring_up_to_date()
+        move(database, owner)
+    moment = f"{manifest.created_at:%Y-%m-%d %H:%M} UTC"
+    sys.stderr.write(f"Everything is there as of {moment}. The old server has no part in it any more.\n")
+    sys.stderr.write("Next: docker compose -f docker/compose.yaml up -d --build --wait\n")
     return 0
 
 
@@ -85,20 +113,21 @@ def serve_web() -> int:
     """Serve the page and the REST API until told to stop.
 
     Raises:
-        SettingsError: the environment does not say where to listen, or in how many processes.
-        ServerStartError: there is no listening there.
+        SettingsError: the environment does not say where to listen, in how many processes, or with what.
+        ServerStartError: there is no listening there, or the database or the queue does not answer.
     """
     from annotation.embedded.processes import run_processes
     from annotation.embedded.web import build_app, loading, run_server
 
-    number = setting("CITEJURY_WEB_PROCESSES")
-    if not number.isdecimal() or int(number) < 1:
-        raise SettingsError(f"`CITEJURY_WEB_PROCESSES` is {number!r} and should be a number from 1.")
+    number = whole_number("CITEJURY_WEB_PROCESSES")
+    check_settings()
     with listen() as listening:
+        reach_database()
+        open_queue().close()
         with loading():
             app = build_app()
         sys.stderr.write("Argilla listens at {}:{}\n".format(*listening.getsockname()))
-        return run_processes(int(number), lambda: run_server(app, listening))
+        return run_processes(number, lambda: run_server(app, listening))
 
 
 def listen() -> socket.socket:
@@ -128,9 +157,16 @@ def address() -> tuple[str, int]:
 
 
 def serve_jobs() -> int:
-    """Do Argilla's background jobs until told to stop."""
+    """Do Argilla's background jobs until told to stop.
+
+    Raises:
+        SettingsError: the environment names no database, engine or queue.
+        ServerStartError: the queue does not answer.
+    """
     from annotation.embedded.worker import work
 
+    check_settings()
+    open_queue().close()
     work(sign_of_life_seconds=WORKER_SIGN_OF_LIFE_SECONDS)
     return 0
 
@@ -149,23 +185,23 @@ def check_web() -> int:
 
 
 def check_worker() -> int:
-    """0 where a worker of this machine has given a sign of life lately."""
-    from redis import Redis
-    from redis.exceptions import RedisError
+    """0 where a worker of this machine has given a sign of life lately.
+
+    Raises:
+        ServerStartError: the queue does not answer.
+    """
     from rq import Worker
 
     latest = datetime.now(UTC).replace(tzinfo=None) - timedelta(seconds=2 * WORKER_SIGN_OF_LIFE_SECONDS)
-    try:
-        workers = Worker.all(connection=Redis.from_url(setting("ARGILLA_REDIS_URL"), socket_timeout=CHECK_SECONDS))
-    except RedisError as error:
-        sys.stderr.write(f"The queue does not answer: {error}\n")
-        return 1
+    with open_queue() as queue:
+        workers = Worker.all(connection=queue)
     here = [worker for worker in workers if worker.hostname == socket.gethostname()]
     return int(not any(worker.last_heartbeat and worker.last_heartbeat > latest for worker in here))
 
 
 PARTS: dict[str, Callable[[], int]] = {
     "migrate": migrate,
+    "restore": restore,
     "web": serve_web,
     "worker": serve_jobs,
     "reindex": reindex,

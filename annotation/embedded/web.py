@@ -5,7 +5,7 @@ import base64
 import contextlib
 import gc
 import hashlib
-import os
+import logging
 import re
 import socket
 import sqlite3
@@ -17,9 +17,11 @@ from typing import Any
 from annotation.embedded.home import read_or_make_secrets
 from annotation.embedded.late_modules import load_hub_jobs_late
 from annotation.embedded.lifeline import end_with_the_guardian
+from pipeline.errors import ServerStartError
 
 KEEP_ALIVE_SECONDS = 30
 SHUTDOWN_SECONDS = 3
+MIGRATION_LOCK = 0x6D696772  # any number but `database.LOCK`, which is taken meanwhile
 FOREIGN_IMPORT = re.compile(rb"@import url\(https?:[^)]*\);")
 
 
@@ -45,6 +47,8 @@ def loading() -> Iterator[None]:
     third of the time that a page of records takes.
     """
     gc.disable()
+    # Before argilla-server has its own way, which breaks lines at 80 characters.
+    logging.basicConfig(format="%(asctime)s %(levelname)s [%(name)s] %(message)s", level=logging.WARNING)
     load_hub_jobs_late()
     yield
     gc.collect()
@@ -72,43 +76,65 @@ def run_server(app: Any, listening: socket.socket) -> None:
 
 
 def migrate() -> None:
-    """Create the database or bring it up to date."""
+    """Create the database or bring it up to date; who comes while another does so waits."""
     from alembic import command
     from alembic.config import Config
     from argilla_server.database import ALEMBIC_CONFIG_FILE, sync_engine
+    from sqlalchemy import text
 
     from annotation.embedded.database import prepare
 
+    # Without the file itself, whose settings would tell each step in the log and silence other loggers.
+    config = Config()
+    config.set_main_option("script_location", str(Path(ALEMBIC_CONFIG_FILE).with_name("alembic")))
     if sync_engine.dialect.name == "sqlite":
         # Readers and the one writer do not wait for each other; durable at each commit, since SQLite's own default
         # holds.
         with contextlib.closing(sqlite3.connect(str(sync_engine.url.database))) as connection:
             connection.execute("PRAGMA journal_mode=WAL")
-    config = Config(ALEMBIC_CONFIG_FILE)
-    config.attributes["configure_logger"] = False
-    command.upgrade(config, "head")
+        command.upgrade(config, "head")
+    else:
+        with sync_engine.begin() as gate:
+            gate.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": MIGRATION_LOCK})
+            command.upgrade(config, "head")
     with sync_engine.begin() as database:
         prepare(database)
     sync_engine.dispose()
 
 
 async def make_owner(username: str, password: str, api_key: str) -> None:
-    """Make the owner where nobody has the name yet."""
-    from argilla_server.contexts import accounts
+    """Make the owner where nobody has the name yet, and let her key be the one named.
+
+    Argilla has no other way to change a key. Her password is hers once she is made.
+
+    Raises:
+        ServerStartError: the name is somebody's who is no owner, or the key is somebody else's.
+    """
+    from argilla_server.contexts.accounts import get_user_by_username, hash_password
     from argilla_server.database import AsyncSessionLocal, async_engine
     from argilla_server.enums import UserRole
+    from argilla_server.models import User
+    from sqlalchemy.exc import IntegrityError
 
     async with AsyncSessionLocal() as db:
-        if await accounts.get_user_by_username(db, username) is None:
-            owner = {
-                "username": username,
-                "first_name": "Owner",
-                "last_name": None,
-                "role": UserRole.owner,
-                "password": password,
-            }
-            user = await accounts.create_user(db, owner)
-            await user.update(db, api_key=api_key)
+        owner = await get_user_by_username(db, username)
+        if owner is None:
+            owner = User(first_name="Owner", username=username, role=UserRole.owner)
+            owner.password_hash = hash_password(password)
+        if owner.role != UserRole.owner:
+            raise ServerStartError(f"The user {username!r} is there and is no owner. Give the owner another name.")
+        owner.api_key = api_key
+        db.add(owner)
+        try:
+            await db.commit()
+        except IntegrityError:  # also where another start has just made her
+            await db.rollback()
+            found = await get_user_by_username(db, username)
+            if found is None or found.api_key != api_key:
+                raise ServerStartError(
+                    f"The API key meant for {username!r} is another user's: the owner had another name before. Give "
+                    "her that name again, or make a new key too."
+                ) from None
     # The connections belong to this event loop; the server's is another.
     await async_engine.dispose()
 
@@ -117,11 +143,11 @@ def build_app() -> Any:
     """argilla-server's app with our search engine, without its leak, and with safe headers on every answer."""
     import argilla_server
 
-    from annotation.embedded.behind_tls import BEHIND_TLS_VARIABLE, BehindTls
+    from annotation.embedded.behind_tls import BehindTls, is_behind_tls
     from annotation.embedded.database_errors import explain_database_errors
     from annotation.embedded.engines import register_engine
     from annotation.embedded.event_lines_argilla import tell_events
-    from annotation.embedded.event_lines_requests import RequestEvents
+    from annotation.embedded.event_lines_requests import RequestEvents, keep_reasons_in_the_log
     from annotation.embedded.events import skip_events_without_webhook
     from annotation.embedded.own_record import serve_own_record_only
     from annotation.embedded.page_script import add_page_script
@@ -135,6 +161,7 @@ def build_app() -> Any:
     skip_events_without_webhook()
     tell_events()
     explain_database_errors()
+    keep_reasons_in_the_log()
     refuse_malformed_searches()
     serve_own_record_only()
     serve_record_pages()
@@ -145,7 +172,7 @@ def build_app() -> Any:
     page = (Path(argilla_server.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
     # The server fills this in when it copies the page; at the root of the site it becomes nothing.
     app = SafeHeaders(argilla_server.app, content_security_policy(page.replace("@@baseUrl@@", "")))
-    return RequestEvents(BehindTls(app) if os.environ.get(BEHIND_TLS_VARIABLE) else app)
+    return RequestEvents(BehindTls(app) if is_behind_tls() else app)
 
 
 def static_folder(app: Any) -> Path:

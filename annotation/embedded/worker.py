@@ -54,7 +54,7 @@ class ArgillaWorker(Worker):  # type: ignore[misc]  # rq has no types
         done = bool(super().perform_job(job, queue))
         name = job.func_name.rsplit(".", 1)[-1].removesuffix("_job").replace("_", " ")
         if not done:
-            tell(f"job failed: {name}; logs/worker.log has the reason")
+            tell(f"job failed: {name}; the log of the worker has the reason")
         elif queue.name != WEBHOOK_QUEUE:
             tell(f"job done: {name}")
         return done
