@@ -1,7 +1,6 @@
 """The commands `backup` and `restore`."""
 
 import shlex
-from datetime import datetime
 from pathlib import Path
 
 import click
@@ -62,7 +61,7 @@ def restore(file: Path, home: Path) -> None:
     from annotation.embedded.backup_restore import restore as restore_home
 
     manifest = restore_home(file, home)
-    made = datetime.fromisoformat(manifest.created_at).astimezone()
+    made = manifest.created_at.astimezone()
     click.echo(home)
     click.echo(f"As of {made:%Y-%m-%d %H:%M}, of {manifest.versions.described()}; every checksum fits.", err=True)
     click.echo(f"Next: citejury annotation serve --home {shlex.quote(str(home))}", err=True)

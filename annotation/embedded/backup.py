@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from pydantic import ValidationError
+from pydantic import AwareDatetime, ValidationError
 
 from annotation.embedded.home import DATABASE_FILE, SECRETS_FILE
 from annotation.embedded.software import UNKNOWN_RELEASE, Versions, read_versions, schema_revision, software_versions
@@ -51,8 +51,8 @@ class BackupManifest(Frozen):
 
     citejury_backup: Literal[1] = 1
     """Version of this layout."""
-    created_at: str
-    """When it was made, ISO 8601 in UTC."""
+    created_at: AwareDatetime
+    """When it was made, in UTC."""
     versions: Versions
     """The software that the home was used with."""
     files: dict[str, StoredFile]
@@ -81,7 +81,7 @@ def write_backup(home: Path, path: Path) -> BackupManifest:
             stored = {SECRETS_FILE: secrets, DATABASE_FILE: copy}
             versions = read_versions(home) or software_versions().model_copy(update={"citejury": UNKNOWN_RELEASE})
             manifest = BackupManifest(
-                created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+                created_at=datetime.now(UTC).replace(microsecond=0),
                 versions=versions.model_copy(update={"schema_revision": schema_revision(copy)}),
                 files={name: described(file) for name, file in stored.items()},
             )

@@ -71,5 +71,5 @@ def refuse_full_disk(folder: Path, needed: int) -> None:
     if free < wanted:
         raise OutputError(
             f"The disk of `{folder}` has {free // 2**20} MB left, and the home needs {wanted // 2**20} MB. "
-            " Make room, or name a folder on another disk with `--home`."
+            "Make room, or name a folder on another disk with `--home`."
         )

@@ -6,8 +6,9 @@ import sqlite3
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from annotation.embedded.home import VERSIONS_FILE
 from pipeline.errors import ServerStartError
@@ -17,14 +18,18 @@ UNKNOWN_RELEASE = "0"
 MIGRATION = re.compile(r'^revision = "(\w+)"$.*?^down_revision = (?:"(\w+)"|None)$', re.MULTILINE | re.DOTALL)
 
 
+Word = Annotated[str, Field(pattern=r"^[0-9A-Za-z_.+!-]{0,64}$")]
+"""A version as releases are named: it becomes part of a file's name, and is shown in a terminal."""
+
+
 class Versions(Frozen):
     """The software that a home or a backup was last used with."""
 
-    citejury: str
+    citejury: Word
     """Version of citejury, whose own tables and triggers are in the database; `0` where a home does not say."""
-    argilla_server: str
+    argilla_server: Word
     """Version of argilla-server."""
-    schema_revision: str
+    schema_revision: Word
     """Revision of the database's tables, as argilla-server's migrations name them."""
 
     def described(self) -> str:
