@@ -149,7 +149,9 @@ def test_new_answers_come_in_an_order_of_her_own_that_stays(jury: Any) -> None:
     assert [record.id for record in team.players[0].ask(10, limit=200)] == orders[0][10:]
 
 
-def test_what_she_looks_at_is_hers_until_its_time_is_over(jury: Any, argilla_server: ServerHandle) -> None:
+def test_what_she_looks_at_is_hers_until_its_time_is_over(
+    jury: Any, client: Argilla, argilla_server: ServerHandle
+) -> None:
     anna, ben = jury(2, ours(texts(1)), overlap=1).players
     shown = anna.open()
     assert shown
@@ -161,6 +163,11 @@ def test_what_she_looks_at_is_hers_until_its_time_is_over(jury: Any, argilla_ser
         )
     assert ben.open() == shown
     assert anna.open() is None
+    body = {"status": "submitted", "values": anna.values}
+    anna.client.request("POST", f"/records/{shown.id}/responses", json=body)
+    ben.submit()
+    labels = client.request("GET", f"/records/{shown.id}")["responses"]
+    assert [label["status"] for label in labels] == ["submitted"] * 2  # hers came late, and is kept
 
 
 def test_a_draft_is_held_and_a_discarded_record_is_free_for_others(jury: Any) -> None:
@@ -187,6 +194,13 @@ def test_a_page_that_shows_many_gets_them_and_a_program_holds_nothing(jury: Any)
     assert len(ben.ask(0, limit=500)) == 60
     assert len(anna.ask(0, limit=25)) == 25
     assert len(ben.ask(0, limit=500)) == ben.total == 35
+
+
+def test_a_program_that_goes_through_the_whole_queue_by_pages_leaves_something_for_others(jury: Any) -> None:
+    anna, ben = jury(2, ours(texts(450)), overlap=1).players
+    listed = [record for first in range(0, 450, 50) for record in anna.ask(first, limit=50)]
+    assert len({record.id for record in listed}) == 450
+    assert {record.id for record in ben.ask(0, limit=500)} == {record.id for record in listed[300:]}
 
 
 def test_an_owner_who_only_looks_keeps_nothing_from_others(jury: Any, client: Argilla) -> None:

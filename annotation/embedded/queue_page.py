@@ -3,7 +3,8 @@
 Argilla's page (2.8.0) asks for ten records and, on each move, for what comes after those that it has; it shows one at a
 time. It gets the passages of one answer each time instead: every record that it has is held, and ten that wait for her
 would keep ten others from being complete. A page of 25 and more, which shows them all at once, gets as many as it asks
-for, and so does any page of records that are not ours. A program that lists more than a page can show holds nothing.
+for, and so does any page of records that are not ours. A program that lists holds nothing that is more than a page can
+show, or farther on than anybody leafs: it would keep the whole dataset from everybody else.
 """
 
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ from annotation.embedded.search_terms import PENDING, split_queue, statuses_in
 
 ONE_AT_A_TIME = 10
 MOST_SHOWN = 100
+FARTHEST_LEAFED = 300
 
 
 class QueuePage(NamedTuple):
@@ -54,7 +56,8 @@ async def queue_page(
 
     Empty where she has answered all that is pending, or others hold the rest.
     """
-    hands_out = limit <= MOST_SHOWN and await annotates(db, dataset, user_id)
+    leafs = limit <= MOST_SHOWN and offset + limit <= FARTHEST_LEAFED
+    hands_out = leafs and await annotates(db, dataset, user_id)
     if hands_out:
         await db.rollback()  # on SQLite, who has read before cannot wait for another writer
         await wait_for_turn(db, dataset.id)
