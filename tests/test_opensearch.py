@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -12,6 +13,7 @@ from annotation.embedded.launch import ServerHandle
 from tests.opensearch_argilla import argilla_on_opensearch
 from tests.opensearch_data import ANNOTATORS, RECORDS, SPANS, Side, call, make_side, put_texts
 from tests.opensearch_queries import OWN_RATING, RECORD, known_here, searches, terms
+from tests.search_jury import server_on_postgresql
 
 pytestmark = pytest.mark.server
 
@@ -108,6 +110,15 @@ def test_generated_searches_find_the_same(pair: Pair) -> None:
 @pytest.mark.parametrize("seed", range(2, 8))
 def test_more_generated_searches_find_the_same(pair: Pair, seed: int) -> None:
     check_searches(pair, seed=seed, number=1000)
+
+
+@pytest.mark.soak
+def test_generated_searches_find_the_same_on_postgresql(pair: Pair, tmp_path: Path) -> None:
+    with server_on_postgresql(tmp_path) as server:
+        ours = make_side(server.url, server.api_key, f"compared-{uuid4()}", seed=1)
+        check_searches(Pair(pair.stock, ours), seed=1, number=200)
+        for client in ours.clients.values():
+            client.close()
 
 
 @pytest.mark.parametrize("name", SPANS)

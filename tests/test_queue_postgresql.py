@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import psycopg2
@@ -23,7 +23,7 @@ from tests.redis_server import running_redis
 pytestmark = pytest.mark.server
 
 KEY = "owner.apikey"
-ODD = ({"record_uuid": "x", "chunk_rank": {"a": 1}}, "a \0 in it", [1], {}, None)
+ODD: tuple[Any, ...] = ({"record_uuid": "x", "chunk_rank": {"a": 1}}, "a \0 in it", [1], {}, None)
 PATIENCE_SECONDS = 120
 SERVICE = [sys.executable, "-P", "-m", "annotation.embedded.service"]
 
@@ -33,6 +33,7 @@ class Server(NamedTuple):
 
     url: str
     database: str
+    environment: dict[str, str]
 
 
 @pytest.fixture(scope="module")
@@ -50,11 +51,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
             "CITEJURY_OWNER_PASSWORD": "long enough",
             "CITEJURY_OWNER_API_KEY": KEY,
             "CITEJURY_WEB_PROCESSES": "2",
+            "CITEJURY_HOLD_SECONDS": "900",
             "CITEJURY_LISTEN": "127.0.0.1:0",
         }
         run_part([*SERVICE, "migrate"], environment)
         with running_web([*SERVICE, "web"], environment) as address:
-            yield Server(f"http://{address}", database)
+            yield Server(f"http://{address}", database, environment)
 
 
 def test_annotators_at_once_give_each_record_its_labels_and_none_too_many(server: Server) -> None:
@@ -77,6 +79,22 @@ def test_annotators_at_once_give_each_record_its_labels_and_none_too_many(server
         assert cursor.fetchall() == [(2, 0, len(records) + len(odd))]
         cursor.execute("SELECT count(*) FROM citejury_queue WHERE passage > 0")
         assert cursor.fetchone() == (len(records),)
+
+
+@pytest.mark.soak
+def test_the_text_index_is_made_anew_by_two_starts_at_once(server: Server) -> None:
+    with Argilla(server.url, KEY) as owner:
+        set_up(owner, "anew", annotators=[f"anna-{uuid4()}"])
+        put(owner, find_datasets(owner, "anew")["retrieval"].id, ours(texts(3, passages=2), "retrieval"))
+    with contextlib.closing(psycopg2.connect(server.database)) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT record_id, field, words FROM citejury_texts ORDER BY 1, 2, 3")
+        before = cursor.fetchall()
+        cursor.execute("DELETE FROM citejury_texts; UPDATE citejury_text_version SET version = 'of other software'")
+        connection.commit()
+        with ThreadPoolExecutor(2) as starts:
+            list(starts.map(lambda _: run_part([*SERVICE, "migrate"], server.environment), range(2)))
+        cursor.execute("SELECT record_id, field, words FROM citejury_texts ORDER BY 1, 2, 3")
+        assert cursor.fetchall() == before != []
 
 
 def work_at_once(players: list[Player]) -> Counter[str]:

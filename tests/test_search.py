@@ -249,6 +249,14 @@ def test_what_no_index_holds_is_found_all_the_same(jury: Jury) -> None:
         assert other.found(jury.owner, **text(query)) == ([expected] if expected else []), query[:20]
 
 
+def test_five_megabytes_are_stored_and_found(jury: Jury) -> None:
+    other = jury.of_new_dataset()
+    passage = "Nadel " + "im Heuhaufen, überall. " * 210_000 + "Ende"
+    other.put({"external_id": "large", "fields": {"query": "q", "chunk": passage}})
+    for query in ('"Nadel im Heuhaufen"', '"überall Ende" heu* -fehlt'):
+        assert other.found(jury.owner, **text(query)) == ["large"]
+
+
 @given(search=SEARCHES)
 @settings(max_examples=60, suppress_health_check=list(HealthCheck))
 def test_whatever_is_asked_is_answered_or_refused(jury: Jury, search: dict[str, Any]) -> None:

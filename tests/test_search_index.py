@@ -1,5 +1,7 @@
 """The full-text index is made for a home that has records already, and again when its triggers were lost."""
 
+import contextlib
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,6 +62,26 @@ def test_a_rebuilt_table_is_noticed_at_the_next_start(database: Connection) -> N
     assert found(database, "one") != ["first", "second"]
     start(database)
     assert found(database, "one") == ["first", "second"]
+
+
+def test_who_cannot_read_words_is_refused_and_taken_in_once_the_triggers_are_dropped(tmp_path: Path) -> None:
+    file = tmp_path / "plain.db"
+    engine = create_engine(f"sqlite:///{file}")
+    with engine.begin() as database:
+        for statement in TABLES:
+            database.exec_driver_sql(statement)
+        start(database)
+        add(database, "first", "one")
+    with contextlib.closing(sqlite3.connect(file)) as plain:
+        with pytest.raises(sqlite3.OperationalError, match="no such function: citejury_words_by_field"):
+            plain.execute("INSERT INTO records VALUES ('second', 'd', '{}')")
+        for name in ("citejury_texts_of_new_record", "citejury_texts_of_changed_record"):
+            plain.execute(f"DROP TRIGGER {name}")
+        plain.execute("""INSERT INTO records VALUES ('second', 'd', '{"query": "one"}')""")
+        plain.commit()
+    with engine.begin() as database:
+        start(database)
+        assert found(database, "one") == ["first", "second"]
 
 
 def test_an_index_in_step_is_left_alone(database: Connection) -> None:
