@@ -25,7 +25,10 @@ def named_again(workspace: str | None, round_name: str = "production") -> str:
 
 def print_table(rows: Sequence[Sequence[object]]) -> None:
     """Print the rows on stdout, their columns aligned; the first row is the heading."""
+    from rich.cells import cell_len
+
     texts = [[str(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    widths = [max(map(cell_len, column)) for column in zip(*texts, strict=True)]
     for row in texts:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        filled = (cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True))
+        click.echo("  ".join(filled).rstrip())

@@ -76,8 +76,12 @@ def add(
     kept = Passwords(passwords, show_password)
     with open_argilla(settings) as argilla:
         plans = add_users(argilla, people, workspaces or (settings.workspace,), kept)
+        roles = {user["username"]: user["role"] for user in argilla.users()}
     rows = [(printable(plan.member.person.name), plan.member.workspace, DONE[plan.step.done]) for plan in plans]
     print_table([("user", "workspace", "done"), *rows])
+    for person in people:
+        if roles[person.name] != role:
+            click.echo(f"{printable(person.name)} stays {roles[person.name]}: `add` changes nobody's role.", err=True)
     if passwords and passwords.exists():
         click.echo(f"Passwords are in {passwords}, which only you can read.", err=True)
     unlisted = [person.name for person in people if not is_listed(campaign.annotators if campaign else (), person.name)]
@@ -129,9 +133,11 @@ def passwd(name: str, passwords: Path | None, api_url: str | None) -> None:
     from pipeline.settings import read_settings
 
     with open_argilla(read_settings(api_url=api_url)) as argilla:
-        renew_password(argilla, name, Passwords(passwords, show_password))
+        user = renew_password(argilla, name, Passwords(passwords, show_password))
     if passwords:
         click.echo(f"The password is in {passwords}, which only you can read.", err=True)
+    if user.role == "owner":
+        click.echo("What was written down at the server's first start as an owner's password is not changed.", err=True)
     click.echo(f"Next: give it to {name}; her old password no longer opens anything.", err=True)
 
 

@@ -59,8 +59,8 @@ def add_users(
     return plans
 
 
-def renew_password(argilla: Argilla, name: str, passwords: Passwords) -> None:
-    """Give the user a new password, which is kept or told as `passwords` says.
+def renew_password(argilla: Argilla, name: str, passwords: Passwords) -> User:
+    """The user, who now has a new password, kept or told as `passwords` says.
 
     Raises:
         NotFoundError: there is no such user.
@@ -71,6 +71,7 @@ def renew_password(argilla: Argilla, name: str, passwords: Passwords) -> None:
     password = passwords.make(name)
     argilla.request("PATCH", f"/users/{user.id}", json={"password": password})
     passwords.tell(NewUser(name, password))
+    return user
 
 
 def remove_user(argilla: Argilla, name: str, workspaces: Sequence[str] = ()) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from click.testing import CliRunner
 
 from annotation.client import Argilla
 from annotation.embedded.behind_tls import BEHIND_TLS_VARIABLE, BehindTls, is_behind_tls
-from annotation.embedded.event_lines import EVENTS_VARIABLE
+from annotation.embedded.event_lines import EVENTS_VARIABLE, LONGEST, tell
 from annotation.embedded.event_lines_requests import RequestEvents
 from annotation.embedded.home import DATABASE_FILE, EVENTS_FILE, read_or_make_secrets
 from annotation.labels import LABELS
@@ -135,6 +135,15 @@ def test_a_narrow_terminal_breaks_lines_under_their_text() -> None:
     assert re.fullmatch(r"2026-11-2\d", day)
     assert all(len(each) <= 44 for each in lines)
     assert [each[:9].strip() != "" for each in lines] == [True, False]
+
+
+def test_an_event_is_one_line_whatever_a_name_holds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(EVENTS_VARIABLE, str(tmp_path / "events"))
+    tell("ana\n2026-01-01T00:00:00+00:00 owner\r\x1b[2J\u202e logged in " + "佐" * LONGEST)
+    (line,) = (tmp_path / "events").read_text(encoding="utf-8").splitlines()
+    assert line.isprintable()
+    assert line.endswith("佐…")
+    assert len(line) <= len("2026-01-01T00:00:00+00:00 ") + LONGEST
 
 
 async def plain_app(scope: Any, receive: Any, send: Any) -> None:

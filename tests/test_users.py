@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 from click.testing import CliRunner, Result
+from rich.cells import cell_len
 
 from annotation.client import Argilla
 from annotation.labels import LABELS
@@ -147,6 +148,24 @@ def test_the_campaign_that_would_bring_somebody_back_is_named(command: Command, 
     assert f"does not list {name}-c" in users(command, "add", name, f"{name}-c", "--workspace", name).stderr
     assert "left = true" in users(command, "remove", name).stderr
     assert "Take her out of citejury.toml" in users(command, "forget", name, "--yes").stderr
+
+
+def test_a_role_that_stays_is_named_and_names_of_any_script_stand_in_columns(
+    command: Command, owner: Argilla, name: str
+) -> None:
+    owner.request("POST", "/workspaces", json={"name": name})
+    people = (f"{name}-佐藤", f"{name}-Jürgen")
+    users(command, "add", *people, "--workspace", name)
+    again = users(command, "add", people[0], "--role", "admin", "--workspace", name)
+    assert f"{people[0]} stays annotator" in again.stderr
+    rows = [line for line in users(command, "list").stdout.splitlines() if name in line]
+    assert len({cell_len(row[: row.index("annotator")]) for row in rows}) == 1
+
+
+def test_an_owner_hears_that_her_first_password_stays_written_down(command: Command, owner: Argilla, name: str) -> None:
+    person = {"username": name, "first_name": name, "role": "owner", "password": "of no use"}
+    owner.request("POST", "/users", json=person)
+    assert "is not changed" in users(command, "passwd", name).stderr
 
 
 @pytest.mark.parametrize(

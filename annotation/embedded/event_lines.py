@@ -20,7 +20,8 @@ LOOK_SECONDS = 0.25
 
 def tell(text: str, file: Path | None = None) -> None:
     """Write an event to the file, else to the one that the environment names, else to stderr."""
-    line = f"{datetime.now(UTC).isoformat(timespec='seconds')} {printable(text)[:LONGEST]}\n"
+    shown = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    line = f"{datetime.now(UTC).isoformat(timespec='seconds')} {printable(shown)}\n"
     named = file or os.environ.get(EVENTS_VARIABLE)
     if not named:
         sys.stderr.write(line)

@@ -19,6 +19,7 @@ import secrets
 import shutil
 import time
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple
 
 from pipeline.errors import OutputError, ServerStartError
@@ -180,6 +181,8 @@ def read_or_make_secrets(home: Path) -> Secrets:
         write_private(path, json.dumps(made._asdict(), indent=2) + "\n")
     try:
         kept = Secrets(**json.loads(path.read_text(encoding="utf-8")))
+        if not all(isinstance(value, str) for value in kept):
+            raise TypeError
     except (OSError, ValueError, TypeError) as error:
         raise ServerStartError(
             f"`{path}` cannot be read as the server's secrets. Put it back from a backup; without it the owner "
@@ -202,7 +205,7 @@ def write_private(path: Path, text: str) -> None:
 
 def write_env_file(home: Path, url: str, api_key: str) -> None:
     """Write `env`, to be read by a shell: `set -a; . HOME/env; set +a`."""
-    write_private(home / ENV_FILE, f"ARGILLA_API_URL='{url}'\nARGILLA_API_KEY='{api_key}'\n")
+    write_private(home / ENV_FILE, f"ARGILLA_API_URL={quote(url)}\nARGILLA_API_KEY={quote(api_key)}\n")
 
 
 def turn_logs(home: Path) -> None:
