@@ -81,12 +81,16 @@ def test_migrations_at_once_wait_for_each_other_and_the_key_follows_the_settings
     with contextlib.closing(psycopg2.connect(database)) as connection, connection.cursor() as cursor:
         cursor.execute("SELECT username, api_key FROM users")
         assert cursor.fetchall() == [("owner", "first.key")]
-        cursor.execute("UPDATE users SET username = 'former', api_key = 'former.key'")
-        connection.commit()
-        _, refused = migrations(
-            database, {}, {"CITEJURY_OWNER_USERNAME": "chief", "CITEJURY_OWNER_API_KEY": "former.key"}
+        cursor.execute(
+            "INSERT INTO users (id, first_name, username, role, api_key, password_hash, inserted_at, updated_at) "
+            "SELECT gen_random_uuid(), first_name, 'former', role, 'former.key', password_hash, inserted_at, "
+            "updated_at FROM users"
         )
+        connection.commit()
+        renamed = {"CITEJURY_OWNER_USERNAME": "chief", "CITEJURY_OWNER_API_KEY": "former.key"}
+        done, refused = migrations(database, {"CITEJURY_OWNER_API_KEY": "second.key"}, renamed)
+        assert done == (0, "")
         assert (refused[0], refused[1].count("\n"), "former.key" in refused[1]) == (1, 1, False)
         assert "is another user's" in refused[1]
-        cursor.execute("SELECT username FROM users ORDER BY username")
-        assert cursor.fetchall() == [("former",), ("owner",)]
+        cursor.execute("SELECT username, api_key FROM users ORDER BY username")
+        assert cursor.fetchall() == [("former", "former.key"), ("owner", "second.key")]
