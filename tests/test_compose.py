@@ -86,7 +86,7 @@ def test_each_service_has_a_user_limits_and_no_more_rights_than_it_needs(service
 def test_each_service_that_stays_tells_whether_it_is_well_and_comes_back(services: dict[str, Any]) -> None:
     staying = {name: each for name, each in services.items() if name != "migrate"}
     assert all(each["healthcheck"]["test"] and each["restart"] == "unless-stopped" for each in staying.values())
-    kept = {name: volume.split(":")[1] for name, each in services.items() for volume in each.get("volumes", ())}
+    kept = {name: volume.split(":")[1] for name, each in staying.items() for volume in each.get("volumes", ())}
     assert kept == {
         "opensearch": "/usr/share/opensearch/data",
         "postgres": "/var/lib/postgresql/data",
@@ -141,3 +141,12 @@ def test_the_client_finds_the_page_at_the_port_that_was_chosen(tmp_path: Path) -
     subprocess.run([script], check=True, capture_output=True)
     shown = subprocess.check_output(["sh", "-c", f". '{tmp_path}/docker/client.env'; echo $ARGILLA_API_URL"], text=True)
     assert shown == "http://127.0.0.1:7000\n"
+
+
+def test_a_folder_that_is_no_home_gives_no_secrets(tmp_path: Path) -> None:
+    shutil.copytree(DOCKER, tmp_path / "docker", ignore=shutil.ignore_patterns(".env", "client.env"))
+    command = [tmp_path / "docker" / "make-secrets", "--from", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == f"{tmp_path}/secrets.json has no owner_username of an embedded server.\n"
+    assert not (tmp_path / "docker" / ".env").exists()

@@ -151,11 +151,11 @@ def refuse_occupied(target: Any, owner_username: str) -> None:
     for table in ("workspaces", "webhooks"):
         found[table] = target.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar_one()
     if any(found.values()):
-        shown = ", ".join(f"{count} {what}" for what, count in found.items() if count)
+        shown = ", ".join(f"{what}: {count}" for what, count in found.items() if count)
         raise OutputError(
-            f"The database holds {shown} already, and nothing in it is overwritten. Restore into a stack that is new; "
-            "this one's volumes go with `docker compose -f docker/compose.yaml down --volumes`, and all answers in "
-            "them."
+            f"The database is in use already ({shown}), and nothing in it is overwritten. Restore into a stack that is "
+            "new; this one's volumes go with `docker compose -f docker/compose.yaml down --volumes`, and all answers "
+            "in them."
         )
 
 
