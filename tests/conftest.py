@@ -34,6 +34,7 @@ LONGEST = (
     "test_opensearch",
     "test_big_stack",
     "test_campaign",
+    "test_move",
     "test_readme",
     "test_server_ends",
     "test_queue",
