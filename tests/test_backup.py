@@ -19,6 +19,7 @@ from click.testing import CliRunner, Result
 from annotation.client import Argilla
 from annotation.embedded.home import DATABASE_FILE, EVENTS_FILE, VERSIONS_FILE
 from annotation.embedded.launch import ServerHandle, start_server
+from annotation.embedded.upgrade import bring_up_to_date
 from annotation.labels import LABELS
 from annotation.setup import find_datasets, set_up
 from exports.cli import main
@@ -138,6 +139,19 @@ def test_a_restored_home_starts_with_its_owner_and_answers(kept: Kept, tmp_path:
     again = command("restore", copy, "--home", tmp_path / "again")
     assert again.exit_code == 0, again.output
     assert json.loads(versions.read_text(encoding="utf-8")) == recorded
+
+
+def test_an_upgrade_may_rebuild_the_tables_that_our_triggers_mention(kept: Kept, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    command("restore", kept.backups[0].path, "--home", home)
+    recorded = json.loads((home / VERSIONS_FILE).read_text(encoding="utf-8"))
+    (home / VERSIONS_FILE).write_text(json.dumps({**recorded, "citejury": "0.0.1"}), encoding="utf-8")
+    bring_up_to_date(home)
+    with closing(sqlite3.connect(home / DATABASE_FILE)) as connection:
+        for table in ("records", "responses", "datasets"):
+            connection.execute(f"CREATE TABLE rebuilt AS SELECT * FROM {table}")
+            connection.execute(f"DROP TABLE {table}")
+            connection.execute(f"ALTER TABLE rebuilt RENAME TO {table}")
 
 
 def newer_release(home: Path) -> None:

@@ -4,6 +4,8 @@ A home of newer software is refused: its tables may hold what this software woul
 copied to its folder `backups` first; then argilla-server's migrations and our own tables bring it up to date.
 """
 
+import contextlib
+import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,7 +21,7 @@ from annotation.embedded.software import (
     schema_revision,
     software_versions,
 )
-from pipeline.errors import InputError, ServerStartError
+from pipeline.errors import InputError, OutputError, ServerStartError
 
 COPIES_FOLDER = "backups"
 
@@ -43,11 +45,12 @@ def bring_up_to_date(home: Path) -> None:
 
     Raises:
         ServerStartError: the database is damaged.
-        OutputError: the copy or the versions cannot be written.
+        OutputError: the copy, the database or the versions cannot be written.
     """
     ours, recorded = software_versions(), read_versions(home)
     if (home / DATABASE_FILE).exists() and (recorded is None or release_of(recorded) != release_of(ours)):
         copy = copy_before_upgrade(home, recorded)
+        drop_triggers(home / DATABASE_FILE)
         theirs = recorded.described() if recorded else "unknown versions"
         tell(f"the home was of {theirs}, a copy is in {copy.relative_to(home)}", home / EVENTS_FILE)
     if recorded != ours:
@@ -65,3 +68,21 @@ def copy_before_upgrade(home: Path, recorded: Versions | None) -> Path:
     except InputError as error:
         raise ServerStartError(str(error)) from error
     return copy
+
+
+def drop_triggers(database: Path) -> None:
+    """Take our triggers out of the database; the server's start makes them again and catches up.
+
+    A migration of Argilla's that rebuilds a table fails while a trigger of another table mentions it
+    (https://www.sqlite.org/lang_altertable.html).
+
+    Raises:
+        OutputError: the database cannot be written.
+    """
+    ours = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'citejury%'"
+    try:
+        with contextlib.closing(sqlite3.connect(database)) as connection, connection:
+            for (name,) in connection.execute(ours).fetchall():
+                connection.execute(f'DROP TRIGGER "{name}"')
+    except sqlite3.Error as error:
+        raise OutputError(f"`{database}` cannot be brought up to date: {error}.") from error
