@@ -125,7 +125,6 @@ def fill_empty(target: Any, source: sqlite3.Connection, owner_username: str) -> 
     for table, names in columns.items():
         copy_table(source, target, table, names)
     set_triggers(target, columns, "ENABLE")
-    sys.stderr.write("Reading all texts for the search.\n")
     text_index.forget(target)
     database.prepare(target)
     target.exec_driver_sql(f"ANALYZE {', '.join(columns)}")
