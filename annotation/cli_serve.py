@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from annotation.embedded.hold_time import LONGEST_HOLD_SECONDS
+
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
 
 TIME_WIDTH = len("00:00:00 ")
 NARROWEST = 40
-LONGEST_HOLD_MINUTES = 24 * 60
 
 
 @click.command()
@@ -38,7 +39,7 @@ LONGEST_HOLD_MINUTES = 24 * 60
 )
 @click.option(
     "--hold-minutes",
-    type=click.IntRange(1, LONGEST_HOLD_MINUTES),
+    type=click.IntRange(1, LONGEST_HOLD_SECONDS // 60),
     default=15,
     show_default=True,
     metavar="N",

@@ -42,6 +42,7 @@ def ended(process: "subprocess.Popen[str]") -> tuple[int, str]:
     ("part", "name", "value", "said"),
     [
         ("web", "CITEJURY_WEB_PROCESSES", "²", "should be a number from 1"),
+        ("web", "CITEJURY_HOLD_SECONDS", "soon", "should be a number of seconds, 1 to 86400"),
         ("web", "CITEJURY_LISTEN", "6900", "should be a host and a port"),
         ("web", "ARGILLA_DATABASE_URL", "", "is not set"),
         ("web", "ARGILLA_DATABASE_URL", "postgresql://db:secretword", "letters and digits"),

@@ -5,16 +5,10 @@ def register_engine() -> None:
     """Make argilla-server know the engine that `ARGILLA_SEARCH_ENGINE` names as ours.
 
     Everything that looks up the engine must have called this: the server, its worker, and what fills an index.
-
-    Raises:
-        SettingsError: a setting of the queue makes no sense; better now than at the first annotator's request.
     """
     from argilla_server.settings import settings
 
     import annotation.embedded.search  # noqa: F401  # also teaches the database's connections what triggers call
-    from annotation.embedded.queue_holds import hold_seconds
-
-    hold_seconds()
 
     if settings.search_engine_is_opensearch:
         import annotation.embedded.open_search  # noqa: F401

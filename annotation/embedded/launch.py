@@ -198,6 +198,7 @@ def server_environment(home: Path, options: ServerOptions = DEFAULT_OPTIONS) -> 
     """The environment of the server's parts: ours without any `ARGILLA_…` or key, and what argilla-server reads."""
     from annotation.embedded.behind_tls import BEHIND_TLS_VARIABLE
     from annotation.embedded.event_lines import EVENTS_VARIABLE
+    from annotation.embedded.hold_time import HOLD_SECONDS_SETTING
     from annotation.embedded.home import DATABASE_FILE, EVENTS_FILE, read_or_make_secrets
 
     kept = {
@@ -216,8 +217,7 @@ def server_environment(home: Path, options: ServerOptions = DEFAULT_OPTIONS) -> 
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "PYTHONUNBUFFERED": "1",
         EVENTS_VARIABLE: str(home / EVENTS_FILE),
-        # As in `queue_holds.py`, which would load all of argilla-server here.
-        "CITEJURY_HOLD_SECONDS": str(options.hold_minutes * 60),
+        HOLD_SECONDS_SETTING: str(options.hold_minutes * 60),
         **({BEHIND_TLS_VARIABLE: "1"} if options.behind_tls else {}),
     }
 

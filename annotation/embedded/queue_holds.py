@@ -4,8 +4,6 @@ A hold is for an answer with all its passages, from when it is handed out for as
 while its page asks for more. It stands for a label that the annotator is about to give.
 """
 
-import os
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -17,12 +15,9 @@ from sqlalchemy import delete, exists, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from annotation.embedded.hold_time import hold_seconds
 from annotation.embedded.queue_tables import HOLDS, QUEUE
-from pipeline.errors import SettingsError
 
-HOLD_SECONDS_SETTING = "CITEJURY_HOLD_SECONDS"
-HOLD_SECONDS = 900
-LONGEST_HOLD_SECONDS = 24 * 60 * 60
 NOW = {
     "sqlite": "CAST(strftime('%s', 'now') AS INTEGER)",
     "postgresql": "CAST(extract(epoch FROM clock_timestamp()) AS bigint)",
@@ -49,20 +44,6 @@ class Openings(NamedTuple):
     """Records that will have all their labels."""
     left: Mapping[str, int]
     """The smallest number of labels that a record of the answer still needs, by answer."""
-
-
-def hold_seconds() -> int:
-    """How long what is handed out is held for her.
-
-    Raises:
-        SettingsError: the environment says something else than a number of seconds, or more than a day.
-    """
-    said = os.environ.get(HOLD_SECONDS_SETTING) or str(HOLD_SECONDS)
-    if not re.fullmatch("[0-9]{1,9}", said) or not 1 <= int(said) <= LONGEST_HOLD_SECONDS:
-        raise SettingsError(
-            f"`{HOLD_SECONDS_SETTING}` is {said!r} and should be a number of seconds, 1 to {LONGEST_HOLD_SECONDS}."
-        )
-    return int(said)
 
 
 async def wait_for_turn(db: AsyncSession, dataset_id: UUID) -> None:

@@ -8,6 +8,7 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, Any
 
+from annotation.embedded.hold_time import hold_seconds
 from pipeline.errors import ServerStartError, SettingsError
 
 if TYPE_CHECKING:
@@ -42,12 +43,13 @@ def whole_number(name: str) -> int:
 
 
 def check_settings() -> None:
-    """Nothing where the environment names a database and an engine.
+    """Nothing where the environment names a database and an engine, and a time to hold records if any.
 
     Raises:
         SettingsError: it does not.
     """
     database_url()
+    hold_seconds()
     engine = setting("ARGILLA_SEARCH_ENGINE")
     if engine not in ENGINES:
         raise SettingsError(f"`ARGILLA_SEARCH_ENGINE` is {engine!r} and should be {' or '.join(ENGINES)}.")
