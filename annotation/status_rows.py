@@ -100,8 +100,9 @@ def units_with_texts(argilla: Argilla, dataset_id: str) -> Iterator[Unit]:
 
 
 def unit(row: Mapping[str, Any], answers: Iterable[Answer]) -> Unit:
-    """A record with its answers."""
-    return Unit(row["id"], row["external_id"] or row["id"], row["status"] == "pending", tuple(answers))
+    """A record with its answers, the earliest first."""
+    in_order = sorted(answers, key=lambda each: (each.at, each.user_id))
+    return Unit(row["id"], row["external_id"] or row["id"], row["status"] == "pending", tuple(in_order))
 
 
 def answer(response: Mapping[str, Any], labels: Mapping[str, str], question: str | None) -> Answer:

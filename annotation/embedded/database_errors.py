@@ -22,6 +22,7 @@ class Trouble(NamedTuple):
 
 
 TWICE = Trouble(409, "Something of that kind is there already; it came at the same moment. Nothing was stored")
+MEANWHILE = Trouble(503, "Somebody stored the same at the same moment, so nothing was stored. Try again")
 GONE = Trouble(409, "What this belongs to was deleted at the same moment. Nothing was stored")
 FULL = Trouble(507, "The server's disk is full, so nothing was stored. Make room on it; work then goes on by itself")
 UNWRITABLE = Trouble(
@@ -60,6 +61,8 @@ def explain_database_errors() -> None:
         trouble = trouble_of(error)
         if trouble is None:
             raise error
+        if trouble is TWICE and request.method == "PUT":  # which would change what it finds, the next time
+            trouble = MEANWHILE
         tell_trouble(trouble, f"{request.method} {request.url.path}", error)
         return JSONResponse({"detail": trouble.sentence}, trouble.status)
 

@@ -1,14 +1,14 @@
 """A page of an annotator's pending queue, which is hers alone for a while.
 
 Argilla's page (2.8.0) asks for ten records and, on each move, for what comes after those that it has; it shows one at a
-time. It gets the passages of one answer each time instead: every record that it has is held, and ten that wait for her
-would keep ten others from being complete. A page of 25 and more, which shows them all at once, gets as many as it asks
-for, and so does any page of records that are not ours. A program that lists holds nothing that is more than a page can
-show, or farther on than anybody leafs: it would keep the whole dataset from everybody else.
+time. It gets the passages of one answer each time instead, at first of two: every record that it has is held, and ten
+that wait for her would keep ten others from being complete. With one to look at and one ahead she goes on while the
+server does not answer. A page of 25 and more, which shows them all at once, gets as many as it asks for, and so does
+any page of records that are not ours. A program that lists holds nothing that is more than a page can show, or farther
+on than anybody leafs: it would keep the whole dataset from everybody else.
 """
 
 from collections.abc import Sequence
-from itertools import takewhile
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -66,7 +66,7 @@ async def queue_page(
     queue = Queue(db, dataset.id, user_id, needed, narrowing, holds, await openings(db, dataset.id, holds, needed))
     held = await records_of(queue, list(holds.mine))
     records = await first_records(queue, held, offset + limit, limit)
-    page = shown_at_once(records[offset:], limit)
+    page = shown_at_once(records[offset:], limit, answers=1 if offset else 2)
     if hands_out:
         if not narrowing:
             left = {record.answer for record in held}
@@ -89,10 +89,11 @@ async def first_records(queue: Queue, held: Sequence[Waiting], wanted: int, at_o
     return records
 
 
-def shown_at_once(records: Sequence[Waiting], limit: int) -> list[Waiting]:
-    """Those that go out together: of our own records the passages of one answer, unless the page shows many."""
+def shown_at_once(records: Sequence[Waiting], limit: int, answers: int) -> list[Waiting]:
+    """Those that go out together: of our own records the passages of so many answers, unless the page shows many."""
     if records and limit <= ONE_AT_A_TIME and records[0].passage >= 0:
-        return list(takewhile(lambda record: record.answer == records[0].answer, records))
+        first = list(dict.fromkeys(record.answer for record in records))[:answers]
+        return [record for record in records if record.answer in first]
     return list(records)
 
 
