@@ -90,7 +90,8 @@ async def store_in_turn(
     from argilla_server.api.policies.v1 import RecordPolicy, authorize
     from argilla_server.api.schemas.v1.responses import Response, ResponseBulk, ResponseBulkError
     from argilla_server.contexts import datasets
-    from argilla_server.errors.future import NotFoundError
+    from argilla_server.errors.base_errors import ServerError
+    from argilla_server.errors.future import NotFoundError, NotUniqueError, UnprocessableEntityError
     from sqlalchemy.exc import SQLAlchemyError
 
     records = await datasets.get_records_by_ids(db, [item.record_id for item in responses])
@@ -108,7 +109,8 @@ async def store_in_turn(
             tell(trouble, "POST /api/v1/me/responses/bulk", error)
             details = [trouble.sentence, *[NOT_TRIED] * (len(responses) - len(stored) - 1)]
             return stored + [ResponseBulk(error=ResponseBulkError(detail=detail)) for detail in details]
-        except Exception as error:  # noqa: BLE001  # as argilla-server: what one response lacks is no matter of the others
+        except (ServerError, NotFoundError, NotUniqueError, UnprocessableEntityError) as error:
+            # What one response lacks is no matter of the others.
             stored.append(ResponseBulk(error=ResponseBulkError(detail=str(error))))
     return stored
 
