@@ -7,7 +7,7 @@ once.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from annotation.frames import push_frame
+    from annotation.push.frames import push_frame
 
 __all__ = ["push_frame"]
 
@@ -20,7 +20,7 @@ def __getattr__(name: str) -> object:
     """
     if name not in __all__:
         raise AttributeError(f"module 'annotation' has no attribute {name!r}")
-    from annotation import frames
+    from annotation.push import frames
 
     return getattr(frames, name)
 

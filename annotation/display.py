@@ -15,7 +15,7 @@ from annotation.tasks import COLUMN_FIELDS, short_hash
 from annotation.wording import Wording
 from pipeline.errors import ArgillaError
 from pipeline.records import Passage, QueryResponse, Source
-from pipeline.urls import GROUNDING_REDIRECT_HOST, membership_key, source_domain
+from pipeline.text.urls import GROUNDING_REDIRECT_HOST, membership_key, source_domain
 
 HIDDEN = "citejury"
 HIDDEN_VERSION = 2

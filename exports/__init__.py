@@ -7,8 +7,8 @@ them is asked for, so that commands start at once.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from exports.frames import read_task
-    from exports.results import find_disagreements, measure_agreement
+    from exports.measure.results import find_disagreements, measure_agreement
+    from exports.reading.frames import read_task
 
 __all__ = ["find_disagreements", "measure_agreement", "read_task"]
 
@@ -21,7 +21,8 @@ def __getattr__(name: str) -> object:
     """
     if name not in __all__:
         raise AttributeError(f"module 'exports' has no attribute {name!r}")
-    from exports import frames, results
+    from exports.measure import results
+    from exports.reading import frames
 
     return getattr(frames if name == "read_task" else results, name)
 

@@ -17,7 +17,7 @@ from rich.progress import (
 )
 
 if TYPE_CHECKING:
-    from exports.fetch import Progress as Report
+    from exports.csv.fetch import Progress as Report
 
 QUIET_SECONDS = 2.0
 """Work that takes no longer shows no clock."""

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from pipeline.errors import InputError
 from pipeline.schema import Frozen
-from pipeline.urls import canonical_url
+from pipeline.text.urls import canonical_url
 
 SourceState = Literal["read", "unread", "gone", "unresolved", "unfetched"]
 Origin = Literal["page", "snippet", "cited_text"]
@@ -34,7 +34,8 @@ class Source(Frozen):
     """`read`: we hold text of it. `unread`: it exists but could not be read. `gone`: 404 or 410. `unresolved`: no such
     host, or it never answered. `unfetched`: nobody tried yet."""
     reason: str = ""
-    """Why it is in this state, a word of `pipeline.sources.states` such as `page` or `robots`; empty where not said."""
+    """Why it is in this state, a word of `pipeline.sources.store.states` such as `page` or `robots`;
+    empty where not said."""
     page_url: str = ""
     """URL of the page where a redirect of the provider's leads; empty where `url` is the page's own."""
 

@@ -185,3 +185,28 @@ class StoredAnswer(Frozen):
     """`source_domain` of each citation, same order."""
     search_results: tuple[SearchResult, ...] = ()
     """Perplexity's search results; always empty for the others."""
+
+
+class ErrorLine(Frozen):
+    """One call that was not answered: a line of `errors.jsonl`."""
+
+    narrative_id: str
+    """Id of the narrative."""
+    row: int
+    """Its row among the narratives of the file, counted from 1."""
+    provider: ProviderName
+    """The provider asked."""
+    model: str
+    """The model asked for; empty where none was named."""
+    kind: ErrorKind
+    """What went wrong."""
+    status: int | None
+    """HTTP status of the last attempt; null where there is none."""
+    message: str
+    """The provider's words without anything secret, or ours."""
+    attempts: int
+    """How many requests were made; 0 for a payload that is not there."""
+    timestamp: str
+    """When the call failed: ISO 8601, UTC."""
+    repeat: int = 1
+    """Which of the row's repeats it is, from 1; left out of the file for the first."""

@@ -13,8 +13,8 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from pipeline.cost import Price
 from pipeline.errors import SettingsError
+from pipeline.providers.http.cost import Price
 from pipeline.providers.options import OpenAIApi
 
 SETTINGS_FILE = "citejury.toml"
@@ -81,7 +81,7 @@ class NamedEnvSettingsSource(EnvSettingsSource):
 
 
 class FileSettingsSource(TomlConfigSettingsSource):
-    """The file without its table `[campaign]`, which `annotation.campaign` reads."""
+    """The file without its table `[campaign]`, which `annotation.campaign.file` reads."""
 
     def __call__(self) -> dict[str, Any]:
         """Each setting that the file holds."""

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import httpx
 from click.testing import CliRunner, Result
 
+from annotation.campaign.setup import find_datasets
 from annotation.client import Argilla
 from annotation.labels import LABELS
-from annotation.setup import find_datasets
 from exports.cli import main
 from pipeline.records import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.embedded.server.launch import ServerHandle
 
 NOTE = "<img src=x onerror=alert(1)> I doubt it\nYes: 99"
 

@@ -10,9 +10,9 @@ from uuid import uuid4
 
 import httpx
 
+from annotation.campaign.setup import find_datasets, set_up
 from annotation.client import Argilla
 from annotation.labels import LABELS
-from annotation.setup import find_datasets, set_up
 
 TASK = "generation"
 PATIENCE_SECONDS = 240

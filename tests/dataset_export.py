@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from annotation.labels import LABELS
-from exports.dataset_folder import DatasetOptions
+from exports.dataset.folder import DatasetOptions
+from exports.dataset.splits import read_shares
 from exports.schema import COLUMNS
-from exports.splits import read_shares
 
 if TYPE_CHECKING:
-    from exports.dataset import WrittenDataset
+    from exports.dataset.write import WrittenDataset
 
 EVIDENCE = ("measured", "study", "published", "percent", "report", "observed", "sample", "survey")
 BOILERPLATE = ("cookie", "subscribe", "login", "newsletter", "advert", "privacy", "menu", "share")
@@ -74,7 +74,7 @@ def jury_export(folder: Path, narratives: int = 50) -> Path:
 
 def make(out: Path, source: Path, options: DatasetOptions = EVEN, **wanted: Any) -> "WrittenDataset":
     """What was written to the folder `out` from the export."""
-    from exports.dataset import write_dataset
+    from exports.dataset.write import write_dataset
 
     return write_dataset(out, lambda work: [source], options, **wanted)
 

@@ -6,17 +6,17 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.labels import LABELS, TaskName
-from annotation.setup import set_up
 from annotation.tasks import COLUMN_FIELDS, PRODUCTION, define_dataset, task_of
 from annotation.wording import FIELDS, read_wording
-from exports.csv_export import export_csv
-from exports.folder import MANIFEST_FILE
+from exports.csv.folder import MANIFEST_FILE
+from exports.csv.write import export_csv
 from exports.schema import ExportFilters
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.embedded.server.launch import ServerHandle
 
 
 class Bench(NamedTuple):

@@ -6,9 +6,9 @@ from uuid import uuid4
 from selenium import webdriver
 from selenium.webdriver.common.keys import Keys
 
+from annotation.campaign.setup import find_datasets, set_up
 from annotation.client import Argilla
 from annotation.display import to_records
-from annotation.setup import find_datasets, set_up
 from annotation.wording import read_wording
 from pipeline.records import Passage, QueryResponse
 from tests.page_driver import RECORD_ID, answer, log_in, open_form, press, wait

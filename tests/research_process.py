@@ -10,19 +10,19 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pipeline.cost import Price
-from pipeline.research.course import Progress
-from pipeline.research.environment import Environment, opened_model
-from pipeline.research.finishing import Finished
-from pipeline.research.machine import research
-from pipeline.research.options import ResearchOptions
+from pipeline.providers.http.cost import Price
+from pipeline.research.running.course import Progress
+from pipeline.research.running.environment import Environment, opened_model
+from pipeline.research.running.options import ResearchOptions
+from pipeline.research.running.runs import STORE
 from pipeline.research.search import search_provider
+from pipeline.research.stages.finishing import Finished
+from pipeline.research.stages.machine import research
 from pipeline.research.values import Stage
-from pipeline.runs import STORE
-from pipeline.sources.extractor import Extractor
-from pipeline.sources.fetch import Fetcher, FetchPolicy
-from pipeline.sources.guard import guarded_client
-from pipeline.sources.store import open_store
+from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy
+from pipeline.sources.fetching.guard import guarded_client
+from pipeline.sources.reading.extractor import Extractor
+from pipeline.sources.store.store import open_store
 from tests.provider_server import Behaviour, Hang, Received
 from tests.scripted_model import ScriptedModel, prompts_of, says
 from tests.scripted_search import Hit, ScriptedSearch

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from annotation.campaign import Campaign
+from annotation.campaign.file import Campaign
+from annotation.campaign.people import Passwords
+from annotation.campaign.setup import SetupReport, apply_plan, plan_campaign
 from annotation.client import Argilla
 from annotation.dataset_log import current_datasets
 from annotation.labels import LABELS
-from annotation.people import Passwords
-from annotation.setup import SetupReport, apply_plan, plan_campaign
 from pipeline.records import Passage, QueryResponse
 
 PASSAGE = Passage(chunk_id="d#0", doc_id="d", chunk_rank=1, text="Nobody did.")

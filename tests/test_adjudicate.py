@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import Result
 
+from annotation.campaign.setup import find_datasets, set_up
 from annotation.client import Argilla
-from annotation.push import push_records
-from annotation.setup import find_datasets, set_up
+from annotation.push.push import push_records
 from annotation.tasks import round_of
 from annotation.wording import LOCALES, read_wording
-from exports.adjudication import votes_text
-from exports.adjudication_tables import pattern_lines
+from exports.adjudicate.adjudication import votes_text
+from exports.adjudicate.tables import pattern_lines
 from exports.agreement.consensus import consensus
 from exports.agreement.disagreements import find_disagreements
-from exports.csv_export import export_csv
-from exports.decisions import read_decisions, score_annotators
-from exports.read import export_files, read_tables
+from exports.csv.write import export_csv
+from exports.reading.decisions import read_decisions, score_annotators
+from exports.reading.read import export_files, read_tables
 from exports.schema import ExportFilters
 from pipeline.errors import InputError
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.embedded.server.launch import ServerHandle
 from tests.adjudication_data import NOTE, Jury, answer, everything_shown, judge_everything, read_csv
 from tests.agreement_data import Row, ratings_of
 

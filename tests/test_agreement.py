@@ -11,8 +11,8 @@ from exports.agreement.cautions import with_cautions
 from exports.agreement.figures import LabelAgreement
 from exports.agreement.labels import measure_labels
 from exports.agreement.ratings import FloatArray, Ratings
-from exports.agreement_files import measure_files, write_agreement
 from exports.cli import main
+from exports.measure.files import measure_files, write_agreement
 from exports.schema import COLUMNS
 from pipeline.errors import InputError, OutputError
 from tests.agreement_data import CASES, ratings_of_case, ratings_of_matrix

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from exports.agreement_outputs import DISAGREEMENTS_KEPT, WORK_FOLDER, collect_disagreements
 from exports.cli import main
+from exports.measure.write import DISAGREEMENTS_KEPT, WORK_FOLDER, collect_disagreements
 from exports.schema import COLUMNS
-from pipeline.run_folder import locked_folder
+from pipeline.asking.run_folder import locked_folder
 from tests.agreement_data import ratings_of_matrix
 
 EXPORT_A = Path(__file__).parents[2] / "shared" / "iaa-cases" / "open" / "export_a"

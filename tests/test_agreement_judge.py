@@ -19,8 +19,8 @@ from exports.agreement.calibration import calibrate
 from exports.agreement.judge import JudgedUnits, confusion, measure_judge, measure_judges
 from exports.agreement.judge_figures import JudgedLabel
 from exports.cli import main
-from exports.judge_table import left_out_sentences
-from exports.judgements import BAD_LINES_TOLD, read_judges
+from exports.reading.judgements import BAD_LINES_TOLD, read_judges
+from exports.report.judge_terminal import left_out_sentences
 from pipeline.errors import BadRowsError, InputError
 from tests.agreement_data import Row, ratings_of
 from tests.report_data import HOSTILE, drawn_ratings

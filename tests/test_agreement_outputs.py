@@ -13,10 +13,10 @@ from markdown_it import MarkdownIt
 from exports.agreement.figures import (
     LabelAgreement,
 )
-from exports.agreement_latex import agreement_latex, escape_latex
-from exports.agreement_markdown import agreement_markdown, escape_markdown
-from exports.agreement_tables import METRICS, Table, agreement_tables
-from pipeline.printable import printable
+from exports.report.latex import agreement_latex, escape_latex
+from exports.report.markdown import agreement_markdown, escape_markdown
+from exports.report.tidy import METRICS, Table, agreement_tables
+from pipeline.text.printable import printable
 from tests.figures_data import HOSTILE, RICH, agreement, label, task
 
 

@@ -9,11 +9,11 @@ from exports.agreement.figures import (
     LabelAgreement,
 )
 from exports.agreement.schema import Discards
-from exports.agreement_methods import label_sentence, macro_sentence
-from exports.agreement_table import agreement_table
-from exports.agreement_words import decimal, discard_sentence, finding_sentences, fitness, warning_sentences
-from exports.gate import gate_failures
-from pipeline.printable import printable
+from exports.measure.gate import gate_failures
+from exports.report.methods_text import label_sentence, macro_sentence
+from exports.report.terminal import agreement_table
+from exports.report.words import decimal, discard_sentence, finding_sentences, fitness, warning_sentences
+from pipeline.text.printable import printable
 from tests.figures_data import RICH, against_rest, agreement, change, label, task
 
 

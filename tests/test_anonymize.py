@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from exports.anonymize import Pseudonyms
-from exports.csv_export import export_csv
+from exports.csv.anonymize import Pseudonyms
+from exports.csv.write import export_csv
 from exports.schema import ExportFilters
 from pipeline.errors import InputError, NotFoundError, OutputError
 from tests.export_bench import Bench, answered_by, manifest_of, pairs, read_csv, username

@@ -9,8 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from pipeline.errors import BadRowsError, InputError
-from pipeline.research.artefacts import RunFolder, checked_run_id
-from pipeline.research.run_files import (
+from pipeline.research.output.artefacts import RunFolder, checked_run_id
+from pipeline.research.output.run_files import (
     CitationEntry,
     Clarify,
     ParagraphLine,

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from pipeline.ask import Network, RetryPolicy
-from pipeline.calls import Reply
-from pipeline.endpoint import Endpoint
 from pipeline.errors import PayloadError, SettingsError
 from pipeline.providers import provider_name, read_payload
+from pipeline.providers.calls import Reply
+from pipeline.providers.http.endpoint import Endpoint
+from pipeline.providers.http.network import Network, RetryPolicy
 from pipeline.providers.request import DEFAULT_MODELS, REQUESTS
 from pipeline.schema import PROVIDERS, AskOptions, ProviderName
 from tests.ask_bench import KEY, QUICK, SOON, Settled, ask, ask_one, calls_to, settle

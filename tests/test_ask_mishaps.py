@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from pipeline.ask import Network, RetryPolicy
-from pipeline.calls import Reply
-from pipeline.endpoint import Endpoint
 from pipeline.errors import PayloadError
+from pipeline.providers.calls import Reply
+from pipeline.providers.http.endpoint import Endpoint
+from pipeline.providers.http.network import Network, RetryPolicy
 from tests.ask_bench import KEY, ask, ask_one, calls_to, settle
 from tests.provider_server import Good, ProviderServer, Redirect, Status, claude_body
 

@@ -7,11 +7,11 @@ from itertools import repeat
 
 import pytest
 
-from pipeline.ask import Network, RetryPolicy
-from pipeline.calls import Reply
-from pipeline.endpoint import Endpoint
 from pipeline.errors import PayloadError
-from pipeline.limits import Gate
+from pipeline.providers.calls import Reply
+from pipeline.providers.http.endpoint import Endpoint
+from pipeline.providers.http.gate import Gate
+from pipeline.providers.http.network import Network, RetryPolicy
 from pipeline.schema import PROVIDERS
 from tests.ask_bench import KEY, QUICK, SOON, Settled, ask, ask_one, calls_to, settle
 from tests.provider_server import (

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import InputError
-from pipeline.research.artefacts import RunFolder
-from pipeline.research.audit import Audit, audit, audit_run, verify_result
-from pipeline.research.run_files import CitationEntry, ParagraphLine, VerifyResult
+from pipeline.research.output.artefacts import RunFolder
+from pipeline.research.output.run_files import CitationEntry, ParagraphLine, VerifyResult
+from pipeline.research.stages.audit import Audit, audit, audit_run, verify_result
 
 REPORTS = Path(__file__).parents[2] / "shared" / "corpora" / "reports" / "open_deep_research_gpt-4.1.jsonl"
 REPORT = """# Bees

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.campaign.setup import find_datasets, set_up
 from annotation.client import Argilla
-from annotation.embedded.home import DATABASE_FILE, EVENTS_FILE, VERSIONS_FILE
-from annotation.embedded.launch import ServerHandle, start_server
-from annotation.embedded.upgrade import bring_up_to_date
+from annotation.embedded.home.home import DATABASE_FILE, EVENTS_FILE, VERSIONS_FILE
+from annotation.embedded.server.launch import ServerHandle, start_server
+from annotation.embedded.server.upgrade import bring_up_to_date
 from annotation.labels import LABELS
-from annotation.setup import find_datasets, set_up
 from exports.cli import main
 from pipeline.errors import ServerStartError
 

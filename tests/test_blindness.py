@@ -14,12 +14,12 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from annotation.campaign.people import NewUser
+from annotation.campaign.setup import find_datasets, set_up
 from annotation.client import Argilla
 from annotation.display import to_records
-from annotation.embedded.launch import ServerHandle
+from annotation.embedded.server.launch import ServerHandle
 from annotation.labels import LABELS, TASKS, TaskName
-from annotation.people import NewUser
-from annotation.setup import find_datasets, set_up
 from annotation.wording import read_wording
 from pipeline.records import Passage, Provenance, QueryResponse, Source
 from tests.page_driver import answer, focused, forget, log_in, press, wait

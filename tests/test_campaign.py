@@ -18,7 +18,7 @@ from tests.campaign_book import TASKS, Shelf, languages, record
 from tests.campaign_players import CALIBRATION, LOCALES, ROUNDS, Play, places, record_ids
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.embedded.server.launch import ServerHandle
 
 pytestmark = pytest.mark.server
 

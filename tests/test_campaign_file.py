@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from annotation.campaign import Campaign, Place, members, places, read_campaign, workspaces
-from annotation.routing import check_routing, plan_routes, routing_metadata
+from annotation.campaign.file import Campaign, Place, members, places, read_campaign, workspaces
+from annotation.campaign.routing import check_routing, plan_routes, routing_metadata
 from pipeline.errors import InputError, SettingsError
 from pipeline.settings import read_settings
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.errors import InputError
-from pipeline.sentences import sentence_spans
-from pipeline.sources.chunk import tokenize_chunk
+from pipeline.sources.choosing.chunk import tokenize_chunk
+from pipeline.sources.choosing.tokens import count_tokens
 from pipeline.sources.schema import Chunk, Document, SourceMeta
-from pipeline.sources.tokens import count_tokens
+from pipeline.text.sentences import sentence_spans
 
 ENGLISH = "Dr. Smith measured it in the U.S. on 3 March, and wrote it down in Fig. 2 of his report. "
 GERMAN = "Das gilt z. B. für Dr. Müller am 3. Oktober. Der 2. Teil folgt danach. "

@@ -2,8 +2,8 @@
 
 import json
 
-from pipeline.citation_form import to_one_form
 from pipeline.providers import read_payload
+from pipeline.recording.citation_form import to_one_form
 from pipeline.schema import Answer, Occurrence
 
 WHO = "https://www.who.int/a?utm_source=openai"

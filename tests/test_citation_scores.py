@@ -3,10 +3,11 @@
 import pytest
 from markdown_it import MarkdownIt
 
-from pipeline.research.page_text import PageText
-from pipeline.research.scores import CitedText, Scores, citation_scores, cited_texts
-from pipeline.research.values import Checked, Claim, Page, Paragraph, Quote, Verified, Written
-from pipeline.research.verification_md import Circumstances, verification_markdown
+from pipeline.research.output.verification_md import Circumstances, verification_markdown
+from pipeline.research.values import Verified, Written
+from pipeline.verifying.page_text import PageText
+from pipeline.verifying.scores import CitedText, Scores, citation_scores, cited_texts
+from pipeline.verifying.values import Checked, Claim, Page, Paragraph, Quote
 
 A, B, C, LOST = (f"https://{name}.example/" for name in ("a", "b", "c", "lost"))
 HONEY = "Honey eases the cough of children at night."

@@ -9,13 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline.completion import (
-    count_statuses,
-    extract_json,
-    model_content,
-    read_structured,
-)
 from pipeline.errors import PayloadError
+from pipeline.models.completion import count_statuses, extract_json, model_content, read_structured
 from pipeline.providers import provider_name, read_payload
 
 RECORDINGS = Path(__file__).parents[2] / "shared" / "recordings"

@@ -20,7 +20,7 @@ from pipeline.research.contracts import (
     TraceEvent,
     contract_json,
 )
-from pipeline.research.invariants import (
+from pipeline.research.output.invariants import (
     chunks_without_document,
     dangling_citations,
     numbers_in_order,
@@ -28,10 +28,10 @@ from pipeline.research.invariants import (
     repeated_claim_ids,
     uncited_claims,
 )
-from pipeline.research.json_schemas import FOLDER, json_schemas, write_schemas
+from pipeline.research.output.json_schemas import FOLDER, json_schemas, write_schemas
 from pipeline.research.traces import PAYLOADS, FetchResult, put_trace, read_traces
 from pipeline.sources.schema import Chunk, Contract, Document, SearchResult
-from pipeline.sources.store import open_store
+from pipeline.sources.store.store import open_store
 
 EXAMPLES: dict[type[Contract], str] = {
     SearchResult: """{
@@ -278,6 +278,6 @@ def test_the_schemas_that_are_shipped_are_those_of_the_models(tmp_path: Path) ->
     write_schemas(tmp_path)
     fresh = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     shipped = {path.name: path.read_bytes() for path in FOLDER.iterdir()}
-    assert shipped == fresh, "run `python -m pipeline.research.json_schemas`"
+    assert shipped == fresh, "run `python -m pipeline.research.output.json_schemas`"
     for schema in map(json.loads, shipped.values()):
         jsonschema.Draft202012Validator.check_schema(schema)

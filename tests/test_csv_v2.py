@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.csv_v2 import append_answer, expand_rows, keep_whole_answers, read_answers, read_rows, write_answers
+from pipeline.csv_v2.file import append_answer, expand_rows, keep_whole_answers, read_answers, read_rows, write_answers
 from pipeline.errors import InputError
 from pipeline.schema import CSV_COLUMNS, SearchResult, StoredAnswer
-from pipeline.urls import source_domain
+from pipeline.text.urls import source_domain
 
 FIRST = "550e8400-e29b-41d4-a716-446655440000"
 SECOND = "7f3e8400-e29b-41d4-a716-446655440001"

@@ -12,13 +12,13 @@ from click.testing import CliRunner, Result
 from annotation.client import Argilla
 from annotation.labels import TASKS
 from annotation.tasks import task_of
-from exports.cli_dataset import dataset
+from exports.cli.dataset import dataset
 from pipeline.errors import InputError, NotFoundError, OutputError
 from tests.dataset_export import make, row, rows_of, write_export
 from tests.export_bench import answers, full_bench, make_user, record, username
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.embedded.server.launch import ServerHandle
 
 pytest.importorskip("datasets", reason="needs the extra data")
 

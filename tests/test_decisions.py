@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from exports.decisions import Decision, Decisions, read_decisions, write_decisions, write_scores
+from exports.reading.decisions import Decision, Decisions, read_decisions, write_decisions, write_scores
 from pipeline.errors import BadRowsError, InputError, OutputError
 
 HEAD = "task,record_uuid,chunk_id,label,decision,adjudicator,created_at"

@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 import pytest
 
 from annotation.labels import LABELS, TASKS, broken_rules
-from exports.demo_jury import read_jury
-from exports.demo_research import ANSWER as RESEARCH
-from exports.demo_research import document_name, research_library, with_research
-from pipeline.language import detect_language
+from exports.start.demo_jury import read_jury
+from exports.start.demo_research import ANSWER as RESEARCH
+from exports.start.demo_research import document_name, research_library, with_research
 from pipeline.providers import read_payload
-from pipeline.run_records import passages
+from pipeline.recording.run import passages
 from pipeline.schema import PROVIDERS, Answer, ProviderName
+from pipeline.text.language import detect_language
 
 DATA = files("exports") / "demo_data"
 NARRATIVES = list(csv.DictReader((DATA / "narratives.csv").read_text(encoding="utf-8").splitlines()))

@@ -5,10 +5,10 @@ import pytest
 
 from exports.agreement.disagreement import Disagreement
 from exports.agreement.disagreements import find_disagreements
-from exports.disagreement_files import count_patterns, with_details, write_disagreements_csv
-from exports.read import export_files, read_tables
+from exports.csv.tables import csv_line
+from exports.reading.read import export_files, read_tables
+from exports.report.disagreement_files import count_patterns, with_details, write_disagreements_csv
 from exports.schema import COLUMNS
-from exports.tables import csv_line
 from pipeline.errors import OutputError
 
 HOSTILE = '=1+1, "zwei"\rdrei\nvier <b>fünf</b> 六'

@@ -21,14 +21,14 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
+from annotation.campaign.setup import find_datasets, set_up
 from annotation.client import Argilla
-from annotation.embedded.behind_tls import BEHIND_TLS_VARIABLE, BehindTls, is_behind_tls
-from annotation.embedded.event_lines import EVENTS_VARIABLE, LONGEST, tell
-from annotation.embedded.event_lines_requests import RequestEvents
-from annotation.embedded.home import DATABASE_FILE, EVENTS_FILE, read_or_make_secrets
+from annotation.embedded.home.event_lines import EVENTS_VARIABLE, LONGEST, tell
+from annotation.embedded.home.home import DATABASE_FILE, EVENTS_FILE, read_or_make_secrets
+from annotation.embedded.patches.event_lines_requests import RequestEvents
+from annotation.embedded.server.behind_tls import BEHIND_TLS_VARIABLE, BehindTls, is_behind_tls
 from annotation.labels import LABELS
-from annotation.push import push_records
-from annotation.setup import find_datasets, set_up
+from annotation.push.push import push_records
 from exports.cli import main
 from pipeline.records import Passage, QueryResponse
 
@@ -124,7 +124,7 @@ def serving(home: Path) -> Iterator[tuple["subprocess.Popen[str]", str]]:
 def test_a_narrow_terminal_breaks_lines_under_their_text() -> None:
     controller, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 44, 0, 0))
-    script = "from annotation.cli_serve import EventPrinter\nEventPrinter().show(__import__('sys').argv[1])"
+    script = "from annotation.cli.serve import EventPrinter\nEventPrinter().show(__import__('sys').argv[1])"
     line = "2026-11-21T10:00:00+00:00 12 submitted in production-generation-en: anna 7, ben 5"
     environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     with os.fdopen(controller, "rb", buffering=0) as shown:

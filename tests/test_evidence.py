@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.errors import InputError
-from pipeline.evidence import Evidence, Validated, validate_and_normalize_evidence
-from pipeline.evidence_context import NormalisedContext, aggregate_context, read_context
-from pipeline.normal_form import normalise
+from pipeline.evidence.context import NormalisedContext, aggregate_context, read_context
+from pipeline.evidence.evidence import Evidence, Validated, validate_and_normalize_evidence
+from pipeline.text.normal_form import normalise
 from tests.test_normal_form import TEXTS
 
 ARTICLES = Path(__file__).parents[2] / "shared" / "corpora" / "articles" / "ground-truth.json"

@@ -9,15 +9,15 @@ from click.testing import CliRunner
 
 from annotation.client import Argilla
 from annotation.labels import TASKS
-from annotation.push import push_records
+from annotation.push.push import push_records
 from annotation.tasks import define_dataset
 from annotation.wording import read_wording
-from exports.cli_csv import csv_command
-from exports.csv_export import export_csv
-from exports.folder import MANIFEST_FILE
-from exports.read import export_files, read_tables
+from exports.cli.csv import csv_command
+from exports.csv.folder import MANIFEST_FILE
+from exports.csv.tables import csv_line
+from exports.csv.write import export_csv
+from exports.reading.read import export_files, read_tables
 from exports.schema import COLUMNS
-from exports.tables import csv_line
 from pipeline.errors import NotFoundError
 from pipeline.records import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse
 from tests.export_bench import (
@@ -31,7 +31,7 @@ from tests.export_bench import (
 )
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.embedded.server.launch import ServerHandle
 
 pytestmark = pytest.mark.server
 
@@ -312,7 +312,7 @@ def test_a_time_that_is_none_is_a_usage_error(tmp_path: Path) -> None:
 
 
 def test_a_stamp_of_the_server_counts_as_utc() -> None:
-    from exports.tables import utc
+    from exports.csv.tables import utc
 
     assert utc("2026-03-01T10:00:00.000001") == datetime(2026, 3, 1, 10, 0, 0, 1, tzinfo=UTC)
     assert utc("2026-03-01T10:00:00+02:00").isoformat() == "2026-03-01T08:00:00+00:00"

@@ -9,10 +9,10 @@ import pytest
 
 from annotation.labels import LABELS
 from exports.agreement.consensus import UnitLabel
-from exports.dataset_folder import DatasetOptions
-from exports.decisions import COLUMNS as DECISION_COLUMNS
-from exports.splits import read_shares
-from exports.tables import csv_line
+from exports.csv.tables import csv_line
+from exports.dataset.folder import DatasetOptions
+from exports.dataset.splits import read_shares
+from exports.reading.decisions import COLUMNS as DECISION_COLUMNS
 from tests.dataset_export import JURY, jury_export, make, row, rows_of, write_export
 
 pandas = pytest.importorskip("pandas", reason="needs the extra data")

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from annotation.client import Argilla
-from exports.cli_csv import csv_command
-from exports.csv_export import export_csv
+from exports.cli.csv import csv_command
+from exports.csv.write import export_csv
 from exports.schema import COLUMNS, ExportFilters
 from pipeline.errors import ArgillaError, CitejuryError, InputError, NotFoundError
 from tests.export_bench import (
@@ -31,7 +31,7 @@ from tests.export_bench import (
 )
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.embedded.server.launch import ServerHandle
 
 pytestmark = pytest.mark.server
 

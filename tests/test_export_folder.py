@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from exports.folder import MANIFEST_FILE, check_folder, staged_folder
-from exports.spool import Spool, SpooledRow
+from exports.csv.folder import MANIFEST_FILE, check_folder, staged_folder
+from exports.csv.spool import Spool, SpooledRow
 from pipeline.errors import NotFoundError, OutputError
 
 
@@ -80,7 +80,7 @@ def killed_export(out: Path, at: str) -> None:
     script = f"""
 import os, signal
 from pathlib import Path
-from exports import folder
+from exports.csv import folder
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 with folder.staged_folder(Path({str(out)!r})) as work:

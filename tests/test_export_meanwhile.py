@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from annotation.client import Argilla
-from exports.csv_export import export_csv
+from exports.csv.write import export_csv
 from pipeline.errors import ArgillaError
 from tests.export_bench import Bench, answers, read_csv, record
 

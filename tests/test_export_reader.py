@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exports.agreement.ratings import Ratings
-from exports.read import export_files, read_responses, read_tables, task_of
+from exports.csv.tables import FORMULA_STARTS, csv_line, spreadsheet_cell
+from exports.reading.read import export_files, read_responses, read_tables, task_of
 from exports.schema import COLUMNS
-from exports.tables import FORMULA_STARTS, csv_line, spreadsheet_cell
 from pipeline.errors import BadRowsError, InputError
 
 CELLS = {

@@ -9,8 +9,8 @@ from statistics import mean
 
 import pytest
 
-from pipeline.sources.extract import Extracted, extract_document
-from pipeline.sources.quality import verdict_on
+from pipeline.sources.reading.extract import Extracted, extract_document
+from pipeline.sources.reading.quality import verdict_on
 
 ARTICLES = Path(__file__).parents[2] / "shared" / "corpora" / "articles"
 needs_articles = pytest.mark.skipif(not ARTICLES.is_dir(), reason="no ../shared/corpora/articles here")

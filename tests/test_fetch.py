@@ -5,10 +5,10 @@ from typing import TypeVar
 
 import pytest
 
-from pipeline.sources.fetch import Fetched, Fetcher, FetchPolicy
-from pipeline.sources.guard import guarded_client
-from pipeline.sources.politeness import SILENT_AFTER
-from pipeline.sources.states import state_of
+from pipeline.sources.fetching.fetch import Fetched, Fetcher, FetchPolicy
+from pipeline.sources.fetching.guard import guarded_client
+from pipeline.sources.fetching.politeness import SILENT_AFTER
+from pipeline.sources.store.states import state_of
 from tests.web import Asked, Loopback, Page, Site, Web
 
 Came = TypeVar("Came")

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 
 import pytest
 
-from pipeline.sources.body import MAX_PIECES, read_body
-from pipeline.sources.fetch import Fetched, Fetcher, FetchPolicy
-from pipeline.sources.guard import guarded_client
-from pipeline.sources.states import state_of
+from pipeline.sources.fetching.body import MAX_PIECES, read_body
+from pipeline.sources.fetching.fetch import Fetched, Fetcher, FetchPolicy
+from pipeline.sources.fetching.guard import guarded_client
+from pipeline.sources.store.states import state_of
 from tests.hostile_web import HOW_IT_ENDS, REFUSED, ROBOTS_SIZE, SLOW, HostileWeb
 from tests.web import Loopback
 

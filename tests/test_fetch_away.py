@@ -8,13 +8,13 @@ from typing import TypeVar
 
 import pytest
 
-from pipeline.record_files import read_records
-from pipeline.sources.fetch import AWAY_AFTER, Fetcher, FetchPolicy
-from pipeline.sources.guard import guarded_client
-from pipeline.sources.online import Online, fetch_missing
-from pipeline.sources.run_sources import RunSources, write_run_records
-from pipeline.sources.select import PassageLimits
-from pipeline.sources.store import open_store
+from pipeline.gathering.online import Online, fetch_missing
+from pipeline.gathering.run_sources import RunSources, write_run_records
+from pipeline.recording.files import read_records
+from pipeline.sources.choosing.select import PassageLimits
+from pipeline.sources.fetching.fetch import AWAY_AFTER, Fetcher, FetchPolicy
+from pipeline.sources.fetching.guard import guarded_client
+from pipeline.sources.store.store import open_store
 from tests.cited_run import write_run
 from tests.web import Asked, Loopback, Page, Site, Web
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import InputError
-from pipeline.sources.guard import Destination, address_of, checked_addresses, is_public, resolve_host
+from pipeline.sources.fetching.guard import Destination, address_of, checked_addresses, is_public, resolve_host
 from tests.guard_bench import resolver
 
 PUBLIC = "93.184.215.14"

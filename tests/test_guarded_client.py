@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from pipeline.errors import InputError
-from pipeline.sources.connection import JudgedBackend
-from pipeline.sources.guard import guarded_client, open_url
+from pipeline.sources.fetching.connection import JudgedBackend
+from pipeline.sources.fetching.guard import guarded_client, open_url
 from tests.guard_bench import resolver
 
 

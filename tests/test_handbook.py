@@ -2,10 +2,10 @@
 
 import pytest
 
-from pipeline.sentences import sentence_spans
-from pipeline.sources.chunk import tokenize_chunk
-from pipeline.sources.extract import extract_document
+from pipeline.sources.choosing.chunk import tokenize_chunk
+from pipeline.sources.reading.extract import extract_document
 from pipeline.sources.schema import Document, SourceMeta
+from pipeline.text.sentences import sentence_spans
 from tests.debian_pages import handbook
 
 # A page of each that its translators have finished; some others are in English in every language.

@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import PayloadError
-from pipeline.research.fetch import PagesRead, fetch
-from pipeline.research.harvest import Harvest, choose, harvest, page_key
 from pipeline.research.search.api import Patience, SearchApi
 from pipeline.research.search.tavily import tavily
+from pipeline.research.stages.fetch import PagesRead, fetch
+from pipeline.research.stages.harvest import Harvest, choose, harvest, page_key
 from pipeline.research.traces import Payload, put_trace, read_traces
 from pipeline.research.values import Found, Plan
-from pipeline.sources.extractor import Extractor
-from pipeline.sources.fetch import Fetcher, FetchPolicy
-from pipeline.sources.store import Store, open_store
-from pipeline.urls import site_key
+from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy
+from pipeline.sources.reading.extractor import Extractor
+from pipeline.sources.store.store import Store, open_store
+from pipeline.text.urls import site_key
 from tests.debian_web import debian_web
 from tests.scripted_search import Answer, Find, Hit, ScriptedSearch, SearchAsked, debian_search
 from tests.web import Page, Web

@@ -3,7 +3,7 @@ from urllib.parse import quote
 
 import pytest
 
-from pipeline.transfer import hide_key
+from pipeline.providers.http.transfer import hide_key
 from tests.ask_bench import KEY, ask, ask_one, calls_to
 from tests.provider_server import ProviderServer, Redirect, Status, WrongContentType, responses_body
 

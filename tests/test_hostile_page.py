@@ -13,12 +13,12 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.common.keys import Keys
 
+from annotation.campaign.setup import find_datasets, set_up
 from annotation.client import Argilla
 from annotation.display import to_records
 from annotation.labels import LABELS, TASKS, TaskName
-from annotation.setup import find_datasets, set_up
 from annotation.wording import read_wording
-from exports.csv_export import export_csv
+from exports.csv.write import export_csv
 from exports.schema import ExportFilters
 from pipeline.records import Passage, QueryResponse, join_context
 from tests.lossy_link import lossy_link

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
-from annotation.campaign import read_campaign
+from annotation.campaign.file import read_campaign
+from annotation.campaign.people import Passwords
+from annotation.campaign.setup import apply_plan, plan_campaign
 from annotation.client import Argilla
-from annotation.people import Passwords
-from annotation.setup import apply_plan, plan_campaign
 from exports.cli import main
-from exports.cli_doctor import WIDTH, table_lines
-from exports.doctor import Check, check_clock
-from exports.init import project_files, start_project
+from exports.cli.doctor import WIDTH, table_lines
+from exports.start.doctor import Check, check_clock
+from exports.start.init import project_files, start_project
 from pipeline.errors import OutputError
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.embedded.server.launch import ServerHandle
 
 
 def run(*words: str) -> Result:

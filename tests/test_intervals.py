@@ -15,7 +15,7 @@ from exports.agreement.labels import measure_labels
 from exports.agreement.ratings import FloatArray, Ratings
 from exports.agreement.resampling import Replicates, Statistic, bootstrap
 from exports.agreement.votes import alpha_sums, alphas, count_votes
-from exports.read import export_files, read_tables
+from exports.reading.read import export_files, read_tables
 from tests.agreement_data import CASES, SINGLE_LABEL, expected_of_case, ratings_of_case
 
 RESAMPLES = 10_000

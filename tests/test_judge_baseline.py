@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from annotation.judge_answers import baseline_judgement
-from annotation.judge_baseline import Index, sentences_of
-from annotation.judge_units import FullJudgement, units_of
-from pipeline.coverage import SOME_SUPPORT, WHOLE_SUPPORT
+from annotation.judge.answers import baseline_judgement
+from annotation.judge.baseline import Index, sentences_of
+from annotation.judge.units import FullJudgement, units_of
 from pipeline.records import Passage, QueryResponse
+from pipeline.text.coverage import SOME_SUPPORT, WHOLE_SUPPORT
 
 WICE = Path(__file__).parents[2] / "shared" / "corpora" / "wice" / "dev.jsonl"
 PENALTY = 1e-3

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from annotation.judge_prompt import build_prompt
-from annotation.judge_units import pages_of, units_of
+from annotation.judge.prompt import build_prompt
+from annotation.judge.units import pages_of, units_of
 from annotation.labels import LABELS, TaskName
-from annotation.push_suggestions import read_judgements
-from pipeline.completion import REPAIR_ORDER
+from annotation.push.suggestions import read_judgements
+from pipeline.models.completion import REPAIR_ORDER
 from tests.judge_bench import PAGE, lines_of, proper, record_of, run, written
 from tests.provider_server import Behaviour, Hang, Received, Status
 from tests.scripted_model import ScriptedModel, prompts_of, says

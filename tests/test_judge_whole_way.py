@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.campaign.setup import find_datasets, set_up
 from annotation.client import Argilla
-from annotation.embedded.launch import ServerHandle
+from annotation.embedded.server.launch import ServerHandle
 from annotation.labels import LABELS, TASKS
-from annotation.setup import find_datasets, set_up
 from exports.cli import main
 from tests.judge_bench import lines_of, proper, record_of, run, written
 from tests.provider_server import Behaviour, Received

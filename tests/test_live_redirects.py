@@ -8,11 +8,11 @@ from threading import Thread
 
 import pytest
 
-from pipeline.live import ask_providers, choose_whom
-from pipeline.narratives import NarrativesCsv
-from pipeline.reparse import reparse_run
+from pipeline.asking.live import ask_providers, choose_whom
+from pipeline.asking.narratives import NarrativesCsv
+from pipeline.asking.reparse import reparse_run
 from pipeline.schema import AskOptions
-from pipeline.sources.guard import guarded_client
+from pipeline.sources.fetching.guard import guarded_client
 from tests.provider_server import ProviderServer, Status
 
 HOST = "vertexaisearch.cloud.google.com"

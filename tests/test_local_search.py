@@ -13,8 +13,8 @@ from pipeline.research.search import SearchProvider, search_provider
 from pipeline.research.search.documents import document_url
 from pipeline.research.search.index import PassageIndex
 from pipeline.research.search.local import LocalSearch
-from pipeline.sources.store import Store, open_store
-from pipeline.urls import site_key
+from pipeline.sources.store.store import Store, open_store
+from pipeline.text.urls import site_key
 
 DOCUMENTS = {
     "honey.txt": "Raw honey is safe for adults. Babies below one year must not eat it.",

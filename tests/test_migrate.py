@@ -7,11 +7,11 @@ import pytest
 from click.testing import CliRunner
 
 from exports.cli import main
-from pipeline.check import check_file
-from pipeline.csv_v1 import MAPPING, V1_COLUMNS
-from pipeline.csv_v2 import read_answers
+from pipeline.csv_v2.check import check_file
+from pipeline.csv_v2.csv_v1 import MAPPING, V1_COLUMNS
+from pipeline.csv_v2.file import read_answers
+from pipeline.csv_v2.migrate import migrate_file
 from pipeline.errors import BadRowsError, InputError, OutputError
-from pipeline.migrate import migrate_file
 from pipeline.schema import CSV_COLUMNS, StoredAnswer
 
 RECORDINGS = Path(__file__).parents[2] / "shared" / "recordings"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipeline.research.mirrors import without_duplicates
-from pipeline.research.values import Page
+from pipeline.verifying.mirrors import without_duplicates
+from pipeline.verifying.values import Page
 
 ENGLISH = " ".join(
     f"Hive {number} gave {number * 7 % 40} kilograms of honey in its {number}th year." for number in range(40)

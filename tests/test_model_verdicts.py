@@ -5,13 +5,14 @@ from collections.abc import Mapping
 
 import pytest
 
-from pipeline.ask import Network, RetryPolicy
 from pipeline.errors import PayloadError
-from pipeline.research.model import Model
-from pipeline.research.model_verdicts import ask_verdicts
-from pipeline.research.values import Checked, Claim, Page, Quote, Verified
-from pipeline.research.verify import verify
-from pipeline.structured import Asker, accept_body, choose_model
+from pipeline.models.structured import Asker, accept_body, choose_model
+from pipeline.providers.http.network import Network, RetryPolicy
+from pipeline.research.running.model import Model
+from pipeline.research.stages.model_verdicts import ask_verdicts
+from pipeline.research.stages.verify import verify
+from pipeline.research.values import Verified
+from pipeline.verifying.values import Checked, Claim, Page, Quote
 from tests.provider_server import Behaviour, Received, Status
 from tests.scripted_model import ScriptedModel, prompts_of, says
 

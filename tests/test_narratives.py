@@ -4,9 +4,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pipeline.asking.narratives import read_narratives
 from pipeline.errors import BadRowsError, InputError
-from pipeline.narratives import read_narratives
-from pipeline.prompts import SYSTEM_PROMPT, USER_TEMPLATE, build_user_prompt
+from pipeline.providers.prompts import SYSTEM_PROMPT, USER_TEMPLATE, build_user_prompt
 from pipeline.schema import Narrative
 
 

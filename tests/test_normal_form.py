@@ -4,7 +4,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.normal_form import INVISIBLE, SPECIAL, fold, normal_form, straighten
+from pipeline.text.normal_form import INVISIBLE, SPECIAL, fold, normal_form, straighten
 
 LETTERS = "aßſİΐ &;#x12lt<…– \n\u00a0\u200b\u00ad'“”"
 ENTITIES = ("&amp;", "&lt", "&notin;", "&nbsp;", "&#8217;", "&fjlig;", "&shy;", "&#0;", "&#1;", "&#x2026;", "&not")

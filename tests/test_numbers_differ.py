@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipeline.research.values import Page
-from pipeline.research.verification import check_claim
+from pipeline.verifying.claim import check_claim
+from pipeline.verifying.values import Page
 
 
 def page(url: str, text: str) -> Page:

@@ -6,10 +6,10 @@ from uuid import uuid4
 
 import pytest
 
+from annotation.campaign.setup import find_datasets, set_up
 from annotation.client import Argilla
-from annotation.embedded.launch import ServerHandle
+from annotation.embedded.server.launch import ServerHandle
 from annotation.labels import LABELS
-from annotation.setup import find_datasets, set_up
 
 pytestmark = pytest.mark.server
 

@@ -11,13 +11,13 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from annotation.campaign.setup import NewUser, set_up
 from annotation.client import Argilla
 from annotation.labels import LABELS, TASKS, TaskName
-from annotation.push import push_records
-from annotation.setup import NewUser, set_up
+from annotation.push.push import push_records
 from annotation.tasks import dataset_name
 from annotation.wording import read_wording
-from exports.csv_export import export_csv
+from exports.csv.write import export_csv
 from exports.schema import ExportFilters
 from pipeline.records import Passage, Provenance, QueryResponse, Source, join_context
 from tests.page_driver import (

@@ -7,7 +7,7 @@ import pytest
 from exports.agreement.figures import AnnotatorAgreement, PairAgreement
 from exports.agreement.joint import TaskFigures, measure_figures
 from exports.agreement.pairs import mcnemar_p, pair_agreement
-from exports.read import export_files, read_tables
+from exports.reading.read import export_files, read_tables
 from tests.agreement_data import CASES, SINGLE_LABEL, Row, expected_of_case, ratings_of, ratings_of_case
 
 REAL = sorted((CASES / "real").glob("*.csv"))

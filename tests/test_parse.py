@@ -158,7 +158,7 @@ def test_models_of_the_settings_hold_until_an_option_names_another(
 
 
 def test_the_module_of_the_commands_imports_nothing_heavy() -> None:
-    code = "import sys, pipeline.cli_ask; print({'pydantic', 'rich', 'idna'} & set(sys.modules))"
+    code = "import sys, pipeline.cli.ask; print({'pydantic', 'rich', 'idna'} & set(sys.modules))"
     root = Path(__file__).parents[1]
     found = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True).stdout
     assert found.strip() == "set()"

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from selenium import webdriver
 
+from annotation.campaign.printed_page import render_page
 from annotation.labels import LABELS, TASKS
-from annotation.printed_page import render_page
 from annotation.wording import LOCALES, locales, read_wording
 from pipeline.errors import InputError
 from tests.page_driver import start_browser

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.campaign.setup import NewUser, find_datasets, set_up
 from annotation.client import Argilla
 from annotation.display import HIDDEN, original_text
 from annotation.labels import LABELS, TASKS, TaskName
-from annotation.push import push_records
-from annotation.setup import NewUser, find_datasets, set_up
+from annotation.push.push import push_records
 from annotation.wording import read_wording
 from exports.cli import main
 from pipeline.errors import InputError, NotFoundError

@@ -8,14 +8,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from annotation import push_frame
-from annotation.campaign import Calibration, Campaign, Place
+from annotation.campaign.file import Calibration, Campaign, Place
+from annotation.campaign.people import Passwords
+from annotation.campaign.plan import plan_setup
+from annotation.campaign.setup import apply_plan, find_datasets, plan_campaign, set_up, wanted_of_round
 from annotation.client import Argilla
 from annotation.display import HIDDEN
 from annotation.labels import LABELS, TaskName
-from annotation.people import Passwords
-from annotation.plan import plan_setup
-from annotation.push import HowToPush, PushReport, push_campaign, push_records, push_round
-from annotation.setup import apply_plan, find_datasets, plan_campaign, set_up, wanted_of_round
+from annotation.push.push import HowToPush, PushReport, push_campaign, push_records, push_round
 from exports.cli import main
 from pipeline.errors import InputError
 from pipeline.records import Passage, QueryResponse
@@ -201,7 +201,7 @@ def test_suggestions_and_rounds_that_do_not_belong_together_are_refused(push, wo
     ids=["no JSON", "twice", "confidence", "label", "no passage"],
 )
 def test_a_file_of_judgements_with_a_bad_line_is_refused_whole(tmp_path: Path, lines: list[str], reason: str) -> None:
-    from annotation.push_suggestions import read_judgements
+    from annotation.push.suggestions import read_judgements
 
     (tmp_path / "judged.jsonl").write_text("\n".join(lines), encoding="utf-8")
     with pytest.raises(InputError, match="nothing was pushed") as refused:

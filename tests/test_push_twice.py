@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from annotation.campaign import Place
+from annotation.campaign.file import Place
+from annotation.campaign.setup import find_datasets, set_up
 from annotation.client import Argilla
 from annotation.labels import LABELS, TASKS, TaskName
-from annotation.push import HowToPush, push_records
-from annotation.setup import find_datasets, set_up
+from annotation.push.push import HowToPush, push_records
 from pipeline.records import Passage, QueryResponse
 
 pytestmark = pytest.mark.server

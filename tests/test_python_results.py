@@ -11,7 +11,7 @@ import pytest
 
 from annotation.labels import TASKS
 from exports import find_disagreements, measure_agreement, read_task
-from exports.agreement_files import measure_files, write_agreement
+from exports.measure.files import measure_files, write_agreement
 from exports.schema import COLUMNS
 from pipeline.errors import InputError
 from tests.python_api_data import three_records, without_inputs, write_export

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.sources.quality import count_words, verdict_on
+from pipeline.sources.reading.quality import count_words, verdict_on
 
 WALLS = json.loads((Path(__file__).parent / "data" / "walls.json").read_text(encoding="utf-8"))
 CASES = [(reason, page) for reason, pages in WALLS.items() for page in pages]

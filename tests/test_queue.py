@@ -13,11 +13,11 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import create_engine
 
+from annotation.campaign.setup import find_datasets, set_up
 from annotation.client import Argilla
-from annotation.embedded.hold_time import hold_seconds
-from annotation.embedded.launch import ServerHandle
+from annotation.embedded.home.hold_time import hold_seconds
+from annotation.embedded.server.launch import ServerHandle
 from annotation.labels import TaskName
-from annotation.setup import find_datasets, set_up
 from pipeline.errors import SettingsError
 from tests.queue_player import Player, Shown, ours, put, texts
 
@@ -264,7 +264,7 @@ def test_the_tables_say_what_argillas_say_after_every_kind_of_change(
         copy.execute("UPDATE citejury_queue SET labels = 9, pending = 1 - pending")
         copy.commit()
     engine = create_engine(f"sqlite:///{tmp_path / 'copy.db'}")
-    from annotation.embedded import queue_tables
+    from annotation.embedded.queue import tables as queue_tables
 
     with engine.begin() as connection:
         for statement in queue_tables.statements("sqlite"):

@@ -13,8 +13,8 @@ from uuid import uuid4
 import psycopg2
 import pytest
 
+from annotation.campaign.setup import find_datasets, set_up
 from annotation.client import Argilla
-from annotation.setup import find_datasets, set_up
 from tests.big_stack import run_part, running_web
 from tests.postgresql import running_postgresql
 from tests.queue_player import Player, ours, put, texts

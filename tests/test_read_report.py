@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.reports.read import read_report
-from pipeline.reports.values import ReadReport
-from pipeline.urls import canonical_url
+from pipeline.text.urls import canonical_url
+from pipeline.verifying.read import read_report
+from pipeline.verifying.values import ReadReport
 
 REPORTS = Path(__file__).parents[2] / "shared" / "corpora" / "reports" / "open_deep_research_gpt-4.1.jsonl"
 LIST = "\n\n## Sources\n\n[1] One: https://a.example/1\n[2] Two: https://a.example/2\n[3] Three: https://a.example/3\n"

@@ -8,14 +8,14 @@ import pytest
 from click.testing import CliRunner
 
 from exports.cli import main
-from pipeline.csv_v2 import write_answers
+from pipeline.csv_v2.file import write_answers
 from pipeline.errors import BadRowsError, InputError
-from pipeline.language import detect_language
 from pipeline.providers import provider_name, read_payload
-from pipeline.record_files import read_records, write_records
+from pipeline.recording.files import read_records, write_records
+from pipeline.recording.run import record_from_answer
 from pipeline.records import Passage, QueryResponse, derived_uuid, document_id
-from pipeline.run_records import record_from_answer
 from pipeline.schema import StoredAnswer
+from pipeline.text.language import detect_language
 
 RECORDINGS = Path(__file__).parents[2] / "shared" / "recordings"
 ANSWER_ID = "0b6f7c1e-6c0e-5f0a-9a53-0d8a3e1f7a11"

@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from pipeline.errors import InputError
-from pipeline.sources.guard import guarded_client
-from pipeline.sources.redirects import Redirects, resolve_citations, resolve_redirects
-from pipeline.sources.resolved import read_citations, resolved_earlier
+from pipeline.sources.fetching.guard import guarded_client
+from pipeline.sources.fetching.redirects import Redirects, resolve_citations, resolve_redirects
+from pipeline.sources.fetching.resolved import read_citations, resolved_earlier
 
 HOST = "vertexaisearch.cloud.google.com"
 Replies = dict[str, str]

@@ -5,10 +5,10 @@ import pytest
 from click.testing import CliRunner
 
 from exports.cli import main
-from pipeline.csv_v2 import read_answers, write_answers
+from pipeline.asking.reparse import Change, reparse_run
+from pipeline.asking.replay import replay_narratives
+from pipeline.csv_v2.file import read_answers, write_answers
 from pipeline.errors import InputError
-from pipeline.reparse import Change, reparse_run
-from pipeline.replay import replay_narratives
 
 PAYLOADS = Path(__file__).parent / "data" / "payloads"
 

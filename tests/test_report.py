@@ -11,14 +11,14 @@ from exports.agreement.disagreement import Disagreement
 from exports.agreement.disagreements import find_disagreements
 from exports.agreement.figures import Interval
 from exports.agreement.schema import Agreement
-from exports.agreement_files import measure_files
-from exports.agreement_words import FITNESS
-from exports.report.browser import LONGEST_TEXT, PRINTED, SHOWN_OF_TASK
-from exports.report.elements import to_html
-from exports.report.heat_map import MOST_ANNOTATORS, most_shared, short_names, similar_order
-from exports.report.page import render_report, write_report
-from exports.report.plot import Axis, alpha_axis, difference_axis
-from exports.report.timeline import week_panel
+from exports.measure.files import measure_files
+from exports.report.html.browser import LONGEST_TEXT, PRINTED, SHOWN_OF_TASK
+from exports.report.html.elements import to_html
+from exports.report.html.heat_map import MOST_ANNOTATORS, most_shared, short_names, similar_order
+from exports.report.html.page import render_report, write_report
+from exports.report.html.plot import Axis, alpha_axis, difference_axis
+from exports.report.html.timeline import week_panel
+from exports.report.words import FITNESS
 from pipeline.errors import OutputError
 from tests.agreement_data import CASES, Row, ratings_of
 from tests.report_data import (
@@ -152,7 +152,7 @@ def test_the_weightiest_disagreements_of_each_task_are_shown_and_the_rest_is_cou
 
 
 def test_paper_gets_the_first_disagreements_and_says_how_many() -> None:
-    style = files("exports.report").joinpath("style.css").read_text(encoding="utf-8")
+    style = files("exports.report.html").joinpath("style.css").read_text(encoding="utf-8")
     assert f":nth-child(n + {PRINTED + 1} of :not([hidden]))" in style
     ratings = drawn_ratings()
     figures, found = drawn_agreement([ratings]), find_disagreements(ratings)

@@ -8,8 +8,8 @@ import pytest
 from exports.agreement.disagreement import Disagreement
 from exports.agreement.disagreements import find_disagreements
 from exports.agreement.schema import Agreement
-from exports.report.elements import clean, element, quoted, to_html
-from exports.report.page import render_report
+from exports.report.html.elements import clean, element, quoted, to_html
+from exports.report.html.page import render_report
 from tests.report_data import (
     BIDI,
     HOSTILE,

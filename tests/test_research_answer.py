@@ -7,19 +7,20 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from annotation.judge_units import FullJudgement
+from annotation.judge.units import FullJudgement
 from annotation.labels import LABELS, broken_rules
-from annotation.record_paths import check_paths, records_of
+from annotation.push.record_paths import check_paths, records_of
 from exports.cli import main
-from exports.judgements import read_judges
-from pipeline.csv_v2 import read_answers
+from exports.reading.judgements import read_judges
+from pipeline.csv_v2.file import read_answers
+from pipeline.recording.run import record_from_answer
 from pipeline.records import QueryResponse
-from pipeline.research.artefacts import RunFolder
-from pipeline.research.layout import CitationForm, LaidOut, lay_out
-from pipeline.research.to_answer import VERIFIER, FinishedRun, write_for_jury
-from pipeline.research.values import Checked, Claim, Intake, Page, Paragraph, Plan, Quote, Verified, Written
-from pipeline.run_records import record_from_answer
-from pipeline.sources.store import StoredPage, open_store
+from pipeline.research.output.artefacts import RunFolder
+from pipeline.research.output.layout import CitationForm, LaidOut, lay_out
+from pipeline.research.output.to_answer import VERIFIER, FinishedRun, write_for_jury
+from pipeline.research.values import Intake, Plan, Verified, Written
+from pipeline.sources.store.store import StoredPage, open_store
+from pipeline.verifying.values import Checked, Claim, Page, Paragraph, Quote
 
 BUTTER, ICE, WATER = "https://butter.example/a", "https://ice.example/", "https://water.example/#top"
 PAGES = tuple(

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from pipeline.research.artefacts import RunFolder
+from pipeline.research.output.artefacts import RunFolder
 from tests.research_process import FACTS, TOPIC, HangsAt, page_of_facts
 from tests.scripted_model import ScriptedModel
 

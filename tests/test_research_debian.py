@@ -14,16 +14,16 @@ from typing import NamedTuple
 import pytest
 from markdown_it import MarkdownIt
 
-from pipeline.research.artefacts import RunFolder
-from pipeline.research.audit import audit_run
-from pipeline.research.environment import Environment
-from pipeline.research.machine import research
-from pipeline.research.options import ResearchOptions
+from pipeline.research.output.artefacts import RunFolder
+from pipeline.research.running.environment import Environment
+from pipeline.research.running.options import ResearchOptions
 from pipeline.research.search import search_provider
-from pipeline.sentences import sentence_spans
-from pipeline.sources.extractor import Extractor
-from pipeline.sources.fetch import Fetcher, FetchPolicy
-from pipeline.sources.store import open_store
+from pipeline.research.stages.audit import audit_run
+from pipeline.research.stages.machine import research
+from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy
+from pipeline.sources.reading.extractor import Extractor
+from pipeline.sources.store.store import open_store
+from pipeline.text.sentences import sentence_spans
 from tests.debian_web import debian_page_list, debian_web, url_of
 from tests.scripted_search import ScriptedSearch, debian_search
 from tests.web import Web

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import InputError
-from pipeline.research.artefacts import RunFolder
-from pipeline.research.gate import answered_depth, clarified_topic, gate_questions
-from pipeline.research.intake import ClarificationNeeded, take_in
-from pipeline.research.options import ResearchOptions, new_run_id, topic_language
+from pipeline.research.output.artefacts import RunFolder
+from pipeline.research.running.options import ResearchOptions, new_run_id, topic_language
+from pipeline.research.stages.gate import answered_depth, clarified_topic, gate_questions
+from pipeline.research.stages.intake import ClarificationNeeded, take_in
 
 # The example of seed 003.
 SEED_QUESTIONS = (

@@ -5,13 +5,14 @@ import asyncio
 import pytest
 from markdown_it import MarkdownIt
 
-from pipeline.research.audit import audit
-from pipeline.research.layout import Account, CitationForm, LaidOut, lay_out, text_fragment
-from pipeline.research.markdown_text import plain_markdown
-from pipeline.research.plan import make_plan
-from pipeline.research.statements import statement_in
-from pipeline.research.values import Checked, Claim, Depth, Intake, Page, Paragraph, Plan, Quote, Verified, Written
-from pipeline.research.write import write_report
+from pipeline.research.output.layout import Account, CitationForm, LaidOut, lay_out, text_fragment
+from pipeline.research.output.markdown_text import plain_markdown
+from pipeline.research.stages.audit import audit
+from pipeline.research.stages.plan import make_plan
+from pipeline.research.stages.write import write_report
+from pipeline.research.values import Depth, Intake, Plan, Verified, Written
+from pipeline.verifying.statements import statement_in
+from pipeline.verifying.values import Checked, Claim, Page, Paragraph, Quote
 
 HOSTILE = (
     "<script>alert(1)</script> ![x](http://evil.example/x.png) [here](javascript:alert(1)) www.evil.example "

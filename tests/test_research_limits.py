@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import InputError, OutputError, PayloadError
-from pipeline.research.artefacts import RunFolder
+from pipeline.models.spent import Spent
 from pipeline.research.budgets import Budget, Limits
-from pipeline.research.finishing import Finished
-from pipeline.research.gathering import Gathering
-from pipeline.research.machine import opened_run, research
-from pipeline.research.options import ResearchOptions, checked_options
+from pipeline.research.output.artefacts import RunFolder
+from pipeline.research.running.options import ResearchOptions, checked_options
+from pipeline.research.running.runs import STORE
+from pipeline.research.stages.finishing import Finished
+from pipeline.research.stages.gathering import Gathering
+from pipeline.research.stages.machine import opened_run, research
 from pipeline.research.values import Found
-from pipeline.runs import STORE
-from pipeline.sources.store import open_store
-from pipeline.spent import Spent
+from pipeline.sources.store.store import open_store
 from tests.provider_server import Status
 from tests.research_process import (
     QUERIES,

@@ -8,18 +8,19 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pipeline.ask import Network, RetryPolicy
 from pipeline.errors import PayloadError
-from pipeline.research.extract import extract_claims
-from pipeline.research.layout import Account, LaidOut, lay_out
-from pipeline.research.model import Model
-from pipeline.research.plan import make_plan
-from pipeline.research.values import Intake, Page, Plan, Written
-from pipeline.research.verification import check_claim
-from pipeline.research.verify import verify
-from pipeline.research.write import write_report
-from pipeline.sentences import sentence_spans
-from pipeline.structured import Asker, accept_body, choose_model
+from pipeline.models.structured import Asker, accept_body, choose_model
+from pipeline.providers.http.network import Network, RetryPolicy
+from pipeline.research.output.layout import Account, LaidOut, lay_out
+from pipeline.research.running.model import Model
+from pipeline.research.stages.extract import extract_claims
+from pipeline.research.stages.plan import make_plan
+from pipeline.research.stages.verify import verify
+from pipeline.research.stages.write import write_report
+from pipeline.research.values import Intake, Plan, Written
+from pipeline.text.sentences import sentence_spans
+from pipeline.verifying.claim import check_claim
+from pipeline.verifying.values import Page
 from tests.provider_server import Behaviour, HalfBody, Received, Status, WrongContentType
 from tests.scripted_model import ScriptedModel, form_of, prompts_of, refuses, says
 

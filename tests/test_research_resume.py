@@ -8,10 +8,10 @@ from typing import get_args
 
 import pytest
 
-from pipeline.research.artefacts import RunFolder
+from pipeline.research.output.artefacts import RunFolder
+from pipeline.research.running.runs import STORE
 from pipeline.research.values import Stage
-from pipeline.runs import STORE
-from pipeline.sources.store import open_store
+from pipeline.sources.store.store import open_store
 from tests.research_process import HangsAt, Servers, options_in, research_until, run_here, running_servers
 
 ROOT = Path(__file__).parents[1]

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.research.checkpoint import Journal
-from pipeline.research.fetch import tell_cached
-from pipeline.research.harvest import ask_once
-from pipeline.research.kept_calls import RunSearch
+from pipeline.research.running.checkpoint import Journal
+from pipeline.research.running.kept_calls import RunSearch
+from pipeline.research.stages.fetch import tell_cached
+from pipeline.research.stages.harvest import ask_once
 from pipeline.sources.schema import SearchResult
-from pipeline.sources.store import Store, open_store
+from pipeline.sources.store.store import Store, open_store
 
 PAGE = "https://a.example/"
 

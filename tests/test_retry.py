@@ -5,7 +5,7 @@ import pytest
 
 from pipeline.errors import PayloadError
 from pipeline.providers.failure import payload_error, unreadable_error
-from pipeline.retry import (
+from pipeline.providers.http.retry import (
     Decision,
     backoff_seconds,
     decide,

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from pipeline.sources.charset import charset_of
-from pipeline.sources.robots import MAX_BYTES, read_rules
+from pipeline.sources.fetching.robots import MAX_BYTES, read_rules
+from pipeline.sources.reading.charset import charset_of
 
 
 @pytest.mark.parametrize(

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.campaign.setup import find_datasets, set_up
 from annotation.cli import annotation
 from annotation.client import Argilla
 from annotation.labels import TASKS
-from annotation.push import push_records
-from annotation.setup import find_datasets, set_up
+from annotation.push.push import push_records
 from annotation.tasks import define_dataset, round_of
 from annotation.wording import read_wording
 from pipeline.errors import InputError, NotFoundError
 from pipeline.records import QueryResponse
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.embedded.server.launch import ServerHandle
 
 ANSWER = QueryResponse(record_uuid="r1", query="Who?", answer="Nobody.", language="en")
 

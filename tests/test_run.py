@@ -9,12 +9,12 @@ from uuid import UUID
 
 import pytest
 
-from pipeline.calls import identify_call
-from pipeline.check import check_file
-from pipeline.csv_v2 import read_answers
+from pipeline.asking.replay import recorded_providers, replay_narratives
+from pipeline.asking.run_folder import locked_folder
+from pipeline.csv_v2.check import check_file
+from pipeline.csv_v2.file import read_answers
 from pipeline.errors import InputError, OutputError
-from pipeline.replay import recorded_providers, replay_narratives
-from pipeline.run_folder import locked_folder
+from pipeline.providers.calls import identify_call
 from pipeline.schema import StoredAnswer
 
 PAYLOADS = Path(__file__).parent / "data" / "payloads"
@@ -312,7 +312,7 @@ def test_the_identity_of_a_call_depends_on_every_part() -> None:
 KILLED_RUN = """
 import os, signal, sys
 from pathlib import Path
-import pipeline.replay as replay
+import pipeline.asking.replay as replay
 narratives, out, folder, calls = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
 settled = []
 def report(call, total):

@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from pipeline.check import check_file
-from pipeline.csv_v2 import read_answers
-from pipeline.run_folder import read_errors, read_manifest
+from pipeline.asking.run_folder import read_errors, read_manifest
+from pipeline.csv_v2.check import check_file
+from pipeline.csv_v2.file import read_answers
 from tests.provider_server import Behaviour, Hang, ProviderServer, Status
 
 ROOT = Path(__file__).parents[1]

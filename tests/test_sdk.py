@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from annotation.campaign.setup import find_datasets, set_up
 from annotation.client import Argilla
 from annotation.labels import LABELS, TASKS, TaskName
-from annotation.push import push_records
-from annotation.setup import find_datasets, set_up
+from annotation.push.push import push_records
 from pipeline.records import Passage, QueryResponse
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.embedded.server.launch import ServerHandle
 
 pytestmark = [
     pytest.mark.server,

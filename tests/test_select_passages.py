@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from pipeline.records import Passage, QueryResponse
-from pipeline.sources.chunk import tokenize_chunk
-from pipeline.sources.rank import rank_passages
+from pipeline.sources.choosing.chunk import tokenize_chunk
+from pipeline.sources.choosing.rank import rank_passages
+from pipeline.sources.choosing.select import PageChunks, PassageLimits, select_passages
 from pipeline.sources.schema import Chunk, Document, SourceMeta
-from pipeline.sources.select import PageChunks, PassageLimits, select_passages
 
 WICE = Path(__file__).parents[2] / "shared" / "corpora" / "wice" / "dev.jsonl"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.sentences import sentence_spans
+from pipeline.text.sentences import sentence_spans
 
 LENGTH = 400_000
 

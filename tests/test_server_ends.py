@@ -11,7 +11,7 @@ import httpx
 import psutil
 import pytest
 
-from annotation.embedded.launch import ServerHandle, start_server
+from annotation.embedded.server.launch import ServerHandle, start_server
 
 pytestmark = pytest.mark.server
 
@@ -73,7 +73,7 @@ def test_killing_all_but_the_queue_at_once_leaves_no_process_behind(home: Path) 
 @contextlib.contextmanager
 def serving(home: Path) -> Iterator[tuple["subprocess.Popen[str]", list[psutil.Process]]]:
     """`citejury annotation serve` once it has said where it is, and every process under it."""
-    command = [sys.executable, "-c", "from annotation.cli_serve import serve; serve()"]
+    command = [sys.executable, "-c", "from annotation.cli.serve import serve; serve()"]
     options = ["--home", str(home), "--port", "0"]
     with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
         try:

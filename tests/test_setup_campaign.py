@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.campaign.people import NewUser, Passwords
+from annotation.campaign.setup import apply_plan, find_datasets, plan_campaign, set_up
 from annotation.client import Argilla
 from annotation.dataset_log import current_datasets
 from annotation.labels import TASKS
-from annotation.people import NewUser, Passwords
-from annotation.push import push_records
-from annotation.setup import apply_plan, find_datasets, plan_campaign, set_up
+from annotation.push.push import push_records
 from exports.cli import main
 from pipeline.errors import InputError
 from tests.setup_bench import ANSWER, campaign, described, done, make, submit_first
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.embedded.server.launch import ServerHandle
 
 Command = Callable[..., Result]
 pytestmark = pytest.mark.server

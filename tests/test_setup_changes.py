@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from annotation.campaign.people import Passwords
+from annotation.campaign.setup import apply_plan, find_datasets, plan_campaign
+from annotation.campaign.versions import version_of
 from annotation.client import Argilla
 from annotation.dataset_log import append, guideline_version_at
-from annotation.people import Passwords
-from annotation.push import push_records
-from annotation.setup import apply_plan, find_datasets, plan_campaign
-from annotation.versions import version_of
-from exports.csv_export import export_csv
+from annotation.push.push import push_records
+from exports.csv.write import export_csv
 from exports.schema import ExportFilters
 from pipeline.errors import ArgillaError, SettingsError
 from tests.setup_bench import ANSWER, campaign, described, done, make, submit_first

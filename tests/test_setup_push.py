@@ -6,9 +6,9 @@ import httpx
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.campaign.setup import NewUser, find_datasets, set_up
 from annotation.client import Argilla
 from annotation.labels import LABELS
-from annotation.setup import NewUser, find_datasets, set_up
 from annotation.tasks import define_dataset
 from annotation.wording import FIELDS, read_wording
 from exports.cli import main

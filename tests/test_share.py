@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from annotation.campaign import Campaign
+from annotation.campaign.file import Campaign
+from annotation.campaign.people import Passwords
+from annotation.campaign.plan import plan_setup
+from annotation.campaign.setup import apply_plan, plan_campaign, wanted_of_round
+from annotation.campaign.share import render_sheet, share_sheets, sheet_name, sheet_wording, work_by_annotator
 from annotation.client import Argilla
-from annotation.people import Passwords
-from annotation.plan import plan_setup
-from annotation.setup import apply_plan, plan_campaign, wanted_of_round
-from annotation.share import render_sheet, share_sheets, sheet_name, sheet_wording, work_by_annotator
 from annotation.wording import locales
 from exports.cli import main
 from pipeline.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.embedded.server.launch import ServerHandle
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from exports.agreement.measure import measure_agreement, measure_task
 from exports.agreement.ratings import Ratings
 from exports.agreement.schema import TaskAgreement
 from exports.agreement.slices import round_parts, split, week_name, week_parts
-from exports.read import export_files, read_tables
+from exports.reading.read import export_files, read_tables
 from tests.agreement_data import CASES, START, Row, ratings_of
 
 EXPORT = CASES / "open" / "export_a"

@@ -15,9 +15,9 @@ from time import monotonic
 
 import pytest
 
-from pipeline.check import check_file
-from pipeline.csv_v2 import keep_whole_answers, read_answers
-from pipeline.run_folder import read_errors
+from pipeline.asking.run_folder import read_errors
+from pipeline.csv_v2.check import check_file
+from pipeline.csv_v2.file import keep_whole_answers, read_answers
 from tests.provider_server import ProviderServer, Received, Status
 
 PAYLOADS = Path(__file__).parent / "data" / "payloads"

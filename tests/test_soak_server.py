@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from annotation.client import Argilla
-from annotation.embedded.home import read_or_make_secrets
+from annotation.embedded.home.home import read_or_make_secrets
 from tests.crowd import (
     PATIENCE_SECONDS,
     Answers,
@@ -84,7 +84,7 @@ def check_gone(parts: list[psutil.Process]) -> None:
 @contextlib.contextmanager
 def serving(home: Path) -> Iterator[tuple[psutil.Process, Argilla]]:
     """`citejury annotation serve` once it has said where it is, and the owner's connection."""
-    command = [sys.executable, "-c", "from annotation.cli_serve import serve; serve()", "--home", str(home)]
+    command = [sys.executable, "-c", "from annotation.cli.serve import serve; serve()", "--home", str(home)]
     with subprocess.Popen([*command, "--port", "0"], stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None

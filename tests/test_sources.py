@@ -16,15 +16,15 @@ from click.testing import CliRunner, Result
 from annotation.display import source_of
 from exports.cli import main
 from pipeline.errors import InputError
-from pipeline.record_files import read_records
+from pipeline.gathering.gather import HostQueues, Wanted
+from pipeline.gathering.online import Online, fetch_missing
+from pipeline.gathering.run_sources import RunSources, write_run_records
+from pipeline.recording.files import read_records
 from pipeline.records import QueryResponse
-from pipeline.sources.fetch import FetchPolicy
-from pipeline.sources.gather import HostQueues, Wanted
-from pipeline.sources.online import Online, fetch_missing
-from pipeline.sources.run_sources import RunSources, write_run_records
-from pipeline.sources.select import PassageLimits
-from pipeline.sources.store import open_store
-from pipeline.sources.tally import Tally, tally_lines
+from pipeline.sources.choosing.select import PassageLimits
+from pipeline.sources.choosing.tally import Tally, tally_lines
+from pipeline.sources.fetching.fetch import FetchPolicy
+from pipeline.sources.store.store import open_store
 from tests.cited_run import cited_answer, sonar_answer, write_run
 from tests.web import Asked, Page, Site, Web
 

@@ -3,14 +3,14 @@
 import resource
 from pathlib import Path
 
-from pipeline.record_files import read_records
-from pipeline.sources.fetch import FetchPolicy
-from pipeline.sources.online import Online, fetch_missing
-from pipeline.sources.run_sources import write_run_records
-from pipeline.sources.select import PassageLimits
-from pipeline.sources.states import state_of
-from pipeline.sources.store import open_store
-from pipeline.sources.tally import tally_lines
+from pipeline.gathering.online import Online, fetch_missing
+from pipeline.gathering.run_sources import write_run_records
+from pipeline.recording.files import read_records
+from pipeline.sources.choosing.select import PassageLimits
+from pipeline.sources.choosing.tally import tally_lines
+from pipeline.sources.fetching.fetch import FetchPolicy
+from pipeline.sources.store.states import state_of
+from pipeline.sources.store.store import open_store
 from tests.cited_run import write_run
 from tests.hostile_web import ATTACKS, REFUSED, HostileWeb
 

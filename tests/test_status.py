@@ -11,14 +11,14 @@ from uuid import UUID
 import pytest
 from click.testing import CliRunner
 
+from annotation.campaign.setup import set_up
 from annotation.client import Argilla
-from annotation.setup import set_up
-from annotation.status import read_status
-from annotation.status_pace import Submission, Work, forecast, work_today
-from annotation.status_page import render_page
-from annotation.status_report import DatasetStatus, Status
-from annotation.status_rows import read_units, rows_page, units_with_texts
-from annotation.status_text import ANNOTATOR_HEAD, columns, status_lines, table
+from annotation.status.pace import Submission, Work, forecast, work_today
+from annotation.status.page import render_page
+from annotation.status.read import read_status
+from annotation.status.schema import DatasetStatus, Status
+from annotation.status.text import ANNOTATOR_HEAD, columns, status_lines, table
+from annotation.units import read_units, rows_page, units_with_texts
 from exports.cli import main
 from pipeline.errors import ArgillaError, NotAllowedError, NotFoundError
 from tests.export_bench import Bench, answers, full_bench, make_user, record
@@ -26,7 +26,7 @@ from tests.lossy_link import Forward, lossy_link
 from tests.page_driver import events, hosts_asked, screenshot, start_browser
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.embedded.server.launch import ServerHandle
 
 HOSTILE = '? <img src=x onerror="document.title=1">\x1b[31m</p><script>document.title=2</script> \u202egnihtyna'
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import InputError, OutputError
-from pipeline.sources.store import open_store
-from pipeline.sources.store_schema import APPLICATION_ID, VERSION
+from pipeline.sources.store.schema import APPLICATION_ID, VERSION
+from pipeline.sources.store.store import open_store
 from tests.store_bench import stored_page
 
 ROOT = Path(__file__).parents[1]

@@ -6,9 +6,18 @@ from typing import Any, NamedTuple
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.ask import Network, RetryPolicy
-from pipeline.completion import REPAIR_ORDER, Structured
 from pipeline.errors import InputError, SettingsError
+from pipeline.models.completion import REPAIR_ORDER, Structured
+from pipeline.models.structured import (
+    OPENROUTER_URL,
+    Asker,
+    ChosenModel,
+    accept_body,
+    ask_structured,
+    choose_model,
+    usage_of_payloads,
+)
+from pipeline.providers.http.network import Network, RetryPolicy
 from pipeline.providers.request_structured import (
     SCHEMA_NAME,
     StructuredQuestion,
@@ -18,15 +27,6 @@ from pipeline.providers.request_structured import (
     structured_request,
 )
 from pipeline.schema import PROVIDERS, AskOptions, ProviderName
-from pipeline.structured import (
-    OPENROUTER_URL,
-    Asker,
-    ChosenModel,
-    accept_body,
-    ask_structured,
-    choose_model,
-    usage_of_payloads,
-)
 from tests.provider_server import GOOD_BODIES, Behaviour, HalfBody, Received, Status, WrongContentType, answer_text
 from tests.scripted_model import ScriptedModel, form_of, prompts_of, refuses, says
 

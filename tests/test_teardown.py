@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.campaign.teardown import Teardown, check_exported, plan_teardown, tear_down
 from annotation.client import Argilla
 from annotation.labels import TaskName
-from annotation.teardown import Teardown, check_exported, plan_teardown, tear_down
 from exports.cli import main
-from exports.cli_teardown import new_folder
+from exports.cli.teardown import new_folder
 from pipeline.errors import ArgillaError, NotFoundError
 from tests.export_bench import Bench, answers, make_dataset, make_user, read_csv, record
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.embedded.server.launch import ServerHandle
 
 pytestmark = pytest.mark.server
 

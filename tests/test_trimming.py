@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.normal_form import normalise
-from pipeline.trimming import trim_snippet
+from pipeline.text.normal_form import normalise
+from pipeline.text.trimming import trim_snippet
 
 WORDS = "word " * 100
 

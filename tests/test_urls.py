@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import InputError
-from pipeline.urls import canonical_url, is_grounding_redirect, membership_key, site_key, source_domain
+from pipeline.text.urls import canonical_url, is_grounding_redirect, membership_key, site_key, source_domain
 
 REDIRECT = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/AUZIYQ"
 HOSTS = st.one_of(

@@ -11,16 +11,16 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.cells import cell_len
 
+from annotation.campaign.setup import find_datasets, set_up
 from annotation.client import Argilla
 from annotation.labels import LABELS
-from annotation.push import push_records
-from annotation.setup import find_datasets, set_up
+from annotation.push.push import push_records
 from exports.cli import main
 from pipeline.records import Passage, QueryResponse
 from tests.export_bench import read_csv
 
 if TYPE_CHECKING:
-    from annotation.embedded.launch import ServerHandle
+    from annotation.embedded.server.launch import ServerHandle
 
 Command = Callable[..., Result]
 pytestmark = pytest.mark.server

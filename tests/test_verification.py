@@ -9,14 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.research.contradiction import contradiction, is_rounded, statement_of
-from pipeline.research.figures import in_figures
-from pipeline.research.page_text import PageText
-from pipeline.research.particulars import particulars_of
-from pipeline.research.values import Claim, Page, Quote
-from pipeline.research.verification import Finding, check_claim, check_sentence
-from pipeline.research.verify import conflicts, read_pages, single_source, verify
-from pipeline.sources.html_text import read_html
+from pipeline.research.stages.verify import read_pages, verify
+from pipeline.sources.reading.html_text import read_html
+from pipeline.verifying.claim import Finding, check_claim, check_sentence
+from pipeline.verifying.contradiction import contradiction, is_rounded, statement_of
+from pipeline.verifying.numbers import in_figures
+from pipeline.verifying.page_text import PageText
+from pipeline.verifying.particulars import particulars_of
+from pipeline.verifying.scores import conflicts, single_source
+from pipeline.verifying.values import Claim, Page, Quote
 from tests.debian_pages import handbook
 
 WICE = Path(__file__).parents[2] / "shared" / "corpora" / "wice" / "dev.jsonl"

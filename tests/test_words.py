@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.words import content_words, numbers_in, without_marks
+from pipeline.text.words import content_words, numbers_in, without_marks
 
 
 @pytest.mark.parametrize(

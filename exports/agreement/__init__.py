@@ -1,0 +1,1 @@
+"""Agreement statistics: arrays of ratings in, figures out. Pure numpy; nothing here reads a file."""

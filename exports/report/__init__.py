@@ -1,0 +1,1 @@
+"""Figures as people read them: words, tables, Markdown, LaTeX."""

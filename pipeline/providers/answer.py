@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from itertools import accumulate
 
 from pipeline.schema import Answer, Occurrence, Placement, SearchResult
-from pipeline.urls import source_domain
+from pipeline.text.urls import source_domain
 
 
 def distinct(urls: Iterable[str]) -> tuple[str, ...]:

@@ -5,12 +5,12 @@ Source: https://docs.x.ai/docs/guides/tools/overview
 
 from typing import Any
 
-from pipeline.links import find_links
 from pipeline.providers.answer import build_answer, distinct
 from pipeline.providers.body import as_object, as_objects, as_text
 from pipeline.providers.message import Message, read_message
 from pipeline.providers.openai import NUMBER, annotation_occurrences, link_occurrences, listed_urls
 from pipeline.schema import Answer
+from pipeline.text.links import find_links
 
 
 def read(body: dict[str, Any]) -> Answer:

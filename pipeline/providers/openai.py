@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from pipeline.links import Link, find_links
 from pipeline.providers.answer import build_answer, place
 from pipeline.providers.body import as_object, as_text
 from pipeline.providers.message import Annotation, read_message
 from pipeline.schema import Answer, Occurrence, Placement
+from pipeline.text.links import Link, find_links
 
 BRACKETS = {"(": ")", "（": "）"}
 REFERENCE = re.compile(r"\[(\d{1,6})\]", re.ASCII)

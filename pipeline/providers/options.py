@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pipeline.errors import InputError
 from pipeline.schema import AskOptions, ProviderName
-from pipeline.urls import host_name
+from pipeline.text.urls import host_name
 
 OpenAIApi = Literal["responses", "chat", "openrouter"]
 """How the `openai` provider is spoken to: OpenAI's Responses, Chat Completions, or OpenRouter's form of the latter."""

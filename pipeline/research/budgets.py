@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
+from pipeline.models.spent import Spent
 from pipeline.research.values import Depth
-from pipeline.spent import Spent
 
 StopReason = Literal["seconds", "tokens", "cost", "fetches"]
 """Why a run ended before it had done all it wanted: the limit that it reached. Its last round is none."""

@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model_validator
 
-from pipeline.research.values import ClaimType
-from pipeline.sources.decode import CONTROL, LINE_END, SURROGATE
+from pipeline.sources.reading.decode import CONTROL, LINE_END, SURROGATE
 from pipeline.sources.schema import CanonicalUrl, Contract, stored_url
-from pipeline.sources.store import TraceKind
+from pipeline.sources.store.store import TraceKind
+from pipeline.verifying.values import ClaimType
 
 SCHEMA_VERSION: Literal["v1"] = "v1"
 MAX_TOPIC = 512

@@ -2,7 +2,19 @@
 
 from typing import NamedTuple
 
-from pipeline.research.values import Verdict
+from pipeline.research.values import Plan
+from pipeline.text.language import text_language
+from pipeline.verifying.values import Verdict
+
+BETWEEN = ": "
+
+
+HEADINGS = {
+    "en": "Where sources disagree",
+    "de": "Worin Quellen einander widersprechen",
+    "ja": "出典が食い違う点",
+    "zh": "来源说法不一之处",
+}
 
 
 class ReportWords(NamedTuple):
@@ -142,3 +154,8 @@ REPORT_WORDS = {"en": ENGLISH, "de": GERMAN, "ja": JAPANESE, "zh": CHINESE}
 def report_words(language: str) -> ReportWords:
     """The report's words in the language; English ones where it has none of its own."""
     return REPORT_WORDS.get(language, ENGLISH)
+
+
+def plan_language(plan: Plan) -> str:
+    """ISO 639-1 code of the language in which the plan is written; `en` where it cannot be told."""
+    return text_language(" ".join(plan.sections), "en")

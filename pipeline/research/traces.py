@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.research.contracts import ClaimId, Count, Share, TraceEvent
 from pipeline.sources.schema import CanonicalUrl
-from pipeline.sources.store import Store, TraceKind
+from pipeline.sources.store.store import Store, TraceKind
 
 ErrorCode = Literal[
     "INVALID_INPUT",

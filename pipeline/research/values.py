@@ -2,9 +2,9 @@
 
 from typing import Literal, NamedTuple
 
+from pipeline.verifying.values import Checked, Paragraph
+
 Depth = Literal["brief", "medium", "deep"]
-Verdict = Literal["supported", "partial", "unsupported", "contradicted", "unknown"]
-ClaimType = Literal["fact", "estimate", "opinion"]
 Stage = Literal["intake", "plan", "harvest", "fetch", "extract", "verify", "write", "audit", "cache"]
 
 
@@ -43,68 +43,6 @@ class Found(NamedTuple):
     """Its place among the query's results, counted from 1."""
 
 
-class Page(NamedTuple):
-    """The text of one page that was read."""
-
-    url: str
-    """Canonical URL."""
-    title: str
-    """Title; empty where it has none."""
-    site: str
-    """`site_key` of the URL, for diversity."""
-    lang: str
-    """ISO 639-1 code; empty where it cannot be told."""
-    text: str
-    """The stored text, which quotes point into."""
-    fetched_at: str
-    """ISO 8601 time in UTC at which it was fetched."""
-
-
-class Quote(NamedTuple):
-    """A verbatim range of a stored page."""
-
-    url: str
-    """Canonical URL of the page."""
-    text: str
-    """`page.text[start:end]`."""
-    start: int
-    """First code point."""
-    end: int
-    """The code point after the last one."""
-
-
-class Claim(NamedTuple):
-    """One statement that the report may make."""
-
-    id: str
-    """`c1`, `c2` …, unique in the run."""
-    text: str
-    """The statement, one sentence."""
-    section: int
-    """Index of the section that it belongs to."""
-    quotes: tuple[Quote, ...]
-    """What it rests on; at least one."""
-    type: ClaimType = "fact"
-    """What kind of statement it is."""
-
-
-class Checked(NamedTuple):
-    """A claim held against the pages that it cites."""
-
-    claim: Claim
-    """The claim."""
-    verdict: Verdict
-    """What its pages say of it."""
-    score: float
-    """From 0 to 1: how far the pages cover it."""
-    problems: tuple[str, ...] = ()
-    """Why it is not supported, in words; empty where it is."""
-    supporters: tuple[str, ...] = ()
-    """Canonical URLs of all pages that support it, the cited ones first."""
-    against: tuple[Quote, ...] = ()
-    """Ranges of pages that say otherwise."""
-
-
 class Verified(NamedTuple):
     """All claims of a run, checked."""
 
@@ -114,19 +52,6 @@ class Verified(NamedTuple):
     """Share of the plan's sections that have at least one supported claim; 0 where there is no section."""
     follow_up: tuple[str, ...] = ()
     """Queries for the next round; empty where none is needed."""
-
-
-class Paragraph(NamedTuple):
-    """One paragraph of the report."""
-
-    section: int
-    """Index of its section; the number of sections for one on what sources disagree about."""
-    text: str
-    """Its sentences, without citations."""
-    claim_ids: tuple[str, ...]
-    """The claims that it states, in order; empty where it only says who says what."""
-    urls: tuple[str, ...]
-    """Canonical URLs of the pages that it cites, in order of first use; never empty."""
 
 
 class Written(NamedTuple):

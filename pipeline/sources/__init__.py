@@ -1,0 +1,1 @@
+"""What answers cite: URLs in; pages, text and passages out."""

@@ -7,7 +7,7 @@ from pydantic.alias_generators import to_camel
 
 from pipeline.errors import InputError
 from pipeline.schema import Frozen
-from pipeline.urls import canonical_url
+from pipeline.text.urls import canonical_url
 
 
 def stored_url(url: str) -> str:

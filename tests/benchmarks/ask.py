@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import httpx
 
-from pipeline.live import Whom, ask_providers, choose_whom
-from pipeline.narratives import NarrativesCsv
-from pipeline.questions import Limits
+from pipeline.asking.live import Whom, ask_providers, choose_whom
+from pipeline.asking.narratives import NarrativesCsv
+from pipeline.asking.questions import Limits
 from pipeline.schema import AskOptions
 
 NAME = "pipeline_ask"

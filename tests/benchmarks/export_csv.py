@@ -16,8 +16,8 @@ from bare_server import unpatched_server
 from seeding import make_many
 
 from annotation.client import Argilla
-from annotation.embedded.launch import start_server
-from exports.csv_export import export_csv
+from annotation.embedded.server.launch import start_server
+from exports.csv.write import export_csv
 
 GOAL = 1.25
 RECORDS = 20_000

@@ -10,9 +10,9 @@ import sys
 from statistics import median
 from time import perf_counter
 
-from pipeline.research.harvest import harvest
 from pipeline.research.search.api import MOST_AT_ONCE, SearchApi
 from pipeline.research.search.tavily import tavily
+from pipeline.research.stages.harvest import harvest
 from pipeline.research.values import Plan
 
 NAME = "harvest"

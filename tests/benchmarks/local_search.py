@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from pipeline.research.search.index import CREATE, MOST_QUERY_WORDS, passage_spans, phrase
 from pipeline.research.search.local import LocalSearch
-from pipeline.sources.store import Store, StoredPage, open_store
-from pipeline.words import content_words
+from pipeline.sources.store.store import Store, StoredPage, open_store
+from pipeline.text.words import content_words
 from tests.debian_pages import HANDBOOK, PLACES
 from tests.debian_web import title_and_text
 

@@ -13,12 +13,12 @@ from typing import Any
 from bare_server import unpatched_server
 from seeding import made_up
 
+from annotation.campaign.setup import find_datasets, set_up
 from annotation.client import Argilla
 from annotation.display import to_records
-from annotation.embedded.launch import start_server
+from annotation.embedded.server.launch import start_server
 from annotation.labels import TASKS
-from annotation.push import push_records
-from annotation.setup import find_datasets, set_up
+from annotation.push.push import push_records
 from annotation.wording import read_wording
 from pipeline.records import QueryResponse
 

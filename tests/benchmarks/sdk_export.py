@@ -18,10 +18,10 @@ from pathlib import Path
 
 from seeding import make_many
 
+from annotation.campaign.setup import find_datasets
 from annotation.client import Argilla
-from annotation.embedded.launch import start_server
-from annotation.setup import find_datasets
-from exports.csv_export import export_csv
+from annotation.embedded.server.launch import start_server
+from exports.csv.write import export_csv
 
 GOAL = 1.5
 RECORDS = 4_000

@@ -12,12 +12,12 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
+from annotation.campaign.setup import find_datasets, set_up
 from annotation.client import Argilla
 from annotation.display import to_records
-from annotation.embedded.launch import ServerHandle
-from annotation.embedded.words import words_by_field
+from annotation.embedded.search.words import words_by_field
+from annotation.embedded.server.launch import ServerHandle
 from annotation.labels import LABELS
-from annotation.setup import find_datasets, set_up
 from annotation.wording import read_wording
 from pipeline.records import Passage, QueryResponse
 

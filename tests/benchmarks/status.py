@@ -14,8 +14,8 @@ from pathlib import Path
 from seeding import make_many
 
 from annotation.client import Argilla
-from annotation.embedded.launch import start_server
-from annotation.status import read_status
+from annotation.embedded.server.launch import start_server
+from annotation.status.read import read_status
 
 GOAL = 0.5
 RECORDS = 20_000

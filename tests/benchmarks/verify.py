@@ -11,12 +11,12 @@ from time import process_time
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from pipeline.coverage import words_and_numbers
-from pipeline.normal_form import normal_form
-from pipeline.research.page_text import read_page
-from pipeline.research.values import Claim, Page
-from pipeline.research.verify import verify
-from pipeline.sentences import sentence_spans
+from pipeline.research.stages.verify import verify
+from pipeline.text.coverage import words_and_numbers
+from pipeline.text.normal_form import normal_form
+from pipeline.text.sentences import sentence_spans
+from pipeline.verifying.page_text import read_page
+from pipeline.verifying.values import Claim, Page
 from tests.debian_pages import HANDBOOK, PLACES
 from tests.debian_web import title_and_text
 

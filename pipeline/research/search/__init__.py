@@ -8,7 +8,7 @@ from pipeline.errors import InputError
 
 if TYPE_CHECKING:
     from pipeline.sources.schema import SearchResult
-    from pipeline.sources.store import Store
+    from pipeline.sources.store.store import Store
 
 SearchName = Literal["duckduckgo", "tavily", "brave", "bing", "local"]
 """The providers of seed 004's Config, and the user's own documents."""

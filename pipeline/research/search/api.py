@@ -11,13 +11,13 @@ from urllib.parse import urlencode, urlsplit
 import httpx
 
 from pipeline.errors import PayloadError, SettingsError
-from pipeline.limits import Gate
 from pipeline.providers.body import as_object, as_text, load_body
 from pipeline.providers.failure import redact, unreadable_error
+from pipeline.providers.http.gate import Gate
+from pipeline.providers.http.retry import LONGEST_WAIT, Decision, decide, ends_the_provider
+from pipeline.providers.http.transfer import Received, encode_body, hide_key, one_connection, receive
 from pipeline.providers.request import is_near
 from pipeline.research.search.results import RawResult, SearchResults, readable_results
-from pipeline.retry import LONGEST_WAIT, Decision, decide, ends_the_provider
-from pipeline.transfer import Received, encode_body, hide_key, one_connection, receive
 
 MOST_AT_ONCE = 5
 CONNECT_SECONDS = 15.0

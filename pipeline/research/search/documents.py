@@ -16,10 +16,10 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from pipeline.errors import InputError
-from pipeline.sources.added import MEDIA_TYPES, added_page, read_file
-from pipeline.sources.extractor import Extractor
-from pipeline.sources.store import Store, StoredPage
-from pipeline.urls import canonical_url
+from pipeline.gathering.added import MEDIA_TYPES, added_page, read_file
+from pipeline.sources.reading.extractor import Extractor
+from pipeline.sources.store.store import Store, StoredPage
+from pipeline.text.urls import canonical_url
 
 HOST = "documents.invalid"
 HOST_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")

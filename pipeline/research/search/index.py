@@ -1,6 +1,6 @@
 """Passages of pages in a full-text index, for search without a provider: BM25, in every language.
 
-Scripts that write without spaces go in as pairs of neighbouring characters, as `pipeline.words` has them.
+Scripts that write without spaces go in as pairs of neighbouring characters, as `pipeline.text.words` has them.
 
 Source: https://www.sqlite.org/fts5.html#the_bm25_function.
 """
@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pipeline.words import NUMBERS, UNSPACED_RUN, content_words, pairs
+from pipeline.text.words import NUMBERS, UNSPACED_RUN, content_words, pairs
 
 # About as long as three paragraphs: so the best place of a long PDF counts as much as a short page.
 PASSAGE = 1500

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from pipeline.errors import InputError
+from pipeline.gathering.gather import READ
 from pipeline.research.search.documents import ReadDocuments, read_documents
 from pipeline.research.search.index import PassageIndex, Place
 from pipeline.research.search.results import RawResult, SearchResults, readable_results
-from pipeline.sources.gather import READ
-from pipeline.sources.store import Store, StoredPage
-from pipeline.words import content_words
+from pipeline.sources.store.store import Store, StoredPage
+from pipeline.text.words import content_words
 
 Tell = Callable[[str], None]
 FEW = 5

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from pipeline.errors import InputError
-from pipeline.sources.decode import stored_text
+from pipeline.sources.reading.decode import stored_text
 from pipeline.sources.schema import SearchResult
-from pipeline.trimming import trim_snippet
-from pipeline.urls import canonical_url
+from pipeline.text.trimming import trim_snippet
+from pipeline.text.urls import canonical_url
 
 LONGEST_TITLE = 256
 LONGEST_SNIPPET = 1024

@@ -1,0 +1,175 @@
+"""The people of a campaign: who is made a user, who joins a workspace, who leaves one, and where passwords are kept."""
+
+import json
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from annotation.campaign.file import Annotator, Member
+from annotation.campaign.steps import Done, Step
+from annotation.client import Argilla
+from pipeline.errors import InputError, OutputError
+from pipeline.staging import write_private
+
+PASSWORD_BYTES = 15  # 20 characters of URL-safe base64
+
+
+class NewUser(NamedTuple):
+    """An annotator who was created; her password is kept nowhere else unless a file was named."""
+
+    username: str
+    password: str
+
+
+class MemberPlan(NamedTuple):
+    """What is to be done about one person in one workspace."""
+
+    member: Member
+    """Who and where."""
+    user_id: str | None
+    """Her id; None where she is to be created."""
+    step: Step
+    """What is to be done."""
+
+
+def checked_names(annotators: Sequence[str]) -> list[str]:
+    """The annotators' names, trimmed.
+
+    Raises:
+        InputError: one is empty, not printable, or named twice.
+    """
+    names = [name.strip() for name in annotators]
+    if not all(names):
+        raise InputError("An annotator's name is empty. Give every `--annotator` a name.")
+    unprintable = [name for name in names if not name.isprintable()]
+    if unprintable:
+        raise InputError(
+            f"An annotator's name holds characters that cannot be seen: {unprintable[0]!r}. Leave them out."
+        )
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"Annotators are named twice: {', '.join(map(repr, twice))}. Name each once.")
+    return names
+
+
+def plan_members(
+    argilla: Argilla, wanted: Sequence[Member], workspace_ids: Mapping[str, str | None]
+) -> tuple[MemberPlan, ...]:
+    """What is to be done about each person in each workspace, in the order given, then who else is a member there.
+
+    Raises:
+        NotAllowedError: the key may not look at users; that needs an owner's.
+    """
+    if not wanted:
+        return ()
+    users = {user["username"]: user for user in argilla.users()}
+    there = {
+        name: {user["username"] for user in argilla.workspace_users(found)} if found else set()
+        for name, found in workspace_ids.items()
+    }
+    plans: list[MemberPlan] = []
+    for member in wanted:
+        user = users.get(member.person.name)
+        is_first = all(each.member.person.name != member.person.name for each in plans)
+        done = what_to_do(member.person, user, is_first, member.person.name in there[member.workspace])
+        step = Step("annotator", member.person.name, done, role_note(member.person, user), member.workspace)
+        plans.append(MemberPlan(member, user["id"] if user else None, step))
+    return tuple(plans)
+
+
+def what_to_do(person: Annotator, user: Mapping[str, Any] | None, is_first: bool, is_member: bool) -> Done:
+    """What is to be done about her in one workspace; she is created where she is met first."""
+    if person.left:
+        return "removed" if is_member else "kept"
+    if user is None and is_first:
+        return "created"
+    return "kept" if is_member else "added"
+
+
+def role_note(person: Annotator, user: Mapping[str, Any] | None) -> str:
+    """A remark about somebody who left, or who may read everybody's responses."""
+    if person.left:
+        return "has left; what she answered stays"
+    role = user["role"] if user else person.role
+    return "" if role == "annotator" else f"role {role}: may read what the others answer"
+
+
+class Passwords:
+    """The passwords of new users: in a file that only its owner can read where one is named, else told once."""
+
+    def __init__(self, file: Path | None = None, announce: Callable[[NewUser], None] = lambda user: None) -> None:
+        """Take the file's passwords, so that one written before an interruption is used again.
+
+        Raises:
+            InputError: the file exists and holds no passwords.
+        """
+        self.file = file
+        self.announce = announce
+        self.kept = read_passwords(file) if file is not None and file.exists() else {}
+
+    def make(self, name: str) -> str:
+        """A password for a new user, written down before it is used.
+
+        Raises:
+            OutputError: the file cannot be written.
+        """
+        if self.file is None:
+            return secrets.token_urlsafe(PASSWORD_BYTES)
+        if name not in self.kept:
+            self.kept[name] = secrets.token_urlsafe(PASSWORD_BYTES)
+            try:
+                write_private(self.file, json.dumps(self.kept, ensure_ascii=False, indent=2) + "\n")
+            except OSError as error:
+                raise OutputError(
+                    f"The passwords cannot be written to `{self.file}`: {error.strerror or error}. Name another "
+                    "`--passwords`; no user was made."
+                ) from error
+        return self.kept[name]
+
+    def tell(self, user: NewUser) -> None:
+        """Tell a password that is kept nowhere, once the user exists."""
+        if self.file is None:
+            self.announce(user)
+
+
+def read_passwords(file: Path) -> dict[str, str]:
+    """The passwords in the file, by user name.
+
+    Raises:
+        InputError: it cannot be read, or holds something else.
+    """
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"`{file}` cannot be read: {error.strerror or error}. Check `--passwords`.") from error
+    except ValueError as error:
+        raise InputError(f"`{file}` holds no passwords: it is not JSON. Check `--passwords`.") from error
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        raise InputError(f"`{file}` holds no passwords: expected one text for each user name. Check `--passwords`.")
+    return found
+
+
+def apply_members(
+    argilla: Argilla, plans: Sequence[MemberPlan], workspace_ids: Mapping[str, str], passwords: Passwords
+) -> None:
+    """Create, add and take out as planned; whoever leaves keeps her user and everything that she answered."""
+    created: dict[str, str] = {}
+    for plan in plans:
+        person, path = plan.member.person, f"/workspaces/{workspace_ids[plan.member.workspace]}/users"
+        if plan.step.done == "created":
+            created[person.name] = create_user(argilla, person, passwords)
+        user_id = plan.user_id or created.get(person.name)
+        if plan.step.done in ("created", "added"):
+            argilla.request("POST", path, json={"user_id": user_id})
+        elif plan.step.done == "removed":
+            argilla.request("DELETE", f"{path}/{user_id}")
+
+
+def create_user(argilla: Argilla, person: Annotator, passwords: Passwords) -> str:
+    """The id of a new user, whose password is kept or told at once."""
+    password = passwords.make(person.name)
+    body = {"username": person.name, "first_name": person.name, "role": person.role, "password": password}
+    created = argilla.request("POST", "/users", json=body)
+    passwords.tell(NewUser(person.name, password))
+    return str(created["id"])

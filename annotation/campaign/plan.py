@@ -1,0 +1,238 @@
+"""The plan of a set-up: what Argilla has, what differs from what is wanted, and what is to be done about it.
+
+Making a plan reads only. What Argilla cannot change once a dataset is published is refused here, before anything is
+done, with the way out: a new version of the dataset.
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from annotation.campaign.differences import (
+    Part,
+    changed_body,
+    changed_parts,
+    count_responses,
+    described_changes,
+    refuse_other_schema,
+    refuse_strangers,
+)
+from annotation.campaign.file import Member, Place
+from annotation.campaign.people import MemberPlan, plan_members
+from annotation.campaign.routing import ROUTING
+from annotation.campaign.steps import Done, Step
+from annotation.campaign.versions import (
+    CARRIED_FROM,
+    RAISED_TOGETHER,
+    Series,
+    is_carrying,
+    newest_versions,
+    to_be_raised,
+    version_of,
+    with_version,
+)
+from annotation.client import Argilla
+from annotation.dataset_log import current_datasets
+from annotation.labels import TASKS, TaskName
+from annotation.tasks import DatasetDefinition, define_dataset
+from annotation.wording import read_wording
+from pipeline.errors import InputError
+
+NEW_VERSION = (
+    "Run `citejury annotation setup --new-version {task}` to make a new version of it with its records, or choose "
+    "another `--workspace`."
+)
+
+
+class Wanted(NamedTuple):
+    """What there is to be."""
+
+    places: Mapping[Place, Mapping[TaskName, int | None]]
+    """The overlap of each task at each place; None takes an existing dataset's, and 1 for a new one."""
+    members: Sequence[Member]
+    """Who is to belong to which workspace, those who left included."""
+    routing: Mapping[str, Any] | None
+    """What decides the split of the records; None outside campaigns."""
+    notes: Mapping[Place, str]
+    """Remarks about places."""
+
+
+class DatasetPlan(NamedTuple):
+    """What is to be done about one dataset."""
+
+    workspace: str
+    """Name of its workspace."""
+    definition: DatasetDefinition
+    """What it is to be."""
+    existing: Mapping[str, Any] | None
+    """The dataset as the server describes it; None where it is to be made."""
+    earlier: Mapping[str, Any] | None
+    """The version whose records are to be carried over; None where there is nothing to carry."""
+    parts: tuple[Part, ...]
+    """Path and body of each change to a field or question."""
+    body: dict[str, Any]
+    """What is to be changed in the dataset itself; empty where nothing is."""
+    step: Step
+    """The same in words."""
+    affected: str
+    """What it does to responses that are there; empty where it touches none."""
+
+
+class Plan(NamedTuple):
+    """Everything that is to be done, in order."""
+
+    workspaces: dict[str, str | None]
+    """Ids of the workspaces by name; None where one is to be created."""
+    datasets: tuple[DatasetPlan, ...]
+    """The datasets."""
+    members: tuple[MemberPlan, ...]
+    """The people."""
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Everything that was looked at, in words."""
+        made = tuple(
+            Step("workspace", name, "kept" if workspace_id else "created", workspace=name)
+            for name, workspace_id in self.workspaces.items()
+        )
+        return (*made, *(each.step for each in self.datasets), *(each.step for each in self.members))
+
+    @property
+    def changes(self) -> bool:
+        """Whether anything is to be done."""
+        return any(step.done != "kept" for step in self.steps)
+
+    @property
+    def affected(self) -> tuple[str, ...]:
+        """A line for each thing that touches what has been answered."""
+        return tuple(each.affected for each in self.datasets if each.affected)
+
+
+def check_new_workspaces(names: Sequence[str]) -> None:
+    """Nothing where workspaces may be made with these names.
+
+    Source: argilla 2.8.0, `_models/_workspace.py`; its server takes any name.
+
+    Raises:
+        InputError: Argilla's own library refuses one of them, and then lists no workspace at all to anybody.
+    """
+    odd = [name for name in names if not re.fullmatch(r"[A-Za-z0-9_-]+", name)]
+    if odd:
+        raise InputError(
+            f"A workspace cannot have the name {odd[0]!r}: Argilla's own library would list none of the server's any "
+            "more. Use letters from A to Z, digits, - and _ only."
+        )
+
+
+def plan_setup(argilla: Argilla, wanted: Wanted, new_versions: Collection[TaskName] = ()) -> Plan:
+    """What is to be done so that everything wanted is there; `new_versions` names tasks whose datasets are made anew.
+
+    Raises:
+        InputError: there is no wording for a language, or a round cannot have its name.
+        ArgillaError: a dataset's name is taken by somebody else's, or a dataset has other fields or questions than this
+            version asks for and no new version is asked for.
+        NotAllowedError: the key may not look at users; that needs an owner's.
+    """
+    definitions = {
+        (place, task): define_dataset(task, read_wording(place.locale), overlap[task] or 1, place.round_name)
+        for place, overlap in wanted.places.items()
+        for task in TASKS
+    }
+    known = argilla.workspaces()
+    names = dict.fromkeys([*(place.workspace for place in wanted.places), *(each.workspace for each in wanted.members)])
+    check_new_workspaces([name for name in names if name not in known])
+    ids = {name: known.get(name) for name in names}
+    described = {name: current_datasets(argilla, found) if found else [] for name, found in ids.items()}
+    newest = {
+        (place, task): newest_versions(described[place.workspace]).get(Series(task, place.locale, place.round_name))
+        for place, task in definitions
+    }
+    raised = {
+        task: to_be_raised([each for (_, of), each in newest.items() if of == task and each is not None])
+        for task in new_versions
+    }
+    datasets = tuple(
+        plan_dataset(argilla, place, definition, wanted, described[place.workspace], raised.get(task, ()))
+        for (place, task), definition in definitions.items()
+    )
+    return Plan(ids, datasets, plan_members(argilla, wanted.members, ids))
+
+
+def plan_dataset(
+    argilla: Argilla,
+    place: Place,
+    definition: DatasetDefinition,
+    wanted: Wanted,
+    described: Sequence[Mapping[str, Any]],
+    raised_ids: Sequence[str],
+) -> DatasetPlan:
+    """What is to be done about one dataset, given the datasets of its workspace and those to be made anew.
+
+    Raises:
+        ArgillaError: its name is taken by somebody else's, or its schema differs and no new version is asked for.
+    """
+    task = definition.task
+    newest = newest_versions(described).get(Series(task, place.locale, place.round_name))
+    unfinished = newest is not None and is_carrying(newest)
+    raised = newest is not None and newest["id"] in raised_ids
+    number = 1 if newest is None else version_of(newest) + raised
+    existing = newest if newest is not None and number == version_of(newest) else None
+    definition = with_routing(with_version(definition, number), wanted.routing)
+    refuse_strangers(described, definition)
+    overlap = wanted.places[place][task]
+    if existing is not None:
+        refuse_other_schema(argilla, existing, definition, NEW_VERSION.format(task=task))
+    if overlap is None and newest is not None:
+        definition.body["distribution"] = dict(newest["distribution"])
+    earlier = newest if existing is None else earlier_version(newest, described) if unfinished else None
+    if earlier is not None:
+        definition.body["metadata"] |= {CARRIED_FROM: earlier["id"], RAISED_TOGETHER: list(raised_ids)}
+    return with_changes(argilla, place, definition, existing, earlier, wanted.notes.get(place, ""))
+
+
+def with_changes(
+    argilla: Argilla,
+    place: Place,
+    definition: DatasetDefinition,
+    existing: Mapping[str, Any] | None,
+    earlier: Mapping[str, Any] | None,
+    remark: str,
+) -> DatasetPlan:
+    """The dataset's plan: what of it differs, what that does to responses, and the same in words."""
+    parts: tuple[Part, ...] = ()
+    body: dict[str, Any] = {}
+    differences: list[str] = []
+    if existing is not None:
+        parts, body = changed_parts(argilla, existing, definition), changed_body(existing, definition)
+        differences = described_changes(existing, parts, body)
+    done: Done = "created" if existing is None else "kept"
+    if existing is not None and (existing["status"] == "draft" or earlier is not None):
+        done = "finished"
+    elif differences:
+        done = "updated"
+    touched = earlier if earlier is not None else existing if differences else None
+    responses = count_responses(argilla, touched["id"]) if touched is not None else 0
+    carried = [f"records carried over from {earlier['name']}"] if earlier is not None else []
+    note = "; ".join(filter(None, [*differences, *carried, remark]))
+    affected = ""
+    if touched is not None and responses:
+        what = f"a new version, {definition.name}; they stay in the old one" if earlier is not None else note
+        affected = f"{place.workspace}/{touched['name']} has {responses} responses: {what}"
+    step = Step("dataset", definition.name, done, note, place.workspace)
+    return DatasetPlan(place.workspace, definition, existing, earlier, parts, body, step, affected)
+
+
+def earlier_version(
+    dataset: Mapping[str, Any] | None, described: Sequence[Mapping[str, Any]]
+) -> Mapping[str, Any] | None:
+    """The version that the dataset's records come from; None for a first one."""
+    origin = ((dataset or {}).get("metadata") or {}).get(CARRIED_FROM)
+    return next((each for each in described if origin is not None and each["id"] == origin), None)
+
+
+def with_routing(definition: DatasetDefinition, routing: Mapping[str, Any] | None) -> DatasetDefinition:
+    """The definition with the rule that splits the records in its metadata."""
+    if routing is None:
+        return definition
+    metadata = {**definition.body["metadata"], ROUTING: dict(routing)}
+    return definition._replace(body={**definition.body, "metadata": metadata})

@@ -1,0 +1,148 @@
+"""Which datasets a record goes to: decided by its language and a hash of its id, and then for good.
+
+All units of a record go to one place. A record that is in Argilla already stays where it is, so that every machine sees
+the same split, whatever it pushes first.
+"""
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from annotation.campaign.file import CALIBRATION, Campaign, Place, group_workspace
+from annotation.tasks import PRODUCTION
+from pipeline.errors import InputError, SettingsError
+
+HASH_BYTES = 6  # a float holds them exactly, so that no share is rounded up to 1
+HASHES = 1 << (8 * HASH_BYTES)
+ROUTING = "routing"
+"""Where a dataset's metadata say how the records were split."""
+
+
+def plan_routes(
+    records: Iterable[tuple[str, str]], stored: Mapping[str, Place], campaign: Campaign, workspace: str
+) -> dict[str, Place]:
+    """The place of each record, by `record_uuid`, in the order given; `records` are pairs of id and language.
+
+    `stored` is the place of each record that Argilla holds, in any dataset of the campaign; such a record stays there.
+    Of the others, those that `assign` names go to their group; then calibration takes its share: each record whose hash
+    is below `fraction`, or as many of the lowest hashes of each language as are wanting to `records`. The rest is for
+    production, where the hash chooses one of the groups that have somebody for the language.
+
+    Raises:
+        InputError: a record is assigned to a group that has nobody for its language.
+    """
+    languages = dict(records)
+    locales = {record_uuid: locale_for(language, campaign) for record_uuid, language in languages.items()}
+    assigned = {record_uuid: group for group, uuids in campaign.assign.items() for record_uuid in uuids}
+    new = [(record_uuid, locale) for record_uuid, locale in locales.items() if record_uuid not in stored]
+    free = [(record_uuid, locale) for record_uuid, locale in new if record_uuid not in assigned]
+    calibrating = calibration_share(free, stored, campaign)
+    routes: dict[str, Place] = {}
+    for record_uuid, locale in locales.items():
+        if record_uuid in stored:
+            routes[record_uuid] = stored[record_uuid]
+        elif record_uuid in calibrating:
+            routes[record_uuid] = Place(workspace, locale, CALIBRATION)
+        else:
+            chosen = group_for(record_uuid, locale, assigned.get(record_uuid), campaign)
+            home = group_workspace(workspace, chosen) if chosen else workspace
+            routes[record_uuid] = Place(home, locale, PRODUCTION)
+    return routes
+
+
+def locale_for(language: str, campaign: Campaign) -> str:
+    """The language of the questions about a record: its own where the campaign has it, else the campaign's first."""
+    return language if language in campaign.locales else campaign.locales[0]
+
+
+def calibration_share(
+    new: Iterable[tuple[str, str]], stored: Mapping[str, Place], campaign: Campaign
+) -> frozenset[str]:
+    """Which of the new records, pairs of `record_uuid` and locale, are for calibration; none without such a round."""
+    rule = campaign.calibration
+    if rule is None:
+        return frozenset()
+    if rule.fraction is not None:
+        return frozenset(record_uuid for record_uuid, _ in new if share(rule.seed, record_uuid) < rule.fraction)
+    by_locale: dict[str, list[str]] = {locale: [] for locale in campaign.locales}
+    for record_uuid, locale in new:
+        by_locale[locale].append(record_uuid)
+    chosen: set[str] = set()
+    for locale, found in by_locale.items():
+        there = sum(1 for place in stored.values() if (place.locale, place.round_name) == (locale, CALIBRATION))
+        wanting = max(0, (rule.records or 0) - there)
+        chosen.update(sorted(found, key=lambda record_uuid: (share(rule.seed, record_uuid), record_uuid))[:wanting])
+    return frozenset(chosen)
+
+
+def group_for(record_uuid: str, locale: str, assigned: str | None, campaign: Campaign) -> str | None:
+    """The group of a record of production; None where there are no groups.
+
+    The highest hash of group and record wins, so that a new group takes its share from all others and moves nothing
+    between them (rendezvous hashing, Thaler and Ravishankar 1998).
+
+    Raises:
+        InputError: the record is assigned to a group that has nobody for the language.
+    """
+    groups = campaign.groups_for(locale)
+    if assigned is not None and assigned not in groups:
+        raise InputError(
+            f"The record {record_uuid!r} is assigned to the group {assigned!r}, which has nobody for {locale!r}. "
+            "Assign it to another group in `campaign.assign`, or give the group somebody."
+        )
+    seed = campaign.calibration.seed if campaign.calibration else 0
+    return assigned or max(groups, key=lambda group: (share(seed, f"{group} {record_uuid}"), group), default=None)
+
+
+def share(seed: int, text: str) -> float:
+    """A number from 0 up to but not 1 that only seed and text decide, evenly spread over texts (sha256)."""
+    digest = hashlib.sha256(f"{seed} {text}".encode()).digest()
+    return int.from_bytes(digest[:HASH_BYTES], "big") / HASHES
+
+
+def routing_metadata(campaign: Campaign) -> dict[str, Any]:
+    """What decides the split, as it stands in the metadata of each of the campaign's datasets."""
+    rule = campaign.calibration
+    size = None if rule is None else {"fraction": rule.fraction, "records": rule.records, "seed": rule.seed}
+    return {"calibration": size, "locales": list(campaign.locales), "groups": sorted(campaign.groups)}
+
+
+def check_routing(
+    described: Iterable[Mapping[str, Any]],
+    campaign: Campaign,
+    keys: Collection[str] = ("calibration", "locales", "groups"),
+) -> None:
+    """Nothing where each of our datasets was set up for the same split as the campaign's.
+
+    Pass them as `dataset_log.current_datasets` describes them: what was set up may have changed since they were made.
+
+    Datasets that are in no campaign, such as those of rounds by hand, are passed over. `keys` names what is compared.
+
+    Raises:
+        SettingsError: one was set up for another split; the message has both.
+    """
+    wanted = {key: value for key, value in routing_metadata(campaign).items() if key in keys}
+    for dataset in described:
+        there = (dataset.get("metadata") or {}).get(ROUTING)
+        if there is None:
+            continue
+        for key, value in wanted.items():
+            if there.get(key) != value:
+                raise SettingsError(
+                    f"The dataset {dataset['name']!r} in Argilla was set up with `{key}` {shown(there.get(key))}, and "
+                    f"`[campaign]` in this folder's citejury.toml says {shown(value)}. {way_out(key)}"
+                )
+
+
+def way_out(key: str) -> str:
+    """What to do about a difference in the split."""
+    if key == "calibration":
+        return "Take the values that Argilla has, or begin a campaign in another `workspace`: records do not move."
+    return "Take the values that Argilla has, or run `citejury annotation setup` if the file is the newer one."
+
+
+def shown(value: Any) -> str:
+    """A value of the routing metadata in words."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {each}" for name, each in value.items() if each is not None)
+    return "none" if not value else ", ".join(map(str, value))

@@ -1,0 +1,230 @@
+"""Removing a workspace with what is in it: what would be lost, and the removal; the export in between is the caller's.
+
+Datasets go first, then users who were asked for, then the workspace, so that a removal that was killed can be seen and
+finished. Argilla deletes a user's responses with her wherever they are; so only those go who have none elsewhere.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from annotation.client import Argilla
+from annotation.tasks import task_of
+from annotation.units import read_units
+from pipeline.errors import ArgillaError, NotAllowedError, NotFoundError
+from pipeline.text.counted import counted
+
+
+class Contents(NamedTuple):
+    """What a dataset holds; two that differ show that somebody worked in between."""
+
+    records: int
+    """Records."""
+    submitted: int
+    """Submitted responses."""
+    drafts: int
+    """Drafts."""
+    discarded: int
+    """Discarded responses."""
+    annotators: frozenset[str]
+    """User ids of everybody with a response."""
+    latest: datetime | None
+    """When a response was changed last; None where there is none."""
+
+
+class Doomed(NamedTuple):
+    """A dataset that is to go."""
+
+    id: str
+    """Its id."""
+    name: str
+    """Its name."""
+    contents: Contents
+    """What goes with it."""
+
+
+class UserFate(NamedTuple):
+    """A member of the workspace, and why she stays."""
+
+    id: str
+    """Her id."""
+    username: str
+    """Her name."""
+    stays: str
+    """Why she is not deleted; empty where she is."""
+
+
+class Teardown(NamedTuple):
+    """What is to be removed."""
+
+    workspace: str
+    """The workspace's name."""
+    workspace_id: str
+    """Its id."""
+    datasets: tuple[Doomed, ...]
+    """The datasets that go, in order of their names."""
+    is_whole: bool
+    """Whether the workspace goes too."""
+    users: tuple[UserFate, ...]
+    """The members, where users were asked for; none otherwise."""
+
+    @property
+    def submitted(self) -> int:
+        """Submitted responses in all datasets that go."""
+        return sum(each.contents.submitted for each in self.datasets)
+
+    @property
+    def discarded(self) -> int:
+        """Discarded responses in them."""
+        return sum(each.contents.discarded for each in self.datasets)
+
+    @property
+    def drafts(self) -> int:
+        """Drafts in them."""
+        return sum(each.contents.drafts for each in self.datasets)
+
+
+def plan_teardown(argilla: Argilla, workspace: str, names: Collection[str] = (), users: bool = False) -> Teardown:
+    """What goes: the datasets named, or all of them with the workspace; and its members, if `users`.
+
+    Raises:
+        NotFoundError: no such workspace, or a dataset that is named is not in it.
+        ArgillaError: the workspace is to go, or a dataset named, that citejury did not set up.
+        NotAllowedError: the key is not an owner's, where users or the workspace are to go.
+    """
+    workspace_id = argilla.find_workspace(workspace)
+    if (users or not names) and argilla.me()["role"] != "owner":  # better told before anything is gone
+        raise NotAllowedError(
+            f"Only an owner may remove the workspace {workspace!r} or users. Set `ARGILLA_API_KEY` to an owner's key, "
+            "or name datasets with `--dataset`."
+        )
+    there = argilla.datasets(workspace_id)
+    missing = sorted(set(names) - {dataset["name"] for dataset in there})
+    if missing:
+        raise NotFoundError(
+            f"The workspace {workspace!r} has no dataset {missing[0]!r}; it has: "
+            f"{', '.join(dataset['name'] for dataset in there) or 'none'}. Check `--dataset`."
+        )
+    chosen = [dataset for dataset in there if not names or dataset["name"] in names]
+    strangers = [dataset["name"] for dataset in chosen if task_of(dataset) is None]
+    if strangers:
+        raise ArgillaError(
+            f"The workspace {workspace!r} holds the dataset {strangers[0]!r}, which citejury did not set up and cannot "
+            "export. Remove it in Argilla, or name the others with `--dataset`."
+        )
+    doomed = tuple(Doomed(each["id"], each["name"], contents(argilla, each["id"])) for each in chosen)
+    fates = user_fates(argilla, workspace_id) if users else ()
+    return Teardown(workspace, workspace_id, doomed, not names, fates)
+
+
+def contents(argilla: Argilla, dataset_id: str) -> Contents:
+    """What a dataset holds now."""
+    records = 0
+    counts: Counter[str] = Counter()
+    people: set[str] = set()
+    latest: datetime | None = None
+    for unit in read_units(argilla, dataset_id):
+        records += 1
+        counts.update(each.status for each in unit.answers)
+        people.update(each.user_id for each in unit.answers)
+        latest = max((each.at for each in unit.answers if latest is None or each.at > latest), default=latest)
+    return Contents(
+        records, counts["submitted"], counts["draft"], counts["discarded"], annotators=frozenset(people), latest=latest
+    )
+
+
+def user_fates(argilla: Argilla, workspace_id: str) -> tuple[UserFate, ...]:
+    """Each member of the workspace, in order of their names, with why she stays.
+
+    Owners stay, and so do members of other workspaces and whoever answered in one.
+    """
+    elsewhere = [each for each in argilla.workspaces().values() if each != workspace_id]
+    members = {user["id"] for each in elsewhere for user in argilla.workspace_users(each)}
+    answered = {
+        person["username"]
+        for each in elsewhere
+        for dataset in argilla.datasets(each)
+        for person in argilla.request("GET", f"/datasets/{dataset['id']}/users/progress")["users"]
+    }
+    own_id = argilla.me()["id"]
+    return tuple(
+        UserFate(user["id"], user["username"], why_she_stays(user, own_id, members, answered))
+        for user in sorted(argilla.workspace_users(workspace_id), key=lambda user: str(user["username"]))
+    )
+
+
+def why_she_stays(user: Mapping[str, Any], own_id: str, members: Collection[str], answered: Collection[str]) -> str:
+    """Why a user is not deleted; empty where she is."""
+    if user["role"] == "owner" or user["id"] == own_id:
+        return "an owner"
+    if user["id"] in members:
+        return "a member of another workspace"
+    return "has answered in another workspace" if user["username"] in answered else ""
+
+
+def check_exported(plan: Teardown, rows: Mapping[tuple[str, str], int]) -> None:
+    """Nothing where the export holds every submitted and discarded response.
+
+    `rows` counts the export's rows by dataset id and status.
+
+    Raises:
+        ArgillaError: it does not, so nothing may be removed.
+    """
+    for dataset in plan.datasets:
+        for status in ("submitted", "discarded"):
+            held, exported = getattr(dataset.contents, status), rows.get((dataset.id, status), 0)
+            if exported != held:
+                raise ArgillaError(
+                    f"The export holds {exported} {status} responses of the {held} in the dataset {dataset.name!r}, so "
+                    "nothing was removed. Run the command again if somebody is still at work; records that citejury "
+                    "did not push are in no export, so remove them in Argilla."
+                )
+
+
+def tear_down(argilla: Argilla, plan: Teardown, tell: Callable[[str], object] = lambda line: None) -> None:
+    """Remove what was planned, each dataset only if nobody worked in it since; `tell` is told of each removal.
+
+    Killed at any moment, a new plan has what is left.
+
+    Raises:
+        ArgillaError: somebody worked in a dataset since it was looked at; it and what comes after it stay.
+    """
+    for dataset in plan.datasets:
+        if contents(argilla, dataset.id) != dataset.contents:
+            raise ArgillaError(
+                f"Somebody worked in the dataset {dataset.name!r} since it was looked at, so it and what comes after "
+                "it stay. Ask the annotators to stop, and run the command again."
+            )
+        remove(argilla, f"/datasets/{dataset.id}")
+        tell(f"Removed the dataset {dataset.name!r}.")
+    agreed = {user.id for user in plan.users if not user.stays}
+    for user in user_fates(argilla, plan.workspace_id) if agreed else ():
+        if user.id in agreed and not user.stays:  # she may have joined another workspace meanwhile
+            remove(argilla, f"/users/{user.id}")
+            tell(f"Removed the user {user.username!r}.")
+    if plan.is_whole:
+        remove(argilla, f"/workspaces/{plan.workspace_id}")
+        tell(f"Removed the workspace {plan.workspace!r}.")
+
+
+def remove(argilla: Argilla, path: str) -> None:
+    """Remove one thing; one that a cut-off call removed already is no error."""
+    with suppress(NotFoundError):
+        argilla.request("DELETE", path)
+
+
+def loss_lines(plan: Teardown) -> Iterator[str]:
+    """What is lost, dataset by dataset, then people."""
+    for dataset in plan.datasets:
+        found = dataset.contents
+        yield (
+            f"the dataset {dataset.name!r}: {counted(found.records, 'record')}, "
+            f"{counted(found.submitted, 'submitted response')}, {counted(found.drafts, 'draft')}, "
+            f"{found.discarded} discarded, by {counted(len(found.annotators), 'annotator')}"
+        )
+    if plan.is_whole:
+        yield f"the workspace {plan.workspace!r}"
+    for user in plan.users:
+        yield f"the user {user.username!r}" if not user.stays else f"(the user {user.username!r} stays: {user.stays})"

@@ -1,0 +1,28 @@
+"""The group `annotation`: Argilla, its datasets, its people."""
+
+import click
+
+from annotation.cli.backup import backup, restore
+from annotation.cli.judge import judge
+from annotation.cli.push import push
+from annotation.cli.serve import serve
+from annotation.cli.setup import setup
+from annotation.cli.share import share
+from annotation.cli.status import status
+from annotation.cli.users import users
+
+
+@click.group()
+def annotation() -> None:
+    """Put answers before annotators in Argilla."""
+
+
+annotation.add_command(setup)
+annotation.add_command(share)
+annotation.add_command(judge)
+annotation.add_command(push)
+annotation.add_command(status)
+annotation.add_command(serve)
+annotation.add_command(users)
+annotation.add_command(backup)
+annotation.add_command(restore)

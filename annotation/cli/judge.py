@@ -1,0 +1,216 @@
+"""The command `judge`: a machine that answers the annotators' questions, with or without a model."""
+
+import math
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from annotation.cli.shared import print_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from annotation.judge.files import Work
+    from annotation.judge.run import Outcome
+    from annotation.labels import TaskName
+    from pipeline.asking.questions import Tell
+    from pipeline.models.structured import ChosenModel
+    from pipeline.settings import Settings
+
+    Report = Callable[[int, int], None]
+
+BASELINE = "baseline"
+TASK_NAMES = ("retrieval", "grounding", "generation")
+
+
+class Given(NamedTuple):
+    """What stands on the command line."""
+
+    records: Path
+    out: Path
+    model: str
+    provider: str
+    base_url: str
+    task_names: "tuple[TaskName, ...]"
+    sample: int
+    explain: bool
+    concurrency: int
+    max_cost: float | None
+    attempts: int
+
+
+@click.command()
+@click.argument("records", type=click.Path(path_type=Path), metavar="RECORDS")
+@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="JUDGEMENTS", help="File to write.")
+@click.option("--model", default="", metavar="NAME", help="`baseline`, which is the default, or a model's name.")
+@click.option("--provider", default="", metavar="NAME", help="Whose model: openrouter, or one of the five providers.")
+@click.option("--base-url", default="", metavar="URL", help="Any server that speaks Chat Completions.")
+@click.option("--task", "task_names", multiple=True, type=click.Choice(TASK_NAMES), help="Only this task; repeatable.")
+@click.option("--sample", type=click.IntRange(min=0), default=0, metavar="N", help="Write N rejected quotes beside it.")
+@click.option("--explain", is_flag=True, help="Say with each rejected quote what was compared with what.")
+@click.option("--concurrency", type=click.IntRange(1, 500), default=4, show_default=True, help="Calls at once.")
+@click.option("--max-cost", type=click.FloatRange(min=0, min_open=True), help="Start no call once so much is spent.")
+@click.option("--attempts", type=click.IntRange(1, 3), default=2, show_default=True, help="Requests a call may take.")
+def judge(**given: Any) -> None:
+    """Let a machine answer the annotators' questions about RECORDS, and keep its answers in the file JUDGEMENTS.
+
+    The baseline compares words and numbers, asks nobody and needs no key. It answers topically_relevant for each
+    passage, support_present and unsupported_claim_present for each answer, by its first 500 claims. A model answers
+    every label, with a reason and quotes that are checked word for word; without --provider and --base-url it is one
+    of OpenRouter. Keys come from the environment: OPENROUTER_API_KEY, or the provider's own.
+
+    Each reply stands in JUDGEMENTS.raw.jsonl as soon as it is there. Stopped at any moment and started again with the
+    same command, nothing that was answered is asked again.
+
+    \b
+    Examples:
+        citejury annotation judge records.jsonl --out judgements.jsonl
+        citejury annotation judge records.jsonl --out by_model.jsonl --model openai/gpt-oss-120b --max-cost 5
+    """
+    import os
+
+    from annotation.judge.files import Work
+    from annotation.judge.run import judge_by_model, judge_by_words
+    from annotation.labels import TASKS
+    from pipeline.asking.questions import Limits
+    from pipeline.settings import read_settings
+
+    asked = Given(**given)
+    settings = read_settings()
+    if asked.max_cost is not None and not math.isfinite(asked.max_cost):
+        raise click.BadParameter(f"{asked.max_cost} is no amount.", param_hint="--max-cost")
+    chosen = choose(asked, settings, os.environ)
+    limits = Limits(asked.concurrency, asked.max_cost, settings.prices)
+    with progress_bar() as (report, tell):
+        tasks = asked.task_names or TASKS
+        work = Work(asked.records, asked.out, tasks, asked.explain, asked.sample, limits, report, tell)
+        outcome = judge_by_model(work, chosen, asked.attempts) if chosen else judge_by_words(work)
+    tell_outcome(outcome, work, chosen.model if chosen else BASELINE)
+
+
+def choose(asked: Given, settings: "Settings", environment: "Mapping[str, str]") -> "ChosenModel | None":
+    """The model to ask; None for the baseline.
+
+    Raises:
+        click.UsageError: options contradict each other, or nobody is named that could be asked.
+        SettingsError: there is no key, or the base URL is none that a key may be sent to.
+        InputError: a limit of cost cannot be held for want of a price.
+    """
+    from pipeline.errors import InputError
+    from pipeline.models.structured import choose_model
+
+    if asked.model == BASELINE or not (asked.model or asked.provider or asked.base_url):
+        if asked.provider or asked.base_url or asked.max_cost is not None:
+            raise click.UsageError("The baseline asks nobody: leave out `--provider`, `--base-url` and `--max-cost`.")
+        if "generation" in asked.task_names and len(set(asked.task_names)) == 1:
+            raise click.UsageError("The baseline knows no label of generation; name a model with `--model`.")
+        return None
+    if asked.base_url and not asked.model:
+        raise click.UsageError("A server at `--base-url` needs the name of a model; give it with `--model`.")
+    try:
+        chosen = choose_model(
+            environment,
+            model=asked.model,
+            provider=asked.provider,
+            base_url=asked.base_url,
+            base_urls=settings.base_urls,
+            openai_api=settings.openai_api,
+        )
+    except InputError as error:
+        raise click.UsageError(str(error)) from error
+    refuse_unknown_price(asked, settings, chosen)
+    click.echo(f"Asking {chosen.model} at {chosen.endpoint.base_url}.", err=True)
+    return chosen
+
+
+def refuse_unknown_price(asked: Given, settings: "Settings", chosen: "ChosenModel") -> None:
+    """Nothing where the cost will be known, or none is limited.
+
+    Raises:
+        InputError: the model has no price, and its server states none.
+    """
+    from pipeline.asking.live import is_priced
+    from pipeline.errors import InputError
+    from pipeline.models.structured import OPENROUTER_URL
+
+    states_cost = chosen.endpoint.base_url == OPENROUTER_URL
+    if asked.max_cost is None or states_cost or is_priced(chosen.endpoint.provider, chosen.model, settings.prices):
+        return
+    raise InputError(
+        f"`--max-cost` cannot be held: the price of {chosen.model!r} is not known. Write it into `citejury.toml` as "
+        f'`[prices."{chosen.model}"]` with `input` and `output` for a million tokens.'
+    )
+
+
+@contextmanager
+def progress_bar() -> "Iterator[tuple[Report, Tell]]":
+    """How far the work is, on stderr where that is a terminal, and lines between."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True, markup=False, highlight=False)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+        bar = progress.add_task("judging", total=None)
+
+        def report(done: int, total: int) -> None:
+            progress.update(bar, completed=done, total=total)
+
+        yield report, lambda line: console.print(line, soft_wrap=True)
+
+
+def tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
+    """Print what came of it, and what to do next.
+
+    Raises:
+        BadRowsError: lines of the records' file are no records; everything else is judged.
+        InputError: nothing was judged.
+        click.exceptions.Exit: a signal stopped the run.
+    """
+    from annotation.judge.files import beside, status_table
+    from pipeline.cli.ask_progress import SIGNAL_EXITS
+    from pipeline.errors import BadRowsError, InputError
+
+    tally = outcome.tally
+    print_table(status_table(tally))
+    counts = ", ".join(f"{count} {status}" for status, count in sorted(tally.units.items())) or "none"
+    click.echo(f"Judgements by {model}: {counts}.", err=True)
+    for rule, count in sorted(tally.broken_rules.items()):
+        click.echo(f"Rule broken, and left as it is: {rule} {count} times.", err=True)
+    if tally.rejected:
+        sampled = f"; {beside(work.out, 'sample').name} has up to {work.sample} of them" if work.sample else ""
+        click.echo(f"Quotes rejected: {tally.rejected}{sampled}.", err=True)
+    tell_spent(outcome)
+    if outcome.unsettled:
+        tell_stopped(outcome)
+    if not outcome.unsettled and not tally.units["ok"]:
+        raise InputError(f"Nothing was judged ({counts}); the reasons are in {str(work.out)!r}.")
+    records, out = click.format_filename(work.records), click.format_filename(work.out)
+    if outcome.stopped not in SIGNAL_EXITS:
+        click.echo(f"Next: citejury annotation push {records} --suggestions {out}", err=True)
+        click.echo(f"Or, once there are responses: citejury exports agreement EXPORT --judge {out}", err=True)
+    else:
+        raise click.exceptions.Exit(SIGNAL_EXITS[outcome.stopped])
+    if outcome.problems:
+        rows = outcome.problems
+        raise BadRowsError(f"Lines that are no records: {len(rows)}; everything else is judged:", rows)
+
+
+def tell_spent(outcome: "Outcome") -> None:
+    """Print what the replies took and cost, where there are any."""
+    spent = outcome.spent
+    if spent.calls:
+        unknown = f", cost of {spent.unpriced} not known" if spent.unpriced else ""
+        priced = f", cost {spent.cost:.4f}" if spent.unpriced < spent.calls else ""
+        tokens = f"{spent.tokens_in:,} tokens in, {spent.tokens_out:,} out"
+        click.echo(f"Replies kept: {spent.calls}, {tokens}{priced}{unknown}.", err=True)
+
+
+def tell_stopped(outcome: "Outcome") -> None:
+    """Print why units are left over, and how to go on."""
+    by_cost = outcome.stopped == "max_cost"
+    why = "`--max-cost` is reached" if by_cost else f"stopped by {outcome.stopped}"
+    how = "with a higher `--max-cost`" if by_cost else "again"
+    click.echo(f"{why}: {outcome.unsettled} units are left. The same command {how} goes on.", err=True)

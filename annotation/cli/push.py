@@ -1,0 +1,211 @@
+"""The command `push`: records before the annotators."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import click
+
+from annotation.cli.shared import named_again, print_table
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+    from annotation.push.push import PushReport
+    from annotation.push.record_paths import CheckedPaths
+    from annotation.push.suggestions import Proposals
+
+QUIET_SECONDS = 2.0
+"""Work that takes no longer shows no bar."""
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH…")
+@click.option("--dry-run", is_flag=True, help="Show the difference, and write nothing.")
+@click.option(
+    "--revise", is_flag=True, help="Put a record that changed after it was answered in again, as a revision of its own."
+)
+@click.option(
+    "--suggestions",
+    type=click.Path(path_type=Path),
+    metavar="JUDGEMENTS",
+    help="Fill in a judge's answers (JSON Lines), in the round `suggested` or `suggested-…` only.",
+)
+@click.option("--workspace", help="Argilla workspace; the setting `workspace` (citejury) if not given.")
+@click.option("--locale", help="Which datasets, where the workspace has several languages: en, de or ja.")
+@click.option("--round", "round_name", metavar="NAME", help="Round of annotation; production if not given.")
+@click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
+def push(
+    paths: tuple[Path, ...],
+    dry_run: bool,
+    revise: bool,
+    suggestions: Path | None,
+    workspace: str | None,
+    locale: str | None,
+    round_name: str | None,
+    api_url: str | None,
+) -> None:
+    """Put the records of each PATH before the annotators.
+
+    PATH is a run folder, a CSV v2 file, or a file of canonical records or ragas-style samples (JSON Lines). The table
+    shows the difference to what is in Argilla before anything is written. Pushing again changes nothing, goes on where
+    a push was interrupted, and may be done twice at once. A record that changed after somebody answered it is refused
+    and listed, or goes in as a revision with `--revise`; a line that is no record is listed. Everything else goes in,
+    and the exit code is then 1. Responses are never touched.
+
+    With a campaign in citejury.toml each record goes to the datasets of its language, and to calibration or production;
+    `--round` names a round instead, and `--locale` the datasets of one language for all records. The API key comes from
+    ARGILLA_API_KEY.
+
+    \b
+    Examples:
+        citejury annotation push records.jsonl
+        citejury annotation push answers --dry-run
+        citejury annotation push records.jsonl --suggestions judgements.jsonl
+    """
+    from annotation.campaign.file import read_campaign
+    from annotation.client import open_argilla
+    from annotation.push.push import HowToPush, push_where_named
+    from annotation.push.record_paths import check_paths, records_of
+    from annotation.push.suggestions import Proposals, read_judgements
+    from annotation.tasks import PRODUCTION
+    from pipeline.settings import read_settings
+
+    chosen = round_for(suggestions, round_name)
+    settings = read_settings(workspace=workspace, api_url=api_url)
+    proposals = Proposals(read_judgements(suggestions)) if suggestions else None
+    checked = check_paths(paths)
+    tell_checked(checked)
+    with open_argilla(settings) as argilla, Bars(len(checked.languages)) as bars:
+        how = HowToPush(dry_run, revise, bars.show, bars.progress)
+        how = how._replace(decorator=proposals.decorator) if proposals else how
+        where = (argilla, settings.workspace, read_campaign(), checked.languages, records_of(paths))
+        report = push_where_named(*where, locale, chosen, how)
+    tell_report(report, proposals)
+    done = "Nothing was written (dry run)." if dry_run else "Annotators find them in their queues."
+    click.echo(f"Records read: {len(checked.languages)}. {done}", err=True)
+    if not dry_run:
+        named = named_again(workspace, chosen or PRODUCTION)
+        click.echo(f"Next: citejury exports csv OUT{named}, once there are responses", err=True)
+    refuse_problems([*checked.problems, *report.refused], dry_run)
+
+
+def round_for(suggestions: Path | None, round_name: str | None) -> str | None:
+    """The round that is named, `suggested` where suggestions need one; None where none is named.
+
+    Raises:
+        InputError: suggestions are given and the round takes none.
+        click.UsageError: the round is for suggestions and none are given.
+    """
+    from annotation.tasks import SUGGESTED, check_takes_suggestions, takes_suggestions
+
+    if suggestions:
+        check_takes_suggestions(round_name or SUGGESTED)
+        return round_name or SUGGESTED
+    if round_name and takes_suggestions(round_name):
+        raise click.UsageError(f"The round {round_name!r} is for suggestions. Give them with `--suggestions`.")
+    return round_name
+
+
+def tell_checked(checked: "CheckedPaths") -> None:
+    """Say what the lead should know about the records before they go in."""
+    if checked.without_passages:
+        click.echo(
+            f"{checked.without_passages} of {len(checked.languages)} records have no passages: they go to generation "
+            "only, because no text of what they cite is at hand.",
+            err=True,
+        )
+    tell_lines("answers name their own model or its maker, so that annotators see it", checked.naming)
+
+
+def show_difference(report: "PushReport") -> None:
+    """Print what is new, unchanged, updated, refused and revised, by task, language and round."""
+    from annotation.push.diff import TaskCount
+
+    several = len({place.workspace for place in report.counts}) > 1
+    heading = ("task", "language", "round", *(["workspace"] * several), *TaskCount._fields)
+    rows = [
+        (task, place.locale, place.round_name, *([place.workspace] * several), *count)
+        for place, tasks in report.counts.items()
+        for task, count in tasks.items()
+    ]
+    print_table([heading, *rows])
+
+
+def tell_report(report: "PushReport", proposals: "Proposals | None") -> None:
+    """Say what the table does not."""
+    tell_lines("records were answered and changed; their new text is a revision", report.revised)
+    tell_lines("units stay in Argilla although their record no longer has them", report.left_over)
+    if proposals:
+        known, skipped = proposals.judgements
+        click.echo(f"Units with suggestions: {len(proposals.used)} of {len(known)} that were judged.", err=True)
+        for status, count in skipped.items():
+            click.echo(f"Judgements passed over with the status {status!r}: {count}.", err=True)
+
+
+def tell_lines(what: str, lines: Sequence[str]) -> None:
+    """List the lines under their number and what they are; nothing where there are none."""
+    if lines:
+        click.echo(f"{len(lines)} {what}:", err=True)
+        for line in lines:
+            click.echo(f"  {line}", err=True)
+
+
+def refuse_problems(problems: Sequence[str], dry_run: bool) -> None:
+    """Nothing where everything went in.
+
+    Raises:
+        BadRowsError: something did not; the message lists it.
+    """
+    from pipeline.errors import BadRowsError
+
+    if problems:
+        rest = "would go in" if dry_run else "is in"
+        raise BadRowsError(f"Lines or records refused: {len(problems)}; everything else {rest}:", problems)
+
+
+class Bars:
+    """Bars on stderr that show how far each part is, once it takes longer; none where stderr is no terminal."""
+
+    def __init__(self, records: int) -> None:
+        """Prepare them; `records` is the number of records to compare."""
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        console = Console(stderr=True)
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+        self.records = records
+        self.drawn: dict[str, TaskID] = {}
+        self.begun = time.monotonic()
+        # The table goes to stdout as it is, which may be a file.
+        self.bars = Progress(
+            *columns,
+            console=console,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+            disable=not console.is_terminal,
+        )
+
+    def __enter__(self) -> Self:
+        """The bars themselves."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Remove them."""
+        self.bars.stop()
+
+    def progress(self, what: str, done: int, total: int | None) -> None:
+        """Draw how much of something is done, of all records where no total is given."""
+        if what not in self.drawn:
+            self.drawn[what] = self.bars.add_task(what)
+        self.bars.update(self.drawn[what], completed=done, total=self.records if total is None else total)
+        if time.monotonic() - self.begun > QUIET_SECONDS:
+            self.bars.start()
+
+    def show(self, report: "PushReport") -> None:
+        """Print the difference where no bar is in its way."""
+        self.bars.stop()
+        show_difference(report)

@@ -1,0 +1,139 @@
+"""The command `citejury annotation serve`."""
+
+import ipaddress
+import os
+import shlex
+import shutil
+import sys
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from annotation.embedded.home.hold_time import LONGEST_HOLD_SECONDS
+
+if TYPE_CHECKING:
+    from annotation.embedded.server.launch import ServerHandle
+
+TIME_WIDTH = len("00:00:00 ")
+NARROWEST = 40
+
+
+@click.command()
+@click.option(
+    "--home",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("citejury-home"),
+    show_default=True,
+    help="Folder that keeps the server's database and secrets.",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=6900, show_default=True, help="Port; 0 takes any free one."
+)
+@click.option(
+    "--behind-tls",
+    is_flag=True,
+    help="A proxy with HTTPS stands in front: believe the scheme that it names, and refuse what comes in the clear.",
+)
+@click.option(
+    "--hold-minutes",
+    type=click.IntRange(1, LONGEST_HOLD_SECONDS // 60),
+    default=15,
+    show_default=True,
+    metavar="N",
+    help="How long what an annotator looks at is kept from the others, so that nobody labels it needlessly.",
+)
+def serve(home: Path, host: str, port: int, behind_tls: bool, hold_minutes: int) -> None:
+    """Run Argilla on this machine, without Docker, until Ctrl-C.
+
+    The first start makes the owner with a generated password and key; later starts find them and the data again. A home
+    that an older citejury made is copied to its folder `backups` before it is brought up to date.
+
+    While it runs, a line tells of each event that matters: logins, datasets, pushed records, the submissions of each
+    minute, jobs, errors, slow requests, backups. The lines are kept in `logs/events.log` of the home.
+
+    Annotators on other machines need HTTPS, as the README's recipe has it: a proxy on this machine, and here
+    `--behind-tls`. An address of the network without it is refused, because passwords would travel unencrypted.
+
+    \b
+    Examples:
+        citejury annotation serve --home citejury-home
+        citejury annotation serve --home citejury-home --behind-tls
+    """
+    from annotation.embedded.server.launch import ServerOptions
+    from annotation.embedded.server.launch import serve as serve_in_foreground
+
+    if not behind_tls and not is_loopback(host):
+        raise click.UsageError(
+            f"`--host {host}` is open to the network, where passwords and answers would travel unencrypted. Put a "
+            "proxy with HTTPS in front and add `--behind-tls`, or leave out `--host`."
+        )
+    serve_in_foreground(
+        home,
+        host,
+        port,
+        announce=tell_where_it_is,
+        starting=tell_that_it_starts,
+        options=ServerOptions(behind_tls, hold_minutes),
+        show_event=EventPrinter().show,
+    )
+    click.echo("Argilla has stopped; everything is kept for the next start.", err=True)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches the address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def tell_that_it_starts() -> None:
+    """Say why nothing happens for a while."""
+    click.echo("Starting Argilla; this takes a few seconds.", err=True)
+
+
+def tell_where_it_is(server: "ServerHandle") -> None:
+    """Print the address, who the owner is, where her secrets are, and what to do next."""
+    here = Path(os.path.relpath(server.home))
+    home = here if len(here.parts) < len(server.home.parts) else server.home
+    env_file = shlex.quote(str(home / "env") if "/" in str(home / "env") else f"./{home / 'env'}")
+    click.echo(
+        f"Argilla is at {server.url}\n"
+        f"Owner:    {server.owner_username}\n"
+        f"Password: `owner_password` in {home / 'secrets.json'}, which only you can read\n"
+        f"API key:  in {home / 'env'}, which only you can read; put it into the environment of another terminal with\n"
+        f"              set -a; . {env_file}; set +a\n"
+        "Next:     citejury annotation setup\n"
+        "Ctrl-C stops the server.",
+        err=True,
+    )
+
+
+class EventPrinter:
+    """Prints the server's events: the time of the day first, a new day as a line of its own."""
+
+    def __init__(self) -> None:
+        """No day is shown yet but today."""
+        self.day: date = datetime.now().astimezone().date()
+        self.width = max(NARROWEST, shutil.get_terminal_size().columns) if sys.stderr.isatty() else None
+
+    def show(self, line: str) -> None:
+        """Print a line of `event_lines`, in a terminal no wider than that."""
+        written, _, text = line.partition(" ")
+        try:
+            moment = datetime.fromisoformat(written).astimezone()
+        except ValueError:  # cut off by a full disk
+            click.echo(line, err=True)
+            return
+        if moment.date() != self.day:
+            self.day = moment.date()
+            click.echo(f"{self.day:%Y-%m-%d}", err=True)
+        shown = f"{moment:%H:%M:%S} {text}"
+        if self.width:
+            shown = click.wrap_text(shown, self.width, subsequent_indent=" " * TIME_WIDTH)
+        click.echo(shown, err=True)

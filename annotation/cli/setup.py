@@ -1,0 +1,179 @@
+"""The command `setup`: what a campaign needs in Argilla, planned, shown and made."""
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.core import ParameterSource
+
+from annotation.cli.shared import named_again, print_table, round_option
+
+if TYPE_CHECKING:
+    from annotation.campaign.file import Campaign
+    from annotation.campaign.people import NewUser
+    from annotation.campaign.plan import Plan
+    from annotation.campaign.steps import Step
+
+IN_CAMPAIGN = {"locale": "--locale", "annotators": "--annotator", "overlap": "--overlap"}
+TASK_NAMES = ("retrieval", "grounding", "generation")  # the label models would load pydantic for `--help`
+TO_DO = {
+    "created": "create",
+    "finished": "finish",
+    "updated": "update",
+    "added": "add",
+    "removed": "take out",
+    "kept": "keep",
+}
+
+
+@click.command()
+@click.option("--workspace", help="Argilla workspace to make; the setting `workspace` (citejury) if not given.")
+@click.option("--locale", help="Language of questions and guidelines: en, de or ja; the setting `locale` if not given.")
+@click.option(
+    "--annotator", "annotators", multiple=True, help="User name of an annotator; may be given more than once."
+)
+@click.option(
+    "--overlap", type=click.IntRange(1), help="How many annotators a record waits for; 1 for new datasets if not given."
+)
+@round_option
+@click.option(
+    "--new-version",
+    "new_versions",
+    multiple=True,
+    type=click.Choice(TASK_NAMES),
+    help="Make a new version of this task's datasets, with their records; may be given more than once.",
+)
+@click.option(
+    "--passwords",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File that keeps the passwords of new annotators, readable for you only.",
+)
+@click.option("--dry-run", is_flag=True, help="Show the plan, and change nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask before a change that touches what has been answered.")
+@click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
+@click.pass_context
+def setup(
+    ctx: click.Context,
+    workspace: str | None,
+    locale: str | None,
+    annotators: tuple[str, ...],
+    overlap: int | None,
+    round_name: str,
+    new_versions: tuple[str, ...],
+    passwords: Path | None,
+    dry_run: bool,
+    yes: bool,
+    api_url: str | None,
+) -> None:
+    """Make workspaces, datasets and annotators in Argilla, or change what differs there.
+
+    What there is to be stands in the table `[campaign]` of citejury.toml; `citejury init` writes one to begin with.
+    Without that table the options name a language, a round, an overlap and annotators; with it, `--round` makes a
+    round beside the campaign's own, such as `suggested`, in its common workspace.
+
+    The plan is shown first. Titles, descriptions, guidelines and overlap are changed where they differ; you are asked
+    first where responses are there already. Fields and questions cannot be changed in Argilla: `--new-version` makes a
+    new dataset with the same records, and the old one stays with its responses. Running it again changes nothing, and
+    finishes what was interrupted. Nothing is ever deleted. New annotators get a password, which is printed once unless
+    `--passwords` names a file to keep it. The API key comes from ARGILLA_API_KEY; it must be an owner's.
+
+    \b
+    Examples:
+        citejury annotation setup --dry-run
+        citejury annotation setup --passwords passwords.json
+        citejury annotation setup --locale de --annotator ana --annotator ben --overlap 2
+        citejury annotation setup --round suggested
+    """
+    from annotation.campaign.file import read_campaign
+    from annotation.campaign.people import Passwords
+    from annotation.campaign.plan import plan_setup
+    from annotation.campaign.setup import apply_plan, plan_campaign, wanted_of, wanted_of_round
+    from annotation.client import open_argilla
+    from annotation.labels import TASKS
+    from annotation.tasks import takes_suggestions
+    from pipeline.settings import read_settings
+
+    campaign = read_campaign()
+    settings = read_settings(workspace=workspace, locale=locale, api_url=api_url)
+    chosen = [task for task in TASKS if task in new_versions]
+    beside = ctx.get_parameter_source("round_name") is not ParameterSource.DEFAULT
+    if campaign:
+        refuse_options(ctx, {"annotators"} if beside else set(IN_CAMPAIGN))
+    kept = Passwords(passwords, show_password)
+    with open_argilla(settings) as argilla:
+        if campaign and beside:
+            wanted = wanted_of_round(campaign, settings.workspace, round_name, locale, overlap)
+            plan = plan_setup(argilla, wanted, chosen)
+        elif campaign:
+            plan = plan_campaign(argilla, campaign, settings.workspace, chosen)
+        else:
+            wanted = wanted_of(settings.workspace, settings.locale, annotators, overlap, round_name)
+            plan = plan_setup(argilla, wanted, chosen)
+        show_plan(plan, campaign)
+        if dry_run:
+            click.echo("Nothing was changed (dry run).", err=True)
+            return
+        agree(plan, yes)
+        apply_plan(argilla, plan, kept)
+    click.echo("Set up." if plan.changes else "Everything was there already; nothing was changed.", err=True)
+    if passwords and passwords.exists():
+        click.echo(f"Passwords are in {passwords}, which only you can read.", err=True)
+    proposals = " --suggestions JUDGEMENTS.jsonl" if takes_suggestions(round_name) else ""
+    named = named_again(workspace, round_name)
+    click.echo(f"Next: citejury annotation push RECORDS.jsonl{proposals}{named}", err=True)
+
+
+def refuse_options(ctx: click.Context, names: Collection[str]) -> None:
+    """Nothing where none of the options, which say what the campaign says already, is given.
+
+    Raises:
+        click.UsageError: one does.
+    """
+    given = [
+        option
+        for name, option in IN_CAMPAIGN.items()
+        if name in names and ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
+    ]
+    if given:
+        raise click.UsageError(
+            f"{' and '.join(given)} cannot be used where citejury.toml has a campaign. Write it into the table "
+            "`[campaign]` there."
+        )
+
+
+def show_plan(plan: "Plan", campaign: "Campaign | None") -> None:
+    """Print what is to be done; names stand behind their workspaces where a campaign may have several."""
+    print_table([("what", "name", "to do", "note"), *plan_rows(plan.steps, bool(campaign))])
+
+
+def plan_rows(steps: "Sequence[Step]", qualified: bool) -> list[tuple[str, str, str, str]]:
+    """One row for each step."""
+    return [
+        (
+            step.kind,
+            f"{step.workspace}/{step.name}" if qualified and step.kind != "workspace" else step.name,
+            TO_DO[step.done],
+            step.note,
+        )
+        for step in steps
+    ]
+
+
+def agree(plan: "Plan", yes: bool) -> None:
+    """Ask where something that was answered would be affected, unless `--yes` is given.
+
+    Raises:
+        click.Abort: the answer is no, or there is nobody to answer.
+    """
+    if not plan.affected or yes:
+        return
+    click.echo("This touches what has been answered:", err=True)
+    for line in plan.affected:
+        click.echo(f"  {line}", err=True)
+    click.confirm("Go on? (`--yes` does not ask)", abort=True, err=True)
+
+
+def show_password(user: "NewUser") -> None:
+    """Print a new annotator's password; this is the only time that anybody sees it."""
+    click.echo(f"Annotator {user.username} has the password {user.password} (shown only now)")

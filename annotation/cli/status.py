@@ -1,0 +1,92 @@
+"""The command `status`: how far the annotators are."""
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.option(
+    "--workspace",
+    "workspaces",
+    multiple=True,
+    metavar="NAME",
+    help="Argilla workspace; those of the campaign in citejury.toml, or the setting `workspace`, if not given. May be "
+    "given more than once.",
+)
+@click.option(
+    "--round",
+    "rounds",
+    multiple=True,
+    metavar="NAME",
+    help="Only this round of annotation, such as calibration; may be given more than once.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, with each half-done answer.")
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write everything as one HTML page, too; an earlier one is replaced.",
+)
+@click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
+def status(
+    workspaces: tuple[str, ...], rounds: tuple[str, ...], as_json: bool, html: Path | None, api_url: str | None
+) -> None:
+    """Show how far the annotators are: done, pending, pace, expected finish, and what needs a look.
+
+    A record is done when as many different annotators have submitted it as its dataset waits for (`by`). `today` are
+    the 24 hours before now, whatever the time zone; `/h` are records in an hour of one annotator's work, pauses above
+    half an hour left out. The expected finish takes it that each day brings as many submissions as the last 24 hours.
+    `queue` are the records that wait for an annotator, `broken` her answers that break a rule between labels.
+    Notes that begin with a question mark are questions to you. No text is downloaded from `citejury annotation serve`;
+    a stock Argilla sends all of them, which takes longer. The API key comes from ARGILLA_API_KEY.
+
+    \b
+    Examples:
+        citejury annotation status
+        citejury annotation status --round calibration --html status.html
+        citejury annotation status --json
+    """
+    from datetime import UTC, datetime
+
+    from annotation.campaign.file import read_campaign
+    from annotation.campaign.file import workspaces as campaign_workspaces
+    from annotation.client import open_argilla
+    from annotation.status.page import write_page
+    from annotation.status.read import read_status
+    from annotation.status.text import status_lines
+    from pipeline.settings import read_settings
+    from pipeline.text.printable import printable
+
+    settings = read_settings(api_url=api_url)
+    campaign = read_campaign()
+    common = campaign_workspaces(campaign, settings.workspace) if campaign else (settings.workspace,)
+    languages = {person.name: campaign.locales_of(person) for person in campaign.annotators} if campaign else {}
+    told: list[None] = []
+
+    def tell_once() -> None:
+        """Say why it takes longer, once."""
+        if not told:
+            told.append(None)
+            click.echo("This Argilla sends all texts along, so it takes longer.", err=True)
+
+    with open_argilla(settings) as argilla:
+        found = read_status(
+            argilla,
+            workspaces or common,
+            datetime.now(UTC),
+            rounds=rounds,
+            languages=languages,
+            slowly=tell_once,
+        )
+    if html is not None:
+        write_page(html, found)
+        click.echo(f"Written to {html}.", err=True)
+    if as_json:
+        click.echo(found.model_dump_json(indent=2))
+    else:
+        for line in status_lines(found):
+            click.echo(line)
+    for warning in found.warnings:
+        click.echo(f"Warning: {printable(warning)}", err=True)
+    click.echo("Next: citejury exports csv export", err=True)

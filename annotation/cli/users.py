@@ -1,0 +1,237 @@
+"""The group `users`: who is on the server, and who joins, leaves and is forgotten."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from annotation.cli.shared import print_table
+
+if TYPE_CHECKING:
+    from annotation.campaign.file import Annotator
+    from annotation.campaign.people import NewUser
+
+api_url_option = click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
+passwords_option = click.option(
+    "--passwords",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Keep the password in this file, which only you can read, instead of printing it.",
+)
+DONE = {"created": "created", "added": "added", "kept": "there already"}
+OUT_OF_REACH = """What this cannot reach:
+  - exports, sheets and password files written so far; an export with --anonymize, made again, also takes her name
+    out of its key file;
+  - backups of the server;
+  - the server's logs, until it has been started twice;
+  - notes in which somebody wrote her name, and citejury.toml."""
+
+
+@click.group()
+def users() -> None:
+    """Look after the people on the server; works with any Argilla."""
+
+
+@users.command("add")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option(
+    "--workspace",
+    "workspaces",
+    multiple=True,
+    metavar="NAME",
+    help="Workspace to join; the setting `workspace` (citejury) if not given. May be given more than once.",
+)
+@click.option(
+    "--role",
+    type=click.Choice(["annotator", "admin"]),
+    default="annotator",
+    show_default=True,
+    help="Role of a new user; an admin may read what the others answer.",
+)
+@passwords_option
+@api_url_option
+def add(
+    names: tuple[str, ...], workspaces: tuple[str, ...], role: str, passwords: Path | None, api_url: str | None
+) -> None:
+    """Make users where they are missing, and let them join workspaces.
+
+    A new user's password is printed once unless `--passwords` names a file to keep it. Run again, it changes nothing.
+    The API key comes from ARGILLA_API_KEY; it must be an owner's.
+
+    \b
+    Example:
+        citejury annotation users add ana ben --passwords passwords.json
+    """
+    from annotation.campaign.file import Annotator, read_campaign
+    from annotation.campaign.people import Passwords, checked_names
+    from annotation.campaign.users import add_users
+    from annotation.client import open_argilla
+    from pipeline.settings import read_settings
+    from pipeline.text.printable import printable
+
+    settings = read_settings(api_url=api_url)
+    campaign = read_campaign()
+    people = [Annotator.model_validate({"name": name, "role": role}) for name in checked_names(names)]
+    kept = Passwords(passwords, show_password)
+    with open_argilla(settings) as argilla:
+        plans = add_users(argilla, people, workspaces or (settings.workspace,), kept)
+        roles = {user["username"]: user["role"] for user in argilla.users()}
+    rows = [(printable(plan.member.person.name), plan.member.workspace, DONE[plan.step.done]) for plan in plans]
+    print_table([("user", "workspace", "done"), *rows])
+    for person in people:
+        if roles[person.name] != role:
+            click.echo(f"{printable(person.name)} stays {roles[person.name]}: `add` changes nobody's role.", err=True)
+    if passwords and passwords.exists():
+        click.echo(f"Passwords are in {passwords}, which only you can read.", err=True)
+    unlisted = [person.name for person in people if not is_listed(campaign.annotators if campaign else (), person.name)]
+    if campaign and unlisted:
+        click.echo(f"citejury.toml does not list {', '.join(unlisted)}; write them into `[campaign]` too.", err=True)
+    click.echo("Next: citejury annotation share --out sheets", err=True)
+
+
+@users.command("list")
+@api_url_option
+def show(api_url: str | None) -> None:
+    """Print every user with role and workspaces.
+
+    The API key comes from ARGILLA_API_KEY; it must be an owner's.
+
+    \b
+    Example:
+        citejury annotation users list
+    """
+    from annotation.campaign.users import list_users
+    from annotation.client import open_argilla
+    from pipeline.settings import read_settings
+    from pipeline.text.printable import printable
+
+    with open_argilla(read_settings(api_url=api_url)) as argilla:
+        found = list_users(argilla)
+    rows = [(printable(user.name), user.role, ", ".join(map(printable, user.workspaces)) or "-") for user in found]
+    print_table([("user", "role", "workspaces"), *rows])
+    click.echo("Next: citejury annotation status", err=True)
+
+
+@users.command("passwd")
+@click.argument("name")
+@passwords_option
+@api_url_option
+def passwd(name: str, passwords: Path | None, api_url: str | None) -> None:
+    """Give a user a new password.
+
+    It is printed once unless `--passwords` names a file to keep it. Who is logged in stays so for up to a day, and her
+    API key does not change: Argilla has no way to. The API key of an owner comes from ARGILLA_API_KEY.
+
+    \b
+    Example:
+        citejury annotation users passwd ana
+    """
+    from annotation.campaign.people import Passwords
+    from annotation.campaign.users import renew_password
+    from annotation.client import open_argilla
+    from pipeline.settings import read_settings
+
+    with open_argilla(read_settings(api_url=api_url)) as argilla:
+        user = renew_password(argilla, name, Passwords(passwords, show_password))
+    if passwords:
+        click.echo(f"The password is in {passwords}, which only you can read.", err=True)
+    if user.role == "owner":
+        click.echo("What was written down at the server's first start as an owner's password is not changed.", err=True)
+    click.echo(f"Next: give it to {name}; her old password no longer opens anything.", err=True)
+
+
+@users.command("remove")
+@click.argument("name")
+@click.option(
+    "--workspace",
+    "workspaces",
+    multiple=True,
+    metavar="NAME",
+    help="Workspace to leave; all of them if not given. May be given more than once.",
+)
+@api_url_option
+def remove(name: str, workspaces: tuple[str, ...], api_url: str | None) -> None:
+    """Take a user out of the workspaces; everything that she answered stays, under her name.
+
+    `users add` takes her back in. The API key of an owner comes from ARGILLA_API_KEY.
+
+    \b
+    Example:
+        citejury annotation users remove ana
+    """
+    from annotation.campaign.file import read_campaign
+    from annotation.campaign.users import remove_user, still_in_campaign
+    from annotation.client import open_argilla
+    from pipeline.settings import read_settings
+
+    campaign = read_campaign()
+    with open_argilla(read_settings(api_url=api_url)) as argilla:
+        left = remove_user(argilla, name, workspaces)
+    click.echo(f"{name} left: {', '.join(left)}." if left else f"{name} was in none of the workspaces.", err=True)
+    if campaign and still_in_campaign(campaign.annotators, name):
+        click.echo("Set `left = true` for her in citejury.toml, or the next set-up takes her back in.", err=True)
+    click.echo("Next: citejury annotation status", err=True)
+
+
+@users.command("forget")
+@click.argument("name")
+@click.option(
+    "--as", "pseudonym", metavar="NAME", help="The pseudonym; a random one such as former-4f7a21c0 if not given."
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@api_url_option
+def forget(name: str, pseudonym: str | None, yes: bool, api_url: str | None) -> None:
+    """Replace a user's names by a pseudonym on the server, for good, and take her out of the workspaces.
+
+    Her answers stay and remain one person's: each later export has the pseudonym where her name was. Exports with
+    `--anonymize` go on with the pseudonym that they gave her. The API key of an owner comes from ARGILLA_API_KEY.
+
+    \b
+    Example:
+        citejury annotation users forget ana
+    """
+    from annotation.campaign.file import read_campaign
+    from annotation.campaign.people import checked_names
+    from annotation.campaign.users import find_user, forget_user, refuse_owner, still_in_campaign
+    from annotation.client import open_argilla
+    from pipeline.settings import read_settings
+
+    campaign = read_campaign()
+    checked = checked_names([pseudonym])[0] if pseudonym is not None else None
+    with open_argilla(read_settings(api_url=api_url)) as argilla:
+        refuse_owner(find_user(argilla, name))
+        agree(name, yes)
+        chosen = forget_user(argilla, name, checked)
+    click.echo(chosen)
+    click.echo(OUT_OF_REACH, err=True)
+    if campaign and still_in_campaign(campaign.annotators, name):
+        click.echo("Take her out of citejury.toml, or the next set-up makes a new user of her name.", err=True)
+    click.echo("Next: citejury exports csv export", err=True)
+
+
+def agree(name: str, yes: bool) -> None:
+    """Ask for the user's name, unless `--yes` is given.
+
+    Raises:
+        InputError: there is nobody to ask, or another name is typed.
+    """
+    from pipeline.errors import InputError
+
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise InputError("Nobody was forgotten: there is no terminal to ask at. Add `--yes` if you mean it.")
+    typed = click.prompt("Type her name to forget it for good", err=True, default="", show_default=False)
+    if typed != name:
+        raise InputError(f"Nobody was forgotten: {typed!r} is not {name!r}.")
+
+
+def is_listed(people: "tuple[Annotator, ...]", name: str) -> bool:
+    """Whether the campaign names the person."""
+    return any(person.name == name for person in people)
+
+
+def show_password(user: "NewUser") -> None:
+    """Print a password; this is the only time that anybody sees it."""
+    click.echo(f"{user.username} has the password {user.password} (shown only now)")

@@ -1,0 +1,1 @@
+"""Backups, and what becomes of them."""

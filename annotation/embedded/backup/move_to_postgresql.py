@@ -1,0 +1,247 @@
+"""A backup of the embedded Argilla brought into PostgreSQL: all of Argilla's tables in one transaction, or nothing.
+
+Rows go as SQLite has them. PostgreSQL's `COPY` reads identifiers, times, truth values and JSON as SQLite spells them
+(PostgreSQL 15, COPY, "Text Format"), so that what is exported afterwards has the same bytes, `created_at` included.
+Texts by word and the queue are made anew from the tables; who looks at what at the moment is not taken along.
+"""
+
+import contextlib
+import re
+import shutil
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from annotation.embedded.backup.write import BackupManifest, read_manifest, unpack
+from annotation.embedded.home.home import DATABASE_FILE
+from annotation.embedded.home.software import read_migrations, refuse_newer, schema_revision
+from pipeline.errors import CitejuryError, InputError, OutputError, ServerStartError, SettingsError
+
+BATCH_CHARACTERS = 4 << 20  # a record may be any size, so batches are measured by their text
+ROWS_BETWEEN_LINES = 20_000
+ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+NULL = "\\N"
+LONGEST_NAME = 80
+PLACE = re.compile(r"^COPY \w+, line (\d+)(?:, column (\w+))?", re.MULTILINE)
+# https://www.postgresql.org/docs/15/errcodes-appendix.html: data, integrity, limits
+FAULTS_OF_A_ROW = ("22", "23", "54")
+
+
+class Batch(NamedTuple):
+    """Some rows of one table."""
+
+    text: str
+    """The rows as `COPY` reads them, one a line."""
+    places: list[int]
+    """Where SQLite has them: each row's `rowid`."""
+
+
+@contextlib.contextmanager
+def unpacked_database(archive: BinaryIO) -> Iterator[tuple[Path, BackupManifest]]:
+    """The database of a backup and what the backup says of itself, checked; the file is gone with the block.
+
+    Raises:
+        InputError: it is no backup, or it is damaged.
+        OutputError: it has no room.
+        ServerStartError: it is of newer software.
+    """
+    with tempfile.TemporaryDirectory(prefix="citejury-") as name:
+        folder = Path(name)
+        path = folder / "standard-input.zip"
+        try:
+            with open(path, "wb") as file:
+                shutil.copyfileobj(archive, file)
+            manifest = read_manifest(path)
+            refuse_newer(manifest.versions, manifest.versions.schema_revision, "The home of the backup")
+            unpack(path, manifest, folder)
+            path.unlink()
+        except OSError as error:
+            raise OutputError(
+                f"The backup cannot be unpacked in `{folder.parent}`: {error.strerror or error}. Make room there."
+            ) from error
+        yield folder / DATABASE_FILE, manifest
+
+
+def check_database(database: Path, owner_api_key: str) -> None:
+    """Nothing where the database has this software's tables, and an owner whose key is the one named.
+
+    Raises:
+        InputError: its tables are of an older argilla-server.
+        SettingsError: the key is nobody's there, so that our commands would be refused afterwards.
+    """
+    if schema_revision(database) != read_migrations().head:
+        raise InputError(
+            "The backup is of an older argilla-server. Bring it up to date first: `citejury annotation restore` and "
+            "`citejury annotation serve` with this citejury, then `citejury annotation backup` again."
+        )
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        owners = connection.execute("SELECT api_key FROM users WHERE role = 'owner'").fetchall()
+    if (owner_api_key,) not in owners:
+        raise SettingsError(
+            "`CITEJURY_OWNER_API_KEY` in docker/.env is no owner's key in the backup. Run `docker/make-secrets --from "
+            "HOME` with the home that the backup is of, or one that `citejury annotation restore` made from it."
+        )
+
+
+def move(database: Path, owner_username: str) -> None:
+    """Copy Argilla's tables from a SQLite file into PostgreSQL, which has the same tables and ours already.
+
+    Of what is in them only an owner of that name, whom the first start makes, gives way.
+
+    Raises:
+        OutputError: there is more.
+        InputError: PostgreSQL cannot keep a row, or it cannot be read.
+        ServerStartError: PostgreSQL stopped for a reason of its own.
+    """
+    from argilla_server.database import sync_engine
+    from sqlalchemy.exc import DBAPIError
+
+    try:
+        with contextlib.closing(sqlite3.connect(database)) as source, sync_engine.begin() as target:
+            fill_empty(target, source, owner_username)
+    except DBAPIError as error:
+        reason = reason_of(error.orig)
+        raise ServerStartError(f"PostgreSQL stopped: {reason}. Nothing of the backup was kept.") from error
+    except sqlite3.Error as error:
+        raise InputError(f"The database in the backup cannot be read: {error}. Nothing of it was kept.") from error
+    sync_engine.dispose()
+
+
+def fill_empty(target: Any, source: sqlite3.Connection, owner_username: str) -> None:
+    """Do so in one transaction of PostgreSQL's, while nobody else writes to it."""
+    from annotation.embedded.engines import database
+    from annotation.embedded.search import text_index
+
+    columns = argilla_columns()
+    database.wait_for_others(target)
+    target.exec_driver_sql(f"LOCK TABLE {', '.join(columns)} IN SHARE ROW EXCLUSIVE MODE")
+    refuse_occupied(target, owner_username)
+    target.exec_driver_sql("DELETE FROM users")
+    # A trigger would take each record that is complete for pending until its last response has come.
+    set_triggers(target, columns, "DISABLE")
+    for table, names in columns.items():
+        copy_table(source, target, table, names)
+    set_triggers(target, columns, "ENABLE")
+    text_index.forget(target)
+    database.prepare(target)
+    target.exec_driver_sql(f"ANALYZE {', '.join(columns)}")
+
+
+def argilla_columns() -> dict[str, tuple[str, ...]]:
+    """By name Argilla's tables with their columns, those that others refer to first."""
+    from argilla_server.models import Record
+
+    return {table.name: tuple(table.columns.keys()) for table in Record.metadata.sorted_tables}
+
+
+def refuse_occupied(target: Any, owner_username: str) -> None:
+    """Nothing where nobody but the first start has written anything.
+
+    Raises:
+        OutputError: somebody has.
+    """
+    from sqlalchemy import text
+
+    others = target.execute(text("SELECT count(*) FROM users WHERE username <> :name"), {"name": owner_username})
+    found = {"users beside the owner": others.scalar_one()}
+    for table in ("workspaces", "webhooks"):
+        found[table] = target.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar_one()
+    if any(found.values()):
+        shown = ", ".join(f"{what}: {count}" for what, count in found.items() if count)
+        raise OutputError(
+            f"The database is in use already ({shown}), and nothing in it is overwritten. Restore into a stack that is "
+            "new; this one's volumes go with `docker compose -f docker/compose.yaml down --volumes`, and all answers "
+            "in them."
+        )
+
+
+def set_triggers(target: Any, tables: dict[str, tuple[str, ...]], order: str) -> None:
+    """Switch our triggers off or on; those that hold rows of two tables together stay."""
+    for table in tables:
+        target.exec_driver_sql(f"ALTER TABLE {table} {order} TRIGGER USER")
+
+
+def copy_table(source: sqlite3.Connection, target: Any, table: str, columns: tuple[str, ...]) -> None:
+    """Copy all rows of a table, in SQLite's order.
+
+    Raises:
+        InputError: PostgreSQL cannot keep one of them.
+        ServerStartError: it stopped for a reason of its own.
+    """
+    import psycopg2
+
+    named = ", ".join(f'"{column}"' for column in columns)
+    copied = said = 0
+    with target.connection.cursor() as cursor:
+        for batch in batches(source.execute(f"SELECT rowid, {named} FROM {table}")):
+            try:
+                cursor.copy_expert(f"COPY {table} ({named}) FROM STDIN", StringIO(batch.text))
+            except psycopg2.Error as error:
+                raise explained(error, source, table, batch.places) from error
+            copied += len(batch.places)
+            if copied - said >= ROWS_BETWEEN_LINES:
+                sys.stderr.write(f"{table}: {copied:,} so far\n")
+                said = copied
+    sys.stderr.write(f"{table}: {copied:,}\n")
+
+
+def batches(rows: Iterable[tuple[Any, ...]]) -> Iterator[Batch]:
+    """The rows, each with its `rowid` first, in batches of some megabytes at most, or of one row."""
+    lines: list[str] = []
+    places: list[int] = []
+    size = 0
+    for place, *values in rows:
+        line = "\t".join(NULL if value is None else str(value).translate(ESCAPES) for value in values)
+        if lines and size + len(line) > BATCH_CHARACTERS:
+            yield Batch("\n".join(lines) + "\n", places)
+            lines, places, size = [], [], 0
+        lines.append(line)
+        places.append(place)
+        size += len(line)
+    if lines:
+        yield Batch("\n".join(lines) + "\n", places)
+
+
+def explained(error: Any, source: sqlite3.Connection, table: str, places: list[int]) -> CitejuryError:
+    """What an error of PostgreSQL's means, with the row that it is about; without any value of it but its name."""
+    reason = reason_of(error)
+    match = PLACE.search(error.diag.context or "")
+    if match is None or (error.pgcode or "")[:2] not in FAULTS_OF_A_ROW:
+        return ServerStartError(f"PostgreSQL stopped in the middle of `{table}`: {reason}. Nothing of it was kept.")
+    column = f", `{match[2]}`" if match[2] else ""
+    return InputError(
+        f"PostgreSQL cannot keep {row_name(source, table, places[int(match[1]) - 1])} (table `{table}`{column}): "
+        f"{reason}. It knows no NaN, no infinite number and no NUL character, which SQLite takes. Correct it on the "
+        "old server, make the backup again, and restore that; nothing of this one was kept."
+    )
+
+
+def reason_of(error: Any) -> str:
+    """What PostgreSQL says of an error, without the values that it is about."""
+    return error.diag.message_primary or "the connection was lost"
+
+
+def row_name(source: sqlite3.Connection, table: str, place: int) -> str:
+    """What people know a row by: its record, else its name, else its place."""
+    columns = {each[1] for each in source.execute(f"PRAGMA table_info({table})")}
+    if table == "records" or "record_id" in columns:
+        reference = "id" if table == "records" else "record_id"
+        external_id, dataset = source.execute(
+            "SELECT coalesce(external_id, records.id), datasets.name FROM records "
+            f"JOIN datasets ON datasets.id = dataset_id WHERE records.id = (SELECT {reference} FROM {table} "
+            "WHERE rowid = ?)",
+            (place,),
+        ).fetchone()
+        return f"what belongs to the record {shortened(external_id)} of the dataset {shortened(dataset)}"
+    name = next((each for each in ("username", "name") if each in columns), "rowid")
+    (found,) = source.execute(f"SELECT {name} FROM {table} WHERE rowid = ?", (place,)).fetchone()
+    return f"the row of {shortened(str(found))}"
+
+
+def shortened(name: str) -> str:
+    """A name in quotes, its beginning where it is long."""
+    return repr(name if len(name) <= LONGEST_NAME else name[:LONGEST_NAME] + "…")

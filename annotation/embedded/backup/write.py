@@ -1,0 +1,268 @@
+"""A backup of the embedded Argilla in one file, made while it runs, and the home made from it again.
+
+The file is a ZIP archive that only its owner can read: it holds the owner's password and key, and all answers.
+
+    manifest.json     versions, time, size and SHA-256 of the others
+    secrets.json      as in the home
+    data/argilla.db   the database at one moment, checked
+
+Background jobs that waited at that moment are not in it, nor are logs.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import sqlite3
+import zipfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from pydantic import AwareDatetime, ValidationError
+
+from annotation.embedded.home.home import DATABASE_FILE, SECRETS_FILE
+from annotation.embedded.home.software import (
+    UNKNOWN_RELEASE,
+    Versions,
+    read_versions,
+    schema_revision,
+    software_versions,
+)
+from pipeline.errors import InputError, OutputError
+from pipeline.schema import Frozen
+
+MANIFEST_FILE = "manifest.json"
+MANIFEST_BYTES = 64 * 1024  # a manifest is far smaller; whatever claims more is none of ours
+STORED_FILES = (SECRETS_FILE, DATABASE_FILE)
+CHUNK = 1 << 20
+BUSY_SECONDS = 60.0
+COMPRESSION = 1  # zlib's fastest: half the size of the database, at a fifth of the time of its default
+
+
+class StoredFile(Frozen):
+    """A file in a backup."""
+
+    size: int
+    """Its length in bytes."""
+    sha256: str
+    """Its checksum, in hexadecimal digits."""
+
+
+class BackupManifest(Frozen):
+    """What a backup says of itself."""
+
+    citejury_backup: Literal[1] = 1
+    """Version of this layout."""
+    created_at: AwareDatetime
+    """When it was made, in UTC."""
+    versions: Versions
+    """The software that the home was used with."""
+    files: dict[str, StoredFile]
+    """The other files, by their path in the home."""
+
+
+def write_backup(home: Path, path: Path) -> BackupManifest:
+    """The manifest of a new backup of the home, whose server may run; an earlier backup at `path` is replaced.
+
+    The answers are those of one moment. The file appears whole or not at all, for its owner only.
+
+    Raises:
+        InputError: there is no server's home, or its database is damaged.
+        OutputError: `path` is something else than a backup, is being written, or cannot be written.
+    """
+    home, path = home.absolute(), path.absolute()
+    check_home(home)
+    refuse_other_file(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with workshop(path) as folder:
+            copy = folder / "argilla.db"
+            copy_database(home / DATABASE_FILE, copy)
+            secrets = folder / "secrets.json"
+            shutil.copyfile(home / SECRETS_FILE, secrets)
+            stored = {SECRETS_FILE: secrets, DATABASE_FILE: copy}
+            versions = read_versions(home) or software_versions().model_copy(update={"citejury": UNKNOWN_RELEASE})
+            manifest = BackupManifest(
+                created_at=datetime.now(UTC).replace(microsecond=0),
+                versions=versions.model_copy(update={"schema_revision": schema_revision(copy)}),
+                files={name: described(file) for name, file in stored.items()},
+            )
+            archive = folder / "archive.zip"
+            write_archive(archive, manifest, stored)
+            os.replace(archive, path)
+    except OSError as error:
+        raise OutputError(
+            f"The backup `{path}` cannot be written: {error.strerror or error}. Make room, or name another file."
+        ) from error
+    return manifest
+
+
+def check_home(home: Path) -> None:
+    """Nothing where the folder holds a server.
+
+    Raises:
+        InputError: it does not.
+    """
+    missing = [name for name in STORED_FILES if not (home / name).is_file()]
+    if missing:
+        raise InputError(
+            f"The folder `{home}` holds no server: there is no `{missing[0]}`. Name the home of one with `--home`."
+        )
+
+
+def refuse_other_file(path: Path) -> None:
+    """Nothing where `path` is free, or an earlier backup.
+
+    Raises:
+        OutputError: something else is there.
+    """
+    if not path.exists():
+        return
+    try:
+        read_manifest(path)
+    except InputError as error:
+        raise OutputError(f"`{path}` is there and is no backup, so it is left alone. Name another file.") from error
+
+
+@contextlib.contextmanager
+def workshop(path: Path) -> Iterator[Path]:
+    """An empty folder beside `path` for its parts, gone afterwards; what a killed predecessor left goes first.
+
+    Raises:
+        OutputError: another process works on the same `path`.
+    """
+    folder = path.with_name(f".{path.name}.part")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise OutputError(f"Another process is writing `{path}`. Wait until it has ended.") from error
+        try:
+            empty(folder)
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(descriptor)
+
+
+def empty(folder: Path) -> None:
+    """Remove what is in the folder."""
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
+
+
+def copy_database(source: Path, copy: Path) -> None:
+    """Copy a database as it is at one moment, and look through the copy.
+
+    In one step: SQLite begins anew whenever somebody writes between two steps, and under load that is always.
+
+    Raises:
+        InputError: it is damaged, or locked for too long.
+    """
+    try:
+        with (
+            contextlib.closing(sqlite3.connect(source, timeout=BUSY_SECONDS)) as original,
+            contextlib.closing(sqlite3.connect(copy)) as target,
+        ):
+            original.backup(target)
+            # One file, whatever the original's way of writing; the server sets its own again at its start.
+            target.execute("PRAGMA journal_mode=DELETE")
+        found = problems(copy)
+    except sqlite3.Error as error:
+        raise InputError(f"The database `{source}` cannot be copied: {error}.") from error
+    if found:
+        raise InputError(f"The database `{source}` is damaged: {found}. Go back to an earlier backup.")
+
+
+def problems(database: Path) -> str:
+    """What SQLite finds wrong in a database; empty where nothing is."""
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    return "" if found == "ok" else str(found)
+
+
+def described(file: Path) -> StoredFile:
+    """Length and checksum of a file."""
+    with open(file, "rb") as content:
+        return StoredFile(size=file.stat().st_size, sha256=hashlib.file_digest(content, "sha256").hexdigest())
+
+
+def write_archive(path: Path, manifest: BackupManifest, stored: dict[str, Path]) -> None:
+    """Write the archive, for its owner only from its first byte on."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w+b") as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION) as archive:
+            archive.writestr(MANIFEST_FILE, manifest.model_dump_json(indent=2) + "\n")
+            for name, source in stored.items():
+                archive.write(source, name)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_manifest(path: Path) -> BackupManifest:
+    """What the backup says of itself.
+
+    Raises:
+        InputError: it cannot be read, or is no backup.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(MANIFEST_FILE) as member:
+            manifest = BackupManifest.model_validate(json.loads(member.read(MANIFEST_BYTES)))
+    except OSError as error:
+        raise InputError(f"The backup `{path}` cannot be read: {error.strerror or error}.") from error
+    except (zipfile.BadZipFile, KeyError, ValueError, ValidationError, RuntimeError, NotImplementedError) as error:
+        raise InputError(f"`{path}` is no backup of `citejury annotation backup`, or it is damaged.") from error
+    if set(manifest.files) != set(STORED_FILES):
+        raise InputError(f"`{path}` is no whole backup: it does not hold {' and '.join(STORED_FILES)}.")
+    return manifest
+
+
+def unpack(path: Path, manifest: BackupManifest, folder: Path) -> None:
+    """Write the backup's files into the folder, each for its owner only, and hold them against the manifest.
+
+    Raises:
+        InputError: one of them is not what the manifest says, or the database is damaged.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            archive = stack.enter_context(zipfile.ZipFile(path))
+            for name, stored in manifest.files.items():
+                target = folder / name
+                target.parent.mkdir(mode=0o700, exist_ok=True)
+                descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                with archive.open(name) as member, os.fdopen(descriptor, "wb") as file:
+                    whole = copied_whole(member, file, stored)  # type: ignore[arg-type]  # reads like a file
+                if not whole:
+                    raise InputError(f"The backup `{path}` is damaged: `{name}` is not what was stored.")
+        except (zipfile.BadZipFile, KeyError, EOFError, RuntimeError, NotImplementedError) as error:
+            raise InputError(f"The backup `{path}` is damaged: {error}.") from error
+    try:
+        found = problems(folder / DATABASE_FILE)
+    except sqlite3.Error as error:
+        found = str(error)
+    if found:
+        raise InputError(f"The database in the backup `{path}` is damaged: {found}.")
+
+
+def copied_whole(member: BinaryIO, file: BinaryIO, stored: StoredFile) -> bool:
+    """Whether the member, now copied to the file and on the disk, has the length and the checksum that it should."""
+    digest, left = hashlib.sha256(), stored.size
+    while chunk := member.read(CHUNK):
+        left -= len(chunk)
+        if left < 0:  # more than it says of itself: nothing fills the disk
+            return False
+        digest.update(chunk)
+        file.write(chunk)
+    file.flush()
+    os.fsync(file.fileno())
+    return left == 0 and digest.hexdigest() == stored.sha256

@@ -1,0 +1,216 @@
+"""Argilla's search engine without an index: every answer comes from Argilla's own tables.
+
+argilla-server calls a search engine after each write, to keep its index in step, and for each search, progress and
+metric. Here the writes need nothing, so that nothing can be out of step. Importing this module registers the engine;
+the server, its worker and everything else that looks it up must do so.
+"""
+
+from typing import Any
+from uuid import UUID
+
+from argilla_server.enums import MetadataPropertyType
+from argilla_server.models import Record, Response, Vector
+from argilla_server.search_engine import (
+    AndFilter,
+    FloatMetadataMetrics,
+    IntegerMetadataMetrics,
+    SearchEngine,
+    SearchResponseItem,
+    SearchResponses,
+    TermsMetrics,
+    TextQuery,
+)
+from sqlalchemy import ColumnElement, func, select, true
+
+from annotation.embedded.home.home import ENGINE_NAME
+from annotation.embedded.queue.page import filters_beside_the_queue, queue_page
+from annotation.embedded.search.connections import SearchSession
+from annotation.embedded.search.json_sql import elements_at, number_in, text_in
+from annotation.embedded.search.own_order import own_page
+from annotation.embedded.search.search_terms import answered_by, filter_condition, split_queue
+from annotation.embedded.search.sorted_page import sorted_page
+from annotation.embedded.search.text_index import text_condition
+
+
+class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has no types
+    """Search, progress and metrics by SQL."""
+
+    @classmethod
+    async def new_instance(cls) -> "SqlSearchEngine":
+        """One for each request; it holds nothing."""
+        return cls()
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+    async def ping(self) -> bool:
+        """Always there."""
+        return True
+
+    async def info(self) -> dict[str, str]:
+        """What the server tells of its engine."""
+        return {"name": ENGINE_NAME, "description": "answers from the server's own database"}
+
+    async def create_index(self, dataset: Any) -> None:
+        """Nothing to keep in step; so are the other writes."""
+
+    async def delete_index(self, dataset: Any) -> None:
+        """Nothing to keep in step."""
+
+    async def configure_metadata_property(self, dataset: Any, metadata_property: Any) -> None:
+        """Nothing to keep in step."""
+
+    async def configure_index_vectors(self, vector_settings: Any) -> None:
+        """Nothing to keep in step."""
+
+    async def index_records(self, dataset: Any, records: Any) -> None:
+        """Nothing to keep in step."""
+
+    async def partial_record_update(self, record: Any, **update: Any) -> None:
+        """Nothing to keep in step."""
+
+    async def delete_records(self, dataset: Any, records: Any) -> None:
+        """Nothing to keep in step."""
+
+    async def update_record_response(self, response: Any) -> None:
+        """Nothing to keep in step."""
+
+    async def delete_record_response(self, response: Any) -> None:
+        """Nothing to keep in step."""
+
+    async def update_record_suggestion(self, suggestion: Any) -> None:
+        """Nothing to keep in step."""
+
+    async def delete_record_suggestion(self, suggestion: Any) -> None:
+        """Nothing to keep in step."""
+
+    async def get_dataset_progress(self, dataset: Any) -> dict[str, int]:
+        """`total` and the number of records by status; empty for a draft."""
+        if dataset.is_draft:
+            return {}
+        counts = await count_by(Record.status, Record.dataset_id == dataset.id)
+        return {"total": sum(counts.values()), **counts}
+
+    async def get_dataset_user_progress(self, dataset: Any, user: Any) -> dict[str, int]:
+        """`total` records and the number of this user's responses by status; empty for a draft."""
+        if dataset.is_draft:
+            return {}
+        records = await count_by(Record.status, Record.dataset_id == dataset.id)
+        mine = (Response.user_id == user.id, Response.record_id == Record.id, Record.dataset_id == dataset.id)
+        return {"total": sum(records.values()), **await count_by(Response.status, *mine)}
+
+    async def search(
+        self,
+        dataset: Any,
+        query: Any = None,
+        filter: Any = None,
+        sort: Any = None,
+        offset: int = 0,
+        limit: int = 100,
+        user_id: UUID | None = None,
+    ) -> Any:
+        """The records of one page and the number of all that match.
+
+        Without `sort` a user gets an order of her own, the same each time; without `user_id` the order of arrival.
+        """
+        beside = filters_beside_the_queue(filter)
+        if user_id is not None and not sort and beside is not None:
+            narrowing = conditions(dataset, query, AndFilter(filters=beside)) if query or beside else []
+            async with SearchSession() as db:
+                page, total = await queue_page(db, dataset, user_id, narrowing, offset, limit)
+            return SearchResponses(items=[SearchResponseItem(record_id=record) for record in page], total=total)
+        wanted = conditions(dataset, query, filter)
+        async with SearchSession() as db:
+            total = await count_matching(db, dataset, query, filter)
+            if user_id is not None and not sort:
+                page = await own_page(db, user_id, wanted, total, offset, limit)
+            else:
+                page = await sorted_page(db, dataset.id, wanted, sort or (), total, offset, limit)
+        return SearchResponses(items=[SearchResponseItem(record_id=record) for record in page], total=total)
+
+    async def similarity_search(
+        self,
+        dataset: Any,
+        vector_settings: Any,
+        value: list[float] | None = None,
+        record: Any = None,
+        query: Any = None,
+        filter: Any = None,
+        max_results: int = 100,
+        order: Any = None,
+        threshold: float | None = None,
+    ) -> Any:
+        """The records nearest to a vector, or to a record's own, by the cosine; the record itself is left out."""
+        from annotation.embedded.search.similarity import check_vector, nearest
+
+        target = value if value else record.vector_value_by_vector_settings(vector_settings)
+        check_vector(target, vector_settings)
+        wanted = [Vector.vector_settings_id == vector_settings.id, *conditions(dataset, query, filter)]
+        if record is not None:
+            wanted.append(Vector.record_id != record.id)
+        rows = select(Vector.record_id, Vector.value).join(Record, Record.id == Vector.record_id).where(*wanted)
+        async with SearchSession() as db:
+            candidates = (await db.execute(rows)).tuples().all()
+        found = nearest(target, candidates, str(getattr(order, "value", order)) == "least_similar")
+        kept = [pair for pair in found if threshold is None or pair[1] >= threshold][:max_results]
+        items = [SearchResponseItem(record_id=each, score=score) for each, score in kept]
+        return SearchResponses(items=items, total=len(items))
+
+    async def compute_metrics_for(self, metadata_property: Any) -> Any:
+        """How often each term occurs, the most frequent first, or the smallest and the largest number."""
+        here = Record.dataset_id == metadata_property.dataset_id
+        if metadata_property.type == MetadataPropertyType.terms:
+            return await terms_metrics(metadata_property.name, here)
+        each = elements_at(Record.metadata_, metadata_property.name)
+        number = number_in(each)
+        async with SearchSession() as db:
+            ends = select(func.min(number), func.max(number)).select_from(Record, each)
+            low, high = (await db.execute(ends.where(here))).one()
+        whole = metadata_property.type == MetadataPropertyType.integer
+        return (IntegerMetadataMetrics if whole else FloatMetadataMetrics)(min=low, max=high)
+
+
+def conditions(dataset: Any, query: Any, wanted: Any) -> list[ColumnElement[bool]]:
+    """Conditions for the records of the dataset that the text query and the filter ask for."""
+    found: list[ColumnElement[bool]] = [Record.dataset_id == dataset.id]
+    if query is not None:
+        text = TextQuery(q=query) if isinstance(query, str) else query
+        found.append(text_condition(text.q, text.field))
+    if wanted is not None:
+        found.append(filter_condition(wanted, dataset.id))
+    return found
+
+
+async def count_matching(db: Any, dataset: Any, query: Any, wanted: Any) -> int:
+    """Number of the records that the text query and the filter ask for.
+
+    For a user's queue that is all of them less those that she has answered: both counts are much cheaper than to look
+    at each record for her response.
+    """
+    filters, user_id = split_queue(wanted)
+    found = conditions(dataset, query, AndFilter(filters=filters))
+    total = await db.scalar(select(func.count(Record.id)).where(*found))
+    if user_id is not None:
+        total -= await db.scalar(select(func.count(Record.id)).where(*found, answered_by(user_id, true())))
+    return int(total)
+
+
+async def count_by(status: Any, *wanted: ColumnElement[bool]) -> dict[str, int]:
+    """Number of rows for each status that occurs."""
+    async with SearchSession() as db:
+        rows = await db.execute(select(status, func.count()).where(*wanted).group_by(status))
+        return {each.value: count for each, count in rows.tuples()}
+
+
+async def terms_metrics(name: str, here: ColumnElement[bool]) -> Any:
+    """The terms of a metadata property; the terms of a list count one by one."""
+    each = elements_at(Record.metadata_, name)
+    term = text_in(each)
+    rows = select(term, func.count()).select_from(Record, each).where(here, term.is_not(None)).group_by(term)
+    async with SearchSession() as db:
+        found = (await db.execute(rows.order_by(func.count().desc(), term))).tuples().all()
+    values = [TermsMetrics.TermCount(term=text, count=count) for text, count in found]
+    return TermsMetrics(total=sum(count for _, count in found), values=values)
+
+
+SearchEngine.register(ENGINE_NAME)(SqlSearchEngine)

@@ -1,0 +1,1 @@
+"""The home folder of the embedded Argilla: secrets, lock, logs, events and versions."""

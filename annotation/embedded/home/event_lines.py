@@ -1,0 +1,69 @@
+"""What happens on the server, a line for each event that matters: written by its parts, followed by `serve`.
+
+A line is the time, ISO 8601 with its offset, and plain words; never a key, a password or a text of the datasets.
+"""
+
+import contextlib
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pipeline.text.printable import printable
+
+EVENTS_VARIABLE = "CITEJURY_EVENTS"
+LONGEST = 400  # characters; names come from people
+LOOK_SECONDS = 0.25
+
+
+def tell(text: str, file: Path | None = None) -> None:
+    """Write an event to the file, else to the one that the environment names, else to stderr."""
+    shown = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    line = f"{datetime.now(UTC).isoformat(timespec='seconds')} {printable(shown)}\n"
+    named = file or os.environ.get(EVENTS_VARIABLE)
+    if not named:
+        sys.stderr.write(line)
+        return
+    # A disk that is full must not stop the work that the line is about.
+    with contextlib.suppress(OSError):
+        descriptor = os.open(named, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(descriptor, line.encode())  # at once, so that lines of two parts do not mix
+        finally:
+            os.close(descriptor)
+
+
+@contextlib.contextmanager
+def following(file: Path, show: Callable[[str], None]) -> Iterator[None]:
+    """Show each whole line of the file, those of before first, until the block ends and all are shown.
+
+    A thread of its own does it; it ends early where nobody takes the lines any more.
+    """
+    ended = threading.Event()
+    thread = threading.Thread(target=follow, args=(file, show, ended), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def follow(file: Path, show: Callable[[str], None], ended: threading.Event) -> None:
+    """Show the lines until the end is told, and then the last ones."""
+    shown, rest = 0, b""
+    with contextlib.suppress(OSError, ValueError):  # the terminal is gone, or the output closed
+        while True:
+            is_last = ended.wait(LOOK_SECONDS)
+            if file.exists():
+                with open(file, "rb") as lines:
+                    lines.seek(shown)
+                    new = lines.read()
+                shown += len(new)
+                *whole, rest = (rest + new).split(b"\n")
+                for line in whole:
+                    show(line.decode(errors="replace"))
+            if is_last:
+                return

@@ -1,0 +1,217 @@
+"""The home folder of the embedded Argilla: its secrets, its lock and its logs.
+
+HOME/            mode 700
+  secrets.json   owner's user name, password and API key, and the key that signs logins; mode 600
+  env            ARGILLA_API_URL and ARGILLA_API_KEY for a shell; mode 600
+  versions.json  the software that it was last used with
+  lock           held while a server runs here; its text says which
+  data/          Argilla's SQLite database
+  queue/         Argilla's job queue
+  logs/          events, one file for each part, and those of the start before
+  backups/       a copy from before each upgrade
+"""
+
+import fcntl
+import json
+import os
+import re
+import secrets
+import shutil
+import time
+from pathlib import Path
+from shlex import quote
+from typing import Any, NamedTuple
+
+from pipeline.errors import OutputError, ServerStartError
+from pipeline.staging import write_private
+
+ENGINE_NAME = "citejury"
+
+
+OWNER = "owner"
+SECRETS_FILE = "secrets.json"
+ENV_FILE = "env"
+LOCK_FILE = "lock"
+VERSIONS_FILE = "versions.json"
+DATABASE_FILE = "data/argilla.db"
+EVENTS_FILE = "logs/events.log"
+FOLDERS = ("data", "queue", "logs")
+LOG_LINES_SHOWN = 12
+TRACEBACK = re.compile(r"\s|Traceback |The above exception |During handling |$")
+SPACE_NEEDED = 20 * 2**20  # bytes; a new database takes less than one, the rest is for work and logs
+STOPPING_SECONDS = 20.0
+RETRY_SECONDS = 0.1
+
+
+class Secrets(NamedTuple):
+    """What is generated at the first start, and never again."""
+
+    owner_username: str
+    owner_password: str
+    owner_api_key: str
+    auth_secret_key: str
+
+
+def open_home(home: Path) -> Path:
+    """The home folder's absolute path, made where it is missing, closed to other users of this machine.
+
+    Raises:
+        OutputError: the folder holds something that is not ours, cannot be made or written, or its disk is full.
+    """
+    home = home.absolute()
+    try:
+        home.parent.mkdir(parents=True, exist_ok=True)
+        home.mkdir(mode=0o700, exist_ok=True)
+        names = sorted(entry.name for entry in home.iterdir())
+        if names and SECRETS_FILE not in names and LOCK_FILE not in names:
+            raise OutputError(
+                f"The folder `{home}` holds something else ({names[0]!r}), so no server is kept in it. "
+                "Name an empty or a new folder with `--home`."
+            )
+        home.chmod(0o700)
+        free = shutil.disk_usage(home).free
+    except OSError as error:
+        raise OutputError(
+            f"The folder `{home}` cannot be used as the server's home: {error.strerror}. Name another with `--home`."
+        ) from error
+    if free < SPACE_NEEDED:
+        raise OutputError(
+            f"The disk of `{home}` has {free // 2**20} MB left, and the server needs at least {SPACE_NEEDED // 2**20} "
+            "MB. Make room, or name a folder on another disk with `--home`."
+        )
+    check_writable(home)
+    return home
+
+
+def check_writable(home: Path) -> None:
+    """Nothing where all that the server writes can be written.
+
+    Raises:
+        OutputError: something of it is somebody else's, or on a disk that is read-only.
+    """
+    folders = [home, *(home / name for name in FOLDERS)]
+    for path in (*folders, *sorted((home / "data").glob("*"))):
+        if path.exists() and not os.access(path, os.W_OK):
+            raise OutputError(
+                f"`{path}` cannot be written, and the server keeps its data there. Give this user the right to write "
+                "it, or name another home with `--home`."
+            )
+
+
+def take_lock(home: Path) -> int:
+    """The descriptor of the lock; who inherits it holds the lock as long as it lives.
+
+    A server whose starter is gone is about to end, so that is waited for.
+
+    Raises:
+        ServerStartError: another server runs in this folder.
+        OutputError: the folder cannot be written.
+    """
+    try:
+        lock = os.open(home / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        for name in FOLDERS:
+            (home / name).mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"`{error.filename}` cannot be written: {error.strerror}.") from error
+    deadline = time.monotonic() + STOPPING_SECONDS
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        except BlockingIOError as error:
+            holder = read_holder(lock)
+            if is_alive(holder.get("pid")) or time.monotonic() > deadline:
+                os.close(lock)
+                raise ServerStartError(
+                    f"The folder `{home}` is in use by the server at {holder.get('url', 'an unknown address')} "
+                    f"(process {holder.get('pid', 'unknown')}). Use that one, stop it, or name another folder with "
+                    "`--home`."
+                ) from error
+            time.sleep(RETRY_SECONDS)
+
+
+def read_holder(lock: int) -> dict[str, Any]:
+    """`pid` and `url` of the lock's holder; empty where it has not written them yet."""
+    try:
+        holder = json.loads(os.pread(lock, 4096, 0))
+    except ValueError:
+        return {}
+    return holder if isinstance(holder, dict) else {}
+
+
+def holder_of(path: Path) -> dict[str, Any] | None:
+    """`pid` and `url` of the process that holds a lock; None where nobody holds it."""
+    try:
+        lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return read_holder(lock)
+    finally:
+        os.close(lock)
+    return None
+
+
+def sign_lock(lock: int, url: str) -> None:
+    """Write into the lock who holds it."""
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, json.dumps({"pid": os.getpid(), "url": url}).encode(), 0)
+
+
+def is_alive(pid: object) -> bool:
+    """Whether a process of this id runs; True where the id is unknown."""
+    if not isinstance(pid, int):
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def read_or_make_secrets(home: Path) -> Secrets:
+    """The folder's secrets; generated and written where there are none.
+
+    Raises:
+        ServerStartError: the file is there, but cannot be read as ours.
+    """
+    path = home / SECRETS_FILE
+    if not path.exists():
+        made = Secrets(OWNER, secrets.token_urlsafe(18), secrets.token_urlsafe(48), secrets.token_hex(32))
+        write_private(path, json.dumps(made._asdict(), indent=2) + "\n")
+    try:
+        kept = Secrets(**json.loads(path.read_text(encoding="utf-8")))
+        if not all(isinstance(value, str) for value in kept):
+            raise TypeError
+    except (OSError, ValueError, TypeError) as error:
+        raise ServerStartError(
+            f"`{path}` cannot be read as the server's secrets. Put it back from a backup; without it the owner "
+            "cannot log in."
+        ) from error
+    path.chmod(0o600)
+    return kept
+
+
+def write_env_file(home: Path, url: str, api_key: str) -> None:
+    """Write `env`, to be read by a shell: `set -a; . HOME/env; set +a`."""
+    write_private(home / ENV_FILE, f"ARGILLA_API_URL={quote(url)}\nARGILLA_API_KEY={quote(api_key)}\n")
+
+
+def turn_logs(home: Path) -> None:
+    """Keep the logs of the start before as `*.log.1`, so that the files do not grow for ever."""
+    for path in (home / "logs").glob("*.log"):
+        path.replace(path.with_name(f"{path.name}.1"))
+
+
+def last_log_lines(home: Path) -> str:
+    """The last lines of the parts' logs, each under its name, without tracebacks; empty where nothing was logged."""
+    shown: list[str] = []
+    for path in sorted({*(home / "logs").glob("*.log")} - {home / EVENTS_FILE}):
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        said = [line for line in lines if not TRACEBACK.match(line)]
+        shown += [f"{path.stem}: {line}" for line in said[-LOG_LINES_SHOWN:]]
+    return "\n".join(shown)

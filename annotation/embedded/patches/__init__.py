@@ -1,0 +1,1 @@
+"""What we change in argilla-server, each where it was not good enough."""

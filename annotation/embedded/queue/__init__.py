@@ -1,0 +1,1 @@
+"""The annotators' pending queue."""

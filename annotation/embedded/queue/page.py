@@ -1,0 +1,122 @@
+"""A page of an annotator's pending queue, which is hers alone for a while.
+
+Argilla's page (2.8.0) asks for ten records and, on each move, for what comes after those that it has; it shows one at a
+time. It gets the passages of one answer each time instead, at first of two: every record that it has is held, and ten
+that wait for her would keep ten others from being complete. With one to look at and one ahead she goes on while the
+server does not answer. A page of 25 and more, which shows them all at once, gets as many as it asks for, and so does
+any page of records that are not ours. A program that lists holds nothing that is more than a page can show, or farther
+on than anybody leafs: it would keep the whole dataset from everybody else.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from argilla_server.models import Response
+from argilla_server.search_engine import RecordFilterScope, TermsFilter
+from sqlalchemy import ColumnElement, exists, func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from annotation.embedded.queue.holds import annotates, hold, openings, read_holds, release, wait_for_turn
+from annotation.embedded.queue.order import Queue, Waiting, not_held, pending, records_of
+from annotation.embedded.queue.tables import QUEUE
+from annotation.embedded.search.search_terms import PENDING, split_queue, statuses_in
+
+ONE_AT_A_TIME = 10
+MOST_SHOWN = 100
+FARTHEST_LEAFED = 300
+
+
+class QueuePage(NamedTuple):
+    """A page of the queue."""
+
+    record_ids: list[UUID]
+    total: int
+    """Records that the whole queue can hand her now."""
+
+
+def filters_beside_the_queue(wanted: Any) -> list[Any] | None:
+    """The filters beside the two of a pending queue, "she has not answered" and "the record is pending"; else None."""
+    filters, user_id = split_queue(wanted)
+    others = [each for each in filters if not is_pending_record(each)]
+    return others if user_id is not None and len(others) < len(filters) else None
+
+
+def is_pending_record(wanted: Any) -> bool:
+    """Whether the filter wants pending records and nothing else."""
+    scope = getattr(wanted, "scope", None)
+    own = isinstance(scope, RecordFilterScope) and scope.property == "status"
+    return own and isinstance(wanted, TermsFilter) and statuses_in(wanted) == {PENDING}
+
+
+async def queue_page(
+    db: AsyncSession, dataset: Any, user_id: UUID, narrowing: Sequence[ColumnElement[bool]], offset: int, limit: int
+) -> QueuePage:
+    """The records that wait for her from `offset` on, now held for her; `narrowing` are further conditions on records.
+
+    Empty where she has answered all that is pending, or others hold the rest.
+    """
+    leafs = limit <= MOST_SHOWN and offset + limit <= FARTHEST_LEAFED
+    hands_out = leafs and await annotates(db, dataset, user_id)
+    if hands_out:
+        await db.rollback()  # on SQLite, who has read before cannot wait for another writer
+        await wait_for_turn(db, dataset.id)
+    needed = int(dataset.distribution["min_submitted"])
+    holds = await read_holds(db, dataset.id, user_id)
+    queue = Queue(db, dataset.id, user_id, needed, narrowing, holds, await openings(db, dataset.id, holds, needed))
+    held = await records_of(queue, list(holds.mine))
+    records = await first_records(queue, held, offset + limit, limit)
+    page = shown_at_once(records[offset:], limit, answers=1 if offset else 2)
+    if hands_out:
+        if not narrowing:
+            left = {record.answer for record in held}
+            await release(db, dataset.id, user_id, [answer for answer in holds.mine if answer not in left])
+        # The one before is what she looks at while her page asks for the next.
+        looked_at = records[max(0, offset - 1) : offset + len(page)]
+        await hold(db, dataset.id, user_id, [record.answer for record in looked_at], holds)
+        await db.commit()
+    return QueuePage([record.record_id for record in page], await count_waiting(queue))
+
+
+async def first_records(queue: Queue, held: Sequence[Waiting], wanted: int, at_once: int) -> list[Waiting]:
+    """So many records of the queue from its beginning, which is those that she holds, or all there are."""
+    records = list(held[:wanted])
+    if len(records) < wanted:
+        async for record in not_held(queue, at_once):
+            records.append(record)
+            if len(records) == wanted:
+                break
+    return records
+
+
+def shown_at_once(records: Sequence[Waiting], limit: int, answers: int) -> list[Waiting]:
+    """Those that go out together: of our own records the passages of so many answers, unless the page shows many."""
+    if records and limit <= ONE_AT_A_TIME and records[0].passage >= 0:
+        first = list(dict.fromkeys(record.answer for record in records))[:answers]
+        return [record for record in records if record.answer in first]
+    return list(records)
+
+
+async def count_waiting(queue: Queue) -> int:
+    """Number of records that wait for her: all that lack labels, less those she has answered or others hold.
+
+    The first is a count in one index; the others look at her responses and at what others hold, which are few.
+    """
+    here = (*pending(queue), QUEUE.c.labels < queue.needed)
+    of_record = exists().where(QUEUE.c.record_id == Response.record_id, *here)
+    full = queue.openings.full
+    mine = select(Response.record_id).where(Response.user_id == queue.user_id)
+    total = await queue.db.scalar(select(func.count()).select_from(QUEUE).where(*here))
+    answered = await queue.db.scalar(
+        select(func.count(Response.record_id)).where(Response.user_id == queue.user_id, of_record)
+    )
+    held = (
+        await queue.db.scalar(
+            select(func.count())
+            .select_from(QUEUE)
+            .where(*here, QUEUE.c.record_id.in_(full), QUEUE.c.record_id.not_in(mine))
+        )
+        if full
+        else 0
+    )
+    return int(total or 0) - int(answered or 0) - int(held or 0)

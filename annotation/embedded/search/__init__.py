@@ -1,0 +1,1 @@
+"""Argilla's searches as SQL on its own tables."""

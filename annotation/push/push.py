@@ -1,0 +1,221 @@
+"""Canonical records into Argilla: a diff against what is there, then only what is new or changed.
+
+The whole difference is known before anything is written. Responses are never sent, so none can be overwritten; nothing
+is deleted.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from typing import NamedTuple
+
+from annotation.campaign.file import Campaign, Place, places
+from annotation.campaign.routing import check_routing, locale_for, plan_routes
+from annotation.campaign.setup import find_datasets
+from annotation.client import Argilla
+from annotation.dataset_log import current_datasets
+from annotation.labels import TASKS, TaskName
+from annotation.push.batches import opened_waiting
+from annotation.push.diff import Decorate, Diff, Progress, Target, TaskCount, stored_units
+from annotation.push.send import counted, send_waiting
+from annotation.tasks import PRODUCTION
+from annotation.wording import read_wording
+from pipeline.records import QueryResponse
+
+
+class PushReport(NamedTuple):
+    """What was pushed, or would be in a dry run."""
+
+    counts: dict[Place, dict[TaskName, TaskCount]]
+    """What became of the units, by place and task; places without any unit of this push are left out."""
+    refused: tuple[str, ...]
+    """A line for each refused record: its `record_uuid` and why."""
+    revised: tuple[str, ...]
+    """A line for each record that has a new revision: both ids."""
+    left_over: tuple[str, ...]
+    """A line for each unit in Argilla that its record, pushed now, no longer has; it stays there."""
+    invalid: tuple[str, ...] = ()
+    """A line for each row of a frame that is no record: its number and why."""
+
+    @property
+    def tasks(self) -> dict[TaskName, TaskCount]:
+        """What became of each task's units, of all places together."""
+        return {
+            task: TaskCount(*map(sum, zip(*(each[task] for each in self.counts.values()), strict=True)))
+            if self.counts
+            else TaskCount()
+            for task in TASKS
+        }
+
+
+class HowToPush(NamedTuple):
+    """What a push does besides putting in what is new."""
+
+    dry_run: bool = False
+    """Whether nothing is written."""
+    revise: bool = False
+    """Whether a record that changed after it was answered goes in as a revision, instead of being refused."""
+    show: Callable[[PushReport], None] = lambda report: None
+    """Is shown the whole difference before anything is written."""
+    progress: Progress = lambda what, done, total: None
+    """Is told how far the push is."""
+    decorator: Callable[[Argilla, Target], Decorate] = lambda argilla, target: lambda task, body: None
+    """Makes what adds to the bodies of a place something that is not part of the records, such as suggestions."""
+
+
+def push_records(
+    argilla: Argilla,
+    workspace: str,
+    records: Iterable[QueryResponse],
+    locale: str | None = None,
+    dry_run: bool = False,
+    round_name: str = PRODUCTION,
+    how: HowToPush | None = None,
+) -> PushReport:
+    """What became of each unit, all of one round: new, unchanged, updated, refused or revised.
+
+    Pushing the same records again writes nothing, and several processes may push at once. `locale` chooses the datasets
+    where the round has several languages. Memory grows with the number of units in Argilla and in the push, by a few
+    hundred bytes each, not with their texts; those wait in temporary files.
+
+    Raises:
+        NotFoundError: the workspace or one of its three datasets is missing.
+        InputError: the round has datasets in several languages and `locale` is None.
+        ArgillaError: Argilla refused a batch; the batches before it are in, and pushing again goes on from there.
+    """
+    datasets = find_datasets(argilla, workspace, locale, round_name)
+    place = Place(workspace, datasets["generation"].locale, round_name)
+    chosen = (how or HowToPush())._replace(dry_run=dry_run or (how or HowToPush()).dry_run)
+    diff = read_diff(argilla, Target(place, datasets, read_wording(place.locale)), chosen)
+    return push_differences(argilla, {place: diff}, lambda record: place, records, chosen)
+
+
+def push_where_named(
+    argilla: Argilla,
+    workspace: str,
+    campaign: Campaign | None,
+    languages: Iterable[tuple[str, str]],
+    records: Iterable[QueryResponse],
+    locale: str | None,
+    round_name: str | None,
+    how: HowToPush,
+) -> PushReport:
+    """What became of the records: at their places in the campaign, in a round of it, or in the datasets named.
+
+    With a `locale`, or without a campaign, all records go to one round's datasets of one language.
+
+    Raises:
+        CitejuryError: as `push_records`, `push_round` and `push_campaign`.
+    """
+    if campaign is None or locale:
+        return push_records(argilla, workspace, records, locale, round_name=round_name or PRODUCTION, how=how)
+    if round_name:
+        return push_round(argilla, workspace, campaign, round_name, languages, records, how)
+    return push_campaign(argilla, workspace, campaign, languages, records, how)
+
+
+def push_campaign(
+    argilla: Argilla,
+    workspace: str,
+    campaign: Campaign,
+    languages: Iterable[tuple[str, str]],
+    records: Iterable[QueryResponse],
+    how: HowToPush,
+) -> PushReport:
+    """What became of each unit, each record at its place in the campaign (`annotation.campaign.routing`).
+
+    `languages` are the `record_uuid` and the language of every record that `records` will give. A record that is in
+    Argilla stays at its place.
+
+    Raises:
+        NotFoundError: a workspace or dataset of the campaign is missing.
+        SettingsError: Argilla's datasets were set up for another split of the records.
+        InputError: a record is assigned to a group that has nobody for its language.
+        ArgillaError: as `push_records`.
+    """
+    wanted = places(campaign, workspace)
+    for name in dict.fromkeys(place.workspace for place in wanted):
+        check_routing(current_datasets(argilla, argilla.find_workspace(name)), campaign)
+    diffs = {place: find_diff(argilla, place, how) for place in wanted}
+    stored = {
+        unit.record_uuid: place
+        for place in reversed(diffs)
+        for units in diffs[place].stored.values()
+        for unit in units.values()
+    }
+    routes = plan_routes(languages, stored, campaign, workspace)
+    return push_differences(argilla, diffs, lambda record: routes[record.record_uuid], records, how)
+
+
+def push_round(
+    argilla: Argilla,
+    workspace: str,
+    campaign: Campaign,
+    round_name: str,
+    languages: Iterable[tuple[str, str]],
+    records: Iterable[QueryResponse],
+    how: HowToPush,
+) -> PushReport:
+    """What became of each unit, all of one round in the campaign's common workspace, each record in its language.
+
+    `languages` as for `push_campaign`; nothing is split between rounds or groups.
+
+    Raises:
+        NotFoundError: the workspace, or a dataset of the round in one of the languages, is missing.
+        ArgillaError: as `push_records`.
+    """
+    routes = {
+        record_uuid: Place(workspace, locale_for(language, campaign), round_name) for record_uuid, language in languages
+    }
+    diffs = {place: find_diff(argilla, place, how) for place in dict.fromkeys(routes.values())}
+    return push_differences(argilla, diffs, lambda record: routes[record.record_uuid], records, how)
+
+
+def find_diff(argilla: Argilla, place: Place, how: HowToPush) -> Diff:
+    """The difference to what Argilla holds at the place, no record compared yet.
+
+    Raises:
+        NotFoundError: the workspace or one of the place's datasets is missing.
+    """
+    datasets = find_datasets(argilla, place.workspace, place.locale, place.round_name)
+    return read_diff(argilla, Target(place, datasets, read_wording(place.locale)), how)
+
+
+def read_diff(argilla: Argilla, target: Target, how: HowToPush) -> Diff:
+    """The difference to what Argilla holds at the place, no record compared yet."""
+    stored = {task: stored_units(argilla, target.datasets[task], how.progress) for task in TASKS}
+    return Diff(target, stored, how.revise, how.decorator(argilla, target))
+
+
+def push_differences(
+    argilla: Argilla,
+    diffs: Mapping[Place, Diff],
+    place_of: Callable[[QueryResponse], Place],
+    records: Iterable[QueryResponse],
+    how: HowToPush,
+) -> PushReport:
+    """What became of each unit: first all records are compared, then what is to be written goes in."""
+    with ExitStack() as stack:
+        waiting = {place: stack.enter_context(opened_waiting(diff.target)) for place, diff in diffs.items()}
+        for done, record in enumerate(records, start=1):
+            place = place_of(record)
+            units = diffs[place].units(record)
+            if not how.dry_run:
+                waiting[place].add(units)
+            how.progress("compared", done, None)
+        report = report_of(diffs)
+        how.show(report)
+        sent = counted(how.progress, sum(each.count for each in waiting.values()))
+        late = [line for place in reversed(waiting) for line in send_waiting(argilla, waiting[place], sent)]
+    return report._replace(refused=(*report.refused, *late))
+
+
+def report_of(diffs: Mapping[Place, Diff]) -> PushReport:
+    """The counts and lists of all places."""
+    counts = {place: diff.task_counts() for place, diff in diffs.items()}
+    touched = {place: tasks for place, tasks in counts.items() if any(map(any, tasks.values()))}
+    return PushReport(
+        counts=touched,
+        refused=tuple(line for diff in diffs.values() for line in diff.refused),
+        revised=tuple(line for diff in diffs.values() for line in diff.revised),
+        left_over=tuple(line for diff in diffs.values() for line in diff.left_over()),
+    )

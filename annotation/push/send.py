@@ -1,0 +1,174 @@
+"""What waits for one place goes in: new units, and changed ones only where nobody has answered them by then."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from annotation.campaign.setup import JuryDataset
+from annotation.client import BATCH_RECORDS, Argilla
+from annotation.labels import TASKS
+from annotation.push.batches import Batch, Waiting
+from annotation.push.diff import Progress, Stored, Target, Unit, is_answered_change, stored_unit
+from annotation.tasks import takes_suggestions
+
+SUGGESTION = ("question_id", "value", "score", "type", "agent")
+PAGE_RECORDS = 1000  # argilla-server 2.8.0, LIST_DATASET_RECORDS_LIMIT_LE
+
+
+def send_waiting(argilla: Argilla, waiting: Waiting, sent: Callable[[int], None]) -> list[str]:
+    """A line for each record that stays as it was, because somebody answered it meanwhile; the rest is in.
+
+    `sent` is told the number of units in each batch. The tasks go in from the last one to the first, because Argilla's
+    home page shows the dataset that changed last first.
+
+    Raises:
+        ArgillaError: the server refused a batch; the batches before it are in.
+    """
+    late: list[str] = []
+    for group in grouped(waiting.changed()):
+        late += replace_records(argilla, waiting.target, group)
+        sent(sum(map(len, group)))
+    for task in reversed(TASKS):
+        batch = Batch(argilla, waiting.target.datasets[task], False, lambda items: sent(len(items)))
+        for body in waiting.new(task):
+            batch.add(body)
+        batch.send()
+    return late
+
+
+def grouped(records: Iterator[list[Unit]]) -> Iterator[list[list[Unit]]]:
+    """The records in groups of at most a batch of units; a larger record is a group of its own."""
+    group: list[list[Unit]] = []
+    for units in records:
+        if group and sum(map(len, group)) + len(units) > BATCH_RECORDS:
+            yield group
+            group = []
+        group.append(units)
+    if group:
+        yield group
+
+
+class Before(NamedTuple):
+    """One unit as it was right before it was replaced."""
+
+    stored: Stored
+    """What it was."""
+    body: dict[str, Any]
+    """What puts it back."""
+
+
+def replace_records(argilla: Argilla, target: Target, records: Sequence[Sequence[Unit]]) -> list[str]:
+    """A line for each of the records that stays as it was; the others show what their units say.
+
+    Whether a record was answered is looked up again right before it is replaced and, for an answer that comes in
+    between, in what Argilla returns: then the old text is put back.
+    """
+    before = read_before(argilla, target, [unit for units in records for unit in units])
+    late, replaced = [], []
+    for units in records:
+        answered = [
+            unit for unit in units if unit.record_id and is_answered_change(before[unit.record_id].stored, unit.body)
+        ]
+        late += [answered_meanwhile(unit) for unit in answered[:1]]
+        replaced += [] if answered else [units]
+    answered_now: set[str] = set()
+
+    def receive(items: Sequence[Mapping[str, Any]]) -> None:
+        answered_now.update(item["id"] for item in items if item.get("responses"))
+
+    now = [unit for units in replaced for unit in units]
+    withdraw_suggestions(argilla, [(before[unit.record_id].body, unit) for unit in now if unit.record_id])
+    write_units(argilla, target, now, receive)
+    undone = []
+    for units in replaced:
+        hit = [
+            unit
+            for unit in units
+            if unit.record_id in answered_now and is_newly_answered(unit, before[unit.record_id].stored)
+        ]
+        late += [answered_meanwhile(unit) for unit in hit[:1]]
+        undone += [
+            (unit.body, unit._replace(body=before[unit.record_id].body)) for unit in units if hit and unit.record_id
+        ]
+    withdraw_suggestions(argilla, undone)
+    write_units(argilla, target, [unit for _, unit in undone])
+    return late
+
+
+def read_before(argilla: Argilla, target: Target, units: Sequence[Unit]) -> dict[str, Before]:
+    """Those of the units that Argilla holds, as they are right now, by Argilla's id."""
+    before: dict[str, Before] = {}
+    include = "responses,suggestions" if takes_suggestions(target.place.round_name) else "responses"
+    for task, dataset in target.datasets.items():
+        there = [unit for unit in units if unit.task == task and unit.record_id]
+        before |= {item["id"]: as_before(item) for item in read_again(argilla, dataset, there, include)}
+    return before
+
+
+def withdraw_suggestions(argilla: Argilla, replaced: Sequence[tuple[Mapping[str, Any], Unit]]) -> None:
+    """Nothing; what the units no longer propose is gone, given each with the body that it replaces.
+
+    A bulk write leaves suggestions to other questions as they are. This comes before it: a push that is killed in
+    between finds the old hash of suggestions, and does it again.
+    """
+    for earlier, unit in replaced:
+        wanted = unit.body.get("suggestions", [])
+        questions = {each["question_id"] for each in wanted}
+        if any(each["question_id"] not in questions for each in earlier.get("suggestions", [])):
+            argilla.request("PATCH", f"/records/{unit.record_id}", json={"suggestions": wanted})
+
+
+def read_again(argilla: Argilla, dataset: JuryDataset, units: Sequence[Unit], include: str) -> list[dict[str, Any]]:
+    """The units as Argilla holds them now, in no order; in one page where they stand close together."""
+    wanted = {unit.record_id for unit in units}
+    positions = [unit.position for unit in units]
+    items: list[dict[str, Any]] = []
+    if units and max(positions) - min(positions) < PAGE_RECORDS:
+        page = {"offset": min(positions), "limit": max(positions) - min(positions) + 1, "include": include}
+        items = argilla.request("GET", f"/datasets/{dataset.id}/records", params=page)["items"]
+    found = [item for item in items if item["id"] in wanted]
+    missing = wanted - {item["id"] for item in found}
+    return found + [argilla.request("GET", f"/records/{record_id}") for record_id in sorted(missing)]
+
+
+def as_before(item: Mapping[str, Any]) -> Before:
+    """The unit that Argilla describes, and what puts it back."""
+    body = {name: item[name] for name in ("external_id", "fields", "metadata")}
+    suggestions = [{name: each[name] for name in SUGGESTION} for each in item.get("suggestions") or ()]
+    return Before(stored_unit(item, 0), body | ({"suggestions": suggestions} if suggestions else {}))
+
+
+def is_newly_answered(unit: Unit, before: Stored) -> bool:
+    """Whether an answer that came in meanwhile may be to the old text, which is another one."""
+    return not before.answered and is_answered_change(before._replace(answered=True), unit.body)
+
+
+def answered_meanwhile(unit: Unit) -> str:
+    """The line about a record that somebody answered while it was pushed."""
+    return f"{unit.body['external_id']}: answered in {unit.task} while it was pushed; the old text stays. Push it again"
+
+
+def write_units(
+    argilla: Argilla,
+    target: Target,
+    units: Sequence[Unit],
+    receive: Callable[[Sequence[Mapping[str, Any]]], None] = lambda items: None,
+) -> None:
+    """Nothing; the units are in, the last task's first."""
+    for task in reversed(TASKS):
+        batch = Batch(argilla, target.datasets[task], False, receive)
+        for unit in units:
+            if unit.task == task:
+                batch.add(unit.body)
+        batch.send()
+
+
+def counted(progress: Progress, total: int) -> Callable[[int], None]:
+    """A function that is told of each batch's units and passes on how many are in so far."""
+    done = 0
+
+    def sent(units: int) -> None:
+        nonlocal done
+        done += units
+        progress("sent", done, total)
+
+    return sent

@@ -1,0 +1,171 @@
+"""A judge's proposals beside the records of a round of their own, where annotators find them filled in.
+
+They anchor annotators and inflate agreement, so they never go into another round.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import Field, ValidationError
+
+from annotation.campaign.differences import parts_of
+from annotation.client import Argilla
+from annotation.display import HIDDEN
+from annotation.labels import LABELS, TaskName
+from annotation.push.diff import SUGGESTION_HASH, Decorate, Target
+from annotation.tasks import short_hash
+from pipeline.errors import BadRowsError, InputError
+from pipeline.recording.files import numbered_lines
+from pipeline.schema import Frozen
+
+AGENT = "judge"  # annotators see it beside each proposal
+GOOD = "ok"
+
+
+class ProposedLabel(Frozen):
+    """The judge's answer to one question."""
+
+    value: bool
+    """Yes or no."""
+    confidence: Annotated[float, Field(ge=0, le=1)]
+    """Probability that the answer is yes."""
+
+
+class Judgement(Frozen):
+    """The judge's answers to one unit: a line of `citejury annotation judge`, as far as a proposal needs it."""
+
+    record_uuid: str
+    """The record."""
+    task: TaskName
+    """The task."""
+    chunk_id: str | None = None
+    """The passage in retrieval; None or empty in the other tasks."""
+    labels: dict[str, ProposedLabel] = Field(default_factory=dict)
+    """The answers by label."""
+    status: str
+    """`ok`, or why the answers cannot be used."""
+
+
+class Judgements(NamedTuple):
+    """What a file of judgements holds."""
+
+    labels: dict[tuple[TaskName, str], dict[str, ProposedLabel]]
+    """The answers of each unit that has some, by task and external id."""
+    skipped: dict[str, int]
+    """How many judgements were passed over, by their status."""
+
+
+def read_judgements(path: Path) -> Judgements:
+    """The usable judgements of the file.
+
+    Raises:
+        InputError: no such file, or it is not UTF-8 or has no line.
+        BadRowsError: lines that are no judgements, or second ones of a unit; a proposal is never half used.
+    """
+    labels: dict[tuple[TaskName, str], dict[str, ProposedLabel]] = {}
+    skipped: Counter[str] = Counter()
+    bad: list[str] = []
+    lines = 0
+    for number, line in numbered_lines(path):
+        lines += 1
+        try:
+            judgement = read_judgement(line)
+            unit = (judgement.task, external_id(judgement))
+            if judgement.status != GOOD:
+                skipped[judgement.status] += 1
+            elif unit in labels:
+                raise InputError(f"a second judgement of {unit[0]} {unit[1]!r}")
+            else:
+                labels[unit] = dict(judgement.labels)
+        except InputError as error:
+            bad.append(f"line {number}: {error}")
+    if bad:
+        raise BadRowsError(f"{path.name!r} has {len(bad)} lines that cannot be used; nothing was pushed:", bad)
+    if not lines:
+        raise InputError(f"{path.name!r} holds no judgement: it is empty.")
+    return Judgements(labels, dict(sorted(skipped.items())))
+
+
+def read_judgement(line: str) -> Judgement:
+    """The judgement of one line of JSON; what a proposal does not need, such as the evidence, is not read.
+
+    Raises:
+        InputError: it is not JSON or no judgement, or names a label that its task does not have.
+    """
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not JSON ({error})") from error
+    if not isinstance(value, dict):
+        raise InputError("no JSON object")
+    try:
+        judgement = Judgement.model_validate({name: value[name] for name in Judgement.model_fields if name in value})
+    except ValidationError as error:
+        raise InputError(field_problems(error)) from error
+    unknown = sorted(set(judgement.labels) - set(LABELS[judgement.task]))
+    if unknown:
+        raise InputError(f"{judgement.task} has no label {', '.join(map(repr, unknown))}")
+    return judgement
+
+
+def field_problems(error: ValidationError) -> str:
+    """What is wrong with which fields, without what they hold."""
+    found = error.errors(include_input=False)
+    return "; ".join(f"`{'.'.join(map(str, each['loc']))}`: {each['msg']}" for each in found)
+
+
+def external_id(judgement: Judgement) -> str:
+    """The id of its unit in Argilla.
+
+    Raises:
+        InputError: it is of retrieval and names no passage.
+    """
+    if judgement.task != "retrieval":
+        return judgement.record_uuid
+    if not judgement.chunk_id:
+        raise InputError("a judgement of retrieval without `chunk_id`")
+    return f"{judgement.record_uuid}:{judgement.chunk_id}"
+
+
+class Proposals:
+    """What adds the judge's answers to the bodies of a push, and knows for how many units it had some."""
+
+    def __init__(self, judgements: Judgements) -> None:
+        """Start with no unit seen."""
+        self.judgements = judgements
+        self.used: set[tuple[TaskName, str]] = set()
+
+    def decorator(self, argilla: Argilla, target: Target) -> Decorate:
+        """What adds the answers to a body of one place as suggestions, and a hash of them to its hidden metadata."""
+        question_ids = {
+            (task, question["name"]): question["id"]
+            for task, dataset in target.datasets.items()
+            for question in parts_of(argilla, dataset.id, "questions")
+        }
+
+        def decorate(task: TaskName, body: dict[str, Any]) -> None:
+            unit = (task, str(body["external_id"]))
+            labels = self.judgements.labels.get(unit)
+            if labels:
+                self.used.add(unit)
+                body["suggestions"] = [
+                    suggestion(question_ids[task, label], labels[label]) for label in LABELS[task] if label in labels
+                ]
+                body["metadata"][HIDDEN][SUGGESTION_HASH] = suggested_hash(labels)
+
+        return decorate
+
+
+def suggestion(question_id: str, label: ProposedLabel) -> dict[str, Any]:
+    """The answer as Argilla takes it; its score is the confidence in the value that is proposed."""
+    score = label.confidence if label.value else 1 - label.confidence
+    value = "yes" if label.value else "no"
+    return {"question_id": question_id, "value": value, "score": round(score, 6), "type": "model", "agent": AGENT}
+
+
+def suggested_hash(labels: Mapping[str, ProposedLabel]) -> str:
+    """A hash over the answers, which shows whether they have changed."""
+    return short_hash({name: [label.value, label.confidence] for name, label in labels.items()})

@@ -1,0 +1,149 @@
+"""The status for a terminal: tables of some 80 columns, no colour needed.
+
+Names and notes are data, whatever they hold: nothing of them reaches the terminal but characters that can be seen.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from unicodedata import east_asian_width
+
+from annotation.status.schema import AnnotatorStatus, DatasetStatus, Question, Status
+from pipeline.text.printable import printable
+
+NOTHING = "-"
+LONGEST_NAME = 27
+"""As many characters as `calibration-1-retrieval-en` and its indent have, so that a row has 80."""
+FEW = 10
+"""How many half-done answers are named; the JSON has all of them."""
+
+
+def status_lines(status: Status) -> Iterator[str]:
+    """The lines, without line ends."""
+    yield f"{', '.join(map(printable, status.workspaces))} on {printable(status.server)}, {minute(status.moment)} UTC"
+    for (workspace, round_name, language), datasets in groupby(status.datasets, key=place_of):
+        yield ""
+        yield f"{printable(workspace)} · {round_name} · {language}"
+        yield from table(DATASET_HEAD, map(dataset_row, datasets))
+    yield ""
+    yield f"Wanting: {status.needed} submissions. Submitted in the last 24 hours: {status.done_today}."
+    yield f"Expected finish: {minute(status.finish)} UTC." if status.finish else f"No finish: {status.no_finish}."
+    if status.needed > status.reachable:
+        yield f"For {status.needed - status.reachable} of the submissions too few annotators are left."
+    if status.annotators:
+        yield ""
+        yield from table(ANNOTATOR_HEAD, annotator_rows(status))
+    yield from broken_lines(status.datasets)
+    yield from half_done_lines(status.datasets)
+    if status.questions:
+        yield ""
+        yield f"Questions to the lead: {len(status.questions)}"
+        for question in status.questions:
+            yield from question_lines(question)
+
+
+def place_of(dataset: DatasetStatus) -> tuple[str, str, str]:
+    """What the datasets of one table share."""
+    return dataset.workspace, dataset.round, dataset.language
+
+
+DATASET_HEAD = ("task", "done", "of", "by", "draft", "disc.", "today", "/h", "finish")
+
+
+def dataset_row(dataset: DatasetStatus) -> tuple[str, ...]:
+    """One dataset: records with enough annotators, records, how many annotators are enough, and so on."""
+    name = dataset.task if dataset.version == 1 else f"{dataset.task} v{dataset.version}"
+    counts = (dataset.overlap_reached, dataset.records, dataset.min_submitted, dataset.drafts, dataset.discarded)
+    finish = minute(dataset.finish) if dataset.finish else NOTHING
+    if dataset.is_superseded:
+        finish = "superseded"
+    return name, *map(str, counts), str(dataset.done_today), pace(dataset.units_per_hour), finish
+
+
+ANNOTATOR_HEAD = ("annotator", "done", "queue", "draft", "disc.", "today", "/h", "broken", "asks")
+
+
+def annotator_rows(status: Status) -> Iterator[tuple[str, ...]]:
+    """Everybody's sum, and below it what she did in each dataset where there are several."""
+    for person in status.annotators:
+        yield annotator_row(printable(person.annotator) + ("" if person.is_member else " (left)"), person)
+        if len(status.datasets) > 1:
+            several = len({dataset.workspace for dataset in status.datasets}) > 1
+            for dataset in status.datasets:
+                name = f"{dataset.workspace}/{dataset.dataset}" if several else dataset.dataset
+                for work in dataset.annotators:
+                    if work.annotator == person.annotator and work.done + work.drafts + work.discarded:
+                        yield annotator_row(f" {printable(name)}", work)
+
+
+def annotator_row(name: str, work: AnnotatorStatus) -> tuple[str, ...]:
+    """One person's work."""
+    counts = (work.done, work.pending, work.drafts, work.discarded, work.done_today)
+    broken = sum(work.broken_rules.values())
+    return name, *map(str, counts), pace(work.units_per_hour), str(broken), str(work.questions)
+
+
+def broken_lines(datasets: Iterable[DatasetStatus]) -> Iterator[str]:
+    """How often each rule between labels is broken; nothing where none is."""
+    found = [(dataset, rule, count) for dataset in datasets for rule, count in dataset.broken_rules.items()]
+    if found:
+        yield ""
+        yield "Rules between labels that are broken"
+        yield from (
+            f"  {printable(dataset.workspace)}/{printable(dataset.dataset)}: {rule} {count}×"
+            for dataset, rule, count in found
+        )
+
+
+def half_done_lines(datasets: Iterable[DatasetStatus]) -> Iterator[str]:
+    """Answers whose passages are half done; nothing where there are none."""
+    for dataset in datasets:
+        if not dataset.half_done:
+            continue
+        yield ""
+        name = f"{printable(dataset.workspace)}/{printable(dataset.dataset)}"
+        yield f"{len(dataset.half_done)} answers half done in {name}"
+        for each in dataset.half_done[:FEW]:
+            yield f"  {printable(each.record_uuid)}: {each.done} of {each.units} passages"
+        if len(dataset.half_done) > FEW:
+            yield f"  and {len(dataset.half_done) - FEW} more; `--json` has all of them"
+
+
+def question_lines(question: Question) -> Iterator[str]:
+    """Who asks about which record, and the note below it."""
+    place = f"{printable(question.workspace)}/{printable(question.dataset)}"
+    yield f"  {printable(question.annotator)}, {minute(question.at)} UTC, {place} ({question.status})"
+    yield f"    record {printable(question.external_id)}"
+    yield from (f"    | {printable(line)}" for line in question.text.strip().splitlines())
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """The rows below their heading, numbers flush right; a long name keeps its columns in line by being cut."""
+    cut = [[cut_name(row[0]), *row[1:]] for row in (head, *rows)]
+    widths = [max(map(columns, column)) for column in zip(*cut, strict=True)]
+    for first, *others in cut:
+        cells = (cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))
+        yield "  ".join((first + " " * (widths[0] - columns(first)), *cells)).rstrip()
+
+
+def cut_name(name: str) -> str:
+    """The name, cut where it is long."""
+    if columns(name) <= LONGEST_NAME:
+        return name
+    while columns(name) >= LONGEST_NAME:
+        name = name[:-1]
+    return name + "…"
+
+
+def columns(text: str) -> int:
+    """How many columns of a terminal the text takes; a Chinese or Japanese character takes two."""
+    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def pace(units_per_hour: float | None) -> str:
+    """Units an hour."""
+    return NOTHING if units_per_hour is None else f"{units_per_hour:.0f}"
+
+
+def minute(moment: str | None) -> str:
+    """A moment to the minute, as a person reads it."""
+    return NOTHING if moment is None else moment[:16].replace("T", " ")

@@ -1,0 +1,1 @@
+"""Split units before adjudicators, and their decisions back."""

@@ -1,0 +1,171 @@
+"""Adjudication: the datasets that adjudicators see, what they are shown of the votes, and what they decided."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Literal, NamedTuple
+
+from annotation.defuse import one_line, plain_text
+from annotation.labels import LABELS, TaskName
+from annotation.tasks import DatasetDefinition, define_dataset, schema_part, short_hash
+from annotation.wording import ANSWERS, NOTES, Wording
+from exports.agreement.disagreement import Disagreement
+from exports.agreement.ratings import EPOCH, MISSING, YES, Ratings
+from exports.reading.decisions import Decision, Decisions
+
+AdjudicationKind = Literal["blind", "votes"]
+ROUND = "adjudication"
+VOTES_FIELD = "votes"
+NOTE_LENGTH = 2000
+
+
+class UnitId(NamedTuple):
+    """One unit that an adjudicator may settle."""
+
+    task: TaskName
+    """Its task."""
+    record_uuid: str
+    """Id of its record."""
+    chunk_id: str
+    """Id of its passage in retrieval; empty in the other tasks."""
+
+    @property
+    def external_id(self) -> str:
+        """Its id in Argilla (design 4.3)."""
+        return f"{self.record_uuid}:{self.chunk_id}" if self.chunk_id else self.record_uuid
+
+    def __str__(self) -> str:
+        """Task and id in Argilla."""
+        return f"{self.task} {self.external_id}"
+
+
+class Undecided(NamedTuple):
+    """A unit and label on which adjudicators differ."""
+
+    unit: UnitId
+    """The unit."""
+    label: str
+    """The label."""
+    votes: dict[str, bool]
+    """What each adjudicator said, by name."""
+
+
+class Outcome(NamedTuple):
+    """What adjudicators said."""
+
+    decisions: Decisions
+    """Where they agree, or one alone decided."""
+    undecided: list[Undecided]
+    """Where they differ: there is no decision."""
+
+
+def adjudication_workspace(workspace: str, kind: AdjudicationKind) -> str:
+    """The workspace of its own for one kind of adjudication: who works blind must not see the votes in another dataset.
+
+    Argilla has no assignment: whoever is a member of a workspace sees all its datasets.
+    """
+    return f"{workspace}-{ROUND}" if kind == "blind" else f"{workspace}-{ROUND}-{VOTES_FIELD}"
+
+
+def define_adjudication(
+    task: TaskName, wording: Wording, kind: AdjudicationKind, min_submitted: int = 1
+) -> DatasetDefinition:
+    """The dataset of a task for adjudicators: as its annotators have it, with a field of votes unless it is blind."""
+    definition = define_dataset(task, wording, min_submitted, ROUND)
+    if kind == "blind":
+        return definition
+    votes = {
+        "name": VOTES_FIELD,
+        "title": wording.adjudication[VOTES_FIELD],
+        "required": True,
+        "settings": {"type": "text", "use_markdown": False},
+    }
+    fields = (*definition.fields, votes)
+    metadata = definition.body["metadata"] | {
+        "guideline_version": short_hash([definition.body["guidelines"], fields, definition.questions]),
+        "schema_hash": short_hash([schema_part(part) for part in (*fields, *definition.questions)]),
+    }
+    return definition._replace(fields=fields, body=definition.body | {"metadata": metadata})
+
+
+def to_adjudicate(
+    record: Mapping[str, Any], task: TaskName, wording: Wording, kind: AdjudicationKind
+) -> dict[str, Any]:
+    """The body of an Argilla record for adjudicators: fields, hidden metadata and external id of the one it is from."""
+    fields = dict(record["fields"])
+    if kind == "votes":
+        fields[VOTES_FIELD] = votes_text(record["responses"] or (), task, wording)
+    return {"external_id": record["external_id"], "fields": fields, "metadata": record["metadata"]}
+
+
+def votes_text(responses: Iterable[Mapping[str, Any]], task: TaskName, wording: Wording) -> str:
+    """How often each question was answered yes and no, and the notes, escaped for a field without Markdown.
+
+    Nobody is named, yes comes before no, and notes are sorted by their text: no order tells who said what.
+    """
+    values = [response["values"] or {} for response in responses if response["status"] == "submitted"]
+    lines = []
+    for label in LABELS[task]:
+        votes = Counter(value[label]["value"] for value in values if label in value)
+        counted = " · ".join(f"{wording.answers[answer]}: {votes[answer]}" for answer in ANSWERS)
+        lines.append(f"{wording.questions[task][label].title}\n{counted}")
+    notes = sorted(
+        note for value in values if (note := one_line((value.get(NOTES) or {}).get("value") or "", NOTE_LENGTH))
+    )
+    if notes:
+        lines.append("\n".join([wording.adjudication[NOTES], *(f"– {note}" for note in notes)]))
+    return plain_text("\n\n".join(lines))
+
+
+def units_of(disagreements: Iterable[Disagreement], top: int | None = None) -> list[UnitId]:
+    """The units of ranked disagreements, each once, in order of their first; at most `top` of them."""
+    units = dict.fromkeys(UnitId(item.task, item.record_uuid, item.chunk_id) for item in disagreements)
+    return list(units)[:top]
+
+
+def decide(tables: Sequence[Ratings]) -> Outcome:
+    """What adjudicators decided on every label that they answered, from their responses to the tasks.
+
+    Where several answered and agree, all of them are named; where they differ, there is no decision.
+    """
+    rows: list[Decision] = []
+    undecided: list[Undecided] = []
+    for ratings in tables:
+        for unit, responses in enumerate(responses_by_unit(ratings)):
+            named = UnitId(ratings.task, ratings.records[ratings.unit_records[unit]], ratings.unit_chunks[unit])
+            for column, label in enumerate(LABELS[ratings.task]):
+                given = [at for at in responses if ratings.values[at, column] != MISSING]
+                votes = {
+                    ratings.annotators[ratings.response_annotators[at]]: given_yes(ratings, at, column) for at in given
+                }
+                if len(set(votes.values())) > 1:
+                    undecided.append(Undecided(named, label, votes))
+                elif votes:
+                    rows.append(to_decision(named, label, votes, max(int(ratings.moments[at]) for at in given)))
+    return Outcome(Decisions(tuple(rows)), undecided)
+
+
+def responses_by_unit(ratings: Ratings) -> list[list[int]]:
+    """The numbers of the responses to each unit, in order."""
+    found: list[list[int]] = [[] for _ in ratings.unit_chunks]
+    for response, unit in enumerate(ratings.units.tolist()):
+        found[unit].append(response)
+    return found
+
+
+def given_yes(ratings: Ratings, response: int, column: int) -> bool:
+    """Whether the response says yes to the label of that column."""
+    return bool(ratings.values[response, column] == YES)
+
+
+def to_decision(unit: UnitId, label: str, votes: Mapping[str, bool], moment: int) -> Decision:
+    """The decision that all votes agree on; `moment` is the last of them, in microseconds since 1970 UTC."""
+    return Decision(
+        task=unit.task,
+        record_uuid=unit.record_uuid,
+        chunk_id=unit.chunk_id,
+        label=label,
+        decision=next(iter(votes.values())),
+        adjudicator="; ".join(sorted(votes)),
+        created_at=(EPOCH + timedelta(microseconds=moment)).isoformat(),
+    )

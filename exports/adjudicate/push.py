@@ -1,0 +1,294 @@
+"""Put split units before adjudicators: in a workspace of their own, blind or with the votes, never twice.
+
+Records are copied from the datasets that the annotators work in. Nothing there is changed, no response is ever sent,
+and what was copied before stays as it is.
+"""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from annotation.campaign.people import checked_names
+from annotation.campaign.setup import jury_dataset, make_dataset, refuse_other_dataset
+from annotation.client import Argilla
+from annotation.display import hidden_metadata
+from annotation.labels import TaskName
+from annotation.push.batches import Batch
+from annotation.tasks import DatasetDefinition, locale_of, round_of, task_of
+from annotation.wording import read_wording
+from exports.adjudicate.adjudication import (
+    ROUND,
+    AdjudicationKind,
+    UnitId,
+    adjudication_workspace,
+    define_adjudication,
+    to_adjudicate,
+)
+from exports.csv.fetch import is_ours
+from pipeline.errors import InputError, NotFoundError
+
+
+class PushedUnits(NamedTuple):
+    """What became of the units."""
+
+    workspace: str
+    """The adjudicators' workspace."""
+    adjudicators: tuple[str, ...]
+    """Its members."""
+    new: tuple[UnitId, ...]
+    """Units that are in it now."""
+    kept: tuple[UnitId, ...]
+    """Units that were in it before."""
+    refused: tuple[str, ...]
+    """A line for each unit that is not: which, and why."""
+
+
+class Members(NamedTuple):
+    """Who adjudicates, and who of them is new."""
+
+    names: dict[str, str]
+    """User names by id, of members and of those who are to be."""
+    new: tuple[str, ...]
+    """Names of those who are to be."""
+
+
+class SourceRecord(NamedTuple):
+    """One record that annotators work on."""
+
+    unit: UnitId
+    """Its unit."""
+    locale: str
+    """Language of its dataset's questions."""
+    record: dict[str, Any]
+    """The record as the server returns it, with its responses."""
+
+    @property
+    def answered_by(self) -> set[str]:
+        """Ids of all users with a response of any kind, drafts and discards included: they have seen it."""
+        return {str(response["user_id"]) for response in self.record["responses"] or ()}
+
+
+class Plan(NamedTuple):
+    """What a push does, before anything is changed."""
+
+    sources: tuple[SourceRecord, ...]
+    """The records to copy, the weightiest unit first."""
+    kept: tuple[UnitId, ...]
+    """Units that are there already."""
+    refused: tuple[str, ...]
+    """A line for each unit that is refused."""
+
+
+def push_units(
+    argilla: Argilla,
+    workspace: str,
+    units: Sequence[UnitId],
+    kind: AdjudicationKind,
+    annotators: Sequence[str] = (),
+    min_submitted: int = 1,
+) -> PushedUnits:
+    """What became of each unit: new before the adjudicators, there already, or refused.
+
+    The adjudicators are the members of the adjudication workspace, and those named in `annotators`, who become members.
+    Blind, a unit is refused that one of them has answered or drafted before; a unit that is in no dataset of the
+    workspace is refused too. Pushing again adds what is new and changes nothing else.
+
+    Raises:
+        InputError: nobody is named or a member, a named user does not exist or may read everybody's responses, an
+            adjudicator is in the workspace of the other kind, or a named user has answered a unit that the blind
+            adjudicators have already.
+        NotFoundError: there is no such workspace.
+        ArgillaError: a dataset of an adjudication's name is not ours or has another schema; nothing was changed then.
+        NotAllowedError: the key may not do it; workspaces need an owner's.
+    """
+    target = adjudication_workspace(workspace, kind)
+    target_id = argilla.workspaces().get(target)
+    described = argilla.datasets(target_id) if target_id else []
+    members = find_members(argilla, target, target_id, annotators, kind)
+    refuse_both_kinds(argilla, adjudication_workspace(workspace, "votes" if kind == "blind" else "blind"), members)
+    there = {unit for dataset in described for unit in dataset_units(argilla, dataset)}
+    sources = read_sources(argilla, workspace, {*units, *there})
+    if kind == "blind":
+        refuse_known_units(sources, there, members, target)
+    plan = plan_push(units, sources, there, members, kind)
+    definitions = needed_datasets(plan.sources, kind, min_submitted)
+    existing = {item["name"]: item for item in described}
+    for definition in definitions.values():
+        if definition.name in existing:
+            refuse_other_dataset(argilla, existing[definition.name], definition, None)
+    if target_id is None:
+        target_id = str(argilla.request("POST", "/workspaces", json={"name": target})["id"])
+    for definition in definitions.values():
+        make_dataset(argilla, target_id, definition, existing.get(definition.name))
+    for user_id, name in members.names.items():
+        if name in members.new:
+            argilla.request("POST", f"/workspaces/{target_id}/users", json={"user_id": user_id})
+    copy_records(argilla, target_id, plan.sources, definitions, kind)
+    return PushedUnits(
+        target,
+        tuple(sorted(members.names.values())),
+        tuple(source.unit for source in plan.sources),
+        plan.kept,
+        plan.refused,
+    )
+
+
+def find_members(
+    argilla: Argilla, target: str, target_id: str | None, annotators: Sequence[str], kind: AdjudicationKind
+) -> Members:
+    """The adjudicators there are, with those who are named.
+
+    Raises:
+        InputError: there are none, a user does not exist, or she is no annotator and the adjudication is blind.
+    """
+    names = checked_names(annotators)
+    users = {user["username"]: user for user in argilla.users()} if names else {}
+    missing = [name for name in names if name not in users]
+    if missing:
+        raise InputError(
+            f"Argilla at {argilla.api_url} has no user {missing[0]!r}. Make her first with `citejury annotation setup "
+            f"--annotator {shlex.quote(missing[0])}`."
+        )
+    knowing = [name for name in names if users[name]["role"] != "annotator"]
+    if kind == "blind" and knowing:
+        raise InputError(
+            f"{knowing[0]!r} has the role {users[knowing[0]]['role']} in Argilla and may read everybody's responses. "
+            "Name somebody with the role annotator, or push with `--votes`."
+        )
+    present = argilla.workspace_users(target_id) if target_id else []
+    found = {str(user["id"]): str(user["username"]) for user in present if user["role"] == "annotator"}
+    new = tuple(name for name in names if name not in {user["username"] for user in present})
+    found |= {str(users[name]["id"]): name for name in names}
+    if not found:
+        raise InputError(f"Nobody adjudicates in the workspace {target!r} yet. Name somebody with `--annotator`.")
+    return Members(found, new)
+
+
+def refuse_both_kinds(argilla: Argilla, other: str, members: Members) -> None:
+    """Nothing where no adjudicator is in the workspace of the other kind, where the votes are shown or must not be.
+
+    Raises:
+        InputError: one is; it does not matter for which units, as the next push may bring any.
+    """
+    other_id = argilla.workspaces().get(other)
+    there = {str(user["id"]) for user in argilla.workspace_users(other_id)} if other_id else set()
+    both = sorted(name for user, name in members.names.items() if user in there)
+    if both:
+        raise InputError(
+            f"{both[0]!r} adjudicates in the workspace {other!r}: with the votes before her she would not be blind. "
+            "Name somebody else."
+        )
+
+
+def dataset_units(argilla: Argilla, described: Mapping[str, Any]) -> Iterator[UnitId]:
+    """The units of one of our datasets; none where it is somebody else's."""
+    task = task_of(described)
+    if task is not None:
+        for _, page in argilla.record_pages(described["id"], include=()):
+            yield from (unit_of(task, record) for record in page if is_ours(record))
+
+
+def unit_of(task: TaskName, record: Mapping[str, Any]) -> UnitId:
+    """The unit that a record of ours shows."""
+    hidden = hidden_metadata(record)
+    return UnitId(task, str(hidden["record_uuid"]), str(hidden.get("chunk_id") or ""))
+
+
+def read_sources(argilla: Argilla, workspace: str, units: set[UnitId]) -> dict[UnitId, list[SourceRecord]]:
+    """The records of these units in the datasets that annotators work in: several rounds or languages may have them.
+
+    Raises:
+        NotFoundError: there is no such workspace, or it has no dataset of ours.
+    """
+    tasks = {unit.task for unit in units}
+    datasets = [
+        (task, item)
+        for item in argilla.datasets(argilla.find_workspace(workspace))
+        if (task := task_of(item)) is not None and item["status"] == "ready" and round_of(item) != ROUND
+    ]
+    if not datasets:
+        raise NotFoundError(
+            f"The workspace {workspace!r} at {argilla.api_url} has no dataset that annotators work in. Check "
+            "`--workspace`."
+        )
+    found: dict[UnitId, list[SourceRecord]] = {}
+    for task, item in datasets:
+        for _, page in argilla.record_pages(item["id"]) if task in tasks else ():
+            for record in filter(is_ours, page):
+                unit = unit_of(task, record)
+                if unit in units:
+                    found.setdefault(unit, []).append(SourceRecord(unit, locale_of(item), record))
+    return found
+
+
+def refuse_known_units(
+    sources: Mapping[UnitId, Sequence[SourceRecord]], there: set[UnitId], members: Members, target: str
+) -> None:
+    """Nothing where no new adjudicator has answered a unit that is before the blind adjudicators already.
+
+    Raises:
+        InputError: one has.
+    """
+    for name in members.new:
+        known = sum(name in answerers(sources.get(unit, ()), members) for unit in there)
+        if known:
+            raise InputError(
+                f"{name!r} has answered {known} of the units that are in the workspace {target!r} already, so she "
+                "would not be blind there. Name somebody else."
+            )
+
+
+def answerers(sources: Sequence[SourceRecord], members: Members) -> list[str]:
+    """Names of the adjudicators who have answered one of the records, sorted."""
+    answered = {user for source in sources for user in source.answered_by}
+    return sorted(name for user, name in members.names.items() if user in answered)
+
+
+def plan_push(
+    units: Sequence[UnitId],
+    sources: Mapping[UnitId, Sequence[SourceRecord]],
+    there: set[UnitId],
+    members: Members,
+    kind: AdjudicationKind,
+) -> Plan:
+    """What is to become of each unit, in their order."""
+    chosen: list[SourceRecord] = []
+    refused: list[str] = []
+    for unit in units:
+        known = answerers(sources.get(unit, ()), members) if kind == "blind" else []
+        if unit in there:
+            continue
+        if unit not in sources:
+            refused.append(f"{unit}: there is no such record in the workspace.")
+        elif known:
+            refused.append(f"{unit}: answered before by {', '.join(known)}, who would not be blind.")
+        else:
+            chosen.append(max(sources[unit], key=lambda source: len(source.answered_by)))
+    return Plan(tuple(chosen), tuple(unit for unit in units if unit in there), tuple(refused))
+
+
+def needed_datasets(
+    sources: Sequence[SourceRecord], kind: AdjudicationKind, min_submitted: int
+) -> dict[tuple[TaskName, str], DatasetDefinition]:
+    """The adjudicators' datasets that these records need, by task and language."""
+    needed = dict.fromkeys((source.unit.task, source.locale) for source in sources)
+    return {
+        (task, locale): define_adjudication(task, read_wording(locale), kind, min_submitted) for task, locale in needed
+    }
+
+
+def copy_records(
+    argilla: Argilla,
+    target_id: str,
+    sources: Sequence[SourceRecord],
+    definitions: Mapping[tuple[TaskName, str], DatasetDefinition],
+    kind: AdjudicationKind,
+) -> None:
+    """Put the records into the adjudicators' datasets, in their order."""
+    described = {item["name"]: item for item in argilla.datasets(target_id)}
+    for (task, locale), definition in definitions.items():
+        batch = Batch(argilla, jury_dataset(described[definition.name]), dry_run=False)
+        for source in sources:
+            if (source.unit.task, source.locale) == (task, locale):
+                batch.add(to_adjudicate(source.record, task, read_wording(locale), kind))
+        batch.send()

@@ -1,0 +1,264 @@
+"""The commands `exports adjudicate list`, `push` and `read`."""
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from exports.cli.agreement import read_labels
+
+if TYPE_CHECKING:
+    from exports.adjudicate.adjudication import Undecided
+    from exports.agreement.disagreement import Disagreement
+    from exports.agreement.ratings import Ratings
+    from exports.reading.decisions import Decisions
+
+
+task_option = click.option(
+    "--task",
+    "tasks",
+    multiple=True,
+    type=click.Choice(("retrieval", "grounding", "generation")),
+    help="Only this task; may be given more than once.",
+)
+label_option = click.option(
+    "--label", "labels", multiple=True, callback=read_labels, help="Only this label; may be given more than once."
+)
+workspace_option = click.option(
+    "--workspace", help="Argilla workspace of the annotators; the setting `workspace` (citejury) if not given."
+)
+url_option = click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
+
+
+@click.group()
+def adjudicate() -> None:
+    """Find where annotators differ, put it before an adjudicator, and bring her decisions back."""
+
+
+@adjudicate.command("list")
+@click.argument("paths", metavar="DIR|CSV...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--out", metavar="FILE.csv", type=click.Path(path_type=Path, dir_okay=False), help="Write the whole list here."
+)
+@task_option
+@label_option
+@click.option("--top", metavar="N", type=click.IntRange(1), help="Only the N weightiest disagreements.")
+@click.option("--spreadsheet-safe", is_flag=True, help="Put an apostrophe before cells that a spreadsheet would run.")
+def list_command(
+    paths: tuple[Path, ...],
+    out: Path | None,
+    tasks: tuple[str, ...],
+    labels: tuple[str, ...],
+    top: int | None,
+    spreadsheet_safe: bool,
+) -> None:
+    """List every unit and label on which annotators differ, the weightiest first.
+
+    Weight is influence: Krippendorff's alpha of the label less its alpha without the unit. Those without which alpha
+    would be undefined come first. A second table counts patterns, votes that come
+    more than once: one that comes often, such as one annotator against
+    the others, points at a gap in the guidelines rather than at a slip. The file has votes, notes and texts as well.
+
+    \b
+    Examples:
+        citejury exports adjudicate list export --out disagreements.csv
+        citejury exports adjudicate list export --label misleading --top 20
+    """
+    from exports.adjudicate.tables import disagreement_lines, pattern_lines
+    from exports.report.disagreement_files import with_details, write_disagreements_csv
+
+    found = read_disagreements(paths, tasks, labels)
+    if out is not None:
+        write_disagreements_csv(out, with_details(found[:top], paths), spreadsheet_safe)
+    echo_table(disagreement_lines(found[:top]))
+    patterns = pattern_lines(found)
+    if patterns:
+        click.echo()
+        echo_table(patterns)
+    else:
+        click.echo("No two units show the same votes by the same annotators.", err=True)
+    written = f"{len(found[:top])} of them are in {out}" if out else "write them to a file with `--out`"
+    click.echo(f"Disagreements: {len(found)}; {written}.", err=True)
+    name = shlex.quote(str(paths[0]))
+    click.echo(f"Next: citejury exports adjudicate push {name} --blind --annotator NAME", err=True)
+
+
+@adjudicate.command()
+@click.argument("export", metavar="DIR", type=click.Path(path_type=Path))
+@click.option(
+    "--blind/--votes", "blind", default=None, help="Hide the votes of the annotators, or show them without names."
+)
+@click.option("--annotator", "annotators", multiple=True, help="User name of an adjudicator; may be repeated.")
+@task_option
+@label_option
+@click.option("--top", metavar="N", type=click.IntRange(1), help="Only the N weightiest units.")
+@click.option(
+    "--overlap", type=click.IntRange(1), default=1, show_default=True, help="How many adjudicators a unit waits for."
+)
+@workspace_option
+@url_option
+def push(
+    export: Path,
+    blind: bool | None,
+    annotators: tuple[str, ...],
+    tasks: tuple[str, ...],
+    labels: tuple[str, ...],
+    top: int | None,
+    overlap: int,
+    workspace: str | None,
+    api_url: str | None,
+) -> None:
+    """Put the units on which annotators differ in the export DIR before adjudicators.
+
+    Adjudicators work in a workspace of their own, WORKSPACE-adjudication, or WORKSPACE-adjudication-votes with the
+    votes; its members are those named here, and nobody may be in both. They answer all questions of the task again.
+    Blind, they see what the annotators saw, and a unit that one of them has answered before is refused and listed;
+    everything else goes in, and the exit code is then 1. With votes they also see how often each question was
+    answered yes and no, and the notes as they were written. Pushing again adds what is new and changes nothing
+    else. The API key comes from ARGILLA_API_KEY; it must be an owner's.
+
+    \b
+    Examples:
+        citejury exports adjudicate push export --blind --annotator dora
+        citejury exports adjudicate push export --votes --annotator dora --label misleading --top 50
+    """
+    from annotation.client import open_argilla
+    from exports.adjudicate.adjudication import units_of
+    from exports.adjudicate.push import push_units
+    from pipeline.errors import BadRowsError
+    from pipeline.settings import read_settings
+
+    if blind is None:
+        raise click.UsageError("Choose `--blind` or `--votes`.")
+    settings = read_settings(workspace=workspace, api_url=api_url)
+    units = units_of(read_disagreements([export], tasks, labels), top)
+    with open_argilla(settings) as argilla:
+        pushed = push_units(argilla, settings.workspace, units, "blind" if blind else "votes", annotators, overlap)
+    click.echo(f"Units new: {len(pushed.new)}, there before: {len(pushed.kept)}, refused: {len(pushed.refused)}.")
+    click.echo(f"Adjudicators of {pushed.workspace!r}: {', '.join(pushed.adjudicators)}.", err=True)
+    again = f" --workspace {shlex.quote(workspace)}" if workspace else ""
+    click.echo(f"Next, once they have answered: citejury exports adjudicate read{again} --out decisions.csv", err=True)
+    if pushed.refused:
+        raise BadRowsError(f"Units refused: {len(pushed.refused)}; everything else is in:", pushed.refused)
+
+
+@adjudicate.command()
+@click.option(
+    "--out",
+    metavar="FILE.csv",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("decisions.csv"),
+    show_default=True,
+    help="Where the decisions go; earlier ones there are replaced.",
+)
+@click.option(
+    "--export", metavar="DIR", type=click.Path(path_type=Path), help="Score the annotators of this export too."
+)
+@click.option(
+    "--scores",
+    metavar="FILE.csv",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Where the scores go; `scores.csv` beside the decisions if not given.",
+)
+@workspace_option
+@url_option
+def read(out: Path, export: Path | None, scores: Path | None, workspace: str | None, api_url: str | None) -> None:
+    """Bring the adjudicators' submitted answers back as decisions, and score the annotators against them.
+
+    Each answer to each question is a decision on one label of one unit. Where adjudicators differ there is none; such
+    units are listed. With an export, each annotator's ratings are compared with the decisions: how often she agrees,
+    and how often she says yes where no was decided and no where yes was. Adjudicated units are the disputed ones, so
+    the scores compare annotators and say nothing about the other units.
+
+    \b
+    Examples:
+        citejury exports adjudicate read --out decisions.csv
+        citejury exports adjudicate read --out decisions.csv --export export
+    """
+    from annotation.client import open_argilla
+    from exports.adjudicate.read import read_outcome
+    from exports.adjudicate.tables import score_lines
+    from exports.progress import shown_progress
+    from exports.reading.decisions import score_annotators, write_decisions, write_scores
+    from pipeline.settings import read_settings
+
+    if scores is not None and export is None:
+        raise click.UsageError("`--scores` needs an `--export` to score.")
+    settings = read_settings(workspace=workspace, api_url=api_url)
+    tables = read_ratings([export]) if export else []
+    with open_argilla(settings) as argilla, shown_progress() as progress:
+        outcome = read_outcome(argilla, settings.workspace, progress)
+    write_decisions(out, outcome.decisions)
+    tell_undecided(outcome.undecided)
+    if export is not None:
+        found = [score for ratings in tables for score in score_annotators(ratings, outcome.decisions)]
+        scores = scores or out.with_name("scores.csv")
+        write_scores(scores, found)
+        echo_table(score_lines(found))
+        tell_unused(tables, outcome.decisions)
+        click.echo(f"Scores by label: {scores}.", err=True)
+    click.echo(
+        f"Decisions: {len(outcome.decisions.rows)}, in {out}; without decision: {len(outcome.undecided)}.", err=True
+    )
+
+
+def read_ratings(paths: Sequence[Path]) -> "list[Ratings]":
+    """The ratings of the files; remarks on rows that do not count go to stderr."""
+    from exports.reading.read import export_files, read_tables
+
+    read_files = read_tables(export_files(paths))
+    for remark in read_files.remarks:
+        click.echo(remark, err=True)
+    return read_files.tables
+
+
+def read_disagreements(paths: Sequence[Path], tasks: Sequence[str], labels: Sequence[str]) -> "list[Disagreement]":
+    """The disagreements in the files that the options choose, ranked.
+
+    Raises:
+        InputError: there are none.
+    """
+    from exports.agreement.disagreements import find_disagreements, rank_together
+    from pipeline.errors import InputError
+
+    tables = [ratings for ratings in read_ratings(paths) if not tasks or ratings.task in tasks]
+    found = rank_together(find_disagreements(ratings, labels) for ratings in tables)
+    if not found:
+        names = ", ".join(f"`{path}`" for path in paths)
+        chosen = f" on {', '.join([*tasks, *labels])}" if tasks or labels else ""
+        raise InputError(f"No two annotators differ{chosen} in {names}. There is nothing to adjudicate.")
+    return found
+
+
+def tell_undecided(undecided: "Sequence[Undecided]") -> None:
+    """List where adjudicators differ."""
+    if undecided:
+        from exports.agreement.disagreements import pattern
+
+        click.echo(f"Adjudicators differ on {len(undecided)} labels of units, which have no decision:", err=True)
+        for item in undecided:
+            click.echo(f"  {item.unit} {item.label}: {pattern(item.votes)}", err=True)
+
+
+def tell_unused(tables: "Sequence[Ratings]", decisions: "Decisions") -> None:
+    """Say how many decisions are on units that the export does not hold."""
+    from exports.agreement.consensus import unused_decisions
+
+    unused = len(unused_decisions(tables, decisions.by_unit))
+    if unused:
+        click.echo(f"{unused} decisions are on units that the export does not hold; they score nobody.", err=True)
+
+
+def echo_table(rows: Sequence[Sequence[object]]) -> None:
+    """Print the rows on stdout, their columns aligned also where letters are two cells wide; the first is the head."""
+    from rich.cells import cell_len
+
+    from pipeline.text.printable import printable
+
+    texts = [[printable(str(cell)) for cell in row] for row in rows]
+    widths = [max(map(cell_len, column)) for column in zip(*texts, strict=True)]
+    for row in texts:
+        padded = (text + " " * (width - cell_len(text)) for text, width in zip(row, widths, strict=True))
+        click.echo("  ".join(padded).rstrip())

@@ -1,0 +1,196 @@
+"""The command `exports dataset`."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from exports.cli.csv import csv_command, stopping_cleanly
+
+if TYPE_CHECKING:
+    from exports.dataset.splits import SplitShares
+    from exports.dataset.write import Source, WrittenDataset
+
+SERVER_OPTIONS = (
+    "workspaces",
+    "tasks",
+    "since",
+    "until",
+    "annotators",
+    "languages",
+    "rounds",
+    "anonymized",
+    "key_file",
+    "api_url",
+)
+"""Options of `exports csv` that say what is read from Argilla."""
+
+
+def read_split(ctx: click.Context, param: click.Parameter, value: str) -> "SplitShares":
+    """The shares of the splits.
+
+    Raises:
+        click.BadParameter: they cannot be read.
+    """
+    from exports.dataset.splits import read_shares
+
+    try:
+        return read_shares(value)
+    except ValueError as error:
+        raise click.BadParameter(
+            f"{value!r} is not three shares in percent that make 100, such as 80,10,10; train needs some."
+        ) from error
+
+
+@click.command("dataset")
+@click.argument("out", type=click.Path(path_type=Path))
+@click.option(
+    "--from",
+    "paths",
+    multiple=True,
+    metavar="DIR|CSV",
+    type=click.Path(path_type=Path),
+    help="Read this export folder or CSV file instead of Argilla; may be given more than once.",
+)
+@click.option(
+    "--split",
+    "shares",
+    metavar="TRAIN,VALIDATION,TEST",
+    default="80,10,10",
+    show_default=True,
+    callback=read_split,
+    help="Shares of the narratives in percent.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    default=0,
+    show_default=True,
+    help="Seed of the splits and of the intervals.",
+)
+@click.option(
+    "--consensus",
+    "rule",
+    type=click.Choice(("majority", "ds")),
+    default="majority",
+    show_default=True,
+    help="How votes become one label: by majority, or by the Dawid–Skene model where it is identified.",
+)
+@click.option(
+    "--decisions",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="A decisions.csv of adjudicators; their decisions come before all votes.",
+)
+def dataset(
+    out: Path,
+    paths: tuple[Path, ...],
+    shares: "SplitShares",
+    seed: int,
+    rule: str,
+    decisions: Path | None,
+    **server: Any,
+) -> None:
+    """Make a dataset for training and analysis in the folder OUT: Parquet, Hugging Face datasets, a data card.
+
+    OUT/parquet has a file a task with a row for each response, one with a row for each unit and its consensus, and
+    merged.parquet with a row for each record. OUT/datasets has the same tables for `datasets.load_from_disk`, split
+    into train, validation and test: all records of a narrative are in one split, the same in every task, and stay
+    there when records are added. OUT must be absent, empty, or an earlier dataset, which is replaced as a whole.
+
+    Rows are read from Argilla as by `exports csv`, or from export folders and CSV files named by --from. Splits
+    follow narrative ids where an export has them (--extended), and queries.
+
+    \b
+    Examples:
+        citejury exports dataset dataset --from export
+        citejury exports dataset dataset --workspace citejury --round production --consensus ds
+    """
+    from exports.dataset.folder import DatasetOptions
+    from exports.progress import shown_progress
+
+    check_installed()
+    from exports.dataset.write import write_dataset
+
+    ctx = click.get_current_context()
+    given = [name for name in SERVER_OPTIONS if ctx.get_parameter_source(name) == ParameterSource.COMMANDLINE]
+    if paths and given:
+        option = next(param.opts[0] for param in ctx.command.params if param.name == given[0])
+        raise click.UsageError(f"`{option}` says what to read from Argilla and does not go with `--from`.")
+    options = DatasetOptions.model_validate({"rule": rule, "shares": shares, "seed": seed})
+    with stopping_cleanly(), source_of(paths, out, **server) as source, shown_progress(unit="") as progress:
+        written = write_dataset(out, source, options, decisions=decisions, progress=progress)
+    for line in [*(f"Warning: {warning}" for warning in written.warnings), *summary(written)]:
+        click.echo(line, err=True)
+    saved = (out / "datasets" / written.facts[0].task).as_posix()
+    click.echo(f"Wrote {out}; {out / 'README.md'} says what is in it. Next, in Python:", err=True)
+    click.echo(f"    datasets.load_from_disk({saved!r})", err=True)
+
+
+dataset.params += [option for option in csv_command.params if option.name in SERVER_OPTIONS]
+
+
+def check_installed() -> None:
+    """Nothing where the libraries of the extra `data` are there.
+
+    Raises:
+        NotInstalledError: one of them is not.
+    """
+    from pipeline.errors import NotInstalledError
+
+    for name in ("pyarrow", "datasets"):
+        try:
+            import_module(name)
+        except ImportError as error:
+            raise NotInstalledError(f"{name} is not installed. Run `pip install '.[data]'` in the checkout.") from error
+
+
+@contextmanager
+def source_of(
+    paths: Sequence[Path],
+    out: Path,
+    *,
+    workspaces: Sequence[str],
+    key_file: Path | None,
+    api_url: str | None,
+    **wanted: object,
+) -> "Iterator[Source]":
+    """What names the files to read: the paths; without any, an export of Argilla into the work folder."""
+    if paths:
+        yield lambda work: paths
+        return
+    from annotation.client import open_argilla
+    from exports.csv.anonymize import key_path
+    from exports.csv.write import export_csv
+    from exports.progress import shown_progress
+    from exports.schema import ExportFilters
+    from pipeline.settings import read_settings
+
+    settings = read_settings(api_url=api_url)
+    filters = ExportFilters.model_validate({**wanted, "extended": True, "discarded": True})
+    keys = key_path(out, key_file) if filters.anonymized else key_file
+    names = workspaces or (settings.workspace,)
+    with open_argilla(settings) as client:
+
+        def export(work: Path) -> list[Path]:
+            with shown_progress() as progress:
+                exported = export_csv(client, names, work / "source", filters, key_file=keys, progress=progress)
+            for warning in exported.warnings:
+                click.echo(f"Warning: {warning}", err=True)
+            return [work / "source"]
+
+        yield export
+
+
+def summary(written: "WrittenDataset") -> list[str]:
+    """A small table: responses, units and records of each task, and responses in each split."""
+    from exports.dataset.splits import SPLITS
+
+    lines = [f"{'task':<12}{'rows':>9}{'units':>9}{'records':>9}" + "".join(f"{split:>12}" for split in SPLITS)]
+    for facts in written.facts:
+        splits = "".join(f"{facts.split_rows[split]:>12}" for split in SPLITS)
+        lines.append(f"{facts.task:<12}{facts.n_rows:>9}{facts.n_units:>9}{facts.n_records:>9}{splits}")
+    return lines

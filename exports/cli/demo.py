@@ -1,0 +1,94 @@
+"""The command `citejury demo`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from annotation.embedded.server.launch import ServerHandle
+    from exports.start.demo import DemoReport
+
+
+@click.command()
+@click.option(
+    "--home",
+    type=click.Path(path_type=Path),
+    default=Path("citejury-demo"),
+    show_default=True,
+    help="Folder for everything that the demo makes.",
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=6900, show_default=True, help="Port; 0 takes any.")
+@click.option("--exit", "end", is_flag=True, help="End when the agreement table is printed; the page goes down.")
+def demo(home: Path, port: int, end: bool) -> None:
+    """Run the whole product once, on narratives and answers that come with it.
+
+    Starts Argilla on this machine, turns stored answers of five providers and a report that it writes itself into
+    records, lets four annotators judge them, exports the three CSV files and prints how far the four agree. Then the
+    page stays up for you to label some records yourself, until Ctrl-C. Run again, it goes on with what is there.
+
+    \b
+    Example:
+        citejury demo --home citejury-demo
+    """
+    from annotation.cli.serve import tell_that_it_starts
+    from annotation.embedded.server.launch import DEFAULT_HOST, serve, start_server
+    from exports.start.demo import SERVER, check_home
+
+    check_home(home)
+
+    def announce(server: "ServerHandle") -> None:
+        tell_where_to_log_in(server, show(home, server), home if end else None)
+
+    if end:
+        with start_server(home / SERVER, port=port, starting=tell_that_it_starts) as server:
+            announce(server)
+        return
+    serve(home / SERVER, DEFAULT_HOST, port, announce, tell_that_it_starts)
+    click.echo(f"Argilla has stopped; everything is kept in {home} for the next `citejury demo`.", err=True)
+
+
+def show(home: Path, server: "ServerHandle") -> "DemoReport":
+    """Run the demo, print its agreement table on stdout, and say where everything is."""
+    from exports.measure.write import REPORT_FILE
+    from exports.report.terminal import agreement_table
+    from exports.start.demo import AGREEMENT, ANSWERS, EXPORT, RECORDS, RESEARCH, run_demo
+
+    report = run_demo(home, server, lambda line: click.echo(line, err=True))
+    click.echo()
+    click.echo(agreement_table(report.measured.agreement))
+    click.echo(
+        f"\nIn {home}: {ANSWERS}/ (CSV v2), {RESEARCH}/ (a report), {RECORDS}, {EXPORT}/ (three CSV files), "
+        f"{AGREEMENT}/ (figures, tables).\n"
+        f"Open {home / AGREEMENT / REPORT_FILE} in a browser to look at the agreement.",
+        err=True,
+    )
+    return report
+
+
+def tell_where_to_log_in(server: "ServerHandle", report: "DemoReport", stopped_home: Path | None) -> None:
+    """Print the address and the logins, and how to export; `stopped_home` is the home where the page goes down now."""
+    from exports.start.demo import WORKSPACE, YOU
+
+    others = ", ".join(name for name in report.logins if name != YOU)
+    if stopped_home:
+        again = (
+            f"To label some records yourself: citejury demo --home {stopped_home}, then log in at the address it prints"
+        )
+    else:
+        again = f"Label some records yourself at {server.url}"
+    click.echo(
+        f"\n{again}\n"
+        f"    user name  {YOU}\n"
+        f"    password   {report.logins.get(YOU, 'not kept')}\n"
+        f"The passwords of {others} are in logins.json, the owner's is in server/secrets.json.",
+        err=True,
+    )
+    if not stopped_home:
+        click.echo(
+            "To export what you submitted, in a second terminal:\n"
+            f"    set -a; . {server.home / 'env'}; set +a\n"
+            f"    citejury exports csv mine --workspace {WORKSPACE}\n"
+            "Ctrl-C stops the page.",
+            err=True,
+        )

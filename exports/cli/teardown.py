@@ -1,0 +1,129 @@
+"""The command `annotation teardown`: here, because nothing is removed before it is exported."""
+
+import csv
+import re
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from annotation.campaign.teardown import Teardown
+    from annotation.client import Argilla
+
+
+@click.command()
+@click.option("--workspace", help="Argilla workspace; the setting `workspace` (citejury) if not given.")
+@click.option(
+    "--dataset",
+    "datasets",
+    multiple=True,
+    metavar="NAME",
+    help="Remove only this dataset, and keep the workspace; may be given more than once.",
+)
+@click.option("--users", is_flag=True, help="Remove the members too, but no owner, and nobody who works elsewhere.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option(
+    "--export",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    metavar="DIR",
+    help="Where the export goes, into a new folder named for workspace and time; the current folder if not given.",
+)
+@click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
+def teardown(
+    workspace: str | None, datasets: tuple[str, ...], users: bool, yes: bool, folder: Path, api_url: str | None
+) -> None:
+    """Remove a workspace with its datasets, after everything that was answered is exported.
+
+    What would be lost is shown first, and the workspace's name has to be typed; `--yes` does not ask. Then submitted
+    and discarded responses are exported with everything there is about them, and the files are counted against the
+    server. Only then is anything removed, and no dataset in which somebody worked meanwhile. Drafts, and records that
+    nobody answered, are in no export. Killed and run again, it removes the rest; an earlier export is never touched.
+    The API key comes from ARGILLA_API_KEY; it must be an owner's.
+
+    \b
+    Examples:
+        citejury annotation teardown --export kept
+        citejury annotation teardown --workspace pilot --users
+        citejury annotation teardown --dataset calibration-1-retrieval-en --yes
+    """
+    from annotation.campaign.teardown import loss_lines, plan_teardown, tear_down
+    from annotation.client import open_argilla
+    from exports.cli.csv import stopping_cleanly
+    from pipeline.settings import read_settings
+    from pipeline.text.counted import counted
+
+    settings = read_settings(workspace=workspace, api_url=api_url)
+    with stopping_cleanly(), open_argilla(settings) as argilla:
+        plan = plan_teardown(argilla, settings.workspace, datasets, users)
+        click.echo("This is removed for good:", err=True)
+        for line in loss_lines(plan):
+            click.echo(f"  {line}", err=True)
+        if plan.drafts:
+            click.echo(f"Drafts are in no export: {counted(plan.drafts, 'draft')} would be lost.", err=True)
+        agree(plan, yes)
+        export_first(argilla, plan, folder)
+        tear_down(argilla, plan, lambda line: click.echo(line, err=True))
+
+
+def agree(plan: "Teardown", yes: bool) -> None:
+    """Ask for the workspace's name, unless `--yes` is given.
+
+    Raises:
+        InputError: there is nobody to ask, or the name is another one.
+    """
+    from pipeline.errors import InputError
+
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise InputError("Nothing was removed: there is no terminal to ask at. Add `--yes` if you mean it.")
+    typed = click.prompt("Type the workspace's name to remove all this", err=True, default="", show_default=False)
+    if typed != plan.workspace:
+        raise InputError(f"Nothing was removed: {typed!r} is not the workspace's name {plan.workspace!r}.")
+
+
+def export_first(argilla: "Argilla", plan: "Teardown", folder: Path) -> None:
+    """Export what was answered, and hold the files against what the server has; say so where there is nothing.
+
+    Raises:
+        ArgillaError: a response is not in the files.
+        OutputError: they cannot be written.
+    """
+    from annotation.campaign.teardown import check_exported
+    from exports.csv.write import export_csv
+    from exports.progress import shown_progress
+    from exports.schema import ExportFilters
+
+    if not plan.submitted + plan.discarded:
+        click.echo("Nobody submitted or discarded anything, so there is no export.", err=True)
+        return
+    out = new_folder(folder, plan.workspace, datetime.now(UTC))
+    filters = ExportFilters(extended=True, discarded=True, suggested=True)
+    with shown_progress() as progress:
+        export_csv(argilla, plan.workspace, out, filters, progress=progress, discarded_suffice=True)
+    check_exported(plan, exported_rows(out))
+    click.echo(f"Exported to {out}.", err=True)
+
+
+def new_folder(folder: Path, workspace: str, now: datetime) -> Path:
+    """A folder that does not exist yet, named for workspace and time."""
+    name = f"{re.sub(r'[^A-Za-z0-9_-]+', '-', workspace)}-{now:%Y%m%dT%H%M%SZ}"
+    numbered = (folder / (name if number == 1 else f"{name}-{number}") for number in range(1, sys.maxsize))
+    return next(path for path in numbered if not path.exists())
+
+
+def exported_rows(out: Path) -> Mapping[tuple[str, str], int]:
+    """How many rows the export has for each dataset id and response status, as the files on disk say."""
+    csv.field_size_limit(sys.maxsize)
+    found: Counter[tuple[str, str]] = Counter()
+    for path in sorted(out.glob("*.csv")):
+        with path.open(encoding="utf-8", newline="") as stream:
+            found.update((row["dataset_id"], row["response_status"]) for row in csv.DictReader(stream))
+    return found

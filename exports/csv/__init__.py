@@ -1,0 +1,1 @@
+"""Submitted responses in, three CSV files and a manifest out."""

@@ -1,0 +1,155 @@
+"""The export folder: refused when it holds something else, and swapped in as a whole."""
+
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from annotation.labels import TASKS, TaskName
+from exports.schema import Manifest
+from pipeline.asking.run_folder import locked_folder
+from pipeline.errors import OutputError
+
+MANIFEST_FILE = "manifest.json"
+
+
+def file_name(task: TaskName, discarded: bool) -> str:
+    """The name of a task's file, or of the file of its discarded responses."""
+    return f"{task}_discarded.csv" if discarded else f"{task}.csv"
+
+
+OWN_FILES = frozenset({MANIFEST_FILE, *(file_name(task, discarded) for task in TASKS for discarded in (False, True))})
+OWN_KEYS = frozenset({"citejury", "datasets", "files"})
+"""What every manifest of ours has, of whatever version."""
+
+
+def check_folder(folder: Path) -> None:
+    """Nothing where the folder may be replaced: it is absent, empty, or holds only an earlier export of ours.
+
+    Raises:
+        OutputError: it holds something else, is a file, or is the folder that the user stands in.
+    """
+    names = folder_names(folder)
+    foreign = sorted(names - OWN_FILES)
+    if foreign:
+        raise OutputError(
+            f"`{folder}` holds {foreign[0]!r}, which is no part of an export. Name an empty folder or an earlier "
+            "export."
+        )
+    if names and not read_manifest(folder).keys() >= OWN_KEYS:
+        raise OutputError(
+            f"`{folder}` holds files named like an export, but no `{MANIFEST_FILE}` of citejury. Name another folder."
+        )
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest in the folder, whoever wrote it and in whatever version; empty where there is none."""
+    try:
+        return mapping(json.loads((folder / MANIFEST_FILE).read_bytes()))
+    except (OSError, ValueError):
+        return {}
+
+
+def has_filter(folder: Path, name: str) -> bool:
+    """Whether the export in the folder was made with this filter, such as `anonymized`; not where nothing tells."""
+    return mapping(read_manifest(folder).get("filters")).get(name) is True
+
+
+def mapping(value: object) -> dict[str, Any]:
+    """The value where it is a JSON object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def folder_names(folder: Path) -> set[str]:
+    """What the folder holds, by name; empty where it is absent.
+
+    Raises:
+        OutputError: it is a file, or the folder that the user stands in or one above it.
+    """
+    if not folder.exists():
+        return set()
+    if not folder.is_dir():
+        raise OutputError(f"`{folder}` is a file. Name a folder to export to.")
+    if folder.resolve() in (Path.cwd(), *Path.cwd().parents):
+        raise OutputError(f"`{folder}` is the current folder or one above it. Name a folder within it to export to.")
+    return {entry.name for entry in folder.iterdir()}
+
+
+@contextmanager
+def staged_folder(
+    folder: Path, check: Callable[[Path], None] = check_folder, command: str = "exports csv"
+) -> Iterator[Path]:
+    """A work folder beside `folder`; its subfolder `export` takes the place of `folder` when the block ends well.
+
+    When it does not, `folder` is as it was. In either case the work folder is gone. What a killed export left is mended
+    first: the work folder has the same name each time, and is locked by whoever works in it.
+
+    Args:
+        folder: Where the result belongs.
+        check: Raises where `folder` holds what may not be replaced.
+        command: The command that works in it, for whoever is refused meanwhile.
+
+    Raises:
+        OutputError: `folder` may not be replaced, before the block or after it, another export is writing to it, or
+            it cannot be written.
+    """
+    check(folder)
+    target = folder.resolve()
+    work = target.with_name(f".{target.name}.citejury")
+    try:
+        with made_parents(target), locked_folder(work, command):
+            try:
+                mend(target, work)
+                (work / "export").mkdir()
+                yield work
+                check(folder)
+                swap(work / "export", target, work / "earlier")
+            finally:
+                shutil.rmtree(work, ignore_errors=True)
+    except (OSError, sqlite3.Error) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise OutputError(f"`{folder}` cannot be written: {reason}. Choose another folder.") from error
+
+
+@contextmanager
+def made_parents(target: Path) -> Iterator[None]:
+    """The folders above `target` exist; those that were missing go again if nothing is in them at the end."""
+    missing = [parent for parent in target.parents if not parent.exists()]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    finally:
+        for parent in missing:
+            with suppress(OSError):  # it holds something now
+                parent.rmdir()
+
+
+def mend(target: Path, work: Path) -> None:
+    """Empty the work folder of a killed export; one that was killed within `swap` gives the earlier export back."""
+    if (work / "earlier").exists() and not target.exists():
+        os.rename(work / "earlier", target)
+    for left in work.iterdir():
+        if left.is_dir():
+            shutil.rmtree(left)
+        else:
+            left.unlink()
+
+
+def swap(new: Path, target: Path, earlier: Path) -> None:
+    """Put `new` in the place of `target`, which moves to `earlier`; where that fails, it moves back."""
+    if target.exists():
+        os.rename(target, earlier)
+    try:
+        os.rename(new, target)
+    finally:
+        if earlier.exists() and not target.exists():
+            os.rename(earlier, target)
+
+
+def write_manifest(manifest: Manifest, folder: Path) -> None:
+    """Write the manifest into the folder."""
+    (folder / MANIFEST_FILE).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8", newline="\n")

@@ -1,0 +1,1 @@
+"""An export in, typed Parquet files and datasets with splits out."""

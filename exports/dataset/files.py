@@ -1,0 +1,190 @@
+"""Typed rows as Parquet and as Hugging Face datasets with splits, written in batches (issue 4)."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from datasets import ClassLabel, Dataset, DatasetDict, DatasetInfo, Features, List, Value
+from datasets.table import MemoryMappedTable
+
+from annotation.labels import LABELS, TaskName
+from exports.csv.tables import PAIR_COLUMNS
+from exports.dataset.rows import TIME_COLUMNS
+from exports.dataset.splits import SPLITS
+from pipeline.records import Provenance
+
+BATCH_ROWS = 1000
+GROUP_ROWS = 10_000
+SHARD_BYTES = 500_000_000
+COUNT_COLUMNS = frozenset(("chunk_rank", "n_ratings"))
+VECTOR = "labels"
+VECTOR_NAMES = "labels_yes"
+PANDAS_TYPES = {"bool": "boolean", "int64": "Int64"}
+"""What pandas makes of Arrow's types that would lose their meaning with a missing value."""
+
+PLACE_FEATURES = {"split": Value("string"), "group": Value("string")}
+
+Row = Mapping[str, Any]
+
+
+def row_features(task: TaskName, columns: Sequence[str]) -> Features:
+    """The types of the per-annotator rows with these columns, then the label vector, its names, split and group."""
+    return Features({name: Value(column_type(task, name)) for name in columns} | vector_features(task) | PLACE_FEATURES)
+
+
+def consensus_features(task: TaskName, columns: Sequence[str]) -> Features:
+    """The types of the consensus rows of a task whose rows have these columns.
+
+    Texts, unit, number of responses, each label with its vote share, posterior and source, the label vector, its
+    names, split and group.
+    """
+    unit = ("record_uuid", *(("chunk_id", "doc_id", "chunk_rank") if task == "retrieval" else ()))
+    provenance = [name for name in Provenance.model_fields if name in columns]
+    names = (*PAIR_COLUMNS, *unit, "task", "language", *provenance, "n_ratings")
+    features = {name: Value(column_type(task, name)) for name in names}
+    for label in LABELS[task]:
+        features[label] = Value("bool")
+        features[f"{label}_vote_share"] = Value("float64")
+        features[f"{label}_posterior"] = Value("float64")
+        features[f"{label}_source"] = Value("string")
+    return Features(features | vector_features(task) | PLACE_FEATURES)
+
+
+def column_type(task: TaskName, column: str) -> str:
+    """The type of one column, in the words of `datasets`."""
+    if column in LABELS[task]:
+        return "bool"
+    if column in TIME_COLUMNS:
+        return "timestamp[us, tz=UTC]"
+    return "int64" if column in COUNT_COLUMNS else "string"
+
+
+def vector_features(task: TaskName) -> dict[str, List]:
+    """The labels as one vector, and the labels that are yes: the type of the latter carries the names, in order."""
+    names = list(LABELS[task])
+    return {VECTOR: List(Value("float32"), length=len(names)), VECTOR_NAMES: List(ClassLabel(names=names))}
+
+
+def description(task: TaskName, row: str, vector: str) -> str:
+    """What `datasets` keeps with the data of a task: what a row is, and which label is where in the vector."""
+    return (
+        f"citejury, {task}: {row} `{VECTOR}` {vector}, in this order: {', '.join(LABELS[task])}. The names are in "
+        f"`features['{VECTOR_NAMES}'].feature.names`."
+    )
+
+
+def label_columns(task: TaskName, labels: Mapping[str, bool | None], vector: Sequence[float | None]) -> dict[str, Any]:
+    """The vector and the labels that are yes; None each where a label is missing, never NaN."""
+    values = [labels[name] for name in LABELS[task]]
+    return {
+        VECTOR: None if None in vector else list(vector),
+        VECTOR_NAMES: None if None in values else [place for place, value in enumerate(values) if value],
+    }
+
+
+def parquet_schema(features: Features) -> pa.Schema:
+    """The features as Arrow's schema, with what pandas needs to read nullable Booleans and whole numbers as such."""
+    schema = features.arrow_schema
+    columns = [
+        {
+            "name": field.name,
+            "field_name": field.name,
+            "pandas_type": str(field.type),
+            "numpy_type": PANDAS_TYPES[str(field.type)],
+            "metadata": None,
+        }
+        for field in schema
+        if str(field.type) in PANDAS_TYPES
+    ]
+    pandas = json.dumps({"index_columns": [], "column_indexes": [], "columns": columns})
+    return schema.with_metadata({**(schema.metadata or {}), b"pandas": pandas.encode()})
+
+
+def write_parquet(path: Path, features: Features, rows: Iterable[Row]) -> int:
+    """How many rows were written to `path`, in their order."""
+    schema = parquet_schema(features)
+    count = 0
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for batch in batches(rows, schema):
+            writer.write_batch(batch, row_group_size=GROUP_ROWS)
+            count += batch.num_rows
+    return count
+
+
+def batches(rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows as record batches of at most `BATCH_ROWS`."""
+    coming = iter(rows)
+    while some := list(islice(coming, BATCH_ROWS)):
+        yield pa.RecordBatch.from_pylist(some, schema=schema)
+
+
+def read_parquet(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a Parquet file in their order, read in batches."""
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(BATCH_ROWS):
+            yield from batch.to_pylist()
+
+
+def count_values(path: Path, columns: Sequence[str]) -> dict[str, dict[str | None, int]]:
+    """How many rows of a Parquet file have each value, by column; a value is a word of a closed set, or null."""
+    found: dict[str, dict[str | None, int]] = {}
+    for name in columns:  # one by one, as numbers behind a dictionary: a million rows take a few MiB
+        column = pq.read_table(path, columns=[name], read_dictionary=[name]).column(name)
+        found[name] = {pair["values"]: pair["counts"] for pair in column.value_counts().to_pylist()}
+    return found
+
+
+def write_splits(parquet: Path, features: Features, description: str, work: Path, out: Path) -> dict[str, int]:
+    """The rows of each split, saved to the folder `out` as a `DatasetDict`; an empty split is saved too.
+
+    The rows of the Parquet file go through Arrow files in `work`, which is made, so nothing is held in memory and
+    nothing is written to the cache of `datasets`.
+    """
+    work.mkdir()
+    schema = features.arrow_schema
+    with ExitStack() as opened:
+        writers = {split: opened.enter_context(pa.ipc.new_stream(work / f"{split}.arrow", schema)) for split in SPLITS}
+        with pq.ParquetFile(parquet) as file:
+            for batch in file.iter_batches(BATCH_ROWS):
+                for split, writer in writers.items():
+                    writer.write_batch(batch.filter(pc.equal(batch["split"], split)).cast(schema))
+    info = DatasetInfo(description=description, features=features)
+    found = DatasetDict({split: open_arrow(work / f"{split}.arrow", info) for split in SPLITS})
+    with quiet_datasets():
+        found.save_to_disk(str(out), num_shards=shards(found))
+    return {split: rows.num_rows for split, rows in found.items()}
+
+
+def open_arrow(path: Path, info: DatasetInfo) -> Dataset:
+    """The rows of an Arrow file, which stay on disk; the same rows have the same fingerprint wherever they are.
+
+    `Dataset.from_file` would make the fingerprint of the file's place and time.
+    """
+    with path.open("rb") as stream:
+        fingerprint = hashlib.file_digest(stream, "sha256").hexdigest()[:16]
+    return Dataset(MemoryMappedTable.from_file(str(path)), info=info, fingerprint=fingerprint)
+
+
+def shards(found: DatasetDict) -> dict[str, int]:
+    """Files for each split: as many as `datasets` would take, but one for an empty split, which it cannot load else."""
+    return {split: max(1, -(-rows.data.nbytes // SHARD_BYTES)) for split, rows in found.items()}
+
+
+@contextmanager
+def quiet_datasets() -> Iterator[None]:
+    """Within the block `datasets` draws no bars of its own."""
+    drawn = datasets.is_progress_bar_enabled()
+    datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if drawn:
+            datasets.enable_progress_bars()

@@ -1,0 +1,172 @@
+"""The rows of export files, typed and sorted, one for each unit and annotator; kept on disk, so memory stays flat."""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from annotation.labels import LABELS, TaskName
+from exports.agreement.ratings import EPOCH, MICROSECOND, MISSING, NO, YES
+from exports.csv.tables import EXTENDED_COLUMNS, PAIR_COLUMNS, TEXT_COLUMNS
+from exports.dataset.splits import RecordLink
+from exports.reading.collection import Response
+from exports.reading.read import csv_rows, holds_discarded, read_responses
+from exports.reading.responses import moment_or_none
+from exports.schema import COLUMNS
+from pipeline.errors import InputError
+
+QUERY_COLUMNS: Mapping[TaskName, str] = {"retrieval": "input_query", "generation": "query"}
+TIME_COLUMNS = ("created_at", "inserted_at", "updated_at")
+COUNTED = ("submitted", "discarded")
+KNOWN_VALUES: Mapping[int, bool | None] = {YES: True, NO: False, MISSING: None}
+
+SCHEMA = """
+    PRAGMA journal_mode = OFF;
+    PRAGMA synchronous = OFF;
+    CREATE TABLE rows (
+        task TEXT, record_uuid TEXT, chunk_id TEXT, annotator_id TEXT, chunk_rank INTEGER, moment INTEGER,
+        discarded INTEGER, narrative_id TEXT, query TEXT, cells TEXT,
+        PRIMARY KEY (task, record_uuid, chunk_id, annotator_id)
+    ) WITHOUT ROWID;
+"""
+ADD = """
+    INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT DO UPDATE SET
+        chunk_rank = excluded.chunk_rank, moment = excluded.moment, discarded = excluded.discarded,
+        narrative_id = excluded.narrative_id, query = excluded.query, cells = excluded.cells
+    WHERE excluded.moment >= moment
+"""
+
+
+class RowStore:
+    """A file of rows; it is a context manager.
+
+    Of several rows by one annotator on one unit the one stays that `Collection.finish` chooses: the newest, submitted
+    or discarded alike. Where that is a discarded one, nothing of the unit and annotator is given back.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Make the file, which must not exist; whoever made its folder removes it."""
+        self.columns: dict[TaskName, tuple[str, ...]] = {}
+        """The columns of each task that has a file, in their order."""
+        self.unknown: dict[str, list[str]] = {}
+        """Columns that no export has, by file; they are left out."""
+        self._database = sqlite3.connect(path, isolation_level=None)
+        self._database.executescript(SCHEMA)
+        self._database.execute("BEGIN")
+
+    def __enter__(self) -> Self:
+        """The store itself."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def add_file(self, path: Path, task: TaskName) -> None:
+        """Add the submitted and discarded responses of a file of the task.
+
+        Raises:
+            InputError: the file cannot be read, lacks a text, or has a time beside `created_at` that is none.
+            BadRowsError: after the last row: some cells could not be read; each is listed.
+        """
+        _, header = next(csv_rows(path))
+        if not holds_discarded(path):
+            self.check_columns(path, task, header)
+        responses = read_responses(path, task)
+        self._database.executemany(
+            ADD, (stored(path, task, header, found) for found in responses if found.status in COUNTED)
+        )
+
+    def check_columns(self, path: Path, task: TaskName, header: Sequence[str]) -> None:
+        """Note which columns of a file are known.
+
+        Raises:
+            InputError: a text or the rank is missing.
+        """
+        for column in (*TEXT_COLUMNS[task], *(("chunk_rank",) if task == "retrieval" else ())):
+            if column not in header:
+                raise InputError(f"`{path}` has no column `{column}`, which a dataset needs. Export it again.")
+        unknown = [name for name in header if name not in {*COLUMNS[task], *PAIR_COLUMNS, *EXTENDED_COLUMNS}]
+        if unknown:
+            self.unknown[path.name] = unknown
+        there = {*self.columns.get(task, ()), *header}
+        extended = tuple(name for name in EXTENDED_COLUMNS if name in there)
+        self.columns[task] = (*PAIR_COLUMNS, *COLUMNS[task], *extended)
+
+    def warnings(self) -> list[str]:
+        """A sentence for each file with columns that no export has."""
+        return [
+            f"{file}: the columns {', '.join(f'`{name}`' for name in names)} are no part of an export and are left out."
+            for file, names in self.unknown.items()
+        ]
+
+    def count(self, task: TaskName) -> int:
+        """How many rows the task has."""
+        (count,) = self._database.execute(
+            "SELECT count(*) FROM rows WHERE task = ? AND NOT discarded", (task,)
+        ).fetchone()
+        return int(count)
+
+    def links(self) -> Iterator[RecordLink]:
+        """What ties each record to others, over all tasks."""
+        found = self._database.execute(
+            "SELECT DISTINCT record_uuid, narrative_id, query FROM rows WHERE NOT discarded "
+            "ORDER BY record_uuid, narrative_id, query"
+        )
+        yield from (RecordLink(*values) for values in found)
+
+    def rows(self, task: TaskName) -> Iterator[dict[str, Any]]:
+        """The rows of a task by column, sorted by record, rank, passage and annotator (design 4.5).
+
+        A text is never None; a label that was not answered is, and so is a time that the file does not have.
+        """
+        found = self._database.execute(
+            "SELECT cells FROM rows WHERE task = ? AND NOT discarded "
+            "ORDER BY record_uuid, chunk_rank, chunk_id, annotator_id",
+            (task,),
+        )
+        for (cells,) in found:
+            values = json.loads(cells)
+            row = {name: values.get(name, "") for name in self.columns[task]}
+            times = [name for name in TIME_COLUMNS if name in row]
+            yield row | {name: datetime.fromisoformat(row[name]) if row[name] else None for name in times}
+
+
+def stored(path: Path, task: TaskName, header: Sequence[str], response: Response) -> tuple[str | int, ...]:
+    """One response of the file as the store keeps it.
+
+    Raises:
+        InputError: a time is none.
+    """
+    moment = (response.created_at - EPOCH) // MICROSECOND
+    key = (task, response.record_uuid, response.chunk_id, response.annotator_id)
+    if response.status == "discarded":
+        return (*key, 0, moment, True, "", "", "")
+    row: dict[str, Any] = dict(zip(header, response.cells, strict=True))
+    row["text"], row["text_pair"] = (row[column] for column in TEXT_COLUMNS[task])
+    row |= {label: KNOWN_VALUES[value] for label, value in zip(LABELS[task], response.labels, strict=True)}
+    row |= {"record_uuid": response.record_uuid, "annotator_id": response.annotator_id, "task": task}
+    for name in TIME_COLUMNS:
+        if row.get(name):
+            told = moment_or_none(row[name])
+            if told is None:
+                raise InputError(
+                    f"{path.name}, line {response.line}, `{name}`: found {row[name]!r}, expected a time such as "
+                    "2025-03-08T23:43:00+00:00, or nothing."
+                )
+            row[name] = told.isoformat()
+    if task == "retrieval":
+        row |= {"chunk_id": response.chunk_id, "chunk_rank": int(row["chunk_rank"])}
+    return (
+        *key,
+        row.get("chunk_rank", 0),
+        moment,
+        False,
+        row.get("narrative_id", ""),
+        row[QUERY_COLUMNS[task]] if task in QUERY_COLUMNS else "",
+        json.dumps(row),
+    )

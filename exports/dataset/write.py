@@ -1,0 +1,219 @@
+"""Make a dataset of an export: Parquet files, Hugging Face datasets with splits, a merged view, a data card."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from datasets import Features, Value
+
+from annotation.labels import LABELS, TASKS, TaskName
+from exports.agreement.consensus import ConsensusLabel, UnitLabel, consensus, unused_decisions
+from exports.agreement.ratings import Ratings
+from exports.agreement.schema import InputFile
+from exports.csv.fetch import Progress
+from exports.csv.folder import staged_folder
+from exports.dataset.data_card import data_card
+from exports.dataset.facts import TaskFacts, count_facts, warnings_about
+from exports.dataset.files import (
+    consensus_features,
+    count_values,
+    description,
+    label_columns,
+    read_parquet,
+    row_features,
+    write_parquet,
+    write_splits,
+)
+from exports.dataset.folder import (
+    DatasetManifest,
+    DatasetOptions,
+    check_dataset_folder,
+    file_digests,
+    write_dataset_manifest,
+)
+from exports.dataset.rows import RowStore
+from exports.dataset.sources import check_originals, guideline_versions
+from exports.dataset.splits import Placed, group_records, place_records
+from exports.measure.files import measure_tables
+from exports.reading.decisions import read_decisions
+from exports.reading.merged import Row, consensus_rows, merged_columns, merged_rows, soft_label
+from exports.reading.read import export_files, read_tables, task_of
+
+REPORTED_ROWS = 1000
+RESAMPLES = 2000
+
+Source = Callable[[Path], Sequence[Path]]
+"""Given a work folder, names the export folders and CSV files to read; it may make them there."""
+
+
+class WrittenDataset(NamedTuple):
+    """What was written, and what to mind."""
+
+    manifest: DatasetManifest
+    """What the folder holds."""
+    facts: list[TaskFacts]
+    """Counts of each task, in the order of the tasks."""
+    warnings: list[str]
+    """Plain sentences about what is missing or was left out; empty where nothing is."""
+
+
+class Writing(NamedTuple):
+    """What writing the tables of a task needs."""
+
+    store: RowStore
+    """All rows."""
+    places: Mapping[str, Placed]
+    """Split and group of each record."""
+    work: Path
+    """The work folder."""
+    out: Path
+    """The folder that becomes the dataset."""
+    progress: Progress
+    """Told what is written, the rows done and all of its rows."""
+
+    def rows(self, task: TaskName) -> Iterator[Row]:
+        """The rows of a task with the label vector and their place."""
+        for row in self.store.rows(task):
+            vector = [None if row[label] is None else float(row[label]) for label in LABELS[task]]
+            yield self.placed(row | label_columns(task, row, vector))
+
+    def units(self, task: TaskName, found: Iterable[ConsensusLabel]) -> Iterator[Row]:
+        """The consensus rows of a task with the label vector and their place."""
+        for row, labels in consensus_rows(self.store.rows(task), task, found):
+            vector = [soft_label(label) for label in labels]
+            yield self.placed(row | label_columns(task, row, vector))
+
+    def placed(self, row: Row) -> Row:
+        """The row with the split and group of its record."""
+        return row | self.places[row["record_uuid"]]._asdict()
+
+
+def write_dataset(
+    out: Path,
+    source: Source,
+    options: DatasetOptions,
+    *,
+    decisions: Path | None = None,
+    progress: Progress = lambda name, done, total: None,
+) -> WrittenDataset:
+    """What was written to the folder `out`, which is replaced as a whole where it is an earlier dataset.
+
+    Args:
+        out: Absent, empty, or an earlier dataset.
+        source: Names the files to read.
+        options: How consensus, splits and intervals are made.
+        decisions: A `decisions.csv` of adjudicators.
+        progress: Told how far the writing is.
+
+    Raises:
+        InputError: a file is no export, has no submitted response, or was written for spreadsheets.
+        BadRowsError: cells cannot be read; every one of them is listed.
+        OutputError: `out` holds something else, or cannot be written.
+    """
+    with staged_folder(out, check_dataset_folder, "exports dataset") as work:
+        files = export_files(source(work))
+        check_originals(files)
+        found = read_tables(files)
+        decided = {} if decisions is None else read_decisions(decisions).by_unit
+        progress("agreement", 0, 1)
+        agreement = measure_tables(found, RESAMPLES, options.seed).agreement
+        progress("agreement", 1, 1)
+        with RowStore(work / "rows.sqlite") as store:
+            for file in files:
+                store.add_file(file, task_of(file))
+            places = place_records(group_records(store.links()), options.shares, options.seed)
+            writing = Writing(store, places, work, work / "export", progress)
+            facts, rows = write_tables(writing, found.tables, decided, options)
+            warnings = [*found.remarks, *store.warnings(), *warnings_about(facts, places, options.shares)]
+        warnings += unused_sentences(found.tables, decided)
+        manifest = DatasetManifest(
+            sources=tuple(found.inputs),
+            decisions=None if decisions is None else input_file(decisions, len(decided)),
+            guideline_versions=guideline_versions(files),
+            options=options,
+            rows=rows,
+            files={},
+        )
+        card = data_card(manifest, facts, agreement)
+        (work / "export" / "README.md").write_text(card, encoding="utf-8", newline="\n")
+        manifest = manifest.model_copy(update={"files": file_digests(work / "export")})
+        write_dataset_manifest(manifest, work / "export")
+    return WrittenDataset(manifest, facts, warnings)
+
+
+def write_tables(
+    writing: Writing, tables: Sequence[Ratings], decided: Mapping[UnitLabel, bool], options: DatasetOptions
+) -> tuple[list[TaskFacts], dict[str, int]]:
+    """Counts of each task with a response, and the rows of each Parquet file, once all of them are written."""
+    parquet = writing.out / "parquet"
+    parquet.mkdir()
+    (writing.out / "datasets").mkdir()
+    facts: list[TaskFacts] = []
+    rows: dict[str, int] = {}
+    for ratings in tables:
+        if len(ratings.units):
+            task = ratings.task
+            by_split = write_task(writing, task, consensus(ratings, decided, options.rule))
+            rows |= {f"parquet/{name}.parquet": sum(splits.values()) for name, splits in by_split.items()}
+            sources = count_values(parquet / f"{task}_consensus.parquet", [f"{label}_source" for label in LABELS[task]])
+            facts.append(count_facts(ratings, sources, writing.places, *by_split.values()))
+    features = Features({name: Value(kind) for name, kind in merged_columns().items()})
+    merged = merged_rows([read_parquet(parquet / f"{each.task}_consensus.parquet") for each in facts])
+    return facts, rows | {"parquet/merged.parquet": write_parquet(parquet / "merged.parquet", features, merged)}
+
+
+def write_task(writing: Writing, task: TaskName, found: Iterable[ConsensusLabel]) -> dict[str, dict[str, int]]:
+    """Rows in each split of the two tables of a task, by name: each annotator's rows, then the consensus."""
+    columns = writing.store.columns[task]
+    rows = reported(writing.rows(task), f"{task} rows", writing.store.count(task), writing.progress)
+    of_rows = description(task, "one row for each annotator's response.", "is 1 for yes and 0 for no")
+    of_units = description(
+        task, "one row for each unit.", "is the share of yes among the votes, or what an adjudicator or model says"
+    )
+    return {
+        task: write_table(writing, task, row_features(task, columns), rows, of_rows),
+        f"{task}_consensus": write_table(
+            writing,
+            f"{task}_consensus",
+            consensus_features(task, columns),
+            writing.units(task, found),
+            of_units,
+        ),
+    }
+
+
+def write_table(writing: Writing, name: str, features: Features, rows: Iterable[Row], about: str) -> dict[str, int]:
+    """Rows in each split of one table, which is written as Parquet and as a dataset with splits."""
+    parquet = writing.out / "parquet" / f"{name}.parquet"
+    write_parquet(parquet, features, rows)
+    return write_splits(parquet, features, about, writing.work / name, writing.out / "datasets" / name)
+
+
+def reported(rows: Iterable[Row], name: str, total: int, progress: Progress) -> Iterator[Row]:
+    """The same rows; `progress` is told of them now and then, and at the end."""
+    for done, row in enumerate(rows):
+        if done % REPORTED_ROWS == 0:
+            progress(name, done, total)
+        yield row
+    progress(name, total, total)
+
+
+def input_file(path: Path, rows: int) -> InputFile:
+    """Name, digest and rows of a file."""
+    with path.open("rb") as stream:
+        return InputFile(file=path.name, sha256=hashlib.file_digest(stream, "sha256").hexdigest(), rows=rows)
+
+
+def unused_sentences(tables: Sequence[Ratings], decided: Mapping[UnitLabel, bool]) -> Iterator[str]:
+    """A sentence for each task with decisions on units that have no response here."""
+    unused = unused_decisions(tables, decided)
+    for task in TASKS:
+        of_task = [key for key in unused if key[2] in LABELS[task]]
+        if of_task:
+            *unit, label = of_task[0]
+            first = f"{' '.join(filter(None, unit))}, `{label}`"
+            yield (
+                f"{task}: decisions that do not count, since their unit has no response here: {len(of_task)} (the "
+                f"first: {first})."
+            )

@@ -1,0 +1,1 @@
+"""Files in; every figure, table and report on agreement out."""

@@ -1,0 +1,1 @@
+"""Files in; responses, judgements and decisions out."""

@@ -1,0 +1,205 @@
+"""Adjudicators' decisions: `decisions.csv` written and read, and annotators scored against it."""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from annotation.labels import LABELS, TASKS, TaskName
+from exports.agreement.consensus import UnitLabel
+from exports.agreement.ratings import MISSING, YES, Ratings
+from exports.csv.tables import csv_line, utc
+from exports.reading.read import csv_rows
+from pipeline.errors import BadRowsError, InputError, OutputError
+from pipeline.schema import Frozen
+from pipeline.staging import staged_file
+
+BOOLEANS: Mapping[str, bool] = {"True": True, "False": False}
+
+
+class Decision(Frozen):
+    """What an adjudicator decided on one label of one unit: a row of `decisions.csv`."""
+
+    task: TaskName
+    """The task."""
+    record_uuid: str
+    """Id of the record."""
+    chunk_id: str
+    """Id of the passage in retrieval; empty in the other tasks."""
+    label: str
+    """The label."""
+    decision: bool
+    """The label's value."""
+    adjudicator: str
+    """User name of who decided; several who agree are joined by `; `."""
+    created_at: str
+    """When the last of them submitted: ISO 8601, UTC."""
+
+
+class AnnotatorScore(Frozen):
+    """One annotator on one label, compared with the adjudicators' decisions."""
+
+    task: TaskName
+    """The task."""
+    label: str
+    """The label."""
+    annotator: str
+    """The annotator."""
+    n: int
+    """Her ratings of units with a decision; at least one."""
+    n_agree: int
+    """How many of them say what was decided."""
+    agreement: float
+    """Share of them that do."""
+    n_no: int
+    """Units among them where no was decided."""
+    yes_when_no: int
+    """How many of these she called yes."""
+    n_yes: int
+    """Units among them where yes was decided."""
+    no_when_yes: int
+    """How many of these she called no."""
+
+
+class Decisions(NamedTuple):
+    """What adjudicators decided."""
+
+    rows: tuple[Decision, ...]
+    """The decisions, at most one for each unit and label."""
+
+    @property
+    def by_unit(self) -> dict[UnitLabel, bool]:
+        """Each decision by record, passage and label: what `consensus` takes."""
+        return {(row.record_uuid, row.chunk_id, row.label): row.decision for row in self.rows}
+
+
+COLUMNS = tuple(Decision.model_fields)
+SCORE_COLUMNS = tuple(AnnotatorScore.model_fields)
+
+
+def read_decisions(path: Path) -> Decisions:
+    """The decisions of a `decisions.csv`, in its order; further columns are let be.
+
+    Raises:
+        InputError: the file is no CSV in UTF-8, or lacks columns.
+        BadRowsError: cells cannot be read, or a unit and label has two decisions; every one of them is listed.
+    """
+    rows = csv_rows(path)
+    _, header = next(rows, (1, []))
+    missing = [column for column in COLUMNS if header.count(column) != 1]
+    if missing:
+        raise InputError(
+            f"`{path}` needs the column `{missing[0]}` once, found it {header.count(missing[0])} times. Write it with "
+            "`citejury exports adjudicate read`."
+        )
+    found: dict[UnitLabel, Decision] = {}
+    bad: list[str] = []
+    for line, cells in rows:
+        row = dict(zip(header, cells, strict=False))
+        problems = bad_cells(row) if len(cells) == len(header) else [f"found {len(cells)} cells of {len(header)}."]
+        if not problems and (row["record_uuid"], row["chunk_id"], row["label"]) in found:
+            problems = ["a row above decides on the same unit and label."]
+        if problems:
+            bad += [f"{path.name}, line {line}: {problem}" for problem in problems]
+            continue
+        values = {column: row[column] for column in COLUMNS} | {"decision": BOOLEANS[row["decision"]]}
+        found[row["record_uuid"], row["chunk_id"], row["label"]] = Decision.model_validate(values)
+    if bad:
+        raise BadRowsError(f"{len(bad)} cells or rows of `{path}` cannot be read; mend them:", bad)
+    return Decisions(tuple(found.values()))
+
+
+def bad_cells(row: Mapping[str, str]) -> list[str]:
+    """What is wrong in one row, a sentence a cell; empty where nothing is."""
+    task = next((known for known in TASKS if known == row["task"]), None)
+    if task is None:
+        return [f"`task`: found {row['task']!r}, expected one of {', '.join(TASKS)}."]
+    found = [f"`{column}`: is empty." for column in ("record_uuid", "adjudicator") if not row[column].strip()]
+    if bool(row["chunk_id"]) != (task == "retrieval"):
+        found.append(f"`chunk_id`: found {row['chunk_id']!r}; retrieval needs one, the other tasks have none.")
+    if row["label"] not in LABELS[task]:
+        found.append(f"`label`: found {row['label']!r}, expected one of {', '.join(LABELS[task])}.")
+    if row["decision"] not in BOOLEANS:
+        found.append(f"`decision`: found {row['decision']!r}, expected True or False.")
+    try:
+        utc(row["created_at"])
+    except (ValueError, OverflowError):
+        found.append(f"`created_at`: found {row['created_at']!r}, expected a time such as 2025-03-08T23:43:00+00:00.")
+    return found
+
+
+def write_decisions(path: Path, decisions: Decisions) -> None:
+    """Write the decisions as CSV (UTF-8) in their order; an earlier file is replaced as a whole.
+
+    Raises:
+        OutputError: the file cannot be written, or holds something else than decisions.
+    """
+    write_rows(path, COLUMNS, decisions.rows)
+
+
+def write_scores(path: Path, scores: Sequence[AnnotatorScore]) -> None:
+    """Write the scores as CSV (UTF-8) in their order; an earlier file is replaced as a whole.
+
+    Raises:
+        OutputError: the file cannot be written, or holds something else than scores.
+    """
+    write_rows(path, SCORE_COLUMNS, scores)
+
+
+def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Frozen]) -> None:
+    """Write a table with these columns; only an earlier one with the same columns gives way to it."""
+    head = csv_line(columns)
+    try:
+        if path.exists() and not path.read_bytes().startswith(head):
+            raise OutputError(f"`{path}` holds something else than citejury writes there. Name another file.")
+        with staged_file(path) as file:
+            file.write(head)
+            for row in rows:
+                values = row.model_dump()
+                file.write(csv_line([str(values[column]) for column in columns]))
+    except OSError as error:
+        raise OutputError(f"`{path}` cannot be written: {error.strerror}. Name another file.") from error
+
+
+def score_annotators(ratings: Ratings, decisions: Decisions) -> list[AnnotatorScore]:
+    """Each annotator on each label against the decisions, by label, then by name; without common units she is absent.
+
+    Which units have a decision is no accident, as annotators differ on them: the shares compare annotators with each
+    other, and say nothing about the other units.
+    """
+    decided = decisions.by_unit
+    cells: dict[tuple[int, int], list[tuple[bool, bool]]] = defaultdict(list)
+    units = [(ratings.records[at], chunk) for at, chunk in zip(ratings.unit_records, ratings.unit_chunks, strict=True)]
+    columns = list(enumerate(LABELS[ratings.task]))
+    wanted = {key[:2] for key in decided}
+    responses = zip(ratings.units.tolist(), ratings.response_annotators.tolist(), ratings.values.tolist(), strict=True)
+    for (unit, rater, values), (column, label) in itertools.product(
+        ((units[unit], rater, values) for unit, rater, values in responses if units[unit] in wanted), columns
+    ):
+        decision = decided.get((*unit, label))
+        if decision is not None and values[column] != MISSING:
+            cells[column, rater].append((values[column] == YES, decision))
+    return [
+        to_score(ratings.task, LABELS[ratings.task][column], ratings.annotators[rater], found)
+        for (column, rater), found in sorted(cells.items())
+    ]
+
+
+def to_score(task: TaskName, label: str, annotator: str, votes: Sequence[tuple[bool, bool]]) -> AnnotatorScore:
+    """The score of one annotator's votes, each beside its decision."""
+    agree = sum(vote == decision for vote, decision in votes)
+    of_no = [vote for vote, decision in votes if not decision]
+    of_yes = [vote for vote, decision in votes if decision]
+    return AnnotatorScore(
+        task=task,
+        label=label,
+        annotator=annotator,
+        n=len(votes),
+        n_agree=agree,
+        agreement=agree / len(votes),
+        n_no=len(of_no),
+        yes_when_no=sum(of_no),
+        n_yes=len(of_yes),
+        no_when_yes=len(of_yes) - sum(of_yes),
+    )

@@ -1,0 +1,219 @@
+"""Exports as pandas data frames with types, and frames as tables of responses (issue 4)."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from annotation.labels import LABELS, TASKS, TaskName
+from exports.agreement.ratings import EPOCH, MICROSECOND, MISSING, YES
+from exports.csv.tables import STATUS_COLUMN
+from exports.reading.collection import Response
+from exports.reading.read import (
+    ReadTables,
+    csv_rows,
+    export_files,
+    fitting_task,
+    holds_discarded,
+    read_responses,
+    read_tables,
+    task_of,
+)
+from exports.reading.responses import TableRows, needed_columns
+from pipeline.errors import InputError, NotInstalledError
+
+if TYPE_CHECKING:
+    import pandas
+
+Source: TypeAlias = "str | PathLike[str] | pandas.DataFrame"
+"""An export folder, a CSV file of an export, or a data frame with its columns."""
+
+OPTIONAL_COLUMNS = ("task", "chunk_rank", "language", "round", STATUS_COLUMN)
+"""Columns that figures are computed from where a frame has them."""
+READ_AGAIN = "Read the file with `read_task`, or with pandas and `dtype=str, keep_default_na=False`."
+
+
+def read_task(path: str | PathLike[str], task: TaskName | None = None) -> "pandas.DataFrame":
+    """The submitted responses of one task: a row each, in the order and with the columns of the file.
+
+    Labels are of the type `boolean` (NA where not answered), `chunk_rank` is `Int64`, `created_at` is
+    `datetime64[us, UTC]`. Every other column is `string` with the very text of the file: an id stays `001`, a note
+    stays `None`, an empty cell stays the empty text. The file is checked as strictly as by `exports agreement`.
+    Responses that repeat a unit and annotator are all there.
+
+    Args:
+        path: An export folder or one CSV file.
+        task: Which task of a folder; not needed where the folder holds one only.
+
+    Raises:
+        InputError: there is no such file, the folder holds several tasks and none is named, or it is no export.
+        BadRowsError: cells cannot be read; every one of them is listed.
+        NotInstalledError: pandas is not installed.
+    """
+    pandas = import_pandas()
+    file, told = task_file(Path(path), task)
+    _, header = next(csv_rows(file))
+    responses = [response for response in read_responses(file, told) if response.status == "submitted"]
+    texts = list(zip(*(response.cells for response in responses), strict=True)) or [()] * len(header)
+    typed = {place: typed_column(told, name, texts[place], responses) for place, name in enumerate(header)}
+    return pandas.DataFrame(typed).set_axis(header, axis="columns")
+
+
+def task_file(path: Path, task: TaskName | None) -> tuple[Path, TaskName]:
+    """The file of one task and the task.
+
+    Raises:
+        InputError: there is none, or there are several and none is named.
+    """
+    if task is not None and task not in TASKS:
+        raise InputError(f"There is no task {task!r}; the tasks are {', '.join(TASKS)}.")
+    files = {task_of(file): file for file in export_files([path]) if path.is_file() or not holds_discarded(file)}
+    if task is None and len(files) == 1:
+        ((told, file),) = files.items()
+        return file, told
+    if task is not None and task in files:
+        return files[task], task
+    there = ", ".join(files) or "discarded responses only"
+    wanted = "name one as `task`" if task is None and files else f"read another export{' or task' if files else ''}"
+    raise InputError(f"`{path}` holds {there}{'' if task is None else f', not {task}'}; {wanted}.")
+
+
+def typed_column(task: TaskName, name: str, texts: Sequence[str], responses: Sequence[Response]) -> Any:
+    """One column of a frame, from its cells and from what was read of them."""
+    import numpy as np
+
+    pandas = import_pandas()
+    if name in LABELS[task]:
+        place = LABELS[task].index(name)
+        values = np.array([response.labels[place] for response in responses], dtype=np.int8)
+        return pandas.arrays.BooleanArray(values == YES, values == MISSING)
+    if name == "chunk_rank":
+        return pandas.array([int(text) for text in texts], dtype="Int64")
+    if name == "created_at":
+        moments = [(response.created_at - EPOCH) // MICROSECOND for response in responses]
+        return pandas.DatetimeIndex(np.array(moments, dtype="datetime64[us]"), tz="UTC")
+    return pandas.array(list(texts), dtype="string")
+
+
+class Sources(NamedTuple):
+    """What is to be read together."""
+
+    paths: list[Path]
+    """Export folders and CSV files."""
+    frames: list[Any]
+    """Data frames."""
+
+    def read(self) -> ReadTables:
+        """The ratings of all of them, by task.
+
+        Raises:
+            InputError: one of them is no export, folder or frame, or lacks columns.
+            BadRowsError: cells cannot be read; every one of them is listed, for all sources together.
+        """
+        return read_tables(export_files(self.paths), self.tables())
+
+    def tables(self, more_columns: Iterable[str] = ()) -> list[TableRows]:
+        """The frames as tables, with those of `more_columns` that they have.
+
+        Raises:
+            InputError: one of them is no frame, or lacks columns.
+        """
+        return [frame_rows(frame, number, more_columns) for number, frame in enumerate(self.frames, start=1)]
+
+
+def sort_sources(source: "Source | Sequence[Source]") -> Sources:
+    """The sources by kind; something that is none at all is named when it is read."""
+    several: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
+    return Sources(
+        paths=[Path(each) for each in several if isinstance(each, str | PathLike)],
+        frames=[each for each in several if not isinstance(each, str | PathLike)],
+    )
+
+
+def is_frame(source: object) -> bool:
+    """Whether the object is a data frame of pandas; pandas is not imported for it."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(source, pandas.DataFrame)
+
+
+def frame_rows(frame: Any, number: int, more_columns: Iterable[str] = ()) -> TableRows:
+    """The rows of a data frame as text: whatever `read_task` or pandas made of a file, or a frame made by hand.
+
+    Args:
+        frame: A frame with the columns of `needed_columns`; the others of an export may be missing.
+        number: Which frame it is, counted from 1, for sentences about it.
+        more_columns: Columns to take as they are, where the frame has them.
+
+    Raises:
+        InputError: it is no frame, lacks a column, has one twice, or holds numbers where there should be text.
+    """
+    where = f"frame {number}"
+    if not is_frame(frame):
+        raise InputError(f"{frame!r:.80} is no export folder, CSV file or data frame. Give one of these.")
+    names = [str(name) for name in frame.columns]
+    first = str(frame["task"].iloc[0]) if "task" in names and len(frame) else None
+    task = fitting_task(names, first, {task: needed_columns(task) for task in TASKS}, where, READ_AGAIN)
+    header = (*needed_columns(task), *(name for name in (*OPTIONAL_COLUMNS, *more_columns) if name in names))
+    doubled = [name for name in header if names.count(name) > 1]
+    if doubled:
+        raise InputError(f"{where} has the column `{doubled[0]}` more than once. Keep one of them.")
+    columns = [cell_texts(frame[name], name, task, where) for name in header]
+    return TableRows(task, f"{where}, row", header, zip(*columns, strict=True))
+
+
+def cell_texts(column: Any, name: str, task: TaskName, where: str) -> list[str]:
+    """The cells of one column as a file would have them; a missing value is an empty cell.
+
+    Raises:
+        InputError: an id, a word or a time is a number.
+    """
+    strict = name in needed_columns(task) or name in OPTIONAL_COLUMNS
+    kind = label_text if name in LABELS[task] else rank_text if name == "chunk_rank" else plain_text if strict else str
+    missing = column.isna().tolist()
+    try:
+        return ["" if gone else kind(value) for value, gone in zip(column.tolist(), missing, strict=True)]
+    except TypeError as error:
+        found = error.args[0]
+        raise InputError(
+            f"{where}: `{name}` holds {found!r}, expected text; as numbers, 001 and 1 would be one. {READ_AGAIN}"
+        ) from error
+
+
+def label_text(value: object) -> str:
+    """A label as a file has it; 1, 1.0 and True are the same, and what is no Boolean stays visible."""
+    return str(bool(value)) if isinstance(value, bool | int | float) and value in (0, 1) else str(value)
+
+
+def rank_text(value: object) -> str:
+    """A rank as a file has it; pandas makes 1.0 of 1 beside a missing value."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def plain_text(value: object) -> str:
+    """A text or a time as a file has it.
+
+    Raises:
+        TypeError: it is neither; the value is the argument.
+    """
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value
+
+
+def import_pandas() -> Any:
+    """The module pandas.
+
+    Raises:
+        NotInstalledError: it is not installed.
+    """
+    try:
+        import pandas
+    except ImportError as error:
+        raise NotInstalledError(
+            "pandas is not installed. Run `pip install '.[data]'` in the checkout of citejury."
+        ) from error
+    return pandas

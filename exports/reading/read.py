@@ -1,0 +1,198 @@
+"""Read the three CSV files of seed 001, ours or anyone's, strictly: every bad cell is listed, none is guessed."""
+
+import csv
+import hashlib
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from annotation.labels import LABELS, TASKS, TaskName
+from exports.agreement.ratings import Ratings
+from exports.agreement.schema import InputFile
+from exports.csv.folder import file_name
+from exports.csv.tables import STATUS_COLUMN
+from exports.reading.collection import Collection, Response
+from exports.reading.responses import ResponseReader, TableRows
+from exports.schema import COLUMNS
+from pipeline.errors import BadRowsError, InputError
+
+SEPARATORS = re.compile(r"[;\t|]")
+"""What spreadsheets put between cells where the comma is a decimal point."""
+
+
+class ReadTables(NamedTuple):
+    """What the files of an export say, and what of it does not count."""
+
+    tables: list[Ratings]
+    """One for each task that has a file."""
+    inputs: list[InputFile]
+    """The files, in the order they were given."""
+    remarks: list[str]
+    """Plain sentences about rows that were left out, for the person at the terminal."""
+
+
+def export_files(paths: Sequence[Path]) -> list[Path]:
+    """The CSV files that the paths name, each once, in their order.
+
+    A folder stands for those of its three task files that it holds, each followed by its file of discarded responses.
+
+    Raises:
+        InputError: there is no such file or folder, or the folder holds none of the files.
+    """
+    files: list[Path] = []
+    for path in paths:
+        if not path.exists():
+            raise InputError(f"There is no file or folder `{path}`. Name an export folder or its CSV files.")
+        found = files_of(path) if path.is_dir() else [path]
+        if not found:
+            wanted = ", ".join(f"`{task}.csv`" for task in TASKS)
+            raise InputError(f"The folder `{path}` holds none of {wanted}. Name the folder that `exports csv` wrote.")
+        files += found
+    return list({file.resolve(): file for file in files}.values())
+
+
+def files_of(folder: Path) -> list[Path]:
+    """The files of an export that are in the folder, in the order of the tasks."""
+    names = [file_name(task, discarded) for task in TASKS for discarded in (False, True)]
+    return [folder / name for name in names if (folder / name).is_file()]
+
+
+def read_tables(files: Sequence[Path], frames: Sequence[TableRows] = ()) -> ReadTables:
+    """The ratings of all files and frames, by task; of several by one annotator on one unit the newest counts.
+
+    Raises:
+        InputError: a file is no CSV in UTF-8, lacks columns, or its task cannot be told.
+        BadRowsError: cells cannot be read; every one of them is listed, for all files together.
+    """
+    tasks = {path: task_of(path) for path in files}
+    wanted = {*tasks.values(), *(frame.task for frame in frames)}
+    collected = {task: Collection(task) for task in TASKS if task in wanted}
+    bad: list[str] = []
+    names = dict(zip(files, shown(files), strict=True))
+    inputs = [read_into(collected[tasks[path]], path, names[path], bad) for path in files]
+    for frame in frames:
+        collected[frame.task].begin(frame.source)
+        for response in ResponseReader(frame.task, frame.header, frame.source, bad).read(enumerate(frame.rows)):
+            collected[frame.task].add(response)
+    if bad:
+        raise BadRowsError(f"{len(bad)} cells or rows cannot be read; mend them or leave the file out:", bad)
+    gathered = [collection.finish() for collection in collected.values()]
+    remarks = [remark for found in gathered for remark in found.remarks]
+    return ReadTables([found.ratings for found in gathered], inputs, remarks)
+
+
+def read_into(collection: Collection, path: Path, name: str, bad: list[str]) -> InputFile:
+    """What was read: the responses of one file went to the collection, sentences about its bad cells to `bad`."""
+    rows = 0
+    source = f"{name}, line"
+    collection.begin(source)
+    if holds_discarded(path):
+        collection.tell_discards()
+    try:
+        for response in read_responses(path, collection.task, source):
+            collection.add(response)
+            rows += 1
+    except BadRowsError as error:
+        bad += error.rows
+    with path.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    return InputFile(file=path.name, sha256=digest, rows=rows)
+
+
+def shown(files: Sequence[Path]) -> list[str]:
+    """How sentences name each file: without its folder, unless several have the same name."""
+    names = [path.name for path in files]
+    return [str(path) if names.count(path.name) > 1 else path.name for path in files]
+
+
+def task_of(path: Path) -> TaskName:
+    """The task of a CSV file, told by its columns, and by its first `task` cell where they fit several.
+
+    Raises:
+        InputError: the file cannot be read, or has the columns of no task.
+    """
+    rows = csv_rows(path)
+    _, header = next(rows, (1, []))
+    if len(header) == 1 and (mark := SEPARATORS.search(header[0])):
+        raise InputError(f"`{path}` is separated by {mark[0]!r} instead of commas. Save it as comma-separated CSV.")
+    _, first = next(rows, (2, []))
+    if not header:
+        raise InputError(f"`{path}` is empty: it has no header line. Export it again.")
+    doubled = sorted({name for name in header if header.count(name) > 1 and any(name in COLUMNS[t] for t in TASKS)})
+    if doubled:
+        raise InputError(f"`{path}` has the column `{doubled[0]}` more than once. Keep one of them.")
+    named = dict(zip(header, first, strict=False)).get("task")
+    return fitting_task(header, named, COLUMNS, f"`{path}`", "Export it again.")
+
+
+def fitting_task(
+    header: Sequence[str], named: str | None, columns: Mapping[TaskName, Sequence[str]], where: str, advice: str
+) -> TaskName:
+    """The task whose columns are all in the header; where several are, the named one, else the first.
+
+    Raises:
+        InputError: none is; the message says what the nearest task lacks.
+    """
+    fitting = [task for task in TASKS if set(columns[task]) <= set(header)]
+    if fitting:
+        return next((task for task in fitting if task == named), fitting[0])
+    nearest = max(TASKS, key=lambda task: len(set(LABELS[task]) & set(header)))
+    missing = ", ".join(f"`{name}`" for name in columns[nearest] if name not in header)
+    raise InputError(f"{where} is not an export of any task: for {nearest} it lacks {missing}. {advice}")
+
+
+def read_responses(path: Path, task: TaskName, source: str | None = None) -> Iterator[Response]:
+    """The rows of one file in their order; a row with a bad cell is left out and listed at the end.
+
+    Args:
+        path: The file.
+        task: Its task.
+        source: What stands before the line in a sentence about a cell; the file's name and `line` if not given.
+
+    Raises:
+        InputError: the file is no CSV in UTF-8, or one of discarded responses that does not say so in its rows.
+        BadRowsError: after the last row: some cells could not be read; each is listed with line and column.
+    """
+    rows = csv_rows(path)
+    _, header = next(rows)
+    if holds_discarded(path) and STATUS_COLUMN not in header:
+        raise InputError(
+            f"`{path}` has no column `{STATUS_COLUMN}`, which would tell its discarded responses from ratings. "
+            "Export it again with `--discarded`, or give it another name if its rows are ratings."
+        )
+    bad: list[str] = []
+    yield from ResponseReader(task, header, source or f"{path.name}, line", bad).read(rows)
+    if bad:
+        raise BadRowsError(f"`{path}` has {len(bad)} cells or rows that cannot be read:", bad)
+
+
+def holds_discarded(path: Path) -> bool:
+    """Whether the file's name says that it holds discarded responses, as `exports csv --discarded` names them."""
+    return path.stem.endswith("_discarded")
+
+
+def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Each row with the physical line on which it begins, counted from 1; blank lines are skipped.
+
+    Raises:
+        InputError: the file cannot be opened, is not UTF-8 (a BOM is allowed), or its quotes do not match.
+    """
+    csv.field_size_limit(sys.maxsize)
+    end = 0
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            reader = csv.reader(stream, strict=True)
+            for cells in reader:
+                if cells:
+                    yield end + 1, cells
+                end = reader.line_num
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"`{path}` is not UTF-8 on line {end + 1} or below: {error.reason}. Save it as UTF-8."
+        ) from error
+    except csv.Error as error:
+        raise InputError(f"`{path}`, line {end + 1}, is not CSV: {error}. Export it again.") from error
+    except OSError as error:
+        raise InputError(f"`{path}` cannot be read: {error.strerror}.") from error

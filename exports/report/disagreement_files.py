@@ -1,0 +1,236 @@
+"""Disagreements and files: texts, notes and links out of an export, and the ranked list as CSV."""
+
+import codecs
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from annotation.labels import TASKS, TaskName
+from exports.agreement.disagreement import Disagreement
+from exports.csv.folder import MANIFEST_FILE
+from exports.csv.tables import TEXT_COLUMNS, csv_line, spreadsheet_cell
+from exports.reading.collection import Response
+from exports.reading.read import csv_rows, export_files, read_responses, task_of
+from exports.reading.responses import ResponseReader, TableRows
+from pipeline.errors import OutputError
+from pipeline.staging import staged_file
+
+UnitKey = tuple[TaskName, str, str]
+"""Task, `record_uuid` and `chunk_id`."""
+
+COLUMNS = (
+    "task",
+    "label",
+    "record_uuid",
+    "chunk_id",
+    "language",
+    "n_yes",
+    "n_no",
+    "influence",
+    "contribution",
+    "pattern",
+    "pattern_count",
+    "lone_dissenter",
+    "dissenter_reliability",
+    "posterior",
+    "entropy",
+    "other_labels",
+    "notes",
+    "text",
+    "text_pair",
+    "record_id",
+    "link",
+)
+VOTE_COLUMN = "vote of "
+"""What stands before an annotator's name in the head of the column with her votes."""
+
+
+class Pattern(NamedTuple):
+    """The same votes by the same annotators on one label."""
+
+    task: TaskName
+    """The task."""
+    label: str
+    """The label."""
+    pattern: str
+    """Who said what."""
+    n_units: int
+    """On how many units."""
+
+
+class Place(NamedTuple):
+    """Where an export was read from."""
+
+    server: str
+    """Address of Argilla; empty where it is not known, or is no http(s) address."""
+    datasets: Mapping[TaskName, str]
+    """The id of each task's dataset; without those tasks that have several."""
+
+
+class UnitDetails:
+    """What the rows of one unit say."""
+
+    def __init__(self) -> None:
+        """Nothing known yet."""
+        self.texts = ("", "")
+        self.record_id = ""
+        self.link = ""
+        self.notes: dict[str, tuple[datetime, str]] = {}
+
+    def add_note(self, response: Response, note: str) -> None:
+        """Keep the annotator's note; of two responses the newer counts, of equals the later."""
+        known = self.notes.get(response.annotator_id)
+        if known is None or response.created_at >= known[0]:
+            self.notes[response.annotator_id] = (response.created_at, note)
+
+
+def with_details(
+    disagreements: Sequence[Disagreement], paths: Sequence[Path], frames: Sequence[TableRows] = ()
+) -> list[Disagreement]:
+    """The same disagreements with texts, notes, record ids and links, from export folders, CSV files and data frames.
+
+    The files are read once, row by row; only the units that are asked for are kept.
+
+    Raises:
+        InputError: a path names no export, or a file cannot be read.
+        BadRowsError: cells of a file cannot be read.
+    """
+    found = {(item.task, item.record_uuid, item.chunk_id): UnitDetails() for item in disagreements}
+    for path in export_files(paths):
+        add_details(found, path)
+    for frame in frames:
+        responses = ResponseReader(frame.task, frame.header, frame.source, []).read(enumerate(frame.rows))
+        add_rows(found, frame.task, frame.header, responses, Place("", {}))
+    return [detailed(item, found[item.task, item.record_uuid, item.chunk_id]) for item in disagreements]
+
+
+def detailed(disagreement: Disagreement, details: UnitDetails) -> Disagreement:
+    """The disagreement with what the rows of its unit say."""
+    return disagreement.model_copy(
+        update={
+            "notes": {name: note for name, (_, note) in sorted(details.notes.items()) if note},
+            "text": details.texts[0],
+            "text_pair": details.texts[1],
+            "record_id": details.record_id,
+            "link": details.link,
+        }
+    )
+
+
+def add_details(found: Mapping[UnitKey, UnitDetails], path: Path) -> None:
+    """Add what the submitted rows of one file say about the units in `found`."""
+    task = task_of(path)
+    _, header = next(csv_rows(path))
+    add_rows(found, task, header, read_responses(path, task), read_place(path.parent / MANIFEST_FILE))
+
+
+def add_rows(
+    found: Mapping[UnitKey, UnitDetails],
+    task: TaskName,
+    header: Sequence[str],
+    responses: Iterable[Response],
+    place: Place,
+) -> None:
+    """Add what the submitted ones of the responses say about the units in `found`."""
+    for response in responses:
+        details = found.get((task, response.record_uuid, response.chunk_id))
+        if details is None or response.status != "submitted":
+            continue
+        row = dict(zip(header, response.cells, strict=True))
+        first, second = TEXT_COLUMNS[task]
+        details.texts = row.get(first, ""), row.get(second, "")
+        details.record_id = row.get("record_id", "") or details.record_id
+        details.link = dataset_link(place.server, row.get("dataset_id") or place.datasets.get(task, "")) or details.link
+        details.add_note(response, row.get("notes", ""))
+
+
+def read_place(manifest: Path) -> Place:
+    """Where the export beside this manifest was read from; nothing is known where there is no manifest of ours."""
+    try:
+        read = json.loads(manifest.read_bytes())
+        server, datasets = str(read["server"]), [(entry["task"], str(entry["id"])) for entry in read["datasets"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return Place("", {})
+    count = Counter(task for task, _ in datasets)
+    return Place(server, {task: name for task, name in datasets if task in TASKS and count[task] == 1})
+
+
+def dataset_link(server: str, dataset_id: str) -> str:
+    """The address of the dataset's page; empty where the server is no http(s) address or the id is none.
+
+    The page of Argilla 2.8.0 takes page, status, search text and filters from its address, but no record's id.
+    """
+    try:
+        address, known = urlsplit(server), UUID(dataset_id)
+    except ValueError:
+        return ""
+    plain = server.isascii() and server.isprintable() and not set(server) & set(" \"'<>\\^`{|}")
+    if address.scheme not in ("http", "https") or not address.hostname or address.username or not plain:
+        return ""
+    return f"{address.scheme}://{address.netloc}{address.path.rstrip('/')}/dataset/{known}/annotation-mode"
+
+
+def count_patterns(disagreements: Sequence[Disagreement]) -> list[Pattern]:
+    """The patterns of votes among all disagreements of some tasks, the most frequent first, then by their names."""
+    counted = Counter((item.task, item.label, item.pattern) for item in disagreements)
+    patterns = [Pattern(task, label, pattern, count) for (task, label, pattern), count in counted.items()]
+    return sorted(patterns, key=lambda found: (-found.n_units, TASKS.index(found.task), found.label, found.pattern))
+
+
+def write_disagreements_csv(path: Path, disagreements: Sequence[Disagreement], spreadsheet_safe: bool = False) -> None:
+    """Write the list as CSV (RFC 4180, UTF-8) in its order, with a column of votes for each annotator.
+
+    A vote is `True`, `False`, or empty where the annotator gave none. What is undefined is empty. Cells are data as
+    they are; with `spreadsheet_safe` those that a spreadsheet takes for formulas begin with an apostrophe, and the file
+    with a BOM.
+
+    Raises:
+        OutputError: the file cannot be written, or holds something else than a list of disagreements.
+    """
+    try:
+        check_replaceable(path)
+        with staged_file(path) as file:
+            if spreadsheet_safe:
+                file.write(codecs.BOM_UTF8)
+            for cells in table_rows(disagreements):
+                file.write(csv_line([written(cell, spreadsheet_safe) for cell in cells]))
+    except OSError as error:
+        raise OutputError(f"`{path}` cannot be written: {error.strerror}. Choose another `--out`.") from error
+
+
+def check_replaceable(path: Path) -> None:
+    """Nothing where the file is absent, or a list of disagreements of ours.
+
+    Raises:
+        OutputError: it holds something else.
+    """
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        head = file.readline().removeprefix(codecs.BOM_UTF8)
+    if not head.startswith(csv_line(COLUMNS).rstrip()):
+        raise OutputError(f"`{path}` holds something else than a list of disagreements. Choose another `--out`.")
+
+
+def table_rows(disagreements: Sequence[Disagreement]) -> Iterator[list[str | float | bool | None]]:
+    """The head and a row for each disagreement."""
+    names = sorted({name for item in disagreements for name in item.votes})
+    yield [*COLUMNS, *(f"{VOTE_COLUMN}{name}" for name in names)]
+    for item in disagreements:
+        values = item.model_dump(include=set(COLUMNS)) | {
+            "other_labels": ";".join(item.other_labels),
+            "notes": "\n".join(f"{name}: {note}" for name, note in item.notes.items()),
+        }
+        yield [*(values[column] for column in COLUMNS), *(item.votes.get(name) for name in names)]
+
+
+def written(value: str | float | bool | None, spreadsheet_safe: bool) -> str:
+    """The value as a cell; only texts may need an apostrophe, a negative number is no formula."""
+    if value is None:
+        return ""
+    return str(spreadsheet_cell(value)) if spreadsheet_safe and isinstance(value, str) else str(value)

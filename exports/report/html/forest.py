@@ -1,0 +1,174 @@
+"""Each label of a task: a forest plot of its agreement, and beneath it the table with its numbers."""
+
+from collections.abc import Iterator
+from xml.etree.ElementTree import Element
+
+from exports.agreement.figures import LabelAgreement
+from exports.agreement.schema import TaskAgreement
+from exports.report.html.cells import cell, coefficient, estimated, head, missing, number, row, table
+from exports.report.html.elements import Child, element
+from exports.report.html.plot import (
+    THRESHOLDS,
+    Axis,
+    alpha_axis,
+    bar,
+    diamond,
+    dot,
+    rule,
+    scale,
+    square,
+    strip,
+    thresholds,
+    whisker,
+)
+from exports.report.words import UNDEFINED, discard_sentence, percent
+
+ALPHA = "krippendorff_alpha"
+
+COLUMNS: tuple[Child, ...] = (
+    "Label",
+    "N′",
+    "needed",
+    "records",
+    ["n", element("sub", "eff")],
+    "α [95 %]",
+    "P(α ≥ .667)",
+    "P(α ≥ .800)",
+    "AC1",
+    "P⁺",
+    "P⁻",
+    "agree",
+    "yes",
+)
+MEANING = (
+    "N′ units with two ratings or more; needed: as many as would show an α of .667 at this share of yes; records: what "
+    "was resampled; n_eff: independent units that would tell as much; P(α ≥ …): share of the resamples; P⁺ and P⁻: "
+    "agreement on yes and on no; agree: percent agreement; yes: share of yes among all ratings."
+)
+
+
+def label_section(figures: TaskAgreement) -> list[Child]:
+    """The forest plot, the table, and the discards beside them."""
+    return [forest_plot(figures), label_table(figures), discard_note(figures)]
+
+
+def forest_plot(figures: TaskAgreement) -> Element:
+    """α of each label with its interval, lighter marks for AC1 and percent agreement, and the share of yes."""
+    axis = alpha_axis(value for found in figures.labels.values() for value in drawn_values(found))
+    ticks = [(value, coefficient(value)) for value in axis.ticks(0.2) if abs(value - THRESHOLDS[1]) > 1e-9]
+    ticks = [tick for tick in ticks if abs(tick[0] - 0.6) > 1e-9] + [
+        (t, f"{t:.3f}".lstrip("0").rstrip("0")) for t in THRESHOLDS
+    ]
+    foot = row(element("td"), cell(scale(axis, ticks)), element("td"), element("td"))
+    body = element("tbody", (forest_row(name, found, axis) for name, found in figures.labels.items()), foot)
+    names = element(
+        "tr", (element("th", name, scope="col") for name in ("Label", "Coefficients", "α [95 %]", "Share of yes"))
+    )
+    caption = element("caption", "Agreement on each label", element("div", legend(), class_="keys"))
+    return element("table", caption, element("thead", names), body, class_="forest")
+
+
+def legend() -> list[Child]:
+    """The marks of the plot, each with its name."""
+    whole = Axis(-1.0, 1.0)
+    marks = {
+        "α, 95 % interval": [*whisker(whole, -0.9, 0.9), dot(whole, 0)],
+        "AC1": [diamond(whole, 0)],
+        "percent agreement": [square(whole, 0)],
+        "thresholds .667 and .8": [rule(whole, 0, "threshold")],
+    }
+    return [
+        element(
+            "span", element("svg", drawing, width=26, height=30, aria_hidden="true", class_="strip"), name, class_="key"
+        )
+        for name, drawing in marks.items()
+    ]
+
+
+def drawn_values(found: LabelAgreement) -> Iterator[float | None]:
+    """What the plot shows of a label."""
+    interval = found.intervals.get(ALPHA)
+    yield from (found.krippendorff_alpha, found.gwet_ac1, found.percent_agreement)
+    yield interval.low if interval else None
+
+
+def forest_row(name: str, found: LabelAgreement, axis: Axis) -> Element:
+    """One label of the plot."""
+    alpha, interval = found.krippendorff_alpha, found.intervals.get(ALPHA)
+    marks: list[Child] = [thresholds(axis)]
+    if found.percent_agreement is not None:
+        marks.append(square(axis, found.percent_agreement))
+    if found.gwet_ac1 is not None:
+        marks.append(diamond(axis, found.gwet_ac1))
+    if interval is not None:
+        marks.append(whisker(axis, interval.low, interval.high))
+    if alpha is not None:
+        marks.append(dot(axis, alpha))
+    spoken = f"AC1 {coefficient(found.gwet_ac1)}, percent agreement {percent(found.percent_agreement)}"
+    between = f" between {coefficient(interval.low)} and {coefficient(interval.high)}" if interval else ""
+    plot = strip(f"{name}: α {coefficient(alpha)}{between}", spoken, marks)
+    return row(head(name), cell(plot), cell(alpha_cell(found)), cell(prevalence_bar(name, found)))
+
+
+def alpha_cell(found: LabelAgreement) -> Child:
+    """α with its interval, or why there is none."""
+    return estimated(
+        found.krippendorff_alpha,
+        found.intervals.get(ALPHA),
+        found.undefined.get(ALPHA),
+        found.refused_intervals.get(ALPHA),
+    )
+
+
+def prevalence_bar(name: str, found: LabelAgreement) -> list[Child]:
+    """The share of yes as a bar with its number."""
+    if found.prevalence is None:
+        return missing("no ratings")
+    share = percent(found.prevalence)
+    drawing = strip(f"{name}: {share} yes", f"{found.n_ratings:,} ratings", bar(found.prevalence))
+    return [element("span", drawing, element("span", share, element("small", " yes")), class_="prevalence")]
+
+
+def label_table(figures: TaskAgreement) -> Element:
+    """The numbers of every label."""
+    rows = (label_row(name, found) for name, found in figures.labels.items())
+    return table("Figures of each label", COLUMNS, rows, "figures whole", MEANING)
+
+
+def label_row(name: str, found: LabelAgreement) -> Element:
+    """The numbers of one label."""
+    undefined = found.undefined
+    return row(
+        head(name),
+        cell(f"{found.n_pairable_items:,}"),
+        cell(UNDEFINED if found.required_items is None else f"{found.required_items:,}"),
+        cell(f"{found.n_cluster_records:,}"),
+        cell(UNDEFINED if found.n_effective is None else f"{found.n_effective:,.0f}"),
+        cell(alpha_cell(found)),
+        *(cell(reaches(found, threshold)) for threshold in ("0.667", "0.800")),
+        cell(number(found.gwet_ac1, undefined.get("gwet_ac1"))),
+        cell(number(found.positive_agreement, undefined.get("positive_agreement"))),
+        cell(number(found.negative_agreement, undefined.get("negative_agreement"))),
+        cell(percent(found.percent_agreement)),
+        cell(percent(found.prevalence)),
+    )
+
+
+def reaches(found: LabelAgreement, threshold: str) -> str:
+    """The share of the resamples in which α reaches the threshold; never rounded to certainty."""
+    below = found.p_below.get(threshold)
+    if below is None:
+        return UNDEFINED
+    share = 1 - below
+    if 0 < share < 0.005:
+        return "< 1%"
+    return "> 99%" if 0.995 < share < 1 else f"{share:.0%}"
+
+
+def discard_note(figures: TaskAgreement) -> Element:
+    """What annotators discarded: agreement does not see it."""
+    if figures.discards is None:
+        text = "How many units were discarded is not known: the files do not tell."
+    else:
+        text = discard_sentence(figures.discards) or "No unit was discarded."
+    return element("p", element("b", "Discards. "), element("bdi", text), class_="note")

@@ -1,0 +1,175 @@
+"""Judges against the jury: confusion, kappa, and a reliability plot for each label."""
+
+from collections.abc import Iterator, Sequence
+from xml.etree.ElementTree import Element
+
+from annotation.labels import TaskName
+from exports.agreement.judge_figures import Calibration, Confusion, JudgeAgreement, JudgedLabel, JudgedTask, JudgeReason
+from exports.report.html.cells import cell, coefficient, ends, folded, head, missing, row, table
+from exports.report.html.elements import Child, element, quoted
+from exports.report.html.plot import Axis, figure_svg
+from exports.report.judge_terminal import coverage_sentence, left_out_sentences, other_task_sentences
+from exports.report.words import UNDEFINED, percent
+
+COLUMNS = ("Label", "N", "ties", "tp", "fp", "fn", "tn", "precision", "recall", "F1", "accuracy", "κ [95 %]")
+MEANING = (
+    "The majority of a unit's votes counts as right, a single vote is one, and ties are left out. tp: both say yes; "
+    "fp: only the judge; fn: only the jury; tn: neither. κ: Cohen's, with the joint bootstrap over records."
+)
+CALIBRATION_MEANING = (
+    "Each circle is a tenth of the scale of the judge's own probability of yes: its place to the right is the mean "
+    "probability, its height the share on which the jury says yes, its size the number of units. A judge whose "
+    "probabilities are what they say lies on the dotted line; above it, it is not sure enough of yes, below it too "
+    "sure."
+)
+AGAINST = ("Label", "annotator", "N", "tp", "fp", "fn", "tn", "accuracy", "κ")
+SHORT_REASONS: dict[JudgeReason, str] = {
+    "no_compared_units": "nothing to compare",
+    "judge_never_says_yes": "judge never says yes",
+    "jury_never_says_yes": "jury never says yes",
+    "nobody_says_yes": "nobody says yes",
+    "constant_both_raters": "both constant",
+    "jury_is_constant": "jury constant",
+}
+SIDE, MARGIN, SMALLEST, LARGEST = 200, 46, 3.0, 11.0
+"""Sides of a plot, the room for its numbers, and the radii of its circles, in pixels."""
+UNIT = Axis(0.0, 1.0)
+
+
+def judges_section(judges: Sequence[JudgeAgreement]) -> Element | None:
+    """All judges, task by task; nothing where there are none."""
+    if not judges:
+        return None
+    heading = element("h2", "Judges against the jury", id="judges")
+    return element("section", heading, (judge_parts(judge) for judge in judges))
+
+
+def judge_parts(judge: JudgeAgreement) -> Iterator[Child]:
+    """One judge."""
+    for task, found in judge.tasks.items():
+        yield from task_parts(judge.model, task, found)
+    yield [element("p", element("bdi", sentence), class_="note") for sentence in other_task_sentences(judge)]
+
+
+def task_parts(model: str, task: TaskName, found: JudgedTask) -> Iterator[Child]:
+    """One judge on one task: coverage, confusion, calibration, each annotator."""
+    yield element("h3", quoted(model), f": {task}")
+    sentences = (coverage_sentence(found), *left_out_sentences(found))
+    yield element("ul", (element("li", quoted(sentence)) for sentence in sentences))
+    if not found.labels:
+        return
+    rows = (label_row(label, figures) for label, figures in found.labels.items())
+    yield table(f"Confusion on {task}", COLUMNS, rows, "figures whole", MEANING)
+    plots = (reliability_figure(label, figures.calibration) for label, figures in found.labels.items())
+    yield element("div", plots, class_="panels")
+    yield element("p", CALIBRATION_MEANING, class_="note")
+    yield folded("Against each annotator", annotators_table(found))
+
+
+def label_row(label: str, found: JudgedLabel) -> Element:
+    """The confusion of one label."""
+    confusion = found.confusion
+    return row(
+        head(label),
+        cell(f"{found.n_compared:,}"),
+        cell(f"{found.n_ties:,}"),
+        *count_cells(confusion),
+        *(cell(figure(confusion, name)) for name in ("precision", "recall", "f1", "accuracy")),
+        cell(kappa_cell(found)),
+    )
+
+
+def count_cells(confusion: Confusion) -> list[Element]:
+    """The four counts."""
+    return [cell(f"{count:,}") for count in (confusion.tp, confusion.fp, confusion.fn, confusion.tn)]
+
+
+def figure(found: Confusion | Calibration, name: str) -> Child:
+    """One figure, or a dash with its reason."""
+    value: float | None = getattr(found, name)
+    return missing(SHORT_REASONS[found.undefined[name]]) if value is None else coefficient(value)
+
+
+def kappa_cell(found: JudgedLabel) -> list[Child]:
+    """Kappa with its interval, or why there is none."""
+    if found.confusion.cohen_kappa is None:
+        return [figure(found.confusion, "cohen_kappa")]
+    if found.interval is None:
+        few = "no interval: fewer than 20 units" if found.refused_interval == "few_units" else "no interval"
+        return [element("b", coefficient(found.confusion.cohen_kappa)), element("small", f" {few}", class_="why")]
+    bounds = element("span", f" {ends(found.interval)}", class_="bounds")
+    return [element("b", coefficient(found.confusion.cohen_kappa)), bounds]
+
+
+def annotators_table(found: JudgedTask) -> Element:
+    """The judge against each annotator, label by label."""
+    rows = (
+        row(
+            head(label),
+            element("td", quoted(each.annotator), class_="words"),
+            cell(f"{sum((each.confusion.tp, each.confusion.fp, each.confusion.fn, each.confusion.tn)):,}"),
+            *count_cells(each.confusion),
+            cell(percent(each.confusion.accuracy)),
+            cell(figure(each.confusion, "cohen_kappa")),
+        )
+        for label, figures in found.labels.items()
+        for each in figures.annotators
+    )
+    return table("The judge against each annotator", AGAINST, rows, "figures second")
+
+
+def reliability_figure(label: str, found: Calibration) -> Element:
+    """The plot of one label with its figures beneath."""
+    names = {"Brier": "brier", "ECE": "ece", "AUC": "auc"}
+    figures = (
+        [f"{', ' if place else ''}{name} ", figure(found, key)] for place, (name, key) in enumerate(names.items())
+    )
+    bins = [each for each in found.bins if each.n]
+    spoken = "; ".join(
+        f"{each.n:,} units at {percent(each.mean_confidence)}: {percent(each.share_yes)} yes" for each in bins
+    )
+    size = SIDE + 2 * MARGIN
+    drawing = figure_svg(
+        f"{label}: reliability of the judge's probability of yes",
+        spoken or UNDEFINED,
+        frame(),
+        circles(found),
+        viewBox=f"0 0 {size} {size}",
+        class_="weeks",
+    )
+    return element("figure", element("figcaption", label), drawing, element("p", figures, class_="note"))
+
+
+def frame() -> Iterator[Element]:
+    """Lines at the halves, the diagonal, and the names of both axes."""
+    for value in (0.0, 0.5, 1.0):
+        x, y = across(value), down(value)
+        yield element("line", x1=x, x2=x, y1=down(0), y2=down(1), class_="grid")
+        yield element("line", x1=across(0), x2=across(1), y1=y, y2=y, class_="grid")
+        yield element("text", percent(value), x=x, y=down(0) + 20, text_anchor="middle", class_="tick")
+        yield element("text", percent(value), x=across(0) - 6, y=y + 4, text_anchor="end", class_="tick")
+    yield element("line", x1=across(0), x2=across(1), y1=down(0), y2=down(1), class_="threshold")
+    middle = across(0.5)
+    yield element("text", "judge's probability of yes", x=middle, y=down(0) + 38, text_anchor="middle", class_="tick")
+    yield element("text", "jury says yes", x=across(0), y=down(1) - 12, class_="tick")
+
+
+def circles(found: Calibration) -> Iterator[Element]:
+    """A circle for each bin that has units, its area by their number."""
+    most = max((each.n for each in found.bins), default=0)
+    for each in found.bins:
+        if each.mean_confidence is not None and each.share_yes is not None:
+            radius = max(SMALLEST, LARGEST * (each.n / most) ** 0.5)
+            said = f"{each.n:,} units at {percent(each.mean_confidence)}: {percent(each.share_yes)} yes"
+            x, y = across(each.mean_confidence), down(each.share_yes)
+            yield element("circle", element("title", said), cx=x, cy=y, r=radius, class_="estimate")
+
+
+def across(value: float) -> float:
+    """Where a probability lies from the left."""
+    return MARGIN + SIDE * UNIT.place(value)
+
+
+def down(value: float) -> float:
+    """Where a share lies from the top."""
+    return MARGIN + SIDE * (1 - UNIT.place(value))

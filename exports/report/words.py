@@ -1,0 +1,221 @@
+"""Agreement in plain sentences and short numbers, for the terminal, Markdown, LaTeX and the report.
+
+Sentences hold names of annotators and rounds as they are: whoever puts one into HTML, Markdown or LaTeX escapes it
+whole. `plain` takes out what could steer a terminal.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+from exports.agreement.cautions import ADVICE
+from exports.agreement.figures import (
+    AlphaChange,
+    AnnotatorAgreement,
+    Interval,
+    LabelAgreement,
+    RefusedReason,
+    UndefinedReason,
+)
+from exports.agreement.schema import Discards, TaskAgreement
+from pipeline.text.counted import counted
+
+UNDEFINED = "–"
+SIGNIFICANT = 0.05
+
+REASONS: dict[UndefinedReason, str] = {
+    "no_pairable_items": "no unit was answered by two annotators",
+    "single_annotator": "only one annotator answered",
+    "no_variation": "all answers on shared units are the same, which cannot show that annotators tell yes from no",
+    "constant_both_raters": "both annotators give the same answer everywhere",
+}
+REFUSED: dict[RefusedReason, str] = {
+    "undefined": "α itself is undefined",
+    "undefined_resamples": "α is undefined in more than 5 % of the resamples",
+    "single_record": "all shared units belong to one record",
+    "constant": "every resample gives the same value",
+}
+Fitness = Literal["fit", "tentative", "open", "unfit", "unknown"]
+FITNESS: dict[Fitness, str] = {
+    "fit": "Fit for use",
+    "tentative": "Fit for tentative conclusions",
+    "open": "Not shown to be fit yet",
+    "unfit": "Not fit for use",
+    "unknown": "Cannot be told",
+}
+"""What each verdict on a label is called, the best first."""
+FITNESS_MEANING = (
+    "Fit for use: α is .800 or more, down to the lower end of its interval; for tentative conclusions: .667 or more "
+    "(Krippendorff's thresholds). Not fit: α is below .667, up to the upper end. Not shown yet: the interval holds "
+    ".667, or rests on too few ratings to be trusted. Cannot be told: α or its interval is undefined."
+)
+USABLE, RELIABLE = 0.667, 0.8
+TOO_NARROW = {"FEW_ITEMS", "RARE_CLASS"}
+"""Warnings of too narrow intervals, which show neither that a label is fit nor that it is not."""
+
+ANNOTATORS_TOLD = 5
+"""So many annotators without whom an α would be another are told of a task; of thirty annotators some always are."""
+
+EXPLAINING = {"NO_OVERLAP", "SINGLE_ANNOTATOR", "UNDEFINED_RESAMPLES"}
+"""Warnings that say why a figure is missing."""
+
+
+def percent(value: float | None) -> str:
+    """A share as a whole percentage; a dash where it is undefined."""
+    return UNDEFINED if value is None else f"{value:.0%}"
+
+
+def decimal(value: float | None) -> str:
+    """A coefficient as it is printed in papers, such as `.74`, `-.05`, `1.00`; a dash where it is undefined."""
+    if value is None:
+        return UNDEFINED
+    digits = f"{value:.2f}"
+    if digits == "-0.00":
+        return ".00"
+    return digits.replace("0.", ".", 1) if digits.startswith(("0.", "-0.")) else digits
+
+
+def bounds(interval: Interval | None) -> str:
+    """An interval such as `[.62, .83]`; empty where there is none."""
+    return "" if interval is None else f"[{decimal(interval.low)}, {decimal(interval.high)}]"
+
+
+def estimate(value: float | None, interval: Interval | None) -> str:
+    """A coefficient with its interval, such as `.74 [.62, .83]`; without one the coefficient alone."""
+    return f"{decimal(value)} {bounds(interval)}".rstrip()
+
+
+def alpha_estimate(found: LabelAgreement) -> str:
+    """The label's α with its interval."""
+    return estimate(found.krippendorff_alpha, found.intervals.get("krippendorff_alpha"))
+
+
+def named(labels: Sequence[str], figures: TaskAgreement) -> str:
+    """The labels by name, or all of them at once."""
+    return "all labels" if len(labels) == len(figures.labels) else ", ".join(labels)
+
+
+def fitness(found: LabelAgreement) -> Fitness:
+    """Whether the label is fit for use, as its α shows by the interval; what it means is in `FITNESS_MEANING`."""
+    interval = found.intervals.get("krippendorff_alpha")
+    if found.krippendorff_alpha is None or interval is None:
+        return "unknown"
+    if TOO_NARROW.intersection(found.warnings):
+        return "open"
+    if interval.low < USABLE:
+        return "unfit" if interval.high < USABLE else "open"
+    return "fit" if interval.low >= RELIABLE else "tentative"
+
+
+def labels_by_fitness(labels: Mapping[str, LabelAgreement]) -> dict[Fitness, list[str]]:
+    """The names of the labels by verdict, all verdicts in their order, each with its labels in theirs."""
+    return {verdict: [name for name, found in labels.items() if fitness(found) == verdict] for verdict in FITNESS}
+
+
+def fitness_sentences(figures: TaskAgreement) -> Iterator[str]:
+    """A line for each verdict that some label has, such as `Fit for use: helpful.`, the best first."""
+    for verdict, labels in labels_by_fitness(figures.labels).items():
+        if labels:
+            yield f"{FITNESS[verdict]}: {named(labels, figures)}."
+
+
+def warning_sentences(figures: TaskAgreement) -> Iterator[str]:
+    """What to mind about a task and what to do: undefined figures, then each warning with its labels, then intervals.
+
+    A warning that says the same as an undefined figure or a missing interval stands for both.
+    """
+    for reason, meaning in REASONS.items():
+        labels = [
+            name
+            for name, found in figures.labels.items()
+            if found.undefined.get("krippendorff_alpha") == reason and not EXPLAINING.intersection(found.warnings)
+        ]
+        if labels:
+            yield f"α is undefined for {named(labels, figures)}: {meaning}."
+    for code, advice in ADVICE.items():
+        labels = [name for name, found in figures.labels.items() if code in found.warnings]
+        if labels:
+            yield f"{named(labels, figures)}: {advice}{needed_units(labels, figures) if code == 'SAMPLE_SIZE' else ''}"
+        elif code in figures.warnings:
+            yield f"{advice}{rule_counts(figures) if code == 'CONSTRAINT' else ''}"
+    for refused, meaning in REFUSED.items():
+        labels = [
+            name
+            for name, found in figures.labels.items()
+            if found.krippendorff_alpha is not None
+            and found.refused_intervals.get("krippendorff_alpha") == refused
+            and not EXPLAINING.intersection(found.warnings)
+        ]
+        if labels:
+            yield f"α has no interval for {named(labels, figures)}: {meaning}."
+
+
+def rule_counts(figures: TaskAgreement) -> str:
+    """How many responses break each rule, behind a space; rules that nobody broke are left out."""
+    broken = (f"{rule} {count:,}" for rule, count in figures.constraint_violations.items() if count)
+    return f" Found: {', '.join(broken)}."
+
+
+def needed_units(labels: Sequence[str], figures: TaskAgreement) -> str:
+    """How many units rated twice each label needs, behind a space."""
+    needed = (f"{label} {figures.labels[label].required_items or UNDEFINED}" for label in labels)
+    return f" Needed: {', '.join(needed)}."
+
+
+def discard_sentence(discards: Discards | None) -> str:
+    """How often annotators discarded, those with most first; empty where the files do not tell or nobody did."""
+    if discards is None or not discards.n_responses:
+        return ""
+    order = sorted(discards.by_annotator.items(), key=lambda entry: (-entry[1], entry[0]))
+    people = ", ".join(f"{name} {share:.1%}" for name, share in order if share)
+    return (
+        f"{counted(discards.n_responses, 'answer')} discarded, {discards.share:.1%} of all ({people}): α does not see "
+        "them."
+    )
+
+
+def finding_sentences(figures: TaskAgreement) -> Iterator[str]:
+    """Changes of α that are more than chance, then annotators without whom α would be another; none where empty.
+
+    Of the latter those that move α most, and how many more there are.
+    """
+    yield from (change_sentence(change) for change in figures.changes if change.p_holm < SIGNIFICANT)
+    moving = [
+        found
+        for found in figures.annotators_vs_rest
+        if found.delta_interval is not None and (found.delta_interval.low > 0 or found.delta_interval.high < 0)
+    ]
+    moving.sort(key=lambda found: -abs(found.delta_alpha or 0.0))
+    yield from map(annotator_sentence, moving[:ANNOTATORS_TOLD])
+    more = len(moving) - ANNOTATORS_TOLD
+    if more > 0:
+        yield f"Smaller differences without one annotator, beyond chance too: {more:,} more in annotators.csv."
+
+
+def change_sentence(change: AlphaChange) -> str:
+    """How α of a label changed from one round or week to the next."""
+    direction = "rose" if change.difference > 0 else "fell"
+    by = estimate(abs(change.difference), absolute(change.interval, change.difference))
+    return (
+        f"α of {change.label} {direction} by {by} from {change.kind} {change.before} to {change.after} "
+        f"(permutation test, p = {decimal_p(change.p_holm)} after Holm)."
+    )
+
+
+def decimal_p(value: float) -> str:
+    """A p with three decimals, such as `.003`; `< .001` has its own form, `.000 or less` would mislead."""
+    return "less than .001" if value < 0.001 else f"{value:.3f}".replace("0.", ".", 1)
+
+
+def annotator_sentence(found: AnnotatorAgreement) -> str:
+    """What α would be without the annotator."""
+    difference = found.delta_alpha or 0.0
+    by = estimate(abs(difference), absolute(found.delta_interval, difference))
+    direction = "higher" if difference > 0 else "lower"
+    return f"Without {found.rater}, α of {found.label} would be {direction} by {by}."
+
+
+def absolute(interval: Interval | None, difference: float) -> Interval | None:
+    """The interval of a difference turned to the sign that makes the difference positive."""
+    if interval is None or difference >= 0:
+        return interval
+    return interval.model_copy(update={"low": -interval.high, "high": -interval.low})

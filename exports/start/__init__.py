@@ -1,0 +1,1 @@
+"""First steps: the demo, a project of one's own, and what is missing here."""

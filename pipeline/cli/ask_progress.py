@@ -1,0 +1,75 @@
+"""What the user sees of a run: bars while it goes, and what came of it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+if TYPE_CHECKING:
+    from pipeline.asking.questions import Report, Tell
+    from pipeline.asking.run_folder import RunManifest
+    from pipeline.providers.calls import Call
+
+SIGNAL_EXITS = {"SIGINT": 130, "SIGTERM": 143}
+"""Exit codes of a run that a signal stopped, as shells have them."""
+
+
+class Shown(NamedTuple):
+    """How the one who waits hears of settled calls and of what else happens."""
+
+    report: "Report"
+    tell: "Tell"
+
+
+@contextmanager
+def progress_bars() -> Iterator[Shown]:
+    """A bar for each provider on stderr, where that is a terminal, and lines between them."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True, markup=False, highlight=False)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+        bars: dict[str, Any] = {}
+
+        def report(call: "Call", total: int) -> None:
+            if call.provider not in bars:
+                bars[call.provider] = progress.add_task(call.provider, total=total)
+            progress.advance(bars[call.provider])
+
+        yield Shown(report, lambda line: console.print(line, soft_wrap=True))
+
+
+def end_run(manifest: "RunManifest", out: Path) -> None:
+    """Print what came of the run and what to do next.
+
+    Raises:
+        click.exceptions.Exit: a signal stopped it.
+    """
+    print_summary(manifest)
+    if manifest.stopped:
+        why = "`--max-cost` is reached" if manifest.stopped == "max_cost" else f"stopped by {manifest.stopped}"
+        how = "with a higher `--max-cost`" if manifest.stopped == "max_cost" else "again"
+        click.echo(f"{why}: {manifest.unsettled} calls are left. Next: the same command {how} goes on", err=True)
+        if manifest.stopped in SIGNAL_EXITS:
+            raise click.exceptions.Exit(SIGNAL_EXITS[manifest.stopped])
+        return
+    click.echo(f"Next: citejury pipeline sources {click.format_filename(out)} --out RECORDS.jsonl", err=True)
+
+
+def print_summary(manifest: "RunManifest") -> None:
+    """Print what each provider answered, took and cost, and what went wrong by kind."""
+    for provider, counts in manifest.providers.items():
+        cut = "".join(f", {count} ended with {reason!r}" for reason, count in counts.cut_short.items())
+        tokens = f", {counts.input_tokens:,} tokens in, {counts.output_tokens:,} out" if counts.input_tokens else ""
+        priced = f", cost {counts.cost:.4f}" if counts.unpriced < counts.answers else ""
+        unknown = f", cost of {counts.unpriced} not known" if counts.unpriced and counts.input_tokens else ""
+        click.echo(
+            f"{provider}: {counts.answers} answers, {counts.citations} citations{tokens}{priced}{unknown}{cut}",
+            err=True,
+        )
+    if manifest.errors:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in manifest.errors.items())
+        click.echo(f"not answered: {kinds} (see errors.jsonl)", err=True)

@@ -1,0 +1,202 @@
+"""The command `citejury pipeline research`."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from pipeline.cli.sources import address_and_port
+
+if TYPE_CHECKING:
+    from pipeline.research.budgets import Limits
+    from pipeline.research.running.course import Progress
+    from pipeline.research.running.options import ResearchOptions
+    from pipeline.research.stages.finishing import Finished
+    from pipeline.research.stages.intake import AskQuestions
+
+UNCLEAR = 2
+"""Exit code where the topic must be clarified and nobody may be asked (seed 003)."""
+AUDIT_FAILED = 3
+"""Exit code where the report did not pass the audit (seed 003)."""
+
+
+class Given(NamedTuple):
+    """What stands on the command line beside the options of the run itself."""
+
+    non_interactive: bool
+    verify_only: bool
+    allowed: tuple[str, ...]
+    search_url: str
+    max_seconds: float | None
+    max_tokens: int | None
+    max_cost: float | None
+
+
+@click.command()
+@click.argument("topic", required=False, default=None)
+@click.option("--run-id", help="Name of the run; of one that was begun, to go on with it.  [default: topic and time]")
+@click.option("--depth", type=click.Choice(["brief", "medium", "deep"]), help="How far to go.  [default: medium]")
+@click.option("--budget", type=click.IntRange(min=1), help="Sources that are read at most.  [default: 5, 10 or 25]")
+@click.option("--rounds", "max_rounds", type=click.IntRange(1, 10), help="Rounds of search.  [default: 1, 3 or 5]")
+@click.option("--results", "k", type=click.IntRange(3, 10), help="Results of each query.  [default: 4, 6 or 10]")
+@click.option("--per-site", "per_domain_cap", type=click.IntRange(1, 10), help="Pages of one site.  [default: 3]")
+@click.option("--lang", help="Language of the report, ISO 639-1.  [default: the topic's]")
+@click.option("--workers", type=click.IntRange(1, 100), help="Queries and pages at once.  [default: 5]")
+@click.option(
+    "--runs-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    default="runs",
+    show_default=True,
+    help="Folder of the research runs.",
+)
+@click.option("--model", help="A model's name, or `extractive` for none.  [default: openai/gpt-oss-120b]")
+@click.option("--base-url", help="Server of the model, compatible with Chat Completions.  [default: OpenRouter's]")
+@click.option(
+    "--search",
+    type=click.Choice(["duckduckgo", "tavily", "brave", "bing", "local"]),
+    help="Who is asked for pages.  [default: duckduckgo]",
+)
+@click.option("--search-url", default="", help="Where tavily or brave is asked instead of its own address.")
+@click.option(
+    "--documents",
+    type=click.Path(path_type=Path, file_okay=False, resolve_path=True),
+    help="Folder to search instead of the web.",
+)
+@click.option("--offline", is_flag=True, default=None, help="Read pages from the store alone.")
+@click.option("--citations", type=click.Choice(["c", "n"]), help="Cite as (C001) or as [1].  [default: c]")
+@click.option("--max-seconds", type=click.FloatRange(min=0), help="Stop gathering after so long.")
+@click.option("--max-tokens", type=click.IntRange(min=0), help="Stop gathering after so many tokens of the model.")
+@click.option("--max-cost", type=click.FloatRange(min=0), help="Stop gathering at this known cost, in USD.")
+@click.option("--allow-address", "allowed", multiple=True, metavar="ADDRESS:PORT", help="Let a private server be read.")
+@click.option("--strict-gate", is_flag=True, default=None, help="Ask about every short or general topic.")
+@click.option("--non-interactive", is_flag=True, help="Ask nothing; an unclear topic ends with exit code 2.")
+@click.option("--verify-only", is_flag=True, help="Audit the report of the run named by --run-id again.")
+def research(topic: str | None, runs_dir: Path, **given: Any) -> None:
+    """Research TOPIC: search, read pages, and write a report whose every sentence cites a page that holds it.
+
+    The report is runs/RUN/final/report.md. Each claim is checked against the text of the pages that it cites; what does
+    not hold is left out, and listed. Stopped at any moment and started again with `--run-id RUN`, the command goes on
+    without asking anything twice. A limit ends the search; the report is then written of what is there, and says so.
+
+    With `--model extractive` no model is asked: plan and report are made of the pages' own sentences. Keys come from
+    the environment: OPENROUTER_API_KEY, or OPENAI_API_KEY with `--base-url`; TAVILY_API_KEY, BRAVE_API_KEY.
+
+    Exit code 2: the topic must be clarified. 3: the report did not pass the audit.
+
+    \b
+    Examples:
+        citejury pipeline research "How do vaccines train the immune system?"
+        citejury pipeline research "Energy use of heat pumps" --documents papers --model extractive
+    """
+    asked = Given(**{name: given.pop(name) for name in Given._fields})
+    chosen = {name: value for name, value in given.items() if value is not None}
+    if topic is not None:
+        chosen["topic"] = topic
+    if asked.verify_only:
+        audit_again(runs_dir, chosen.get("run_id", ""))
+    else:
+        begin(chosen, runs_dir, asked)
+
+
+def begin(chosen: Mapping[str, Any], runs_dir: Path, asked: Given) -> None:
+    """Run, and print what came of it.
+
+    Raises:
+        CitejuryError: as `research` of `pipeline.research.stages.machine`.
+        click.exceptions.Exit: the topic is unclear, the audit failed, or a signal stopped the run.
+    """
+    import asyncio
+
+    from pipeline.cli.ask_progress import SIGNAL_EXITS
+    from pipeline.cli.research_progress import (
+        ask_on_terminal,
+        end_research,
+        shown_progress,
+        tell_questions,
+        tell_stopped,
+    )
+    from pipeline.research.running.course import Stopped
+    from pipeline.research.running.options import named_options
+    from pipeline.research.stages.intake import ClarificationNeeded
+
+    options = named_options(chosen, runs_dir, limits_of(asked))
+    with shown_progress() as progress:
+        ask = None if asked.non_interactive else ask_on_terminal
+        try:
+            finished = asyncio.run(run(options, asked, ask, progress))
+        except ClarificationNeeded as needed:
+            tell_questions(needed.questions)
+            raise click.exceptions.Exit(UNCLEAR) from None
+        except Stopped as stopped:
+            tell_stopped(options)
+            raise click.exceptions.Exit(SIGNAL_EXITS[stopped.name]) from None
+        except KeyboardInterrupt:
+            tell_stopped(options)
+            raise click.exceptions.Exit(SIGNAL_EXITS["SIGINT"]) from None
+    end_research(finished, options)
+    if not finished.passed:
+        raise click.exceptions.Exit(AUDIT_FAILED)
+
+
+def limits_of(asked: Given) -> "Limits":
+    """Where gathering stops."""
+    from pipeline.research.budgets import Limits
+
+    return Limits(asked.max_seconds, asked.max_tokens, asked.max_cost)
+
+
+async def run(options: "ResearchOptions", asked: Given, ask: "AskQuestions | None", progress: "Progress") -> "Finished":
+    """The finished run; questions are asked before anybody needs a key.
+
+    Raises:
+        CitejuryError: as `research` of `pipeline.research.stages.machine`.
+    """
+    from pipeline.research.running.environment import opened_environment
+    from pipeline.research.stages.machine import clarified
+    from pipeline.research.stages.machine import research as run_stages
+    from pipeline.settings import read_settings
+
+    allowed = [address_and_port(text) for text in asked.allowed]
+    for address, port in allowed:
+        progress.tell(f"Warning: pages may lead to {address}, port {port}, which is not the public web.")
+    await clarified(options, ask)
+    prices = read_settings().prices
+    place = opened_environment(
+        options, os.environ, allowed=allowed, prices=prices, search_url=asked.search_url, report=progress
+    )
+    async with place as environment:
+        return await run_stages(options, environment)
+
+
+def audit_again(runs_dir: Path, run_id: str) -> None:
+    """Audit the report of a run as it stands in its folder, print what is wrong, and keep the counts.
+
+    Raises:
+        click.UsageError: no run is named.
+        InputError: there is no such run, or it has no report.
+        OutputError: another process works on the run.
+        click.exceptions.Exit: the report did not pass.
+    """
+    from pipeline.asking.run_folder import locked_folder
+    from pipeline.research.output.artefacts import RunFolder
+    from pipeline.research.running.runs import is_run, no_such_run, run_path
+    from pipeline.research.stages.audit import audit_run, verify_result
+
+    if not run_id:
+        raise click.UsageError("`--verify-only` audits a run that is there; name it with `--run-id`.")
+    folder = RunFolder(run_path(runs_dir, run_id))
+    if not is_run(folder.path):
+        raise no_such_run(runs_dir, run_id)
+    with locked_folder(folder.path, "pipeline research"):
+        audit = audit_run(folder)
+        folder.write_verify(verify_result(audit, folder.read_verify()))
+    for problem in audit.problems:
+        click.echo(problem)
+    counts = f"{audit.total_paragraphs} paragraphs, {audit.citations_found} sources, {len(audit.problems)} problems"
+    click.echo(f"{counts}.", err=True)
+    if not audit.passed:
+        click.echo("Next: mend the report and its files, then audit it again", err=True)
+        raise click.exceptions.Exit(AUDIT_FAILED)
+    click.echo(f"Next: citejury annotation push {click.format_filename(folder.path)}", err=True)

@@ -1,0 +1,224 @@
+"""The command `citejury pipeline sources`."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from pipeline.gathering.gather import Gathered
+    from pipeline.gathering.run_sources import Fetch, RunSources
+    from pipeline.sources.store.store import Store
+
+STORE = "store.db"
+STOPPED = 130
+"""Exit code of a command that Ctrl-C stopped, as shells have it."""
+
+
+class Asked(NamedTuple):
+    """What stands on the command line."""
+
+    run: Path
+    out: Path
+    offline: bool
+    added: tuple[tuple[str, Path], ...]
+    store: Path | None
+    passages: int
+    context_tokens: int
+    chunk_tokens: int
+    concurrency: int
+    allowed: tuple[str, ...]
+    refresh: bool
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--out", required=True, type=click.Path(path_type=Path, dir_okay=False), help="File of records to write.")
+@click.option("--offline", is_flag=True, help="Ask nobody: the store alone says what the pages hold.")
+@click.option(
+    "--add",
+    "added",
+    multiple=True,
+    type=(str, click.Path(path_type=Path)),
+    metavar="URL FILE",
+    help="Read a page from a file of yours (PDF, HTML, text), for good; may be repeated.",
+)
+@click.option("--store", type=click.Path(path_type=Path, dir_okay=False), help="Store.  [default: store.db beside RUN]")
+@click.option(
+    "--passages", type=click.IntRange(1, 100), default=5, show_default=True, help="Passages of pages, a record."
+)
+@click.option(
+    "--context-tokens", type=click.IntRange(min=50), default=2000, show_default=True, help="Tokens of these together."
+)
+@click.option(
+    "--chunk-tokens", type=click.IntRange(20, 2000), default=250, show_default=True, help="Tokens of one passage."
+)
+@click.option("--concurrency", type=click.IntRange(1, 500), default=32, show_default=True, help="Requests at once.")
+@click.option("--allow-address", "allowed", multiple=True, metavar="ADDRESS:PORT", help="Let a private server be read.")
+@click.option("--refresh", is_flag=True, help="Ask again for pages that are held, whether they have changed.")
+def sources(**given: Any) -> None:
+    """Read the pages that the answers in the folder RUN cite, and write one record an answer for the jury.
+
+    Each cited page is fetched once, politely and within limits, and kept in the store; stopped at any moment and
+    started again, the command fetches only what is missing. A record has the passages of its pages that match question
+    and answer best, at least one of each page that was read, beside the texts that the payload carries: Perplexity's
+    snippets and Claude's quotes. Its sources say what became of each: read, unread, gone, unresolved or unfetched, and
+    why.
+
+    \b
+    Examples:
+        citejury pipeline sources answers --out records.jsonl
+        citejury pipeline sources answers --out records.jsonl --offline
+        citejury pipeline sources answers --out records.jsonl --add https://paper.example/article article.pdf
+    """
+    asked = Asked(**given)
+    if asked.offline and asked.refresh:
+        raise click.UsageError("`--refresh` asks the web again, and `--offline` asks nobody; leave one out.")
+    try:
+        made = make_records(asked)
+    except KeyboardInterrupt:
+        click.echo("Stopped; what was read is in the store. Next: the same command again goes on", err=True)
+        raise click.exceptions.Exit(STOPPED) from None
+    end_sources(made, asked)
+
+
+def make_records(asked: Asked) -> "RunSources":
+    """What came of the run's sources; the records are written.
+
+    Raises:
+        CitejuryError: as `write_run_records` raises.
+    """
+    from pipeline.gathering.run_sources import write_run_records
+    from pipeline.sources.choosing.select import PassageLimits
+
+    limits = PassageLimits(asked.passages, asked.context_tokens, asked.chunk_tokens)
+    with opened_store(asked) as store, pages_bar() as bar:
+        fetch = None if asked.offline else web_fetch(asked, bar)
+        return write_run_records(asked.run, asked.out, store, limits, fetch, asked.added, bar.tell)
+
+
+def opened_store(asked: Asked) -> "AbstractContextManager[Store | None]":
+    """The store; None offline where none is named and none is there.
+
+    Raises:
+        InputError: the run or a named store is not there.
+    """
+    from pipeline.errors import InputError
+    from pipeline.sources.store.store import open_store
+
+    if not asked.run.is_dir():
+        raise InputError(f"There is no run folder {str(asked.run)!r}. Name the one that `citejury pipeline ask` wrote.")
+    path = store_path(asked)
+    read_only = asked.offline and not asked.added
+    return nullcontext() if read_only and not asked.store and not path.exists() else open_store(path, read_only)
+
+
+def store_path(asked: Asked) -> Path:
+    """Where the store is: as named, or beside the run folder, which others share."""
+    return asked.store or asked.run.absolute().parent / STORE
+
+
+class PagesBar(NamedTuple):
+    """How the one who waits hears of pages and of what else happens."""
+
+    begin: Callable[[int], None]
+    report: Callable[[str, str], None]
+    tell: Callable[[str], None]
+
+
+@contextmanager
+def pages_bar() -> Iterator[PagesBar]:
+    """A bar of pages with their states on stderr, where that is a terminal, and lines above it."""
+    from collections import Counter
+
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    from pipeline.sources.store.states import state_of
+
+    console = Console(stderr=True, markup=False, highlight=False)
+    columns = (TextColumn("pages"), BarColumn(bar_width=20), MofNCompleteColumn(), TextColumn("{task.description}"))
+    states: Counter[str] = Counter()
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+        task = progress.add_task("", total=None, visible=False)
+
+        def report(url: str, reason: str) -> None:
+            states[state_of(reason)] += 1
+            shown = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+            progress.update(task, advance=1, description=shown)
+
+        yield PagesBar(
+            lambda total: progress.update(task, total=total, visible=total > 0),
+            report,
+            lambda line: console.print(line, soft_wrap=True),
+        )
+
+
+def web_fetch(asked: Asked, bar: PagesBar) -> "Fetch":
+    """What fetches missing pages; the targets of the run's redirects are looked up before."""
+    from pipeline.gathering.online import Online, fetch_missing, look_up_targets
+    from pipeline.recording.run import read_run_id
+    from pipeline.sources.fetching.fetch import FetchPolicy
+    from pipeline.sources.fetching.guard import guarded_client
+
+    allowed = [address_and_port(text) for text in asked.allowed]
+    for address, port in allowed:
+        bar.tell(f"Warning: pages may lead to {address}, port {port}, which is not the public web.")
+    online = Online(
+        lambda: guarded_client(allowed, connections=asked.concurrency),
+        FetchPolicy(concurrency=asked.concurrency),
+        asked.refresh,
+    )
+    look_up_targets(asked.run, online, bar.tell)
+    run_id = read_run_id(asked.run)
+
+    def fetch(store: "Store", keys: Sequence[str]) -> "Gathered":
+        return fetch_missing(store, keys, online, run_id, bar.report, bar.begin)
+
+    return fetch
+
+
+def address_and_port(text: str) -> tuple[str, int]:
+    """The two parts of `127.0.0.1:8000` or `[::1]:8000`.
+
+    Raises:
+        click.BadParameter: it is no such pair.
+    """
+    from ipaddress import ip_address
+
+    host, _, port = text.rpartition(":")
+    try:
+        address = str(ip_address(host.removeprefix("[").removesuffix("]")))
+        number = int(port)
+    except ValueError:
+        number, address = 0, ""
+    if not 0 < number < 65536:
+        raise click.BadParameter(f"{text!r} is no ADDRESS:PORT such as 127.0.0.1:8000.", param_hint="--allow-address")
+    return address, number
+
+
+def end_sources(made: "RunSources", asked: Asked) -> None:
+    """Print what became of the pages and what to do next.
+
+    Raises:
+        click.exceptions.Exit: the network was away, and nothing is held.
+    """
+    from pipeline.sources.choosing.tally import tally_lines
+
+    for line in tally_lines(made.tally):
+        click.echo(line, err=True)
+    if not store_path(asked).exists():
+        click.echo(f"There is no store {str(store_path(asked))!r} yet, so no page is held.", err=True)
+    gathered = made.gathered
+    if gathered and gathered.kept:
+        click.echo(f"{len(gathered.kept)} pages could not be read anew; what was read before stands.", err=True)
+    again = "the same command again goes on with the pages that were not tried"
+    if gathered and gathered.away:
+        click.echo(f"The network is away. Next: {again}", err=True)
+        if not made.tally.read:
+            raise click.exceptions.Exit(1)
+    click.echo(f"Next: citejury annotation push {click.format_filename(asked.out)}", err=True)

@@ -1,0 +1,255 @@
+"""The file of CSV v2: answers out, whole or not at all, and answers in again, streamed (seed 000, design 4.1).
+
+Read and written with `csv` alone, so that "" is never a missing value and `001` never 1.
+"""
+
+import csv
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from pipeline.csv_v2.lines import csv_reader, decoded_lines, numbered_rows
+from pipeline.csv_v2.rows import ANSWER_ID, MODEL_NAME, RAW_JSON, AnswerParts, answer_cells, expand_rows
+from pipeline.errors import InputError, PayloadError
+from pipeline.schema import CSV_COLUMNS, ErrorLine, StoredAnswer
+from pipeline.staging import staged_file
+
+__all__ = ["append_answer", "expand_rows", "keep_whole_answers", "read_answers", "read_rows", "write_answers"]
+
+# RFC 4180, and the only line end with which Python before 3.13 quotes a lone carriage return in a cell.
+# https://github.com/python/cpython/issues/67230
+LINE_END = "\r\n"
+HEADER = (",".join(CSV_COLUMNS) + LINE_END).encode()
+
+
+def rows_as_bytes(answer: StoredAnswer) -> bytes:
+    """The answer's rows as they stand in the file; the raw JSON, which may be megabytes, is quoted once."""
+    cells = answer_cells(answer)
+    shared = csv_text([cells.shared])[0]
+    results = csv_text(cells.results)
+    return "".join(
+        f"{shared},{source},{result}{LINE_END}" for source in csv_text(cells.sources) for result in results
+    ).encode()
+
+
+class Pieces(list[str]):
+    """What a csv writer writes, row by row."""
+
+    write = list[str].append
+
+
+def csv_text(parts: Iterable[Sequence[str]]) -> list[str]:
+    """Each part of a row as CSV, without a line end."""
+    pieces = Pieces()
+    csv.writer(pieces, lineterminator=LINE_END).writerows(parts)
+    return [piece[: -len(LINE_END)] for piece in pieces]
+
+
+def append_answer(path: Path, answer: StoredAnswer) -> None:
+    """Nothing; the answer's rows stand at the end of the file and are on the disk, after a header in a new file.
+
+    The rows go out in one write. Killed in the middle of it the file ends in a torn answer, which
+    `keep_whole_answers` drops.
+    """
+    rows = rows_as_bytes(answer)
+    with open(path, "ab") as file:
+        file.write(HEADER + rows if file.tell() == 0 else rows)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def write_answers(path: Path, answers: Iterable[StoredAnswer]) -> int:
+    """How many answers the new file holds; it replaces an earlier one when all of them are written."""
+    count = 0
+    with staged_file(path) as file:
+        file.write(HEADER)
+        for answer in answers:
+            file.write(rows_as_bytes(answer))
+            count += 1
+    return count
+
+
+def read_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """Each row as its 20 cells by column, with the physical line on which it begins; streamed, nothing checked deeper.
+
+    Raises:
+        InputError: the file is missing, not UTF-8, not CSV, its header is not the 20 columns in order, or a row is
+            ragged.
+    """
+    for line, cells in read_cells(path):
+        yield line, dict(zip(CSV_COLUMNS, cells, strict=True))
+
+
+def read_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Each row as the list of its 20 cells, with its line; the errors of `read_rows`."""
+    rows = numbered_rows(path)
+    _, header = next(rows, (1, []))
+    if tuple(header) != CSV_COLUMNS:
+        raise InputError(
+            f"{str(path)!r} is not CSV v2: its first line is not the {len(CSV_COLUMNS)} columns in order. Run "
+            "`citejury pipeline check` on it, or `citejury pipeline migrate` if it is CSV v1."
+        )
+    for line, cells in rows:
+        if len(cells) != len(CSV_COLUMNS):
+            raise InputError(
+                f"{str(path)!r}, line {line}: found {len(cells)} cells, wanted {len(CSV_COLUMNS)}. Run "
+                "`citejury pipeline check` on it."
+            )
+        yield line, cells
+
+
+def read_answers(path: Path) -> Iterator[StoredAnswer]:
+    """The answers of a file, each put together from its rows; held in memory are those whose rows are still missing.
+
+    `search_results` are those that the rows name: none where the answer has no citation.
+
+    Raises:
+        InputError: as `read_rows`, or the rows of an answer disagree, are missing, or go on after it was whole.
+    """
+    waiting: dict[str, AnswerParts] = {}
+    told: set[str] = set()
+    current: AnswerParts | None = None
+    for line, cells in read_cells(path):
+        answer_id = cells[ANSWER_ID]
+        if current is None or current.answer_id != answer_id:
+            if current is not None and current.is_whole():
+                yield answer_from_parts(path, waiting.pop(current.answer_id))
+                told.add(current.answer_id)
+            if answer_id in told:
+                raise unusable(path, line, f"the answer {answer_id!r} goes on after it was whole")
+            current = waiting.get(answer_id) or begin_answer(path, line, cells)
+            waiting[answer_id] = current
+        add_row(path, line, current, cells)
+    for parts in waiting.values():
+        if not parts.is_whole():
+            raise not_whole(path, parts)
+        yield answer_from_parts(path, parts)
+
+
+def begin_answer(path: Path, line: int, cells: list[str]) -> AnswerParts:
+    """The answer that begins with this row, the row not yet counted."""
+    try:
+        return AnswerParts(line, cells)
+    except ValueError as error:
+        raise unusable(path, line, str(error)) from error
+
+
+def add_row(path: Path, line: int, parts: AnswerParts, cells: list[str]) -> None:
+    """Nothing; the row is part of the answer."""
+    try:
+        parts.add(cells)
+    except ValueError as error:
+        raise unusable(path, line, str(error)) from error
+
+
+def answer_from_parts(path: Path, parts: AnswerParts) -> StoredAnswer:
+    """The answer that the rows say."""
+    try:
+        return parts.to_answer()
+    except ValueError as error:
+        raise unusable(path, parts.line, str(error)) from error
+
+
+def not_whole(path: Path, parts: AnswerParts) -> InputError:
+    """The error about an answer whose rows are not all there, or more than there should be."""
+    found = f"has {parts.rows} rows, wanted {parts.rows_wanted()}, and {len(parts.sources)} sources"
+    return unusable(path, parts.line, f"the answer {parts.answer_id!r} {found}, wanted {len(parts.citations)}")
+
+
+def unusable(path: Path, line: int, what: str) -> InputError:
+    """The error about a row that cannot be understood."""
+    return InputError(f"{str(path)!r}, line {line}: {what}. Run `citejury pipeline check` on the file.")
+
+
+def keep_whole_answers(path: Path) -> set[str]:
+    """The ids of the answers that a run has written whole; a torn one at the end, left by a kill, is cut off the file.
+
+    A missing file has none. The file is not touched where nothing is torn.
+
+    Raises:
+        InputError: the file is not CSV v2, or is damaged before its last answer.
+    """
+    if not path.exists():
+        return set()
+    with open(path, "rb") as file:
+        start = file.read(len(HEADER))
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        torn_header = len(start) < len(HEADER) and HEADER.startswith(start)
+        whole, end = (set[str](), 0) if torn_header else find_whole_answers(path, file)
+    if end < size:
+        os.truncate(path, end)  # one call, so that a second kill leaves either file, and never a copy of gigabytes
+    return whole
+
+
+def find_whole_answers(path: Path, file: BinaryIO) -> tuple[set[str], int]:
+    """The ids of the whole answers, and the byte after the last of them."""
+    rows = rows_with_ends(file)
+    line, whole_end, header = next(rows)
+    if header is None or tuple(header) != CSV_COLUMNS:
+        raise unusable(path, line, "the header is not the 20 columns of CSV v2 in order")
+    whole: set[str] = set()
+    current: AnswerParts | None = None
+    end, torn_at = whole_end, 0
+    for line, row_end, cells in rows:
+        if torn_at:
+            raise unusable(path, torn_at, "the row that begins here is damaged, although others follow")
+        if cells is None:
+            torn_at = line
+            continue
+        if current is None or cells[ANSWER_ID] != current.answer_id:
+            if current is not None:
+                if not current.is_whole():
+                    raise not_whole(path, current)
+                whole.add(current.answer_id)
+                whole_end = end
+            current = begin_answer(path, line, cells)
+        add_row(path, line, current, cells)
+        end = row_end
+    if current is not None and current.is_whole() and has_every_result(current):
+        return whole | {current.answer_id}, end
+    return whole, whole_end
+
+
+def rows_with_ends(file: BinaryIO) -> Iterator[tuple[int, int, list[str] | None]]:
+    """Each row's first line, the byte after it, and its cells: None for a row that is damaged or has no line end."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - 1))
+    open_end = file.read() != b"\n"
+    file.seek(0)
+    damaged: list[int] = []
+    rows = csv_reader(decoded_lines(file, lambda line, raw, at: damaged.append(line)))
+    while True:
+        line = rows.line_num + 1
+        try:
+            cells = next(rows)
+        except StopIteration:
+            return
+        except csv.Error:
+            damaged.append(line)
+            cells = [""]
+        end = file.tell()
+        torn = damaged or len(cells) != len(CSV_COLUMNS) or (open_end and end == size)
+        if cells:
+            yield line, end, None if torn else cells
+
+
+def has_every_result(parts: AnswerParts) -> bool:
+    """Whether the last answer has all of its results: with one citation any number of them looks whole.
+
+    The payload tells how many there are; where no reader knows it, the rows are believed.
+    """
+    if parts.shared[MODEL_NAME] != "perplexity" or len(parts.citations) != 1:
+        return True
+    from pipeline.providers import read_payload
+
+    try:
+        return len(read_payload("perplexity", parts.shared[RAW_JSON]).search_results) <= len(parts.results)
+    except PayloadError:
+        return True
+
+
+def error_bytes(error: ErrorLine) -> bytes:
+    """The error as a line."""
+    return (error.model_dump_json(exclude_defaults=True) + "\n").encode()

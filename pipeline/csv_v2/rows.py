@@ -1,0 +1,160 @@
+"""One answer as the rows of CSV v2, and such rows as an answer again (seed 000, design 4.1).
+
+An answer is max(1, citations) x max(1, results) rows; results are Perplexity's only, and an answer without citations is
+one row whose `result_*` are empty.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pipeline.schema import CSV_COLUMNS, AnswerRow, SearchResult, StoredAnswer
+from pipeline.text.urls import source_domain
+
+SHARED_COLUMNS = CSV_COLUMNS[:11]
+SOURCE_COLUMNS = CSV_COLUMNS[11:14]
+RESULT_COLUMNS = CSV_COLUMNS[14:]
+
+ANSWER_ID = CSV_COLUMNS.index("answer_id")
+MODEL_NAME = CSV_COLUMNS.index("model_name")
+RAW_JSON = CSV_COLUMNS.index("answer_raw_json")
+CITATION_LIST = CSV_COLUMNS.index("answer_citation_list")
+SOURCE_START = len(SHARED_COLUMNS)
+RESULT_START = SOURCE_START + len(SOURCE_COLUMNS)
+
+NO_SOURCE = ("",) * len(SOURCE_COLUMNS)
+NO_RESULT = ("",) * len(RESULT_COLUMNS)
+
+# Models send both, half of an emoji for one; neither can stand in a UTF-8 text file that others read as well.
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+class Cells(NamedTuple):
+    """The cells of one answer, each part once; its rows are every source with every result."""
+
+    shared: tuple[str, ...]
+    sources: list[tuple[str, ...]]
+    results: list[tuple[str, ...]]
+
+
+def expand_rows(answer: StoredAnswer) -> list[AnswerRow]:
+    """The answer's rows, citation by citation and within one result by result; never none.
+
+    NUL and unpaired surrogates, which no UTF-8 text file can hold, are U+FFFD; `answer_raw_json` has them escaped.
+
+    Source: seed 000 "Row Expansion Rules"; without citations the table decides (design 4.1).
+    """
+    cells = answer_cells(answer)
+    return [
+        AnswerRow(**dict(zip(CSV_COLUMNS, (*cells.shared, *source, *result), strict=True)))
+        for source in cells.sources
+        for result in cells.results
+    ]
+
+
+def answer_cells(answer: StoredAnswer) -> Cells:
+    """The three parts of the answer's rows, in the order of the columns."""
+    urls = storable(answer.citations)
+    shared = (*(getattr(answer, column) for column in SHARED_COLUMNS[:-1]), json.dumps(urls, ensure_ascii=False))
+    sources = [
+        storable((f"{answer.answer_id}_source_{index}", url, domain))
+        for index, (url, domain) in enumerate(zip(urls, answer.domains, strict=True))
+    ]
+    results = [
+        result_cells(f"{answer.answer_id}_result_{index}", result, rank=index + 1)
+        for index, result in enumerate(answer.search_results)
+        if sources and answer.model_name == "perplexity"
+    ]
+    return Cells(storable(shared), sources or [NO_SOURCE], results or [NO_RESULT])
+
+
+def result_cells(result_id: str, result: SearchResult, rank: int) -> tuple[str, ...]:
+    """The cells of one search result as they are stored; ranks count from 1."""
+    url, title, snippet = storable((result.url, result.title, result.snippet))
+    return (result_id, url, source_domain(url), title, snippet, str(rank))
+
+
+def storable(cells: Sequence[str]) -> tuple[str, ...]:
+    """The cells with U+FFFD for what cannot stand in a UTF-8 text file, one for one, so that offsets hold."""
+    return tuple(cell if cell.isascii() and "\0" not in cell else UNSTORABLE.sub("\ufffd", cell) for cell in cells)
+
+
+class AnswerParts:
+    """The rows of one answer while they come in: their shared cells once, each source and each result once."""
+
+    def __init__(self, line: int, cells: list[str]) -> None:
+        """Begin with the first row, which is not yet counted.
+
+        Raises:
+            ValueError: its `answer_citation_list` is not a JSON array of strings.
+        """
+        self.line = line
+        self.answer_id = cells[ANSWER_ID]
+        self.shared = cells[:SOURCE_START]
+        self.citations = citation_list(cells[CITATION_LIST])
+        self.rows = 0
+        self.sources: dict[str, list[str]] = {}
+        self.results: dict[str, list[str]] = {}
+
+    def add(self, cells: list[str]) -> None:
+        """Take in one row of the answer.
+
+        Raises:
+            ValueError: its shared cells differ from those of the first row.
+        """
+        if cells[:SOURCE_START] != self.shared:
+            raise ValueError("differs from the answer's first row in a column that all of its rows share")
+        self.rows += 1
+        if cells[SOURCE_START]:
+            self.sources[cells[SOURCE_START]] = cells[SOURCE_START:RESULT_START]
+        if cells[RESULT_START]:
+            self.results[cells[RESULT_START]] = cells[RESULT_START:]
+
+    def is_whole(self) -> bool:
+        """Whether every citation stands beside every result that any row names."""
+        return len(self.sources) == len(self.citations) and self.rows == self.rows_wanted()
+
+    def rows_wanted(self) -> int:
+        """How many rows the citations and the results seen so far make."""
+        return max(1, len(self.citations)) * max(1, len(self.results))
+
+    def to_answer(self) -> StoredAnswer:
+        """The answer that the rows say.
+
+        Raises:
+            ValueError: the ids of its sources or results do not count up from 0.
+        """
+        sources = numbered_parts(self.sources, f"{self.answer_id}_source_")
+        results = numbered_parts(self.results, f"{self.answer_id}_result_")
+        return StoredAnswer(
+            **dict(zip(SHARED_COLUMNS[:-1], self.shared, strict=False)),
+            citations=tuple(self.citations),
+            domains=tuple(domain for _, _, domain in sources),
+            search_results=tuple(
+                SearchResult(url=url, title=title, snippet=snippet) for _, url, _, title, snippet, _ in results
+            ),
+        )
+
+
+def numbered_parts(parts: dict[str, list[str]], prefix: str) -> list[list[str]]:
+    """The parts in the order of their numbers."""
+    try:
+        return [parts[f"{prefix}{index}"] for index in range(len(parts))]
+    except KeyError as error:
+        raise ValueError(f"the answer that begins here has no {error.args[0]!r}") from error
+
+
+def citation_list(cell: str) -> list[str]:
+    """The cited URLs of an `answer_citation_list`.
+
+    Raises:
+        ValueError: the cell is not a JSON array of strings.
+    """
+    try:
+        citations = json.loads(cell)
+    except (ValueError, RecursionError):
+        citations = None
+    if not isinstance(citations, list) or not all(isinstance(url, str) for url in citations):
+        raise ValueError("`answer_citation_list` is not a JSON array of URLs")
+    return citations

@@ -1,0 +1,1 @@
+"""Quotes that a model gives, held against the pages that it was shown (seed 002)."""

@@ -1,0 +1,197 @@
+"""Whether the evidence that a model gives is there: on the pages it was shown, word for word (seed 002).
+
+A URL must head a page of the context, but for scheme, `www.` and one slash at its end. A snippet must stand in the
+context but for white space, case, quotes, dashes and entities; there is no fuzzy score.
+"""
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from pipeline.evidence.context import ContextPage, NormalisedContext, read_context
+from pipeline.text.normal_form import normalise, reference_at
+from pipeline.text.trimming import trim_snippet
+from pipeline.text.urls import membership_key
+
+MAX_ITEMS = 3
+MAX_SNIPPET_LENGTH = 320
+# How much of a page is shown beside a snippet that is not on it, as a multiple of the snippet.
+SHOWN_SHARE = 2
+
+EvidenceError = Literal["missing", "url_not_in_headers", "snippet_not_verbatim", "snippet_on_other_page"]
+EvidenceStatus = Literal["ok", "invalid_evidence"]
+NO_VALID_EVIDENCE = "no_valid_evidence"
+
+
+class Evidence(NamedTuple):
+    """One item that was found: the model's URL and its snippet, trimmed; and the place of that in the context.
+
+    `context[char_start:char_end]` has the snippet's normal form. The page that holds it begins at `page_start` of the
+    context, so `char_start - page_start` is its place in the page's own text.
+    """
+
+    url: str
+    snippet: str
+    char_start: int
+    char_end: int
+    page_start: int
+
+
+class Rejected(NamedTuple):
+    """One item that does not count, by its position (from 0) in what the model gave, and why."""
+
+    position: int
+    kind: EvidenceError
+    url: str
+    snippet: str
+
+    @property
+    def message(self) -> str:
+        """The error in the seed's words."""
+        if self.kind == "missing":
+            return f"evidence[{self.position}] missing url/snippet"
+        named = f": {self.url}" if self.kind == "url_not_in_headers" else ""
+        return f"evidence[{self.position}] {self.kind}{named}"
+
+
+class Forms(NamedTuple):
+    """What was compared for one item; `kind` is empty where it was found.
+
+    `page_form` is the normal form of the context where it shares the longest beginning with the snippet: of the cited
+    page, or of all pages where it is not in the headers.
+    """
+
+    position: int
+    kind: EvidenceError | Literal[""]
+    url: str
+    url_key: str
+    snippet: str
+    snippet_form: str
+    page_form: str
+
+
+class Validated(NamedTuple):
+    """The items that were found, at most the cap; those that were not; and the forms that were compared, if asked."""
+
+    items: tuple[Evidence, ...]
+    rejected: tuple[Rejected, ...]
+    forms: tuple[Forms, ...] = ()
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """The errors in the seed's words, in the order of the items."""
+        return tuple(each.message for each in self.rejected)
+
+    @property
+    def status(self) -> EvidenceStatus:
+        """`ok` where one item or more was found."""
+        return "ok" if self.items else "invalid_evidence"
+
+    @property
+    def error(self) -> str:
+        """Why the status is `invalid_evidence`; empty where it is not."""
+        return "" if self.items else "; ".join(self.errors) or NO_VALID_EVIDENCE
+
+
+class Asked(NamedTuple):
+    """One item as the model gave it, and the keys by which it is looked up; empty texts for what it lacks."""
+
+    position: int
+    url: str
+    snippet: str
+    url_key: str
+    form: str
+
+
+def validate_and_normalize_evidence(
+    aggregated_context: str | NormalisedContext,
+    items: Sequence[Mapping[str, Any]],
+    max_items: int = MAX_ITEMS,
+    max_snippet_len: int = MAX_SNIPPET_LENGTH,
+    per_page: bool = False,
+    explain: bool = False,
+) -> Validated:
+    """The items `{url, snippet}` that the context holds: checked, trimmed, each once, and then at most `max_items`.
+
+    Any number of items may come. `per_page` wants a snippet on a page of its own URL; otherwise any page does, a page
+    of its own URL first. A header line holds no snippet, and no snippet reaches from one page to the next. Items are
+    the same where URL and trimmed snippet are. Each check takes time in proportion to the context; a context that is
+    checked against more than once is read once, by `read_context`.
+
+    Source: seed 002 §4.1 to §4.3; reference/research-pipeline.md 1.1 and 2.14 to 2.18.
+    """
+    context = read_context(aggregated_context) if isinstance(aggregated_context, str) else aggregated_context
+    found: dict[tuple[str, str], Evidence] = {}
+    rejected: list[Rejected] = []
+    forms: list[Forms] = []
+    for index, item in enumerate(items):
+        asked = read_item(index, item)
+        outcome = check_item(context, asked, max_snippet_len, per_page)
+        if isinstance(outcome, Evidence):
+            found.setdefault((outcome.url, outcome.snippet), outcome)
+        else:
+            rejected.append(Rejected(index, outcome, asked.url, asked.snippet))
+        if explain:
+            forms.append(compared_forms(context, asked, "" if isinstance(outcome, Evidence) else outcome))
+    return Validated(tuple(found.values())[:max_items], tuple(rejected), tuple(forms))
+
+
+def read_item(index: int, item: Mapping[str, Any]) -> Asked:
+    """The item with its keys; what is no text counts as missing."""
+    fields = item if isinstance(item, Mapping) else {}
+    url, snippet = (value if isinstance(value, str) else "" for value in (fields.get("url"), fields.get("snippet")))
+    return Asked(index, url, snippet, membership_key(url.strip()), normalise(snippet))
+
+
+def check_item(
+    context: NormalisedContext, asked: Asked, max_snippet_len: int, per_page: bool
+) -> Evidence | EvidenceError:
+    """The evidence in its place, or why it does not count."""
+    if not asked.url.strip() or not asked.form:
+        return "missing"
+    if asked.url_key not in context.keys:
+        return "url_not_in_headers"
+    trimmed = trim_snippet(asked.snippet, max_snippet_len)
+    for page in pages_to_search(context, asked.url_key):
+        at = page.form.find(asked.form)
+        if at < 0:
+            continue
+        if per_page and page.key != asked.url_key:
+            return "snippet_on_other_page"
+        return place_trimmed(page, at, asked.url, trimmed) or "missing"
+    return "snippet_not_verbatim"
+
+
+def pages_to_search(context: NormalisedContext, url_key: str) -> list[ContextPage]:
+    """The context's pages, those of the URL first."""
+    return sorted(context.pages, key=lambda page: page.key != url_key)
+
+
+def place_trimmed(page: ContextPage, at: int, url: str, trimmed: str) -> Evidence | None:
+    """The trimmed snippet with its place, where the whole one begins at `at` of the page's form; None for nothing left.
+
+    Where the cut splits what is one letter on the page (`ss` against `ß`), the snippet gives way.
+    """
+    while form := normalise(trimmed):
+        span = page.form.span(at, at + len(form))
+        if span is not None:
+            return Evidence(url, trimmed, page.start + span[0], page.start + span[1], page.start)
+        trimmed = trimmed[: reference_at(trimmed, len(trimmed) - 1)].rstrip()
+    return None
+
+
+def compared_forms(context: NormalisedContext, asked: Asked, kind: EvidenceError | Literal[""]) -> Forms:
+    """What was compared for the item."""
+    own = [page for page in context.pages if page.key == asked.url_key]
+    shared, shown = 0, ""
+    for page in own or context.pages:
+        length = shared_beginning(page.form.text, asked.form)
+        if length > shared:
+            at = page.form.text.find(asked.form[:length])
+            shared, shown = length, page.form.text[at : at + SHOWN_SHARE * len(asked.form)]
+    return Forms(asked.position, kind, asked.url, asked.url_key, asked.snippet, asked.form, shown)
+
+
+def shared_beginning(page_form: str, form: str) -> int:
+    """The length of the longest beginning of the form that stands in the page's."""
+    return bisect_left(range(1, len(form) + 1), True, key=lambda length: form[:length] not in page_form)

@@ -1,0 +1,1 @@
+"""Answers in, stored pages and canonical records out."""

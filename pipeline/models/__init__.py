@@ -1,0 +1,1 @@
+"""Questions to a model whose answer is JSON of one schema."""

@@ -1,0 +1,67 @@
+"""One call: a narrative put to a provider, and what came back. Its identity outlives a kill (design 4.1)."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from hashlib import sha256
+from typing import NamedTuple
+from uuid import UUID, uuid5
+
+from pipeline.providers.prompts import USER_TEMPLATE, build_user_prompt
+from pipeline.schema import Narrative, ProviderName
+
+
+class Call(NamedTuple):
+    """A narrative to put to a provider.
+
+    `row` counts the narratives of the file from 1, `occurrence` those of the same id; `model` is the one to ask for,
+    empty where nobody named one. `repeat` counts how often the same row is put, from 1.
+    """
+
+    provider: ProviderName
+    narrative: Narrative
+    row: int
+    occurrence: int
+    prompt: str
+    answer_id: str
+    model: str
+    repeat: int = 1
+
+
+class Reply(NamedTuple):
+    """What came back: the body as it was sent, the HTTP status where known, the model that the request asked for.
+
+    `attempts` counts the requests that it took, `seconds` the time from the first of them to the body's end.
+    """
+
+    text: str
+    status: int | None = None
+    model: str = ""
+    attempts: int = 1
+    seconds: float = 0.0
+
+
+Answerer = Callable[[Call], Awaitable[Reply]]
+
+
+def plan_calls(
+    run_id: str, provider: ProviderName, narratives: Iterable[Narrative], model: str = "", repeats: int = 1
+) -> Iterator[Call]:
+    """The calls for each narrative, in their order, the repeats of one behind each other; made one by one."""
+    seen: Counter[str] = Counter()
+    for row, narrative in enumerate(narratives, start=1):
+        seen[narrative.narrative_id] += 1
+        occurrence = seen[narrative.narrative_id]
+        prompt = build_user_prompt(USER_TEMPLATE, narrative.prompt)
+        for repeat in range(1, repeats + 1):
+            answer_id = identify_call(run_id, provider, narrative.narrative_id, prompt, occurrence, repeat)
+            yield Call(provider, narrative, row, occurrence, prompt, answer_id, model, repeat)
+
+
+def identify_call(run_id: str, provider: str, narrative_id: str, prompt: str, occurrence: int, repeat: int = 1) -> str:
+    """The `answer_id` of a call: a UUID that the same call in the same run has again after a kill.
+
+    Each part is preceded by its length, so that no two calls are spelt alike.
+    """
+    digest = sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()
+    parts = (provider, narrative_id, digest, str(occurrence), str(repeat))
+    return str(uuid5(UUID(run_id), "".join(f"{len(part)}:{part}" for part in parts)))

@@ -1,0 +1,165 @@
+"""One request and the bytes that come back, capped; every way in which that fails is an error of ours."""
+
+import json
+import re
+import ssl
+import zlib
+from collections.abc import Mapping
+from functools import cache
+from http.cookiejar import CookieJar
+from typing import Any, NamedTuple
+
+import httpx
+
+from pipeline.errors import PayloadError
+from pipeline.providers.failure import REDACTED
+
+MAX_BODY_BYTES = 32 * 1024 * 1024
+ENCODINGS = ("gzip", "x-gzip", "deflate")
+# zlib's own word for: told by the header whether it is gzip or zlib.
+ANY_HEADER = 47
+SHORTEST_KEY = 8
+REDIRECT = "redirected-to"
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+class Received(NamedTuple):
+    """A whole response: its status, its headers with names in lower case, its body as text."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str
+
+
+async def hold_redirect(response: httpx.Response) -> None:
+    """Give `location` another name: httpx would read it, and trip over some of what stands there."""
+    if "location" in response.headers:
+        response.headers[REDIRECT] = response.headers.pop("location")
+
+
+def one_connection(trust: ssl.SSLContext, silence: httpx.Timeout) -> httpx.AsyncClient:
+    """A client for one request at a time, which follows no redirect and keeps no cookie."""
+    return httpx.AsyncClient(
+        verify=trust,
+        timeout=silence,
+        # Proxies of the environment are for the world outside; a server on this machine is asked directly.
+        mounts={f"all://{host}": None for host in LOOPBACK},
+        follow_redirects=False,
+        event_hooks={"response": [hold_redirect]},
+        cookies=NoCookies(),
+    )
+
+
+async def receive(
+    client: httpx.AsyncClient, url: str, headers: Mapping[str, str], content: bytes, method: str = "POST"
+) -> Received:
+    """The whole response to a request, whatever its status; a redirect is not followed.
+
+    Raises:
+        PayloadError: nobody answered (`network`), not in time (`timeout`), half a body came (`network`), or one that
+            is larger than any answer (`bad_response`).
+    """
+    host = httpx.URL(url).host
+    raw = bytearray()
+    try:
+        async with client.stream(method, url, headers=dict(headers), content=content) as response:
+            async for chunk in response.aiter_raw():
+                raw += chunk
+                if len(raw) > MAX_BODY_BYTES:
+                    raise too_large(response.status_code)
+    except httpx.TimeoutException:
+        raise PayloadError(f"{host} did not answer in time.", "timeout") from None
+    except (httpx.TransportError, httpx.StreamError, httpx.InvalidURL, ValueError) as error:
+        # The exception's own words may hold a header, and with it the key.
+        raise PayloadError(f"{host} {TRANSPORT_WORDS.get(type(error), 'could not be asked')}.", "network") from None
+    names = {name.lower(): value for name, value in response.headers.items()}
+    body = unpack(bytes(raw), names.get("content-encoding", ""), response.status_code)
+    # One wrong byte does not lose a paid answer.
+    return Received(response.status_code, names, body.decode("utf-8-sig", errors="replace"))
+
+
+TRANSPORT_WORDS: dict[type[Exception], str] = {
+    httpx.ConnectError: "cannot be reached",
+    httpx.ProxyError: "cannot be reached through the proxy of the environment",
+    httpx.RemoteProtocolError: "closed the connection before its answer was whole",
+    httpx.ReadError: "broke the connection before its answer was whole",
+    httpx.WriteError: "broke the connection before the question was whole",
+    httpx.UnsupportedProtocol: "has an address that is not http or https",
+}
+
+
+def unpack(raw: bytes, encoding: str, status: int) -> bytes:
+    """The body without its compression, never more than the limit in memory.
+
+    Raises:
+        PayloadError: it is larger than any answer, half of it is missing, or nobody asked for this encoding.
+    """
+    encoding = encoding.strip().lower()
+    if encoding in ("", "identity") or not raw:
+        return raw
+    if encoding not in ENCODINGS:
+        raise PayloadError("The answer came in a compression that was not asked for.", status=status)
+    unpacker = zlib.decompressobj(wbits=ANY_HEADER)
+    try:
+        body = unpacker.decompress(raw, MAX_BODY_BYTES + 1)
+    except zlib.error as error:
+        raise PayloadError("The compressed answer cannot be unpacked.", "network", status=status) from error
+    if len(body) > MAX_BODY_BYTES:
+        raise too_large(status)
+    if not unpacker.eof:
+        raise PayloadError("The compressed answer ends before it is whole.", "network", status=status)
+    return body
+
+
+def too_large(status: int) -> PayloadError:
+    """The error for a body that no answer needs."""
+    limit = MAX_BODY_BYTES // (1024 * 1024)
+    return PayloadError(
+        f"The answer is larger than {limit} MB, which no answer is; the rest was not read.", status=status
+    )
+
+
+def encode_body(body: Mapping[str, Any]) -> bytes:
+    """The request's JSON; escapes keep what UTF-8 cannot carry, such as half of an emoji, as it was."""
+    return json.dumps(body, separators=(",", ":"), allow_nan=False).encode("ascii")
+
+
+def hide_key(text: str, key: str) -> str:
+    """The text without the key's own value, as it is or with any of its letters escaped; some providers echo it."""
+    key = key.strip()
+    if len(key) < SHORTEST_KEY:
+        return text
+    text = text.replace(key, REDACTED)
+    return escaped_key(key).sub(REDACTED, text) if any(sign in text for sign in ESCAPES) else text
+
+
+# What begins an escaped letter in JSON, in a URL and in HTML.
+ESCAPES = ("\\", "%", "&#")
+
+
+@cache
+def escaped_key(key: str) -> re.Pattern[str]:
+    """What finds the key whichever of its letters are escaped, for JSON also in a text that is JSON again."""
+    return re.compile(r"\\{0,3}".join(map(escaped_letter, key)))
+
+
+def escaped_letter(letter: str) -> str:
+    """The pattern of one letter: as it is, or escaped for JSON, a URL or HTML."""
+    code = ord(letter)
+    digits = "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in f"{code:02x}")
+    # Each alternative begins with one plain letter: so `re` passes over the rest of a long body quickly.
+    forms = (
+        re.escape(letter),
+        rf"\\\\{{0,3}}u00{digits}",
+        f"%(?:25){{0,2}}{digits}",
+        f"&#0*{code};",
+        f"&#[xX]0*{digits};",
+    )
+    return f"(?:{'|'.join(forms)})"
+
+
+class NoCookies(CookieJar):
+    """Takes no cookie: one that cannot be sent back would fail every later request, also to other sites."""
+
+    def extract_cookies(self, response: object, request: object) -> None:
+        """Leave the response's cookies where they are."""

@@ -1,0 +1,1 @@
+"""Answers and passages in, canonical records out, in the one citation form."""

@@ -1,0 +1,168 @@
+"""The one citation form: every provider's marks become `[n]`, numbered by first appearance (design 4.3)."""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from pipeline.schema import Answer, Occurrence
+from pipeline.text.links import Link, find_links
+from pipeline.text.urls import is_grounding_redirect
+
+NATIVE = re.compile(r"\[(\d{1,6})\]", re.ASCII)
+MARKS = re.compile(r"(?:\[\d+\])+", re.ASCII)
+# What OpenAI's file search writes for a file of the account that asked: https://platform.openai.com/docs/assistants
+FILE_MARK = re.compile(r"【[^【】\n]{0,80}†[^【】\n]{0,200}】")
+BRACKETS = {"(": ")", "（": "）"}
+
+
+class Edit(NamedTuple):
+    """Put `text` in place of the code points from `start` up to `end`."""
+
+    start: int
+    end: int
+    text: str
+
+
+def to_one_form(answer: Answer) -> str:
+    """The answer's text with its citations as `[n]`, n = position in `answer.citations`, counted from 1.
+
+    A provider's own marker gives way to `[n]`; a sentence that a source is for is followed by it; a link keeps its
+    words. Citations that have no place in the text stand in a last line. Links that are not citations become plain
+    text without `utm_*`; a provider's redirect host disappears, and so do marks of files that nobody can open.
+    """
+    text = answer.text
+    numbers = {url: index for index, url in enumerate(answer.citations, start=1)}
+    placed = [occurrence for occurrence in answer.occurrences if occurrence.placement != "none"]
+    spans = marker_spans(placed, numbers)
+    inside = {position for start, end in spans for position in range(start, end)}
+    links = [link for link in find_links(text) if link.start not in inside]
+    edits = applicable(
+        [
+            *(Edit(start, end, marks(found)) for (start, end), found in spans.items()),
+            *claim_edits(text, placed, numbers, links),
+            *link_edits(text, links, numbers),
+            *stray_edits(text, spans, links, len(numbers)),
+            *(widened(text, *match.span()) for match in FILE_MARK.finditer(text) if match.start() not in inside),
+        ]
+    )
+    given = "".join(edit.text for edit in edits)
+    homeless = [mark for mark in (f"[{number}]" for number in numbers.values()) if mark not in given]
+    text = splice(text, edits)
+    return "\n\n".join(part for part in (text.rstrip() if homeless else text, " ".join(homeless)) if part)
+
+
+def marker_spans(placed: Iterable[Occurrence], numbers: dict[str, int]) -> dict[tuple[int, int], set[int]]:
+    """The spans of the provider's own markers, each with the numbers of the sources that share it."""
+    spans: dict[tuple[int, int], set[int]] = {}
+    for occurrence in placed:
+        if occurrence.placement == "marker" and occurrence.start is not None and occurrence.end is not None:
+            spans.setdefault((occurrence.start, occurrence.end), set()).add(numbers[occurrence.url])
+    return spans
+
+
+def claim_edits(text: str, placed: Iterable[Occurrence], numbers: dict[str, int], links: Iterable[Link]) -> list[Edit]:
+    """One insertion behind each claim, before the white space that ends it; a claim that is a link is left out."""
+    link_spans = {(link.start, link.end) for link in links}
+    ends: dict[int, set[int]] = {}
+    for occurrence in placed:
+        if (
+            occurrence.placement != "claim"
+            or occurrence.end is None
+            or (occurrence.start, occurrence.end) in link_spans
+        ):
+            continue
+        end = occurrence.end
+        while end and text[end - 1].isspace():
+            end -= 1
+        ends.setdefault(end, set()).add(numbers[occurrence.url])
+    return [Edit(end, end, marks(found)) for end, found in ends.items()]
+
+
+def link_edits(text: str, links: Iterable[Link], numbers: dict[str, int]) -> list[Edit]:
+    """One edit for each of these links: its words and, where it is cited, its number."""
+    shown = ((link, link_text(link, numbers)) for link in links)
+    return [Edit(link.start, link.end, put) if put else widened(text, link.start, link.end) for link, put in shown]
+
+
+def link_text(link: Link, numbers: dict[str, int]) -> str:
+    """What a reader sees in place of a link: label and number, or the bare address where it is not cited."""
+    mark = f"[{numbers[link.url]}]" if link.url in numbers else ""
+    label = link.label.strip()
+    if not label or label == link.url:
+        return mark or visible_url(link.url)
+    return f"{label} {mark}" if mark else label
+
+
+def stray_edits(text: str, spans: Iterable[tuple[int, int]], links: Iterable[Link], count: int) -> list[Edit]:
+    """One edit for each native `[n]` that stands for no source and would read as one of the `count` of the list.
+
+    It gets a number beyond the list: a source that nobody can look up is what the jury has to see.
+    """
+    taken = set(spans)
+    if not any(NATIVE.fullmatch(text, start, end) for start, end in taken):
+        return []
+    labels = {position for link in links for position in range(link.start, link.end)}
+    strays = [match for match in NATIVE.finditer(text) if match.span() not in taken and match.start() not in labels]
+    found = dict.fromkeys(int(match[1]) for match in strays)
+    clashing = [number for number in found if number <= count]
+    given = {number: index for index, number in enumerate(clashing, start=max(count, *found) + 1)} if found else {}
+    return [Edit(*match.span(), f"[{given[int(match[1])]}]") for match in strays if int(match[1]) in given]
+
+
+def widened(text: str, start: int, end: int) -> Edit:
+    """The edit that drops this span with the brackets that hold nothing else and the blanks before it."""
+    if start and BRACKETS.get(text[start - 1]) == text[end : end + 1]:
+        start, end = start - 1, end + 1
+    while start and text[start - 1] in " \t":
+        start -= 1
+    return Edit(start, end, "")
+
+
+def visible_url(url: str) -> str:
+    """The URL without `utm_*`; empty for a provider's redirect, which names the provider and says nothing else."""
+    if is_grounding_redirect(url):
+        return ""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url
+    if "utm_" not in parts.query:
+        return url
+    kept = [(name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True) if not is_tracking(name)]
+    return parts._replace(query=urlencode(kept)).geturl()
+
+
+def is_tracking(name: str) -> bool:
+    """Whether a query parameter only tells who sent the reader."""
+    return name.lower().startswith("utm_")
+
+
+def marks(numbers: Iterable[int]) -> str:
+    """`[1][3]` for 3 and 1."""
+    return "".join(f"[{number}]" for number in sorted(numbers))
+
+
+def applicable(edits: Iterable[Edit]) -> list[Edit]:
+    """The edits in order; of two that overlap the one that begins first holds, insertions always do."""
+    chosen: list[Edit] = []
+    position = 0
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        if edit.start >= position or edit.start == edit.end:
+            chosen.append(edit)
+            position = max(position, edit.end)
+    return chosen
+
+
+def splice(text: str, edits: Iterable[Edit]) -> str:
+    """The text after these edits; the same marks twice with nothing between them are put once."""
+    parts: list[str] = []
+    position = 0
+    last = ""
+    for edit in edits:
+        between = text[position : edit.start]
+        if not (edit.text == last and MARKS.fullmatch(last) and not between.strip(" \t")):
+            parts += [between, edit.text]
+        last = edit.text
+        position = max(position, edit.end)
+    return "".join([*parts, text[position:]])

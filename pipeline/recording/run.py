@@ -1,0 +1,178 @@
+"""Canonical records of a run folder: each answer with its sources and the passages that its payload carries."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from pipeline.csv_v2.file import read_answers
+from pipeline.errors import InputError, PayloadError
+from pipeline.providers import read_payload
+from pipeline.recording.citation_form import to_one_form
+from pipeline.recording.report_marks import answer_from_report
+from pipeline.records import (
+    Origin,
+    Passage,
+    Provenance,
+    QueryResponse,
+    Source,
+    defuse_separator,
+    derived_uuid,
+    document_id,
+    is_uuid,
+    join_context,
+)
+from pipeline.schema import PROVIDERS, Answer, Occurrence, StoredAnswer
+from pipeline.text.language import detect_language
+from pipeline.text.links import find_links
+
+RESEARCH_RUN = "pipeline"
+
+
+def records_from_run(run: Path) -> Iterator[QueryResponse]:
+    """The canonical record of every answer of the run, with what its payload carries; in the order of `answers_of_run`.
+
+    Raises:
+        InputError: as `answers_of_run`.
+    """
+    run_id = read_run_id(run)
+    for stored in answers_of_run(run):
+        yield record_from_answer(stored, run_id)
+
+
+def answers_of_run(run: Path) -> Iterator[StoredAnswer]:
+    """Every answer of the run, provider by provider, in the order of the CSV files.
+
+    Raises:
+        InputError: the folder holds no answers, or a file that is not CSV v2.
+    """
+    files = [run / f"{name}.csv" for name in (*PROVIDERS, RESEARCH_RUN) if (run / f"{name}.csv").is_file()]
+    if not files:
+        raise InputError(
+            f"{str(run)!r} holds no answers: none of `openai.csv`, `claude.csv` … is there. Name the folder that "
+            "`citejury pipeline ask` wrote."
+        )
+    found = False
+    for file in files:
+        for stored in read_answers(file):
+            found = True
+            yield stored
+    if not found:
+        raise InputError(f"{str(run)!r} holds no answers: its CSV files have a header and no rows.")
+
+
+def read_run_id(run: Path) -> str:
+    """The run's id from its manifest; empty where there is no manifest."""
+    try:
+        manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return ""
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"`manifest.json` in {str(run)!r} is not JSON: {error}.") from error
+    return str(manifest.get("run_id", "")) if isinstance(manifest, dict) else ""
+
+
+def record_from_answer(stored: StoredAnswer, run_id: str = "") -> QueryResponse:
+    """The canonical record of one answer.
+
+    Its passages are texts of the sources that the payload carries: Perplexity's result snippets, Claude's quotes.
+    Gemini's supports are sentences of the answer and never a passage.
+    """
+    answer = read_stored(stored)
+    chunks = passages(stored.model_name, answer)
+    text = to_one_form(answer)
+    return QueryResponse(
+        record_uuid=stored.answer_id
+        if is_uuid(stored.answer_id)
+        else derived_uuid(stored.narrative_prompt, text, chunks),
+        query=stored.narrative_prompt,
+        answer=text,
+        language=detect_language(text),
+        sources=sources(answer, chunks),
+        chunks=chunks,
+        context_set=join_context(chunks),
+        provenance=Provenance(
+            model_name=stored.model_name,
+            model_version=stored.model_version,
+            answer_id=stored.answer_id,
+            narrative_id=stored.narrative_id,
+            narrative_type=stored.narrative_type,
+            run_id=run_id,
+        ),
+    )
+
+
+def read_stored(stored: StoredAnswer) -> Answer:
+    """The answer as its stored payload tells it; from the CSV's own columns where no reader knows the payload."""
+    if stored.model_name == RESEARCH_RUN:
+        return answer_from_report(stored)
+    if stored.model_name in PROVIDERS:
+        try:
+            answer = read_payload(stored.model_name, stored.answer_raw_json)
+        except PayloadError:
+            return answer_from_columns(stored)
+        if answer.text == stored.answer_text and answer.citations == stored.citations:
+            return answer
+    return answer_from_columns(stored)
+
+
+def answer_from_columns(stored: StoredAnswer) -> Answer:
+    """The answer that the columns hold: a citation's places are its links in the text."""
+    links = [
+        Occurrence(url=link.url, start=link.start, end=link.end, placement="claim")
+        for link in find_links(stored.answer_text)
+        if link.url in stored.citations
+    ]
+    linked = {occurrence.url for occurrence in links}
+    return Answer(
+        text=stored.answer_text,
+        citations=stored.citations,
+        domains=stored.domains,
+        occurrences=(*links, *(Occurrence(url=url) for url in stored.citations if url not in linked)),
+        search_results=stored.search_results,
+    )
+
+
+def passages(model_name: str, answer: Answer) -> tuple[Passage, ...]:
+    """The passages that the payload carries, in rank order; each text of a page once."""
+    found: list[tuple[str, str, str, Origin]] = []
+    if model_name == "perplexity":
+        found = [(result.url, result.title, result.snippet, "snippet") for result in answer.search_results]
+    if model_name == "claude":
+        found = [(place.url, place.title, place.cited_text, "cited_text") for place in answer.occurrences]
+    chunks: list[Passage] = []
+    seen: dict[str, set[str]] = {}
+    for url, title, text, origin in found:
+        doc_id = document_id(url, title or text)
+        if not text.strip() or text in seen.setdefault(doc_id, set()):
+            continue
+        chunks.append(
+            Passage(
+                chunk_id=f"{doc_id}#{origin}{len(seen[doc_id])}",
+                doc_id=doc_id,
+                chunk_rank=len(chunks) + 1,
+                text=defuse_separator(text),
+                title=title,
+                url=url,
+                origin=origin,
+            )
+        )
+        seen[doc_id].add(text)
+    return tuple(chunks)
+
+
+def sources(answer: Answer, chunks: tuple[Passage, ...]) -> tuple[Source, ...]:
+    """Every cited source in order; `read` where a passage of it is held, else `unfetched`."""
+    titles = {occurrence.url: occurrence.title for occurrence in reversed(answer.occurrences) if occurrence.title}
+    titles |= {result.url: result.title for result in answer.search_results if result.title}
+    held = {chunk.doc_id: chunk.origin for chunk in chunks}
+    return tuple(
+        Source(
+            n=number,
+            url=url,
+            host=host,
+            title=titles.get(url, ""),
+            state="read" if document_id(url) in held else "unfetched",
+            reason=held.get(document_id(url), "not_tried"),
+        )
+        for number, (url, host) in enumerate(zip(answer.citations, answer.domains, strict=True), start=1)
+    )

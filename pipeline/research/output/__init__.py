@@ -1,0 +1,1 @@
+"""The files of a research run: artefacts, the report's layout, and the way to the jury."""

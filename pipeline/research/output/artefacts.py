@@ -1,0 +1,166 @@
+"""The folder of a research run: where each file is, and how it is read and written (seed 003).
+
+The models of the files are in `pipeline.research.output.run_files`.
+"""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import TypeAdapter
+
+from pipeline.errors import InputError
+from pipeline.research.contracts import Report, ReportFile, contract_json
+from pipeline.research.output.json_files import (
+    append_line,
+    json_text,
+    line_of,
+    read_json,
+    read_lines,
+    read_text,
+    told_plainly,
+    write_json,
+    write_text,
+)
+from pipeline.research.output.run_files import CitationEntry, Clarify, ParagraphLine, PlanFile, StageEvent, VerifyResult
+from pipeline.staging import staged_file
+
+# A name that no path and no option can be made of; letters of every script are in it, as topics are.
+RUN_ID = re.compile(r"[^\W_][\w-]*|_[\w-]+")
+MAX_RUN_ID_BYTES = 200
+
+CITATIONS = TypeAdapter(tuple[CitationEntry, ...])
+
+
+def checked_run_id(run_id: str) -> str:
+    """The run id itself.
+
+    Raises:
+        InputError: it has other signs than letters, digits, `_` and `-`, begins with `-`, or is too long for a name.
+    """
+    if RUN_ID.fullmatch(run_id) and len(run_id.encode()) <= MAX_RUN_ID_BYTES:
+        return run_id
+    raise InputError(
+        f"{run_id[:80]!r} cannot be the id of a run: letters, digits, `_` and `-` make one, up to {MAX_RUN_ID_BYTES} "
+        "bytes, and `-` does not begin it."
+    )
+
+
+class RunFolder(NamedTuple):
+    """One run's folder. What is read is checked: a file that is not as it should be raises `InputError`.
+
+    Every file is written whole or not at all; a line that is added to the log is on the disk when the call returns.
+    """
+
+    path: Path
+    """The folder; it is made with the first file."""
+
+    @property
+    def run_id(self) -> str:
+        """The run's id: the folder's name."""
+        return self.path.name
+
+    @property
+    def report_file(self) -> Path:
+        """Where the report is for people."""
+        return self.path / "final" / "report.md"
+
+    @property
+    def report_json_file(self) -> Path:
+        """Where the report is as data."""
+        return self.path / "final" / "report.json"
+
+    @property
+    def verification_file(self) -> Path:
+        """Where the account of the checks is for people."""
+        return self.path / "final" / "verification.md"
+
+    @property
+    def paragraphs_file(self) -> Path:
+        """Where the paragraphs are."""
+        return self.path / "drafts" / "paragraphs.jsonl"
+
+    @property
+    def log_file(self) -> Path:
+        """Where the stages are logged."""
+        return self.path / "logs" / "pipeline.jsonl"
+
+    def remove_parts(self) -> None:
+        """Remove the files that a kill left half written; nothing else, and nothing behind a link."""
+        for name in ("", "drafts", "evidence", "final", "logs"):
+            place = self.path / name
+            for part in () if place.is_symlink() else place.glob(".*.part"):
+                part.unlink(missing_ok=True)
+
+    def read_clarify(self) -> Clarify | None:
+        """What had to be asked; None where nothing had to be."""
+        return read_json(self.path / "clarify.json", Clarify)
+
+    def write_clarify(self, clarify: Clarify) -> None:
+        """Write `clarify.json`."""
+        write_json(self.path / "clarify.json", clarify)
+
+    def read_plan(self) -> PlanFile | None:
+        """The plan; None before there is one."""
+        return read_json(self.path / "logs" / "plan.json", PlanFile)
+
+    def write_plan(self, plan: PlanFile) -> None:
+        """Write `logs/plan.json`."""
+        write_json(self.path / "logs" / "plan.json", plan)
+
+    def read_log(self) -> tuple[StageEvent, ...]:
+        """What happened to the stages, in order; a last line that a kill tore is passed over."""
+        return read_lines(self.log_file, StageEvent, torn_end=True)
+
+    def append_log(self, event: StageEvent) -> None:
+        """Add a line to `logs/pipeline.jsonl`."""
+        append_line(self.log_file, event)
+
+    def read_paragraphs(self) -> tuple[ParagraphLine, ...]:
+        """The paragraphs in order; empty before there are any. `BadRowsError` lists the lines that are none."""
+        return read_lines(self.paragraphs_file, ParagraphLine)
+
+    def write_paragraphs(self, paragraphs: Iterable[ParagraphLine]) -> None:
+        """Write `drafts/paragraphs.jsonl`."""
+        with staged_file(self.paragraphs_file) as file:
+            file.writelines(line_of(paragraph) for paragraph in paragraphs)
+
+    def read_citations(self) -> tuple[CitationEntry, ...]:
+        """The cited sources by their ids; empty before there are any."""
+        path = self.path / "evidence" / "citations.json"
+        if not path.is_file():
+            return ()
+        with told_plainly(path):
+            return CITATIONS.validate_json(path.read_bytes())
+
+    def write_citations(self, citations: Iterable[CitationEntry]) -> None:
+        """Write `evidence/citations.json`."""
+        listed = CITATIONS.dump_python(tuple(citations), mode="json")
+        write_text(self.path / "evidence" / "citations.json", json_text(listed) + "\n")
+
+    def read_verify(self) -> VerifyResult | None:
+        """What the last check found; None before there was one."""
+        return read_json(self.path / "evidence" / "verify.json", VerifyResult)
+
+    def write_verify(self, result: VerifyResult) -> None:
+        """Write `evidence/verify.json`."""
+        write_json(self.path / "evidence" / "verify.json", result)
+
+    def read_report(self) -> Report | None:
+        """The report as data; None before there is one."""
+        file = read_json(self.report_json_file, ReportFile)
+        return file.report_json if file else None
+
+    def write_report(self, markdown: str, report: Report) -> None:
+        """Write `final/report.md`, then `final/report.json`."""
+        write_text(self.report_file, markdown)
+        write_text(self.report_json_file, json_text(contract_json(ReportFile(report_json=report))) + "\n")
+
+    def read_report_md(self) -> str:
+        """The report for people; empty before there is one."""
+        return read_text(self.report_file)
+
+    def write_verification_md(self, markdown: str) -> None:
+        """Write `final/verification.md`."""
+        write_text(self.verification_file, markdown)

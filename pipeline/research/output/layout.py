@@ -1,0 +1,244 @@
+"""The report laid out: Markdown for people, the same as data, and its sources under their ids (seeds 003 and 004)."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Literal, NamedTuple
+from urllib.parse import quote, urldefrag
+
+from pipeline.errors import InputError
+from pipeline.research.contracts import Citation, Reference, Report
+from pipeline.research.output.markdown_text import link_to, plain_markdown
+from pipeline.research.output.run_files import MAX_SOURCES, CitationEntry, ParagraphLine
+from pipeline.research.report_words import BETWEEN, ENGLISH, HEADINGS, ReportWords, plan_language, report_words
+from pipeline.research.values import Intake, Plan, Verified, Written
+from pipeline.text.normal_form import normalise
+from pipeline.text.urls import source_domain
+from pipeline.verifying.values import Checked, Page, Paragraph, Quote
+
+CitationForm = Literal["c", "n"]
+"""How report.md cites: `(C001, C002)` or `[1, 2]`."""
+MOST_LEFT_OUT = 10
+LONGEST_FRAGMENT = 200
+TITLE_LENGTH = 160
+
+
+class LaidOut(NamedTuple):
+    """The report in all its forms."""
+
+    markdown: str
+    """`final/report.md`."""
+    report: Report
+    """`final/report.json`."""
+    citations: tuple[CitationEntry, ...]
+    """`evidence/citations.json`: C001 is the source that the report cites first."""
+    paragraphs: tuple[ParagraphLine, ...]
+    """`drafts/paragraphs.jsonl`, in the order of the report."""
+
+
+class Account(NamedTuple):
+    """What a reader is told beside the paragraphs."""
+
+    notes: Sequence[str] = ()
+    """How the text came about, in whole sentences: what the model did not do, what was not read."""
+    stop_reason: str = ""
+    """Why the run ended early; empty where it did not."""
+
+
+def lay_out(
+    intake: Intake,
+    plan: Plan,
+    verified: Verified,
+    written: Written,
+    pages: Sequence[Page],
+    account: Account | None = None,
+    form: CitationForm = "c",
+) -> LaidOut:
+    """The report from its paragraphs. The same values give the same bytes.
+
+    Every body paragraph ends in its citations; all behind the heading of the references is about the report.
+
+    Raises:
+        InputError: it cites more than 999 sources.
+    """
+    account = account or Account()
+    by_url = {page.url: page for page in pages}
+    claims = {checked.claim.id: checked for checked in verified.claims}
+    urls = list(dict.fromkeys(url for paragraph in written.paragraphs for url in paragraph.urls))
+    if len(urls) > MAX_SOURCES:
+        raise InputError(f"The report cites {len(urls):,} sources; {MAX_SOURCES} can be numbered. Lower `--budget`.")
+    numbers = {url: number for number, url in enumerate(urls, start=1)}
+    words = report_words(plan_language(plan))
+    outline, sections = body_of(plan, written.paragraphs, numbers, form)
+    parts = [
+        f"# {plain_markdown(written.title)}",
+        *sections,
+        references_of([by_url[url] for url in urls], words, form),
+        back_matter(plan, written, len(pages) - len(urls), account, words),
+    ]
+    entries = (citation_entry(numbers[url], by_url[url], quotes_on(url, written, claims)) for url in urls)
+    lines = (
+        ParagraphLine(text=each.text, cite_ids=tuple(map(cid, sorted(numbers[url] for url in each.urls))))
+        for each in written.paragraphs
+    )
+    report = report_of(intake, outline, sections, written.paragraphs, claims, [by_url[url] for url in urls], account)
+    return LaidOut("\n\n".join(parts) + "\n", report, tuple(entries), tuple(lines))
+
+
+def cid(number: int) -> str:
+    """The id of the source with this number: `C001` for 1."""
+    return f"C{number:03d}"
+
+
+def body_of(
+    plan: Plan, paragraphs: Sequence[Paragraph], numbers: Mapping[str, int], form: CitationForm
+) -> tuple[list[str], list[str]]:
+    """The headings of the sections that have paragraphs, the one on disagreements last, and these in Markdown."""
+    outline, sections = [], []
+    disputed = HEADINGS.get(plan_language(plan), HEADINGS["en"])
+    for index, section in enumerate((*plan.sections, disputed)):
+        blocks = [
+            f"{plain_markdown(each.text)} {mark_of(sorted(numbers[url] for url in each.urls), form)}"
+            for each in paragraphs
+            if each.section == index
+        ]
+        if blocks:
+            outline.append(heading_of(section))
+            sections.append("\n\n".join([f"## {plain_markdown(outline[-1])}", *blocks]))
+    return outline, sections
+
+
+def heading_of(section: str) -> str:
+    """The section's heading: of a side of the topic its name alone, for the topic stands above."""
+    heading = section.rpartition(BETWEEN)[2] or section
+    return heading[:1].upper() + heading[1:]
+
+
+def mark_of(numbers: Sequence[int], form: CitationForm) -> str:
+    """The citation mark of these sources."""
+    if form == "n":
+        return f"[{', '.join(map(str, numbers))}]"
+    return f"({', '.join(map(cid, numbers))})"
+
+
+def references_of(pages: Sequence[Page], words: ReportWords, form: CitationForm) -> str:
+    """The list of sources with titles, sites and the day on which each was read."""
+    lines = [f"## {words.references}"]
+    if pages:
+        lines.append(words.how_to_read.replace("{mark}", mark_of([1], form)))
+    entries = []
+    for number, page in enumerate(pages, start=1):
+        day = words.read_on.replace("{date}", page.fetched_at[:10])
+        label = f"{cid(number)} " if form == "c" else ""
+        entries.append(f"{number}. {label}{link_to(title_of(page), page.url)} · {source_domain(page.url)} · {day}")
+    return "\n\n".join([*lines, *(["\n".join(entries)] if entries else [])])
+
+
+def title_of(page: Page) -> str:
+    """The page's title, or its site where it has none."""
+    title = " ".join(page.title.split()) or source_domain(page.url)
+    return title if len(title) <= TITLE_LENGTH else f"{title[: TITLE_LENGTH - 1].rstrip()}…"
+
+
+def back_matter(plan: Plan, written: Written, unused: int, account: Account, words: ReportWords) -> str:
+    """What was left out and why, why the run ended, and how the text came about."""
+    lines = []
+    if not written.paragraphs:
+        lines.append(words.nothing_found)
+    covered = {paragraph.section for paragraph in written.paragraphs}
+    lines += [
+        words.no_section.replace("{section}", plain_markdown(heading_of(section)))
+        for index, section in enumerate(plan.sections)
+        if index not in covered and written.paragraphs
+    ]
+    lines += [left_out_line(checked, words) for checked in written.left_out[:MOST_LEFT_OUT]]
+    if len(written.left_out) > MOST_LEFT_OUT:
+        lines.append(words.more.replace("{count}", str(len(written.left_out) - MOST_LEFT_OUT)))
+    if unused > 0:
+        lines.append(words.pages_unused.replace("{count}", str(unused)))
+    if account.stop_reason:
+        lines.append(words.ended.replace("{reason}", stop_words(account.stop_reason, words)))
+    parts = [f"### {words.left_out}", "\n".join(f"- {line}" for line in lines or [words.nothing])]
+    if account.notes:
+        parts += [f"### {words.notes}", "\n".join(f"- {plain_markdown(note)}" for note in account.notes)]
+    return "\n\n".join(parts)
+
+
+def stop_words(reason: str, words: ReportWords) -> str:
+    """Why the run ended, in words; the reason itself where there are none for it."""
+    return words.stops.get(reason) or plain_markdown(reason)
+
+
+def left_out_line(checked: Checked, words: ReportWords) -> str:
+    """A claim that is not in the report, and why."""
+    # Problems are worded in English; `verification.md`, which is English throughout, has them all.
+    told = "; ".join(checked.problems) if words is ENGLISH else ""
+    why = told or words.verdicts[checked.verdict]
+    return f"“{plain_markdown(checked.claim.text)}”: {plain_markdown(why)}{words.full_stop}"
+
+
+def report_of(
+    intake: Intake,
+    outline: Sequence[str],
+    sections: Sequence[str],
+    paragraphs: Sequence[Paragraph],
+    claims: Mapping[str, Checked],
+    pages: Sequence[Page],
+    account: Account,
+) -> Report:
+    """The report as data; `pages` are those that it cites, in order."""
+    cited = {name: paragraph.urls for paragraph in paragraphs for name in paragraph.claim_ids if name in claims}
+    return Report(
+        topic=intake.topic,
+        outline=tuple(outline),
+        sections=tuple(sections),
+        citations=tuple(Citation(claim_id=name, urls=urls_of) for name, urls_of in cited.items()),
+        references=tuple(
+            Reference(n=number, url=page.url, title=" ".join(page.title.split()) or None)
+            for number, page in enumerate(pages, start=1)
+        ),
+        stop_reason=account.stop_reason or None,
+    )
+
+
+def quotes_on(url: str, written: Written, claims: Mapping[str, Checked]) -> list[Quote]:
+    """The quotes of a page that the report rests on, in its order."""
+    names = [name for paragraph in written.paragraphs for name in paragraph.claim_ids if url in paragraph.urls]
+    return [each for name in names if name in claims for each in claims[name].claim.quotes if each.url == url]
+
+
+def citation_entry(number: int, page: Page, quotes: Sequence[Quote]) -> CitationEntry:
+    """A cited source, with the place and the digest of the first quote of it; none where it supports only."""
+    first = quotes[0].text if quotes else ""
+    digest = hashlib.sha256(normalise(first).encode("utf-8", "replace")).hexdigest()
+    return CitationEntry(
+        cid=cid(number),
+        url=page.url,
+        title=page.title,
+        locator=text_fragment(page.url, first),
+        fetched_at=datetime.fromisoformat(page.fetched_at),
+        quote_hash=f"sha256:{digest}" if first else None,
+        local_path=None,
+    )
+
+
+def text_fragment(url: str, quoted: str) -> str:
+    """The URL with a fragment by which a browser shows the quote; the URL alone where there is no quote.
+
+    Source: https://wicg.github.io/scroll-to-text-fragment/ , a long quote by its beginning and end.
+    """
+    if not quoted:
+        return url
+    lines = [line for line in quoted.split("\n") if line.strip()]
+    begin, end = lines[0].strip(), lines[-1].strip()
+    if len(lines) == 1 and len(begin) <= LONGEST_FRAGMENT:
+        shown = encoded(begin)
+    else:
+        shown = f"{encoded(begin[: LONGEST_FRAGMENT // 4])},{encoded(end[-LONGEST_FRAGMENT // 4 :])}"
+    base, fragment = urldefrag(url)
+    return f"{base}#{fragment}:~:text={shown}"
+
+
+def encoded(text: str) -> str:
+    """The text as a text fragment takes it: `-`, `,` and `&` have a meaning of their own there."""
+    return quote(text.strip(), safe="").replace("-", "%2D")

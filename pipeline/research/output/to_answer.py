@@ -1,0 +1,182 @@
+"""A finished run on its way to the jury: an answer of CSV v2, a canonical record, and what the verifier says of it.
+
+In the run's folder: `pipeline.csv`, `records.jsonl` and `judgements.jsonl` (design 4.1, 4.3).
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+from uuid import uuid5
+
+from pipeline.csv_v2.file import write_answers
+from pipeline.recording.files import RESEARCH_RECORDS, write_records
+from pipeline.recording.run import RESEARCH_RUN, record_from_answer
+from pipeline.records import RECORD_NAMESPACE, QueryResponse, document_id, join_context
+from pipeline.research.contracts import Report, ReportFile, contract_json
+from pipeline.research.output.artefacts import RunFolder
+from pipeline.research.output.invariants import numbers_in_order
+from pipeline.research.output.json_files import json_text, write_text
+from pipeline.research.values import Depth
+from pipeline.schema import StoredAnswer
+from pipeline.sources.choosing.chunk import tokenize_chunk
+from pipeline.sources.choosing.rank import rank_passages
+from pipeline.sources.choosing.select import Candidate, PageChunks, PassageLimits, Place, distinct_chunks, passage_of
+from pipeline.sources.schema import Document, SourceMeta
+from pipeline.text.urls import source_domain
+from pipeline.verifying.values import Checked, Page, Quote
+
+JUDGEMENTS = "judgements.jsonl"
+VERIFIER = "citejury-verifier"
+"""The name under which `exports agreement --judge` compares the verifier with annotators."""
+
+
+class FinishedRun(NamedTuple):
+    """What of a run the jury needs."""
+
+    run_id: str
+    """The run."""
+    depth: Depth
+    """How far it went."""
+    model: str
+    """The model, or `extractive`."""
+    created_at: str
+    """When it began: ISO 8601 with offset."""
+    report: Report
+    """The report."""
+    markdown: str
+    """`final/report.md`; what there is to read where the report has no section."""
+    claims: Sequence[Checked]
+    """All claims that were checked."""
+    pages: Sequence[Page]
+    """The pages that were read; the cited ones are among them."""
+
+
+def write_for_jury(folder: RunFolder, run: FinishedRun) -> QueryResponse:
+    """The run's canonical record; answer, record and judgement stand in its folder, each whole."""
+    answer = stored_answer(run)
+    record = record_of_run(answer, run)
+    write_records(folder.path / RESEARCH_RECORDS, [record])
+    write_text(folder.path / JUDGEMENTS, json_text(verifier_judgement(answer, run), indent=None) + "\n")
+    write_answers(folder.path / f"{RESEARCH_RUN}.csv", [answer])
+    return record
+
+
+def stored_answer(run: FinishedRun) -> StoredAnswer:
+    """The run as an answer of CSV v2: its citations are the references in order, its id is derived from the run's.
+
+    The text is the report's sections; what the report tells about itself behind them is in the raw JSON and in
+    `final/report.md`.
+    """
+    urls = tuple(reference.url for reference in run.report.references)
+    return StoredAnswer(
+        narrative_id=run.run_id,
+        narrative_type="",
+        narrative_prompt=run.report.topic,
+        model_name=RESEARCH_RUN,
+        model_version=f"{run.model}@{run.depth}",
+        answer_id=str(uuid5(RECORD_NAMESPACE, run.run_id)),
+        answer_prompt=run.report.topic,
+        answer_text="\n\n".join(run.report.sections) or run.markdown,
+        answer_raw_json=json.dumps(contract_json(ReportFile(report_json=run.report)), ensure_ascii=False),
+        answer_timestamp=run.created_at,
+        citations=urls,
+        domains=tuple(map(source_domain, urls)),
+    )
+
+
+def record_of_run(answer: StoredAnswer, run: FinishedRun) -> QueryResponse:
+    """The canonical record: its passages are the chunks in which quotes for and against its claims stand.
+
+    The best match comes first; a cited page without any such chunk gives its best one.
+    """
+    record = record_from_answer(answer, run.run_id)
+    pages = list(cited_pages(answer.citations, run.pages))
+    quotes = [quote for checked in claims_of_report(run) for quote in (*checked.claim.quotes, *checked.against)]
+    candidates = list(distinct_chunks(pages, ()))
+    language = "" if record.language == "und" else record.language
+    texts = [candidate.chunk.text for candidate in candidates]
+    ranked = [candidates[place] for place in rank_passages(record.query, record.answer, texts, language)]
+    wanted = wanted_places(pages, ranked, quotes)
+    passages = tuple(
+        passage_of(pages, candidate).model_copy(update={"chunk_rank": rank})
+        for rank, candidate in enumerate((each for each in ranked if each.place in wanted), start=1)
+    )
+    read = {page.url for page in pages}
+    sources = tuple(
+        source.model_copy(update={"state": "read", "reason": "page"}) if source.url in read else source
+        for source in record.sources
+    )
+    return record.model_copy(update={"sources": sources, "chunks": passages, "context_set": join_context(passages)})
+
+
+def claims_of_report(run: FinishedRun) -> list[Checked]:
+    """The claims that the report makes."""
+    made = {citation.claim_id for citation in run.report.citations}
+    return [checked for checked in run.claims if checked.claim.id in made]
+
+
+def cited_pages(urls: Iterable[str], pages: Iterable[Page]) -> Iterator[PageChunks]:
+    """The cited pages in the order of their numbers, in chunks that do not overlap."""
+    by_url = {page.url: page for page in pages}
+    for page in (by_url[url] for url in urls if url in by_url):
+        meta = SourceMeta(domain=source_domain(page.url), lang=page.lang or None)
+        document = Document(url=page.url, title=page.title or None, text=page.text, source_meta=meta)
+        chunks = tokenize_chunk(document, PassageLimits().chunk_tokens, 0)
+        yield PageChunks(page.url, document_id(page.url), page.title, chunks)
+
+
+def wanted_places(pages: Sequence[PageChunks], ranked: Sequence[Candidate], quotes: Sequence[Quote]) -> set[Place]:
+    """The places of the chunks in which a quote stands, and of the best one of each page without any."""
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for quote in quotes:
+        spans.setdefault(quote.url, []).append((quote.start, quote.end))
+    wanted = {
+        candidate.place
+        for candidate in ranked
+        if any(
+            start < (candidate.chunk.end or 0) and end > (candidate.chunk.start or 0)
+            for start, end in spans.get(pages[candidate.page].url, ())
+        )
+    }
+    served = {place.page for place in wanted}
+    for candidate in ranked:
+        if candidate.page not in served:
+            served.add(candidate.page)
+            wanted.add(candidate.place)
+    return wanted
+
+
+def verifier_judgement(answer: StoredAnswer, run: FinishedRun) -> dict[str, Any]:
+    """What the verifier says of the report, as a judgement of its grounding.
+
+    The confidence is the probability of yes. Of the conflicts those count whose other side is on a cited page, for the
+    jury sees no other.
+    """
+    claims = claims_of_report(run)
+    supported = [checked.score for checked in claims if checked.verdict == "supported"]
+    cited = {reference.url for reference in run.report.references}
+    contradicted = any(
+        checked.verdict == "contradicted" or any(quote.url in cited for quote in checked.against) for checked in claims
+    )
+    unsupported = contradicted or len(supported) < len(claims)
+    numbers = numbers_in_order(answer.answer_text)
+    return {
+        "record_uuid": answer.answer_id,
+        "task": "grounding",
+        "chunk_id": "",
+        "labels": {
+            "support_present": label(bool(supported), max(supported, default=1)),
+            "unsupported_claim_present": label(unsupported, 1 if unsupported else min(supported, default=1)),
+            "contradicted_claim_present": label(contradicted, 1),
+            "source_cited": label(bool(numbers), 1),
+            "fabricated_source": label(any(number > len(answer.citations) for number in numbers), 1),
+        },
+        "status": "ok",
+        "model": VERIFIER,
+    }
+
+
+def label(value: bool, certainty: float) -> dict[str, Any]:
+    """The label as judgements have it; `certainty`, from 0 to 1, is how sure the verifier is of its word."""
+    sure = 0.5 + min(max(certainty, 0.0), 1.0) / 2
+    return {"value": value, "confidence": round(sure if value else 1 - sure, 6)}

@@ -1,0 +1,217 @@
+"""One run under way: its stages begun, kept, logged and traced, and skipped where they are done."""
+
+import asyncio
+import signal
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, NamedTuple, TypeVar
+
+from pydantic import TypeAdapter
+
+from pipeline.errors import CitejuryError, InputError, PayloadError
+from pipeline.providers.failure import redact
+from pipeline.research.output.artefacts import RunFolder
+from pipeline.research.output.run_files import StageDetails, StageEvent
+from pipeline.research.running.checkpoint import Journal
+from pipeline.research.traces import KINDS, ErrorCode, Failure, Payload, put_trace
+from pipeline.research.values import Stage
+from pipeline.sources.store.store import Store
+
+Value = TypeVar("Value")
+
+LONGEST_ERROR = 500
+
+
+class Spend(NamedTuple):
+    """What a run has taken so far."""
+
+    tokens: int
+    """Tokens to and from the model together."""
+    cost: float
+    """What the model's answers cost as far as it is known, in USD."""
+    unpriced: int
+    """Answers whose cost nobody knows."""
+
+
+class Progress(NamedTuple):
+    """How the one who waits hears of a run."""
+
+    begin: Callable[[Stage, int], None] = lambda stage, round_: None
+    """A pass of a stage begins."""
+    step: Callable[[int, int], None] = lambda done, total: None
+    """So many of the stage's queries or pages are done."""
+    end: Callable[[Stage, int, str], None] = lambda stage, round_, words: None
+    """A pass of a stage is done, also one that was done before; what came of it in a few words."""
+    spend: Callable[[Spend], None] = lambda spend: None
+    """The model has answered."""
+    tell: Callable[[str], None] = lambda line: None
+    """A line that should be read."""
+
+
+SILENT = Progress()
+
+
+class Stopped(CitejuryError):
+    """A signal has stopped the run; it can go on."""
+
+    def __init__(self, name: str) -> None:
+        """Keep the signal's name, such as `SIGINT`."""
+        self.name = name
+        super().__init__(f"The run was stopped by {name}.")
+
+
+class Course:
+    """The stages of one run. A stage is done once its result is in the journal; the log says so a moment later."""
+
+    def __init__(self, folder: RunFolder, journal: Journal, progress: Progress) -> None:
+        """Know which stages were finished, by the log."""
+        self.folder = folder
+        self.journal = journal
+        self.progress = progress
+        self.store: Store | None = None
+        self.stopped = ""
+        self.asking_model = False
+        self.notes: list[str] = []
+        self.logged = {
+            (event.stage, event.details.round or 1) for event in folder.read_log() if event.status == "completed"
+        }
+
+    async def run(
+        self,
+        stage: Stage,
+        kind: TypeAdapter[Value],
+        work: Callable[[], Awaitable[Value]],
+        settle: Callable[[Value], None] = lambda value: None,
+        round_: int = 1,
+        words: Callable[[Value], str] = lambda value: "",
+        *,
+        asks_model: bool = False,
+    ) -> Value:
+        """What the stage gives, from the journal where it is done.
+
+        `settle` writes what follows from the result, as often as it takes: twice is the same as once. `words` tells
+        what came of it. A signal lets a stage that `asks_model` come to its end, so that paid answers are kept.
+
+        Raises:
+            CitejuryError: as `work` and `settle`; the log says so.
+        """
+        with StageLog(self, stage, round_):
+            if (stage, round_) not in self.journal.stages:
+                self.log(stage, round_, "started", StageDetails())
+                self.progress.begin(stage, round_)
+                self.asking_model = asks_model
+                value = await work()
+                self.asking_model = False
+                if self.stopped:
+                    raise Stopped(self.stopped)
+                self.journal.keep_stage(stage, round_, value, kind, tuple(self.notes))
+            value = self.journal.stage_value(stage, round_, kind)
+            self.notes[:] = self.journal.stages[stage, round_].notes
+            if (stage, round_) not in self.logged:
+                settle(value)
+                self.log(stage, round_, "completed", StageDetails(success=True))
+        self.progress.end(stage, round_, words(value))
+        return value
+
+    def log(self, stage: Stage, round_: int, status: Any, details: StageDetails) -> None:
+        """Add a line to the log."""
+        told = details if round_ == 1 else StageDetails(**details.model_dump(exclude_unset=True), round=round_)
+        event = StageEvent(
+            timestamp=datetime.now(UTC), run_id=self.folder.run_id, stage=stage, status=status, details=told
+        )
+        self.folder.append_log(event)
+
+    @contextmanager
+    def hearing_signals(self) -> Iterator[None]:
+        """SIGINT and SIGTERM stop the run in good order while the block runs.
+
+        Answers on their way from the model are waited for and kept; a second signal gives them up, as it does with
+        anything else at once. Only the main thread hears signals, and Windows knows no such handlers: there Ctrl-C ends
+        the process, and the run is resumed like after any kill.
+
+        Raises:
+            Stopped: a signal came.
+        """
+        task = asyncio.current_task()
+        if sys.platform == "win32" or threading.current_thread() is not threading.main_thread() or task is None:
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.stop, number.name, task)
+        try:
+            yield
+        except asyncio.CancelledError:
+            if not self.stopped:
+                raise
+            task.uncancel()
+            raise Stopped(self.stopped) from None
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+
+    def stop(self, name: str, task: "asyncio.Task[Any]") -> None:
+        """Ask nothing more of anybody; at once where nobody is being asked for an answer that costs."""
+        again, self.stopped = bool(self.stopped), name
+        if again or not self.asking_model:
+            task.cancel()
+            return
+        words = "Ctrl-C again" if name == "SIGINT" else "a second signal"
+        self.progress.tell(f"Stopping: answers under way are waited for and kept; {words} gives them up.")
+
+
+class StageLog:
+    """Writes the failure of a stage into log and trace while an error passes through the block."""
+
+    def __init__(self, course: Course, stage: Stage, round_: int) -> None:
+        """Nothing has failed yet."""
+        self.course = course
+        self.stage = stage
+        self.round = round_
+
+    def __enter__(self) -> None:
+        """Nothing happens at the start."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Log what failed; the error goes on.
+
+        Of an error that is not ours the kind alone is told: its words may be a page's.
+        """
+        course = self.course
+        if error is None:
+            return
+        told = redact(str(error))[:LONGEST_ERROR] if isinstance(error, CitejuryError) else type(error).__name__
+        if course.stopped:
+            told = f"stopped by {course.stopped}; the same command goes on"
+        course.log(self.stage, self.round, "failed", StageDetails(success=False, error=told))
+        if course.store and not course.stopped:
+            failure = Failure(code=error_code(error), message=told, category=self.stage, retried=False)
+            put_trace(course.store, course.folder.run_id, failure)
+
+
+def error_code(error: BaseException) -> ErrorCode:
+    """The code of an error in the run's trace (research-pipeline.md 1.3)."""
+    if isinstance(error, PayloadError):
+        codes: dict[str, ErrorCode] = {
+            "rate_limit": "RATE_LIMITED",
+            "network": "NETWORK_ERROR",
+            "timeout": "TIMEOUT",
+            "bad_response": "PARSE_ERROR",
+        }
+        return codes.get(error.kind, "PROVIDER_UNAVAILABLE")
+    return "INVALID_INPUT" if isinstance(error, InputError) else "INTERNAL_ERROR"
+
+
+def put_new_traces(store: Store, run_id: str, payloads: Iterable[Payload]) -> None:
+    """Add those of the events that the run's trace does not hold yet, so that a resume tells nothing twice."""
+    held = {(event.kind, repr(sorted(event.payload.items()))) for event in store.events(run_id)}
+    for payload in payloads:
+        shown = payload.model_dump(mode="json", exclude_none=True)
+        if (KINDS[type(payload)], repr(sorted(shown.items()))) not in held:
+            put_trace(store, run_id, payload)

@@ -1,0 +1,91 @@
+"""What a run works with: the store, the web, a search provider and a model, opened from its options."""
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import NamedTuple
+
+from pipeline.errors import InputError
+from pipeline.models.structured import OPENROUTER_URL, Asker, accept_body, choose_model
+from pipeline.providers.http.cost import Price
+from pipeline.providers.http.network import Network, RetryPolicy
+from pipeline.research.running.course import SILENT, Progress
+from pipeline.research.running.model import Model
+from pipeline.research.running.options import EXTRACTIVE, ResearchOptions
+from pipeline.research.running.runs import STORE
+from pipeline.research.search import SearchProvider, search_provider
+from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy
+from pipeline.sources.fetching.guard import guarded_client
+from pipeline.sources.reading.extractor import Extractor
+from pipeline.sources.store.store import Store, open_store
+
+
+class Environment(NamedTuple):
+    """What a run works with."""
+
+    store: Store
+    """Where pages, traces and runs are kept."""
+    fetcher: Fetcher
+    """Fetches pages; unused where the run is offline."""
+    extractor: Extractor
+    """Turns pages into text."""
+    search: SearchProvider
+    """Who is asked for pages."""
+    model: Model | None = None
+    """Who plans, reads and writes; None where the pages' own words do. The run keeps its answers and its budget."""
+    report: Progress = SILENT
+    """Who hears of it."""
+
+
+@asynccontextmanager
+async def opened_environment(
+    options: ResearchOptions,
+    variables: Mapping[str, str],
+    *,
+    allowed: Iterable[tuple[str, int]] = (),
+    prices: Mapping[str, Price] | None = None,
+    search_url: str = "",
+    report: Progress = SILENT,
+) -> AsyncIterator[Environment]:
+    """All that the options name, closed when the block ends; `variables` of the environment hold the keys.
+
+    `allowed` are private addresses that pages may lead to; `search_url` is where tavily and brave are asked instead.
+
+    Raises:
+        InputError: the search provider is none (any more), or a limit of cost cannot be held for want of a price.
+        SettingsError: a key is missing, or cannot be used.
+        NotInstalledError: a library of an extra is missing.
+        OutputError: the store cannot be opened.
+    """
+    async with AsyncExitStack() as stack:
+        store = stack.enter_context(open_store(options.runs_dir / STORE))
+        search = search_provider(
+            options.search, documents=options.documents, store=store, environment=variables, base_url=search_url
+        )
+        model = await opened_model(options, variables, prices or {}, stack)
+        client = await stack.enter_async_context(guarded_client(allowed, connections=options.workers))
+        fetcher = await stack.enter_async_context(Fetcher(client, FetchPolicy(concurrency=options.workers)))
+        extractor = await stack.enter_async_context(Extractor())
+        yield Environment(store, fetcher, extractor, search, model, report)
+
+
+async def opened_model(
+    options: ResearchOptions, variables: Mapping[str, str], prices: Mapping[str, Price], stack: AsyncExitStack
+) -> Model | None:
+    """The model; None for `extractive`.
+
+    Raises:
+        SettingsError: there is no key, or the address is none that a key may be sent to.
+        InputError: a limit of cost cannot be held for want of a price.
+    """
+    if options.model == EXTRACTIVE:
+        return None
+    chosen = choose_model(variables, model=options.model, base_url=options.base_url)
+    if options.limits.cost is not None and chosen.endpoint.base_url != OPENROUTER_URL and options.model not in prices:
+        raise InputError(
+            f"`--max-cost` cannot be held: the price of {options.model!r} is not known. Write it into `citejury.toml` "
+            f'as `[prices."{options.model}"]` with `input` and `output` for a million tokens.'
+        )
+    endpoint = chosen.endpoint
+    network = Network({endpoint.provider: endpoint}, RetryPolicy(), options.workers, accept_body)
+    await stack.enter_async_context(network)
+    return Model(Asker(network, chosen), {}, prices)

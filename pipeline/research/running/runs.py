@@ -1,0 +1,250 @@
+"""The research runs of a folder: what each is, and how far it came."""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from pydantic import ValidationError
+
+from pipeline.errors import InputError
+from pipeline.research.contracts import Metrics, Report, Text, UtcTime, aware_time
+from pipeline.research.output.artefacts import RUN_ID, RunFolder, checked_run_id
+from pipeline.research.output.run_files import CitationEntry, Clarify, StageEvent, VerifyResult
+from pipeline.research.running.checkpoint import JOURNAL
+from pipeline.research.values import Depth
+from pipeline.sources.schema import Contract
+from pipeline.sources.store.store import Store, StoredRun, open_store
+
+STORE = "store.db"
+"""The store of all runs in a folder, beside theirs."""
+RUN_SIGNS = ("clarify.json", "logs/pipeline.jsonl", "logs/plan.json", JOURNAL)
+"""What a folder of a research run holds from its first moment on."""
+
+RunState = Literal["finished", "audit failed", "unfinished", "failed", "clarification needed", "damaged", "folder gone"]
+
+
+class CheckCounts(Contract):
+    """What the check of the claims and of the written report counted."""
+
+    verified_claims: int
+    """Claims that their pages support."""
+    single_source_claims: int
+    """Those of them that pages of one site alone support."""
+    conflicts: int
+    """Claims of which some page says otherwise."""
+    paragraphs: int
+    """Paragraphs of the report."""
+    passed: bool
+    """Whether the report passed."""
+
+
+class RunSource(Contract):
+    """A source that the report cites."""
+
+    cid: str
+    """Its id in the report."""
+    url: str
+    """URL of the page."""
+    title: Text
+    """The page's title; empty where it has none."""
+    fetched_at: UtcTime
+    """When the page was fetched."""
+
+
+class RunOverview(Contract):
+    """A run at a glance."""
+
+    run_id: str
+    """Its id: the name of its folder."""
+    topic: Text
+    """What is researched; empty where it is not known."""
+    state: RunState
+    """How far it is."""
+    stage: str
+    """The stage that was begun last; empty before the first."""
+    depth: Depth | None = None
+    """How far it goes; None before it was planned."""
+    created_at: UtcTime | None = None
+    """When it began; None where nothing tells."""
+    updated_at: UtcTime | None = None
+    """When a stage last began or ended; None where nothing tells."""
+    stop_reason: str | None = None
+    """Why it ended before it had done all it wanted; None where nothing stopped it."""
+    error: Text | None = None
+    """What went wrong; None where nothing did."""
+    checks: CheckCounts | None = None
+    """What was checked; None before that."""
+    metrics: Metrics | None = None
+    """Its figures; None before it is finished."""
+    sources: tuple[RunSource, ...] = ()
+    """The sources that the report cites, in order of first appearance."""
+
+
+class RunFiles(NamedTuple):
+    """What the files of a run hold, as far as it is there."""
+
+    clarify: Clarify | None
+    log: tuple[StageEvent, ...]
+    depth: Depth | None
+    verify: VerifyResult | None
+    citations: tuple[CitationEntry, ...]
+    report: Report | None
+
+
+def list_runs(runs_dir: Path) -> list[RunOverview]:
+    """Every run of the folder, the one that began last first; those without a time at the end.
+
+    Raises:
+        InputError: there is no such folder, or its store cannot be read.
+    """
+    if not runs_dir.is_dir():
+        raise InputError(f"There is no folder {str(runs_dir)!r}. Name the folder of the runs with `--runs-dir`.")
+    with ExitStack() as stack:
+        stored = {run.id: run for run in runs_in_store(runs_dir, stack)}
+        names = {path.name for path in runs_dir.iterdir() if is_run(path)} | set(stored)
+        found = [overview(runs_dir / name, stored.get(name)) for name in names if RUN_ID.fullmatch(name)]
+    return sorted(found, key=lambda run: (-(run.created_at.timestamp() if run.created_at else 0), run.run_id))
+
+
+def show_run(runs_dir: Path, run_id: str) -> RunOverview:
+    """The run.
+
+    Raises:
+        InputError: it is not there, its folder is a link, or the store cannot be read.
+    """
+    path = run_path(runs_dir, run_id)
+    with ExitStack() as stack:
+        stored = next((run for run in runs_in_store(runs_dir, stack) if run.id == run_id), None)
+    if stored is None and not is_run(path):
+        raise no_such_run(runs_dir, run_id)
+    return overview(path, stored)
+
+
+def run_path(runs_dir: Path, run_id: str) -> Path:
+    """Where the run's folder is, or would be.
+
+    Raises:
+        InputError: the id could lead elsewhere, or the folder is a link.
+    """
+    path = runs_dir / checked_run_id(run_id)
+    if path.is_symlink():
+        raise InputError(f"{str(path)!r} is a link and no run folder; remove it or name the folder that it leads to.")
+    return path
+
+
+def is_run(path: Path) -> bool:
+    """Whether the folder is one of a research run; a link is none."""
+    return not path.is_symlink() and any((path / sign).exists() for sign in RUN_SIGNS)
+
+
+def no_such_run(runs_dir: Path, run_id: str) -> InputError:
+    """The error for a run that is not there."""
+    return InputError(f"There is no run {run_id!r} in {str(runs_dir)!r}. `citejury pipeline runs list` names them all.")
+
+
+def runs_in_store(runs_dir: Path, stack: ExitStack) -> Sequence[StoredRun]:
+    """The runs that the folder's store knows; empty where there is no store."""
+    path = runs_dir / STORE
+    store: Store | None = stack.enter_context(open_store(path, read_only=True)) if path.is_file() else None
+    return store.runs() if store else []
+
+
+def overview(path: Path, stored: StoredRun | None) -> RunOverview:
+    """The run in this folder; `stored` is what the store knows of it."""
+    topic = stored.topic if stored else topic_of_journal(path)
+    run = RunOverview(run_id=path.name, topic=topic, state="folder gone", stage="")
+    if stored:
+        run = run.model_copy(update=facts_of_store(stored))
+    if not is_run(path):
+        return run
+    try:
+        return run.model_copy(update=dict(facts_of_folder(read_files(RunFolder(path)))))
+    except InputError as error:
+        return run.model_copy(update={"state": "damaged", "error": str(error)})
+
+
+def topic_of_journal(path: Path) -> str:
+    """The topic with which the run in this folder was begun; empty where its journal does not tell."""
+    try:
+        with open(path / JOURNAL, "rb") as file:
+            return str(json.loads(file.readline())["setup"]["topic"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return ""
+
+
+def facts_of_store(stored: StoredRun) -> dict[str, object]:
+    """When the run began, and its figures where they can be read."""
+    try:
+        metrics = Metrics.model_validate(stored.metrics) if stored.metrics else None
+    except ValidationError:
+        metrics = None
+    stop_reason = metrics.stop_reason if metrics else None
+    created_at = aware_time(datetime.fromisoformat(stored.created_at))
+    return {"created_at": created_at, "metrics": metrics, "stop_reason": stop_reason}
+
+
+def read_files(folder: RunFolder) -> RunFiles:
+    """What the run's files hold.
+
+    Raises:
+        InputError: one of them is not as it should be.
+    """
+    plan = folder.read_plan()
+    return RunFiles(
+        folder.read_clarify(),
+        folder.read_log(),
+        plan.depth if plan else None,
+        folder.read_verify(),
+        folder.read_citations(),
+        folder.read_report(),
+    )
+
+
+def facts_of_folder(files: RunFiles) -> Iterator[tuple[str, object]]:
+    """Names and values of what the files tell; what they do not tell is not among them."""
+    yield "state", run_state(files)
+    yield "depth", files.depth
+    yield (
+        "sources",
+        tuple(
+            RunSource(cid=entry.cid, url=entry.url, title=entry.title, fetched_at=entry.fetched_at)
+            for entry in files.citations
+        ),
+    )
+    if files.log:
+        yield "stage", files.log[-1].stage
+        yield "created_at", files.log[0].timestamp
+        yield "updated_at", files.log[-1].timestamp
+        yield "error", files.log[-1].details.error
+    if files.clarify and files.clarify.failure_reason:
+        yield "error", files.clarify.failure_reason
+    if files.report:
+        yield "topic", files.report.topic
+        yield "stop_reason", files.report.stop_reason
+    if files.verify:
+        yield "checks", check_counts(files.verify)
+
+
+def check_counts(verify: VerifyResult) -> CheckCounts:
+    """What the check counted."""
+    return CheckCounts(
+        verified_claims=verify.verified_claims_count,
+        single_source_claims=verify.single_source_claims_count,
+        conflicts=verify.conflicts_count,
+        paragraphs=verify.total_paragraphs,
+        passed=verify.passed,
+    )
+
+
+def run_state(files: RunFiles) -> RunState:
+    """How far the run is, by its last line in the log, its questions and its check."""
+    last = files.log[-1] if files.log else None
+    if last and (last.stage, last.status) == ("cache", "completed"):
+        passed = files.verify is not None and files.verify.passed
+        return "finished" if passed else "audit failed"
+    if files.clarify and files.clarify.status != "clarified":
+        return "clarification needed"
+    return "failed" if last and last.status == "failed" else "unfinished"

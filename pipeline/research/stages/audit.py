@@ -1,0 +1,173 @@
+"""The stage `audit`: whether the written report keeps what it promises, from its Markdown alone (seed 003)."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from pipeline.errors import BadRowsError, InputError
+from pipeline.research.output.artefacts import RunFolder
+from pipeline.research.output.layout import cid
+from pipeline.research.output.run_files import CitationEntry, ParagraphLine, VerifyResult
+from pipeline.text.urls import canonical_url
+from pipeline.verifying.blocks import Block, Piece, heading_words, read_blocks
+from pipeline.verifying.marks import CID, find_marks, plain_words
+from pipeline.verifying.source_list import Section, read_entries, sections
+
+CLOSING = " \t\r\n.。．*_」』”’\"'|"
+"""What may stand behind the last citation of a paragraph."""
+SAID = re.compile(r"[.!?。．！？]\W*$")
+SHOWN = 80
+BOLD = 7
+"""Level that a paragraph has which is bold as a whole."""
+
+
+class Audit(NamedTuple):
+    """What the audit of a report found; every tuple is empty where all is well."""
+
+    total_paragraphs: int
+    """Paragraphs, lists and tables of the report's body."""
+    uncited: tuple[str, ...]
+    """Those of them that do not end in a citation: line and beginning."""
+    paragraph_lines: tuple[str, ...]
+    """What is wrong with `drafts/paragraphs.jsonl`."""
+    citations_found: int
+    """Distinct ids in the body that `evidence/citations.json` knows."""
+    fabricated: tuple[str, ...]
+    """Ids in the body or in `drafts/paragraphs.jsonl` that it does not know, in order of first appearance."""
+    disorder: tuple[str, ...]
+    """Where the sources are not numbered 1 to N in order of first appearance, or the report lists another URL."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the report keeps all that it promises; one without any paragraph does not."""
+        return self.total_paragraphs > 0 and not self.problems
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Everything that is wrong, a sentence each."""
+        nothing = () if self.total_paragraphs else ("The report's body has no paragraph.",)
+        return (
+            *nothing,
+            *(f"Does not end in a citation: {each}." for each in self.uncited),
+            *self.paragraph_lines,
+            *(f"{each} is cited, and `evidence/citations.json` has no such source." for each in self.fabricated),
+            *self.disorder,
+        )
+
+
+def audit(report_md: str, paragraphs: Sequence[ParagraphLine], citations: Sequence[CitationEntry]) -> Audit:
+    """What is wrong with the report, and how much was looked at.
+
+    The body is everything but headings, code and the section of references with what belongs to it. Each of its
+    paragraphs, and each list and table as a whole, ends in `(C001)` or `[1]`; `paragraphs` is `drafts/paragraphs.jsonl`
+    and `citations` is `evidence/citations.json`.
+
+    Source: seed 003 for the rule and the counts, seed 004 section 4 for the order of references.
+    """
+    blocks = read_blocks(report_md)
+    parts = sections(blocks)
+    body = [block for part in parts if not part.is_about_sources for block in body_blocks(part)]
+    cited = list(dict.fromkeys(each for block in body for piece in block.pieces for each in cited_ids(piece)))
+    written = [each for paragraph in paragraphs for each in paragraph.cite_ids]
+    urls = {entry.cid: str(entry.url) for entry in citations}
+    return Audit(
+        total_paragraphs=len(body),
+        uncited=tuple(f"line {block.line + 1}, {beginning(block)!r}" for block in body if not ends_in_citation(block)),
+        paragraph_lines=() if paragraphs else ("`drafts/paragraphs.jsonl` has no paragraph.",),
+        citations_found=sum(each in urls for each in cited),
+        fabricated=tuple(dict.fromkeys(each for each in (*cited, *written) if each not in urls)),
+        disorder=(*out_of_order(cited, citations), *listed_otherwise(report_md, blocks, urls)),
+    )
+
+
+def audit_run(folder: RunFolder) -> Audit:
+    """The audit of the report that a run folder holds, of whoever's making; a file that is damaged is a problem of it.
+
+    Raises:
+        InputError: the folder has no report, or `evidence/citations.json` cannot be read.
+    """
+    report_md = folder.read_report_md()
+    if not report_md.strip():
+        raise InputError(f"{str(folder.path)!r} has no `final/report.md`, so there is nothing to audit.")
+    try:
+        return audit(report_md, folder.read_paragraphs(), folder.read_citations())
+    except BadRowsError as error:
+        audited = audit(report_md, (), folder.read_citations())
+        lines = tuple(f"`drafts/paragraphs.jsonl`, {row}." for row in error.rows)
+        return audited._replace(paragraph_lines=lines)
+
+
+def verify_result(audited: Audit, claims: VerifyResult | None) -> VerifyResult:
+    """`evidence/verify.json` after the audit; `claims` is what it was before, whose counts of claims stay."""
+    return VerifyResult(
+        stage="audit",
+        status="completed",
+        verified_claims_count=claims.verified_claims_count if claims else 0,
+        single_source_claims_count=claims.single_source_claims_count if claims else 0,
+        conflicts_count=claims.conflicts_count if claims else 0,
+        total_paragraphs=audited.total_paragraphs,
+        paragraph_without_citation_count=len(audited.uncited),
+        paragraph_end_citation_passed=not audited.uncited,
+        paragraphs_jsonl_cite_ids_passed=not audited.paragraph_lines,
+        citations_found=audited.citations_found,
+        passed=audited.passed,
+    )
+
+
+def body_blocks(section: Section) -> Iterator[Block]:
+    """What of a section has to end in a citation: text; a bold paragraph that says something is no heading."""
+    heading = section.heading
+    if heading and heading.level == BOLD and SAID.search(heading_words(heading)):
+        yield heading
+    for block in section.blocks:
+        if block.kind not in ("code", "rule") and block.pieces:
+            yield block
+
+
+def cited_ids(piece: Piece) -> Iterator[str]:
+    """The ids of the piece's marks as `C001`; a footnote's name as it is."""
+    for mark in find_marks(piece.text):
+        for each in mark.ids:
+            yield cid(int(each)) if each.isdecimal() else each
+
+
+def ends_in_citation(block: Block) -> bool:
+    """Whether the last thing in the block is a citation mark; a full stop may follow."""
+    text = block.pieces[-1].text
+    marks = [mark for mark in find_marks(text) if mark.ids]
+    return bool(marks) and not text[marks[-1].end :].strip(CLOSING)
+
+
+def beginning(block: Block) -> str:
+    """The first words of a block."""
+    words = " ".join(plain_words(block.pieces[0].text).split())
+    return words if len(words) <= SHOWN else f"{words[: SHOWN - 1]}…"
+
+
+def out_of_order(cited: Sequence[str], citations: Sequence[CitationEntry]) -> Iterator[str]:
+    """What is wrong with the numbers: the list counts from C001 on, and the text cites them first in that order."""
+    listed = [entry.cid for entry in citations]
+    all_listed = frozenset(listed)
+    for number, found in enumerate(listed, start=1):
+        if found != cid(number):
+            yield f"`evidence/citations.json` has {found} where {cid(number)} is due."
+            break
+    known = [each for each in cited if each in all_listed]
+    for number, found in enumerate(known, start=1):
+        if found != cid(number):
+            yield f"The text cites {found} first where {cid(number)} is due."
+            break
+
+
+def listed_otherwise(report_md: str, blocks: Sequence[Block], urls: Mapping[str, str]) -> Iterator[str]:
+    """Where the report's list of references and `evidence/citations.json` name different URLs for one source."""
+    for entry in read_entries(report_md.split("\n"), blocks, cites_numbers=True):
+        name = cid(int(entry.id)) if entry.id.isdecimal() else entry.id
+        if not (CID.fullmatch(name) and entry.url and name in urls):
+            continue
+        try:
+            same = canonical_url(entry.url) == urls[name]
+        except InputError:
+            same = False
+        if not same:
+            yield f"The report lists {entry.url!r} as {name}, and `evidence/citations.json` has {urls[name]!r}."

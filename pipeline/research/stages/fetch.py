@@ -1,0 +1,106 @@
+"""The stage fetch: the pages that were found, from the store or the web, as text; each is stored when it is read."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pipeline.gathering.gather import READ, Report, gather_pages, missing_pages
+from pipeline.research.traces import FetchResult, put_trace
+from pipeline.research.values import Found
+from pipeline.sources.fetching.fetch import Fetcher
+from pipeline.sources.reading.extractor import Extractor
+from pipeline.sources.store.store import Outcome, Store, StoredPage
+from pipeline.text.urls import site_key
+from pipeline.verifying.mirrors import Duplicate, without_duplicates
+from pipeline.verifying.values import Page
+
+
+class Unread(NamedTuple):
+    """A page that could not be read."""
+
+    url: str
+    """Its canonical URL."""
+    reason: str
+    """Why, a reason of `pipeline.sources.store.states`."""
+    detail: str
+    """The same in plain words; empty where there is nothing to add. May hold words of the server's."""
+
+
+class PagesRead(NamedTuple):
+    """What came of the pages that were found."""
+
+    pages: tuple[Page, ...] = ()
+    """Those that were read, in the order in which they were found; of pages that say the same the first."""
+    unread: tuple[Unread, ...] = ()
+    """Those that were not, in that order."""
+    duplicates: tuple[Duplicate, ...] = ()
+    """Those that say the same as one of `pages`, in that order."""
+    cached: int = 0
+    """How many pages the store had, the useless among them."""
+    fetched: int = 0
+    """How many were asked for."""
+    away: bool = False
+    """Whether the network was away, so that pages were not tried."""
+
+    @property
+    def failures(self) -> dict[str, int]:
+        """How many pages were not read, by the reason, the most frequent first."""
+        return dict(Counter(page.reason for page in self.unread).most_common())
+
+
+async def fetch(
+    found: Sequence[Found],
+    fetcher: Fetcher,
+    extractor: Extractor,
+    store: Store,
+    workers: int,
+    note: Report = lambda url, reason: None,
+    run_id: str = "",
+    refresh: bool = False,
+) -> PagesRead:
+    """The text of the pages; none that the store has is fetched again, unless it failed in a way that may pass.
+
+    `workers` pages are worked on at a time; `note` hears of each that is done, by its URL and the reason for its state.
+    With `refresh` pages that the store has are asked for again; the user's own never are.
+
+    Raises:
+        OutputError: the store cannot be written.
+    """
+    urls = list(dict.fromkeys(page.url for page in found))
+    missing = list(missing_pages(urls, store, refresh))
+    asked = {page.url for page in missing}
+    tell_cached([url for url in urls if url not in asked], store, note, run_id)
+    gathered = await gather_pages(missing, fetcher, extractor, store, note, run_id, workers)
+    read, unread = read_pages(urls, store)
+    pages, duplicates = without_duplicates(read)
+    return PagesRead(pages, unread, duplicates, len(urls) - len(missing), gathered.fetched, gathered.away)
+
+
+def tell_cached(urls: Sequence[str], store: Store, note: Report, run_id: str) -> None:
+    """Say of pages that they come from the store; the trace of a run that has told where one came from keeps to it."""
+    told = {event.payload["url"] for event in store.events(run_id) if event.kind == "fetch_result"}
+    for url in urls:
+        outcome = store.outcome(url) or Outcome("not_tried")
+        note(url, outcome.reason)
+        if url not in told:
+            event = FetchResult(url=url, status=None, bytes=0, latency_ms=0, robots_respected=True, cached=True)
+            put_trace(store, run_id, event)
+
+
+def read_pages(urls: Sequence[str], store: Store) -> tuple[list[Page], tuple[Unread, ...]]:
+    """The pages as the store has them, and those of which it has no text; both in the order of the URLs."""
+    pages: list[Page] = []
+    unread: list[Unread] = []
+    for url in urls:
+        stored = store.page(url, with_raw=False)
+        if stored and stored.reason in READ and stored.text.strip():
+            pages.append(to_page(stored))
+        else:
+            unread.append(Unread(url, stored.reason, stored.detail) if stored else Unread(url, "not_tried", ""))
+    return pages, tuple(unread)
+
+
+def to_page(stored: StoredPage) -> Page:
+    """The stored page as the stages see it; where it was redirected, its site is the one that answered."""
+    site = site_key(stored.final_url or stored.url)
+    return Page(stored.url, stored.title, site, stored.lang, stored.text, stored.ts)

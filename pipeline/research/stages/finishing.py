@@ -1,0 +1,245 @@
+"""The end of a run: the report written and laid out, audited, and put beside the pages that it rests on."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import TypeAdapter
+
+from pipeline.research.budgets import Budget, StopReason
+from pipeline.research.contracts import Metrics
+from pipeline.research.output.layout import Account, LaidOut, cid, lay_out
+from pipeline.research.output.run_files import ParagraphLine, VerifyResult
+from pipeline.research.output.to_answer import FinishedRun, write_for_jury
+from pipeline.research.output.verification_md import Circumstances, verification_markdown
+from pipeline.research.report_words import plan_language
+from pipeline.research.running.course import Course, put_new_traces
+from pipeline.research.running.environment import Environment
+from pipeline.research.running.kept_calls import KeptAnswers
+from pipeline.research.running.options import ResearchOptions
+from pipeline.research.stages.audit import audit_run, verify_result
+from pipeline.research.stages.cache import Work, count_pages, run_metrics, stored_run
+from pipeline.research.stages.gathering import Gathered
+from pipeline.research.stages.verify import read_pages
+from pipeline.research.stages.write import write_report
+from pipeline.research.traces import Coverage, WriterFinalized
+from pipeline.research.values import Intake, Plan, Verified, Written
+from pipeline.verifying.scores import Scores, citation_scores, cited_texts, conflicts, single_source
+from pipeline.verifying.values import Page
+
+
+class WrittenReport(NamedTuple):
+    """The report before it is laid out, and why the run ended early."""
+
+    written: Written
+    """The paragraphs, and what is not among them."""
+    stop_reason: StopReason | None
+    """The limit that ended gathering or writing; None where none did."""
+
+
+class Audited(NamedTuple):
+    """What the audit of the written report found."""
+
+    check: VerifyResult
+    """Its counts, and whether the report passed."""
+    scores: Scores
+    """How well the citations carry the sentences."""
+    problems: tuple[str, ...]
+    """What is wrong, in whole sentences; empty where the report passed."""
+
+
+WRITTEN = TypeAdapter(WrittenReport)
+AUDITED = TypeAdapter(Audited)
+METRICS = TypeAdapter(Metrics)
+
+
+class Finished(NamedTuple):
+    """A finished run."""
+
+    run_id: str
+    """Its id."""
+    folder: Path
+    """Its folder."""
+    passed: bool
+    """Whether the report passed the audit."""
+    stop_reason: StopReason | None
+    """The limit that ended it early; None where none did."""
+    metrics: Metrics
+    """Its figures."""
+    check: VerifyResult
+    """What the audit counted."""
+
+
+class Finishing:
+    """Writes what follows from checked claims, and at the end the report, its audit and its row in the store."""
+
+    def __init__(
+        self,
+        course: Course,
+        environment: Environment,
+        options: ResearchOptions,
+        intake: Intake,
+        plan: Plan,
+        budget: Budget,
+        answers: KeptAnswers,
+    ) -> None:
+        """Nothing is written yet."""
+        self.course = course
+        self.environment = environment
+        self.options = options
+        self.intake = intake
+        self.plan = plan
+        self.budget = budget
+        self.answers = answers
+
+    def settle_claims(self, verified: Verified, pages: Sequence[Page]) -> None:
+        """Write the supported claims as first paragraphs, and the check of all claims so far."""
+        lines = first_paragraphs(verified)
+        sites = {page.url: page.site for page in pages}
+        self.course.folder.write_paragraphs(lines)
+        self.course.folder.write_verify(check_of_claims(verified, sites, len(lines)))
+
+    async def finish(self, gathered: Gathered) -> Finished:
+        """The finished run, from all that was gathered.
+
+        Raises:
+            PayloadError: the model cannot be asked.
+            InputError: the report cites more sources than can be numbered.
+            OutputError: a file cannot be written.
+        """
+        folder = self.course.folder
+        came = await self.course.run(
+            "write",
+            WRITTEN,
+            lambda: self.write(gathered),
+            lambda value: self.settle_report(self.laid_out(gathered, value), gathered),
+            words=lambda value: f"{len(value.written.paragraphs)} paragraphs",
+            asks_model=True,
+        )
+        laid_out = self.laid_out(gathered, came)
+        audited = await self.course.run(
+            "audit",
+            AUDITED,
+            lambda: self.audit(gathered, came),
+            lambda value: self.settle_audit(value, laid_out, gathered, came),
+            words=lambda value: "passed" if value.check.passed else f"{len(value.problems)} problems",
+        )
+        metrics = await self.course.run(
+            "cache",
+            METRICS,
+            lambda: self.measure(laid_out, gathered, audited.scores),
+            lambda value: self.settle_run(laid_out, gathered, value),
+        )
+        return Finished(folder.run_id, folder.path, audited.check.passed, came.stop_reason, metrics, audited.check)
+
+    async def write(self, gathered: Gathered) -> WrittenReport:
+        """The paragraphs; in the claims' own words once the model's budget is used up.
+
+        Raises:
+            PayloadError: the model cannot be asked.
+        """
+        model = self.environment.model if self.budget.used_up() is None else None
+        written = await write_report(self.intake, self.plan, gathered.verified, gathered.pages, model)
+        return WrittenReport(written, gathered.stop_reason or self.budget.used_up())
+
+    def laid_out(self, gathered: Gathered, came: WrittenReport) -> LaidOut:
+        """The report in all its forms.
+
+        Raises:
+            InputError: it cites more sources than can be numbered.
+        """
+        account = Account(tuple(self.course.notes), came.stop_reason or "")
+        return lay_out(
+            self.intake, self.plan, gathered.verified, came.written, gathered.pages, account, self.options.citations
+        )
+
+    def settle_report(self, laid_out: LaidOut, gathered: Gathered) -> None:
+        """Write the report's files, and tell the run's trace that it is written."""
+        folder = self.course.folder
+        folder.write_paragraphs(laid_out.paragraphs)
+        folder.write_citations(laid_out.citations)
+        folder.write_report(laid_out.markdown, laid_out.report)
+        claims = gathered.verified.claims
+        covered = sum(each.verdict == "supported" for each in claims)
+        event = WriterFinalized(
+            words_count=len(laid_out.markdown.split()),
+            references_count=len(laid_out.report.references),
+            coverage=Coverage(claims=len(claims), covered=covered),
+        )
+        put_new_traces(self.environment.store, folder.run_id, [event])
+
+    async def audit(self, gathered: Gathered, came: WrittenReport) -> Audited:
+        """What the audit of the written files finds; the counts of claims are those of the check before.
+
+        Raises:
+            InputError: somebody has removed or damaged the files.
+        """
+        sites = {page.url: page.site for page in gathered.pages}
+        audit = audit_run(self.course.folder)
+        check = verify_result(audit, check_of_claims(gathered.verified, sites, 0))
+        # A paragraph without claims says who says what; that one page does not say the other's words is its point.
+        stated = [paragraph for paragraph in came.written.paragraphs if paragraph.claim_ids]
+        texts = cited_texts(stated, plan_language(self.plan))
+        return Audited(check, citation_scores(texts, read_pages(gathered.pages).texts), audit.problems)
+
+    def settle_audit(self, audited: Audited, laid_out: LaidOut, gathered: Gathered, came: WrittenReport) -> None:
+        """Write the check, and the account of it for people."""
+        folder = self.course.folder
+        about = Circumstances(self.intake.topic, came.stop_reason or "", tuple(self.course.notes), audited.problems)
+        cids = {entry.url: entry.cid for entry in laid_out.citations}
+        folder.write_verify(audited.check)
+        folder.write_verification_md(
+            verification_markdown(about, gathered.verified, came.written, gathered.pages, cids, audited.scores)
+        )
+
+    async def measure(self, laid_out: LaidOut, gathered: Gathered, scores: Scores) -> Metrics:
+        """The run's figures."""
+        trace = self.environment.store.events(self.course.folder.run_id)
+        work = Work(self.answers.spent, self.course.journal.seconds(), gathered.rounds)
+        return run_metrics(laid_out.report, gathered.pages, count_pages(trace), scores, work)
+
+    def settle_run(self, laid_out: LaidOut, gathered: Gathered, metrics: Metrics) -> None:
+        """Put the run into the store, and write what the jury needs of it."""
+        run_id, created_at = self.course.folder.run_id, self.course.journal.created_at
+        report = laid_out.report
+        self.environment.store.put_run(stored_run(run_id, created_at, laid_out.markdown, report, metrics))
+        finished = FinishedRun(
+            run_id,
+            self.intake.depth,
+            self.options.model,
+            created_at,
+            report,
+            laid_out.markdown,
+            gathered.verified.claims,
+            gathered.pages,
+        )
+        write_for_jury(self.course.folder, finished)
+
+
+def first_paragraphs(verified: Verified) -> list[ParagraphLine]:
+    """A paragraph for each supported claim, its sources numbered in order of first appearance."""
+    numbers: dict[str, int] = {}
+    lines: list[ParagraphLine] = []
+    for checked in verified.claims:
+        urls = dict.fromkeys(quote.url for quote in checked.claim.quotes)
+        if checked.verdict == "supported" and urls:
+            ids = tuple(cid(numbers.setdefault(url, len(numbers) + 1)) for url in urls)
+            lines.append(ParagraphLine(text=checked.claim.text, cite_ids=ids))
+    return lines
+
+
+def check_of_claims(verified: Verified, sites: Mapping[str, str], paragraphs: int) -> VerifyResult:
+    """What the check of claims counts before there is a report; `sites` are the pages' sites by URL."""
+    return VerifyResult(
+        stage="verify",
+        status="completed",
+        verified_claims_count=sum(each.verdict == "supported" for each in verified.claims),
+        single_source_claims_count=len(single_source(verified.claims, sites)),
+        conflicts_count=len(conflicts(verified.claims)),
+        total_paragraphs=paragraphs,
+        paragraph_without_citation_count=0,
+        paragraph_end_citation_passed=True,
+        paragraphs_jsonl_cite_ids_passed=paragraphs > 0,
+        citations_found=0,
+        passed=paragraphs > 0,
+    )

@@ -1,0 +1,197 @@
+"""A research run from its topic to its report: nine stages, each kept when it is done, resumed after any kill."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from pipeline.asking.run_folder import locked_folder
+from pipeline.errors import InputError, OutputError
+from pipeline.models.spent import Spent, spent_of
+from pipeline.research.budgets import Budget
+from pipeline.research.output.artefacts import RunFolder
+from pipeline.research.output.run_files import PlanDetails, PlanFile
+from pipeline.research.running.checkpoint import JOURNAL, Journal
+from pipeline.research.running.course import SILENT, Course, Progress, Spend
+from pipeline.research.running.environment import Environment
+from pipeline.research.running.kept_calls import KeptAnswers
+from pipeline.research.running.options import ResearchOptions, checked_options, new_run_id
+from pipeline.research.stages.finishing import Finished, Finishing
+from pipeline.research.stages.gathering import Gathering
+from pipeline.research.stages.intake import AskQuestions, take_in
+from pipeline.research.stages.plan import make_plan
+from pipeline.research.values import Intake, Plan
+from pipeline.sources.store.store import Store, StoredRun
+
+INTAKE = TypeAdapter(Intake)
+PLAN = TypeAdapter(Plan)
+
+SOURCES_PER_BUDGET = 5
+"""Sources looked at for each that is read (seed 003's example: budget 10, estimated_sources 50)."""
+
+
+async def research(options: ResearchOptions, environment: Environment) -> Finished:
+    """The finished run; its files stand in `<runs_dir>/<run_id>`, its row, trace and pages in the store.
+
+    Killed at any moment and called again with the same run id, it repeats no call that was answered and gives the same
+    report. A limit that is reached ends the gathering; the report is then written of what is there, and says so.
+
+    Raises:
+        ClarificationNeeded: the topic says too little; `clarified` can ask.
+        InputError: the run was begun with another topic or configuration, or an option is out of range.
+        PayloadError: the search or the model cannot be asked, or the network is away; called again, the run goes on.
+        OutputError: a file cannot be written, or another process works on the run.
+        Stopped: a signal came; called again, the run goes on.
+    """
+    with opened_run(options, environment.report) as course, course.hearing_signals():
+        course.store = environment.store
+        return await stages(course, options, environment)
+
+
+async def clarified(options: ResearchOptions, ask: AskQuestions | None) -> Intake:
+    """The first stage alone, which needs nothing to work with; `research` of the same options takes it over.
+
+    The options name a run id.
+
+    Raises:
+        ClarificationNeeded: the topic says too little, and `ask` is None.
+        InputError: as `research`, or nothing was answered.
+        OutputError: as `research`.
+    """
+    with opened_run(options, SILENT) as course:
+        return await taken_in(course, options, ask)
+
+
+@contextmanager
+def opened_run(options: ResearchOptions, report: Progress) -> Iterator[Course]:
+    """The run of these options for this process alone; a new one, or the one that was begun.
+
+    Raises:
+        InputError: it was begun with another topic or configuration, or an option is out of range.
+        OutputError: the folder holds something else, or another process works on it.
+    """
+    checked_options(options)
+    folder = RunFolder(options.runs_dir / (options.run_id or new_run_id(options.topic, options.runs_dir)))
+    refuse_other_folder(folder.path)
+    with locked_folder(folder.path, "pipeline research"):
+        folder.remove_parts()
+        journal = Journal(folder.path)
+        refuse_other_setup(journal, options)
+        yield Course(folder, journal, report)
+
+
+def refuse_other_folder(path: Path) -> None:
+    """Nothing where the folder is empty, missing, or a run's.
+
+    Raises:
+        OutputError: it holds something else, or is a link.
+    """
+    holds_other = path.is_dir() and any(path.iterdir()) and not ((path / JOURNAL).exists() or is_waiting(path))
+    if path.is_symlink() or holds_other:
+        raise OutputError(f"{str(path)!r} holds something else than a research run; name another run with `--run-id`.")
+
+
+def is_waiting(path: Path) -> bool:
+    """Whether the folder is that of a run that asked questions, and nothing more."""
+    return (path / "clarify.json").exists()
+
+
+def refuse_other_setup(journal: Journal, options: ResearchOptions) -> None:
+    """Nothing where the run is new, or goes on with the topic and configuration that it was begun with.
+
+    Raises:
+        InputError: it was begun with others.
+    """
+    wanted = options.setup()
+    held = journal.setup
+    changed = [name for name in wanted if held is not None and held.get(name) != wanted[name]]
+    if changed and held is not None:
+        name = changed[0]
+        raise InputError(
+            f"The run {options.run_id!r} was begun with {name} {shown(held.get(name))} and cannot go on with "
+            f"{shown(wanted[name])}. Leave that out, or research under another run id."
+        )
+
+
+def shown(value: object) -> str:
+    """The value for a message; short."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+async def taken_in(course: Course, options: ResearchOptions, ask: AskQuestions | None) -> Intake:
+    """What is to be researched.
+
+    Raises:
+        ClarificationNeeded, InputError: as `take_in`.
+    """
+
+    async def work() -> Intake:
+        intake = take_in(options, course.folder, ask)
+        if course.journal.setup is None:
+            course.journal.keep_setup(options.setup(), datetime.now(UTC).isoformat(timespec="seconds"))
+        return intake
+
+    return await course.run("intake", INTAKE, work, words=lambda value: f"{value.depth}, {value.lang}")
+
+
+async def stages(course: Course, options: ResearchOptions, environment: Environment) -> Finished:
+    """All nine stages.
+
+    Raises:
+        CitejuryError: as `research`.
+    """
+    intake = await taken_in(course, options, None)
+    tell_store(course, environment.store, intake.topic)
+    answers = kept_answers(course, environment)
+    budget = Budget(options.limits, course.journal.seconds, lambda: answers.spent)
+    model = environment.model
+    if model:
+        model.answered = answers
+        model.goes_on = lambda: not course.stopped and budget.used_up() is None
+        model.notes = course.notes
+    plan = await course.run(
+        "plan",
+        PLAN,
+        lambda: make_plan(intake, model),
+        lambda value: course.folder.write_plan(plan_file(options, intake, value)),
+        words=lambda value: f"{len(value.sections)} sections, {len(value.queries)} queries",
+        asks_model=True,
+    )
+    finishing = Finishing(course, environment, options, intake, plan, budget, answers)
+    effort = options.effort(intake.depth)
+    gathered = await Gathering(course, environment, options, effort, budget, finishing.settle_claims).gather(plan)
+    return await finishing.finish(gathered)
+
+
+def tell_store(course: Course, store: Store, topic: str) -> None:
+    """Put the run into the store while it is not finished, so that its trace belongs to something."""
+    if ("cache", 1) not in course.logged:
+        store.put_run(StoredRun(course.folder.run_id, topic, course.journal.created_at, status="unfinished"))
+
+
+def kept_answers(course: Course, environment: Environment) -> KeptAnswers:
+    """The model's answers of this run, those of earlier starts among them; the one who waits hears what they took."""
+    model = environment.model
+
+    def count(payloads: list[str]) -> Spent:
+        return spent_of(payloads, model.name, model.prices) if model else Spent()
+
+    def heard(spent: Spent) -> None:
+        environment.report.spend(Spend(spent.tokens_in + spent.tokens_out, spent.cost, spent.unpriced))
+
+    return KeptAnswers(course.journal, environment.store, course.folder.run_id, count, heard)
+
+
+def plan_file(options: ResearchOptions, intake: Intake, plan: Plan) -> PlanFile:
+    """`logs/plan.json`."""
+    budget = options.effort(intake.depth).budget
+    details = PlanDetails(
+        queries=plan.queries,
+        sources=("local",) if options.search == "local" else ("web",),
+        estimated_sources=SOURCES_PER_BUDGET * budget,
+        depth=intake.depth,
+    )
+    return PlanFile(workers=options.workers, depth=intake.depth, budget=budget, lang=intake.lang, plan=details)

@@ -1,0 +1,70 @@
+"""The passages of the pages that speak most of a section, each with its place in its page."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pipeline.research.report_words import BETWEEN, plan_language
+from pipeline.research.values import Plan
+from pipeline.sources.choosing.chunk import tokenize_chunk
+from pipeline.sources.choosing.rank import rank_passages
+from pipeline.sources.schema import Chunk, Document, SourceMeta
+from pipeline.text.urls import source_domain
+from pipeline.verifying.values import Page
+
+CHUNK_TOKENS = 220
+CHUNK_OVERLAP = 0
+MOST_OF_A_PAGE = 4
+"""Passages of one page for one section."""
+
+
+class ResearchPassage(NamedTuple):
+    """A stretch of a page: `page.text[start:end]`."""
+
+    page: Page
+    """The page."""
+    start: int
+    """First code point."""
+    end: int
+    """The code point after the last one."""
+
+    @property
+    def text(self) -> str:
+        """Its words."""
+        return self.page.text[self.start : self.end]
+
+
+def readable_pages(plan: Plan, pages: Sequence[Page], *, first: bool) -> list[Page]:
+    """The pages in the plan's language or of an unknown one; in a first round without any of these, all of them."""
+    language = plan_language(plan)
+    found = [page for page in pages if page.lang in (language, "")]
+    return found or (list(pages) if first else [])
+
+
+def passages_of(pages: Sequence[Page]) -> list[ResearchPassage]:
+    """The passages of the pages in order, without overlap; those that stand on two pages only for the first."""
+    found: dict[str, ResearchPassage] = {}
+    for page in pages:
+        for chunk in chunks_of(page):
+            start, end = chunk.start or 0, chunk.end or 0
+            found.setdefault(chunk.hash, ResearchPassage(page, start, end))
+    return list(found.values())
+
+
+def chunks_of(page: Page) -> list[Chunk]:
+    """The page cut into chunks without overlap, in order."""
+    meta = SourceMeta(domain=source_domain(page.url), lang=page.lang or None)
+    document = Document(url=page.url, title=page.title or None, text=page.text, source_meta=meta)
+    return tokenize_chunk(document, CHUNK_TOKENS, CHUNK_OVERLAP)
+
+
+def best_passages(section: str, passages: Sequence[ResearchPassage], most: int, language: str) -> list[ResearchPassage]:
+    """At most so many passages for a section, the best first, at most 4 of one page."""
+    order = rank_passages(section.replace(BETWEEN, " "), "", [passage.text for passage in passages], language)
+    taken: dict[str, int] = {}
+    chosen = []
+    for place in order:
+        url = passages[place].page.url
+        taken[url] = taken.get(url, 0) + 1
+        if taken[url] <= MOST_OF_A_PAGE:
+            chosen.append(passages[place])
+    return chosen[:most]

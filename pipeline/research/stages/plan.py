@@ -1,0 +1,147 @@
+"""The topic taken apart: sub-questions, which become the report's sections, and queries for the search."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from pipeline.research.report_words import BETWEEN
+from pipeline.research.running.model import Model
+from pipeline.research.stages.aspects import aspects_of
+from pipeline.research.values import Depth, Intake, Plan
+from pipeline.text.language import text_language
+from pipeline.text.words import ASKS_WITHOUT_BLANKS
+
+SECTIONS: dict[Depth, int] = {"brief": 3, "medium": 4, "deep": 6}
+MOST_SECTIONS = 6
+MOST_QUERIES = 8
+LONGEST_LINE = 200
+"""Characters of a section or a query of the model's; a longer one is cut."""
+"""Stands between the topic and the side of it that a section looks at."""
+
+QUESTION_END = re.compile(r"[?？;；。]\s*|[.!](?:\s+|$)")
+ASKING = (
+    r"how|what|why|when|where|who|which|is|are|does|do|can|should|will|"
+    r"wie|was|warum|wieso|wann|wo|wer|welche[rsnm]?|ist|sind|kann|können|soll\w*|wird|werden"
+)
+BETWEEN_QUESTIONS = re.compile(
+    rf",?\s+(?:and|or|und|oder|sowie)\s+(?=(?:{ASKING})\b)|、?(?:そして|また|および)、?|[,,]?(?:以及|并且|还有)", re.I
+)
+BEGINS_AS_QUESTION = re.compile(rf"(?:{ASKING})\b", re.I)
+EXPLAINING = 2
+"""How many sides, the first ones, only say what the topic is and how it works."""
+COMMAS = " ,、，"
+LEAST_PART = 3
+"""Letters or signs of a part that can be a question of its own."""
+URL = re.compile(r"https?://\S+|www\.\S+", re.I)
+
+PLAN_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "sections": {"type": "array", "items": {"type": "string"}},
+        "queries": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["sections", "queries"],
+    "additionalProperties": False,
+}
+
+
+async def make_plan(intake: Intake, model: Model | None) -> Plan:
+    """The plan: the model's, or without one, or where it gives none of use, one from the topic's own words.
+
+    At most 6 sections and 8 queries, none of them twice.
+
+    Raises:
+        PayloadError: the model cannot be asked.
+    """
+    own = plan_from_words(intake)
+    if model is None:
+        return own
+    return await planned_by(model, intake, own)
+
+
+def plan_from_words(intake: Intake) -> Plan:
+    """The plan from the topic's own words: its questions one by one, then sides of it as many as the depth wants."""
+    topic = one_line(intake.topic)
+    language = text_language(topic, intake.lang)
+    parts = questions_of(topic)
+    wanted = max(SECTIONS[intake.depth], min(len(parts), MOST_SECTIONS))
+    sides = [f"{topic.rstrip('?？。. ')}{BETWEEN}{aspect.heading}" for aspect in aspects_of(language)]
+    if parts:
+        sides = sides[EXPLAINING:]  # the questions themselves ask for the others
+    sections = distinct([*parts, *sides])[:wanted]
+    queries = [topic, *(section.replace(BETWEEN, " ") for section in sections)]
+    return Plan(tuple(sections), tuple(distinct(queries)[:MOST_QUERIES]))
+
+
+def questions_of(topic: str) -> list[str]:
+    """The questions of the topic in order, with their question mark; none where it asks nothing."""
+    pieces = [piece for sentence in QUESTION_END.split(topic) for piece in BETWEEN_QUESTIONS.split(sentence)]
+    kept = [piece.strip(COMMAS) for piece in pieces if len(piece.strip()) >= LEAST_PART]
+    asks = [piece for piece in kept if BEGINS_AS_QUESTION.match(piece) or ASKS_WITHOUT_BLANKS.search(piece)]
+    if not asks and topic.rstrip().endswith(("?", "？")):
+        asks = kept
+    return [f"{piece[0].upper()}{piece[1:]}{'?' if piece.isascii() or ' ' in piece else '？'}" for piece in asks]
+
+
+def one_line(text: str) -> str:
+    """The text with one blank for each run of white space."""
+    return " ".join(text.split())
+
+
+def distinct(texts: Iterable[str]) -> list[str]:
+    """The texts without blanks around them, those that differ in case or their question mark alone once, in order."""
+    found: dict[str, str] = {}
+    for text in texts:
+        if text.strip():
+            found.setdefault(one_line(text).rstrip("?？.。 ").casefold(), text.strip())
+    return list(found.values())
+
+
+async def planned_by(model: Model, intake: Intake, own: Plan) -> Plan:
+    """The model's plan within its limits; `own` for what it leaves out.
+
+    Raises:
+        PayloadError: the model cannot be asked.
+    """
+    task = (
+        "Plan the research on the topic below for a report whose reader has not studied it. `sections` are "
+        f"{SECTIONS[intake.depth]} to {MOST_SECTIONS} sub-questions that together answer it, in the order in which a "
+        "reader wants them, each a heading of at most 12 words. `queries` are 5 to 8 queries for a search engine, "
+        f"each on another side of the topic. Write both in the language with the code {intake.lang!r}; a query may be "
+        "in another language where better sources are in that."
+    )
+    said = await model.ask(task, [("TOPIC", intake.topic)], PLAN_SCHEMA, read_plan, "the plan")
+    if said is None:
+        model.note("The plan is made from the topic's own words.")
+        return own
+    sections, queries = (distinct(clean_line(each) for each in lines) for lines in said)
+    for name, lines, most in (("sections", sections, MOST_SECTIONS), ("queries", queries, MOST_QUERIES)):
+        if len(lines) > most:
+            model.note(f"The model planned {len(lines):,} {name}; the first {most} are used.")
+    return Plan(
+        tuple(sections[:MOST_SECTIONS]) or own.sections,
+        tuple(queries[:MOST_QUERIES]) or own.queries,
+    )
+
+
+def read_plan(value: Any) -> Plan:
+    """The lines of a model's plan.
+
+    Raises:
+        ValueError: it has another form.
+    """
+    if not isinstance(value, dict):
+        raise ValueError("the plan is no object")
+    lines = [value.get(name) for name in ("sections", "queries")]
+    for each in lines:
+        if not isinstance(each, list) or not all(isinstance(line, str) for line in each):
+            raise ValueError("`sections` and `queries` must be lists of strings")
+    sections, queries = lines
+    if not sections and not queries:
+        raise ValueError("the plan is empty")
+    return Plan(tuple(sections or ()), tuple(queries or ()))
+
+
+def clean_line(text: str) -> str:
+    """The line without URLs and marks of headings and lists, at most 200 characters."""
+    return one_line(URL.sub("", text)).lstrip("#*-•0123456789.) ")[:LONGEST_LINE].strip()

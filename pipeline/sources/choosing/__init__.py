@@ -1,0 +1,1 @@
+"""Pages in, passages out: chunks, ranked, a few of them chosen for each answer."""

@@ -1,0 +1,159 @@
+"""One request to one server, and what came of it: whatever the web does is a value here, never an error."""
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import httpx
+
+from pipeline.errors import InputError
+from pipeline.sources.fetching.body import ACCEPT_ENCODING, read_body
+from pipeline.sources.fetching.connection import NoSuchHostError
+
+MAX_DETAIL = 200
+SUCCESS = (200, 203)
+
+# What holds text, or may turn out to be a PDF; `text/*` and `*+xml`, `*+json` besides.
+READABLE = frozenset(
+    {
+        "",
+        "application/xhtml+xml",
+        "application/xml",
+        "application/json",
+        "application/ld+json",
+        "application/pdf",
+        "application/x-pdf",
+        "application/octet-stream",
+        "binary/octet-stream",
+        "application/download",
+        "application/x-download",
+        "application/force-download",
+    }
+)
+NO_TEXT = frozenset({"image/svg+xml", "text/css", "text/javascript", "text/event-stream"})
+
+TRANSPORT_WORDS: dict[type[Exception], str] = {
+    httpx.ConnectError: "nobody answers there",
+    httpx.RemoteProtocolError: "its answer is no HTTP, or ends before it is whole",
+    httpx.ReadError: "the connection broke before the answer was whole",
+    httpx.WriteError: "the connection broke before the request was whole",
+}
+
+
+class Demand(NamedTuple):
+    """What is wanted of one request.
+
+    The body is read up to `max_bytes`, within `seconds` for all of it. With `beginning` a body that is larger, or of
+    any type, is good as far as it goes.
+    """
+
+    max_bytes: int
+    seconds: float
+    headers: Mapping[str, str] = {}
+    beginning: bool = False
+
+
+class Exchange(NamedTuple):
+    """What came of a request.
+
+    `status` is None where no head of a response came, names in `headers` are in lower case, `location` is where a
+    redirect leads. `reason` is empty where the response is as it was wanted, a redirect or an error status included;
+    otherwise a reason of `states.py` with the words for it in `detail`. `seconds` is how long it took. `reached` tells
+    that somebody is there, whatever they said or failed to say.
+    """
+
+    status: int | None = None
+    headers: Mapping[str, str] = {}
+    body: bytes = b""
+    location: str = ""
+    reason: str = ""
+    detail: str = ""
+    seconds: float = 0.0
+    reached: bool = False
+
+
+async def exchange(client: httpx.AsyncClient, url: str, demand: Demand) -> Exchange:
+    """What came of one GET by a guarded client; a redirect is told, and not followed."""
+    clock = asyncio.get_running_loop().time
+    begun = clock()
+    came = Exchange()
+    try:
+        async with asyncio.timeout(max(0.0, demand.seconds)):
+            # `Connection` and the rest are httpx's; what it would accept by itself depends on what is installed.
+            headers = {"Accept-Encoding": ACCEPT_ENCODING, **demand.headers}
+            request = client.build_request("GET", url, headers=headers)
+            response = await client.send(request, stream=True, follow_redirects=False)
+            try:
+                came = head_of(response)
+                came = await take_body(response, came, demand)
+            finally:
+                await response.aclose()
+    except InputError as error:
+        came = came._replace(reason="refused", detail=str(error), location="")
+    except (httpx.ReadTimeout, httpx.WriteTimeout):
+        came = late(came._replace(reached=True), demand.seconds)
+    except (TimeoutError, httpx.TimeoutException):
+        came = late(came, demand.seconds)
+    except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError) as error:
+        came = broken(came, error)
+    return came._replace(seconds=clock() - begun)
+
+
+def head_of(response: httpx.Response) -> Exchange:
+    """The response's head; where it redirects, with the URL that it leads to."""
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    target = response.next_request
+    return Exchange(response.status_code, headers, location="" if target is None else str(target.url), reached=True)
+
+
+async def take_body(response: httpx.Response, head: Exchange, demand: Demand) -> Exchange:
+    """The exchange with its body, if it is one that is wanted; of redirects and errors the body is never read."""
+    if head.status not in SUCCESS or head.location:
+        return head
+    if not demand.beginning and not is_readable(media_type(head.headers)):
+        return head._replace(reason="not_text", detail=f"it is {media_type(head.headers)[:80]!r}")
+    length = head.headers.get("content-length", "")
+    if not demand.beginning and length.isascii() and length.isdigit() and declares_more(length, demand.max_bytes):
+        return head._replace(reason="too_large", detail=f"it is larger than {demand.max_bytes:,} bytes")
+    body = await read_body(response.aiter_raw(), head.headers.get("content-encoding", ""), demand.max_bytes)
+    fault = "" if demand.beginning and body.fault == "too_large" else body.fault
+    return head._replace(body=body.content if not fault else b"", reason=fault, detail=body.detail if fault else "")
+
+
+def declares_more(length: str, limit: int) -> bool:
+    """Whether a `Content-Length` of digits is above the limit; one of thousands of digits is never made a number."""
+    return len(length.lstrip("0")) > len(str(limit)) or int(length[-20:]) > limit
+
+
+def late(came: Exchange, seconds: float) -> Exchange:
+    """The exchange with reason and words for what did not come to its end in time."""
+    if came.status is None:
+        return came._replace(reason="timeout", detail="no answer in time")
+    detail = f"the answer began and did not end within {seconds:.0f} seconds"
+    return came._replace(reason="too_slow", detail=detail)
+
+
+def broken(came: Exchange, error: Exception) -> Exchange:
+    """The exchange with reason and words for a connection that failed; the server's own words are shown as such."""
+    if isinstance(error, NoSuchHostError):
+        return came._replace(reason="no_such_host", detail="there is no host of this name")
+    words = TRANSPORT_WORDS.get(type(error), "the connection failed")
+    insecure = isinstance(error, ssl.SSLError) or "SSL" in str(error) or "certificate" in str(error)
+    if insecure:
+        words = "no secure connection can be made"
+    said = "".join(letter if letter.isprintable() else " " for letter in str(error))[:MAX_DETAIL]
+    reached = came.reached or insecure or not isinstance(error, httpx.ConnectError | OSError)
+    return came._replace(reason="network", detail=f"{words} ({said})" if said else words, reached=reached)
+
+
+def media_type(headers: Mapping[str, str]) -> str:
+    """The media type that the server names, in lower case without parameters; empty where it names none."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def is_readable(media: str) -> bool:
+    """Whether a body of this type may hold text for people, or a PDF behind a name that says nothing."""
+    if media in NO_TEXT:
+        return False
+    return media in READABLE or media.startswith("text/") or media.endswith(("+xml", "+json")) or "/" not in media

@@ -1,0 +1,262 @@
+"""From a cited URL to the bytes behind it: politely, within limits, and with a reason whatever the web does."""
+
+import asyncio
+import random
+import time
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import NamedTuple, Self
+
+import httpx
+
+from pipeline.errors import InputError
+from pipeline.providers.http.retry import time_there, wait_seconds
+from pipeline.sources.fetching.exchange import Demand, Exchange, exchange
+from pipeline.sources.fetching.fetched import Fetched, header_value, to_fetched
+from pipeline.sources.fetching.guard import web_target
+from pipeline.sources.fetching.politeness import UNREACHABLE, HostQueue
+from pipeline.sources.fetching.robots import MAX_BYTES as ROBOTS_BYTES
+from pipeline.sources.fetching.robots import Rules, read_rules
+from pipeline.text.urls import canonical_url, has_user_name
+
+__all__ = ["FetchPolicy", "Fetched", "Fetcher"]
+
+# https://fetch.spec.whatwg.org/#http-redirect-fetch allows 20; what is cited needs a few.
+MAX_REDIRECTS = 10
+# RFC 9309 2.3.1.2 asks for at least five.
+ROBOTS_REDIRECTS = 5
+ROBOTS_SECONDS = 20.0
+LONGEST_DELAY = 30.0
+AWAY_AFTER = 10
+
+ACCEPT = "text/html,application/xhtml+xml,application/pdf,text/plain;q=0.9,*/*;q=0.5"
+RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524})
+SERVER_ERRORS = 500
+
+
+class FetchPolicy(NamedTuple):
+    """How much is asked of the web, and how politely."""
+
+    user_agent: str = ""
+    """`User-Agent` of every request; empty is the client's own, `citejury/<version>`."""
+    max_bytes: int = 10_000_000
+    """A body is read up to so many bytes, packed or unpacked."""
+    max_seconds: float = 60.0
+    """One URL's requests take so long together; waiting for a turn is not counted."""
+    per_host: int = 2
+    """Requests to one host at a time."""
+    delay: float = 1.0
+    """Seconds between the beginnings of two requests to one host; a longer `Crawl-delay` wins, up to 30 s."""
+    retries: int = 2
+    """Further requests after one that failed in a way that may pass."""
+    robots: bool = True
+    """Whether robots.txt is asked for and obeyed."""
+    concurrency: int = 32
+    """Requests at a time, to all hosts together; no more than the client has connections."""
+    backoff: float = 1.0
+    """Seconds before the first retry where the server names none; doubled for each further one."""
+
+
+class Effort:
+    """What one URL may still take."""
+
+    def __init__(self, seconds: float) -> None:
+        """All of it."""
+        self.seconds = seconds
+        self.spent = 0.0
+
+    @property
+    def left(self) -> float:
+        """Seconds that its requests may still take."""
+        return self.seconds - self.spent
+
+
+class Forbidden(NamedTuple):
+    """What robots.txt of one site says: rules, or why nothing of the site may be asked for."""
+
+    rules: Rules = Rules()
+    reason: str = ""
+    detail: str = ""
+
+
+class Fetcher:
+    """Fetches pages for one session; an asynchronous context, in which robots.txt is asked for once a site."""
+
+    def __init__(
+        self, client: httpx.AsyncClient, policy: FetchPolicy | None = None, silent_before: Collection[str] = ()
+    ) -> None:
+        """Nothing is sent yet. The client is a guarded one; whoever made it closes it.
+
+        `silent_before` are hosts, as `host_of` names them, that nobody reached on an earlier day when the network was
+        there: that they are silent again says nothing about it.
+        """
+        self.client = client
+        self.policy = FetchPolicy() if policy is None else policy
+        self.everyone = asyncio.Semaphore(self.policy.concurrency)
+        self.hosts: dict[str, HostQueue] = {}
+        self.robots: dict[str, asyncio.Task[Forbidden]] = {}
+        self.silent_before = frozenset(silent_before)
+        self.silent: set[str] = set()
+        self.answered = False
+
+    @property
+    def away(self) -> bool:
+        """Whether so many hosts in a row could not be reached that it must be the network.
+
+        Names without a host count until anybody at all is reached: some systems call every name so without a network.
+        """
+        return len(self.silent) >= AWAY_AFTER
+
+    async def __aenter__(self) -> Self:
+        """The fetcher itself."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End what is still asked of robots.txt files that nobody waits for any more."""
+        for task in self.robots.values():
+            task.cancel()
+        await asyncio.gather(*self.robots.values(), return_exceptions=True)
+
+    async def fetch(self, url: str, etag: str = "", last_modified: str = "") -> Fetched:
+        """What became of the URL; `etag` and `last_modified` of an earlier time ask for a body only if it changed.
+
+        Both must come from a response of this very URL, not from where it redirected to. Nothing that the web does is
+        an error.
+        """
+        try:
+            asked = canonical_url(url)
+            web_target(asked)
+        except InputError as error:
+            reason = "refused" if has_user_name(url) else "not_a_url"
+            return Fetched(url, url, fetched_at=moment(), reason=reason, detail=str(error))
+        conditions = {"If-None-Match": header_value(etag), "If-Modified-Since": header_value(last_modified)}
+        effort = Effort(self.policy.max_seconds)
+        came, final_url = await self.follow(asked, {name: value for name, value in conditions.items() if value}, effort)
+        start = Fetched(asked, final_url, fetched_at=moment(), seconds=effort.spent)
+        return to_fetched(came, start, conditional=any(conditions.values()))
+
+    async def follow(self, url: str, conditions: Mapping[str, str], effort: Effort) -> tuple[Exchange, str]:
+        """What came at the end of the redirects, and the URL of it; each of them is judged as the first one is."""
+        headers = {"Accept": ACCEPT, **conditions}
+        seen: list[str] = []
+        while len(seen) <= MAX_REDIRECTS:
+            closed = await self.closed(url)
+            if closed is not None:
+                return closed, url
+            same_host = bool(seen) and host_of(seen[-1]) == host_of(url)
+            came = await self.ask(url, headers, effort, follows=same_host)
+            if not came.location:
+                return came, url
+            seen.append(url)
+            url, headers = came.location, {"Accept": ACCEPT}
+            if url in seen:
+                words = "its redirects lead round in a circle, as those of sites do that want a cookie"
+                return Exchange(came.status, reason="redirects", detail=words), url
+        return Exchange(came.status, reason="redirects", detail=f"more than {MAX_REDIRECTS} redirects"), url
+
+    async def closed(self, url: str) -> Exchange | None:
+        """Why robots.txt keeps us from a URL; None where it does not."""
+        if not self.policy.robots:
+            return None
+        parsed = httpx.URL(url)
+        site = f"{parsed.scheme}://{parsed.netloc.decode('ascii')}"
+        if site not in self.robots:
+            self.robots[site] = asyncio.create_task(self.read_robots(site))
+        # Others wait for the same file, so that one who leaves does not take it away.
+        said = await asyncio.shield(self.robots[site])
+        if said.reason:
+            return Exchange(reason=said.reason, detail=said.detail)
+        if said.rules.allow(parsed.raw_path.decode("ascii")):
+            return None
+        return Exchange(reason="robots", detail=f"robots.txt of {parsed.host} closes it to us")
+
+    async def read_robots(self, site: str) -> Forbidden:
+        """What the robots.txt of a site says; with the longer delay, if it names one, noted for its host."""
+        url = f"{site}/robots.txt"
+        effort = Effort(min(ROBOTS_SECONDS, self.policy.max_seconds))
+        for hop in range(ROBOTS_REDIRECTS + 1):
+            came = await self.ask(url, {"Accept": "text/plain,*/*;q=0.5"}, effort, ROBOTS_BYTES, follows=hop > 0)
+            if not came.location:
+                said = await judge_robots(came, site, first=hop == 0)
+                queue = self.queue(site)
+                queue.delay = max(queue.delay, min(said.rules.delay, LONGEST_DELAY))
+                return said
+            url = came.location
+        return Forbidden()  # RFC 9309 2.3.1.2: as if there were none
+
+    async def ask(
+        self, url: str, headers: Mapping[str, str], effort: Effort, beginning: int = 0, follows: bool = False
+    ) -> Exchange:
+        """What came of one URL after as many requests as it takes and the policy allows."""
+        queue = self.queue(url)
+        named = {"User-Agent": self.policy.user_agent} if self.policy.user_agent else {}
+        for attempt in range(self.policy.retries + 1):
+            async with queue.turn(self.everyone, follows and not attempt):
+                given_up = queue.given_up()
+                if given_up is not None:
+                    return given_up
+                limit = beginning or self.policy.max_bytes
+                came = await exchange(
+                    self.client, url, Demand(limit, effort.left, {**named, **headers}, beginning=bool(beginning))
+                )
+            effort.spent += came.seconds
+            self.learn(host_of(url), queue, came)
+            wait = retry_wait(came, attempt, self.policy.backoff, time.time())
+            if wait is None:
+                break
+            queue.pause(min(wait, LONGEST_DELAY))
+            if wait > LONGEST_DELAY or effort.left <= 0:
+                break
+        queue.learn(came)
+        return came
+
+    def queue(self, url: str) -> HostQueue:
+        """The queue of the host of a URL."""
+        return self.hosts.setdefault(host_of(url), HostQueue(self.policy.per_host, self.policy.delay))
+
+    def learn(self, host: str, queue: HostQueue, came: Exchange) -> None:
+        """Note who is there and who is not."""
+        queue.reached = queue.reached or came.reached
+        if came.reached:
+            self.answered = True
+            self.silent.clear()
+        elif came.reason == "no_such_host" and self.answered:
+            return
+        elif came.reason in UNREACHABLE and not queue.reached and host not in self.silent_before:
+            self.silent.add(host)
+
+
+async def judge_robots(came: Exchange, site: str, first: bool) -> Forbidden:
+    """What an answer to the question for robots.txt means; `first` where no redirect led there.
+
+    Source: RFC 9309 2.3.1: 4xx opens everything, 5xx and silence close everything for now.
+    """
+    if not came.reason and came.status is not None and came.status < SERVER_ERRORS:
+        # Large files take a while to read, in which others go on.
+        return Forbidden(await asyncio.to_thread(read_rules, came.body)) if came.body else Forbidden()
+    if first and came.reason in (*UNREACHABLE, "refused"):
+        return Forbidden(reason=came.reason, detail=came.detail)
+    why = came.detail if came.reason else f"status {came.status}"
+    reason = "robots" if came.reason else f"status_{came.status}"  # one that may pass, and is asked about again
+    return Forbidden(reason=reason, detail=f"robots.txt of {site} cannot be had now: {why}")
+
+
+def retry_wait(came: Exchange, attempt: int, backoff: float, now: float) -> float | None:
+    """Seconds to wait before another request; None where another one is of no use. `attempt` counts from 0."""
+    if came.reason != "network" and came.status not in RETRIED:
+        return None
+    told = wait_seconds(came.headers.get("retry-after", ""), time_there(came.headers, now))
+    return told if told is not None else backoff * 2.0**attempt * random.uniform(0.5, 1.0)
+
+
+def host_of(url: str) -> str:
+    """The host that a URL's requests are counted for."""
+    return httpx.URL(url).host
+
+
+def moment() -> str:
+    """Now, ISO 8601 UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

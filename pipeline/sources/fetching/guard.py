@@ -1,0 +1,259 @@
+"""Where a URL from an answer may lead: public web servers only, told by the address that is really connected to.
+
+The URL is judged before every request, the addresses of its host before every connection; the connection is made to
+one of the addresses that were judged, while Host and SNI keep the name. So DNS has no second say, and every hop of a
+redirect passes the same check, whoever follows it (design 6).
+"""
+
+import asyncio
+import re
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import NamedTuple
+
+import httpx
+
+from pipeline.errors import InputError
+from pipeline.providers.http.transfer import NoCookies
+from pipeline.sources.fetching.connection import GuardedTransport
+from pipeline.text.urls import MAX_URL_LENGTH, host_name
+
+Address = IPv4Address | IPv6Address
+Allowed = frozenset[tuple[str, int]]
+Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
+
+NOTHING_ALLOWED: Allowed = frozenset()
+MAX_REDIRECTS = 5
+MAX_SECONDS = 120.0
+TIMEOUT = httpx.Timeout(30, connect=10)
+
+# A host that ends in a number is an IPv4 address to some resolvers, in decimal, octal or hex and with parts left out:
+# https://url.spec.whatwg.org/#ends-in-a-number-checker
+NUMBER_LABEL = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
+
+# Below 1024 the web has two ports; above, browsers block these: https://fetch.spec.whatwg.org/#port-blocking
+WEB_PORTS = frozenset({80, 443})
+BLOCKED_PORTS = frozenset(
+    {1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080}
+)
+
+# https://www.iana.org/assignments/iana-ipv4-special-registry, read 2026-11-21; written out because what the standard
+# library counts as global changes between its releases.
+CLOSED_IPV4 = tuple(
+    ip_network(network)
+    for network in (
+        "0.0.0.0/8",
+        "10.0.0.0/8",
+        "100.64.0.0/10",  # carriers' NAT; Alibaba's metadata
+        "127.0.0.0/8",
+        "168.63.129.16/32",  # Azure's host, metadata among other things, on a public address
+        "169.254.0.0/16",  # link-local; metadata of most clouds
+        "172.16.0.0/12",
+        "192.0.0.0/24",
+        "192.0.2.0/24",
+        "192.31.196.0/24",
+        "192.52.193.0/24",
+        "192.88.99.0/24",  # 6to4 relays
+        "192.168.0.0/16",
+        "192.175.48.0/24",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/3",  # multicast, reserved, broadcast
+    )
+)
+# Of IPv6 only what is handed out to networks is open; mapped (::ffff:0:0/96), NAT64 (64:ff9b::/96, 64:ff9b:1::/48),
+# local (fc00::/7, fe80::/10) and multicast addresses lie outside.
+# https://www.iana.org/assignments/iana-ipv6-special-registry, read 2026-11-21
+OPEN_IPV6 = ip_network("2000::/3")
+CLOSED_IPV6 = tuple(
+    ip_network(network)
+    for network in (
+        "2001::/23",  # Teredo, benchmarks, ORCHID
+        "2001:db8::/32",
+        "2002::/16",  # 6to4: an IPv4 address in disguise
+        "2620:4f:8000::/48",
+        "3fff::/20",
+    )
+)
+
+
+class Destination(NamedTuple):
+    """A host with its port and the addresses that may be connected to, in the resolver's order."""
+
+    host: str
+    port: int
+    addresses: tuple[str, ...]
+
+
+async def resolve_host(host: str, port: int) -> list[str]:
+    """The addresses of a host name in the system's order.
+
+    Raises:
+        OSError: there is no such host, or the resolver does not answer.
+    """
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except UnicodeError as error:  # a label that is empty or longer than 63 characters
+        raise socket.gaierror(socket.EAI_NONAME, "this is no host name") from error
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+async def checked_addresses(
+    url: str | httpx.URL, resolve: Resolver = resolve_host, allowed: Allowed = NOTHING_ALLOWED
+) -> Destination:
+    """Where a URL leads; every address of its host is a public one, or stands with the port in `allowed`.
+
+    Raises:
+        InputError: the URL or one of the addresses is refused.
+        OSError: there is no such host.
+    """
+    host, port = web_target(url)
+    return Destination(host, port, await host_addresses(host, port, resolve, allowed))
+
+
+def web_target(url: str | httpx.URL) -> tuple[str, int]:
+    """Host and port of an http(s) URL that holds no user name; read by the parser that the connection is made by.
+
+    Raises:
+        InputError: it is none.
+    """
+    shown = repr(str(url)[:80])
+    if len(str(url)) > MAX_URL_LENGTH:
+        raise InputError(f"The URL {shown}… is longer than the {MAX_URL_LENGTH:,} characters that are read.")
+    try:
+        parsed = httpx.URL(url)
+        name = parsed.host
+    except (httpx.InvalidURL, ValueError) as error:  # of a host `xn--…` that stands for nothing, httpx says ValueError
+        raise InputError(f"{shown} is no URL; it is not fetched.") from error
+    if parsed.scheme not in ("http", "https") or not name:
+        raise InputError(f"{shown} is not an http or https URL; it is not fetched.")
+    if parsed.userinfo:
+        raise InputError(f"The URL of {name!r} holds a user name or password before the `@`; it is not fetched.")
+    host = parsed.raw_host.decode("ascii").strip("[]")
+    if address_of(host) is None and not host_name(host):
+        raise InputError(f"The host {host[:80]!r} of {shown} is no host name; it is not fetched.")
+    return host, parsed.port if parsed.port is not None else 443 if parsed.scheme == "https" else 80
+
+
+def check_redirect(url: httpx.URL, location: str) -> None:
+    """Nothing where a redirect from `url` leads to an http(s) URL; httpx itself trips over some that it reads.
+
+    Raises:
+        InputError: it leads to none.
+    """
+    try:
+        target = url.join(location)
+    except (httpx.InvalidURL, ValueError) as error:
+        raise InputError(f"{url.host!r} redirects to {location[:80]!r}, which is no URL; it is not fetched.") from error
+    web_target(target)
+
+
+async def host_addresses(host: str, port: int, resolve: Resolver, allowed: Allowed) -> tuple[str, ...]:
+    """The addresses of a host, all of them judged; one that is refused refuses the host.
+
+    Raises:
+        InputError: an address is not public, the port is none of the web's, or the host is a number in disguise.
+        OSError: there is no such host.
+    """
+    literal = address_of(host)
+    if literal is None and NUMBER_LABEL.fullmatch(host.rstrip(".").rpartition(".")[2]):
+        raise InputError(f"The host {host[:80]!r} is a number, not a name; it is not fetched.")
+    found = [str(literal)] if literal is not None else await resolve(host, port)
+    if not found:
+        raise socket.gaierror(socket.EAI_NONAME, "the host has no address")
+    addresses = [ip_address(each) for each in found]
+    closed = [address for address in addresses if not may_connect(address, port, allowed)]
+    if closed:
+        raise InputError(
+            f"The host {host[:80]!r} leads to {closed[0]}, port {port}, which is no public web server; it is not "
+            "fetched."
+        )
+    return tuple(dict.fromkeys(map(str, addresses)))
+
+
+def address_of(host: str) -> Address | None:
+    """The address that the host is written as; None for a name."""
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None
+
+
+def may_connect(address: Address, port: int, allowed: Allowed) -> bool:
+    """Whether the address and port are a public web server's, or allowed by name."""
+    named = any(port == open_port and address == ip_address(text) for text, open_port in allowed)
+    return named or (is_web_port(port) and is_public(address))
+
+
+def is_web_port(port: int) -> bool:
+    """Whether a web server may be expected there."""
+    return port in WEB_PORTS or (1024 <= port <= 65535 and port not in BLOCKED_PORTS)
+
+
+def is_public(address: Address) -> bool:
+    """Whether the address is one of the public internet's, and hides no other one."""
+    if isinstance(address, IPv4Address):
+        return not any(address in network for network in CLOSED_IPV4)
+    plain = address.scope_id is None
+    return plain and address in OPEN_IPV6 and not any(address in network for network in CLOSED_IPV6)
+
+
+def guarded_client(
+    allowed: Iterable[tuple[str, int]] = NOTHING_ALLOWED, *, resolve: Resolver = resolve_host, connections: int = 50
+) -> httpx.AsyncClient:
+    """A client that reaches public web servers only, and what `allowed` names; it follows no redirect by itself.
+
+    A request that is refused raises InputError, everything else what httpx raises. No cookies are kept. Proxies of the
+    environment are left aside: through one, it would be the proxy that looks the host up.
+    """
+    pairs = frozenset(allowed)
+
+    async def addresses(host: str, port: int) -> Sequence[str]:
+        return await host_addresses(host, port, resolve, pairs)
+
+    return httpx.AsyncClient(
+        transport=GuardedTransport(web_target, check_redirect, addresses, connections),
+        timeout=TIMEOUT,
+        headers={"User-Agent": f"citejury/{version('citejury')}"},
+        cookies=NoCookies(),
+        follow_redirects=False,
+        trust_env=False,
+    )
+
+
+@asynccontextmanager
+async def open_url(
+    client: httpx.AsyncClient,
+    url: str,
+    *,
+    method: str = "GET",
+    max_redirects: int = MAX_REDIRECTS,
+    seconds: float = MAX_SECONDS,
+) -> AsyncIterator[httpx.Response]:
+    """The response at the end of the redirects, its body unread; `response.url` is where it came from.
+
+    The body of a redirect is never read: it may have no end. Within `seconds` everything is done, what the caller does
+    with the response included: one byte now and then keeps every other timeout from passing.
+
+    Raises:
+        InputError: the URL or a hop is refused.
+        httpx.HTTPError: the request failed; `httpx.TooManyRedirects` after `max_redirects` hops.
+        TimeoutError: the time is over.
+    """
+    web_target(url)
+    request = client.build_request(method, url)
+    async with asyncio.timeout(seconds):
+        for _ in range(max_redirects + 1):
+            response = await client.send(request, stream=True, follow_redirects=False)
+            try:
+                if response.next_request is None:
+                    yield response
+                    return
+                request = response.next_request
+            finally:
+                await response.aclose()
+    raise httpx.TooManyRedirects(f"More than {max_redirects} redirects from {url[:80]!r}.", request=request)

@@ -1,0 +1,1 @@
+"""Pages, traces and runs in one SQLite file."""

@@ -1,0 +1,277 @@
+"""The store: pages, traces and runs in one SQLite file, safe for several processes at once (seed 004 §7)."""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from pipeline.sources.store.file import opened, pack, storable, told_plainly, unpack
+
+TraceKind = Literal[
+    "tool_call",
+    "search_result",
+    "fetch_result",
+    "chunk_made",
+    "claim_made",
+    "verify_result",
+    "writer_finalized",
+    "error",
+]
+"""What a trace event tells (seed 004 §2.7)."""
+
+
+class StoredPage(NamedTuple):
+    """What is known of one URL: its text and bytes, or why there are none."""
+
+    url: str
+    """The canonical URL that was asked for: the key."""
+    final_url: str
+    """Where redirects led; the URL itself where there were none."""
+    text: str
+    """The main text; empty where the page could not be read."""
+    title: str
+    """The page's title; empty where it has none."""
+    domain: str
+    """`source_domain` of the URL."""
+    lang: str
+    """ISO 639-1 code of the text's language; empty where it cannot be told."""
+    content_type: str
+    """The media type that the server named; empty where it named none."""
+    hash: str
+    """SHA-256 of the text in hex."""
+    ts: str
+    """When it was fetched or added: ISO 8601, UTC."""
+    raw: bytes
+    """The body, decompressed; empty where there is none."""
+    raw_sha256: str
+    """SHA-256 of the body in hex; empty where there is none."""
+    status: int | None
+    """The HTTP status; None where nothing answered or a user's file was added."""
+    reason: str
+    """Why it is in its state: one of the reasons of `pipeline.sources.store.states`."""
+    detail: str
+    """The same in plain words; empty where there is nothing to add."""
+    etag: str = ""
+    """The server's `ETag`, for asking whether the page has changed; empty where it gave none."""
+    last_modified: str = ""
+    """The server's `Last-Modified`; empty where it gave none."""
+    page_starts: tuple[int, ...] = ()
+    """Where each page of a PDF begins in the text, in code points; empty for other documents."""
+    added: bool = False
+    """Whether the user gave the page as a file."""
+
+
+class Outcome(NamedTuple):
+    """What came of one URL, as far as it tells whether to fetch it again."""
+
+    reason: str
+    """Why the page is in its state."""
+    detail: str = ""
+    """The same in plain words; empty where there is nothing to add."""
+    added: bool = False
+    """Whether the user gave the page as a file."""
+    etag: str = ""
+    """The server's `ETag`; empty where it gave none."""
+    last_modified: str = ""
+    """The server's `Last-Modified`; empty where it gave none."""
+
+
+class StoredEvent(NamedTuple):
+    """One event of a run's trace."""
+
+    id: str
+    """`<run_id>#<seq>`."""
+    run_id: str
+    """The run."""
+    seq: int
+    """Its place in the run, counted from 1."""
+    ts: str
+    """When it was stored: ISO 8601, UTC."""
+    kind: TraceKind
+    """What it tells."""
+    payload: dict[str, Any]
+    """What happened, by kind."""
+
+
+class StoredRun(NamedTuple):
+    """One research run."""
+
+    id: str
+    """The run's id."""
+    topic: str
+    """What was asked."""
+    created_at: str
+    """When it began: ISO 8601, UTC."""
+    status: str = ""
+    """How far it is; empty where nobody said."""
+    report_md: str = ""
+    """The report; empty before there is one."""
+    report_json: Mapping[str, Any] = {}
+    """The report as seed 004's `Report`; empty before there is one."""
+    metrics: Mapping[str, Any] = {}
+    """The run's figures; empty before there are any."""
+
+
+def upsert(table: str, columns: tuple[str, ...]) -> str:
+    """The statement that puts a row into the table and lets an earlier one with the same first column give way."""
+    marks = ", ".join("?" * len(columns))
+    changes = ", ".join(f"{column} = excluded.{column}" for column in columns[1:])
+    names = ", ".join(columns)
+    return f"INSERT INTO {table} ({names}) VALUES ({marks}) ON CONFLICT ({columns[0]}) DO UPDATE SET {changes}"
+
+
+SELECT_PAGE = f"SELECT {', '.join(StoredPage._fields)} FROM pages WHERE url = ?"
+SELECT_TEXT = SELECT_PAGE.replace(" raw,", " x'' AS raw,")
+SELECT_OUTCOME = f"SELECT {', '.join(Outcome._fields)} FROM pages WHERE url = ?"
+SELECT_EVENTS = f"SELECT {', '.join(StoredEvent._fields)} FROM traces WHERE run_id = ? ORDER BY seq"
+SELECT_RUNS = f"SELECT {', '.join(StoredRun._fields)} FROM runs ORDER BY created_at, id"
+PUT_PAGE = upsert("pages", StoredPage._fields)
+PUT_RUN = upsert("runs", StoredRun._fields)
+# One statement, so that two processes that write one run's trace never get the same place.
+PUT_EVENT = """
+INSERT INTO traces (id, run_id, seq, ts, kind, payload)
+SELECT :run_id || '#' || next, :run_id, next, :ts, :kind, :payload
+FROM (SELECT coalesce(max(seq), 0) + 1 AS next FROM traces WHERE run_id = :run_id)
+"""
+
+
+class Store:
+    """An open store. Every call is one short transaction: after a kill each of them happened wholly or not at all.
+
+    It belongs to the thread that opened it. All methods raise `OutputError` where the store cannot be written or stays
+    locked by others, and `InputError` where the file is damaged.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        """Use `open_store`."""
+        self.connection = connection
+        self.path = path
+
+    def page(self, url: str, with_raw: bool = True) -> StoredPage | None:
+        """The page under this canonical URL, its body only `with_raw`; None where nobody has tried it."""
+        with told_plainly(self.path):
+            row = self.connection.execute(SELECT_PAGE if with_raw else SELECT_TEXT, [url]).fetchone()
+            return None if row is None else page_from_row(StoredPage(*row))
+
+    def outcome(self, url: str) -> Outcome | None:
+        """What came of this canonical URL, without any of its text; None where nobody has tried it."""
+        with told_plainly(self.path):
+            row = self.connection.execute(SELECT_OUTCOME, [url]).fetchone()
+            if row is None:
+                return None
+            outcome = Outcome(*row)
+            return outcome._replace(added=bool(outcome.added))
+
+    def put_page(self, page: StoredPage) -> None:
+        """Keep the page; an earlier one under the same URL gives way."""
+        self.put_row(row_from_page(page))
+
+    def put_row(self, row: tuple[Any, ...]) -> None:
+        """Keep a page that `row_from_page` has packed, in another thread perhaps."""
+        with told_plainly(self.path):
+            self.connection.execute(PUT_PAGE, row)
+
+    def pages(self) -> Iterator[StoredPage]:
+        """All pages by URL, one at a time; no lock is held between two."""
+        with told_plainly(self.path):
+            urls = [url for (url,) in self.connection.execute("SELECT url FROM pages ORDER BY url")]
+        return (page for page in map(self.page, urls) if page is not None)
+
+    def put_event(self, run_id: str, kind: TraceKind, payload: Mapping[str, Any]) -> None:
+        """Add an event to the end of the run's trace; its `seq` follows on."""
+        ts = datetime.now(UTC).isoformat(timespec="milliseconds")
+        with told_plainly(self.path):
+            self.connection.execute(
+                PUT_EVENT, {"run_id": run_id, "ts": ts, "kind": kind, "payload": json_text(payload)}
+            )
+
+    def events(self, run_id: str) -> list[StoredEvent]:
+        """The run's trace in order; empty where there is none."""
+        with told_plainly(self.path):
+            rows = self.connection.execute(SELECT_EVENTS, [run_id]).fetchall()
+            return [StoredEvent(*row)._replace(payload=json.loads(row[-1])) for row in rows]
+
+    def put_run(self, run: StoredRun) -> None:
+        """Keep the run; what was stored under its id gives way."""
+        with told_plainly(self.path):
+            self.connection.execute(PUT_RUN, row_from_run(run))
+
+    def runs(self) -> list[StoredRun]:
+        """All runs, the oldest first."""
+        with told_plainly(self.path):
+            return [run_from_row(StoredRun(*row)) for row in self.connection.execute(SELECT_RUNS).fetchall()]
+
+    def delete_run(self, run_id: str) -> bool:
+        """Remove the run and its trace, and say whether there was anything; pages belong to no run and stay."""
+        with told_plainly(self.path), self.connection:
+            self.connection.execute("BEGIN IMMEDIATE")
+            runs = self.connection.execute("DELETE FROM runs WHERE id = ?", [run_id]).rowcount
+            events = self.connection.execute("DELETE FROM traces WHERE run_id = ?", [run_id]).rowcount
+        return runs + events > 0
+
+
+@contextmanager
+def open_store(path: Path, read_only: bool = False) -> Iterator[Store]:
+    """The store in this file, made with its folders where there is none yet, and closed when the block ends.
+
+    With `read_only` nothing can be put into it, and it opens from a folder that cannot be written too, where it leaves
+    no file behind.
+
+    Raises:
+        InputError: the file is no store, damaged, or of a newer citejury; or it is to be read and is not there.
+        OutputError: it cannot be opened or written, or stays locked by others.
+    """
+    with told_plainly(path):
+        connection = opened(path, read_only)
+    with closing(connection):
+        yield Store(connection, path)
+
+
+def row_from_page(page: StoredPage) -> tuple[Any, ...]:
+    """The page as its columns hold it."""
+    columns = page._asdict() | {
+        "text": pack(page.text.encode("utf-8", "surrogatepass")),
+        "raw": pack(page.raw),
+        "page_starts": json.dumps(page.page_starts),
+    }
+    return tuple(storable(value) if isinstance(value, str) else value for value in columns.values())
+
+
+def page_from_row(row: StoredPage) -> StoredPage:
+    """The page of a row that still holds its columns as they are."""
+    columns: dict[str, Any] = row._asdict()
+    return row._replace(
+        text=unpack(columns["text"]).decode("utf-8", "surrogatepass"),
+        raw=unpack(columns["raw"]),
+        page_starts=tuple(json.loads(columns["page_starts"])),
+        added=bool(row.added),
+    )
+
+
+def row_from_run(run: StoredRun) -> tuple[Any, ...]:
+    """The run as its columns hold it."""
+    columns = run._asdict() | {
+        "topic": storable(run.topic),
+        "report_md": pack(run.report_md.encode("utf-8", "surrogatepass")),
+        "report_json": json_text(run.report_json),
+        "metrics": json_text(run.metrics),
+    }
+    return tuple(columns.values())
+
+
+def run_from_row(row: StoredRun) -> StoredRun:
+    """The run of a row that still holds its columns as they are."""
+    columns: dict[str, Any] = row._asdict()
+    return row._replace(
+        report_md=unpack(columns["report_md"]).decode("utf-8", "surrogatepass"),
+        report_json=json.loads(columns["report_json"]),
+        metrics=json.loads(columns["metrics"]),
+    )
+
+
+def json_text(value: Mapping[str, Any]) -> str:
+    """The value as JSON in plain UTF-8."""
+    return storable(json.dumps(value, ensure_ascii=False))

@@ -1,0 +1,116 @@
+"""The words and numbers of a text that carry its meaning, in one form for every language.
+
+Latin and other scripts with spaces give words; Chinese, Japanese, Korean and Thai, which write without them or with
+too few, give pairs of neighbouring characters, on which word search works without a dictionary.
+"""
+
+import re
+import unicodedata
+
+ASKS_WITHOUT_BLANKS = re.compile(
+    r"何|なぜ|どう|どの|どれ|いつ|どこ|だれ|誰|か$|什么|为什么|怎么|怎样|如何|哪|吗$|多少|是否"
+)
+
+
+# Thai, Lao, Burmese, Khmer, kana, Han and Hangul: https://www.unicode.org/charts/
+UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
+# Marks that Python does not count among the letters, though words of Arabic and the Indic scripts hold them.
+MARKS = r"\u0300-\u036f\u064b-\u065f\u0900-\u0dff"
+# A number as people write it, its groups and decimals joined by point or comma; not the 12 of `B12`.
+NUMBER = rf"(?:(?<![^\W_])|(?<=[{UNSPACED}]))[0-9]+(?:[.,][0-9]+)*"
+LETTERS = rf"(?:[^\W_{UNSPACED}]++|[{MARKS}]++)++"
+RUN = rf"[{UNSPACED}\U00020000-\U0003ffff]+"
+TOKEN = re.compile(rf"{NUMBER}|{RUN}|{LETTERS}(?:'{LETTERS})*")
+NUMBERS = re.compile(NUMBER)
+UNSPACED_RUN = re.compile(RUN)
+GROUPS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]{1,3}(?:\.[0-9]{3}){2,}(?:,[0-9]+)?")
+GERMAN_GROUPS = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+")
+CITATION_MARK = re.compile(r"\[[0-9]{1,6}\]")
+
+ENGLISH = """
+a about above after again against all also although am among an and any are aren't as at be because been before being
+below between both but by can can't cannot could couldn't did didn't do does doesn't doing don't down during each
+either else ever every few for from further had hadn't has hasn't have haven't having he her here hers herself him
+himself his how however i i'm if in into is isn't it it's its itself just let me might more most much must my myself
+nd neither no nor not of off often on once only or other our ours ourselves out over own per quite rather rd s same
+shall she should shouldn't since so some still such t than that the their theirs them themselves then there therefore
+these they this those though through thus to too under until up upon us very was wasn't we were weren't what when
+where whether which while who whom whose why will with within without won't would wouldn't yet you your yours yourself
+st th
+"""
+GERMAN = """
+ab aber alle allem allen aller alles als also am an andere anderen anderer anderes auch auf aus bei beim bereits bin
+bis bist da dabei dadurch dafür dagegen daher damit danach dann daran darauf daraus darf darüber das dass davon dazu
+dein deine dem den denen denn der deren des deshalb dessen die dies diese diesem diesen dieser dieses doch dort du
+durch ein eine einem einen einer eines er es etwa etwas euch euer für gegen gewesen hab habe haben hat hatte hatten
+hier hin hinter ich ihm ihn ihnen ihr ihre ihrem ihren ihrer im in indem ins ist ja je jede jedem jeden jeder jedes
+jedoch kann kein keine keinem keinen keiner können könnte man manche mehr mein meine mich mir mit muss müssen nach
+nicht nichts noch nun nur ob oder ohne schon sehr sein seine seinem seinen seiner seit selbst sich sie sind so sogar
+solche soll sollen sollte sondern sonst sowie über um und uns unser unter viel vom von vor wann war waren warum was
+weder weil weiter welche welchem welchen welcher welches wenn wer werde werden wie wieder will wir wird wo wurde
+wurden würde würden zu zum zur zwar zwischen
+"""
+# Stop words of one of the two languages that the other says something with.
+OWN_SENSE = frozenset({"bin", "die", "hat", "man", "war"})
+STOP_WORDS = {
+    "en": frozenset(ENGLISH.split()),
+    "de": frozenset(GERMAN.split()),
+    "": frozenset((ENGLISH + GERMAN).split()) - OWN_SENSE,
+}
+# Pairs that are endings and particles of Japanese: no page lacks them.
+JAPANESE = """
+です ます まし した して いる ある あり こと これ それ この その から など まで ない なっ なり
+なる れる れて れた れば った って てい いて いま てお とし とい いう いっ では には とは ので
+のに おり よう され でき ませ せん でし たり
+"""
+STOP_PAIRS = frozenset(JAPANESE.split())
+
+
+def content_words(text: str, language: str = "") -> list[str]:
+    """The words that carry meaning, in order and as often as they occur: folded case, numbers in one form.
+
+    Stop words are those of English and German; `language` (`en`, `de`, ISO 639-1) says which, and without it words
+    that only one of them does without are kept. Scripts without spaces give pairs of characters.
+    """
+    stop_words = STOP_WORDS.get(language, STOP_WORDS[""])
+    words: list[str] = []
+    for token in TOKEN.findall(unicodedata.normalize("NFKC", text).casefold().replace("’", "'")):
+        if token in stop_words:
+            continue
+        if token.isascii() and token.isalpha():  # most of all tokens by far
+            words.append(token)
+        elif NUMBERS.fullmatch(token):
+            words.append(plain_number(token))
+        elif UNSPACED_RUN.fullmatch(token):
+            words += [pair for pair in pairs(token) if pair not in STOP_PAIRS]
+        elif (word := token.removesuffix("'s")) not in stop_words:
+            words.append(word)
+    return words
+
+
+def pairs(run: str) -> list[str]:
+    """The pairs of neighbouring characters; the run itself where it has one or two."""
+    return [run[at : at + 2] for at in range(max(1, len(run) - 1))]
+
+
+def numbers_in(text: str) -> list[str]:
+    """The numbers of the text, in order and as often as they occur, with a decimal point and no groups: `1234.5`.
+
+    `1,234.5` and `1.234.567,8` are read as written in English and German; `1.234` alone is a decimal, `3,5` is 3.5.
+    Digits inside a word of letters (`B12`) are no number. Marks such as `[1]` count: see `without_marks`.
+    """
+    return [plain_number(match[0]) for match in NUMBERS.finditer(unicodedata.normalize("NFKC", text))]
+
+
+def plain_number(written: str) -> str:
+    """The number without groups, with a point; what is neither, such as a date `1.2.2020`, as it is written."""
+    if GERMAN_GROUPS.fullmatch(written) or (GROUPS.fullmatch(written) and written.count(".") > 1):
+        return written.replace(".", "").replace(",", ".")
+    if GROUPS.fullmatch(written):
+        return written.replace(",", "")
+    return written.replace(",", ".") if written.count(",") == 1 and "." not in written else written
+
+
+def without_marks(text: str) -> str:
+    """The text with a blank in place of each citation mark `[n]`, whose number says nothing about the subject."""
+    return CITATION_MARK.sub(" ", text)

@@ -1,0 +1,154 @@
+"""Citation marks in running text: `(C001)`, `[1]`, `[1, 2]`, `[1-3]`, `【1】`, `[^1]`, full-width forms, and links."""
+
+import re
+from html import unescape
+from typing import NamedTuple
+
+from pipeline.text.links import Link, find_links
+from pipeline.verifying.blocks import TAG
+
+SEPARATOR = r"[ \t]*+[,，、;；/&][ \t]*+|[ \t]*+[-–—‐‑~～〜][ \t]*+"
+NUMBERS = rf"\^?\d{{1,3}}(?:(?:{SEPARATOR})\^?\d{{1,3}})*+"
+CIDS = r"C\d{3}(?:[ \t]*+[,，、;；][ \t]*+C\d{3})*+"
+# ChatGPT writes `【4†source】` and `【4†L1-L9】`; some models escape the brackets, and link a number to its entry.
+MARK = re.compile(
+    rf"[(（\[【［](?P<cids>{CIDS})[)）\]】］]"
+    rf"|(?:(?P<double>\[\[)|\\?\[|【|［)(?P<numbers>{NUMBERS})(?:†[^\]】］\n]{{0,100}}+)?"
+    r"(?(double)\]\]|(?:\\?\]|】|］))(?:\(#[^()\s]{0,200}+\))?"
+    r"|\[\^(?P<note>[^\]\[\s^]{1,40}+)\]"
+)
+NUMBER = re.compile(r"(?P<dash>[-–—‐‑~～〜])?[ \t]*+\^?(?P<number>\d+)")
+CID = re.compile(r"C\d{3}")
+NUMBERED_LABEL = re.compile(r"[\[【［(]*\^?\d{1,3}[\]】］)]*")
+CODE = re.compile(r"(?<!`)(`++)(?!`)")
+# A longer range is a span of years or pages.
+LONGEST_RANGE = 50
+BRACKETS = {"(": ")", "（": "）", "[": "]", "【": "】"}
+EMPHASIS = re.compile(r"\*{1,3}+(?=\S)|(?<=\S)\*{1,3}+|__|~~|`+|\\(?=[!-/:-@\[-`{-~])")
+HARD_BREAK = re.compile(r"(?: {2,}|\\)\n")
+SPACED_WORD = re.compile(r"[^\W\u3000-\u9fff\uff01-\uffef]|[(\"“*]")
+HARD, SOFT = "\x0b", "\x1f"
+"""What stands for a line's end in plain text: both count as blanks, and at the first a sentence ends."""
+
+
+class Mark(NamedTuple):
+    """One mark and what it cites."""
+
+    start: int
+    """First character of what goes away with the mark."""
+    end: int
+    """The character after it."""
+    ids: tuple[str, ...]
+    """Numbers without leading zeros, `C001` or a footnote's name, in order; none for a link."""
+    url: str
+    """URL of a link as it is written; empty for a mark."""
+    shown: str
+    """What stands in the sentence in its place: a link's words, where they are part of it."""
+
+
+def find_marks(text: str) -> list[Mark]:
+    """Every mark and link of the text in order; what stands in code is none. Linear in the text."""
+    links = find_links(text)
+    code = code_spans(text)
+    found = [mark_of_link(text, link) for link in links if not within(link.start, code)]
+    taken = [*code, *((link.start, link.end) for link in links)]
+    taken.sort()
+    found += [
+        Mark(match.start(), match.end(), ids, "", "")
+        for match in MARK.finditer(text)
+        if (ids := ids_of(match)) and not within(match.start(), taken)
+    ]
+    return sorted(found)
+
+
+def within(position: int, spans: list[tuple[int, int]]) -> bool:
+    """Whether the position lies in one of these spans, which are in order of their starts and do not overlap."""
+    from bisect import bisect_right
+
+    index = bisect_right(spans, (position, position + 1_000_000_000)) - 1
+    return index >= 0 and spans[index][0] <= position < spans[index][1]
+
+
+def code_spans(text: str) -> list[tuple[int, int]]:
+    """The spans of inline code, marks included: each run of backticks with the next one of the same length."""
+    runs = list(CODE.finditer(text))
+    later: dict[int, list[int]] = {}
+    for index in range(len(runs) - 1, -1, -1):
+        later.setdefault(len(runs[index][1]), []).append(index)
+    spans: list[tuple[int, int]] = []
+    index = 0
+    while index < len(runs):
+        closings = later[len(runs[index][1])]
+        while closings and closings[-1] <= index:
+            closings.pop()
+        if closings:
+            spans.append((runs[index].start(), runs[closings[-1]].end()))
+            index = closings[-1]
+        index += 1
+    return spans
+
+
+def ids_of(match: re.Match[str]) -> tuple[str, ...]:
+    """What a mark cites; nothing for what only looks like one, such as the interval [0, 1]."""
+    if match["cids"]:
+        return tuple(dict.fromkeys(CID.findall(match["cids"])))
+    if match["note"]:
+        return (match["note"],)
+    ids: list[int] = []
+    for part in NUMBER.finditer(match["numbers"]):
+        number = int(part["number"])
+        if part["dash"] and ids and not 0 < number - ids[-1] <= LONGEST_RANGE:
+            return ()
+        ids += range(ids[-1] + 1, number + 1) if part["dash"] and ids else (number,)
+    return () if 0 in ids else tuple(dict.fromkeys(map(str, ids)))
+
+
+def mark_of_link(text: str, link: Link) -> Mark:
+    """The link as a mark: one in brackets of its own, or whose words are a number, goes away as a whole."""
+    start, end = link.start, link.end
+    label = link.label.strip()
+    alone = False
+    if start and BRACKETS.get(text[start - 1]) == text[end : end + 1]:
+        start, end, alone = start - 1, end + 1, True
+    gone = alone or link.kind in ("image", "bare", "angle") or bool(NUMBERED_LABEL.fullmatch(label))
+    return Mark(start, end, (), "" if link.kind == "image" else link.url, "" if gone or label == link.url else label)
+
+
+class Plain(NamedTuple):
+    """Running text without its marks."""
+
+    text: str
+    """What a reader reads; `HARD` or `SOFT` stands where a line ends."""
+    marks: tuple[tuple[int, Mark], ...]
+    """Each mark with the character of `text` behind which it stood, in order."""
+
+
+def without_citations(text: str) -> Plain:
+    """The text as it is read, and where its marks stood. Words of links and of code stay."""
+    parts: list[str] = []
+    marks: list[tuple[int, Mark]] = []
+    position = length = 0
+    for mark in find_marks(text):
+        if mark.start < position:
+            continue
+        before = plain_words(text[position : mark.start])
+        shown = plain_words(mark.shown)
+        if not shown:
+            before = before.rstrip(" \t") + gap(text, mark)
+        parts += [before, shown]
+        length += len(before) + len(shown)
+        marks.append((length, mark))
+        position = mark.end
+    parts.append(plain_words(text[position:]))
+    return Plain("".join(parts), tuple(marks))
+
+
+def gap(text: str, mark: Mark) -> str:
+    """What keeps apart the words on both sides of a mark that goes away."""
+    return " " if SPACED_WORD.match(text, mark.end) else ""
+
+
+def plain_words(markdown: str) -> str:
+    """The words of a stretch of Markdown: no emphasis, no tags, entities and escapes read."""
+    text = HARD_BREAK.sub(HARD, TAG.sub("", markdown)).replace("\n", SOFT)
+    return unescape(EMPHASIS.sub("", text))

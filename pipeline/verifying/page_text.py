@@ -1,0 +1,109 @@
+"""The text of a page, read once: its sentences, their words, and its normal form for quotes."""
+
+import re
+from bisect import bisect_left, bisect_right
+from functools import cached_property, lru_cache
+
+from pipeline.text.coverage import WordIndex, words_and_numbers
+from pipeline.text.language import detect_language
+from pipeline.text.normal_form import NormalForm, normal_form
+from pipeline.text.sentences import sentence_spans
+from pipeline.text.words import UNSPACED_RUN
+from pipeline.verifying.numbers import SCALES
+from pipeline.verifying.values import Page, Quote
+
+MOST_LETTERS = 5_000
+"""Letters of a page by which its language is told, the first ones."""
+LEAST_STEM = 3
+MOST_ENDING = 2
+"""Letters by which forms of a name differ at the end: Libya and Libyan."""
+MOST_LONGER = 50
+"""Words beginning with a name that are looked at for a form of it."""
+PAGES_KEPT = 32
+"""Pages that stay read: more than the budget of a deep run, so that none is read for each claim."""
+CUT_BEFORE = re.compile(r"(?:\d[.,]|[-−–+])\d$")
+CUT_BEHIND = re.compile(rf"\d(?:[.,]\d|[ -]?(?:{'|'.join(SCALES)}))", re.IGNORECASE)
+LONGEST_SCALE = 12
+"""Characters behind a number that may belong to it, such as ` million`."""
+NEIGHBOURS = 1
+"""Sentences before and after one that belong to what it says."""
+
+
+class PageText:
+    """A page that any number of claims can be checked against; what it costs is in proportion to the text."""
+
+    def __init__(self, text: str, url: str = "", lang: str = "") -> None:
+        """Cut the text into sentences, a repeated one once. Without `lang` (ISO 639-1) the language is told from it."""
+        self.text = text
+        self.url = url
+        self.known_lang = lang
+        spans: dict[str, tuple[int, int]] = {}
+        for start, end in sentence_spans(text, lang):
+            spans.setdefault(text[start:end], (start, end))
+        self.sentences = list(spans)
+        self.spans = list(spans.values())
+        self.index = WordIndex(frozenset[str]().union(*words_and_numbers(each, "")) for each in self.sentences)
+
+    @cached_property
+    def lang(self) -> str:
+        """ISO 639-1 code of the page's language; `und` where it cannot be told."""
+        return self.known_lang or detect_language(self.text[:MOST_LETTERS])
+
+    @cached_property
+    def form(self) -> NormalForm:
+        """The text as quotes are looked up in it (seed 002)."""
+        return normal_form(self.text)
+
+    def around(self, place: int) -> list[str]:
+        """The sentence and its neighbours, in order."""
+        return self.sentences[max(0, place - NEIGHBOURS) : place + NEIGHBOURS + 1]
+
+    def sentences_at(self, span: tuple[int, int]) -> list[str]:
+        """The sentences that a span of the text reaches into, in order."""
+        first = bisect_right(self.spans, span[0], key=lambda each: each[1])
+        return self.sentences[first : bisect_left(self.spans, span[1], key=lambda each: each[0])]
+
+    def ends_words(self, span: tuple[int, int]) -> bool:
+        """Whether the span of the text begins and ends where words and numbers do."""
+        start, end = span
+        cuts_number = CUT_BEFORE.search(self.text[max(0, start - 2) : start + 1]) or CUT_BEHIND.match(
+            self.text[max(0, end - 1) : end + LONGEST_SCALE]
+        )
+        return not (cuts_number or self.is_within_word(start) or self.is_within_word(end))
+
+    def is_within_word(self, at: int) -> bool:
+        """Whether a word goes on across this place; scripts without spaces have no such place."""
+        sides = self.text[at - 1 : at + 1] if at else ""
+        return len(sides) == 2 and sides.isalnum() and not UNSPACED_RUN.search(sides)
+
+    @cached_property
+    def vocabulary(self) -> list[str]:
+        """The words of the page, sorted."""
+        return sorted(self.index.places)
+
+    def has(self, word: str) -> bool:
+        """Whether the page has the word, in folded case, or one with up to two letters more or less at its end.
+
+        A word in katakana may stand within others.
+        """
+        endless = {
+            word[: len(word) - cut] for cut in range(MOST_ENDING + 1) if not cut or len(word) - cut >= LEAST_STEM
+        }
+        if any(form in self.index.places for form in endless) or (UNSPACED_RUN.search(word) and word in self.form.text):
+            return True
+        at = bisect_left(self.vocabulary, word)
+        return word.isalpha() and any(
+            longer.startswith(word) and len(longer) <= len(word) + MOST_ENDING
+            for longer in self.vocabulary[at : at + MOST_LONGER]
+        )
+
+    def quote(self, place: int) -> Quote:
+        """The sentence with its place on the page."""
+        start, end = self.spans[place]
+        return Quote(self.url, self.text[start:end], start, end)
+
+
+@lru_cache(maxsize=PAGES_KEPT)
+def read_page(page: Page) -> PageText:
+    """The page, read; the latest 32 pages stay so."""
+    return PageText(page.text, page.url, page.lang)

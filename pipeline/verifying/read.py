@@ -1,0 +1,127 @@
+"""Anybody's report: which sentence cites which source."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Container, Iterator, Mapping
+
+from pipeline.text.language import detect_language
+from pipeline.text.sentences import sentence_spans
+from pipeline.verifying.blocks import CELLS, Block, Piece, read_blocks
+from pipeline.verifying.lookup import Lookup, to_report
+from pipeline.verifying.marks import CID, HARD, MARK, SOFT, Mark, Plain, find_marks, plain_words, without_citations
+from pipeline.verifying.source_list import Section, read_entries, sections
+from pipeline.verifying.values import Cited, ReadReport
+
+MOST_LETTERS = 5_000
+"""Characters by which the language is told, the first ones."""
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]")
+LINE_ENDS = re.compile(f"[{HARD}{SOFT}]")
+UNSPACED = "[\u3000-\u30ff\u3400-\u9fff\uff01-\uffef]"
+JOINED_LINES = re.compile(f"(?<={UNSPACED}){SOFT}(?={UNSPACED})")
+SAID = re.compile(r"[.!?。．！？]\W*$")
+WORDS = re.compile(r"[^\W_]{2}|[\u3040-\u30ff\u3400-\u9fff]")
+
+
+def read_report(text: str, known: Mapping[str, str] | None = None) -> ReadReport:
+    """The report's sentences with the URLs that they cite, its sources, and the marks that lead nowhere.
+
+    A mark belongs to the sentence that it stands in or behind. A paragraph that ends in `(C001)` cites that for those
+    of its sentences that have no mark, and so does a block of nothing but marks for the block above it. A number means
+    the entry of the next source list below it, else of the one above. `known` gives the URLs of an answer's numbers
+    that no list has; its last line may hold marks that belong nowhere. Linear in the text, whatever it holds.
+
+    Source: seed 003 for `(C001)`, seed 004 for `[n]`, Markdown for `[^n]` and links; lists as models write them.
+    """
+    text = CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    blocks = read_blocks(text)
+    language = detect_language(text[:MOST_LETTERS])
+    entries = read_entries(text.split("\n"), blocks, cites_numbers=bool(MARK.search(text)))
+    listed = {index for entry in entries for index in range(entry.line, entry.end)}
+    cited = [
+        sentence
+        for section in sections(blocks)
+        for sentence in section_sentences(section, listed, language, marks_stand_alone=known is None)
+    ]
+    return to_report(cited, Lookup(entries, known or {}))
+
+
+def section_sentences(section: Section, listed: Container[int], language: str, marks_stand_alone: bool) -> list[Cited]:
+    """The section's sentences in order.
+
+    With `marks_stand_alone` a block of nothing but marks cites for all sentences above it that have none.
+    """
+    found: list[list[Cited]] = []
+    said = [section.heading] if section.heading and says_something(section.heading) else []
+    for block in [*said, *section.blocks]:
+        pieces = [stretch for piece in block.pieces for stretch in unlisted(piece, listed)]
+        here = [each for piece in pieces for each in cited_sentences(piece, names_sources(section, piece), language)]
+        marks = tuple(mark for each in here for mark in each.marks if mark.ids)
+        if marks_stand_alone and found and marks and not any(each.text for each in here):
+            found[-1] = [each._replace(marks=each.marks or marks) if each.text else each for each in found[-1]]
+        else:
+            found.append(here)
+    return [each for here in found for each in here]
+
+
+def says_something(heading: Block) -> bool:
+    """Whether a heading cites: a bold paragraph, or one that a line of dashes below it made a heading, is text then."""
+    return any(mark.ids for piece in heading.pieces for mark in find_marks(piece.text)) and (
+        SAID.search("".join(without_citations(piece.text).text for piece in heading.pieces)) is not None
+    )
+
+
+def unlisted(piece: Piece, listed: Container[int]) -> list[Piece]:
+    """The stretches of the piece that are in no source list."""
+    if piece.is_row:
+        return [] if piece.line in listed else [piece]
+    stretches: list[Piece] = []
+    lines = piece.text.split("\n")
+    start = 0
+    for index in range(len(lines) + 1):
+        if index == len(lines) or piece.line + index in listed:
+            if index > start:
+                stretches.append(Piece("\n".join(lines[start:index]), piece.line + start))
+            start = index + 1
+    return stretches
+
+
+def names_sources(section: Section, piece: Piece) -> bool:
+    """Whether the piece is no body text but names sources."""
+    return section.is_about_sources or (section.lists_sources and "://" in piece.text)
+
+
+def cited_sentences(piece: Piece, names_sources: bool, language: str) -> Iterator[Cited]:
+    """The sentences of the piece with their marks; where it only names sources, one without text."""
+    plain = without_citations(piece.text)
+    spans = [(0, len(plain.text))] if piece.is_row else sentence_spans(plain.text, language)
+    if names_sources or not spans or only_links(plain):
+        yield Cited("", tuple(mark for _, mark in plain.marks), piece.line)
+        return
+    starts = [start for start, _ in spans]
+    marks: list[list[Mark]] = [[] for _ in spans]
+    for position, mark in plain.marks:
+        marks[max(0, bisect_left(starts, position) - 1)].append(mark)
+    last = plain.marks[-1][0] if plain.marks and not plain.text[plain.marks[-1][0] :].strip(" .。") else None
+    closing = [mark for position, mark in plain.marks if position == last and is_cid(mark)]
+    line, counted = piece.line, 0
+    for (start, end), own in zip(spans, marks, strict=True):
+        line, counted = line + len(LINE_ENDS.findall(plain.text, counted, start)), start
+        words = LINE_ENDS.sub(" ", JOINED_LINES.sub("", plain.text[start:end]))
+        if piece.is_row:
+            words = CELLS.join(filter(None, map(str.strip, words.split(CELLS.strip()))))
+        yield Cited(words, tuple(own or closing), line)
+
+
+def only_links(plain: Plain) -> bool:
+    """Whether nothing but links stands there: no sentence, but sources."""
+    rest: list[str] = []
+    position = 0
+    for end, mark in plain.marks:
+        rest.append(plain.text[position : end - len(plain_words(mark.shown))])
+        position = end
+    return WORDS.search("".join([*rest, plain.text[position:]])) is None
+
+
+def is_cid(mark: Mark) -> bool:
+    """Whether it is a mark of the form `(C001)`."""
+    return bool(mark.ids) and CID.fullmatch(mark.ids[0]) is not None

@@ -1,0 +1,203 @@
+"""The source lists of a report, under whatever heading and in whatever language: numbers, titles and URLs."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from pipeline.text.links import Link, find_links
+from pipeline.verifying.blocks import Block, heading_words
+from pipeline.verifying.marks import plain_words
+
+EntryKind = Literal["marked", "numbered"]
+"""`marked`: a number in square or lenticular brackets, a footnote, or `C001`. `numbered`: `1.`, `(1)`, `1)`."""
+
+ENTRY = re.compile(
+    r"[ \t>]{0,12}(?:[-*+•][ \t]{1,4})?(?:\*\*|__)?(?:"
+    r"\\?\[\^(?P<note>[^\]\[\s^]{1,40}+)\](?=[ \t]?[:：])"
+    r"|\[?(?:\\?\[|【|［)(?P<bracketed>\d{1,3}|C\d{3})(?:\\?\]|】|］)\]?"
+    r"|[(（\[]?(?P<cid>C\d{3})[)）\]]?(?=[\s.:：|*—–-])"
+    r"|\|[ \t]*(?:\[|【)(?P<cell>\d{1,3})(?:\]|】)[ \t]*\|"
+    r"|(?P<dotted>\d{1,3})(?:\\?[.)]|[、．])(?!\d)|[(（](?P<round>\d{1,3})[)）]|\|[ \t]*(?P<row>\d{1,3})[ \t]*\|"
+    r")(?:\*\*|__)?[ \t]*[:：.]?(?:\*\*|__)?[ \t|]*(?P<rest>.*)"
+)
+NUMBERED_BY = ("note", "bracketed", "cid", "cell", "dotted", "round", "row")
+# Several entries on one line.
+NEXT_ENTRY = re.compile(
+    r"(?<=[\s|;,，；)>])(?:\[(?P<square>\d{1,3})\]|【(?P<lenticular>\d{1,3})】)"
+    r"(?=[ \t]*[^\s\]\[】【.。,，]|[ \t]*\[[^\]\d])"
+)
+SOURCE_WORDS = re.compile(
+    r"\b(?:sources?|references?|bibliograph\w*|works cited|citations?|further reading|footnotes|endnotes|quellen\w*|"
+    r"literatur\w*|belege|einzelnachweise|fuentes|referencias|bibliograf\w*|références|fonti|riferimenti|bronnen|"
+    r"referências|źródła|bibliografia|источники|литература|список|kilder|källor|lähteet|kaynak\w*|джерела)\b"
+    r"|参考|文献|来源|來源|引用|出典|資料|资料|출처|참고|المراجع|المصادر",
+    re.IGNORECASE,
+)
+ONLY_SOURCES = re.compile(
+    r"(?:[\divxIVX一二三四五六七八九十]{1,4}[.、．)]?\s*)?(?:(?:main|key|primary|cited|list of|主要|相关)\s*)?"
+    r"(?:sources|references|bibliography|works cited|citations|quellen(?:verzeichnis)?|literatur(?:verzeichnis)?|"
+    r"einzelnachweise|fuentes|referencias|bibliografía|références|fonti|bronnen|参考文献|参考资料|参考来源|来源|資料来源|"
+    r"引用文献|引用来源|出典|参考)(?:\s+cited)?",
+    re.IGNORECASE,
+)
+LONGEST_HEADING = 60
+CONTINUED = 3
+"""A title and its URL may stand on so many lines after the one with the number."""
+CLOSING_MARKS = " \t.,;。，；)）]>*_|"
+LISTED_URL = re.compile(r"https?://[^\s<>\"|\[\]`（）「」『』【】《》、。，；：]+")
+TRAILING = ".,;:!?*_'"
+SHARE = 0.5
+
+
+class Entry(NamedTuple):
+    """One entry of a source list."""
+
+    id: str
+    """Its number without leading zeros, `C001`, or the footnote's name."""
+    kind: EntryKind
+    """How its number is written."""
+    url: str
+    """URL as it is written; empty where it names none."""
+    title: str
+    """Its words without the URL; empty where there are none."""
+    line: int
+    """Index of its first line, counted from 0."""
+    end: int
+    """Index of the line after its last."""
+    ends_in_url: bool
+    """Whether the URL is the last thing in it."""
+
+
+def read_entries(lines: Sequence[str], blocks: Sequence[Block], cites_numbers: bool) -> list[Entry]:
+    """The entries of all source lists in order.
+
+    An entry whose number is in brackets of a mark is one wherever it stands, if it has a URL or stands among such.
+    Numbered lists are what bodies have too: they count below a heading that says so, and in the last section of a
+    report that `cites_numbers`, where their entries end in a URL.
+    """
+    found: list[Entry] = []
+    for section in sections(blocks):
+        candidates = list(candidate_entries(lines, section))
+        found += marked_entries(candidates, section.lists_sources)
+        numbered = [entry for entry in candidates if entry.kind == "numbered"]
+        ending = sum(entry.ends_in_url for entry in numbered)
+        if section.lists_sources:
+            found += [entry for entry in numbered if entry.url or section.is_about_sources]
+        elif section.is_last and cites_numbers and ending > SHARE * len(numbered):
+            found += [entry for entry in numbered if entry.ends_in_url]
+    return sorted(found, key=lambda entry: entry.line)
+
+
+class Section(NamedTuple):
+    """A heading and what stands between it and the next one."""
+
+    heading: Block | None
+    """Its heading; None for what stands before the first one."""
+    blocks: tuple[Block, ...]
+    """Its blocks, the heading not among them."""
+    lists_sources: bool
+    """Whether its heading says that sources follow and they do, or it belongs to one that `is_about_sources`."""
+    is_about_sources: bool
+    """Whether its heading, or one above it, says nothing but that sources follow, and they do: no body of a report."""
+    is_last: bool
+    """Whether it is the last one."""
+
+
+def sections(blocks: Sequence[Block]) -> list[Section]:
+    """The report's sections in order; what stands before the first heading is the first."""
+    places = [index for index, block in enumerate(blocks) if block.kind == "heading"]
+    ends = [*places, len(blocks)]
+    found = [Section(None, tuple(blocks[: ends[0]]), False, False, not places)]
+    above: list[tuple[int, bool]] = []
+    for index, end in zip(places, ends[1:], strict=True):
+        heading, inner = blocks[index], tuple(blocks[index + 1 : end])
+        words = heading_words(heading)
+        lists = mostly_urls(inner)
+        above = [(level, about) for level, about in above if level < heading.level]
+        about = any(about for _, about in above) or (bool(ONLY_SOURCES.fullmatch(words)) and (lists or not inner))
+        above.append((heading.level, about))
+        named = len(words) <= LONGEST_HEADING and SOURCE_WORDS.search(words) is not None
+        found.append(Section(heading, inner, about or (named and lists), about, end == len(blocks)))
+    return found
+
+
+def mostly_urls(blocks: Sequence[Block]) -> bool:
+    """Whether there are as many URLs as half of the pieces of text."""
+    pieces = [piece.text for block in blocks for piece in block.pieces]
+    return bool(pieces) and sum(text.count("://") for text in pieces) >= SHARE * len(pieces)
+
+
+def candidate_entries(lines: Sequence[str], section: Section) -> Iterator[Entry]:
+    """What looks like an entry, in the order of its lines; code has none."""
+    for block in section.blocks:
+        if block.kind in ("code", "rule"):
+            continue
+        index = block.line
+        while index < block.end:
+            match = ENTRY.match(lines[index])
+            if match is None:
+                index += 1
+                continue
+            end = index + 1
+            while end < min(block.end, index + 1 + CONTINUED) and carries_on(lines, index, end):
+                end += 1
+            yield from split_entries(match, lines, index, end)
+            index = end
+
+
+def carries_on(lines: Sequence[str], start: int, index: int) -> bool:
+    """Whether this line belongs to the entry above it: it holds the URL that the entry lacks, or the way to it."""
+    if not lines[index].strip() or ENTRY.match(lines[index]):
+        return False
+    return not any("://" in line for line in lines[start:index])
+
+
+def split_entries(match: re.Match[str], lines: Sequence[str], start: int, end: int) -> Iterator[Entry]:
+    """The entry that begins here, or the several that stand on one line, each with a URL of its own."""
+    groups = match.groupdict()
+    written = next(value for value in (groups[name] for name in NUMBERED_BY) if value)
+    kind: EntryKind = "numbered" if groups["dotted"] or groups["round"] or groups["row"] else "marked"
+    text = "\n".join([match["rest"], *lines[start + 1 : end]])
+    position = 0
+    for following in NEXT_ENTRY.finditer(text) if kind == "marked" else ():
+        if "://" in text[position : following.start()] and "://" in text[following.end() :]:
+            yield entry(written, kind, text[position : following.start()], start, end)
+            written, position = following["square"] or following["lenticular"], following.end()
+    yield entry(written, kind, text[position:], start, end)
+
+
+def entry(written: str, kind: EntryKind, text: str, line: int, end: int) -> Entry:
+    """The entry with this text behind its number."""
+    number = str(int(written)) if written.isdecimal() else written
+    links = [link for link in find_links(text) if link.kind != "image"]
+    if not links:
+        return Entry(number, kind, "", plain_words(text).strip(" \t|:：-–—"), line, end, False)
+    link = whole_bare_url(text, links[0])
+    around = text[: link.start] + " " + text[link.end :]
+    label = link.label if link.label and not link.label.isdecimal() and link.label != link.url else around
+    title = " ".join(plain_words(label).split()).strip(" |:：-–—.,，()（）<>")
+    return Entry(
+        number, kind, link.url, title, line, end, not text[max(link.end, links[-1].end) :].strip(CLOSING_MARKS)
+    )
+
+
+def whole_bare_url(text: str, link: Link) -> Link:
+    """The link; a bare URL goes on to the next blank, over apostrophes and letters of all scripts."""
+    match = LISTED_URL.match(text, link.start) if link.kind == "bare" else None
+    if match is None:
+        return link
+    url = match[0].rstrip(TRAILING)
+    surplus = url.count(")") - url.count("(")
+    while surplus > 0 and url.endswith(")"):
+        url, surplus = url[:-1], surplus - 1
+    url = url.rstrip(TRAILING)
+    return link._replace(url=url, end=link.start + len(url)) if len(url) > len(link.url) else link
+
+
+def marked_entries(candidates: Sequence[Entry], lists_sources: bool) -> Iterator[Entry]:
+    """Those with a number in brackets that are entries: with a URL, or beside or below what says that they are."""
+    marked = [entry for entry in candidates if entry.kind == "marked"]
+    in_list = lists_sources or sum(bool(entry.url) for entry in marked) > SHARE * len(marked)
+    for each in marked:
+        if each.url or in_list:
+            yield each

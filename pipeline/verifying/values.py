@@ -1,0 +1,148 @@
+"""What reading a report gives: its sentences with what they cite, its sources, and the marks that lead nowhere."""
+
+from typing import Literal, NamedTuple
+
+from pipeline.verifying.marks import Mark
+
+Verdict = Literal["supported", "partial", "unsupported", "contradicted", "unknown"]
+ClaimType = Literal["fact", "estimate", "opinion"]
+
+
+Nowhere = Literal["no_entry", "no_url", "not_a_url"]
+"""Why a mark leads nowhere: no source list has its number, the entry names no URL, or its URL is no http(s) one."""
+
+
+class Cited(NamedTuple):
+    """One sentence and its marks, not yet looked up; one without text only lists what it links to."""
+
+    text: str
+    """Its words."""
+    marks: tuple[Mark, ...]
+    """Its marks and links in order."""
+    line: int
+    """Index of its line, counted from 0."""
+
+
+class Sentence(NamedTuple):
+    """One sentence of the report's body; of a table, one row."""
+
+    text: str
+    """Its words, without citation marks, Markdown and URLs; cells of a row are joined by ` | `."""
+    urls: tuple[str, ...]
+    """Canonical URLs that it cites, distinct, in order; empty where it cites nothing that can be looked up."""
+    ids: tuple[str, ...]
+    """Numbers, `C001` and names of footnotes that its marks hold, distinct, in order; links have none."""
+    line: int
+    """Line of the report on which it begins, counted from 1."""
+
+
+class ListedSource(NamedTuple):
+    """One source of the report."""
+
+    url: str
+    """Canonical URL."""
+    title: str
+    """Title in its source list, or the words of its link; empty where there are none."""
+    ids: tuple[str, ...]
+    """Its numbers in the source lists, in order; empty where the text links to it without one."""
+    sentences: int
+    """How many sentences cite it."""
+
+
+class Unresolved(NamedTuple):
+    """What stands where a citation should and leads nowhere."""
+
+    id: str
+    """The number, `C001`, name of the footnote, or URL."""
+    reason: Nowhere
+    """Why it leads nowhere."""
+    line: int
+    """Line of the first sentence that has it, counted from 1."""
+    sentences: int
+    """How many sentences have it."""
+
+
+class ReadReport(NamedTuple):
+    """A report as far as its citations go."""
+
+    sentences: tuple[Sentence, ...]
+    """Every sentence of the body in order; headings, code and source lists have none."""
+    sources: tuple[ListedSource, ...]
+    """Every source that is cited or listed, each URL once, in order of its first citation; uncited ones at the end."""
+    unresolved: tuple[Unresolved, ...]
+    """What leads nowhere, in order of first appearance."""
+
+
+class Page(NamedTuple):
+    """The text of one page that was read."""
+
+    url: str
+    """Canonical URL."""
+    title: str
+    """Title; empty where it has none."""
+    site: str
+    """`site_key` of the URL, for diversity."""
+    lang: str
+    """ISO 639-1 code; empty where it cannot be told."""
+    text: str
+    """The stored text, which quotes point into."""
+    fetched_at: str
+    """ISO 8601 time in UTC at which it was fetched."""
+
+
+class Quote(NamedTuple):
+    """A verbatim range of a stored page."""
+
+    url: str
+    """Canonical URL of the page."""
+    text: str
+    """`page.text[start:end]`."""
+    start: int
+    """First code point."""
+    end: int
+    """The code point after the last one."""
+
+
+class Claim(NamedTuple):
+    """One statement that the report may make."""
+
+    id: str
+    """`c1`, `c2` …, unique in the run."""
+    text: str
+    """The statement, one sentence."""
+    section: int
+    """Index of the section that it belongs to."""
+    quotes: tuple[Quote, ...]
+    """What it rests on; at least one."""
+    type: ClaimType = "fact"
+    """What kind of statement it is."""
+
+
+class Checked(NamedTuple):
+    """A claim held against the pages that it cites."""
+
+    claim: Claim
+    """The claim."""
+    verdict: Verdict
+    """What its pages say of it."""
+    score: float
+    """From 0 to 1: how far the pages cover it."""
+    problems: tuple[str, ...] = ()
+    """Why it is not supported, in words; empty where it is."""
+    supporters: tuple[str, ...] = ()
+    """Canonical URLs of all pages that support it, the cited ones first."""
+    against: tuple[Quote, ...] = ()
+    """Ranges of pages that say otherwise."""
+
+
+class Paragraph(NamedTuple):
+    """One paragraph of the report."""
+
+    section: int
+    """Index of its section; the number of sections for one on what sources disagree about."""
+    text: str
+    """Its sentences, without citations."""
+    claim_ids: tuple[str, ...]
+    """The claims that it states, in order; empty where it only says who says what."""
+    urls: tuple[str, ...]
+    """Canonical URLs of the pages that it cites, in order of first use; never empty."""
