@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 from pipeline.errors import PayloadError
 from pipeline.providers.calls import Call, Reply, plan_calls
-from pipeline.providers.http.endpoint import Endpoint
-from pipeline.providers.http.network import Network, RetryPolicy
+from pipeline.providers.http.network import Endpoint, Network, RetryPolicy
 from pipeline.providers.request import DEFAULT_MODELS, REQUESTS
 from pipeline.schema import PROVIDERS, AskOptions, Narrative, ProviderName
 from tests.provider_server import Behaviour, ProviderServer

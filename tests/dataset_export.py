@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from annotation.labels import LABELS
-from exports.dataset.folder import DatasetOptions
+from exports.dataset.files import DatasetOptions
 from exports.dataset.splits import read_shares
 from exports.schema import COLUMNS
 

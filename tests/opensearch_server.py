@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from annotation.embedded.server.guardian import ending_with_the_parent
+from annotation.embedded.guardian import ending_with_the_parent
 
 # `make opensearch` fills it by tests/opensearch/pom.xml; the marker says that nothing is missing.
 JARS = Path(__file__).parents[1] / ".opensearch"

@@ -6,8 +6,7 @@ from datetime import timedelta
 import numpy as np
 
 from annotation.labels import LABELS, TASKS, TaskName
-from exports.agreement.disagreement import Disagreement
-from exports.agreement.disagreements import find_disagreements
+from exports.agreement.disagreements import Disagreement, find_disagreements
 from exports.agreement.measure import measure_agreement
 from exports.agreement.ratings import Ratings
 from exports.agreement.schema import Agreement, InputFile

@@ -16,7 +16,7 @@ from exports.agreement.figures import (
 from exports.report.latex import agreement_latex, escape_latex
 from exports.report.markdown import agreement_markdown, escape_markdown
 from exports.report.tidy import METRICS, Table, agreement_tables
-from pipeline.text.printable import printable
+from pipeline.text.terminal import printable
 from tests.figures_data import HOSTILE, RICH, agreement, label, task
 
 

@@ -9,11 +9,18 @@ from exports.agreement.figures import (
     LabelAgreement,
 )
 from exports.agreement.schema import Discards
-from exports.measure.gate import gate_failures
-from exports.report.methods_text import label_sentence, macro_sentence
+from exports.measure.write import gate_failures
 from exports.report.terminal import agreement_table
-from exports.report.words import decimal, discard_sentence, finding_sentences, fitness, warning_sentences
-from pipeline.text.printable import printable
+from exports.report.words import (
+    decimal,
+    discard_sentence,
+    finding_sentences,
+    fitness,
+    label_sentence,
+    macro_sentence,
+    warning_sentences,
+)
+from pipeline.text.terminal import printable
 from tests.figures_data import RICH, against_rest, agreement, change, label, task
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from exports.csv.anonymize import Pseudonyms
+from exports.csv.annotators import Pseudonyms
 from exports.csv.write import export_csv
 from exports.schema import ExportFilters
 from pipeline.errors import InputError, NotFoundError, OutputError

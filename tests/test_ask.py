@@ -14,8 +14,7 @@ import pytest
 from pipeline.errors import PayloadError, SettingsError
 from pipeline.providers import provider_name, read_payload
 from pipeline.providers.calls import Reply
-from pipeline.providers.http.endpoint import Endpoint
-from pipeline.providers.http.network import Network, RetryPolicy
+from pipeline.providers.http.network import Endpoint, Network, RetryPolicy
 from pipeline.providers.request import DEFAULT_MODELS, REQUESTS
 from pipeline.schema import PROVIDERS, AskOptions, ProviderName
 from tests.ask_bench import KEY, QUICK, SOON, Settled, ask, ask_one, calls_to, settle

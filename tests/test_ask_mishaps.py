@@ -8,8 +8,7 @@ import pytest
 
 from pipeline.errors import PayloadError
 from pipeline.providers.calls import Reply
-from pipeline.providers.http.endpoint import Endpoint
-from pipeline.providers.http.network import Network, RetryPolicy
+from pipeline.providers.http.network import Endpoint, Network, RetryPolicy
 from tests.ask_bench import KEY, ask, ask_one, calls_to, settle
 from tests.provider_server import Good, ProviderServer, Redirect, Status, claude_body
 

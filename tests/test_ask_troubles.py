@@ -9,9 +9,8 @@ import pytest
 
 from pipeline.errors import PayloadError
 from pipeline.providers.calls import Reply
-from pipeline.providers.http.endpoint import Endpoint
 from pipeline.providers.http.gate import Gate
-from pipeline.providers.http.network import Network, RetryPolicy
+from pipeline.providers.http.network import Endpoint, Network, RetryPolicy
 from pipeline.schema import PROVIDERS
 from tests.ask_bench import KEY, QUICK, SOON, Settled, ask, ask_one, calls_to, settle
 from tests.provider_server import (

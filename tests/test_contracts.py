@@ -20,7 +20,8 @@ from pipeline.research.contracts import (
     TraceEvent,
     contract_json,
 )
-from pipeline.research.output.invariants import (
+from pipeline.research.output.json_schemas import FOLDER, json_schemas, write_schemas
+from pipeline.research.output.to_answer import (
     chunks_without_document,
     dangling_citations,
     numbers_in_order,
@@ -28,7 +29,6 @@ from pipeline.research.output.invariants import (
     repeated_claim_ids,
     uncited_claims,
 )
-from pipeline.research.output.json_schemas import FOLDER, json_schemas, write_schemas
 from pipeline.research.traces import PAYLOADS, FetchResult, put_trace, read_traces
 from pipeline.sources.schema import Chunk, Contract, Document, SearchResult
 from pipeline.sources.store.store import open_store

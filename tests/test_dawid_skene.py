@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exports.agreement.dawid_skene import DawidSkene, dawid_skene, refusal
+from exports.agreement.consensus import DawidSkene, dawid_skene, refusal
 
 REAL = Path(__file__).parents[2] / "shared" / "iaa-cases" / "real"
 MAXIMUM = "numpy two-coin Dawid-Skene (exact maximum likelihood, started at vote shares)"

@@ -11,9 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from annotation.labels import LABELS, TASKS, broken_rules
-from exports.start.demo_jury import read_jury
-from exports.start.demo_research import ANSWER as RESEARCH
-from exports.start.demo_research import document_name, research_library, with_research
+from exports.start.demo import ANSWER as RESEARCH
+from exports.start.demo import document_name, read_jury, research_library, with_research
 from pipeline.providers import read_payload
 from pipeline.recording.run import passages
 from pipeline.schema import PROVIDERS, Answer, ProviderName

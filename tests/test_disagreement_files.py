@@ -3,8 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from exports.agreement.disagreement import Disagreement
-from exports.agreement.disagreements import find_disagreements
+from exports.agreement.disagreements import Disagreement, find_disagreements
 from exports.csv.tables import csv_line
 from exports.reading.read import export_files, read_tables
 from exports.report.disagreement_files import count_patterns, with_details, write_disagreements_csv

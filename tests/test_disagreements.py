@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from annotation.labels import LABELS
 from exports.agreement.coefficients import coefficients, totals
-from exports.agreement.disagreement import Disagreement
-from exports.agreement.disagreements import find_disagreements
+from exports.agreement.disagreements import Disagreement, find_disagreements
 from exports.agreement.ratings import Ratings
 
 NAMES = ("anna", "ben", "carla", "dora", "emil")

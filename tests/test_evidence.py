@@ -11,8 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.errors import InputError
-from pipeline.evidence.context import NormalisedContext, aggregate_context, read_context
-from pipeline.evidence.evidence import Evidence, Validated, validate_and_normalize_evidence
+from pipeline.models.evidence import (
+    Evidence,
+    NormalisedContext,
+    Validated,
+    aggregate_context,
+    read_context,
+    validate_and_normalize_evidence,
+)
 from pipeline.text.normal_form import normalise
 from tests.test_normal_form import TEXTS
 

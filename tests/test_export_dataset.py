@@ -10,7 +10,7 @@ import pytest
 from annotation.labels import LABELS
 from exports.agreement.consensus import UnitLabel
 from exports.csv.tables import csv_line
-from exports.dataset.folder import DatasetOptions
+from exports.dataset.files import DatasetOptions
 from exports.dataset.splits import read_shares
 from exports.reading.decisions import COLUMNS as DECISION_COLUMNS
 from tests.dataset_export import JURY, jury_export, make, row, rows_of, write_export

@@ -14,7 +14,7 @@ from annotation.campaign.people import Passwords
 from annotation.campaign.setup import apply_plan, plan_campaign
 from annotation.client import Argilla
 from exports.cli import main
-from exports.cli.doctor import WIDTH, table_lines
+from exports.cli.start import WIDTH, table_lines
 from exports.start.doctor import Check, check_clock
 from exports.start.init import project_files, start_project
 from pipeline.errors import OutputError

@@ -9,12 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from exports.agreement.coefficients import alpha_sums, alphas, count_votes
 from exports.agreement.figures import Interval
-from exports.agreement.intervals import bca_ends, bias_correction, interval, percentile_ends
 from exports.agreement.labels import measure_labels
 from exports.agreement.ratings import FloatArray, Ratings
-from exports.agreement.resampling import Replicates, Statistic, bootstrap
-from exports.agreement.votes import alpha_sums, alphas, count_votes
+from exports.agreement.resampling import (
+    Replicates,
+    Statistic,
+    bca_ends,
+    bias_correction,
+    bootstrap,
+    interval,
+    percentile_ends,
+)
 from exports.reading.read import export_files, read_tables
 from tests.agreement_data import CASES, SINGLE_LABEL, expected_of_case, ratings_of_case
 

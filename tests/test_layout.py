@@ -30,7 +30,6 @@ ORDER = (
     "pipeline.asking",
     "pipeline.gathering",
     "pipeline.models",
-    "pipeline.evidence",
     "pipeline.verifying",
     "pipeline.research",
     "pipeline.research.search",

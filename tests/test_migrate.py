@@ -8,9 +8,8 @@ from click.testing import CliRunner
 
 from exports.cli import main
 from pipeline.csv_v2.check import check_file
-from pipeline.csv_v2.csv_v1 import MAPPING, V1_COLUMNS
 from pipeline.csv_v2.file import read_answers
-from pipeline.csv_v2.migrate import migrate_file
+from pipeline.csv_v2.migrate import MAPPING, V1_COLUMNS, migrate_file
 from pipeline.errors import BadRowsError, InputError, OutputError
 from pipeline.schema import CSV_COLUMNS, StoredAnswer
 

@@ -9,8 +9,7 @@ from pipeline.errors import PayloadError
 from pipeline.models.structured import Asker, accept_body, choose_model
 from pipeline.providers.http.network import Network, RetryPolicy
 from pipeline.research.running.model import Model
-from pipeline.research.stages.model_verdicts import ask_verdicts
-from pipeline.research.stages.verify import verify
+from pipeline.research.stages.verify import ask_verdicts, verify
 from pipeline.research.values import Verified
 from pipeline.verifying.values import Checked, Claim, Page, Quote
 from tests.provider_server import Behaviour, Received, Status

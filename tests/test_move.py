@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import psycopg2
 import pytest
 
-from annotation.embedded.backup.restore import restore as restore_home
+from annotation.embedded.backup.write import restore as restore_home
 from annotation.embedded.backup.write import write_backup
 from annotation.embedded.home.home import DATABASE_FILE
 from annotation.embedded.server.launch import start_server

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from annotation.push.naming_check import check_naming
+from annotation.push.record_sources import check_naming
 from pipeline.records import Provenance, QueryResponse
 
 

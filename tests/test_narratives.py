@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pipeline.asking.narratives import read_narratives
 from pipeline.errors import BadRowsError, InputError
-from pipeline.providers.prompts import SYSTEM_PROMPT, USER_TEMPLATE, build_user_prompt
+from pipeline.providers.calls import SYSTEM_PROMPT, USER_TEMPLATE, build_user_prompt
 from pipeline.schema import Narrative
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from exports.agreement.figures import AnnotatorAgreement, PairAgreement
-from exports.agreement.joint import TaskFigures, measure_figures
+from exports.agreement.measure import TaskFigures, measure_figures
 from exports.agreement.pairs import mcnemar_p, pair_agreement
 from exports.reading.read import export_files, read_tables
 from tests.agreement_data import CASES, SINGLE_LABEL, Row, expected_of_case, ratings_of, ratings_of_case

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from selenium import webdriver
 
-from annotation.campaign.printed_page import render_page
+from annotation.campaign.share import render_page
 from annotation.labels import LABELS, TASKS
 from annotation.wording import LOCALES, locales, read_wording
 from pipeline.errors import InputError

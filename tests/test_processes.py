@@ -12,7 +12,7 @@ NUMBER = 3
 PATIENCE_SECONDS = 120
 SERVE = f"""
 import os, signal, sys
-from annotation.embedded.server.processes import run_processes
+from annotation.embedded.service import run_processes
 
 def serve():
     os.write(1, b"x")

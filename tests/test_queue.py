@@ -15,7 +15,7 @@ from sqlalchemy import create_engine
 
 from annotation.campaign.setup import find_datasets, set_up
 from annotation.client import Argilla
-from annotation.embedded.home.hold_time import hold_seconds
+from annotation.embedded.home.home import hold_seconds
 from annotation.embedded.server.launch import ServerHandle
 from annotation.labels import TaskName
 from pipeline.errors import SettingsError

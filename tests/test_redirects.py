@@ -10,8 +10,13 @@ import pytest
 
 from pipeline.errors import InputError
 from pipeline.sources.fetching.guard import guarded_client
-from pipeline.sources.fetching.redirects import Redirects, resolve_citations, resolve_redirects
-from pipeline.sources.fetching.resolved import read_citations, resolved_earlier
+from pipeline.sources.fetching.redirects import (
+    Redirects,
+    read_citations,
+    resolve_citations,
+    resolve_redirects,
+    resolved_earlier,
+)
 
 HOST = "vertexaisearch.cloud.google.com"
 Replies = dict[str, str]

@@ -1,7 +1,7 @@
 """How much a text says of a topic: by which of its words, in pages that were found for these."""
 
+from pipeline.research.stages.extract import asked_words, share_of
 from pipeline.text.words import content_words
-from pipeline.verifying.relevance import asked_words, share_of
 
 HALF = 0.5
 RAID = (

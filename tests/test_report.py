@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from exports.agreement.disagreement import Disagreement
-from exports.agreement.disagreements import find_disagreements
+from exports.agreement.disagreements import Disagreement, find_disagreements
 from exports.agreement.figures import Interval
 from exports.agreement.schema import Agreement
 from exports.measure.files import measure_files

@@ -12,7 +12,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select
 
-from exports.agreement.disagreement import Disagreement
+from exports.agreement.disagreements import Disagreement
 from exports.report.html.page import write_report
 from tests.page_driver import start_browser, wait
 from tests.report_data import HOSTILE, hostile_report_parts, whole_report_parts, with_texts

@@ -5,8 +5,7 @@ from hashlib import sha256
 
 import pytest
 
-from exports.agreement.disagreement import Disagreement
-from exports.agreement.disagreements import find_disagreements
+from exports.agreement.disagreements import Disagreement, find_disagreements
 from exports.agreement.schema import Agreement
 from exports.report.html.elements import clean, element, quoted, to_html
 from exports.report.html.page import render_report

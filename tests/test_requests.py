@@ -12,11 +12,11 @@ from pipeline.providers.options import (
 )
 from pipeline.providers.request import (
     ProviderRequest,
+    ask_gemini,
     continue_request,
     default_model,
     request_builder,
 )
-from pipeline.providers.request_builders import ask_gemini
 from pipeline.schema import PROVIDERS, AskOptions, ProviderName
 
 PLAIN = AskOptions()

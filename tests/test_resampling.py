@@ -9,21 +9,25 @@ import pytest
 
 from exports.agreement.annotators import annotators_vs_rest
 from exports.agreement.figures import Interval
-from exports.agreement.intervals import (
+from exports.agreement.labels import measure_labels
+from exports.agreement.measure import measure_figures
+from exports.agreement.pairs import measure_pairs
+from exports.agreement.patterns import task_patterns
+from exports.agreement.ratings import FloatArray, Ratings
+from exports.agreement.resampling import (
     UNDEFINED_SHARE,
+    Replicates,
+    SparseSums,
+    Statistic,
     bca_levels,
+    bootstrap,
+    exact_addends,
     expanded_percentile_ends,
     interval,
     share_below,
     student_quantile,
     undefined_share,
 )
-from exports.agreement.joint import measure_figures
-from exports.agreement.labels import measure_labels
-from exports.agreement.pairs import measure_pairs
-from exports.agreement.patterns import task_patterns
-from exports.agreement.ratings import FloatArray, Ratings
-from exports.agreement.resampling import Replicates, SparseSums, Statistic, bootstrap, exact_addends
 from tests.agreement_data import CASES, Row, ratings_of, ratings_of_matrix
 
 ROOT = Path(__file__).parents[1]
@@ -31,7 +35,7 @@ RTE = CASES / "real" / "rte_snow2008.csv"
 # Not `ru_maxrss`: a child of a large process begins with its parent's.
 MEASURE_RTE = f"""
 from pathlib import Path
-from exports.agreement.joint import measure_figures
+from exports.agreement.measure import measure_figures
 from tests.agreement_data import ratings_of_case
 found = measure_figures(ratings_of_case(Path({str(RTE)!r})), 600, 0)
 status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
@@ -286,7 +290,7 @@ def test_the_same_seed_gives_the_same_digits_and_another_one_others() -> None:
 DIGEST = """
 import hashlib
 from exports.agreement import patterns
-from exports.agreement.joint import measure_figures
+from exports.agreement.measure import measure_figures
 from tests.test_resampling import drawn
 digest = hashlib.sha256()
 for patterns.MOST_PATTERNS in (256, 0):

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from annotation.judge.units import FullJudgement
 from annotation.labels import LABELS, broken_rules
-from annotation.push.record_paths import check_paths, records_of
+from annotation.push.record_sources import check_paths, records_of
 from exports.cli import main
 from exports.reading.judgements import read_judges
 from pipeline.csv_v2.file import read_answers

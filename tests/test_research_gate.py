@@ -7,8 +7,13 @@ import pytest
 from pipeline.errors import InputError
 from pipeline.research.output.artefacts import RunFolder
 from pipeline.research.running.options import ResearchOptions, new_run_id, topic_language
-from pipeline.research.stages.gate import answered_depth, clarified_topic, gate_questions
-from pipeline.research.stages.intake import ClarificationNeeded, take_in
+from pipeline.research.stages.intake import (
+    ClarificationNeeded,
+    answered_depth,
+    clarified_topic,
+    gate_questions,
+    take_in,
+)
 
 # The example of seed 003.
 SEED_QUESTIONS = (

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import InputError, OutputError, PayloadError
-from pipeline.models.spent import Spent
-from pipeline.research.budgets import Budget, Limits
+from pipeline.models.structured import Spent
 from pipeline.research.output.artefacts import RunFolder
-from pipeline.research.running.options import ResearchOptions, checked_options
+from pipeline.research.running.options import Budget, Limits, ResearchOptions, checked_options
 from pipeline.research.running.runs import STORE
 from pipeline.research.stages.finishing import Finished
 from pipeline.research.stages.gathering import Gathering

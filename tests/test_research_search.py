@@ -12,8 +12,7 @@ from pipeline.errors import CitejuryError, InputError, PayloadError, SettingsErr
 from pipeline.research.search import search_provider
 from pipeline.research.search.api import Manner, Patience, SearchApi
 from pipeline.research.search.brave import brave
-from pipeline.research.search.recorded import RecordedSearch
-from pipeline.research.search.results import SearchResults
+from pipeline.research.search.results import RecordedSearch, SearchResults
 from pipeline.research.search.tavily import tavily
 from tests.scripted_search import Answer, Hit, ScriptedSearch, SearchAsked
 

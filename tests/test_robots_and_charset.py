@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from pipeline.sources.fetching.robots import MAX_BYTES, read_rules
-from pipeline.sources.reading.charset import charset_of
+from pipeline.sources.fetching.politeness import MAX_BYTES, read_rules
+from pipeline.sources.reading.decode import charset_of
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ import pytest
 
 from pipeline.records import Passage, QueryResponse
 from pipeline.sources.choosing.chunk import tokenize_chunk
-from pipeline.sources.choosing.rank import rank_passages
-from pipeline.sources.choosing.select import PageChunks, PassageLimits, select_passages
+from pipeline.sources.choosing.select import PageChunks, PassageLimits, rank_passages, select_passages
 from pipeline.sources.schema import Chunk, Document, SourceMeta
 
 WICE = Path(__file__).parents[2] / "shared" / "corpora" / "wice" / "dev.jsonl"

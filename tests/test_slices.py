@@ -8,12 +8,21 @@ import numpy as np
 import pytest
 from statsmodels.stats.multitest import multipletests
 
-from exports.agreement.changes import deal, deck_of, holm, measure_changes, step_between
 from exports.agreement.figures import AlphaChange
 from exports.agreement.measure import measure_agreement, measure_task
 from exports.agreement.ratings import Ratings
 from exports.agreement.schema import TaskAgreement
-from exports.agreement.slices import round_parts, split, week_name, week_parts
+from exports.agreement.slices import (
+    deal,
+    deck_of,
+    holm,
+    measure_changes,
+    round_parts,
+    split,
+    step_between,
+    week_name,
+    week_parts,
+)
 from exports.reading.read import export_files, read_tables
 from tests.agreement_data import CASES, START, Row, ratings_of
 

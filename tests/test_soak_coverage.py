@@ -5,11 +5,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from exports.agreement.coefficients import alpha_sums, alphas, count_votes
 from exports.agreement.figures import Interval
-from exports.agreement.intervals import interval
 from exports.agreement.ratings import FloatArray, IntArray
-from exports.agreement.resampling import Statistic, bootstrap
-from exports.agreement.votes import alpha_sums, alphas, count_votes
+from exports.agreement.resampling import Statistic, bootstrap, interval
 from tests.agreement_data import ratings_of_matrix
 
 RESAMPLES = 999

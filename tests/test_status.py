@@ -13,10 +13,10 @@ from click.testing import CliRunner
 
 from annotation.campaign.setup import set_up
 from annotation.client import Argilla
-from annotation.status.pace import Submission, Work, forecast, work_today
 from annotation.status.page import render_page
 from annotation.status.read import read_status
 from annotation.status.schema import DatasetStatus, Status
+from annotation.status.summary import Submission, Work, forecast, work_today
 from annotation.status.text import ANNOTATOR_HEAD, columns, status_lines, table
 from annotation.units import read_units, rows_page, units_with_texts
 from exports.cli import main

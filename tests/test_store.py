@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import InputError, OutputError
-from pipeline.sources.store.file import PACKED, PACKED_ABOVE, PLAIN
-from pipeline.sources.store.schema import MIGRATIONS, VERSION
+from pipeline.sources.store.file import MIGRATIONS, PACKED, PACKED_ABOVE, PLAIN, VERSION
 from pipeline.sources.store.store import StoredRun, open_store
 from tests.store_bench import stored_page
 

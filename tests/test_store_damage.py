@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import InputError, OutputError
-from pipeline.sources.store.schema import APPLICATION_ID, VERSION
+from pipeline.sources.store.file import APPLICATION_ID, VERSION
 from pipeline.sources.store.store import open_store
 from tests.store_bench import stored_page
 

@@ -10,22 +10,20 @@ from pipeline.errors import InputError, SettingsError
 from pipeline.models.completion import REPAIR_ORDER, Structured
 from pipeline.models.structured import (
     OPENROUTER_URL,
+    SCHEMA_NAME,
     Asker,
     ChosenModel,
+    StructuredQuestion,
     accept_body,
     ask_structured,
     choose_model,
-    usage_of_payloads,
-)
-from pipeline.providers.http.network import Network, RetryPolicy
-from pipeline.providers.request_structured import (
-    SCHEMA_NAME,
-    StructuredQuestion,
     closed,
     forms_of,
     is_closed,
     structured_request,
+    usage_of_payloads,
 )
+from pipeline.providers.http.network import Network, RetryPolicy
 from pipeline.schema import PROVIDERS, AskOptions, ProviderName
 from tests.provider_server import GOOD_BODIES, Behaviour, HalfBody, Received, Status, WrongContentType, answer_text
 from tests.scripted_model import ScriptedModel, form_of, prompts_of, refuses, says

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.text.normal_form import normalise
-from pipeline.text.trimming import trim_snippet
+from pipeline.text.sentences import trim_snippet
 
 WORDS = "word " * 100
 

@@ -13,9 +13,8 @@ from pipeline.research.stages.verify import read_pages, verify
 from pipeline.sources.reading.html_text import read_html
 from pipeline.verifying.claim import Finding, check_claim, check_sentence
 from pipeline.verifying.contradiction import contradiction, is_rounded, statement_of
-from pipeline.verifying.numbers import in_figures
 from pipeline.verifying.page_text import PageText
-from pipeline.verifying.particulars import particulars_of
+from pipeline.verifying.particulars import in_figures, particulars_of
 from pipeline.verifying.scores import conflicts, single_source
 from pipeline.verifying.values import Claim, Page, Quote
 from tests.debian_pages import handbook

@@ -12,11 +12,10 @@ from click.testing import CliRunner, Result
 from exports.cli import main
 from pipeline.cli.verify import nearest_store
 from pipeline.gathering.gather import text_hash
-from pipeline.gathering.online import Online, fetch_missing
+from pipeline.gathering.run_sources import Online, fetch_missing
 from pipeline.sources.fetching.fetch import FetchPolicy
 from pipeline.sources.store.store import StoredPage, open_store
-from pipeline.verifying.read import read_report
-from pipeline.verifying.submitted import Submitted
+from pipeline.verifying.read import Submitted, read_report
 from pipeline.verifying.verify import Reader, cited_keys, verify_report
 from tests.cited_run import cited_answer, write_run
 from tests.web import Page, Web

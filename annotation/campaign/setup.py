@@ -3,10 +3,17 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from annotation.campaign.differences import parts_of, refuse_other_schema, refuse_strangers
 from annotation.campaign.file import CALIBRATION, Annotator, Campaign, Member, Place, members, places
 from annotation.campaign.people import NewUser, Passwords, apply_members, checked_names
-from annotation.campaign.plan import DatasetPlan, Plan, Wanted, plan_setup
+from annotation.campaign.plan import (
+    DatasetPlan,
+    Plan,
+    Wanted,
+    parts_of,
+    plan_setup,
+    refuse_other_schema,
+    refuse_strangers,
+)
 from annotation.campaign.routing import check_routing, routing_metadata
 from annotation.campaign.steps import Step
 from annotation.campaign.versions import CARRYING, carry_records, newest_versions, version_of

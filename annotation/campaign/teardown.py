@@ -14,7 +14,7 @@ from annotation.client import Argilla
 from annotation.tasks import task_of
 from annotation.units import read_units
 from pipeline.errors import ArgillaError, NotAllowedError, NotFoundError
-from pipeline.text.counted import counted
+from pipeline.text.terminal import counted
 
 
 class Contents(NamedTuple):

@@ -6,8 +6,7 @@ from annotation.cli.backup import backup, restore
 from annotation.cli.judge import judge
 from annotation.cli.push import push
 from annotation.cli.serve import serve
-from annotation.cli.setup import setup
-from annotation.cli.share import share
+from annotation.cli.setup import setup, share
 from annotation.cli.status import status
 from annotation.cli.users import users
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from annotation.push.push import PushReport
-    from annotation.push.record_paths import CheckedPaths
+    from annotation.push.record_sources import CheckedPaths
     from annotation.push.suggestions import Proposals
 
 QUIET_SECONDS = 2.0
@@ -68,7 +68,7 @@ def push(
     from annotation.campaign.file import read_campaign
     from annotation.client import open_argilla
     from annotation.push.push import HowToPush, push_where_named
-    from annotation.push.record_paths import check_paths, records_of
+    from annotation.push.record_sources import check_paths, records_of
     from annotation.push.suggestions import Proposals, read_judgements
     from annotation.tasks import PRODUCTION
     from pipeline.settings import read_settings

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from annotation.embedded.home.hold_time import LONGEST_HOLD_SECONDS
+from annotation.embedded.home.home import LONGEST_HOLD_SECONDS
 
 if TYPE_CHECKING:
     from annotation.embedded.server.launch import ServerHandle

@@ -56,7 +56,7 @@ def status(
     from annotation.status.read import read_status
     from annotation.status.text import status_lines
     from pipeline.settings import read_settings
-    from pipeline.text.printable import printable
+    from pipeline.text.terminal import printable
 
     settings = read_settings(api_url=api_url)
     campaign = read_campaign()

@@ -64,11 +64,10 @@ def add(
         citejury annotation users add ana ben --passwords passwords.json
     """
     from annotation.campaign.file import Annotator, read_campaign
-    from annotation.campaign.people import Passwords, checked_names
-    from annotation.campaign.users import add_users
+    from annotation.campaign.people import Passwords, add_users, checked_names
     from annotation.client import open_argilla
     from pipeline.settings import read_settings
-    from pipeline.text.printable import printable
+    from pipeline.text.terminal import printable
 
     settings = read_settings(api_url=api_url)
     campaign = read_campaign()
@@ -101,10 +100,10 @@ def show(api_url: str | None) -> None:
     Example:
         citejury annotation users list
     """
-    from annotation.campaign.users import list_users
+    from annotation.campaign.people import list_users
     from annotation.client import open_argilla
     from pipeline.settings import read_settings
-    from pipeline.text.printable import printable
+    from pipeline.text.terminal import printable
 
     with open_argilla(read_settings(api_url=api_url)) as argilla:
         found = list_users(argilla)
@@ -127,8 +126,7 @@ def passwd(name: str, passwords: Path | None, api_url: str | None) -> None:
     Example:
         citejury annotation users passwd ana
     """
-    from annotation.campaign.people import Passwords
-    from annotation.campaign.users import renew_password
+    from annotation.campaign.people import Passwords, renew_password
     from annotation.client import open_argilla
     from pipeline.settings import read_settings
 
@@ -161,7 +159,7 @@ def remove(name: str, workspaces: tuple[str, ...], api_url: str | None) -> None:
         citejury annotation users remove ana
     """
     from annotation.campaign.file import read_campaign
-    from annotation.campaign.users import remove_user, still_in_campaign
+    from annotation.campaign.people import remove_user, still_in_campaign
     from annotation.client import open_argilla
     from pipeline.settings import read_settings
 
@@ -192,8 +190,7 @@ def forget(name: str, pseudonym: str | None, yes: bool, api_url: str | None) -> 
         citejury annotation users forget ana
     """
     from annotation.campaign.file import read_campaign
-    from annotation.campaign.people import checked_names
-    from annotation.campaign.users import find_user, forget_user, refuse_owner, still_in_campaign
+    from annotation.campaign.people import checked_names, find_user, forget_user, refuse_owner, still_in_campaign
     from annotation.client import open_argilla
     from pipeline.settings import read_settings
 

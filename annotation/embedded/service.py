@@ -1,8 +1,367 @@
-"""`python -m annotation.embedded.service`, a name that guardians and docker/ know: a part on PostgreSQL."""
+"""The parts of Argilla on PostgreSQL, one process or container each: `python -m annotation.embedded.service PART`.
 
+    migrate        bring the database up to date, make the owner, fill OpenSearch where it is the engine; then end
+    restore        bring a backup of the embedded server, from standard input, into the new database; then end
+    web            the page and the REST API
+    worker         Argilla's background jobs
+    reindex        fill OpenSearch anew
+    check-web      ends with 0 where the web of this machine answers
+    check-worker   ends with 0 where the worker of this machine is there
+
+What they need comes from the environment; docker/compose.yaml sets it.
+"""
+
+import asyncio
+import contextlib
+import http.client
+import os
+import signal
+import socket
 import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from multiprocessing.connection import wait
+from multiprocessing.context import ForkProcess
+from threading import Event
+from typing import TYPE_CHECKING, Any
 
-from annotation.embedded.server.service import main
+from annotation.embedded.guardian import ending_with_the_parent
+from annotation.embedded.home.home import hold_seconds
+from pipeline.errors import CitejuryError, ServerStartError, SettingsError
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL
+
+
+ENGINES = ("citejury", "opensearch")
+ANSWER_SECONDS = 8.0
+
+
+def setting(name: str) -> str:
+    """What the environment says.
+
+    Raises:
+        SettingsError: nothing.
+    """
+    found = os.environ.get(name, "")
+    if not found:
+        raise SettingsError(f"`{name}` is not set; docker/compose.yaml shows what this part of the server needs.")
+    return found
+
+
+def whole_number(name: str) -> int:
+    """The number from 1 on that the environment says.
+
+    Raises:
+        SettingsError: it says none.
+    """
+    found = setting(name)
+    if not (found.isascii() and found.isdecimal()) or int(found) < 1:
+        raise SettingsError(f"`{name}` is {found!r} and should be a number from 1.")
+    return int(found)
+
+
+def check_settings() -> None:
+    """Nothing where the environment names a database and an engine, and a time to hold records if any.
+
+    Raises:
+        SettingsError: it does not.
+    """
+    database_url()
+    hold_seconds()
+    engine = setting("ARGILLA_SEARCH_ENGINE")
+    if engine not in ENGINES:
+        raise SettingsError(f"`ARGILLA_SEARCH_ENGINE` is {engine!r} and should be {' or '.join(ENGINES)}.")
+
+
+def database_url() -> "URL":
+    """The address of the database, and who we are there.
+
+    Raises:
+        SettingsError: the environment names no PostgreSQL.
+    """
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    with contextlib.suppress(ArgumentError, ValueError):
+        url = make_url(setting("ARGILLA_DATABASE_URL"))
+        if url.get_backend_name() == "postgresql" and url.username:
+            return url
+    raise SettingsError(
+        "`ARGILLA_DATABASE_URL` is no address of a PostgreSQL. A password in it may have letters and digits only."
+    )
+
+
+def reach_database() -> None:
+    """Nothing where the database answers.
+
+    Raises:
+        SettingsError: the environment names no PostgreSQL.
+        ServerStartError: it does not answer, or not to this user and password.
+    """
+    from sqlalchemy import create_engine
+    from sqlalchemy.exc import OperationalError
+
+    # Not argilla-server's own connections, which take seconds to load.
+    engine = create_engine(database_url().set(drivername="postgresql+psycopg2"))
+    try:
+        engine.connect().close()
+    except OperationalError as error:
+        said = str(error.orig).splitlines()
+        raise ServerStartError(f"The database does not answer: {said[0] if said else 'no reason given'}") from error
+    finally:
+        engine.dispose()
+
+
+def open_queue(**options: Any) -> Any:
+    """A connection to Redis, which has answered.
+
+    Raises:
+        SettingsError: the environment names no Redis.
+        ServerStartError: it does not answer, or not to this password.
+    """
+    from redis import Redis
+    from redis.exceptions import RedisError
+
+    try:
+        queue = Redis.from_url(setting("ARGILLA_REDIS_URL"), **{"socket_timeout": ANSWER_SECONDS, **options})
+    except ValueError as error:
+        raise SettingsError("`ARGILLA_REDIS_URL` is no address of a Redis.") from error
+    try:
+        queue.ping()
+    except RedisError as error:
+        raise ServerStartError(f"The queue does not answer: {error}") from error
+    return queue
+
+
+GRACE_SECONDS = 8.0
+
+
+WORKER_SIGN_OF_LIFE_SECONDS = 60
+CHECK_SECONDS = 8.0
+BACKLOG = 2048
+
+
+def main() -> int:
+    """How the part ended: 0, or 1 after a line that says what is wrong."""
+    chosen = sys.argv[1] if len(sys.argv) == 2 else ""
+    if chosen not in PARTS:
+        sys.stderr.write(f"usage: python -m annotation.embedded.service {{{','.join(PARTS)}}}\n")
+        return 2
+    try:
+        return PARTS[chosen]()
+    except CitejuryError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+
+
+def migrate() -> int:
+    """Bring the database up to date, make the owner, and fill OpenSearch where that is the engine.
+
+    Raises:
+        SettingsError: the owner's name, password or key is missing.
+        ServerStartError: the database or OpenSearch does not answer.
+    """
+    from annotation.embedded import web
+    from annotation.embedded.engines.open_search_indexes import fill_indexes
+
+    owner = [setting(f"CITEJURY_OWNER_{name}") for name in ("USERNAME", "PASSWORD", "API_KEY")]
+    bring_up_to_date()
+    asyncio.run(web.make_owner(*owner))
+    asyncio.run(fill_indexes(anew=False))
+    return 0
+
+
+def bring_up_to_date() -> None:
+    """Give the database the tables of this software, Argilla's and ours.
+
+    Raises:
+        ServerStartError: the database does not answer.
+    """
+    from annotation.embedded import web
+
+    check_settings()
+    reach_database()
+    with web.loading():
+        web.migrate()
+
+
+def restore() -> int:
+    """Bring a backup of the embedded server, from standard input, into a database that nobody has used yet.
+
+    Raises:
+        SettingsError: the owner's name or key is missing, or the key is not that of the backup.
+        InputError: it is no backup, or PostgreSQL cannot keep all of it.
+        OutputError: the database is in use, or there is no room.
+        ServerStartError: the backup is of newer software, or the database stopped.
+    """
+    from annotation.embedded.backup.move_to_postgresql import check_database, move, unpacked_database
+
+    owner, api_key = (setting(f"CITEJURY_OWNER_{name}") for name in ("USERNAME", "API_KEY"))
+    check_settings()
+    if sys.stdin.isatty():
+        raise SettingsError("The backup comes by standard input: end the command with `< FILE`, and give `run` a `-T`.")
+    with unpacked_database(sys.stdin.buffer) as (database, manifest):
+        check_database(database, api_key)
+        bring_up_to_date()
+        move(database, owner)
+    moment = f"{manifest.created_at:%Y-%m-%d %H:%M} UTC"
+    sys.stderr.write(f"Everything is there as of {moment}. The old server has no part in it any more.\n")
+    sys.stderr.write("Next: docker compose -f docker/compose.yaml up -d --build --wait\n")
+    return 0
+
+
+def reindex() -> int:
+    """Fill OpenSearch anew."""
+    from annotation.embedded.engines.open_search_indexes import fill_indexes
+
+    asyncio.run(fill_indexes(anew=True))
+    return 0
+
+
+def serve_web() -> int:
+    """Serve the page and the REST API until told to stop.
+
+    Raises:
+        SettingsError: the environment does not say where to listen, in how many processes, or with what.
+        ServerStartError: there is no listening there, or the database or the queue does not answer.
+    """
+    from annotation.embedded.web import build_app, loading, run_server
+
+    number = whole_number("CITEJURY_WEB_PROCESSES")
+    check_settings()
+    with listen() as listening:
+        reach_database()
+        open_queue().close()
+        with loading():
+            app = build_app()
+        sys.stderr.write("Argilla listens at {}:{}\n".format(*listening.getsockname()))
+        return run_processes(number, lambda: run_server(app, listening))
+
+
+def listen() -> socket.socket:
+    """A socket that listens where `CITEJURY_LISTEN` says; connections wait in it until the app is there.
+
+    Raises:
+        SettingsError: it names no address.
+        ServerStartError: there is no listening there.
+    """
+    host, port = address()
+    try:
+        return socket.create_server((host, port), backlog=BACKLOG)
+    except (OSError, OverflowError) as error:
+        raise ServerStartError(f"Cannot listen at {host}, port {port} (`CITEJURY_LISTEN`): {error}.") from error
+
+
+def address() -> tuple[str, int]:
+    """Host and port of `CITEJURY_LISTEN`.
+
+    Raises:
+        SettingsError: it is none.
+    """
+    host, _, port = setting("CITEJURY_LISTEN").rpartition(":")
+    if not host or not port.isdecimal():
+        raise SettingsError("`CITEJURY_LISTEN` should be a host and a port, such as 0.0.0.0:6900.")
+    return host.strip("[]"), int(port)
+
+
+def serve_jobs() -> int:
+    """Do Argilla's background jobs until told to stop.
+
+    Raises:
+        SettingsError: the environment names no database, engine or queue.
+        ServerStartError: the queue does not answer.
+    """
+    from annotation.embedded.worker import work
+
+    check_settings()
+    open_queue().close()
+    work(sign_of_life_seconds=WORKER_SIGN_OF_LIFE_SECONDS)
+    return 0
+
+
+def check_web() -> int:
+    """0 where the web of this machine, and the search engine behind it, answer."""
+    connection = http.client.HTTPConnection("127.0.0.1", address()[1], timeout=CHECK_SECONDS)
+    try:
+        connection.request("GET", "/api/v1/status")
+        return int(connection.getresponse().status != http.client.OK)
+    except (OSError, http.client.HTTPException) as error:
+        sys.stderr.write(f"The web does not answer: {error}\n")
+        return 1
+    finally:
+        connection.close()
+
+
+def check_worker() -> int:
+    """0 where a worker of this machine has given a sign of life lately.
+
+    Raises:
+        ServerStartError: the queue does not answer.
+    """
+    from rq import Worker
+
+    latest = datetime.now(UTC).replace(tzinfo=None) - timedelta(seconds=2 * WORKER_SIGN_OF_LIFE_SECONDS)
+    with open_queue() as queue:
+        workers = Worker.all(connection=queue)
+    here = [worker for worker in workers if worker.hostname == socket.gethostname()]
+    return int(not any(worker.last_heartbeat and worker.last_heartbeat > latest for worker in here))
+
+
+PARTS: dict[str, Callable[[], int]] = {
+    "migrate": migrate,
+    "restore": restore,
+    "web": serve_web,
+    "worker": serve_jobs,
+    "reindex": reindex,
+    "check-web": check_web,
+    "check-worker": check_worker,
+}
+
+
+def run_processes(number: int, serve: Callable[[], None]) -> int:
+    """Run `serve` in so many processes until SIGTERM or Ctrl-C; 0 then, 1 where one ended by itself and so all did.
+
+    A process shares the memory of all that was loaded before. None is left behind, however this one ends (on Linux).
+    """
+    stopping = Event()
+    prepare = ending_with_the_parent() if sys.platform == "linux" else lambda: None
+    processes = [ForkProcess(target=begin, args=(prepare, serve)) for _ in range(number)]
+
+    def stop(*_: object) -> None:
+        stopping.set()
+        for process in processes:
+            with contextlib.suppress(AttributeError):  # not started yet; it is told below
+                process.terminate()
+
+    for signal_number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(signal_number, stop)
+    for process in processes:
+        process.start()
+    if not stopping.is_set():
+        wait([process.sentinel for process in processes])
+    unasked = not stopping.is_set()
+    stop()
+    wait_for_all(processes)
+    return int(unasked)
+
+
+def begin(prepare: Callable[[], None], serve: Callable[[], None]) -> None:
+    """What a new process does: forget its parent's ways with signals, and serve."""
+    for signal_number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(signal_number, signal.SIG_DFL)
+    prepare()
+    serve()
+
+
+def wait_for_all(processes: list[ForkProcess]) -> None:
+    """Return once all have ended; those that take too long are killed."""
+    for process in processes:
+        process.join(GRACE_SECONDS)
+        if process.is_alive():
+            process.kill()
+            process.join()
+
 
 if __name__ == "__main__":
     sys.exit(main())

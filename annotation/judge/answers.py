@@ -10,9 +10,16 @@ from annotation.judge.prompt import Prompt
 from annotation.judge.units import Evidence, FullJudgement, Unit, pages_of, url_of
 from annotation.labels import LABELS, TaskName, broken_rules
 from annotation.push.suggestions import ProposedLabel, field_problems
-from pipeline.evidence.context import NormalisedContext, aggregate_context, read_context
-from pipeline.evidence.evidence import Forms, Rejected, Validated, validate_and_normalize_evidence
 from pipeline.models.completion import Structured
+from pipeline.models.evidence import (
+    Forms,
+    NormalisedContext,
+    Rejected,
+    Validated,
+    aggregate_context,
+    read_context,
+    validate_and_normalize_evidence,
+)
 from pipeline.schema import Frozen
 
 BASELINE = "baseline"

@@ -13,8 +13,8 @@ from annotation.display import host_of, source_line, source_list, source_of
 from annotation.judge.units import Unit, pages_of
 from annotation.labels import LABEL_MODELS, LABELS, RULES, TaskName
 from annotation.wording import read_wording
-from pipeline.evidence.context import aggregate_context
-from pipeline.models.marked_texts import DATA_RULE, marked_texts, marking_words
+from pipeline.models.evidence import aggregate_context
+from pipeline.models.structured import DATA_RULE, marked_texts, marking_words
 
 SYSTEM_PROMPT = f"""You are a careful annotator. You answer yes/no questions about texts that were collected from the \
 web and from language models, and you answer in JSON only.

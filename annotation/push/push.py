@@ -14,9 +14,8 @@ from annotation.campaign.setup import find_datasets
 from annotation.client import Argilla
 from annotation.dataset_log import current_datasets
 from annotation.labels import TASKS, TaskName
-from annotation.push.batches import opened_waiting
 from annotation.push.diff import Decorate, Diff, Progress, Target, TaskCount, stored_units
-from annotation.push.send import counted, send_waiting
+from annotation.push.send import counted, opened_waiting, send_waiting
 from annotation.tasks import PRODUCTION
 from annotation.wording import read_wording
 from pipeline.records import QueryResponse

@@ -7,8 +7,7 @@ from typing import Any
 from annotation.campaign.versions import is_carrying, newest_versions, series_of, version_of
 from annotation.client import Argilla
 from annotation.status.schema import Status
-from annotation.status.summary import summed_up
-from annotation.status.tally import Place, Tally
+from annotation.status.summary import Place, Tally, summed_up
 from annotation.units import read_units
 from pipeline.errors import NotFoundError
 

@@ -1,13 +1,191 @@
 """From counts to the report: totals, paces, forecasts, questions and what needs a look."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from importlib.metadata import version
+from typing import NamedTuple
 
-from annotation.status.pace import Forecast, Work, forecast, together, work_today
+from annotation.labels import TASKS, TaskName, broken_rules
 from annotation.status.schema import AnnotatorStatus, DatasetStatus, HalfDone, Question, Status
-from annotation.status.tally import Tally
+from annotation.tasks import PRODUCTION
+from annotation.units import Answer, Unit
+
+TODAY = timedelta(hours=24)
+PAUSE = timedelta(minutes=30)
+LONGEST_FORECAST = timedelta(days=3650)
+
+
+class Submission(NamedTuple):
+    """A response was submitted."""
+
+    user_id: str
+    """By whom."""
+    at: datetime
+    """When, in UTC."""
+    dataset_id: str
+    """Where."""
+
+
+class Work(NamedTuple):
+    """What was done in the last 24 hours, and how long the part of it took whose time can be told."""
+
+    units: int = 0
+    """Submissions."""
+    timed: int = 0
+    """Those that follow another one of the same person without a pause."""
+    seconds: float = 0.0
+    """How long these took."""
+
+    @property
+    def per_hour(self) -> float | None:
+        """Units an hour of work; None where no time can be told."""
+        return round(self.timed * 3600 / self.seconds, 1) if self.seconds else None
+
+
+class Forecast(NamedTuple):
+    """When the work is done, or why that cannot be told."""
+
+    finish: datetime | None
+    """The moment."""
+    reason: str
+    """Why there is none; empty where there is one."""
+
+
+def work_today(submissions: Iterable[Submission], now: datetime) -> dict[tuple[str, str], Work]:
+    """What each person did in each dataset in the 24 hours up to `now`, by user id and dataset id.
+
+    A unit took the time since the same person's submission before, in whichever dataset that was; so work that goes
+    back and forth between datasets is counted once. The first unit after a pause has no time.
+    """
+    begin = now - TODAY
+    earlier: dict[str, datetime] = {}
+    found: defaultdict[tuple[str, str], Work] = defaultdict(Work)
+    for each in sorted(each for each in submissions if each.at > begin - PAUSE):
+        before, earlier[each.user_id] = earlier.get(each.user_id), each.at
+        if each.at <= begin:
+            continue
+        work = found[each.user_id, each.dataset_id]
+        taken = each.at - before if before is not None else PAUSE
+        is_timed = taken < PAUSE
+        seconds = taken.total_seconds() if is_timed else 0.0
+        found[each.user_id, each.dataset_id] = Work(work.units + 1, work.timed + is_timed, work.seconds + seconds)
+    return dict(found)
+
+
+def together(works: Iterable[Work]) -> Work:
+    """The sum of several people's or datasets' work."""
+    units, timed, seconds = 0, 0, 0.0
+    for work in works:
+        units, timed, seconds = units + work.units, timed + work.timed, seconds + work.seconds
+    return Work(units, timed, seconds)
+
+
+def forecast(needed: int, reachable: int, done_today: int, now: datetime) -> Forecast:
+    """When all is done that can be, if each day from `now` on brings as many submissions as the last 24 hours.
+
+    `needed` submissions are wanting; for `reachable` of them there are annotators who have not settled the record yet.
+    """
+    if not needed:
+        return Forecast(None, "nothing is wanting")
+    if not reachable:
+        return Forecast(None, "no annotators are left for what is wanting")
+    if not done_today:
+        return Forecast(None, "nobody submitted anything in the last 24 hours")
+    if reachable / done_today > LONGEST_FORECAST / TODAY:
+        return Forecast(None, "more than ten years at today's pace")
+    return Forecast(now + TODAY * (reachable / done_today), "")
+
+
+class Place(NamedTuple):
+    """A dataset of ours, and who can work in it."""
+
+    id: str
+    """Its id."""
+    workspace: str
+    """Its workspace."""
+    round: str
+    """Its round."""
+    language: str
+    """Language of its questions."""
+    task: TaskName
+    """Its task."""
+    version: int
+    """Its version."""
+    name: str
+    """Its name."""
+    is_ready: bool
+    """Whether annotators can work in it."""
+    is_superseded: bool
+    """Whether a newer version has taken its place."""
+    min_submitted: int
+    """How many annotators a record waits for."""
+    members: frozenset[str]
+    """User ids of the annotators who can work in it."""
+
+    @property
+    def order(self) -> tuple[str, bool, str, str, int, int]:
+        """What the datasets are sorted by: other rounds, such as calibration, stand before production."""
+        task = TASKS.index(self.task)
+        return self.workspace, self.round == PRODUCTION, self.round, self.language, task, self.version
+
+
+class Tally:
+    """What the records of one dataset add up to."""
+
+    def __init__(self, place: Place) -> None:
+        """Nothing counted yet."""
+        self.place = place
+        self.records = self.open = self.reached = self.closed_early = 0
+        self.needed = self.reachable = self.unreachable = 0
+        self.by_status: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.answered_open: Counter[str] = Counter()
+        self.broken: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.passages: defaultdict[str, list[bool]] = defaultdict(list)
+        self.submissions: list[Submission] = []
+        self.questions: list[tuple[Unit, Answer]] = []
+
+    def add(self, unit: Unit) -> None:
+        """Count a record."""
+        submitters = {each.user_id for each in unit.answers if each.status == "submitted"}
+        settled = submitters | {each.user_id for each in unit.answers if each.status == "discarded"}
+        wanting = max(0, self.place.min_submitted - len(submitters))
+        self.records += 1
+        self.open += unit.is_open
+        self.reached += not wanting
+        self.passages[self.record_uuid(unit)].append(not wanting)
+        if wanting and not self.place.is_superseded:
+            left = len(self.place.members - settled)
+            self.needed += wanting
+            self.reachable += min(wanting, left)
+            self.unreachable += wanting > left
+            self.closed_early += not unit.is_open
+        for each in unit.answers:
+            self.add_answer(unit, each)
+
+    def add_answer(self, unit: Unit, each: Answer) -> None:
+        """Count one answer to the record."""
+        self.by_status[each.user_id][each.status] += 1
+        self.answered_open[each.user_id] += unit.is_open
+        if each.status == "submitted":
+            self.submissions.append(Submission(each.user_id, each.at, self.place.id))
+            self.broken[each.user_id].update(broken_rules(self.place.task, each.labels))
+        if each.question is not None:
+            self.questions.append((unit, each))
+
+    def record_uuid(self, unit: Unit) -> str:
+        """The id of the record that the unit is of; a passage's own id begins with it."""
+        return unit.external_id.partition(":")[0] if self.place.task == "retrieval" else unit.external_id
+
+    def total(self, status: str) -> int:
+        """Everybody's answers of a status."""
+        return sum(counts[status] for counts in self.by_status.values())
+
+    def pending_for(self, user_id: str) -> int:
+        """How many records wait in a person's queue."""
+        if user_id not in self.place.members or self.place.is_superseded:
+            return 0
+        return self.open - self.answered_open[user_id]
 
 
 def summed_up(

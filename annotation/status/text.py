@@ -8,7 +8,7 @@ from itertools import groupby
 from unicodedata import east_asian_width
 
 from annotation.status.schema import AnnotatorStatus, DatasetStatus, Question, Status
-from pipeline.text.printable import printable
+from pipeline.text.terminal import printable
 
 NOTHING = "-"
 LONGEST_NAME = 27

@@ -9,7 +9,7 @@ from annotation.defuse import one_line, plain_text
 from annotation.labels import LABELS, TaskName
 from annotation.tasks import DatasetDefinition, define_dataset, schema_part, short_hash
 from annotation.wording import ANSWERS, NOTES, Wording
-from exports.agreement.disagreement import Disagreement
+from exports.agreement.disagreements import Disagreement
 from exports.agreement.ratings import EPOCH, MISSING, YES, Ratings
 from exports.reading.decisions import Decision, Decisions
 

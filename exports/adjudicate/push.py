@@ -6,6 +6,8 @@ and what was copied before stays as it is.
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from annotation.campaign.people import checked_names
@@ -13,18 +15,23 @@ from annotation.campaign.setup import jury_dataset, make_dataset, refuse_other_d
 from annotation.client import Argilla
 from annotation.display import hidden_metadata
 from annotation.labels import TaskName
-from annotation.push.batches import Batch
+from annotation.push.send import Batch
 from annotation.tasks import DatasetDefinition, locale_of, round_of, task_of
 from annotation.wording import read_wording
 from exports.adjudicate.adjudication import (
     ROUND,
     AdjudicationKind,
+    Outcome,
     UnitId,
     adjudication_workspace,
+    decide,
     define_adjudication,
     to_adjudicate,
 )
-from exports.csv.fetch import is_ours
+from exports.csv.fetch import Progress, is_ours
+from exports.csv.write import export_csv
+from exports.reading.read import export_files, read_tables
+from exports.schema import ExportFilters
 from pipeline.errors import InputError, NotFoundError
 
 
@@ -292,3 +299,24 @@ def copy_records(
             if (source.unit.task, source.locale) == (task, locale):
                 batch.add(to_adjudicate(source.record, task, read_wording(locale), kind))
         batch.send()
+
+
+def read_outcome(argilla: Argilla, workspace: str, progress: Progress = lambda name, read, total: None) -> Outcome:
+    """What adjudicators submitted, in both kinds of adjudication of the workspace; nothing on the server changes.
+
+    Raises:
+        NotFoundError: the workspace has no adjudication, or nobody has submitted anything in it.
+        ArgillaError: Argilla does not answer, or its records keep changing.
+    """
+    wanted = (adjudication_workspace(workspace, "blind"), adjudication_workspace(workspace, "votes"))
+    known = argilla.workspaces()
+    there = [name for name in wanted if name in known and argilla.datasets(known[name])]
+    if not there:
+        raise NotFoundError(
+            f"Argilla at {argilla.api_url} has no workspace {' or '.join(map(repr, wanted))}, so there is no "
+            f"adjudication of {workspace!r}. Begin one with `citejury exports adjudicate push`."
+        )
+    with TemporaryDirectory(prefix="citejury-") as folder:
+        export = Path(folder) / "adjudicated"
+        export_csv(argilla, there, export, ExportFilters(rounds=(ROUND,)), progress=progress)
+        return decide(read_tables(export_files([export])).tables)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from exports.agreement.disagreement import Disagreement
+from exports.agreement.disagreements import Disagreement
 from exports.reading.decisions import AnnotatorScore
 from exports.report.disagreement_files import count_patterns
 

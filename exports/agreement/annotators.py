@@ -7,11 +7,10 @@ import numpy as np
 
 from exports.agreement.coefficients import ratio, unit_sums
 from exports.agreement.figures import AnnotatorAgreement, Interval, UndefinedReason
-from exports.agreement.intervals import interval, wilson_interval
 from exports.agreement.pairs import kappas
 from exports.agreement.patterns import Entries, LabelPatterns, TaskPatterns, task_patterns
 from exports.agreement.ratings import FloatArray, IntArray, Ratings
-from exports.agreement.resampling import BoolArray, Replicates, Statistic, bootstrap_frames
+from exports.agreement.resampling import BoolArray, Replicates, Statistic, bootstrap_frames, interval, wilson_interval
 
 
 class AgainstRest(NamedTuple):

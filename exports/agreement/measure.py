@@ -1,18 +1,54 @@
 """Agreement on whole tasks: every figure of `agreement.json`, from arrays of ratings."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from annotation.labels import TASKS
+from exports.agreement.annotators import plan_annotators, read_annotators
 from exports.agreement.cautions import task_warnings, with_cautions
-from exports.agreement.changes import measure_changes
-from exports.agreement.conditional import conditional_agreement, count_violations, count_violations_by_annotator
-from exports.agreement.joint import measure_figures
-from exports.agreement.overlap import identical_vectors, measure_overlap
+from exports.agreement.figures import AnnotatorAgreement, PairAgreement
+from exports.agreement.labels import (
+    LabelFigures,
+    conditional_agreement,
+    count_violations,
+    count_violations_by_annotator,
+    plan_labels,
+    read_labels,
+)
+from exports.agreement.pairs import identical_vectors, label_pairs, measure_overlap, plan_pairs, read_pairs
+from exports.agreement.patterns import task_patterns
 from exports.agreement.ratings import Ratings
+from exports.agreement.resampling import bootstrap_frames
 from exports.agreement.schema import Agreement, Discards, InputFile, TaskAgreement
-from exports.agreement.slices import language_parts, measure_slices, round_parts, split, week_parts
+from exports.agreement.slices import language_parts, measure_changes, measure_slices, round_parts, split, week_parts
+
+
+class TaskFigures(NamedTuple):
+    """Every figure of a task that the joint bootstrap has a part in."""
+
+    labels: LabelFigures
+    """The labels and macro alpha."""
+    pairs: tuple[PairAgreement, ...]
+    """Every pair of annotators, label by label."""
+    annotators: tuple[AnnotatorAgreement, ...]
+    """Every annotator against the others, label by label."""
+
+
+def measure_figures(ratings: Ratings, resamples: int, seed: int) -> TaskFigures:
+    """The same as `measure_labels`, `measure_pairs` and `annotators_vs_rest`, with the records drawn once for all."""
+    task = task_patterns(ratings)
+    pairs = [label_pairs(task, label) for label in task.labels]
+    by_label, by_pair, by_annotator = plan_labels(task), plan_pairs(task, pairs), plan_annotators(task)
+    found = iter(bootstrap_frames([*by_label, *by_pair, *by_annotator], resamples, seed))
+    of_labels, of_pairs, of_annotators = ([next(found) for _ in each] for each in (by_label, by_pair, by_annotator))
+    return TaskFigures(
+        read_labels(task, pairs, of_labels, of_pairs),
+        read_pairs(task, pairs, of_pairs),
+        read_annotators(task, of_annotators),
+    )
+
 
 RESAMPLES = 2000
 """Enough to read at the terminal; figures to be published want 10,000 (`agreement.md` section 6)."""

@@ -9,11 +9,12 @@ from exports.agreement.figures import (
     AnnotatorAgreement,
     ConditionalAgreement,
     Interval,
+    JudgeAgreement,
+    JudgeFile,
     LabelAgreement,
     PairAgreement,
     TaskWarning,
 )
-from exports.agreement.judge_figures import JudgeAgreement, JudgeFile
 from pipeline.schema import Frozen
 
 

@@ -1,19 +1,30 @@
 """Agreement by round, by ISO week and by language."""
 
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from annotation.labels import LABELS
-from exports.agreement.coefficients import coefficients, totals
-from exports.agreement.figures import AgreementSlice, Interval, RefusedReason, SliceLabel
-from exports.agreement.intervals import interval
+from exports.agreement.coefficients import Votes, alpha_sums, alphas, coefficients, count_votes, totals
+from exports.agreement.figures import AgreementSlice, AlphaChange, Interval, RefusedReason, SliceLabel
 from exports.agreement.labels import undefined_reason
 from exports.agreement.ratings import EPOCH, FloatArray, IntArray, Ratings
-from exports.agreement.resampling import Statistic, bootstrap
-from exports.agreement.votes import Votes, alpha_sums, alphas, count_votes
+from exports.agreement.resampling import Statistic, bootstrap, interval
+
+PERMUTATIONS = 999
+SETTLED = 20
+HOLM_RESOLUTION = 50
+FEWEST_RECORDS = 2
+MOST_STEPS = 104
+BLOCK = 2_000_000
+MANY_RECORDS, ALIKE = 500, 4
+TIE = 1e-9
+Kind = Literal["round", "week"]
+
 
 UNKNOWN_LANGUAGE = "und"
 MICROSECONDS_A_DAY = 86_400_000_000
@@ -150,3 +161,177 @@ def slice_label(ratings: Ratings, part: Part, column: int, alpha_interval: Inter
         undefined={name: reason for name, value in figures.items() if value is None},
         positive_rates={ratings.annotators[rater]: float(yes[rater] / n_ratings[rater]) for rater in raters},
     )
+
+
+class Step(NamedTuple):
+    """Two parts that follow each other, and the sums of each record in both."""
+
+    before: Part
+    """The earlier part."""
+    after: Part
+    """The later part."""
+    sums_before: FloatArray
+    """Records × sums of `alphas` in the earlier part, zeros where a record is not in it."""
+    sums_after: FloatArray
+    """The same for the later part."""
+    both: npt.NDArray[np.bool_]
+    """Whether the record has pairable units in both parts."""
+    tested: npt.NDArray[np.bool_]
+    """Labels whose change is tested."""
+
+
+def measure_changes(
+    ratings: Ratings, kind: Kind, parts: Sequence[Part], resamples: int, seed: int
+) -> tuple[AlphaChange, ...]:
+    """The change of each label's alpha from each part to the next, step by step in the order of the labels.
+
+    A label has a change where its alpha is defined in both parts and each has two records with a pairable unit of it.
+    Of many steps the latest `MOST_STEPS` are tested. Holm's correction is over all changes that are returned.
+
+    Source: `agreement.md` section 9; Holm 1979, Scand J Stat 6:65-70.
+    """
+    pairs = list(pairwise(parts))[-MOST_STEPS:]
+    steps = [step for step in (step_between(*pair) for pair in pairs) if step.tested.any()]
+    n_tests = sum(int(step.tested.sum()) for step in steps)
+    exchanges = max(PERMUTATIONS, HOLM_RESOLUTION * n_tests - 1)
+    found: list[AlphaChange] = []
+    for number, step in enumerate(steps):
+        random = np.random.default_rng([seed, number, *kind.encode()])
+        found += step_changes(ratings, kind, step, permutation_p(step, exchanges, random), resamples, seed)
+    corrected = holm([change.p_value for change in found])
+    return tuple(change.model_copy(update={"p_holm": p}) for change, p in zip(found, corrected, strict=True))
+
+
+def step_between(before: Part, after: Part) -> Step:
+    """Two parts side by side, over the records that have a pairable unit in either."""
+    records = np.union1d(before.records[before.frame], after.records[after.frame])
+    sums = []
+    for part in (before, after):
+        rows = np.zeros((len(records), 3 * part.yes.shape[1]))
+        rows[np.searchsorted(records, part.records[part.frame])] = part.sums[part.frame]
+        sums.append(rows)
+    enough = [np.count_nonzero(rows[:, 0::3] + rows[:, 1::3], axis=0) >= FEWEST_RECORDS for rows in sums]
+    defined = [np.isfinite(alphas(rows.sum(axis=0))) for rows in sums]
+    return Step(
+        before=before,
+        after=after,
+        sums_before=sums[0],
+        sums_after=sums[1],
+        both=np.isin(records, before.records[before.frame]) & np.isin(records, after.records[after.frame]),
+        tested=np.logical_and.reduce([*enough, *defined]),
+    )
+
+
+def step_changes(
+    ratings: Ratings, kind: Kind, step: Step, p_values: FloatArray, resamples: int, seed: int
+) -> Iterator[AlphaChange]:
+    """The changes of the tested labels in one step, with `p_holm` still uncorrected."""
+    sums = np.concatenate([step.sums_before, step.sums_after], axis=1)
+    frame = np.ones(len(sums), dtype=np.bool_)
+    (replicates,) = bootstrap([Statistic(sums, alpha_difference)], frame, resamples, seed)
+    for column in np.flatnonzero(step.tested):
+        found = interval(replicates, int(column))
+        before, after = (exact_alpha(part, int(column)) for part in (step.before, step.after))
+        yield AlphaChange(
+            kind=kind,
+            label=LABELS[ratings.task][column],
+            before=step.before.name,
+            after=step.after.name,
+            difference=after - before,
+            interval=found if isinstance(found, Interval) else None,
+            p_value=float(p_values[column]),
+            p_holm=float(p_values[column]),
+        )
+
+
+def exact_alpha(part: Part, column: int) -> float:
+    """Alpha of a label in a part, to the last digit as in its slice."""
+    alpha = coefficients(totals(part.votes.zeros[:, column], part.votes.ones[:, column]))["krippendorff_alpha"]
+    assert alpha is not None
+    return alpha
+
+
+def alpha_difference(sums: FloatArray) -> FloatArray:
+    """Alpha after less alpha before, from totals of both side by side: … × labels, NaN undefined."""
+    half = sums.shape[-1] // 2
+    return alphas(sums[..., half:]) - alphas(sums[..., :half])
+
+
+def permutation_p(step: Step, exchanges: int, random: np.random.Generator) -> FloatArray:
+    """Two-sided permutation p of each label's change; NaN where alpha is undefined in one of the parts.
+
+    `exchanges` are made only where the first `PERMUTATIONS` leave it open whether a p is small.
+
+    Under the hypothesis that nothing changed, which records came early and which late is chance. Records of one part
+    are dealt out anew to the two parts, as many to each as before; a record in both parts keeps or swaps its own two
+    halves. An exchange that leaves alpha undefined counts as a difference as large, so p errs on the safe side.
+    """
+    observed = np.abs(alpha_difference(np.concatenate([step.sums_before.sum(axis=0), step.sums_after.sum(axis=0)])))
+    deck = deck_of(step)
+    base, gained = deck.counts @ deck.early, deck.late - deck.early
+    whole = base + deck.counts @ deck.late
+    as_large, made = np.zeros(len(observed)), 0
+    while made < exchanges and not (made >= PERMUTATIONS and as_large[step.tested].min() > SETTLED):
+        wanted = (PERMUTATIONS if made < PERMUTATIONS else exchanges) - made
+        dealt = deal(deck, min(wanted, max(1, BLOCK // len(gained))), random)
+        after = base + dealt @ gained
+        differences = np.abs(alpha_difference(np.concatenate([whole - after, after], axis=1)))
+        as_large += np.count_nonzero(~(differences < observed - TIE), axis=0)
+        made += len(dealt)
+    return np.where(np.isfinite(observed), (1 + as_large) / (1 + made), np.nan)
+
+
+class Deck(NamedTuple):
+    """The records of a step as they are dealt out, those that are alike counted together."""
+
+    counts: IntArray
+    """How many records are of each kind."""
+    both: npt.NDArray[np.bool_]
+    """Whether they have pairable units in both parts."""
+    late: FloatArray
+    """Kinds × what a record adds to the later part if it is dealt there; of one in both, its later half."""
+    early: FloatArray
+    """What it adds otherwise: nothing, or the earlier half."""
+    n_late: int
+    """How many of the records that are in one part only are in the later one."""
+
+
+def deck_of(step: Step) -> Deck:
+    """The records of a step; those alike are counted together where that leaves few kinds."""
+    both = step.both[:, np.newaxis]
+    late = np.where(both, step.sums_after, step.sums_after + step.sums_before)
+    early = np.where(both, step.sums_before, 0.0)
+    n_late = int(np.count_nonzero(step.sums_after[~step.both].any(axis=1)))
+    single = Deck(np.ones(len(late), dtype=np.int64), step.both, late, early, n_late)
+    if len(late) < MANY_RECORDS:
+        return single
+    kinds, counts = np.unique(np.concatenate([both, late, early], axis=1), axis=0, return_counts=True)
+    if len(kinds) * ALIKE > len(late):
+        return single
+    late, early = np.split(kinds[:, 1:], 2, axis=1)
+    return Deck(counts, kinds[:, 0] == 1, late, early, n_late)
+
+
+def deal(deck: Deck, exchanges: int, random: np.random.Generator) -> FloatArray:
+    """Exchanges × kinds: how many of each kind fall into the later part, or keep their two halves as they are."""
+    dealt = np.empty((exchanges, len(deck.counts)))
+    single = deck.counts[~deck.both]
+    dealt[:, deck.both] = random.binomial(deck.counts[deck.both], 0.5, (exchanges, int(deck.both.sum())))
+    if (single > 1).any():
+        dealt[:, ~deck.both] = random.multivariate_hypergeometric(single, deck.n_late, exchanges)
+        return dealt
+    # Those with the smallest of random keys are late: several times faster than shuffling row by row.
+    keys = np.append(random.random((exchanges, len(single))), np.full((exchanges, 1), -1.0), axis=1)
+    dealt[:, ~deck.both] = keys[:, :-1] <= np.partition(keys, deck.n_late, axis=1)[:, deck.n_late, np.newaxis]
+    return dealt
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's step-down correction of p values for their number, in their order."""
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    corrected = [0.0] * len(p_values)
+    largest = 0.0
+    for rank, place in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
+        corrected[place] = largest
+    return corrected

@@ -21,10 +21,10 @@ class Place(NamedTuple):
 
 PLACES = (
     Place("exports.cli.annotation_group", "annotation", "Put answers before annotators in Argilla."),
-    Place("exports.cli.demo", "demo", "Run the whole product once, on narratives and answers that come with it."),
-    Place("exports.cli.doctor", "doctor", "Look at what is here and what is missing."),
+    Place("exports.cli.start", "demo", "Run the whole product once, on narratives and answers that come with it."),
+    Place("exports.cli.start", "doctor", "Look at what is here and what is missing."),
     Place("exports.cli.group", "exports", "Bring responses back as CSV files and datasets, and measure agreement."),
-    Place("exports.cli.init", "init", "Start a project of your own in DIR."),
+    Place("exports.cli.start", "init", "Start a project of your own in DIR."),
     Place("pipeline.cli", "pipeline", "Ask providers for answers with citations, and turn them into records."),
 )
 

@@ -11,7 +11,7 @@ from exports.cli.agreement import read_labels
 
 if TYPE_CHECKING:
     from exports.adjudicate.adjudication import Undecided
-    from exports.agreement.disagreement import Disagreement
+    from exports.agreement.disagreements import Disagreement
     from exports.agreement.ratings import Ratings
     from exports.reading.decisions import Decisions
 
@@ -178,7 +178,7 @@ def read(out: Path, export: Path | None, scores: Path | None, workspace: str | N
         citejury exports adjudicate read --out decisions.csv --export export
     """
     from annotation.client import open_argilla
-    from exports.adjudicate.read import read_outcome
+    from exports.adjudicate.push import read_outcome
     from exports.adjudicate.tables import score_lines
     from exports.progress import shown_progress
     from exports.reading.decisions import score_annotators, write_decisions, write_scores
@@ -255,7 +255,7 @@ def echo_table(rows: Sequence[Sequence[object]]) -> None:
     """Print the rows on stdout, their columns aligned also where letters are two cells wide; the first is the head."""
     from rich.cells import cell_len
 
-    from pipeline.text.printable import printable
+    from pipeline.text.terminal import printable
 
     texts = [[printable(str(cell)) for cell in row] for row in rows]
     widths = [max(map(cell_len, column)) for column in zip(*texts, strict=True)]

@@ -201,7 +201,7 @@ def check_gate_options(ctx: click.Context, fail_under: float | None, fail_labels
 
 def end_below(agreement: "Agreement", threshold: float, on: Literal["lower", "point"], labels: tuple[str, ...]) -> None:
     """Name the labels that do not reach the threshold, and end with 1 where there are any."""
-    from exports.measure.gate import gate_failures
+    from exports.measure.write import gate_failures
 
     failures = gate_failures(agreement, threshold, on, labels)
     for failure in failures:

@@ -109,7 +109,7 @@ def dataset(
         citejury exports dataset dataset --from export
         citejury exports dataset dataset --workspace citejury --round production --consensus ds
     """
-    from exports.dataset.folder import DatasetOptions
+    from exports.dataset.files import DatasetOptions
     from exports.progress import shown_progress
 
     check_installed()
@@ -163,7 +163,7 @@ def source_of(
         yield lambda work: paths
         return
     from annotation.client import open_argilla
-    from exports.csv.anonymize import key_path
+    from exports.csv.annotators import key_path
     from exports.csv.write import export_csv
     from exports.progress import shown_progress
     from exports.schema import ExportFilters

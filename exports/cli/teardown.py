@@ -57,7 +57,7 @@ def teardown(
     from annotation.client import open_argilla
     from exports.cli.csv import stopping_cleanly
     from pipeline.settings import read_settings
-    from pipeline.text.counted import counted
+    from pipeline.text.terminal import counted
 
     settings = read_settings(workspace=workspace, api_url=api_url)
     with stopping_cleanly(), open_argilla(settings) as argilla:

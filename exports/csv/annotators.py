@@ -1,9 +1,151 @@
 """Who answered: names of annotators by user id, or the pseudonyms that stand for them."""
 
+import json
+import os
 from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
 
 from annotation.client import Argilla
-from exports.csv.anonymize import Pseudonyms
+from pipeline.errors import InputError, OutputError
+from pipeline.schema import Frozen
+
+
+class KeyedAnnotator(Frozen):
+    """Whom a pseudonym stands for."""
+
+    user_id: str
+    """Id of the user on the Argilla server."""
+    username: str
+    """Her user name when an export last met her; the id where the server no longer told it."""
+
+
+class AnnotatorKey(Frozen):
+    """The key file: whoever has it can undo the pseudonyms."""
+
+    citejury_annotator_key: Literal[1] = 1
+    """Version of this file."""
+    annotators: dict[str, KeyedAnnotator]
+    """The annotators by pseudonym."""
+
+
+class Pseudonyms:
+    """Pseudonyms by user id: those of the key file, and new ones for people whom it does not know."""
+
+    def __init__(self, path: Path) -> None:
+        """Read the key file; where there is none, everybody is new.
+
+        Raises:
+            InputError: the file cannot be read, or is no key file.
+        """
+        self.path = path
+        self._content = read_content(path)
+        key = AnnotatorKey(annotators={}) if self._content is None else parse_key(path, self._content)
+        self._annotators = dict(key.annotators)
+        self._by_user = {person.user_id: pseudonym for pseudonym, person in self._annotators.items()}
+
+    @property
+    def is_new(self) -> bool:
+        """Whether there was no key file, so that pseudonyms begin anew."""
+        return self._content is None
+
+    def pseudonym(self, user_id: str, username: str) -> str:
+        """Her pseudonym, such as `annotator-01`; a new one has the next number that is free."""
+        if user_id not in self._by_user:
+            number = len(self._annotators) + 1
+            while f"annotator-{number:02}" in self._annotators:
+                number += 1
+            self._by_user[user_id] = f"annotator-{number:02}"
+        pseudonym = self._by_user[user_id]
+        if pseudonym not in self._annotators or username != user_id:
+            self._annotators[pseudonym] = KeyedAnnotator(user_id=user_id, username=username)
+        return pseudonym
+
+    def save(self) -> None:
+        """Write the key file as a whole; it is for its owner only from its first byte on.
+
+        Raises:
+            OutputError: another export changed it meanwhile, or it cannot be written.
+        """
+        key = AnnotatorKey(annotators=dict(sorted(self._annotators.items())))
+        content = json.dumps(key.model_dump(), ensure_ascii=False, indent=2).encode("utf-8") + b"\n"
+        part = self.path.with_name(f".{self.path.name}.{os.getpid()}.part")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            if read_content(self.path) != self._content:
+                raise OutputError(
+                    f"The key file `{self.path}` was changed by another export meanwhile, so nothing was written. "
+                    "Export again."
+                )
+            os.replace(part, self.path)
+        except OSError as error:
+            raise OutputError(
+                f"The key file `{self.path}` cannot be written: {error.strerror}. Name another one with `--key-file`."
+            ) from error
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def key_path(out: Path, named: Path | None) -> Path:
+    """Where the key file is: as named, otherwise beside the export folder `out`, under its name.
+
+    Raises:
+        OutputError: it would be inside the export folder, which is there to be passed on.
+    """
+    folder = out.resolve()
+    path = folder.with_name(f"{folder.name}.annotators.json") if named is None else named.resolve()
+    if folder == path or folder in path.parents:
+        raise OutputError(
+            f"The key file `{path}` would be inside the export `{out}`, where whoever gets the export finds it. Name "
+            "another place with `--key-file`."
+        )
+    return path
+
+
+def read_content(path: Path) -> bytes | None:
+    """The file's bytes; None where there is no file.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InputError(
+            f"The key file `{path}` cannot be read: {error.strerror}. Name another one with `--key-file`."
+        ) from error
+
+
+def parse_key(path: Path, content: bytes) -> AnnotatorKey:
+    """The key that the bytes hold.
+
+    Raises:
+        InputError: they are no key, or give one person two pseudonyms.
+    """
+    try:
+        found = json.loads(content)
+        if not isinstance(found, dict) or "citejury_annotator_key" not in found:
+            raise ValueError("it does not say so")
+        key = AnnotatorKey.model_validate(found)
+    except (ValidationError, ValueError) as error:
+        raise InputError(
+            f"`{path}` is no key file of an export with `--anonymize`. Name another place with `--key-file`."
+        ) from error
+    people = [person.user_id for person in key.annotators.values()]
+    twice = sorted({user_id for user_id in people if people.count(user_id) > 1})
+    if twice:
+        raise InputError(
+            f"The key file `{path}` has two pseudonyms for the user {twice[0]!r}. Take one of them out of it."
+        )
+    return key
 
 
 class Annotators:

@@ -1,6 +1,6 @@
 """Export workspaces: their submitted responses as three CSV files and a manifest, in one folder."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -8,16 +8,135 @@ from typing import NamedTuple
 
 from annotation.client import Argilla
 from annotation.labels import TASKS
-from exports.csv.annotators import Annotators
-from exports.csv.anonymize import Pseudonyms, key_path
-from exports.csv.fetch import Progress, ReadDataset, Reading, read_dataset
-from exports.csv.find import TaskDataset, check_server, find_datasets
+from exports.csv.annotators import Annotators, Pseudonyms, key_path
+from exports.csv.fetch import Progress, ReadDataset, Reading, Spool, read_dataset
+from exports.csv.find import TaskDataset, check_server, find_datasets, has, in_words
 from exports.csv.folder import file_name, has_filter, staged_folder, write_manifest
-from exports.csv.missing import check_not_empty, warnings_about
-from exports.csv.spool import Spool
-from exports.csv.tables import table_columns, write_table
-from exports.schema import ExportedFile, ExportFilters, Manifest
-from pipeline.errors import InputError
+from exports.csv.tables import table_columns, utc, write_table
+from exports.schema import ExportedDataset, ExportedFile, ExportFilters, Manifest
+from pipeline.errors import InputError, NotFoundError
+
+
+def check_not_empty(
+    files: Sequence[ExportedFile],
+    read: Sequence[ReadDataset],
+    annotators: Annotators,
+    workspaces: Sequence[str],
+    filters: ExportFilters,
+) -> None:
+    """Nothing where there are submitted responses, for each task, round, annotator and language that was named.
+
+    Raises:
+        NotFoundError: there are none; the message says of whom and when there are some.
+    """
+    missing = first_missing(read, annotators, workspaces, filters)
+    if missing is None and any(file.rows for file in files if file.file == file_name(file.task, discarded=False)):
+        return
+    window = f" since {filters.since.isoformat()}" if filters.since else ""
+    window += f" before {filters.until.isoformat()}" if filters.until else ""
+    raise NotFoundError(
+        f"{in_words(workspaces)} {has(workspaces)} no submitted response{missing or ''}{window}"
+        f"{' that fits all the options' if several_kinds(filters) else ''}, so nothing was written. "
+        f"{what_there_is(read, annotators)}"
+    )
+
+
+def first_missing(
+    read: Sequence[ReadDataset], annotators: Annotators, workspaces: Sequence[str], filters: ExportFilters
+) -> str | None:
+    """The first thing that was named and has no row, in words; None where everything has one.
+
+    What has no submitted response at all comes before what only the other options left without one.
+    """
+    submitted = [(each.described, each.tally.submitted) for each in read]
+    exported = [(each.described, each.tally.exported) for each in read]
+    missing = (first_without_row(found, annotators, workspaces, filters) for found in (submitted, exported))
+    return next((each for each in missing if each is not None), None)
+
+
+def first_without_row(
+    found: Sequence[tuple[ExportedDataset, set[tuple[str, str]]]],
+    annotators: Annotators,
+    workspaces: Sequence[str],
+    filters: ExportFilters,
+) -> str | None:
+    """The first thing that was named and is in none of the rows (user id, language) of the datasets, in words."""
+    full = [dataset for dataset, rows in found if rows]
+    rows = [row for _, some in found for row in some]
+    people = {name for user_id, _ in rows for name in (user_id, annotators.name(user_id))}
+    languages = {language for _, language in rows}
+    wanted: list[tuple[str, Iterable[str], set[str]]] = [
+        (" to the task {}", filters.tasks, {dataset.task for dataset in full}),
+        (" of the round {!r}", filters.rounds, {dataset.round for dataset in full}),
+        (" in {!r}", workspaces if len(workspaces) > 1 else (), {dataset.workspace for dataset in full}),
+        (" by {!r}", filters.annotators, people),
+        (" to a record of the language {!r}", filters.languages, languages),
+    ]
+    return next((words.format(name) for words, names, there in wanted for name in names if name not in there), None)
+
+
+def several_kinds(filters: ExportFilters) -> bool:
+    """Whether responses had to fit more than one option."""
+    named = (filters.tasks, filters.rounds, filters.annotators, filters.languages, filters.since or filters.until)
+    return sum(map(bool, named)) > 1
+
+
+def what_there_is(read: Sequence[ReadDataset], annotators: Annotators) -> str:
+    """A sentence about the submitted responses of the datasets that were read, whatever else was asked for."""
+    there = [(user_id, language) for each in read for user_id, language in each.tally.submitted]
+    if not there:
+        return "Drafts and discarded responses do not count; export again when someone has submitted."
+    stamps = [utc(stamp) for each in read for stamp in each.tally.stamps or ()]
+    people = sorted({annotators.name(user_id) for user_id, _ in there})
+    languages = sorted({language for _, language in there})
+    return (
+        f"There are submitted responses by the annotators {', '.join(people)}, to records of the languages "
+        f"{', '.join(languages)}, from {min(stamps).isoformat()} to {max(stamps).isoformat()}, in "
+        f"{', '.join(dataset_words(each) for each in read if each.tally.submitted)}."
+    )
+
+
+def dataset_words(read: ReadDataset) -> str:
+    """Workspace, name and round of a dataset."""
+    return f"{read.described.workspace}/{read.described.name} (round {read.described.round})"
+
+
+def warnings_about(
+    files: Sequence[ExportedFile],
+    datasets: Sequence[ExportedDataset],
+    filters: ExportFilters,
+    passed_over: Sequence[str] = (),
+) -> list[str]:
+    """What the user might miss: empty files, absent tasks, records that are not ours, rounds that were passed over."""
+    found = [
+        f"{file.file} has only its header: nobody submitted a response to the task {file.task}"
+        f"{' that fits the options' if is_filtered(filters) else ''}."
+        for file in files
+        if not file.rows and file.file == file_name(file.task, discarded=False)
+    ]
+    present = {file.task for file in files}
+    found += [
+        f"There is no dataset for the task {task}, so there is no {file_name(task, discarded=False)}."
+        for task in TASKS
+        if not filters.tasks and task not in present
+    ]
+    found += [
+        f"{dataset.foreign_records} answered records of the dataset {dataset.name!r} were not pushed by citejury; "
+        "they have no record_uuid and are left out."
+        for dataset in datasets
+        if dataset.foreign_records
+    ]
+    return found + [
+        f"The round {name!r} is left out, because a machine filled in its answers beforehand. Name it with `--round "
+        f"{name}` to export it."
+        for name in passed_over
+    ]
+
+
+def is_filtered(filters: ExportFilters) -> bool:
+    """Whether some submitted responses may have been left out on request."""
+    return bool(filters.since or filters.until or filters.annotators or filters.languages or filters.rounds)
+
 
 EVERYTHING = ExportFilters()
 

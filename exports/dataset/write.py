@@ -12,33 +12,56 @@ from exports.agreement.consensus import ConsensusLabel, UnitLabel, consensus, un
 from exports.agreement.ratings import Ratings
 from exports.agreement.schema import InputFile
 from exports.csv.fetch import Progress
-from exports.csv.folder import staged_folder
-from exports.dataset.data_card import data_card
-from exports.dataset.facts import TaskFacts, count_facts, warnings_about
+from exports.csv.folder import has_filter, mapping, read_manifest, staged_folder
+from exports.dataset.data_card import TaskFacts, count_facts, data_card, warnings_about
 from exports.dataset.files import (
-    consensus_features,
-    count_values,
-    description,
-    label_columns,
-    read_parquet,
-    row_features,
-    write_parquet,
-    write_splits,
-)
-from exports.dataset.folder import (
     DatasetManifest,
     DatasetOptions,
     check_dataset_folder,
+    consensus_features,
+    count_values,
+    description,
     file_digests,
+    label_columns,
+    read_parquet,
+    row_features,
     write_dataset_manifest,
+    write_parquet,
+    write_splits,
 )
-from exports.dataset.rows import RowStore
-from exports.dataset.sources import check_originals, guideline_versions
+from exports.dataset.rows import Row, RowStore, consensus_rows, merged_columns, merged_rows, soft_label
 from exports.dataset.splits import Placed, group_records, place_records
 from exports.measure.files import measure_tables
 from exports.reading.decisions import read_decisions
-from exports.reading.merged import Row, consensus_rows, merged_columns, merged_rows, soft_label
 from exports.reading.read import export_files, read_tables, task_of
+from pipeline.errors import InputError
+
+
+def check_originals(files: Sequence[Path]) -> None:
+    """Nothing where the texts are as they were exported.
+
+    Raises:
+        InputError: a file was written for spreadsheets, which changes texts.
+    """
+    for file in files:
+        if has_filter(file.parent, "spreadsheet_safe"):
+            raise InputError(
+                f"`{file}` was exported with `--spreadsheet-safe`, which changes texts. Export it again without, to "
+                "make a dataset of it."
+            )
+
+
+def guideline_versions(files: Sequence[Path]) -> dict[TaskName, tuple[str, ...]]:
+    """Versions of the guidelines by task, sorted; only of tasks for which a manifest beside the files tells."""
+    found: dict[str, set[str]] = {}
+    for folder in {file.parent for file in files}:
+        datasets = read_manifest(folder).get("datasets")
+        for dataset in map(mapping, datasets if isinstance(datasets, list) else ()):
+            task, version = dataset.get("task"), dataset.get("guideline_version")
+            if isinstance(task, str) and isinstance(version, str) and version:
+                found.setdefault(task, set()).add(version)
+    return {task: tuple(sorted(found[task])) for task in TASKS if task in found}
+
 
 REPORTED_ROWS = 1000
 RESAMPLES = 2000

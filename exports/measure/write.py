@@ -1,14 +1,17 @@
 """Everything that `exports agreement` writes: figures, tables, Markdown, LaTeX, disagreements and the report."""
 
+import math
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
-from exports.agreement.disagreement import Disagreement
-from exports.agreement.disagreements import find_disagreements
+from exports.agreement.disagreements import Disagreement, find_disagreements
+from exports.agreement.figures import LabelAgreement
 from exports.agreement.ratings import Ratings
+from exports.agreement.schema import Agreement
 from exports.csv.folder import made_parents
 from exports.measure.files import AGREEMENT_FILE, Measured, is_agreement, measure_files, with_judges, write_agreement
 from exports.reading.read import export_files
@@ -20,8 +23,12 @@ from exports.report.latex import agreement_latex
 from exports.report.markdown import MARK as MARKDOWN_MARK
 from exports.report.markdown import agreement_markdown
 from exports.report.tidy import agreement_tables
+from exports.report.words import REASONS, REFUSED
 from pipeline.asking.run_folder import locked_folder
 from pipeline.errors import OutputError
+
+GateEnd = Literal["lower", "point"]
+
 
 MARKDOWN_FILE, LATEX_FILE = "agreement.md", "agreement.tex"
 DISAGREEMENTS_FILE, REPORT_FILE = "disagreements.csv", "report.html"
@@ -161,3 +168,54 @@ def is_marked(path: Path) -> bool:
         head = file.read(4096).removeprefix(b"\xef\xbb\xbf")
     mark = MARKS[path.name]
     return mark in head if path.name == REPORT_FILE else head.startswith(mark)
+
+
+def gate_failures(
+    agreement: Agreement, threshold: float, on: GateEnd = "lower", labels: Sequence[str] = ()
+) -> list[str]:
+    """A sentence for each label that does not reach the threshold; empty where all do.
+
+    A label without an α, or without the interval that is asked for, has not shown that it reaches the threshold, and
+    fails. So does a label that is named and not in any file.
+
+    Args:
+        agreement: The figures.
+        threshold: The least that passes.
+        on: `lower` asks it of the lower end of α's 95 % interval, `point` of α itself.
+        labels: Only these labels count; all when empty.
+    """
+    return list(failures(agreement, threshold, on, labels))
+
+
+def failures(agreement: Agreement, threshold: float, on: GateEnd, labels: Sequence[str]) -> Iterator[str]:
+    """The sentences of `gate_failures`, in the order of the tasks; labels that are in no file come last."""
+    measured: set[str] = set()
+    for task, figures in agreement.tasks.items():
+        for label, found in figures.labels.items():
+            measured.add(label)
+            shortfall = label_failure(found, threshold, on) if not labels or label in labels else ""
+            if shortfall:
+                yield f"{task} {label}: {shortfall}"
+    for label in dict.fromkeys(labels):
+        if label not in measured:
+            yield f"{label}: none of the files has this label."
+
+
+def label_failure(found: LabelAgreement, threshold: float, on: GateEnd) -> str:
+    """Why the label does not reach the threshold; empty where it does."""
+    alpha, interval = found.krippendorff_alpha, found.intervals.get("krippendorff_alpha")
+    if alpha is None:
+        return f"α is undefined: {REASONS[found.undefined['krippendorff_alpha']]}."
+    if on == "point":
+        return "" if alpha >= threshold else f"α is {digits(alpha)}, below {threshold:g}."
+    if interval is None:
+        reason = found.refused_intervals.get("krippendorff_alpha")
+        return f"α is {digits(alpha)} and has no interval" + (f": {REFUSED[reason]}." if reason else ".")
+    if interval.low >= threshold:
+        return ""
+    return f"the lower end of α's interval is {digits(interval.low)}, below {threshold:g} (α is {digits(alpha)})."
+
+
+def digits(value: float) -> str:
+    """Four decimals, rounded down: rounded up, .66699 would stand beside "below 0.667" as .6670."""
+    return f"{math.floor(value * 10_000) / 10_000:.4f}"

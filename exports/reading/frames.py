@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement.ratings import EPOCH, MICROSECOND, MISSING, YES
 from exports.csv.tables import STATUS_COLUMN
-from exports.reading.collection import Response
+from exports.reading.collection import Response, TableRows, needed_columns
 from exports.reading.read import (
     ReadTables,
     csv_rows,
@@ -21,7 +21,6 @@ from exports.reading.read import (
     read_tables,
     task_of,
 )
-from exports.reading.responses import TableRows, needed_columns
 from pipeline.errors import InputError, NotInstalledError
 
 if TYPE_CHECKING:

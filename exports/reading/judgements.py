@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from annotation.labels import TaskName
 from annotation.push.suggestions import GOOD, Judgement, external_id, read_judgement
+from exports.agreement.figures import JudgeFile
 from exports.agreement.judge import JudgedUnits, UnitKey
-from exports.agreement.judge_figures import JudgeFile
 from pipeline.errors import BadRowsError, InputError
 from pipeline.recording.files import numbered_lines
-from pipeline.text.printable import printable
+from pipeline.text.terminal import printable
 
 BAD_LINES_TOLD = 20
 """So many bad lines of a file are told one by one; how many there are is told of all."""

@@ -13,8 +13,7 @@ from exports.agreement.ratings import Ratings
 from exports.agreement.schema import InputFile
 from exports.csv.folder import file_name
 from exports.csv.tables import STATUS_COLUMN
-from exports.reading.collection import Collection, Response
-from exports.reading.responses import ResponseReader, TableRows
+from exports.reading.collection import Collection, Response, ResponseReader, TableRows
 from exports.schema import COLUMNS
 from pipeline.errors import BadRowsError, InputError
 

@@ -11,12 +11,11 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 from annotation.labels import TASKS, TaskName
-from exports.agreement.disagreement import Disagreement
+from exports.agreement.disagreements import Disagreement
 from exports.csv.folder import MANIFEST_FILE
 from exports.csv.tables import TEXT_COLUMNS, csv_line, spreadsheet_cell
-from exports.reading.collection import Response
+from exports.reading.collection import Response, ResponseReader, TableRows
 from exports.reading.read import csv_rows, export_files, read_responses, task_of
-from exports.reading.responses import ResponseReader, TableRows
 from pipeline.errors import OutputError
 from pipeline.staging import staged_file
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from exports.agreement.judge_figures import JudgeAgreement, JudgedLabel, JudgedTask
+from exports.agreement.figures import JudgeAgreement, JudgedLabel, JudgedTask
 from exports.report.judge_terminal import LEGEND, coverage_sentence, left_out_sentences, other_task_sentences
 from exports.report.markdown import escape_markdown, table
 from exports.report.words import decimal, estimate

@@ -4,10 +4,10 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from annotation.labels import TaskName
-from exports.agreement.judge_figures import JudgeAgreement, JudgedLabel, JudgedTask, JudgeReason, RefusedInterval
+from exports.agreement.figures import JudgeAgreement, JudgedLabel, JudgedTask, JudgeReason, RefusedInterval
 from exports.report.terminal import WIDTH, wrapped
 from exports.report.words import decimal, estimate
-from pipeline.text.counted import counted
+from pipeline.text.terminal import counted
 
 HEAD = ("label", "n", "κ [95 %]", "prec", "rec", "AUC", "ECE")
 LEGEND = (

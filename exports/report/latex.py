@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from exports.agreement.figures import LabelAgreement
 from exports.agreement.schema import Agreement
-from exports.report.methods_text import label_sentence
-from exports.report.words import alpha_estimate, decimal, percent
-from pipeline.text.printable import printable
+from exports.report.words import alpha_estimate, decimal, label_sentence, percent
+from pipeline.text.terminal import printable
 
 MARK = "% citejury exports agreement"
 """The first line: by it the file is known as ours."""

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from annotation.labels import TaskName
 from exports.agreement.figures import LabelAgreement
 from exports.agreement.schema import Agreement, TaskAgreement
-from exports.report.methods_text import label_sentence, macro_sentence
 from exports.report.words import (
     FITNESS_MEANING,
     alpha_estimate,
@@ -15,11 +14,12 @@ from exports.report.words import (
     estimate,
     finding_sentences,
     fitness_sentences,
+    label_sentence,
+    macro_sentence,
     percent,
     warning_sentences,
 )
-from pipeline.text.counted import counted
-from pipeline.text.printable import printable
+from pipeline.text.terminal import counted, printable
 
 MARK = "<!-- citejury exports agreement -->"
 """The first line: by it the file is known as ours."""

@@ -16,8 +16,7 @@ from exports.report.words import (
     percent,
     warning_sentences,
 )
-from pipeline.text.counted import counted
-from pipeline.text.printable import printable
+from pipeline.text.terminal import counted, printable
 
 WIDTH = 72
 HEAD = ("label", "n", "α [95 %]", "AC1", "agree", "yes")

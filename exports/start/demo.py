@@ -1,30 +1,188 @@
 """The demo: the whole product on its own narratives, every step through the parts that a project uses."""
 
+import asyncio
+import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 from annotation.campaign.people import NewUser
 from annotation.campaign.setup import JuryDataset, find_datasets, set_up
 from annotation.client import Argilla
 from annotation.display import hidden_metadata
 from annotation.embedded.server.launch import ServerHandle
+from annotation.labels import LABELS, TaskName
 from annotation.push.push import push_records
 from exports.csv.fetch import Progress
 from exports.csv.write import Export, export_csv
 from exports.measure.files import Measured
 from exports.measure.write import measure_and_write
 from exports.progress import shown_progress
-from exports.start.demo_jury import Juror, Jury, Unit, answers_unit, judge, note, read_jury, status
-from exports.start.demo_research import research_library, with_research
 from pipeline.asking.replay import replay_narratives
 from pipeline.errors import ArgillaError, OutputError
 from pipeline.recording.files import read_records, write_records
+from pipeline.recording.run import RESEARCH_RUN
+from pipeline.records import QueryResponse
+from pipeline.research.running.environment import opened_environment
+from pipeline.research.running.options import EXTRACTIVE, ResearchOptions
+from pipeline.research.stages.machine import research
 from pipeline.staging import staged_file
+
+# How often an annotator departs from the verdict on a label that people honestly see differently.
+HARD_SHARE = 0.3
+# One unit in so many is left to whoever tries the demo.
+LEFT_SHARE = 1 / 9
+# As people do, one in so many is left as a draft, and one in so many is discarded.
+DRAFT_SHARE = 0.015
+DISCARD_SHARE = 0.015
+
+
+class Unit(NamedTuple):
+    """One thing to judge: an answer of the demo, or one of its passages."""
+
+    task: TaskName
+    provider: str
+    narrative_id: str
+    chunk_rank: int
+    """Rank of the passage, counted from 1; 0 for a whole answer."""
+
+
+class Juror(NamedTuple):
+    """One demo annotator."""
+
+    username: str
+    first_name: str
+    last_name: str
+    care: float
+    """How rarely she slips: 1 is never."""
+
+
+class Jury(NamedTuple):
+    """The demo's annotators, the verdicts they are drawn from and the notes they leave."""
+
+    jurors: tuple[Juror, ...]
+    verdicts: Mapping[str, Any]
+    notes: Mapping[tuple[str, str], str]
+    """Text of a note by answer (`provider/narrative_id`) and task."""
+
+
+def read_jury(folder: Traversable) -> Jury:
+    """The jury that the demo's data folder describes."""
+    people = json.loads((folder / "annotators.json").read_text(encoding="utf-8"))
+    return Jury(
+        jurors=tuple(Juror(**each) for each in people["annotators"]),
+        verdicts=json.loads((folder / "verdicts.json").read_text(encoding="utf-8")),
+        notes={(each["answer"], each["task"]): each["text"] for each in people["notes"]},
+    )
+
+
+def answers_unit(juror: Juror, unit: Unit, jurors: Sequence[Juror]) -> bool:
+    """Whether this annotator judges this unit: three of four do, and nobody the units that are left over."""
+    if chance("left", *map(str, unit)) < LEFT_SHARE:
+        return False
+    absent = int(chance("absent", *map(str, unit)) * len(jurors))
+    return jurors.index(juror) != absent
+
+
+def status(juror: Juror, unit: Unit) -> Literal["submitted", "draft", "discarded"]:
+    """What the annotator does with the unit in the end; nearly always she submits."""
+    drawn = chance("status", juror.username, *map(str, unit))
+    if drawn < DRAFT_SHARE:
+        return "draft"
+    return "discarded" if drawn < DRAFT_SHARE + DISCARD_SHARE else "submitted"
+
+
+def judge(jury: Jury, juror: Juror, unit: Unit) -> dict[str, bool]:
+    """The annotator's label for each of the task's labels."""
+    entry = jury.verdicts[f"{unit.provider}/{unit.narrative_id}"]
+    verdict, hard = entry[unit.task], entry.get("hard", {}).get(unit.task, [])
+    if unit.task == "retrieval":
+        verdict, hard = verdict[unit.chunk_rank - 1], (hard[unit.chunk_rank - 1] if hard else [])
+    return {label: verdict[label] ^ departs(juror, unit, label, label in hard) for label in LABELS[unit.task]}
+
+
+def departs(juror: Juror, unit: Unit, label: str, is_hard: bool) -> bool:
+    """Whether the annotator sees this label otherwise than the verdict."""
+    share = HARD_SHARE if is_hard else 1 - juror.care
+    return chance(juror.username, label, *map(str, unit)) < share
+
+
+def note(jury: Jury, juror: Juror, unit: Unit) -> str:
+    """What the annotator writes beside her labels; the first one who judges a unit leaves its note, if it has one."""
+    first = next((each for each in jury.jurors if answers_unit(each, unit, jury.jurors)), None)
+    return jury.notes.get((f"{unit.provider}/{unit.narrative_id}", unit.task), "") if juror == first else ""
+
+
+def chance(*words: str) -> float:
+    """A number from 0 up to 1 that depends on the words alone, evenly spread."""
+    digest = hashlib.sha256("\0".join(words).encode()).digest()
+    return int.from_bytes(digest[:8], "big") / 2**64
+
+
+TOPIC = "Butter or cool water on a burn"
+RUN_ID = "butter_or_cool_water"
+ANSWER = f"{RESEARCH_RUN}/{RUN_ID}"
+
+
+def research_library(library: Path, runs_dir: Path) -> QueryResponse:
+    """The record of the demo's research run, which is done where it is not there yet.
+
+    Raises:
+        CitejuryError: as `research` raises.
+    """
+    run = runs_dir / RUN_ID
+    if not (run / f"{RESEARCH_RUN}.csv").is_file():
+        options = ResearchOptions(
+            topic=TOPIC,
+            run_id=RUN_ID,
+            runs_dir=runs_dir,
+            depth="brief",
+            budget=6,
+            k=6,
+            search="local",
+            model=EXTRACTIVE,
+            documents=library,
+            offline=True,
+        )
+        # A research run hears SIGTERM by itself and leaves it to nobody; the demo's server wants it back.
+        heard = signal.getsignal(signal.SIGTERM)
+        try:
+            asyncio.run(researched(options))
+        finally:
+            signal.signal(signal.SIGTERM, heard)
+    return next(read_records(run))
+
+
+async def researched(options: ResearchOptions) -> None:
+    """Do the run; its files are in its folder.
+
+    Raises:
+        CitejuryError: as `research` raises.
+    """
+    async with opened_environment(options, {}) as environment:
+        await research(options, environment)
+
+
+def with_research(jury: Jury, record: QueryResponse) -> Jury:
+    """The jury with its verdicts on the run's passages in the order of their ranks; they are written by document."""
+    entry = jury.verdicts[ANSWER]
+    documents = [document_name(passage.url) for passage in record.chunks]
+    hard = {**entry["hard"], "retrieval": [entry["hard"]["retrieval"].get(name, []) for name in documents]}
+    ordered = {**entry, "retrieval": [entry["retrieval"][name] for name in documents], "hard": hard}
+    return jury._replace(verdicts={**jury.verdicts, ANSWER: ordered})
+
+
+def document_name(url: str) -> str:
+    """The file that a document's URL stands for, without its ending."""
+    return Path(urlsplit(url).path).stem
+
 
 WORKSPACE = "demo"
 YOU = "you"

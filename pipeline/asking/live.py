@@ -3,21 +3,31 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from uuid import UUID
 
 import httpx
 
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.questions import NO_LIMITS, Limits, Questions, Report, Tell
+from pipeline.asking.resume import Begun, refuse_other_model, refuse_other_narratives
 from pipeline.asking.run import ask_narratives
-from pipeline.asking.run_folder import CITATIONS, RunManifest, csv_file, describe_file, locked_folder
-from pipeline.errors import InputError, SettingsError
-from pipeline.providers.calls import Call, Reply
-from pipeline.providers.http.cost import Price
-from pipeline.providers.http.endpoint import Endpoint
-from pipeline.providers.http.network import Network, RetryPolicy
+from pipeline.asking.run_folder import (
+    CITATIONS,
+    MANIFEST,
+    ProviderCounts,
+    RunManifest,
+    csv_file,
+    describe_file,
+    locked_folder,
+    read_manifest,
+)
+from pipeline.csv_v2.file import HEADER, find_whole_answers
+from pipeline.errors import InputError, OutputError, SettingsError
+from pipeline.providers.calls import SYSTEM_PROMPT, Call, Reply
+from pipeline.providers.http.cost import Price, Usage, cost_of
+from pipeline.providers.http.network import Endpoint, Network, RetryPolicy, target_of
 from pipeline.providers.options import OpenAIApi, check_options
-from pipeline.providers.prompts import SYSTEM_PROMPT
 from pipeline.providers.request import (
     KEY_VARIABLES,
     ProviderRequest,
@@ -29,6 +39,10 @@ from pipeline.providers.request import (
 from pipeline.schema import PROVIDERS, AskOptions, ProviderName
 from pipeline.sources.fetching.guard import guarded_client
 from pipeline.sources.fetching.redirects import resolve_citations
+
+# A token of English has about four characters; other languages have fewer.
+CHARACTERS_A_TOKEN = 4
+
 
 # What these answer with says what it cost.
 STATING_COST: tuple[ProviderName, ...] = ("grok", "perplexity")
@@ -197,3 +211,92 @@ def refuse_unknown_prices(whom: Whom, limits: Limits) -> None:
 def is_priced(provider: ProviderName, model: str, prices: Mapping[str, Price]) -> bool:
     """Whether the cost of the model's answers is known, by the table or by what the provider states."""
     return model in prices or provider in STATING_COST
+
+
+class Preview(NamedTuple):
+    """What would be asked of one provider.
+
+    `calls` are those that would be put, `answered` those that need not be; `cost` is None where no price is known, and
+    `basis` says what it is reckoned from. `body` is the first request's, whole; empty where there is no call to put.
+    """
+
+    provider: ProviderName
+    model: str
+    url: str
+    calls: int
+    answered: int
+    cost: float | None
+    basis: str
+    body: Mapping[str, Any]
+
+
+def preview_run(questions: Questions, out: Path, whom: Whom, prices: Mapping[str, Price]) -> list[Preview]:
+    """What would be asked, provider by provider; those without a key are left out.
+
+    Raises:
+        OutputError: `out` holds something else than a run.
+        InputError: its answers are to other narratives or of another model.
+    """
+    begun = look_into(out, questions)
+    for provider in PROVIDERS:
+        if begun.answered[provider]:
+            refuse_other_narratives(out, begun, provider)
+            refuse_other_model(out, begun.manifest, questions, provider)
+    return [preview(begun, provider, whom, prices) for provider in whom.providers if provider in whom.endpoints]
+
+
+def look_into(out: Path, questions: Questions) -> Begun:
+    """The run in the folder as it would go on, or a new one; nothing is touched.
+
+    Raises:
+        OutputError: the folder holds something else.
+    """
+    if (out / MANIFEST).is_file():
+        manifest = read_manifest(out)
+    elif out.is_dir() and any(not path.name.startswith(".") for path in out.iterdir()):
+        raise OutputError(f"{str(out)!r} is not empty and holds no `{MANIFEST}` of a run; name another `--out`.")
+    else:
+        manifest = RunManifest(version="", run_id=str(UUID(int=0)), started="", narratives=questions.source)
+    manifest = manifest.model_copy(update={"repeats": max(manifest.repeats, questions.repeats)})
+    return Begun(manifest, questions, {provider: whole_answers(csv_file(out, provider)) for provider in PROVIDERS})
+
+
+def whole_answers(path: Path) -> set[str]:
+    """The ids of the whole answers in a file, which is left as it is; none where there is no file."""
+    if not path.is_file() or path.stat().st_size <= len(HEADER):
+        return set()
+    with open(path, "rb") as file:
+        return find_whole_answers(path, file)[0]
+
+
+def preview(begun: Begun, provider: ProviderName, whom: Whom, prices: Mapping[str, Price]) -> Preview:
+    """What would be asked of the provider."""
+    questions, answered = begun.questions, begun.answered[provider]
+    model = whom.models[provider]
+    open_calls = 0
+    characters = 0
+    url = ""
+    body: Mapping[str, Any] = {}
+    for call in questions.calls(begun.manifest.run_id, provider):
+        if call.answer_id in answered:
+            continue
+        if not open_calls:
+            request = whom.request(call)
+            url, body = target_of(whom.endpoints[provider], request), request.body
+        open_calls += 1
+        characters += len(call.prompt)
+    usage = Usage(characters // CHARACTERS_A_TOKEN, open_calls * whom.options.max_tokens, open_calls)
+    earlier = begun.manifest.providers.get(provider, ProviderCounts())
+    cost, basis = expected_cost(earlier, open_calls, usage, prices.get(model))
+    return Preview(provider, model, url, open_calls, questions.calls_each() - open_calls, cost, basis, body)
+
+
+def expected_cost(earlier: ProviderCounts, calls: int, usage: Usage, price: Price | None) -> tuple[float | None, str]:
+    """What the calls will about cost, and what that is reckoned from; None where no price is known."""
+    priced = earlier.answers - earlier.unpriced
+    if priced > 0:
+        return earlier.cost / priced * calls, f"the mean of {priced} answers in the folder"
+    if price is None:
+        return None, "no price of this model in the settings"
+    basis = "the prompts' length, the longest answers and one search a call; pages that a search brings in come on top"
+    return cost_of(usage, price), basis

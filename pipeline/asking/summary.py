@@ -8,14 +8,13 @@ from typing import BinaryIO, NamedTuple
 
 from pipeline.asking.resume import Begun
 from pipeline.asking.run_folder import CITATIONS, ProviderCounts, RunManifest, csv_file
-from pipeline.csv_v2.file import read_answers
-from pipeline.csv_v2.reorder import put_in_order
+from pipeline.csv_v2.file import put_in_order, read_answers
 from pipeline.errors import PayloadError
 from pipeline.providers.body import load_body
 from pipeline.providers.http.cost import Price, Usage, cost_of, price_of, usage_of
 from pipeline.recording.run import read_stored
 from pipeline.schema import PROVIDERS, Answer, ErrorLine, ProviderName, StoredAnswer
-from pipeline.sources.fetching.resolved import resolved_earlier
+from pipeline.sources.fetching.redirects import resolved_earlier
 from pipeline.staging import staged_file
 
 # The words with which the five say that an answer came to its end, in lower case.

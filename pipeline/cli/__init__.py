@@ -5,8 +5,7 @@ from pathlib import Path
 import click
 
 from pipeline.cli.ask import ask
-from pipeline.cli.parse import parse
-from pipeline.cli.reparse import reparse
+from pipeline.cli.parse import parse, reparse
 from pipeline.cli.research import research
 from pipeline.cli.runs import runs
 from pipeline.cli.sources import sources

@@ -237,8 +237,7 @@ def print_preview(asked: Asked, whom: "Whom", limits: "Limits") -> None:
     """Print what would be asked: a line for each provider on stderr, and all of it as one JSON object on stdout."""
     import json
 
-    from pipeline.asking.dry_run import preview_run
-    from pipeline.asking.live import live_questions
+    from pipeline.asking.live import live_questions, preview_run
     from pipeline.asking.narratives import NarrativesCsv
 
     narratives = NarrativesCsv(asked.narratives, asked.id_column, asked.text_column)

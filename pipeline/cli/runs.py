@@ -60,7 +60,7 @@ def show(run_id: str, runs_dir: Path, as_json: bool) -> None:
         citejury pipeline runs show solar_20261122_101500 --json
     """
     from pipeline.research.contracts import contract_json
-    from pipeline.research.output.json_files import json_text
+    from pipeline.research.output.artefacts import json_text
     from pipeline.research.running.runs import show_run
 
     run = show_run(runs_dir, run_id)
@@ -85,9 +85,8 @@ def delete(run_id: str, runs_dir: Path, yes: bool) -> None:
     Example:
         citejury pipeline runs delete solar_20261122_101500
     """
-    from pipeline.research.running.run_deletion import delete_run, half_deleted
-    from pipeline.research.running.runs import show_run
-    from pipeline.text.counted import counted
+    from pipeline.research.running.runs import delete_run, half_deleted, show_run
+    from pipeline.text.terminal import counted
 
     if not yes and not half_deleted(runs_dir, run_id).is_dir():
         run = show_run(runs_dir, run_id)
@@ -120,7 +119,7 @@ def described(run: "RunOverview") -> Iterator[str]:
 
 def facts(run: "RunOverview") -> Iterator[tuple[str, str]]:
     """What there is to tell of the run, by name; empty where nothing is known."""
-    from pipeline.text.counted import counted
+    from pipeline.text.terminal import counted
 
     yield "run", run.run_id
     yield "topic", one_line(run.topic)
@@ -168,7 +167,7 @@ def place(runs_dir: Path) -> str:
 
 def one_line(text: str) -> str:
     """The text with its white space as single blanks, harmless for a terminal."""
-    from pipeline.text.printable import printable
+    from pipeline.text.terminal import printable
 
     return printable(" ".join(text.split()))
 

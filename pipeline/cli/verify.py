@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pipeline.cli.sources import PagesBar
     from pipeline.gathering.gather import Gathered
     from pipeline.sources.store.store import Store
-    from pipeline.verifying.summary import Summary
+    from pipeline.verifying.verify import Summary
 
 FAILED = 3
 """Exit code of `--strict` where something does not hold."""
@@ -88,9 +88,8 @@ def verify_path(asked: Asked) -> Verified:
     Raises:
         CitejuryError: the file or the store cannot be read, or the output not written.
     """
-    from pipeline.verifying.submitted import read_submitted, submitted_file
-    from pipeline.verifying.summary import Summary
-    from pipeline.verifying.verify import Reader, cited_keys, verify_report
+    from pipeline.verifying.read import read_submitted, submitted_file
+    from pipeline.verifying.verify import Reader, Summary, cited_keys, verify_report
 
     file = submitted_file(asked.path)
     refuse_to_replace(file, asked.out)
@@ -136,7 +135,7 @@ def opened_store(asked: Asked, file: Path) -> "AbstractContextManager[Store | No
 def nearest_store(file: Path) -> Path:
     """The store that is nearest above the file; without one, beside a report or the folder of a CSV file."""
     from pipeline.research.running.runs import STORE
-    from pipeline.verifying.submitted import is_csv
+    from pipeline.verifying.read import is_csv
 
     folders = list(file.absolute().parents)[:3]
     found = [folder / STORE for folder in folders if (folder / STORE).is_file()]
@@ -149,7 +148,7 @@ def fetch_pages(asked: Asked, file: Path, store: "Store", keys: list[str], bar: 
     Raises:
         OutputError: the store cannot be written.
     """
-    from pipeline.gathering.online import Online, fetch_missing
+    from pipeline.gathering.run_sources import Online, fetch_missing
     from pipeline.recording.run import read_run_id
     from pipeline.sources.fetching.fetch import FetchPolicy
     from pipeline.sources.fetching.guard import guarded_client
@@ -167,7 +166,7 @@ def fetch_pages(asked: Asked, file: Path, store: "Store", keys: list[str], bar: 
 def output(out: Path | None) -> Iterator[Callable[[dict[str, Any]], None]]:
     """Writes values as lines of JSON to stdout, or into a file that appears whole at the end."""
     from pipeline.staging import staged_file
-    from pipeline.verifying.summary import json_line
+    from pipeline.verifying.verify import json_line
 
     if out is None:
         yield lambda value: click.echo(json_line(value))

@@ -7,8 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from pipeline.sources.fetching.fetch import Fetcher
-from pipeline.sources.fetching.fetched import Fetched
+from pipeline.sources.fetching.fetch import Fetched, Fetcher
 from pipeline.sources.fetching.politeness import UNREACHABLE
 from pipeline.sources.reading.extractor import Extractor
 from pipeline.sources.store.store import Outcome, Store, StoredPage, row_from_page

@@ -7,8 +7,7 @@ from pathlib import Path
 from pipeline.csv_v2.file import read_answers
 from pipeline.errors import InputError, PayloadError
 from pipeline.providers import read_payload
-from pipeline.recording.citation_form import to_one_form
-from pipeline.recording.report_marks import answer_from_report
+from pipeline.recording.citation_form import answer_from_report, to_one_form
 from pipeline.records import (
     Origin,
     Passage,

@@ -9,8 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pipeline.evidence.context import ContextPage, NormalisedContext
-from pipeline.evidence.evidence import validate_and_normalize_evidence
+from pipeline.models.evidence import ContextPage, NormalisedContext, validate_and_normalize_evidence
 from pipeline.text.coverage import SENTENCES, SOME_SUPPORT, Coverage, Place, cover, probability, words_and_numbers
 from pipeline.text.language import detect_language
 from pipeline.text.normal_form import normalise

@@ -15,7 +15,7 @@ import krippendorff
 import numpy as np
 
 from annotation.labels import LABELS
-from exports.agreement.joint import measure_figures
+from exports.agreement.measure import measure_figures
 from exports.agreement.ratings import IntArray, LabelArray, Ratings
 
 GOALS = {1: 20.0, 5: 60.0}

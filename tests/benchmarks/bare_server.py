@@ -11,8 +11,8 @@ from types import MappingProxyType
 from typing import Any
 
 from annotation.client import Argilla
+from annotation.embedded.guardian import valkey_command
 from annotation.embedded.home.home import read_or_make_secrets
-from annotation.embedded.server.guardian import valkey_command
 from annotation.embedded.server.launch import listen, server_environment, url_of, wait_until_it_answers
 
 AS_IT_COMES = MappingProxyType({"ARGILLA_SEARCH_ENGINE": "empty"})
@@ -56,7 +56,7 @@ def serve_unpatched(descriptor: int) -> None:
     from argilla_server.search_engine import SearchEngine
     from argilla_server.settings import settings
 
-    from annotation.embedded.server.web import make_owner
+    from annotation.embedded.web import make_owner
 
     async def nothing(*_: Any, **__: Any) -> bool:
         return True

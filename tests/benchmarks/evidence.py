@@ -9,8 +9,7 @@ import statistics
 import sys
 import time
 
-from pipeline.evidence.context import aggregate_context, read_context
-from pipeline.evidence.evidence import Validated, validate_and_normalize_evidence
+from pipeline.models.evidence import Validated, aggregate_context, read_context, validate_and_normalize_evidence
 
 GOAL = 4.5
 SIZES = (500_000, 2_000_000)

@@ -16,8 +16,7 @@ from time import perf_counter
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from pipeline.research.search.index import CREATE, MOST_QUERY_WORDS, passage_spans, phrase
-from pipeline.research.search.local import LocalSearch
+from pipeline.research.search.local import CREATE, MOST_QUERY_WORDS, LocalSearch, passage_spans, phrase
 from pipeline.sources.store.store import Store, StoredPage, open_store
 from pipeline.text.words import content_words
 from tests.debian_pages import HANDBOOK, PLACES

@@ -26,7 +26,7 @@ async def fill_indexes(anew: bool) -> None:
     from argilla_server.settings import settings
     from sqlalchemy import select
 
-    from annotation.embedded.engines.engines import register_engine
+    from annotation.embedded.engines.database import register_engine
 
     if not settings.search_engine_is_opensearch:
         return

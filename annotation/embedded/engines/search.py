@@ -24,11 +24,9 @@ from sqlalchemy import ColumnElement, func, select, true
 
 from annotation.embedded.home.home import ENGINE_NAME
 from annotation.embedded.queue.page import filters_beside_the_queue, queue_page
-from annotation.embedded.search.connections import SearchSession
-from annotation.embedded.search.json_sql import elements_at, number_in, text_in
-from annotation.embedded.search.own_order import own_page
+from annotation.embedded.search.json_sql import SearchSession, elements_at, number_in, text_in
+from annotation.embedded.search.orders import own_page, sorted_page
 from annotation.embedded.search.search_terms import answered_by, filter_condition, split_queue
-from annotation.embedded.search.sorted_page import sorted_page
 from annotation.embedded.search.text_index import text_condition
 
 
@@ -141,7 +139,7 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
         threshold: float | None = None,
     ) -> Any:
         """The records nearest to a vector, or to a record's own, by the cosine; the record itself is left out."""
-        from annotation.embedded.search.similarity import check_vector, nearest
+        from annotation.embedded.search.orders import check_vector, nearest
 
         target = value if value else record.vector_value_by_vector_settings(vector_settings)
         check_vector(target, vector_settings)

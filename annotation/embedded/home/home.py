@@ -22,8 +22,13 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
 
-from pipeline.errors import OutputError, ServerStartError
+from pipeline.errors import OutputError, ServerStartError, SettingsError
 from pipeline.staging import write_private
+
+HOLD_SECONDS_SETTING = "CITEJURY_HOLD_SECONDS"
+HOLD_SECONDS = 15 * 60
+LONGEST_HOLD_SECONDS = 24 * 60 * 60
+
 
 ENGINE_NAME = "citejury"
 
@@ -215,3 +220,17 @@ def last_log_lines(home: Path) -> str:
         said = [line for line in lines if not TRACEBACK.match(line)]
         shown += [f"{path.stem}: {line}" for line in said[-LOG_LINES_SHOWN:]]
     return "\n".join(shown)
+
+
+def hold_seconds() -> int:
+    """How long what is handed out is held for her.
+
+    Raises:
+        SettingsError: the environment says something else than a number of seconds, or more than a day.
+    """
+    said = os.environ.get(HOLD_SECONDS_SETTING) or str(HOLD_SECONDS)
+    if not re.fullmatch("[0-9]{1,9}", said) or not 1 <= int(said) <= LONGEST_HOLD_SECONDS:
+        raise SettingsError(
+            f"`{HOLD_SECONDS_SETTING}` is {said!r} and should be a number of seconds, 1 to {LONGEST_HOLD_SECONDS}."
+        )
+    return int(said)

@@ -6,9 +6,13 @@ fails on what Argilla's JSON columns may hold and PostgreSQL's own functions ref
 
 from typing import Any
 
+from argilla_server.settings import settings
 from sqlalchemy import ColumnElement, Float, String, TableValuedAlias, case, cast, func, select
+from sqlalchemy.ext.asyncio import async_sessionmaker, create_async_engine
 
-from annotation.embedded.search.connections import search_connections
+search_connections = create_async_engine(settings.database_url, **settings.database_engine_args)
+SearchSession = async_sessionmaker(autocommit=False, expire_on_commit=False, bind=search_connections)
+
 
 ON_POSTGRESQL = search_connections.dialect.name == "postgresql"
 NUMBERS = ("integer", "real")

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, and_, false, func, not_, or_, 
 
 from annotation.embedded.home.event_lines import tell
 from annotation.embedded.search import text_index_postgresql, text_index_sqlite, words
-from annotation.embedded.search.connections import search_connections
+from annotation.embedded.search.json_sql import search_connections
 from annotation.embedded.search.text_query import Group, Not, Phrase, Wanted, read_query
 
 WORTH_TELLING = 10_000  # records; the index of fewer is made in seconds

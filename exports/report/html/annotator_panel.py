@@ -6,8 +6,21 @@ from xml.etree.ElementTree import Element
 
 from exports.agreement.figures import AnnotatorAgreement
 from exports.agreement.schema import TaskAgreement
-from exports.report.html.cells import SHORT_REASONS, cell, coefficient, ends, head, missing, number, row, signed, table
-from exports.report.html.elements import Child, element, quoted
+from exports.report.html.elements import (
+    SHORT_REASONS,
+    Child,
+    cell,
+    coefficient,
+    element,
+    ends,
+    head,
+    missing,
+    number,
+    quoted,
+    row,
+    signed,
+    table,
+)
 from exports.report.html.plot import Axis, difference_axis, dot, rule, scale, strip, whisker
 from exports.report.words import UNDEFINED, percent
 

@@ -7,12 +7,11 @@ from xml.etree.ElementTree import Element
 
 from annotation.defuse import one_line
 from annotation.labels import TASKS, TaskName
-from exports.agreement.disagreement import Disagreement
+from exports.agreement.disagreements import Disagreement
 from exports.report.disagreement_files import Pattern, count_patterns
-from exports.report.html.cells import cell, folded, head, row, table
-from exports.report.html.elements import Child, element, is_web_address, quoted
+from exports.report.html.elements import Child, cell, element, folded, head, is_web_address, quoted, row, table
 from exports.report.words import UNDEFINED, decimal, percent
-from pipeline.text.counted import counted
+from pipeline.text.terminal import counted
 
 SHOWN_OF_TASK = 100
 """So many disagreements of a task are in the report, with their texts."""

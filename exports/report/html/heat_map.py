@@ -8,8 +8,20 @@ from annotation.defuse import one_line
 from exports.agreement.figures import PairAgreement
 from exports.agreement.pairs import FEW_SHARED
 from exports.agreement.schema import TaskAgreement
-from exports.report.html.cells import SHORT_REASONS, cell, coefficient, estimated, folded, head, number, row, table
-from exports.report.html.elements import Child, element, quoted
+from exports.report.html.elements import (
+    SHORT_REASONS,
+    Child,
+    cell,
+    coefficient,
+    element,
+    estimated,
+    folded,
+    head,
+    number,
+    quoted,
+    row,
+    table,
+)
 from exports.report.html.plot import figure_svg
 from exports.report.words import UNDEFINED
 

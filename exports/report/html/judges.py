@@ -4,9 +4,20 @@ from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element
 
 from annotation.labels import TaskName
-from exports.agreement.judge_figures import Calibration, Confusion, JudgeAgreement, JudgedLabel, JudgedTask, JudgeReason
-from exports.report.html.cells import cell, coefficient, ends, folded, head, missing, row, table
-from exports.report.html.elements import Child, element, quoted
+from exports.agreement.figures import Calibration, Confusion, JudgeAgreement, JudgedLabel, JudgedTask, JudgeReason
+from exports.report.html.elements import (
+    Child,
+    cell,
+    coefficient,
+    element,
+    ends,
+    folded,
+    head,
+    missing,
+    quoted,
+    row,
+    table,
+)
 from exports.report.html.plot import Axis, figure_svg
 from exports.report.judge_terminal import coverage_sentence, left_out_sentences, other_task_sentences
 from exports.report.words import UNDEFINED, percent

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
 from exports.agreement.schema import Agreement, InputFile, TaskAgreement
-from exports.report.html.cells import cell, estimated, head, row, sentence, table
-from exports.report.html.elements import Child, element, quoted
+from exports.report.html.elements import Child, cell, element, estimated, head, quoted, row, sentence, table
 from exports.report.words import (
     FITNESS,
     FITNESS_MEANING,
@@ -16,7 +15,7 @@ from exports.report.words import (
     percent,
     warning_sentences,
 )
-from pipeline.text.counted import counted
+from pipeline.text.terminal import counted
 
 HASH_SHOWN = 12
 SYMBOLS: dict[Fitness, str] = {"fit": "✓", "tentative": "~", "open": "?", "unfit": "✗", "unknown": "–"}

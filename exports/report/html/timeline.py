@@ -8,11 +8,22 @@ from xml.etree.ElementTree import Element
 
 from exports.agreement.figures import AgreementSlice, AlphaChange, Interval, SliceLabel
 from exports.agreement.schema import TaskAgreement
-from exports.report.html.cells import cell, coefficient, estimated, folded, head, row, signed, table
-from exports.report.html.elements import Child, element, quoted
+from exports.report.html.elements import (
+    Child,
+    cell,
+    coefficient,
+    element,
+    estimated,
+    folded,
+    head,
+    quoted,
+    row,
+    signed,
+    table,
+)
 from exports.report.html.plot import THRESHOLDS, Axis, alpha_axis, figure_svg
 from exports.report.words import SIGNIFICANT, decimal_p, percent
-from pipeline.text.counted import counted
+from pipeline.text.terminal import counted
 
 WIDTH, HEIGHT = 340, 170
 LEFT, RIGHT, TOP, BOTTOM = 34, 326, 12, 142

@@ -10,8 +10,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
 from pipeline.research.contracts import CONTRACTS
-from pipeline.research.output.artefacts import CITATIONS
-from pipeline.research.output.json_files import json_text, write_text
+from pipeline.research.output.artefacts import CITATIONS, json_text, write_text
 from pipeline.research.output.run_files import Clarify, ParagraphLine, PlanFile, StageEvent, VerifyResult
 from pipeline.research.traces import PAYLOADS
 from pipeline.sources.schema import Chunk, Document, SearchResult

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from pipeline.research.output.markdown_text import link_to, plain_markdown
+from pipeline.research.output.layout import link_to, plain_markdown
 from pipeline.research.values import Verified, Written
 from pipeline.verifying.scores import Scores, conflicts, single_source
 from pipeline.verifying.values import Checked, Page, Quote, Verdict

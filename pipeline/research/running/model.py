@@ -7,9 +7,16 @@ from typing import Any, Protocol, TypeVar
 
 from pipeline.errors import PayloadError
 from pipeline.models.completion import CUT_SHORT_ERROR, Structured
-from pipeline.models.marked_texts import DATA_RULE, marked_texts, marking_words
-from pipeline.models.spent import Spent, added, spent_of
-from pipeline.models.structured import Asker, ask_structured
+from pipeline.models.structured import (
+    DATA_RULE,
+    Asker,
+    Spent,
+    added,
+    ask_structured,
+    marked_texts,
+    marking_words,
+    spent_of,
+)
 from pipeline.providers.http.cost import Price
 
 Value = TypeVar("Value")

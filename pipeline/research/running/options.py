@@ -1,24 +1,82 @@
 """What a research run is asked to do, and the part of it that a resume may not change."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, ValidationError
 
 from pipeline.errors import InputError
-from pipeline.research.budgets import EFFORTS, Effort, Limits
+from pipeline.models.structured import Spent
 from pipeline.research.contracts import DEFAULT_BASE_URL, DEFAULT_MODEL, MAX_TOPIC, Config, SearchName
-from pipeline.research.output.artefacts import checked_run_id
-from pipeline.research.output.json_files import problems
+from pipeline.research.output.artefacts import checked_run_id, problems
 from pipeline.research.output.layout import CitationForm
 from pipeline.research.output.run_files import MAX_SOURCES
 from pipeline.research.running.checkpoint import read_setup
 from pipeline.research.values import Depth
 from pipeline.schema import Frozen
 from pipeline.text.language import detect_language
+
+StopReason = Literal["seconds", "tokens", "cost", "fetches"]
+ENOUGH_COVERAGE = 0.8
+
+
+class Effort(NamedTuple):
+    """What a depth stands for where nothing else is said."""
+
+    rounds: int
+    """The most rounds from queries to checked claims."""
+    k: int
+    """Results wanted of each query."""
+    budget: int
+    """The most sources that are read."""
+
+
+# research-pipeline.md, gap 2.32.
+EFFORTS: dict[Depth, Effort] = {
+    "brief": Effort(1, 4, 5),
+    "medium": Effort(3, 6, 10),
+    "deep": Effort(5, 10, 25),
+}
+
+
+class Limits(NamedTuple):
+    """Where gathering stops; the report is then written of what is there. None is no limit."""
+
+    seconds: float | None = None
+    """Seconds of work, all resumes together."""
+    tokens: int | None = None
+    """Tokens to and from the model together."""
+    cost: float | None = None
+    """What the model's answers cost as far as it is known, in USD."""
+
+
+class Budget:
+    """What a run has used of its limits; `seconds` and `spent` tell how much that is now."""
+
+    def __init__(self, limits: Limits, seconds: Callable[[], float], spent: Callable[[], Spent]) -> None:
+        """Nothing is held up yet."""
+        self.limits = limits
+        self.seconds = seconds
+        self.spent = spent
+
+    def used_up(self) -> StopReason | None:
+        """The first limit that is reached; None where there is none."""
+        spent = self.spent()
+        if self.limits.seconds is not None and self.seconds() >= self.limits.seconds:
+            return "seconds"
+        if self.limits.tokens is not None and spent.tokens_in + spent.tokens_out >= self.limits.tokens:
+            return "tokens"
+        if self.limits.cost is not None and spent.cost >= self.limits.cost:
+            return "cost"
+        return None
+
+    def seconds_left(self) -> float | None:
+        """Seconds until the limit of time; None where there is none."""
+        return None if self.limits.seconds is None else max(0.0, self.limits.seconds - self.seconds())
+
 
 EXTRACTIVE = "extractive"
 """The name that stands for no model."""

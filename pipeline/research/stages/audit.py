@@ -9,8 +9,7 @@ from pipeline.research.output.artefacts import RunFolder
 from pipeline.research.output.layout import cid
 from pipeline.research.output.run_files import CitationEntry, ParagraphLine, VerifyResult
 from pipeline.text.urls import canonical_url
-from pipeline.verifying.blocks import Block, Piece, heading_words, read_blocks
-from pipeline.verifying.marks import CID, find_marks, plain_words
+from pipeline.verifying.marks import CID, Block, Piece, find_marks, heading_words, plain_words, read_blocks
 from pipeline.verifying.source_list import Section, read_entries, sections
 
 CLOSING = " \t\r\n.。．*_」』”’\"'|"

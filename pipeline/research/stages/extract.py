@@ -1,21 +1,252 @@
 """Claims with the quotes that they rest on: the pages' own sentences, or what a model reads in numbered passages."""
 
+import asyncio
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from itertools import takewhile
+from typing import Literal, NamedTuple
 
+from pydantic import BaseModel, ConfigDict
+
+from pipeline.errors import PayloadError
+from pipeline.models.evidence import aggregate_context, validate_and_normalize_evidence
 from pipeline.research.report_words import BETWEEN, plan_language
 from pipeline.research.running.model import Model
-from pipeline.research.stages.aspects import FIRST_HEADINGS, aspect_of
-from pipeline.research.stages.extract_model import claims_of_model
-from pipeline.research.stages.passages import ResearchPassage, best_passages, passages_of, readable_pages
+from pipeline.research.stages.passages import (
+    ADDRESS,
+    CITATION_LIKE,
+    ResearchPassage,
+    best_passages,
+    is_in,
+    likeness,
+    passages_of,
+    readable_pages,
+    statement_in,
+)
+from pipeline.research.stages.plan import FIRST_HEADINGS, aspect_of
 from pipeline.research.values import Plan
 from pipeline.text.sentences import sentence_spans
-from pipeline.text.words import content_words
-from pipeline.verifying.relevance import asked_words, share_of
-from pipeline.verifying.statements import is_in, likeness, statement_in
+from pipeline.text.words import ASKS_WITHOUT_BLANKS, content_words, numbers_in
 from pipeline.verifying.values import Claim, Page, Quote
+
+LEAST_COMMON = 5
+ENDINGS = 2
+LEAST_WEIGHT = 0.2
+MOST_RARITY = 1.5
+NAME_WORTH = 1.0
+HIRAGANA = re.compile(r"[\u3041-\u3096]")
+WRITTEN_WORD = re.compile(r"[^\W_]+")
+WITHOUT_BLANKS_FROM = "\u3000"
+
+
+class AskedWord(NamedTuple):
+    """One word of what is asked."""
+
+    forms: frozenset[str]
+    """The words of the texts that differ from it in their endings only, itself among them."""
+    weight: float
+    """How rare these are in the texts."""
+
+
+def asked_words(asked: str, language: str, texts: Sequence[frozenset[str]]) -> list[AskedWord]:
+    """Each word that is asked, as the texts (their words) have it; of Japanese no pair with an ending or a particle.
+
+    It weighs the logarithm of the number of texts over those that have it, up to a limit: pages are found for the
+    topic's own words, so these are the frequent ones, and a rare verb says less. A name weighs more. A word that no
+    text has weighs as much as the heaviest of the others: people do not ask in the words of those who answer.
+    """
+    words = dict.fromkeys(content_words(ASKS_WITHOUT_BLANKS.sub(" ", asked), language))
+    plain = [word for word in words if not HIRAGANA.search(word)] or list(words)
+    vocabulary = frozenset[str]().union(*texts)
+    names = names_in(asked, language)
+    found: list[AskedWord] = []
+    unknown: list[frozenset[str]] = []
+    for word in plain:
+        forms = frozenset(other for other in vocabulary if same_stem(word, other)) | {word}
+        holding = sum(not forms.isdisjoint(words_of) for words_of in texts)
+        if holding:
+            rarity = min(MOST_RARITY, math.log((len(texts) + 1) / (holding + 1)))
+            found.append(AskedWord(forms, LEAST_WEIGHT + rarity + NAME_WORTH * (word in names)))
+        elif word < WITHOUT_BLANKS_FROM:
+            unknown.append(forms)
+    heaviest = max((word.weight for word in found), default=LEAST_WEIGHT)
+    return [*found, *(AskedWord(forms, heaviest) for forms in unknown)]
+
+
+def names_in(asked: str, language: str) -> frozenset[str]:
+    """The words that a capital letter marks, in folded case; the first one only where it has more than one capital.
+
+    In German these are the nouns, the first word among them.
+    """
+    written = WRITTEN_WORD.findall(asked)
+    return frozenset(
+        word.casefold()
+        for place, word in enumerate(written)
+        if any(letter.isupper() for letter in word[1:]) or (word[:1].isupper() and (place or language == "de"))
+    )
+
+
+def share_of(asked: Sequence[AskedWord], words: frozenset[str]) -> float:
+    """The share of the asked words' weight that a text with these words has, from 0 to 1; 0 where nothing is asked."""
+    total = sum(word.weight for word in asked)
+    return sum(word.weight for word in asked if not word.forms.isdisjoint(words)) / total if total else 0.0
+
+
+def same_stem(first: str, second: str) -> bool:
+    """Whether two words of letters differ in their endings only: `Paket` and `Paketen`, `verify` and `verification`.
+
+    Words that begin alike for five letters and for all but two of the shorter one count as the same; in shorter ones,
+    one must be the beginning of the other. Words of scripts without blanks are never the same unless they are equal.
+    """
+    if first[:2] != second[:2]:
+        return False
+    shorter, longer = sorted((first, second), key=len)
+    if not (shorter.isalpha() and longer.isalpha()) or shorter >= WITHOUT_BLANKS_FROM:
+        return first == second
+    if len(shorter) < LEAST_COMMON:
+        return len(shorter) > ENDINGS and longer.startswith(shorter) and len(longer) - len(shorter) <= ENDINGS
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(shorter, longer, strict=False)))
+    return common >= max(LEAST_COMMON, len(shorter) - ENDINGS)
+
+
+MODEL_PASSAGES = 10
+MOST_MODEL_CLAIMS = 6
+LONGEST_QUOTE = 600
+LONGEST_CLAIM = 400
+LEAST_QUOTED = 3
+
+
+class ClaimAnswer(BaseModel):
+    """One claim as the model gives it."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    passage: int
+    quote: str
+    claim: str
+    type: Literal["fact", "estimate", "opinion"] = "fact"
+
+
+class ClaimsAnswer(BaseModel):
+    """What the model answers about one section."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    claims: list[ClaimAnswer]
+
+
+async def claims_of_model(plan: Plan, passages: Sequence[ResearchPassage], model: Model) -> dict[int, list[Claim]]:
+    """The model's claims by section, without ids; a section is missing where it gave no usable answer.
+
+    Raises:
+        PayloadError: it cannot be asked about any section.
+    """
+    asked = [
+        section_claims(plan, number, best_passages(section, passages, MODEL_PASSAGES, plan_language(plan)), model)
+        for number, section in enumerate(plan.sections)
+    ]
+    results = await asyncio.gather(*asked, return_exceptions=True)
+    found: dict[int, list[Claim]] = {}
+    failures = []
+    for number, result in enumerate(results):
+        if isinstance(result, PayloadError):
+            failures.append(result)
+        elif isinstance(result, BaseException):
+            raise result
+        elif result is not None:
+            found[number] = result
+    if failures and len(failures) == len(results):
+        raise failures[0]
+    for failure in failures:
+        model.note(str(failure))
+    return found
+
+
+async def section_claims(
+    plan: Plan, number: int, passages: Sequence[ResearchPassage], model: Model
+) -> list[Claim] | None:
+    """The model's claims about one section whose quotes were found; None where its answer is no use.
+
+    Raises:
+        PayloadError: it cannot be asked.
+    """
+    if not passages:
+        return []
+    section = plan.sections[number]
+    texts = [("QUESTION", section)]
+    texts += [(f"PASSAGE {place} OF {len(passages)}", passage.text) for place, passage in enumerate(passages, start=1)]
+    answer = await model.ask(
+        task_words(), texts, ClaimsAnswer.model_json_schema(), ClaimsAnswer.model_validate, f"the section {section!r}"
+    )
+    if answer is None:
+        return None
+    located = [located_claim(each, number, passages) for each in answer.claims]
+    lost = located.count(None)
+    if lost:
+        model.note(
+            f"Claims of the model for the section {section!r} that were dropped, for their quotes stand in no passage "
+            f"that it was shown or can be no claim: {lost}."
+        )
+    claims = [claim for claim in located if claim is not None]
+    return claims[:MOST_MODEL_CLAIMS]
+
+
+def task_words() -> str:
+    """What the model is to do with the passages of one section."""
+    return (
+        "Read the numbered passages and write the claims that answer the question. At most "
+        f"{MOST_MODEL_CLAIMS} claims, the most important first, from different passages where they can be. "
+        "Each claim is one sentence in the language of the question that stands alone, without pronouns that point elsewhere, and says "
+        "nothing that its passage does not say. `passage` is the passage's number. `quote` is copied from that passage "
+        "letter for letter, one stretch of at most 300 characters without omissions. Every number and name in `claim` "
+        "stands in `quote`. `type` is `fact`, `estimate` for figures that the passage itself calls uncertain, or "
+        "`opinion` for what somebody holds. No URL and no citation mark. No claims where the passages do not answer."
+    )
+
+
+def located_claim(answer: ClaimAnswer, section: int, passages: Sequence[ResearchPassage]) -> Claim | None:
+    """The claim with the place of its quote; None where the quote stands nowhere, or is too short to say anything.
+
+    A claim with a number that its quote lacks, with an address, a citation mark or too many words gives way to the
+    quote's own words.
+    """
+    text = " ".join(answer.claim.split())
+    named = [passages[answer.passage - 1]] if 1 <= answer.passage <= len(passages) else []
+    for passage in [*named, *(each for each in passages if each not in named)]:
+        quote = quote_in(passage, answer.quote)
+        if quote is None:
+            continue
+        if not is_fit(text, quote.text):
+            text = " ".join(quote.text.split())
+            if not is_fit(text, quote.text):
+                return None
+        return Claim("", text, section, (quote,), answer.type)
+    return None
+
+
+def quote_in(passage: ResearchPassage, quoted: str) -> Quote | None:
+    """The quote with its place in the page; None where the passage does not hold it word for word (seed 002)."""
+    if len(set(content_words(quoted))) < LEAST_QUOTED:
+        return None
+    url = passage.page.url
+    context = aggregate_context([(url, passage.text)])
+    items = [{"url": url, "snippet": quoted}]
+    found = validate_and_normalize_evidence(context, items, 1, LONGEST_QUOTE, per_page=True).items
+    if not found:
+        return None
+    start = passage.start + found[0].char_start - found[0].page_start
+    end = passage.start + found[0].char_end - found[0].page_start
+    return Quote(url, passage.page.text[start:end], start, end)
+
+
+def is_fit(text: str, quote: str) -> bool:
+    """Whether a claim says no number that its quote does not, and holds no address and no citation mark."""
+    if not 0 < len(text) <= LONGEST_CLAIM or ADDRESS.search(text) or CITATION_LIKE.search(text):
+        return False
+    return set(numbers_in(text)) <= set(numbers_in(quote))
+
 
 PASSAGES = 24
 """Passages of a section whose sentences are looked at."""

@@ -9,20 +9,17 @@ from pydantic import TypeAdapter
 
 from pipeline.errors import PayloadError
 from pipeline.gathering.gather import READ
-from pipeline.research.budgets import ENOUGH_COVERAGE, Budget, Effort, StopReason
+from pipeline.research.running.checkpoint import RunSearch
 from pipeline.research.running.course import Course, put_new_traces
 from pipeline.research.running.environment import Environment
-from pipeline.research.running.kept_calls import RunSearch
-from pipeline.research.running.options import ResearchOptions
+from pipeline.research.running.options import ENOUGH_COVERAGE, Budget, Effort, ResearchOptions, StopReason
 from pipeline.research.stages.extract import extract_claims
-from pipeline.research.stages.fetch import PagesRead, Unread, fetch
+from pipeline.research.stages.fetch import PagesRead, Unread, fetch, without_duplicates
 from pipeline.research.stages.harvest import Harvest, harvest
-from pipeline.research.stages.model_verdicts import ask_verdicts
 from pipeline.research.stages.passages import chunks_of
-from pipeline.research.stages.verify import verify
+from pipeline.research.stages.verify import ask_verdicts, verify
 from pipeline.research.traces import ChunksMade, ClaimMade, ClaimsVerified, Payload
 from pipeline.research.values import Found, Plan, Verified
-from pipeline.verifying.mirrors import without_duplicates
 from pipeline.verifying.values import Claim, Page
 
 HARVEST = TypeAdapter(Harvest)

@@ -1,5 +1,7 @@
 """Intake: the topic, once it says enough, with what was answered where it did not."""
 
+import re
+import unicodedata
 from collections.abc import Callable, Sequence
 
 from pipeline.errors import InputError
@@ -7,8 +9,115 @@ from pipeline.research.contracts import MAX_TOPIC, clean_text
 from pipeline.research.output.artefacts import RunFolder
 from pipeline.research.output.run_files import Clarify
 from pipeline.research.running.options import ResearchOptions, topic_language
-from pipeline.research.stages.gate import answered_depth, clarified_topic, gate_questions
-from pipeline.research.values import Intake
+from pipeline.research.values import Depth, Intake
+from pipeline.text.words import content_words
+
+# Kana, Han and Hangul: https://www.unicode.org/charts/
+SIGN = re.compile(r"[\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
+# Without hiragana, which writes endings and particles.
+WEIGHTY_SIGN = re.compile(r"[\u30a1-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
+# `量子计算应用`, six signs, is "quantum computing applications", 30 letters.
+SIGN_WORTH = 4
+WANTED_LETTERS = 20
+WANTED_WORDS = 4
+WANTED_SIGNS = 6
+NEXT_TO_NOTHING = 5
+AMBIGUOUS = frozenset(["it", "this", "that", "they", "them", "something", "anything", "what", "how"])
+# Words for "it" and "this"; a German question word asks as well with few words, for its nouns are long.
+AMBIGUOUS_HERE = AMBIGUOUS | frozenset(["es", "das", "dies", "dieses", "diese", "etwas", "irgendetwas"])
+POINTING = re.compile("これ|それ|あれ|何か|这个|那个|这些|那些|它们|它|什么|이것|그것|무엇")
+ABBREVIATIONS = frozenset(
+    ["ai", "ml", "dl", "llm", "nlp", "cv", "ag", "ar", "vr", "mr", "web", "app", "db", "os", "api"]
+)
+EMPTY_QUESTIONS = (
+    "What specific topic would you like to research?",
+    "What aspect or angle are you interested in?",
+    "What is the purpose of this research?",
+)
+CONTEXT_QUESTION = "Could you provide more context about '{}'? What specifically would you like to learn?"
+VAGUE_QUESTION = "Your topic seems vague. Could you be more specific about what you mean?"
+DEPTH_QUESTION = "What depth of research do you need? (brief overview / comprehensive analysis)"
+DEPTH_WORDS: dict[Depth, re.Pattern[str]] = {
+    "brief": re.compile(r"\b(?:brief|overview|short|kurz\w*|überblick)\b|概要|概述|简要|簡潔|短い", re.IGNORECASE),
+    "medium": re.compile(r"\b(?:medium|mittel\w*|normal)\b|中等|標準", re.IGNORECASE),
+    "deep": re.compile(
+        r"\b(?:deep|comprehensive|thorough|detailed|ausführlich\w*|umfassend\w*|gründlich\w*)\b|全面|深入|详细|詳細|詳しく",
+        re.IGNORECASE,
+    ),
+}
+
+
+def gate_questions(topic: str, strict: bool = False) -> tuple[str, ...]:
+    """What must be asked before the topic can be researched, in order; empty where it says enough.
+
+    `strict` takes the origin's rules by the letter: every topic below 20 characters, whatever its script, and every
+    one with a word such as `how` is asked about.
+
+    Source: seed 003; its example `ai`; research-pipeline.md 1.2 and gaps 2.27.
+    """
+    asked = topic.strip()
+    is_short = is_short_strictly(asked) if strict else information(asked) < WANTED_LETTERS
+    is_vague = is_vague_strictly(asked) if strict else seems_vague(asked)
+    if not (is_short or is_vague):
+        return ()
+    if len(asked) < NEXT_TO_NOTHING and (strict or not asked):
+        return EMPTY_QUESTIONS
+    context = (CONTEXT_QUESTION.replace("{}", asked),) if is_short else ()
+    vague = (VAGUE_QUESTION,) if is_vague else ()
+    return (*context, *vague, DEPTH_QUESTION)
+
+
+def information(topic: str) -> int:
+    """Length of a topic in letters; a sign of Chinese, Japanese or Korean is worth four."""
+    plain = unicodedata.normalize("NFKC", topic)
+    return len(plain) + (SIGN_WORTH - 1) * len(SIGN.findall(plain))
+
+
+def seems_vague(topic: str) -> bool:
+    """Whether the topic is nothing but an abbreviation of the field, or points at something that it does not name."""
+    plain = unicodedata.normalize("NFKC", topic).casefold()
+    if plain.strip(" .?!") in ABBREVIATIONS:
+        return True
+    if POINTING.search(plain):
+        return len(WEIGHTY_SIGN.findall(POINTING.sub("", plain))) < WANTED_SIGNS
+    words = re.findall(r"\w+", plain)
+    return not AMBIGUOUS_HERE.isdisjoint(words) and len(set(content_words(topic))) < WANTED_WORDS
+
+
+def is_short_strictly(topic: str) -> bool:
+    """Whether the topic has fewer than 20 characters."""
+    return len(topic) < WANTED_LETTERS
+
+
+def is_vague_strictly(topic: str) -> bool:
+    """Whether a word of the topic is ambiguous, or the whole of it an abbreviation."""
+    lowered = topic.lower()
+    return not AMBIGUOUS.isdisjoint(lowered.split()) or lowered in ABBREVIATIONS
+
+
+def clarified_topic(topic: str, questions: Sequence[str], answers: Sequence[str]) -> str:
+    """The topic with what was answered behind a colon; an answer that only names a depth is left out of it.
+
+    Source: research-pipeline.md, gap 2.29.
+    """
+    said = [
+        answer.strip()
+        for question, answer in zip(questions, answers, strict=False)
+        if answer.strip() and not (question == DEPTH_QUESTION and depth_in(answer))
+    ]
+    return ": ".join(part for part in (topic.strip(), ", ".join(said)) if part)
+
+
+def depth_in(answer: str) -> Depth | None:
+    """The depth that an answer asks for; None where it names none."""
+    return next((depth for depth, words in DEPTH_WORDS.items() if words.search(answer)), None)
+
+
+def answered_depth(questions: Sequence[str], answers: Sequence[str]) -> Depth | None:
+    """The depth that the answer to the question of depth asks for; None where there is none."""
+    answered = dict(zip(questions, answers, strict=False))
+    return depth_in(answered.get(DEPTH_QUESTION, ""))
+
 
 UNANSWERED = "No clarification provided"
 

@@ -9,15 +9,13 @@ from pydantic import TypeAdapter
 
 from pipeline.asking.run_folder import locked_folder
 from pipeline.errors import InputError, OutputError
-from pipeline.models.spent import Spent, spent_of
-from pipeline.research.budgets import Budget
+from pipeline.models.structured import Spent, spent_of
 from pipeline.research.output.artefacts import RunFolder
 from pipeline.research.output.run_files import PlanDetails, PlanFile
-from pipeline.research.running.checkpoint import JOURNAL, Journal
+from pipeline.research.running.checkpoint import JOURNAL, Journal, KeptAnswers
 from pipeline.research.running.course import SILENT, Course, Progress, Spend
 from pipeline.research.running.environment import Environment
-from pipeline.research.running.kept_calls import KeptAnswers
-from pipeline.research.running.options import ResearchOptions, checked_options, new_run_id
+from pipeline.research.running.options import Budget, ResearchOptions, checked_options, new_run_id
 from pipeline.research.stages.finishing import Finished, Finishing
 from pipeline.research.stages.gathering import Gathering
 from pipeline.research.stages.intake import AskQuestions, take_in

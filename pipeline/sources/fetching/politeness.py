@@ -1,10 +1,30 @@
 """How often one host is asked: so many requests at a time, so long apart, and not at all once it stopped answering."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+from protego import Protego
 
 from pipeline.sources.fetching.exchange import Exchange
+
+# Our product token in `User-agent:` lines.
+TOKEN = "citejury"
+# RFC 9309 2.5 asks for at least so much; what follows is never read.
+MAX_BYTES = 500 * 1024
+# So many rules for one path are judged in some hundredths of a second. A file with more of them is made to cost time.
+MOST_RULES = 2000
+USER_AGENT = re.compile(r"(?:user-agent|useragent|user agent)(?:\s*:\s*|\s+)(.*)", re.IGNORECASE)
+RULE = re.compile(r"(?:dis?s?al+[oa]w|diasllow|allow|crawl[- ]delay)(?:\s*:|\s)", re.IGNORECASE)
+# These stand anywhere, and end no list of agents; every other line does, known or not.
+SITE_WIDE = re.compile(r"(?:sitemaps?|site-map|host)\b", re.IGNORECASE)
+EVERYONE = re.compile(r"\*\W*")  # what follows it in real files is junk
+PRODUCT = re.compile(r"[a-z_-]*", re.IGNORECASE)
+OTHERS = "others"
+PATH_RULE = re.compile(r"(?:dis?s?al+[oa]w|diasllow|allow)(?:\s*:|\s)\s*(/[^*$%]*)", re.IGNORECASE | re.ASCII)
+
 
 # After so many questions in a row to which a host gave no whole answer, it is asked nothing more.
 SILENT_AFTER = 3
@@ -54,3 +74,81 @@ class HostQueue:
             return None
         last = self.silence[-1]
         return last._replace(detail=f"{last.detail}; not asked again after {len(self.silence)} failures", seconds=0.0)
+
+
+class Rule(NamedTuple):
+    """One line that opens, closes or slows something."""
+
+    beginning: str
+    """What a path begins with that it concerns, as far as that is written plainly; empty where it may be any."""
+    line: str
+    """The line."""
+
+
+class Rules(NamedTuple):
+    """The lines of a robots.txt that concern us; empty where everything is open."""
+
+    rules: tuple[Rule, ...] = ()
+    delay: float = 0.0
+    """Seconds to wait between two requests; 0 where the file names none."""
+
+    def allow(self, path: str) -> bool:
+        """Whether a path with its query may be fetched; not where more rules may concern it than are looked at."""
+        plain, escaped, _ = path.partition("%")
+        lines = [
+            line
+            for beginning, line in self.rules
+            if plain.startswith(beginning) or (escaped and beginning.startswith(plain))
+        ]
+        return len(lines) <= MOST_RULES and (not lines or bool(parsed(lines).can_fetch(f"http://host{path}", TOKEN)))
+
+
+def parsed(lines: Iterable[str]) -> Protego:
+    """The rules, as those for us."""
+    return Protego.parse("\n".join([f"User-agent: {TOKEN}", *lines]))
+
+
+def read_rules(content: bytes) -> Rules:
+    """The rules of a robots.txt, of which the first 500 KiB count; lines that are no rules are passed over."""
+    whole = content[:MAX_BYTES]
+    if len(content) >= MAX_BYTES:  # the last line is cut, and half a path would close too much
+        whole = whole[: max(whole.rfind(b"\n"), whole.rfind(b"\r"), 0)]
+    lines = our_rules(whole.decode("utf-8-sig", errors="replace"))
+    rules = tuple(Rule(path[1] if (path := PATH_RULE.match(line)) else "", line) for line in lines)
+    others = [line for beginning, line in rules if not beginning][:MOST_RULES]
+    return Rules(rules, float(parsed(others).crawl_delay(TOKEN) or 0.0))
+
+
+def our_rules(text: str) -> tuple[str, ...]:
+    """The rules of all groups for us, or of those for everyone where no group is for us.
+
+    A group begins with one or more `User-agent` lines. A file of thousands of made-up agents costs nothing this way.
+    """
+    rules: dict[str, list[str]] = {}
+    agents: set[str] = set()
+    in_rules = True
+    for line in text.splitlines():
+        line = line.partition("#")[0].strip()
+        named = USER_AGENT.fullmatch(line)
+        if named:
+            agents = {agent_of(named[1])} if in_rules else agents | {agent_of(named[1])}
+            in_rules = False
+        elif is_rule(line) or (":" in line and not SITE_WIDE.match(line)):
+            in_rules = True
+            for agent in agents - {OTHERS}:
+                rules.setdefault(agent, []).extend([line] if is_rule(line) else [])
+    return tuple(rules.get(TOKEN, rules.get("*", ())))
+
+
+def agent_of(value: str) -> str:
+    """Whom a `User-agent` line means: us by our token, everyone by `*`, or others."""
+    value = value.strip()
+    if EVERYONE.fullmatch(value):
+        return "*"
+    product = PRODUCT.match(value)
+    return TOKEN if product and product[0].lower() == TOKEN else OTHERS
+
+
+def is_rule(line: str) -> bool:
+    """Whether the line opens, closes or slows something; misspelt words are read as Protego reads them."""
+    return RULE.match(line) is not None

@@ -1,10 +1,123 @@
 """The text of a page's bytes, whatever charset it names or fails to name, and text in the form that is stored."""
 
+import codecs
 import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from pipeline.sources.reading.charset import PROLOGUE, charset_of, declared_charset, guessed_charset
+# https://encoding.spec.whatwg.org/#names-and-labels: what pages mean by a name is often more than the name says.
+MEANT = {
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "tis-620": "cp874",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+    "big5": "big5hkscs",
+    "utf-8-sig": "utf-8",
+}
+ALIASES = {
+    "x-sjis": "cp932",
+    "windows-31j": "cp932",
+    "x-gbk": "gb18030",
+    "x-euc-jp": "euc_jp",
+    "x-x-big5": "big5",
+    "windows-949": "cp949",
+    "windows-874": "cp874",
+    "iso-8859-8-i": "iso8859_8",
+    "x-mac-cyrillic": "mac_cyrillic",
+}
+# Python calls more things a text encoding than any page is written in.
+NO_PAGE = re.compile(r"utf-7|idna|punycode|undefined|.*unicode.escape|mbcs|oem|cp037|cp500|cp1026|cp1140")
+MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+# Browsers look for it in the first 1,024 bytes; pages that put a long comment first mean it all the same.
+PROLOGUE = 4096
+DECLARED = re.compile(
+    rb"""<(?:meta|\?xml)\b[^<>]{0,500}?(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE
+)
+TAG = re.compile(rb"<[^<>]*>?")
+ISO_2022_JP = re.compile(rb"\x1b\$[@B]")
+GUESSED = [
+    "cp1252",
+    "cp932",
+    "euc_jp",
+    "gb18030",
+    "big5",
+    "cp949",
+    "cp1251",
+    "koi8_r",
+    "cp1250",
+    "cp1253",
+    "cp1255",
+    "cp1256",
+]
+SAMPLE = 16_000
+HIGH_BYTES = re.compile(rb"[\x80-\xff]+")
+FEW = 64
+
+
+def charset_of(body: bytes, named: str = "") -> str:
+    """The Python name of the encoding that a text is in; `named` is the server's word for it, empty without one.
+
+    In this order: byte order mark, server, the page's declaration, UTF-8 where every byte fits, a guess from the bytes.
+
+    Source: https://encoding.spec.whatwg.org/#decode for the mark before the server,
+    https://html.spec.whatwg.org/#determining-the-character-encoding for the rest, read 2026-11.
+    """
+    for mark, name in MARKS:
+        if body.startswith(mark):
+            return name
+    found = codec_name(named) or declared_charset(body[:PROLOGUE])
+    # Servers name Latin-1 by default, whatever the page is; text in it does not fit UTF-8 by chance.
+    if found and (found != "cp1252" or not is_utf8(body)):
+        return found
+    if ISO_2022_JP.search(body):
+        return "iso2022_jp"
+    return "utf-8" if is_utf8(body) else guessed_charset(body)
+
+
+def codec_name(label: str) -> str:
+    """The Python name of the encoding that a label of the web means; empty where it means none."""
+    label = label.strip(" \t\"'").lower()
+    try:
+        name = codecs.lookup(ALIASES.get(label, label)).name
+        "".encode(name)  # some are no encodings of text
+    except (LookupError, ValueError):
+        return ""
+    return "" if NO_PAGE.fullmatch(name) else MEANT.get(name, name)
+
+
+def declared_charset(prologue: bytes) -> str:
+    """What the `<meta>` or the XML declaration in the first bytes names; empty where neither does."""
+    declared = DECLARED.search(prologue)
+    name = codec_name(declared[1].decode("ascii", "replace")) if declared else ""
+    # A declaration that can be read byte by byte is in no encoding of two.
+    return "utf-8" if name.startswith(("utf-16", "utf-32")) else name
+
+
+def is_utf8(body: bytes) -> bool:
+    """Whether every byte fits UTF-8; a body that was cut within a character does not."""
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def guessed_charset(body: bytes) -> str:
+    """The likeliest encoding of bytes that nobody named and that are not UTF-8; Western European as the last resort."""
+    from charset_normalizer import from_bytes  # slow to import, and seldom wanted
+
+    text = b" ".join(TAG.sub(b" ", body[: 8 * SAMPLE]).split())[:SAMPLE]
+    rows = HIGH_BYTES.findall(text)
+    if len(rows) < FEW and sum(map(len, rows)) <= 2 * len(rows):
+        return "cp1252"  # accents stand alone, letters of other scripts in rows; too few for the detector
+    guess = from_bytes(text, cp_isolation=GUESSED).best()
+    return codec_name(guess.encoding) if guess else "cp1252"
+
 
 SEVEN_BIT = ("iso2022", "hz", "utf-16", "utf-32")
 LINE_END = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")

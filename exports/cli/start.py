@@ -1,5 +1,9 @@
 """The command `citejury demo`."""
 
+import json
+import shlex
+import textwrap
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,6 +12,10 @@ import click
 if TYPE_CHECKING:
     from annotation.embedded.server.launch import ServerHandle
     from exports.start.demo import DemoReport
+    from exports.start.doctor import Check
+
+
+WIDTH = 80
 
 
 @click.command()
@@ -92,3 +100,70 @@ def tell_where_to_log_in(server: "ServerHandle", report: "DemoReport", stopped_h
             "Ctrl-C stops the page.",
             err=True,
         )
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def doctor(as_json: bool) -> None:
+    """Look at what is here and what is missing: Python, libraries, settings, keys, Argilla.
+
+    Nothing is changed, and no key is shown. Where something needed is missing the exit code is 1; a `note` is about
+    something that not everybody needs.
+
+    \b
+    Example:
+        citejury doctor
+    """
+    from exports.start.doctor import examine
+
+    checks = examine()
+    if as_json:
+        click.echo(json.dumps([check._asdict() for check in checks], ensure_ascii=False, indent=2))
+    else:
+        for line in table_lines(checks):
+            click.echo(line)
+    missing = sum(check.state == "missing" for check in checks)
+    click.echo(f"Missing: {missing}." if missing else "Nothing that is needed is missing.", err=True)
+    if missing:
+        raise click.exceptions.Exit(1)
+
+
+def table_lines(checks: "Sequence[Check]") -> Iterator[str]:
+    """The lines of the table, none wider than a narrow terminal; what to do stands under what was found."""
+    name_width, state_width = (
+        max(len(text) for text in column) + 2 for column in zip(*(each[:2] for each in checks), strict=True)
+    )
+    indent = " " * (name_width + state_width)
+    for check in checks:
+        start = f"{check.name:<{name_width}}{check.state:<{state_width}}"
+        for text, mark in ((check.found, start), (check.to_do, f"{indent}> ")):
+            if text:
+                yield textwrap.fill(
+                    text,
+                    WIDTH,
+                    initial_indent=mark,
+                    subsequent_indent=indent,
+                    break_long_words=False,
+                    break_on_hyphens=False,
+                )
+
+
+@click.command()
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path), metavar="DIR")
+def init(folder: Path) -> None:
+    """Start a project of your own in DIR: settings with comments, example narratives, stored answers to try them with.
+
+    A folder that holds one of these files with another content is refused, and nothing is written.
+
+    \b
+    Example:
+        citejury init my-project
+    """
+    from exports.start.init import start_project
+
+    started = start_project(folder)
+    for path in started.written:
+        click.echo(path)
+    if not started.written:
+        click.echo("Everything was there already; nothing was changed.", err=True)
+    click.echo(f"Next: cd {shlex.quote(str(folder))}; citejury doctor", err=True)

@@ -1,0 +1,131 @@
+"""Each annotator's own order of records: by lot, the same each time, and cheap however many records there are.
+
+A record's id is random, so its first byte deals the records into 256 heaps of about the same size. A user has the heaps
+in an order of her own and the records of each heap too. A page then needs the heaps that it is in, and no other record.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from argilla_server.enums import SortOrder
+from argilla_server.errors.future import UnprocessableEntityError
+from argilla_server.models import Record
+from numpy.typing import NDArray
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from annotation.embedded.search.search_terms import is_by_time, order_terms
+
+HEAPS = 256
+FEW = 1000  # with four records in a heap, one query for all of them is cheaper than one for each heap
+
+
+def lot(user_id: UUID, drawn: bytes) -> bytes:
+    """What the user drew for a heap or a record: the same each time."""
+    return hashlib.blake2b(drawn, key=user_id.bytes, digest_size=8).digest()
+
+
+def place_for(user_id: UUID, record_id: UUID) -> tuple[bytes, bytes]:
+    """Where a record stands in this user's own order."""
+    return lot(user_id, record_id.bytes[:1]), lot(user_id, record_id.bytes)
+
+
+def heaps_of(user_id: UUID) -> list[ColumnElement[bool]]:
+    """A condition for each heap of records, in the user's own order."""
+    firsts = sorted((bytes([number]) for number in range(HEAPS)), key=lambda first: lot(user_id, first))
+    return [Record.id.between(UUID(bytes=first + bytes(15)), UUID(bytes=first + b"\xff" * 15)) for first in firsts]
+
+
+async def own_page(
+    db: AsyncSession, user_id: UUID, wanted: Sequence[ColumnElement[bool]], total: int, offset: int, limit: int
+) -> list[UUID]:
+    """The ids of one page of the records that meet the conditions, of which there are `total`, in the user's order."""
+
+    async def in_order(*heap: Any) -> list[UUID]:
+        found = await db.scalars(select(Record.id).where(*wanted, *heap))
+        return sorted(found, key=lambda record_id: place_for(user_id, record_id))
+
+    if total <= FEW:
+        return (await in_order())[offset : offset + limit]
+    page: list[UUID] = []
+    for heap in heaps_of(user_id):
+        found = await in_order(heap)
+        page += found[offset : offset + limit - len(page)]
+        offset = max(0, offset - len(found))
+        if len(page) == limit:
+            break
+    return page
+
+
+def nearest(
+    target: Sequence[float], candidates: Sequence[tuple[UUID, Sequence[float]]], least: bool = False
+) -> list[tuple[UUID, float]]:
+    """Every candidate with its likeness, the most (or the least) alike first; empty without candidates.
+
+    The likeness is (1 + cosine) / 2, as Elasticsearch gives it; that of a vector of zeros is 0.5.
+    """
+    if not candidates:
+        return []
+    vectors = np.asarray([vector for _, vector in candidates], dtype=float)
+    wanted = np.asarray(target, dtype=float) * (-1.0 if least else 1.0)
+    cosines = unit(vectors) @ unit(wanted[None])[0]
+    best = np.argsort(-cosines, kind="stable")
+    return [(candidates[place][0], float((1 + cosines[place]) / 2)) for place in best]
+
+
+def unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The rows with a length of one; rows of zeros stay. Huge numbers are made small first, so that none overflows."""
+    largest = np.abs(vectors).max(axis=1, keepdims=True)
+    small = np.divide(vectors, largest, out=np.zeros_like(vectors), where=largest > 0)
+    lengths = np.linalg.norm(small, axis=1, keepdims=True)
+    rows: NDArray[np.float64] = np.divide(small, lengths, out=small, where=lengths > 0)
+    return rows
+
+
+def check_vector(vector: Sequence[float], settings: Any) -> None:
+    """Nothing for a vector that can be compared with the others.
+
+    Raises:
+        UnprocessableEntityError: it has another length or no finite numbers; the server answers 422.
+    """
+    if len(vector) != settings.dimensions or not np.isfinite(np.asarray(vector, dtype=float)).all():
+        raise UnprocessableEntityError(
+            f"A vector for `{settings.name}` has {settings.dimensions} finite numbers; this one has {len(vector)}."
+        )
+
+
+async def sorted_page(
+    db: AsyncSession,
+    dataset_id: UUID,
+    wanted: Sequence[ColumnElement[bool]],
+    sort: Sequence[Any],
+    total: int,
+    offset: int,
+    limit: int,
+) -> list[UUID]:
+    """The ids of one page of the `total` records that meet the conditions; those that are equal in order of arrival."""
+    backwards = offset > total // 2
+    if backwards:
+        limit = min(limit, total - offset)
+        offset = total - offset - limit
+    if limit <= 0:
+        return []
+    terms = [term for order in sort for term in order_terms(order, dataset_id, backwards)]
+    terms += equals_in_order(sort, backwards)
+    rows = select(Record.id).where(*wanted).order_by(*terms).offset(offset).limit(limit)
+    page = list(await db.scalars(rows))
+    return page[::-1] if backwards else page
+
+
+def equals_in_order(sort: Sequence[Any], backwards: bool) -> list[Any]:
+    """What records that the order leaves equal are sorted by: their arrival, the newest first where that was asked for.
+
+    No column stands twice in an order, so that SQLite goes through the index of arrivals instead of sorting.
+    """
+    by_arrival = [order for order in sort if is_by_time(order) and order.scope.property == "inserted_at"]
+    newest_first = bool(by_arrival) and by_arrival[0].order == SortOrder.desc
+    columns = [Record.id] if by_arrival else [Record.inserted_at, Record.id]
+    return [column.desc() if newest_first != backwards else column.asc() for column in columns]

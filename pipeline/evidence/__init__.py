@@ -1,1 +1,0 @@
-"""Quotes that a model gives, held against the pages that it was shown (seed 002)."""
