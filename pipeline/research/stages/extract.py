@@ -196,13 +196,14 @@ async def section_claims(
 def task_words() -> str:
     """What the model is to do with the passages of one section."""
     return (
-        "Read the numbered passages and write the claims that answer the question. At most "
-        f"{MOST_MODEL_CLAIMS} claims, the most important first, from different passages where they can be. "
-        "Each claim is one sentence in the language of the question that stands alone, without pronouns that point elsewhere, and says "
-        "nothing that its passage does not say. `passage` is the passage's number. `quote` is copied from that passage "
-        "letter for letter, one stretch of at most 300 characters without omissions. Every number and name in `claim` "
-        "stands in `quote`. `type` is `fact`, `estimate` for figures that the passage itself calls uncertain, or "
-        "`opinion` for what somebody holds. No URL and no citation mark. No claims where the passages do not answer."
+        f"Read the numbered passages and write the claims that answer the question. At most {MOST_MODEL_CLAIMS} "
+        "claims, the most important first, from different passages where they can be. Each claim is one sentence "
+        "in the language of the question that stands alone, without pronouns that point elsewhere, and says "
+        "nothing that its passage does not say. `passage` is the passage's number. `quote` is copied from that "
+        "passage letter for letter, one stretch of at most 300 characters without omissions. Every number and "
+        "name in `claim` stands in `quote`. `type` is `fact`, `estimate` for figures that the passage itself "
+        "calls uncertain, or `opinion` for what somebody holds. No URL and no citation mark. No claims where the "
+        "passages do not answer."
     )
 
 
