@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from annotation.client import Argilla
     from annotation.embedded.server.launch import ServerHandle
-    from tests.export_bench import Bench
+    from tests.support.export_bench import Bench
 
 # A machine that is busy with something else is no failure.
 settings.register_profile("citejury", deadline=None)
@@ -103,7 +103,7 @@ def owner(client: "Argilla") -> "Argilla":
 @pytest.fixture(scope="session")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Chrome]":
     """A running browser; a new one would read and compile Argilla's whole page again."""
-    from tests.page_driver import start_browser
+    from tests.support.page_driver import start_browser
 
     driver = start_browser(tmp_path_factory.mktemp("chromium"))
     yield driver
@@ -113,7 +113,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Chrome]":
 @pytest.fixture
 def browser(chromium: "Chrome", argilla_server: "ServerHandle") -> "Chrome":
     """The browser of the session, as if nobody had used it yet."""
-    from tests.page_driver import forget
+    from tests.support.page_driver import forget
 
     forget(chromium, argilla_server.url)
     return chromium
@@ -122,7 +122,7 @@ def browser(chromium: "Chrome", argilla_server: "ServerHandle") -> "Chrome":
 @pytest.fixture(scope="session")
 def users(client: "Argilla") -> dict[str, str]:
     """Ids of two annotators by first name."""
-    from tests.export_bench import make_user
+    from tests.support.export_bench import make_user
 
     return {who: make_user(client, who)["id"] for who in ("anna", "ben")}
 
@@ -130,6 +130,6 @@ def users(client: "Argilla") -> dict[str, str]:
 @pytest.fixture
 def generation(argilla_server: "ServerHandle", client: "Argilla", users: dict[str, str]) -> "Bench":
     """A workspace of the test's own with the dataset of one task."""
-    from tests.export_bench import generation_bench
+    from tests.support.export_bench import generation_bench
 
     return generation_bench(argilla_server, client, users)

@@ -22,7 +22,7 @@ from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy
 from pipeline.sources.reading.extract import Extracted
 from pipeline.sources.reading.extractor import Extractor
 from pipeline.sources.schema import Document, SourceMeta
-from tests.web import Page, Web
+from tests.support.web import Page, Web
 
 NAME = "pages_to_chunks"
 GOAL = 1.3

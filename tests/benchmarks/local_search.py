@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from pipeline.research.search.local import CREATE, MOST_QUERY_WORDS, LocalSearch, passage_spans, phrase
 from pipeline.sources.store.store import Store, StoredPage, open_store
 from pipeline.text.words import content_words
-from tests.debian_pages import HANDBOOK, PLACES
-from tests.debian_web import title_and_text
+from tests.support.debian_pages import HANDBOOK, PLACES
+from tests.support.debian_web import title_and_text
 
 NAME = "local_search"
 GOAL = 2.5

@@ -11,8 +11,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.cited_run import cited_answer, write_run
-from tests.web import Asked, Page, Web
+from tests.support.cited_run import cited_answer, write_run
+from tests.support.web import Asked, Page, Web
 
 GOAL = 1.15
 FEW, MANY = 100, 2000

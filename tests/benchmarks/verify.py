@@ -17,8 +17,8 @@ from pipeline.text.normal_form import normal_form
 from pipeline.text.sentences import sentence_spans
 from pipeline.verifying.page_text import read_page
 from pipeline.verifying.values import Claim, Page
-from tests.debian_pages import HANDBOOK, PLACES
-from tests.debian_web import title_and_text
+from tests.support.debian_pages import HANDBOOK, PLACES
+from tests.support.debian_web import title_and_text
 
 NAME = "verify"
 GOAL = 10.0

@@ -1,0 +1,183 @@
+"""On PostgreSQL, Redis and either search engine, our commands do what they do on the embedded server, byte for byte."""
+
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psycopg2
+import pytest
+
+from annotation.embedded.server.launch import ServerHandle
+from tests.support.big_stack import (
+    ANNOTATORS,
+    PATIENCE_SECONDS,
+    Compose,
+    Places,
+    Server,
+    campaign,
+    create_database,
+    read_compose,
+    running_argilla,
+    running_queue,
+)
+from tests.support.campaign_players import Player
+from tests.support.opensearch_server import running_opensearch
+from tests.support.postgresql import running_postgresql
+
+pytestmark = pytest.mark.server
+
+FIRST_SUBMISSION = datetime(2026, 3, 1, 9, 30, tzinfo=UTC).replace(tzinfo=None)  # as Argilla keeps them
+STEP = timedelta(hours=7, microseconds=12_300)
+
+
+SUBMISSIONS = (
+    "SELECT responses.id, records.external_id, users.username, datasets.name FROM responses "
+    "JOIN records ON records.id = responses.record_id JOIN users ON users.id = responses.user_id "
+    "JOIN datasets ON datasets.id = records.dataset_id JOIN workspaces ON workspaces.id = datasets.workspace_id "
+    "WHERE workspaces.name = "
+)
+
+
+def set_clock(database: Any, workspace: str, mark: str, write: Callable[[datetime], Any]) -> None:
+    """Let the same submissions have come at the same moments in every database; nothing else differs by chance."""
+    with closing(database.cursor()) as cursor:
+        cursor.execute(SUBMISSIONS + mark, (workspace,))
+        found = sorted(cursor.fetchall(), key=lambda row: row[1:])
+        for place, (response_id, *_) in enumerate(found):
+            moment = write(FIRST_SUBMISSION + place * STEP)
+            cursor.execute(f"UPDATE responses SET updated_at = {mark} WHERE id = {mark}", (moment, response_id))
+    database.commit()
+
+
+def export(server: Server, folder: Path, workspace: str) -> dict[str, bytes]:
+    """The three files of an export."""
+    server.run("exports", "csv", str(folder), "--workspace", workspace)
+    return {path.name: path.read_bytes() for path in folder.glob("*.csv")}
+
+
+@pytest.fixture(scope="module")
+def embedded(argilla_server: ServerHandle, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """What the embedded server exports."""
+    server = Server(argilla_server.url, argilla_server.owner_api_key)
+    folder = tmp_path_factory.mktemp("embedded")
+    campaign(server, folder, "stack")
+    with closing(sqlite3.connect(argilla_server.home / "data" / "argilla.db", timeout=60)) as database:
+        set_clock(database, "stack", "?", lambda moment: moment.isoformat(" ", "microseconds"))
+    return export(server, folder / "export", "stack")
+
+
+class Machine(NamedTuple):
+    """PostgreSQL and Redis at work, for Argilla to come."""
+
+    places: Places
+    database_url: str
+
+    def compose(self, profiles: str = "") -> Compose:
+        """The compose file, always with the same secrets."""
+        return read_compose(self.places.folder / "docker", profiles)
+
+    def export(self, server: Server, workspace: str) -> dict[str, bytes]:
+        """The three files of an export of a workspace whose submissions came at the usual moments."""
+        with closing(psycopg2.connect(self.database_url)) as database:
+            set_clock(database, workspace, "%s", lambda moment: moment)
+        return export(server, self.places.folder / f"export of {workspace}", workspace)
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    folder = tmp_path_factory.mktemp("stack")
+    compose = read_compose(folder / "docker")
+    asked = compose.services["postgres"]["environment"]
+    login = f"{asked['POSTGRES_USER']}:{asked['POSTGRES_PASSWORD']}"
+    with running_postgresql() as url, running_queue(compose.services["redis"], folder) as redis:
+        database = create_database(url, compose.services["postgres"])
+        yield Machine(Places(folder, database, redis), f"postgresql://{login}@{database}/{asked['POSTGRES_DB']}")
+
+
+@pytest.fixture(scope="module")
+def on_postgresql(machine: Machine) -> Iterator[Server]:
+    """Our engine on PostgreSQL, with a campaign done."""
+    compose = machine.compose()
+    with running_argilla(compose, machine.places) as url:
+        server = Server(url, compose.owner_api_key())
+        campaign(server, machine.places.folder, "stack")
+        yield server
+
+
+def test_postgresql_gives_the_same_export(embedded: dict[str, bytes], machine: Machine, on_postgresql: Server) -> None:
+    assert {name: text.count(b"\n") for name, text in embedded.items()} == {
+        "retrieval.csv": 13,
+        "grounding.csv": 7,
+        "generation.csv": 7,
+    }
+    assert machine.export(on_postgresql, "stack") == embedded
+
+
+def test_status_is_the_same_on_postgresql(argilla_server: ServerHandle, embedded: Any, on_postgresql: Server) -> None:
+    here = Server(argilla_server.url, argilla_server.owner_api_key)
+    servers = (here, on_postgresql)
+    shown = [server.run("annotation", "status", "--workspace", "stack").splitlines() for server in servers]
+    assert on_postgresql.url in shown[1][0]
+    assert shown[0][1:] == shown[1][1:]
+
+
+def test_the_worker_does_the_jobs_of_a_server_on_postgresql(on_postgresql: Server) -> None:
+    dataset = dataset_of(on_postgresql, "stack", "1-retrieval-en")
+    more = {"distribution": {"strategy": "overlap", "min_submitted": len(ANNOTATORS) + 1}}
+    less = {"distribution": {"strategy": "overlap", "min_submitted": len(ANNOTATORS)}}
+    for spread, completed in ((more, 0), (less, 6)):
+        on_postgresql.call("PATCH", f"/datasets/{dataset}", json=spread)
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while on_postgresql.call("GET", f"/datasets/{dataset}/progress")["completed"] != completed:
+            assert time.monotonic() < deadline
+
+
+def test_an_annotator_sees_her_own_response_only_on_postgresql(machine: Machine, on_postgresql: Server) -> None:
+    passwords = json.loads((machine.places.folder / "passwords.json").read_text(encoding="utf-8"))
+    name = ANNOTATORS[0]
+    with Player(on_postgresql.url, name, passwords[name]) as player:
+        (page,) = player.pages(player.datasets()["stack", "2-grounding-en"], {})
+        record_ = player.call("GET", f"/records/{page[0]['record']['id']}")
+        assert [each["user_id"] for each in record_["responses"]] == [player.call("GET", "/me")["id"]]
+        assert not record_["metadata"]
+
+
+@pytest.fixture(scope="module")
+def on_opensearch(
+    machine: Machine, on_postgresql: Server, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Server]:
+    """OpenSearch, come to a database with a campaign."""
+    compose = machine.compose("opensearch")
+    with (
+        running_opensearch(tmp_path_factory.mktemp("opensearch")) as engine,
+        running_argilla(compose, machine.places._replace(opensearch=engine)) as url,
+    ):
+        yield Server(url, compose.owner_api_key())
+
+
+def test_opensearch_finds_what_was_there_before_it_came(on_postgresql: Server, on_opensearch: Server) -> None:
+    dataset = dataset_of(on_opensearch, "stack", "1-retrieval-en")
+    body = {"query": {"text": {"q": "brücke meter"}}}
+    found = [
+        server.call("POST", f"/me/datasets/{dataset}/records/search", json=body)
+        for server in (on_postgresql, on_opensearch)
+    ]
+    assert found[0]["total"] == found[1]["total"] > 0
+
+
+def test_opensearch_gives_the_same_export(embedded: dict[str, bytes], machine: Machine, on_opensearch: Server) -> None:
+    campaign(on_opensearch, machine.places.folder, "second")
+    assert machine.export(on_opensearch, "second") == embedded
+
+
+def dataset_of(server: Server, workspace: str, name: str) -> str:
+    """The id of a dataset."""
+    workspaces = {each["name"]: each["id"] for each in server.call("GET", "/me/workspaces")["items"]}
+    parameters = {"workspace_id": workspaces[workspace], "name": name}
+    (found,) = server.call("GET", "/me/datasets", params=parameters)["items"]
+    return str(found["id"])

@@ -1,0 +1,125 @@
+"""The pending queue on PostgreSQL, in two web processes at once: nothing about it is in the memory of either."""
+
+import contextlib
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import psycopg2
+import pytest
+
+from annotation.campaign.setup import find_datasets, set_up
+from annotation.client import Argilla
+from tests.support.big_stack import run_part, running_web
+from tests.support.postgresql import running_postgresql
+from tests.support.queue_player import Player, ours, put, texts
+from tests.support.redis_server import running_redis
+
+pytestmark = pytest.mark.server
+
+KEY = "owner.apikey"
+ODD: tuple[Any, ...] = ({"record_uuid": "x", "chunk_rank": {"a": 1}}, "a \0 in it", [1], {}, None)
+PATIENCE_SECONDS = 120
+SERVICE = [sys.executable, "-P", "-m", "annotation.embedded.service"]
+
+
+class Server(NamedTuple):
+    """Argilla on PostgreSQL."""
+
+    url: str
+    database: str
+    environment: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder: Path = tmp_path_factory.mktemp("stack")
+    with running_postgresql() as database, running_redis(folder) as redis:
+        environment = {
+            "PATH": str(Path(sys.executable).parent),
+            "ARGILLA_DATABASE_URL": database.replace("postgresql", "postgresql+asyncpg", 1),
+            "ARGILLA_REDIS_URL": redis,
+            "ARGILLA_SEARCH_ENGINE": "citejury",
+            "ARGILLA_HOME_PATH": str(folder),
+            "ARGILLA_AUTH_SECRET_KEY": "for two processes the same",
+            "CITEJURY_OWNER_USERNAME": "owner",
+            "CITEJURY_OWNER_PASSWORD": "long enough",
+            "CITEJURY_OWNER_API_KEY": KEY,
+            "CITEJURY_WEB_PROCESSES": "2",
+            "CITEJURY_HOLD_SECONDS": "900",
+            "CITEJURY_LISTEN": "127.0.0.1:0",
+        }
+        run_part([*SERVICE, "migrate"], environment)
+        with running_web([*SERVICE, "web"], environment) as address:
+            yield Server(f"http://{address}", database, environment)
+
+
+def test_annotators_at_once_give_each_record_its_labels_and_none_too_many(server: Server) -> None:
+    names = [f"{name}-{uuid4()}" for name in ("anna", "ben", "carla", "dora", "emil")]
+    with Argilla(server.url, KEY) as owner, contextlib.ExitStack() as pages:
+        set_up(owner, "queue", annotators=names, min_submitted=2)
+        dataset = find_datasets(owner, "queue")["retrieval"].id
+        records = ours(texts(8, passages=2), "retrieval")
+        odd = [
+            {**records[0], "external_id": f"odd-{number}", "metadata": {"citejury": each}}
+            for number, each in enumerate(ODD)
+        ]
+        put(owner, dataset, [*records, *odd])
+        keys = {user["username"]: user["api_key"] for user in owner.request("GET", "/users")["items"]}
+        players = [Player(pages.enter_context(Argilla(server.url, keys[name])), dataset, "retrieval") for name in names]
+        given = work_at_once(players)
+    assert Counter(given.values()) == {2: len(records) + len(odd)}
+    with contextlib.closing(psycopg2.connect(server.database)) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT labels, pending, count(*) FROM citejury_queue GROUP BY 1, 2")
+        assert cursor.fetchall() == [(2, 0, len(records) + len(odd))]
+        cursor.execute("SELECT count(*) FROM citejury_queue WHERE passage > 0")
+        assert cursor.fetchone() == (len(records),)
+
+
+@pytest.mark.soak
+def test_the_text_index_is_made_anew_by_two_starts_at_once(server: Server) -> None:
+    with Argilla(server.url, KEY) as owner:
+        set_up(owner, "anew", annotators=[f"anna-{uuid4()}"])
+        put(owner, find_datasets(owner, "anew")["retrieval"].id, ours(texts(3, passages=2), "retrieval"))
+    with contextlib.closing(psycopg2.connect(server.database)) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT record_id, field, words FROM citejury_texts ORDER BY 1, 2, 3")
+        before = cursor.fetchall()
+        cursor.execute("DELETE FROM citejury_texts; UPDATE citejury_text_version SET version = 'of other software'")
+        connection.commit()
+        with ThreadPoolExecutor(2) as starts:
+            list(starts.map(lambda _: run_part([*SERVICE, "migrate"], server.environment), range(2)))
+        cursor.execute("SELECT record_id, field, words FROM citejury_texts ORDER BY 1, 2, 3")
+        assert cursor.fetchall() == before != []
+
+
+def work_at_once(players: list[Player]) -> Counter[str]:
+    """How many labelled each record, when everybody works until nothing is left for anybody."""
+    given: Counter[str] = Counter()
+    changed = threading.Condition()
+    idle: set[int] = set()
+
+    def work(who: int) -> None:
+        player = players[who]
+        while len(idle) < len(players):
+            shown = player.shown or player.open()
+            if shown:
+                player.submit()
+            with changed:
+                if shown:
+                    given[shown.external_id] += 1
+                    idle.clear()
+                else:
+                    idle.add(who)
+                changed.notify_all()
+                # Until somebody else has done something, there is nothing new to ask for.
+                if not shown:
+                    changed.wait_for(lambda: who not in idle or len(idle) == len(players), PATIENCE_SECONDS)
+
+    with ThreadPoolExecutor(len(players)) as pool:
+        list(pool.map(work, range(len(players))))
+    return given

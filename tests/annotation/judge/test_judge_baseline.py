@@ -1,0 +1,172 @@
+"""The judge without a model: what it knows, in three languages, and how well it tells support from none."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from annotation.judge.answers import baseline_judgement
+from annotation.judge.baseline import Index, sentences_of
+from annotation.judge.units import FullJudgement, units_of
+from pipeline.records import Passage, QueryResponse
+from pipeline.text.coverage import SOME_SUPPORT, WHOLE_SUPPORT
+from tests.support.places import SHARED
+
+WICE = SHARED / "corpora" / "wice" / "dev.jsonl"
+PENALTY = 1e-3
+
+
+def record_of(answer: str, *passages: str, query: str = "query", language: str = "en") -> QueryResponse:
+    chunks = tuple(
+        Passage(chunk_id=f"d#{n}", doc_id="d", chunk_rank=n, text=text, url=f"https://{n}.example/")
+        for n, text in enumerate(passages, start=1)
+    )
+    return QueryResponse(record_uuid="r1", query=query, answer=answer, language=language, chunks=chunks)
+
+
+def judge(record: QueryResponse) -> list[FullJudgement]:
+    return [baseline_judgement(unit).judgement for unit in units_of(record, ["retrieval", "grounding"])]
+
+
+def chances(judgement: FullJudgement) -> dict[str, float]:
+    return {name: label.confidence for name, label in judgement.labels.items()}
+
+
+@pytest.mark.parametrize(
+    ("language", "query", "answer", "about", "other"),
+    [
+        (
+            "en",
+            "Does honey ease a cough at night?",
+            "Honey eases the cough at night of children over 1 year [1].",
+            "Doctors tried it. In children over 1 year, honey eases the cough at night.",
+            "The stock exchange closed lower on Monday. Banks lost most.",
+        ),
+        (
+            "de",
+            "Lindert Honig nachts den Husten?",
+            "Honig lindert bei Kindern ab 1 Jahr nachts den Husten [1].",
+            "Das hat man untersucht. Bei Kindern ab 1 Jahr lindert Honig nachts den Husten.",
+            "Die Börse schloss am Montag schwächer. Banken verloren am meisten.",
+        ),
+        (
+            "ja",
+            "蜂蜜は夜の咳を和らげますか。",
+            "蜂蜜は1歳以上の子どもの夜の咳を和らげます[1]。",
+            "調査があります。蜂蜜は1歳以上の子どもの夜の咳を和らげます。",
+            "株価は月曜日に下落しました。銀行の損失が目立ちます。",
+        ),
+    ],
+)
+def test_words_and_numbers_tell_support_and_relevance(
+    language: str, query: str, answer: str, about: str, other: str
+) -> None:
+    record = record_of(answer, about, other, query=query, language=language)
+    first, second, whole = judge(record)
+    (alone,) = [each for each in judge(record_of(answer, other, language=language)) if each.task == "grounding"]
+    assert [each.labels["topically_relevant"].value for each in (first, second)] == [True, False]
+    assert (whole.labels["support_present"].value, whole.labels["unsupported_claim_present"].value) == (True, False)
+    assert (alone.labels["support_present"].value, alone.labels["unsupported_claim_present"].value) == (False, True)
+    assert chances(alone)["support_present"] < chances(whole)["support_present"]
+    assert set(whole.labels) == {"support_present", "unsupported_claim_present"}
+
+
+def test_quotes_are_whole_sentences_with_their_place_on_the_page() -> None:
+    record = record_of("Honey eases cough in children.", "Not this. Honey eases  cough in children over one.", "Banks.")
+    for unit in units_of(record, ["retrieval", "grounding"]):
+        texts = {passage.chunk_id: passage.text for passage in unit.passages}
+        for quote in baseline_judgement(unit).judgement.evidence:
+            assert texts[quote.chunk_id][quote.char_start : quote.char_end] == quote.snippet
+    (quote,) = judge(record)[-1].evidence
+    assert (quote.url, quote.snippet) == ("https://1.example/", "Honey eases  cough in children over one.")
+
+
+def test_a_record_without_passages_has_no_support_by_the_meaning_of_the_labels() -> None:
+    (judgement,) = judge(record_of("Honey eases cough in children."))
+    assert chances(judgement) == {"support_present": 0.0, "unsupported_claim_present": 1.0}
+    assert judgement.evidence == ()
+
+
+@pytest.mark.parametrize("answer", ["", "[1] [2]", "…", "# Heading only"])
+def test_an_answer_without_a_claim_has_neither_support_nor_lack_of_it(answer: str) -> None:
+    judgement = judge(record_of(answer, "Honey eases cough."))[-1]
+    assert not judgement.labels["support_present"].value
+    assert not judgement.labels["unsupported_claim_present"].value
+
+
+def test_one_claim_that_nothing_backs_is_told_beside_one_that_is_backed() -> None:
+    passage = "Honey eases the cough of children at night, the trial found."
+    answer = "Honey eases the cough of children at night. The queen of Norway owns 37 submarines."
+    judgement = judge(record_of(answer, passage))[-1]
+    assert judgement.labels["support_present"].value
+    assert judgement.labels["unsupported_claim_present"].value
+
+
+def test_a_passage_without_a_usable_url_is_quoted_under_one_that_cannot_exist() -> None:
+    record = record_of("Honey eases cough in children.", "Honey eases cough in children.")
+    for url in ("", "https://a.example/with blank"):
+        chunks = (record.chunks[0].model_copy(update={"url": url}),)
+        judgement = judge(record.model_copy(update={"chunks": chunks}))[-1]
+        assert [quote.url for quote in judgement.evidence] == ["https://passage.invalid/1"]
+
+
+def test_a_hostile_context_and_an_endless_answer_are_judged_all_the_same() -> None:
+    # Each claim shares words with every sentence of the context; quadratic work would take minutes.
+    sentences = "\n".join(f"Sample word honey {n}." for n in range(2_000))
+    judgement = judge(record_of(sentences, sentences + "sample" * 20_000 + " word" * 20_000))[-1]
+    assert judgement.labels["support_present"].value
+    assert judgement.rationale.startswith("Claims: 2000, of which the first 500 were looked at.")
+
+
+def wice() -> list[dict[str, Any]]:
+    if not WICE.is_file():
+        pytest.skip("WiCE dev is not beside the project")
+    return [json.loads(line) for line in WICE.read_text(encoding="utf-8").splitlines()]
+
+
+def area_under_curve(positive: Any, negative: Any) -> float:
+    above = positive[:, None] - negative[None, :]
+    return float(np.mean((above > 0) + 0.5 * (above == 0)))
+
+
+def fitted(coverage: Any, wanted: Any) -> Any:
+    """A logistic regression by Newton's method; the constant is not penalised."""
+    design = np.column_stack([np.ones(len(coverage)), coverage])
+    penalty = PENALTY * len(wanted) * np.diag([0.0, *np.ones(coverage.shape[1])])
+    weights = np.zeros(design.shape[1])
+    for _ in range(50):
+        chance = 1 / (1 + np.exp(-design @ weights))
+        slope = design.T @ (chance - wanted) + penalty @ weights
+        weights -= np.linalg.solve((design.T * (chance * (1 - chance))) @ design + penalty, slope)
+    return weights
+
+
+def test_support_is_told_from_none_on_wice_by_weights_that_a_refit_gives_again() -> None:
+    cases = wice()
+    labels = np.array([case["label"] for case in cases])
+    records = [record_of(case["claim"], "\n".join(case["evidence"])) for case in cases]
+    apart = {
+        label: np.array([support_of(record) for record, own in zip(records, labels, strict=True) if own == label])
+        for label in ("supported", "not_supported")
+    }
+    assert area_under_curve(apart["supported"], apart["not_supported"]) >= 0.90
+
+    coverage = np.array([Index(sentences_of(record.chunks, "en")).cover(record.answer, "en")[0] for record in records])
+    for weights, yes in ((SOME_SUPPORT, labels != "not_supported"), (WHOLE_SUPPORT, labels == "supported")):
+        assert np.abs(fitted(coverage, yes.astype(float)) - np.array(weights)).max() < 0.05
+
+    # Not only fitted: weights learnt on one half tell the claims of the other half apart.
+    halves = []
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        learnt, held = np.array_split(random.permutation(len(cases)), 2)
+        weights_learnt = fitted(coverage[learnt], (labels[learnt] != "not_supported").astype(float))
+        score = coverage[held] @ weights_learnt[1:]
+        halves.append(area_under_curve(score[labels[held] == "supported"], score[labels[held] == "not_supported"]))
+    assert np.mean(halves) >= 0.90
+
+
+def support_of(record: QueryResponse) -> float:
+    (unit,) = units_of(record, ["grounding"])
+    return chances(baseline_judgement(unit).judgement)["support_present"]

@@ -1,0 +1,290 @@
+"""Nothing that an annotator's page or login receives tells which model answered, what others said, or their keys."""
+
+import http.client
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import httpx
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from annotation.campaign.people import NewUser
+from annotation.campaign.setup import find_datasets, set_up
+from annotation.client import Argilla
+from annotation.display import to_records
+from annotation.embedded.server.launch import ServerHandle
+from annotation.labels import LABELS, TASKS, TaskName
+from annotation.wording import read_wording
+from pipeline.records import Passage, Provenance, QueryResponse, Source
+from tests.support.page_driver import answer, focused, forget, log_in, press, wait
+
+pytestmark = pytest.mark.server
+
+# A word for every field of the provenance, one that is added later too.
+PROVENANCE = Provenance(**{name: f"unseen7-{name}" for name in Provenance.model_fields})
+REDIRECT = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/unseen7-redirect"
+RECORD = QueryResponse(
+    record_uuid=str(uuid4()),
+    query="Q?",
+    answer="A <b>b</b> [1].",
+    sources=(Source(n=1, url=REDIRECT, host="food.example", title="Honey", state="read"),),
+    chunks=(Passage(chunk_id="d#0", doc_id="d", chunk_rank=1, text="Text &amp; more.", url=REDIRECT),),
+    context_set="Text &amp; more.",
+    provenance=PROVENANCE,
+)
+OPEN_TO_WRITE = {
+    "POST /me/responses/bulk",
+    "POST /me/datasets/{dataset_id}/records/search",
+    "PUT /responses/{response_id}",
+    "DELETE /responses/{response_id}",
+}
+
+
+class Jury(NamedTuple):
+    """Four annotators: all but Dora have answered everything; and what Anna, Cora and Dora may not learn."""
+
+    dora: NewUser
+    keys: dict[str, str]
+    records: dict[str, str]
+    ids: dict[str, str]
+    secrets: tuple[str, ...]
+
+
+@pytest.fixture(scope="module")
+def jury(argilla_server: ServerHandle) -> Jury:
+    workspace = str(uuid4())
+    names = {name: f"{name}-{workspace}" for name in ("anna", "ben", "cora", "dora")}
+    new: list[NewUser] = []
+    with Argilla(argilla_server.url, argilla_server.owner_api_key) as owner:
+        set_up(owner, workspace, annotators=list(names.values()), min_submitted=9, announce=new.append)
+        users = {user["username"]: user for user in owner.request("GET", "/users")["items"]}
+        datasets = {task: dataset.id for task, dataset in find_datasets(owner, workspace).items()}
+        records = {}
+        for task, (body, *_) in to_records(RECORD, read_wording("en")).items():
+            put = owner.request("PUT", f"/datasets/{datasets[task]}/records/bulk", json={"items": [body]})
+            assert all(word in str(put) for word in PROVENANCE.model_dump().values())
+            records[task] = put["items"][0]["id"]
+        ids = {
+            "workspace_id": owner.find_workspace(workspace),
+            "question_id": owner.request("GET", f"/datasets/{datasets['grounding']}/questions")["items"][0]["id"],
+            "field_id": owner.request("GET", f"/datasets/{datasets['grounding']}/fields")["items"][0]["id"],
+        }
+    keys = {name: users[username]["api_key"] for name, username in names.items()}
+    for name in ("ben", "anna", "cora"):
+        with login(argilla_server, keys[name]) as client:
+            for task in TASKS:
+                answer = {"status": "submitted", "values": values(task, f"notes of {name}")}
+                response = client.post(f"/records/{records[task]}/responses", json=answer)
+                assert response.status_code == 201
+                ids[f"{name} {task}"] = response.json()["id"]
+    ids |= {
+        "dataset_id": datasets["grounding"],
+        "record_id": records["grounding"],
+        "user_id": users[names["ben"]]["id"],
+    }
+    secrets = ("unseen7-", "vertexaisearch", "notes of ben", keys["ben"], argilla_server.owner_api_key)
+    return Jury(next(user for user in new if user.username == names["dora"]), keys, records, ids, secrets)
+
+
+def values(task: TaskName, note: str) -> dict[str, Any]:
+    return {label: {"value": "yes"} for label in LABELS[task]} | {"notes": {"value": note}}
+
+
+def login(server: ServerHandle, key: str) -> httpx.Client:
+    return httpx.Client(base_url=f"{server.url}/api/v1", headers={"X-Argilla-Api-Key": key}, timeout=60)
+
+
+def leaks(answers: dict[str, str], secrets: tuple[str, ...]) -> list[str]:
+    return [name for name, text in answers.items() if any(secret in text for secret in secrets)]
+
+
+def operations(client: httpx.Client) -> Iterator[tuple[str, str]]:
+    """Method and path of everything that the API offers."""
+    for path, methods in client.get("/openapi.json").json()["paths"].items():
+        for method in methods:
+            yield method.upper(), path.removeprefix("/api/v1")
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_no_address_that_her_login_can_read_breaks_her_blindness(
+    argilla_server: ServerHandle, jury: Jury, task: str
+) -> None:
+    include = {"include": "responses,suggestions"}
+    with login(argilla_server, jury.keys["anna"]) as client:
+        datasets = {dataset["name"]: dataset["id"] for dataset in client.get("/me/datasets").json()["items"]}
+        ids = jury.ids | {
+            "record_id": jury.records[task],
+            "dataset_id": datasets[next(name for name in datasets if task in name)],
+            "response_id": jury.ids[f"anna {task}"],
+        }
+        answers = {}
+        for method, path in operations(client):
+            if method == "GET" and "oauth2" not in path:
+                answers[path] = client.get(filled(path, ids), params=include).text
+            if path.endswith("/records/search"):
+                answers[f"POST {path}"] = client.post(filled(path, ids), params=include, json={"query": {}}).text
+    assert len(answers) > 25
+    assert any("/status-rows" in path for path in answers)
+    assert sum("notes of anna" in text for text in answers.values()) >= 2
+    assert leaks(answers, jury.secrets) == []
+    with login(argilla_server, argilla_server.owner_api_key) as owner:
+        address = f"/records/{jury.records[task]}"
+        assert leaks({address: owner.get(address).text}, jury.secrets) == [address]
+
+
+def filled(path: str, ids: dict[str, str]) -> str:
+    """The path with an id in every place; one that does not exist where there is none of the kind."""
+    for name, value in ids.items():
+        path = path.replace(f"{{{name}}}", value)
+    while "{" in path:
+        path = f"{path[: path.index('{')]}{uuid4()}{path[path.index('}') + 1 :]}"
+    return path
+
+
+def test_what_her_login_may_write_is_her_own_response_and_its_answer_tells_nothing(
+    argilla_server: ServerHandle, jury: Jury
+) -> None:
+    bodies = {
+        "POST /records/{record_id}/responses": {"status": "draft", "values": {}},
+        "PUT /responses/{response_id}": {"status": "submitted", "values": values("generation", "mine")},
+        "POST /me/responses/bulk": {
+            "items": [{"record_id": jury.records["generation"], "status": "draft", "values": {"notes": {"value": "b"}}}]
+        },
+        "POST /me/datasets/{dataset_id}/records/search": {"query": {}},
+    }
+    ids = jury.ids | {"record_id": jury.records["generation"], "response_id": jury.ids["cora generation"]}
+    answers, done = {}, set()
+    with login(argilla_server, jury.keys["cora"]) as client:
+        writes = [(method, path) for method, path in operations(client) if method != "GET" and path != "/token"]
+        for method, path in sorted(writes, key=lambda write: write[0] == "DELETE"):
+            called = f"{method} {path}"
+            answer = client.request(method, filled(path, ids), json=bodies.get(called, {}))
+            answers[called] = answer.text
+            done |= {called} if answer.is_success else set()
+        others = [
+            client.request(method, f"/responses/{jury.ids[other]}", json=bodies["PUT /responses/{response_id}"])
+            for other in jury.ids
+            if other.startswith("ben ")
+            for method in ("PUT", "DELETE")
+        ]
+    assert done == OPEN_TO_WRITE
+    assert leaks(answers, jury.secrets) == []
+    assert {answer.status_code for answer in others} == {403}
+    assert leaks({str(place): answer.text for place, answer in enumerate(others)}, jury.secrets) == []
+
+
+@pytest.mark.parametrize("word", ["unseen7-model_name", "unseen7", "unseen7-run_id", "vertexaisearch"])
+def test_a_search_for_what_is_hidden_finds_nothing(argilla_server: ServerHandle, jury: Jury, word: str) -> None:
+    def found(text: str) -> int:
+        query = {"query": {"text": {"q": text}}}
+        address = f"/me/datasets/{jury.ids['dataset_id']}/records/search"
+        return int(client.post(address, json=query).raise_for_status().json()["total"])
+
+    with login(argilla_server, jury.keys["anna"]) as client:
+        assert found("Text") == 1
+        assert found(word) == 0
+
+
+def test_the_metadata_that_she_does_not_see_cannot_be_filtered_or_sorted_by(
+    argilla_server: ServerHandle, jury: Jury
+) -> None:
+    scope = {"entity": "metadata", "metadata_property": "citejury"}
+    condition = {"type": "terms", "scope": scope, "values": ["unseen7-model_name"]}
+    with login(argilla_server, jury.keys["anna"]) as client:
+        address = f"/me/datasets/{jury.ids['dataset_id']}/records/search"
+        for query in ({"filters": {"type": "and", "and": [condition]}}, {"sort": [{"scope": scope, "order": "asc"}]}):
+            assert client.post(address, json=query).status_code == 422
+
+
+class Recorder(ThreadingHTTPServer):
+    """A loopback proxy that keeps every answer of the server as text, by number, method and path."""
+
+    daemon_threads = True
+    # A connection for each request keeps the proxy simple; an encoded answer could not be searched.
+    NOT_FORWARDED = {"connection", "content-length", "keep-alive", "transfer-encoding", "accept-encoding"}
+
+    def __init__(self, upstream: str) -> None:
+        super().__init__(("127.0.0.1", 0), Forward)
+        self.upstream = urlsplit(upstream).netloc
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        self.answers: dict[str, str] = {}
+        self.upgrades: list[str] = []
+
+
+class Forward(BaseHTTPRequestHandler):
+    server: Recorder
+
+    def forward(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        sent = {name: value for name, value in self.headers.items() if name.lower() not in Recorder.NOT_FORWARDED}
+        self.server.upgrades += [self.path] if "Upgrade" in sent else []
+        connection = http.client.HTTPConnection(self.server.upstream, timeout=60)
+        connection.request(self.command, self.path, body or None, sent)
+        response = connection.getresponse()
+        content, headers = response.read(), response.getheaders()
+        connection.close()
+        self.server.answers[f"{len(self.server.answers)} {self.command} {self.path}"] = content.decode(
+            "utf-8", "replace"
+        ) + str(headers)
+        self.send_response_only(response.status)
+        for name, value in headers:
+            if name.lower() not in Recorder.NOT_FORWARDED:
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = forward
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def recorder(argilla_server: ServerHandle) -> Iterator[Recorder]:
+    with Recorder(argilla_server.url) as link:
+        thread = threading.Thread(target=link.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        yield link
+        link.shutdown()
+        thread.join()
+
+
+@pytest.mark.browser
+def test_nothing_that_her_page_loads_breaks_her_blindness(
+    argilla_server: ServerHandle, jury: Jury, recorder: Recorder, browser: webdriver.Chrome
+) -> None:
+    log_in(browser, recorder.url, jury.dora.username, jury.dora.password)
+    wait(browser, lambda: len(dataset_addresses(browser)) == len(TASKS))
+    addresses = dataset_addresses(browser)
+    with login(argilla_server, jury.keys["dora"]) as dora:
+        for address in sorted(addresses):
+            browser.get(address)
+            task = answer_on_page(browser)
+            record = f"/records/{jury.records[task]}"
+            wait(browser, lambda record=record: dora.get(record).json()["responses"])
+    forget(browser, recorder.url)  # so that nothing more comes
+    assert sum(RECORD.record_uuid in text for text in recorder.answers.values()) >= len(TASKS)
+    assert sum("/responses" in name for name in recorder.answers) >= len(TASKS)
+    assert recorder.upgrades == []
+    assert leaks(recorder.answers, jury.secrets) == []
+
+
+def dataset_addresses(driver: webdriver.Chrome) -> set[str]:
+    cards = driver.find_elements(By.CSS_SELECTOR, "a[href*='/dataset/']")
+    return {str(card.get_attribute("href")) for card in cards}
+
+
+def answer_on_page(driver: webdriver.Chrome) -> TaskName:
+    """The task of the dataset that is open, once every label of its record is answered and it is sent."""
+    firsts = {f"{LABELS[task][0]}_yes": task for task in TASKS}
+    task = wait(driver, lambda: firsts.get(focused(driver)))
+    answer(driver, [(label, True) for label in LABELS[task]])
+    press(driver, Keys.RETURN)
+    return task

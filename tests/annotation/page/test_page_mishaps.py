@@ -1,0 +1,165 @@
+"""What can go wrong in the annotator's page: two tabs, two people, a network that lies, a browser without room."""
+
+import json
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from annotation.client import Argilla
+from tests.support.lossy_link import Forward, lossy_link
+from tests.support.page_campaign import CONTRADICTION, campaign, opened, submit
+from tests.support.page_driver import RECORD_ID, answer, focused, kept, log_in, notice, open_form, press, wait
+
+pytestmark = [pytest.mark.server, pytest.mark.browser]
+
+VALUES = {label: "yes" if yes else "no" for label, yes in CONTRADICTION.items()}
+NO_ROOM = """const { setItem } = Storage.prototype;
+Storage.prototype.setItem = function (key, value) {
+  if (key.startsWith("citejury:")) throw new DOMException("full", "QuotaExceededError");
+  setItem.call(this, key, value);
+};"""
+ONLINE = "window.dispatchEvent(new Event('online'))"  # what the browser says then; the script tries at once
+DIALOGS = "return document.querySelectorAll('#citejury-dialog').length"
+
+
+def test_who_answers_in_one_tab_stays_who_she_is_when_somebody_logs_in_in_another(
+    owner: Argilla, browser: webdriver.Chrome
+) -> None:
+    work = campaign(owner, records=2, annotators=2)
+    anna, ben = work.passwords
+    record = opened(browser, work, owner.api_url, anna)
+    annas = browser.current_window_handle
+    browser.switch_to.new_window("tab")
+    browser.get(f"{owner.api_url}/favicon.ico")
+    browser.execute_script("localStorage.setItem('auth._token.local', 'false')")
+    browser.delete_all_cookies()
+    log_in(browser, owner.api_url, ben, work.passwords[ben])
+    browser.switch_to.window(annas)
+    submit(browser, CONTRADICTION)
+    wait(browser, lambda: work.stored() == {(record, work.ids[anna]): ("submitted", VALUES)})
+
+
+def test_a_draft_of_one_tab_never_takes_back_what_was_submitted_in_another(
+    owner: Argilla, browser: webdriver.Chrome
+) -> None:
+    work = campaign(owner, records=1, annotators=1)
+    (name,) = work.passwords
+    keys = {user["username"]: user["api_key"] for user in owner.request("GET", "/users")["items"]}
+    with Argilla(owner.api_url, keys[name]) as elsewhere, lossy_link(owner.api_url) as link:
+        record = opened(browser, work, link.url)
+        answer(browser, [("topically_relevant", True)])
+        wait(browser, lambda: work.statuses() == ["draft"])
+        wait(browser, lambda: not kept(browser))
+        values = {label: {"value": said} for label, said in VALUES.items()}
+        item = {"record_id": record, "status": "submitted", "values": values}
+        elsewhere.request("POST", "/me/responses/bulk", json={"items": [item]})
+        asked = link.counts.total()
+        answer(browser, [("evidence_sufficient", False)])
+        wait(browser, lambda: link.counts.total() > asked)
+        wait(browser, lambda: not kept(browser))
+        assert list(work.stored().values()) == [("submitted", VALUES)]
+
+
+class LoginPageOfAHotel(Forward):
+    """A network that answers itself, with 200 and a page of its own, until one agrees to its terms."""
+
+    def do_POST(self) -> None:
+        if "/responses" in self.path and self.server.share:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            self.reply(200, [("Content-Type", "text/html")], b"<html>Welcome to our network</html>")
+        else:
+            self.forward()
+
+    def do_GET(self) -> None:
+        if "/api/v1/records/" in self.path and self.server.share:
+            self.reply(200, [("Content-Type", "text/html")], b"<html>Welcome to our network</html>")
+        else:
+            self.forward()
+
+
+def test_a_network_that_answers_with_its_own_page_is_no_server_that_has_the_answer(
+    owner: Argilla, browser: webdriver.Chrome
+) -> None:
+    work = campaign(owner, records=2, annotators=1)
+    with lossy_link(owner.api_url) as link:
+        link.RequestHandlerClass = LoginPageOfAHotel
+        opened(browser, work, link.url)
+        link.share = 1.0
+        submit(browser, CONTRADICTION)
+        wait(browser, lambda: "Not saved yet: 1" in notice(browser))
+        link.share = 0.0
+        browser.execute_script(ONLINE)
+        wait(browser, lambda: not kept(browser))
+        assert work.statuses() == ["submitted"]
+
+
+def test_a_server_that_answers_nothing_at_all_does_not_stop_her_work(owner: Argilla, browser: webdriver.Chrome) -> None:
+    work = campaign(owner, records=3, annotators=1)
+    with lossy_link(owner.api_url) as link:
+        opened(browser, work, link.url)
+        link.gate.clear()
+        answer(browser, CONTRADICTION.items())
+        shown = browser.execute_script(RECORD_ID)
+        press(browser, Keys.RETURN)
+        wait(browser, lambda: browser.execute_script(RECORD_ID) != shown)
+        wait(browser, lambda: "Not saved yet: 1" in notice(browser))
+        link.gate.set()
+        browser.execute_script(ONLINE)
+        wait(browser, lambda: not kept(browser))
+        assert work.statuses() == ["submitted"]
+
+
+def test_an_answer_that_the_server_never_takes_is_shown_and_kept_and_stops_no_other(
+    owner: Argilla, browser: webdriver.Chrome
+) -> None:
+    work = campaign(owner, records=3, annotators=1)
+    shown = opened(browser, work, owner.api_url)
+    ids = [item["id"] for _, page in owner.record_pages(work.dataset) for item in page]
+    record = next(each for each in ids if each != shown)  # a later answer about the same one would make it outdated
+    (user_id,) = (work.ids[name] for name in work.passwords)
+    bad = {"key": f"citejury:{user_id}:{record}-bad", "user": user_id, "record": record, "response": None, "tries": 1}
+    bad |= {"status": "submitted", "values": {"nonsense": {"value": 1}}, "at": 0, "due": 0}
+    browser.execute_script("localStorage.setItem(arguments[0], arguments[1])", bad["key"], json.dumps(bad))
+    wait(browser, lambda: "The server refuses your answers: 1" in notice(browser))
+    browser.execute_script("localStorage.setItem('citejury:damaged', '{')")
+    open_form(browser, owner.api_url, work.dataset)
+    submit(browser, CONTRADICTION)
+    wait(browser, lambda: work.statuses() == ["submitted"])
+    wait(browser, lambda: "The server refuses your answers: 1" in notice(browser))
+    assert bad["key"] in kept(browser)
+
+
+def test_a_browser_without_room_keeps_the_answer_while_the_page_is_open(
+    owner: Argilla, browser: webdriver.Chrome
+) -> None:
+    work = campaign(owner, records=2, annotators=1)
+    with lossy_link(owner.api_url) as link:
+        opened(browser, work, link.url)
+        browser.execute_script(NO_ROOM)
+        link.share = 1.0
+        submit(browser, CONTRADICTION)
+        wait(browser, lambda: "Not saved yet: 1" in notice(browser))
+        link.share = 0.0
+        browser.execute_script(ONLINE)
+        wait(browser, lambda: not notice(browser))
+        assert work.statuses() == ["submitted"]
+
+
+def test_backspace_on_a_button_of_the_dialog_opens_no_second_one_and_the_dialog_has_a_name(
+    owner: Argilla, browser: webdriver.Chrome
+) -> None:
+    work = campaign(owner, records=1, annotators=1)
+    opened(browser, work, owner.api_url)
+    before = focused(browser)
+    press(browser, Keys.BACKSPACE)
+    dialog = wait(browser, lambda: browser.find_element(By.ID, "citejury-dialog"))
+    assert dialog.accessible_name.startswith("Discard this record?")
+    assert dialog.find_element(By.TAG_NAME, "textarea").accessible_name.startswith("Discard this record?")
+    press(browser, Keys.TAB, Keys.BACKSPACE, "1")
+    assert browser.execute_script(DIALOGS) == 1
+    press(browser, Keys.ESCAPE)
+    wait(browser, lambda: browser.execute_script(DIALOGS) == 0)
+    wait(browser, lambda: focused(browser) == before)
+    assert work.stored() == {}

@@ -1,0 +1,301 @@
+"""Status: what it counts, on a real server; and that names and notes stay text on the terminal and in the page."""
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import pytest
+from click.testing import CliRunner
+
+from annotation.campaign.setup import set_up
+from annotation.client import Argilla
+from annotation.status.page import render_page
+from annotation.status.read import read_status
+from annotation.status.schema import DatasetStatus, Status
+from annotation.status.summary import Submission, Work, forecast, work_today
+from annotation.status.text import ANNOTATOR_HEAD, columns, status_lines, table
+from annotation.units import read_units, rows_page, units_with_texts
+from exports.cli import main
+from pipeline.errors import ArgillaError, NotAllowedError, NotFoundError
+from tests.support.export_bench import Bench, answers, full_bench, make_user, record
+from tests.support.lossy_link import Forward, lossy_link
+from tests.support.page_driver import events, hosts_asked, screenshot, start_browser
+
+if TYPE_CHECKING:
+    from annotation.embedded.server.launch import ServerHandle
+
+HOSTILE = '? <img src=x onerror="document.title=1">\x1b[31m</p><script>document.title=2</script> \u202egnihtyna'
+NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def bench(argilla_server: "ServerHandle") -> Iterator[Bench]:
+    """Three passages of one answer and two answers to ground, waiting for two annotators; a third one has left."""
+    with Argilla(argilla_server.url, argilla_server.owner_api_key) as client:
+        users = {name: make_user(client, name)["id"] for name in ("ana", "ben", "gone")}
+        made = full_bench(argilla_server, client, users)
+        for name in ("ana", "ben"):
+            client.request("POST", f"/workspaces/{made.workspace_id}/users", json={"user_id": users[name]})
+        for dataset_id in made.datasets.values():
+            body = {"distribution": {"strategy": "overlap", "min_submitted": 2}}
+            client.request("PATCH", f"/datasets/{dataset_id}", json=body)
+        yes = answers("retrieval", topically_relevant="yes")
+        rule = answers("retrieval", evidence_sufficient="yes")
+        made.put(
+            "retrieval",
+            record("retrieval", "r1", made.response("ana", **yes), made.response("gone", **rule), rank=1),
+            record("retrieval", "r1", made.response("ana", **yes), made.response("ben", "discarded"), rank=2),
+            record("retrieval", "r1", rank=3),
+        )
+        asking = made.response("ben", "draft", notes=HOSTILE)
+        asked = made.response("ana", **answers("grounding"), notes="？どう判断しますか")
+        made.put("grounding", record("grounding", "r1", asking), record("grounding", "r2", asked))
+        yield made
+
+
+def look(bench: Bench, **options: object) -> Status:
+    return read_status(bench.client, [bench.workspace], datetime.now(UTC), **options)  # type: ignore[arg-type]
+
+
+def dataset(status: Status, task: str) -> DatasetStatus:
+    (found,) = [each for each in status.datasets if each.task == task]
+    return found
+
+
+def named(text: str) -> str:
+    """The name that `make_user` began with."""
+    return text.rsplit("-", 1)[0]
+
+
+@pytest.mark.server
+def test_a_record_is_done_when_enough_different_annotators_submitted_it(bench: Bench) -> None:
+    retrieval = dataset(look(bench), "retrieval")
+    assert (retrieval.records, retrieval.overlap_reached, retrieval.pending, retrieval.needed) == (3, 1, 2, 3)
+    assert (retrieval.done, retrieval.drafts, retrieval.discarded, retrieval.done_today) == (3, 0, 1, 3)
+    assert [each.model_dump() for each in retrieval.half_done] == [{"record_uuid": "r1", "units": 3, "done": 1}]
+
+
+@pytest.mark.server
+def test_a_record_that_too_few_are_left_for_is_told_and_is_no_part_of_the_forecast(bench: Bench) -> None:
+    status = look(bench)
+    retrieval = dataset(status, "retrieval")
+    assert (retrieval.needed, retrieval.reachable, retrieval.unreachable) == (3, 2, 1)
+    assert retrieval.finish
+    assert retrieval.done_today == 3
+    moment, finish = datetime.fromisoformat(status.moment), datetime.fromisoformat(retrieval.finish)
+    assert finish - moment == timedelta(hours=16)
+    assert any(
+        "cannot reach their overlap" in warning and "1-retrieval-en: 1" in warning for warning in status.warnings
+    )
+
+
+@pytest.mark.server
+def test_each_annotator_has_her_own_figures_and_one_who_left_has_nothing_pending(bench: Bench) -> None:
+    found = {named(each.annotator): each for each in dataset(look(bench), "retrieval").annotators}
+    assert [(name, each.done, each.pending, each.discarded, each.is_member) for name, each in found.items()] == [
+        ("ana", 2, 1, 0, True),
+        ("ben", 0, 1, 1, True),
+        ("gone", 1, 0, 0, False),
+    ]
+    assert found["gone"].broken_rules == {"evidence_requires_relevance": 1}
+    assert found["ana"].broken_rules == {}
+
+
+@pytest.mark.server
+def test_who_labels_in_another_language_has_nothing_pending_here(bench: Bench) -> None:
+    ben = next(name for name in bench.client.usernames().values() if name.startswith("ben-") and name in who(bench))
+    found = {each.annotator: each for each in look(bench, languages={ben: ("de",)}).annotators}
+    assert (found[ben].pending, found[ben].is_member) == (0, False)
+
+
+def who(bench: Bench) -> set[str]:
+    return {user["username"] for user in bench.client.workspace_users(bench.workspace_id)}
+
+
+@pytest.mark.server
+def test_notes_that_begin_with_a_question_mark_are_questions_word_for_word(bench: Bench) -> None:
+    found = {(named(each.annotator), each.record_uuid, each.status): each.text for each in look(bench).questions}
+    assert found == {("ben", "r1", "draft"): HOSTILE, ("ana", "r2", "submitted"): "？どう判断しますか"}
+
+
+@pytest.mark.server
+def test_our_own_endpoint_and_what_any_argilla_offers_say_the_same(bench: Bench) -> None:
+    told: list[str] = []
+    for dataset_id in bench.datasets.values():
+        units = list(read_units(bench.client, dataset_id, lambda: told.append("slow")))
+        assert units == list(units_with_texts(bench.client, dataset_id))
+    assert not told
+
+
+class StockArgilla(Forward):
+    """The same server without our endpoint: it answers as it does for any path that it does not know."""
+
+    def do_GET(self) -> None:
+        self.path = self.path.replace("/citejury/", "/unknown/")
+        self.forward()
+
+
+@pytest.mark.server
+def test_a_stock_argilla_gives_the_same_status_and_it_is_told_that_it_takes_longer(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARGILLA_API_KEY", bench.server.owner_api_key)
+    words = ["annotation", "status", "--json", "--workspace", bench.workspace, "--api-url"]
+    own = CliRunner().invoke(main, [*words, bench.server.url])
+    with lossy_link(bench.server.url) as link:
+        link.RequestHandlerClass = StockArgilla
+        stock = CliRunner().invoke(main, [*words, link.url])
+    assert stock.stderr.count("it takes longer") == 1
+    assert "it takes longer" not in own.stderr
+    assert Status.model_validate_json(stock.stdout).questions == Status.model_validate_json(own.stdout).questions
+    counted = [
+        [(each.records, each.needed, each.done, each.half_done, each.broken_rules) for each in status.datasets]
+        for status in map(Status.model_validate_json, (stock.stdout, own.stdout))
+    ]
+    assert counted[0] == counted[1]
+
+
+@pytest.mark.server
+def test_our_own_endpoint_goes_on_where_a_page_ended(bench: Bench) -> None:
+    path = f"/citejury/datasets/{bench.datasets['retrieval']}/status-rows"
+    ids: list[str] = []
+    after = None
+    while True:
+        page = bench.client.request("GET", path, params={"limit": 1} | ({"after": after} if after else {}))
+        ids += [item["external_id"] for item in page["items"]]
+        after = page["next"]
+        if after is None:
+            break
+    assert ids == ["r1:c1", "r1:c2", "r1:c3"]
+    for after in ("nonsense", f"2026-11-22T00:00:00+01:00_{UUID(int=0)}", "2026-11-22' OR 1=1 --_x"):
+        with pytest.raises(ArgillaError, match="422"):
+            rows_page(bench.client, bench.datasets["retrieval"], after)
+
+
+@pytest.mark.server
+def test_our_own_endpoint_answers_no_annotator_and_holds_no_text(bench: Bench) -> None:
+    path = f"/citejury/datasets/{bench.datasets['retrieval']}/status-rows"
+    sent = json.dumps(bench.client.request("GET", path))
+    assert "r1:c1" in sent
+    assert "chunk of" not in sent
+    keys = {user["id"]: user["api_key"] for user in bench.client.request("GET", "/users")["items"]}
+    with (
+        Argilla(bench.server.url, keys[bench.annotators["ana"]]) as annotator,
+        pytest.raises(NotAllowedError),
+    ):
+        annotator.request("GET", path)
+
+
+@pytest.mark.server
+def test_our_own_endpoint_answers_admins_of_the_workspace_and_no_other_admin(bench: Bench) -> None:
+    path = f"/citejury/datasets/{bench.datasets['retrieval']}/status-rows"
+    admin, other = (make_user(bench.client, name, "admin") for name in ("admin", "other"))
+    bench.client.request("POST", f"/workspaces/{bench.workspace_id}/users", json={"user_id": admin["id"]})
+    with Argilla(bench.server.url, admin["api_key"]) as key:
+        assert len(key.request("GET", path)["items"]) == 3
+    with Argilla(bench.server.url, other["api_key"]) as key, pytest.raises(NotAllowedError):
+        key.request("GET", path)
+    bench.client.request("DELETE", f"/workspaces/{bench.workspace_id}/users/{admin['id']}")
+
+
+@pytest.mark.server
+def test_a_round_is_looked_at_alone_and_an_unknown_one_is_named(bench: Bench) -> None:
+    set_up(bench.client, bench.workspace, round_name="calibration")
+    assert {each.round for each in look(bench).datasets} == {"calibration", "production"}
+    assert {each.round for each in look(bench, rounds=["production"]).datasets} == {"production"}
+    with pytest.raises(NotFoundError, match=r"round 'pilot'.*calibration, production"):
+        look(bench, rounds=["pilot"])
+
+
+@pytest.mark.server
+def test_the_command_prints_tables_json_and_a_page(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARGILLA_API_KEY", bench.server.owner_api_key)
+    page = tmp_path / "status.html"
+    words = ["annotation", "status", "--workspace", bench.workspace, "--api-url", bench.server.url]
+    shown = CliRunner().invoke(main, [*words, "--html", str(page)])
+    assert shown.exit_code == 0, shown.output
+    assert re.search(r"^retrieval +1 +3 +2 ", shown.stdout, re.MULTILINE)
+    assert "Questions to the lead: 2" in shown.stdout
+    assert "\x1b" not in shown.stdout
+    assert "\u202e" not in shown.stdout
+    assert "Content-Security-Policy" in page.read_text(encoding="utf-8")
+    printed = CliRunner().invoke(main, [*words, "--json"])
+    assert Status.model_validate_json(printed.stdout).workspaces == (bench.workspace,)
+    assert bench.server.owner_api_key not in printed.output + shown.output + page.read_text(encoding="utf-8")
+
+
+@pytest.mark.server
+@pytest.mark.browser
+def test_the_page_runs_nothing_asks_nobody_and_fits_a_telephone(bench: Bench, tmp_path: Path) -> None:
+    page = tmp_path / "status.html"
+    text = render_page(look(bench))
+    page.write_text(text, encoding="utf-8")
+    (tmp_path / "without-policy.html").write_text(re.sub(r"<meta http-equiv=[^>]*>", "", text), encoding="utf-8")
+    browser = start_browser(tmp_path / "profile")
+    try:
+        for name in ("status.html", "without-policy.html"):
+            browser.get(f"file://{tmp_path / name}")
+            assert browser.title == f"Status: {bench.workspace}"
+            assert "onerror" in browser.find_element("tag name", "main").text
+            assert not browser.find_elements("css selector", "img, script, a")
+        for width, height in ((1400, 1200), (500, 1600), (400, 1600)):
+            size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 760}
+            browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+            assert int(browser.find_element("tag name", "html").get_property("scrollWidth")) <= width  # type: ignore[arg-type]
+            screenshot(browser, f"status-{width}")
+        assert not hosts_asked(events(browser))
+    finally:
+        browser.quit()
+
+
+def at(minutes: float, user: str = "ana", dataset_id: str = "d") -> Submission:
+    return Submission(user, NOW - timedelta(minutes=minutes), dataset_id)
+
+
+def test_pace_leaves_out_pauses_and_yesterday() -> None:
+    done = [at(3000), at(100), at(98), at(96), at(20), at(18)]
+    assert work_today(done, NOW) == {("ana", "d"): Work(5, 3, 360.0)}
+    assert work_today(done, NOW)["ana", "d"].per_hour == 30.0
+
+
+def test_work_that_goes_back_and_forth_between_datasets_counts_each_minute_once() -> None:
+    found = work_today([at(10), at(8, dataset_id="e"), at(6), at(4, dataset_id="e"), at(7, "ben")], NOW)
+    assert found == {("ana", "d"): Work(2, 1, 120.0), ("ana", "e"): Work(2, 2, 240.0), ("ben", "d"): Work(1, 0, 0.0)}
+    assert found["ben", "d"].per_hour is None
+
+
+def test_the_first_unit_after_midnight_of_the_window_is_timed_by_the_one_before() -> None:
+    assert work_today([at(24 * 60 + 1), at(24 * 60 - 1)], NOW) == {("ana", "d"): Work(1, 1, 120.0)}
+
+
+def test_the_finish_is_told_at_the_pace_of_the_last_day_or_why_not() -> None:
+    assert forecast(31, 30, 20, NOW).finish == NOW + timedelta(hours=36)
+    assert forecast(0, 0, 5, NOW) == (None, "nothing is wanting")
+    assert forecast(3, 3, 0, NOW) == (None, "nobody submitted anything in the last 24 hours")
+    assert forecast(3, 0, 2, NOW) == (None, "no annotators are left for what is wanting")
+    assert forecast(10**9, 10**9, 1, NOW) == (None, "more than ten years at today's pace")
+
+
+@pytest.mark.server
+def test_a_line_of_the_terminal_holds_only_what_can_be_seen(bench: Bench) -> None:
+    assert all(line.isprintable() for line in status_lines(look(bench)))
+
+
+def test_a_table_fits_a_narrow_terminal_whatever_the_names() -> None:
+    names = ("小林 花子" * 5, "carla-maria.gonzalez@institute.example", " calibration-1-retrieval-en")
+    rows = [(name, "1000", "1000", "100", "100", "1000", "100", "100", "10") for name in names]
+    lines = list(table(ANNOTATOR_HEAD, rows))
+    assert {columns(line) for line in lines} == {80}
+    assert lines[-1].startswith(" calibration-1-retrieval-en  1000")
+
+
+def test_every_field_of_the_json_has_a_sentence() -> None:
+    schema = Status.model_json_schema()
+    models = [schema, *schema["$defs"].values()]
+    assert all(field.get("description") for model in models for field in model["properties"].values())

@@ -1,0 +1,189 @@
+"""`report.html` in a real browser: filters and sorting, phones, no JavaScript, and hostile text that does nothing."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from selenium import webdriver
+from selenium.common.exceptions import NoAlertPresentException
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import Select
+
+from exports.agreement.disagreements import Disagreement
+from exports.report.html.page import write_report
+from tests.support.page_driver import start_browser, wait
+from tests.support.report_data import HOSTILE, hostile_report_parts, whole_report_parts, with_texts
+
+pytestmark = pytest.mark.browser
+
+WIDTHS = (400, 1400)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    driver = start_browser(tmp_path_factory.mktemp("chromium"))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def disagreements() -> list[Disagreement]:
+    return with_texts(
+        whole_report_parts()[1], ["Honey keeps for years.", "蜂蜜", "שלום"], "https://argilla.example/d/1"
+    )
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory, disagreements: list[Disagreement]) -> Path:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    write_report(path, whole_report_parts()[0], disagreements)
+    return path
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("hostile") / "report.html"
+    agreement, found, remarks = hostile_report_parts()
+    write_report(path, agreement, found, remarks=remarks)
+    return path
+
+
+def opened(driver: webdriver.Chrome, path: Path) -> webdriver.Chrome:
+    driver.get(path.as_uri())
+    driver.get_log("performance")
+    driver.refresh()
+    return driver
+
+
+def shown(driver: webdriver.Chrome) -> list[WebElement]:
+    script = "return [...document.querySelectorAll('#entries > li')].filter((entry) => entry.offsetHeight > 0)"
+    found: list[WebElement] = driver.execute_script(script)
+    return found
+
+
+def values_of(driver: webdriver.Chrome, name: str) -> list[str]:
+    """What the entries shown can be filtered or sorted by, in the order of the list."""
+    script = "return arguments[1].map((entry) => entry.dataset[arguments[0]])"
+    found: list[str] = driver.execute_script(script, name, shown(driver))
+    return found
+
+
+def field(driver: webdriver.Chrome, name: str) -> Select:
+    return Select(driver.find_element(By.NAME, name))
+
+
+def of_task(disagreements: list[Disagreement], task: str) -> int:
+    return min(100, sum(item.task == task for item in disagreements))
+
+
+def test_filters_narrow_the_list_and_say_how_many_are_left(
+    browser: webdriver.Chrome, report: Path, disagreements: list[Disagreement]
+) -> None:
+    opened(browser, report)
+    everything = len(shown(browser))
+    field(browser, "task").select_by_visible_text("retrieval")
+    of_retrieval = values_of(browser, "task")
+    assert len(of_retrieval) == of_task(disagreements, "retrieval") < everything
+    assert set(of_retrieval) == {'"retrieval"'}
+    field(browser, "label").select_by_visible_text("misleading")
+    field(browser, "language").select_by_visible_text("de")
+    narrowed = shown(browser)
+    assert 0 < len(narrowed) < len(of_retrieval)
+    assert browser.find_element(By.ID, "count").text == f"{len(narrowed)} of {everything} shown"
+    browser.find_element(By.CSS_SELECTOR, "#filters button").click()
+    wait(browser, lambda: len(shown(browser)) == everything)
+
+
+def test_a_pattern_an_annotator_and_words_narrow_the_list_too(browser: webdriver.Chrome, report: Path) -> None:
+    opened(browser, report)
+    pattern = field(browser, "pattern")
+    pattern.select_by_index(1)
+    count = int(pattern.first_selected_option.text.rsplit("(", 1)[1].rstrip(")"))
+    assert len(shown(browser)) == count
+    pattern.select_by_index(0)
+    field(browser, "raters").select_by_visible_text("anna")
+    assert all("anna" in json.loads(names) for names in values_of(browser, "raters"))
+    words = browser.find_element(By.NAME, "words")
+    words.send_keys("蜂蜜")
+    assert shown(browser)
+    assert all("蜂蜜" in entry.text for entry in shown(browser))
+    words.send_keys(" is nowhere")
+    assert shown(browser) == []
+
+
+@pytest.mark.parametrize("order", ["weight", "share", "entropy"])
+def test_the_list_is_sorted_by_what_the_reader_chooses(browser: webdriver.Chrome, report: Path, order: str) -> None:
+    opened(browser, report)
+    field(browser, "order").select_by_value(order)
+    values = [float(value) for value in values_of(browser, order)]
+    assert values == sorted(values, reverse=True)
+    assert len(set(values)) > 1
+
+
+def test_the_keyboard_reaches_parts_filters_and_texts(browser: webdriver.Chrome, report: Path) -> None:
+    opened(browser, report)
+    reached: list[str] = []
+    for _ in range(60):
+        browser.switch_to.active_element.send_keys(Keys.TAB)
+        active = browser.switch_to.active_element
+        reached.append(active.get_attribute("name") or active.get_attribute("href") or active.tag_name)
+    assert any(name.endswith("#methods") for name in reached)
+    assert {"summary", "div", "task", "order"} <= set(reached)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", ["report", "hostile"])
+def test_nothing_is_wider_than_the_screen(
+    browser: webdriver.Chrome, request: pytest.FixtureRequest, name: str, width: int
+) -> None:
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    )
+    opened(browser, request.getfixturevalue(name))
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_without_javascript_everything_is_there_but_the_form(
+    tmp_path_factory: pytest.TempPathFactory, report: Path, disagreements: list[Disagreement]
+) -> None:
+    driver = start_browser(tmp_path_factory.mktemp("chromium-without"))
+    try:
+        driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+        opened(driver, report)
+        expected = sum(of_task(disagreements, task) for task in ("retrieval", "grounding", "generation"))
+        assert len(shown(driver)) == expected
+        assert not driver.find_element(By.ID, "filters").is_displayed()
+        assert "Honey keeps for years." in driver.find_element(By.TAG_NAME, "main").text
+    finally:
+        driver.quit()
+
+
+def test_hostile_text_is_seen_as_typed_and_does_nothing(browser: webdriver.Chrome, hostile: Path) -> None:
+    opened(browser, hostile)
+    body = browser.find_element(By.TAG_NAME, "body").text
+    assert all(text in body for text in HOSTILE)
+    assert browser.title == "Agreement: generation"
+    options = [option.text for option in field(browser, "raters").options]
+    field(browser, "raters").select_by_index(1)
+    assert set(options) == {"any", *HOSTILE[:4]}
+    assert all(options[1] in json.loads(names) for names in values_of(browser, "raters"))
+    with pytest.raises(NoAlertPresentException):
+        browser.switch_to.alert.accept()
+    assert browser.find_elements(By.CSS_SELECTOR, "img, iframe, [onload], [onerror], a[href^='javascript']") == []
+    assert len(browser.find_elements(By.TAG_NAME, "script")) == 1
+
+
+@pytest.mark.parametrize("name", ["report", "hostile"])
+def test_the_page_asks_the_network_for_nothing_and_meets_no_error(
+    browser: webdriver.Chrome, request: pytest.FixtureRequest, name: str
+) -> None:
+    path: Path = request.getfixturevalue(name)
+    opened(browser, path)
+    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    asked = {event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"}
+    assert asked == {path.as_uri()}
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []

@@ -1,0 +1,310 @@
+import hashlib
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from annotation.client import Argilla
+from annotation.labels import TASKS
+from annotation.push.push import push_records
+from annotation.tasks import define_dataset
+from annotation.wording import read_wording
+from exports.cli.csv import csv_command
+from exports.csv.folder import MANIFEST_FILE
+from exports.csv.tables import csv_line
+from exports.csv.write import export_csv
+from exports.reading.read import export_files, read_tables
+from exports.schema import COLUMNS
+from pipeline.errors import NotFoundError
+from pipeline.records import CONTEXT_SEPARATOR, Passage, Provenance, QueryResponse
+from tests.support.export_bench import Bench, answers, full_bench, make_user, read_csv, record, username
+
+if TYPE_CHECKING:
+    from annotation.embedded.server.launch import ServerHandle
+
+pytestmark = pytest.mark.server
+
+HOSTILE = '=1+1, "zwei"\rdrei\nvier <b>fünf</b> 六'
+
+
+@pytest.fixture
+def bench(argilla_server: "ServerHandle", client: Argilla, users: dict[str, str]) -> Bench:
+    return full_bench(argilla_server, client, users)
+
+
+def test_each_task_has_exactly_the_columns_and_values_of_its_schema(bench: Bench, tmp_path: Path) -> None:
+    retrieval = bench.response("anna", **answers("retrieval", topically_relevant="yes"), notes="vage")
+    bench.put("retrieval", record("retrieval", "r1", retrieval, rank=3, language="de"))
+    bench.put("grounding", record("grounding", "r1", bench.response("anna", **answers("grounding"))))
+    bench.put("generation", record("generation", "r1", bench.response("anna", **answers("generation", helpful="yes"))))
+    found = bench.export(tmp_path / "out")
+    assert {task: tuple(rows[0]) for task, rows in found.items()} == COLUMNS
+    row = found["retrieval"][0]
+    assert datetime.fromisoformat(row.pop("created_at")).utcoffset() == timedelta(0)
+    assert row == {
+        "input_query": "input_query of r1",
+        "chunk": "chunk of r1",
+        "chunk_id": "c3",
+        "doc_id": "d",
+        "chunk_rank": "3",
+        "topically_relevant": "True",
+        "evidence_sufficient": "False",
+        "misleading": "False",
+        "notes": "vage",
+        "record_uuid": "r1",
+        "annotator_id": username(bench, "anna"),
+        "task": "retrieval",
+        "language": "de",
+    }
+
+
+def test_created_at_is_the_time_of_each_response_itself(generation: Bench, tmp_path: Path) -> None:
+    first = record("generation", "r1", generation.response("anna", **answers("generation")))
+    generation.put("generation", first)
+    generation.put("generation", {**first, "responses": [generation.response("ben", **answers("generation"))]})
+    rows = generation.export(tmp_path / "out")["generation"]
+    ((_, (stored,)),) = generation.client.record_pages(generation.datasets["generation"])
+    names = generation.client.usernames()
+    stamps = {names[found["user_id"]]: found["updated_at"] + "+00:00" for found in stored["responses"]}
+    assert {row["annotator_id"]: row["created_at"] for row in rows} == stamps
+    assert len(set(stamps.values())) == 2
+
+
+def test_a_draft_or_a_discard_beside_a_submitted_response_is_no_row(generation: Bench, tmp_path: Path) -> None:
+    submitted = generation.response("anna", **answers("generation"))
+    generation.put(
+        "generation", record("generation", "r1", submitted, generation.response("ben", "draft", helpful="yes"))
+    )
+    generation.put("generation", record("generation", "r2", submitted, generation.response("ben", "discarded")))
+    rows = generation.export(tmp_path / "out")["generation"]
+    assert [(row["record_uuid"], row["annotator_id"]) for row in rows] == [
+        ("r1", username(generation, "anna")),
+        ("r2", username(generation, "anna")),
+    ]
+
+
+def test_discarded_responses_are_in_a_file_of_their_own_with_or_without_values(
+    generation: Bench, tmp_path: Path
+) -> None:
+    submitted = generation.response("anna", **answers("generation"))
+    generation.put("generation", record("generation", "r1", submitted, generation.response("ben", "discarded")))
+    noted = generation.response("ben", "discarded", helpful="yes", notes="wrong language")
+    generation.put("generation", record("generation", "r2", noted))
+    found = generation.export(tmp_path / "out", discarded=True)
+    assert len(found["generation"]) == 1
+    assert [(row["helpful"], row["notes"], row["response_status"]) for row in found["generation_discarded"]] == [
+        ("", "", "discarded"),
+        ("True", "wrong language", "discarded"),
+    ]
+    read = read_tables([tmp_path / "out" / "generation_discarded.csv"])
+    assert len(read.tables[0].units) == 0
+
+
+def test_texts_are_the_originals_byte_for_byte(generation: Bench, tmp_path: Path) -> None:
+    response = generation.response("anna", **answers("generation"), notes=HOSTILE)
+    generation.put("generation", record("generation", "r1", response, originals={"answer": HOSTILE}))
+    (row,) = generation.export(tmp_path / "out", text_pair=True)["generation"]
+    assert (row["query"], row["answer"], row["notes"]) == ("query of r1", HOSTILE, HOSTILE)
+    assert (row["text"], row["text_pair"]) == ("query of r1", HOSTILE)
+    assert tuple(row) == (*COLUMNS["generation"], "text", "text_pair")
+
+
+def test_texts_are_the_answers_own_whatever_annotators_are_shown(bench: Bench, tmp_path: Path) -> None:
+    text = "# <script>alert(1)</script>\r\n[x](https://evil.example) ![](https://evil.example/p.png) `=1+1` & 六 [1]"
+    passages = [Passage(chunk_id=f"d#{n}", doc_id="d", chunk_rank=n + 1, text=f"{text} {n}") for n in (0, 1)]
+    answer = QueryResponse(
+        record_uuid="r1",
+        query=f"query {text}",
+        answer=f"answer {text}",
+        language="ja",
+        chunks=tuple(passages),
+        context_set=CONTEXT_SEPARATOR.join(passage.text for passage in passages),
+        provenance=Provenance(model_name="grok"),
+    )
+    push_records(bench.client, bench.workspace, [answer])
+    for task, dataset in bench.datasets.items():
+        ((_, pushed),) = bench.client.record_pages(dataset)
+        assert not any(text in shown for shown in pushed[0]["fields"].values())
+        responses = [bench.response("anna", **answers(task))]
+        bench.put(task, *({"external_id": body["external_id"], "responses": responses} for body in pushed))
+    found = bench.export(tmp_path / "out", extended=True)
+    assert [(row["input_query"], row["chunk"]) for row in found["retrieval"]] == [
+        (answer.query, passage.text) for passage in passages
+    ]
+    assert [(row["answer"], row["context_set"]) for row in found["grounding"]] == [(answer.answer, answer.context_set)]
+    assert [(row["query"], row["answer"]) for row in found["generation"]] == [(answer.query, answer.answer)]
+    assert {(row["language"], row["model_name"]) for rows in found.values() for row in rows} == {("ja", "grok")}
+
+
+def test_rows_are_sorted_by_record_rank_and_annotator_whatever_the_order_of_answers(
+    bench: Bench, tmp_path: Path
+) -> None:
+    both = [bench.response(who, **answers("retrieval")) for who in ("ben", "anna")]
+    order = [("r2", 1), ("r1", 10), ("r1", 2)]
+    bench.put("retrieval", *(record("retrieval", record_uuid, *both, rank=rank) for record_uuid, rank in order))
+    rows = bench.export(tmp_path / "out", tasks=["retrieval"])["retrieval"]
+    people = [username(bench, "anna"), username(bench, "ben")]
+    assert [(row["record_uuid"], row["chunk_rank"], row["annotator_id"]) for row in rows] == [
+        (record_uuid, rank, who) for record_uuid, rank in (("r1", "2"), ("r1", "10"), ("r2", "1")) for who in people
+    ]
+
+
+def test_the_same_data_gives_the_same_bytes_and_the_manifest_names_them(generation: Bench, tmp_path: Path) -> None:
+    generation.put("generation", record("generation", "r1", generation.response("anna", **answers("generation"))))
+    first = export_csv(generation.client, generation.workspace, tmp_path / "one").manifest
+    again = export_csv(generation.client, generation.workspace, tmp_path / "one").manifest
+    assert first.files == again.files
+    content = (tmp_path / "one" / "generation.csv").read_bytes()
+    manifest = json.loads((tmp_path / "one" / MANIFEST_FILE).read_text(encoding="utf-8"))
+    assert manifest["files"] == [
+        {
+            "file": "generation.csv",
+            "task": "generation",
+            "rows": 1,
+            "annotators": 1,
+            "records": 1,
+            "sha256": hashlib.sha256(content).hexdigest(),
+        }
+    ]
+    assert manifest["datasets"][0]["id"] == generation.datasets["generation"]
+    assert manifest["server"] == generation.server.url
+    assert [path.name for path in tmp_path.iterdir()] == ["one"]
+
+
+def test_extended_columns_name_statuses_ids_broken_rules_and_provenance(bench: Bench, tmp_path: Path) -> None:
+    response = bench.response("anna", **answers("retrieval", evidence_sufficient="yes", misleading="yes"))
+    known = {"provenance": {"model_name": "grok", "narrative_id": "007"}}
+    (record_id,) = bench.put("retrieval", record("retrieval", "r1", response, **known))
+    (row,) = bench.export(tmp_path / "out", tasks=["retrieval"], extended=True)["retrieval"]
+    assert row["constraint_flags"] == "evidence_requires_relevance;evidence_excludes_misleading"
+    assert (row["record_id"], row["record_status"], row["response_status"]) == (record_id, "completed", "submitted")
+    assert (row["model_name"], row["narrative_id"], row["model_version"], row["origin"]) == ("grok", "007", "", "page")
+    assert row["updated_at"] == row["created_at"] >= row["inserted_at"]
+
+
+def test_since_leaves_out_what_was_submitted_before(generation: Bench, tmp_path: Path) -> None:
+    generation.put("generation", record("generation", "r1", generation.response("anna", **answers("generation"))))
+    (row,) = generation.export(tmp_path / "out")["generation"]
+    moment = datetime.fromisoformat(row["created_at"])
+    assert len(generation.export(tmp_path / "out", since=moment)["generation"]) == 1
+    with pytest.raises(NotFoundError, match="no submitted response since"):
+        generation.export(tmp_path / "out", since=moment + timedelta(microseconds=1))
+
+
+def test_a_mistyped_workspace_or_task_is_an_error_that_names_what_exists(generation: Bench, tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match=generation.workspace):
+        export_csv(generation.client, "nowhere", tmp_path / "out")
+    with pytest.raises(NotFoundError, match=r"no dataset for the task grounding; there are: '\S+' \(generation\)"):
+        generation.export(tmp_path / "out", tasks=["grounding"])
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_any_submitted_response_nothing_is_written(bench: Bench, tmp_path: Path) -> None:
+    bench.put("generation", record("generation", "r1", bench.response("anna", "draft", helpful="yes")))
+    with pytest.raises(NotFoundError, match="no submitted response, so nothing was written"):
+        bench.export(tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_empty_task_is_an_error_when_named_and_a_warned_header_among_others(bench: Bench, tmp_path: Path) -> None:
+    bench.put("generation", record("generation", "r1", bench.response("anna", **answers("generation"))))
+    with pytest.raises(NotFoundError, match="no submitted response to the task grounding"):
+        bench.export(tmp_path / "out", tasks=["generation", "grounding"])
+    export = export_csv(bench.client, bench.workspace, tmp_path / "out")
+    assert "grounding.csv has only its header" in " ".join(export.warnings)
+    assert (tmp_path / "out" / "grounding.csv").read_bytes() == csv_line(COLUMNS["grounding"])
+
+
+def test_a_failed_export_leaves_the_earlier_one_as_it_was(generation: Bench, tmp_path: Path) -> None:
+    (record_id,) = generation.put(
+        "generation", record("generation", "r1", generation.response("anna", **answers("generation")))
+    )
+    generation.export(tmp_path / "out")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    generation.client.request(
+        "DELETE", f"/datasets/{generation.datasets['generation']}/records", params={"ids": record_id}
+    )
+    with pytest.raises(NotFoundError):
+        generation.export(tmp_path / "out")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_removed_member_that_an_admin_cannot_see_is_exported_under_her_id(generation: Bench, tmp_path: Path) -> None:
+    generation.put("generation", record("generation", "r1", generation.response("anna", **answers("generation"))))
+    admin = make_user(generation.client, "admin", "admin")
+    members = f"/workspaces/{generation.workspace_id}/users"
+    anna = generation.annotators["anna"]
+    for user_id in (admin["id"], anna):
+        generation.client.request("POST", members, json={"user_id": user_id})
+    generation.client.request("DELETE", f"{members}/{anna}")
+    with Argilla(generation.server.url, admin["api_key"]) as client:
+        export_csv(client, generation.workspace, tmp_path / "out")
+    assert [row["annotator_id"] for row in read_csv(tmp_path / "out" / "generation.csv")] == [anna]
+
+
+def test_a_deleted_users_responses_are_gone_and_the_others_stay(generation: Bench, tmp_path: Path) -> None:
+    carl = make_user(generation.client, "carl")["id"]
+    anna = generation.response("anna", **answers("generation"))
+    generation.put("generation", record("generation", "r1", anna, {**anna, "user_id": carl}))
+    generation.client.request("DELETE", f"/users/{carl}")
+    rows = generation.export(tmp_path / "out")["generation"]
+    assert [row["annotator_id"] for row in rows] == [username(generation, "anna")]
+
+
+def test_a_record_that_is_not_ours_is_left_out_and_told(generation: Bench, tmp_path: Path) -> None:
+    response = generation.response("anna", **answers("generation"))
+    generation.put("generation", record("generation", "r1", response))
+    generation.put("generation", {**record("generation", "r2", response), "metadata": None})
+    export = export_csv(generation.client, generation.workspace, tmp_path / "out")
+    assert export.manifest.datasets[0].foreign_records == 1
+    assert any("1 answered records" in warning and "left out" in warning for warning in export.warnings)
+    assert [row["record_uuid"] for row in read_csv(tmp_path / "out" / "generation.csv")] == ["r1"]
+
+
+def test_a_dataset_that_is_not_published_yet_stops_no_export(generation: Bench, tmp_path: Path) -> None:
+    generation.put("generation", record("generation", "r1", generation.response("anna", **answers("generation"))))
+    draft = {**define_dataset("grounding", read_wording("en")).body, "workspace_id": generation.workspace_id}
+    generation.client.request("POST", "/datasets", json=draft)
+    assert len(generation.export(tmp_path / "out")["generation"]) == 1
+
+
+def test_an_export_is_read_back_by_the_strict_reader(bench: Bench, tmp_path: Path) -> None:
+    for task in TASKS:
+        both = [bench.response(who, **answers(task), notes=HOSTILE) for who in ("anna", "ben")]
+        bench.put(task, *(record(task, f"r{n}", *both) for n in range(3)))
+    bench.export(tmp_path / "out", extended=True, text_pair=True)
+    found = read_tables(export_files([tmp_path / "out"]))
+    assert [(table.task, len(table.units), len(table.unit_records)) for table in found.tables] == [
+        (task, 6, 3) for task in TASKS
+    ]
+
+
+def test_the_command_says_what_it_did_and_what_comes_next(
+    generation: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generation.put("generation", record("generation", "r1", generation.response("anna", **answers("generation"))))
+    monkeypatch.setenv("ARGILLA_API_KEY", generation.server.owner_api_key)
+    out = tmp_path / "out"
+    options = ["--workspace", generation.workspace, "--api-url", generation.server.url, "--since", "2020-01-01"]
+    result = CliRunner().invoke(csv_command, [str(out), *options], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert result.stdout == ""
+    assert ["generation.csv", "1", "1", "1"] in [line.split() for line in result.stderr.splitlines()]
+    assert f"Next: `citejury exports agreement {out}`" in result.stderr
+
+
+def test_a_time_that_is_none_is_a_usage_error(tmp_path: Path) -> None:
+    result = CliRunner().invoke(csv_command, [str(tmp_path), "--since", "yesterday"])
+    assert result.exit_code == 2
+    assert "'yesterday' is no date or time" in result.stderr
+
+
+def test_a_stamp_of_the_server_counts_as_utc() -> None:
+    from exports.csv.tables import utc
+
+    assert utc("2026-03-01T10:00:00.000001") == datetime(2026, 3, 1, 10, 0, 0, 1, tzinfo=UTC)
+    assert utc("2026-03-01T10:00:00+02:00").isoformat() == "2026-03-01T08:00:00+00:00"

@@ -1,0 +1,305 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from annotation.labels import LABELS
+from exports.agreement.consensus import UnitLabel
+from exports.csv.tables import csv_line
+from exports.dataset.files import DatasetOptions
+from exports.dataset.splits import read_shares
+from exports.reading.decisions import COLUMNS as DECISION_COLUMNS
+from tests.support.dataset_export import JURY, jury_export, make, row, rows_of, write_export
+from tests.support.places import SHARED
+
+pandas = pytest.importorskip("pandas", reason="needs the extra data")
+datasets = pytest.importorskip("datasets", reason="needs the extra data")
+
+EXPORT_A = SHARED / "iaa-cases" / "open" / "export_a"
+HOSTILE = '=1+1, "zwei"\r\ndrei\0 <script>alert(1)</script> | [x](http://evil.example) 六'
+
+
+@pytest.fixture(scope="module")
+def jury(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dataset of the learnable export."""
+    folder = tmp_path_factory.mktemp("jury")
+    make(folder / "out", jury_export(folder / "export"), DatasetOptions(shares=read_shares("60,20,20")))
+    return folder / "out"
+
+
+def write_decisions(path: Path, decisions: dict[UnitLabel, bool]) -> Path:
+    lines = [csv_line(DECISION_COLUMNS)]
+    for (record, chunk, label), decision in decisions.items():
+        task = next(task for task, labels in LABELS.items() if label in labels)
+        lines.append(csv_line([task, record, chunk, label, str(decision), "eva", "2026-03-02T00:00:00+00:00"]))
+    path.write_bytes(b"".join(lines))
+    return path
+
+
+def test_pandas_reads_typed_columns_in_one_line(jury: Path) -> None:
+    frame = pandas.read_parquet(jury / "parquet" / "retrieval.parquet")
+    types = {name: str(frame.dtypes[name]) for name in frame}
+    assert {types[label] for label in LABELS["retrieval"]} == {"boolean"}
+    assert types["chunk_rank"] == "Int64"
+    assert types["created_at"] == "datetime64[us, UTC]"
+    assert {types[name] for name in ("text", "text_pair", "notes", "record_uuid", "annotator_id")} == {"str"}
+    assert (frame["notes"] == "").all()
+
+
+def test_datasets_loads_offline_in_one_line_and_knows_the_labels_names(jury: Path, tmp_path: Path) -> None:
+    code = f"""
+import datasets, json
+found = datasets.load_from_disk({str(jury / "datasets" / "retrieval")!r})
+train = found["train"]
+print(json.dumps([list(found), train.features["labels_yes"].feature.names, train.info.description, train[0]["labels"]]))
+"""
+    home = tmp_path / "home"
+    home.mkdir()
+    offline = {**os.environ, "HF_HUB_OFFLINE": "1", "HOME": str(home), "HF_HOME": str(home / "hf")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=offline)
+    splits, names, about, vector = json.loads(done.stdout)
+    assert splits == ["train", "validation", "test"]
+    assert names == list(LABELS["retrieval"])
+    assert "topically_relevant, evidence_sufficient, misleading" in about
+    assert len(vector) == 3
+    assert not list(home.iterdir())
+
+
+def test_the_folder_is_a_repository_that_load_dataset_reads(jury: Path, tmp_path: Path) -> None:
+    found = datasets.load_dataset(str(jury), "retrieval_consensus", cache_dir=str(tmp_path))
+    assert {split: len(rows) for split, rows in found.items()} == {
+        split: len(rows) for split, rows in datasets.load_from_disk(jury / "datasets" / "retrieval_consensus").items()
+    }
+
+
+def test_a_tiny_model_trained_on_the_train_split_beats_chance_on_the_test_split(jury: Path) -> None:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+
+    found = datasets.load_from_disk(jury / "datasets" / "retrieval")
+    texts = {split: [f"{r['text']} {r['text_pair']}" for r in found[split]] for split in ("train", "test")}
+    truth = {split: np.array(found[split]["labels"])[:, 0] for split in texts}
+    words = TfidfVectorizer().fit(texts["train"])
+    model = LogisticRegression().fit(words.transform(texts["train"]), truth["train"])
+    accuracy = (model.predict(words.transform(texts["test"])) == truth["test"]).mean()
+    chance = max(truth["test"].mean(), 1 - truth["test"].mean())
+    assert len(truth["test"]) > 50
+    assert accuracy > chance + 0.2
+
+
+def test_a_narrative_is_in_one_split_in_every_task(jury: Path) -> None:
+    splits: dict[str, set[str]] = {}
+    records: dict[str, set[str]] = {}
+    for task in LABELS:
+        for found in rows_of(jury, task):
+            records.setdefault(found["record_uuid"], set()).add(found["split"])
+            if task != "grounding":
+                splits.setdefault(found["text"], set()).add(found["split"])
+    assert {len(found) for found in (*splits.values(), *records.values())} == {1}
+    assert {split for found in splits.values() for split in found} == {"train", "validation", "test"}
+    for split, rows in datasets.load_from_disk(jury / "datasets" / "grounding").items():
+        assert {records[record].copy().pop() for record in rows["record_uuid"]} == {split}
+
+
+def test_the_vector_holds_the_booleans_in_their_order(tmp_path: Path) -> None:
+    rows = [row("generation", "r1", helpful="True"), row("generation", "r2", proper_action="True", incomplete="True")]
+    make(tmp_path / "out", write_export(tmp_path / "in", "generation", rows))
+    assert [(found["labels"], found["labels_yes"]) for found in rows_of(tmp_path / "out", "generation")] == [
+        ([0, 0, 1, 0, 0], [2]),
+        ([1, 0, 0, 1, 0], [0, 3]),
+    ]
+
+
+def test_a_label_left_out_is_null_and_so_is_its_vector(tmp_path: Path) -> None:
+    rows = [row("generation", "r1", helpful=""), row("generation", "r2")]
+    written = make(tmp_path / "out", write_export(tmp_path / "in", "generation", rows))
+    first, second = rows_of(tmp_path / "out", "generation")
+    assert (first["helpful"], first["incomplete"], first["labels"], first["labels_yes"]) == (None, False, None, None)
+    assert second["labels"] == [0] * 5
+    assert any("1 responses leave a label out" in warning for warning in written.warnings)
+    assert "| generation | 2 | 2 | 2 | 1 | 1 |" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert written.facts[0].sources["helpful"] == {"none": 1, "single": 1}
+    (unit, _) = rows_of(tmp_path / "out", "generation_consensus")
+    assert (unit["helpful"], unit["helpful_vote_share"], unit["labels"]) == (None, None, None)
+
+
+def test_a_tie_is_null_until_an_adjudicator_decides(tmp_path: Path) -> None:
+    split = [row("generation", "r1", "anna", helpful="True"), row("generation", "r1", "ben")]
+    source = write_export(tmp_path / "in", "generation", split)
+    make(tmp_path / "out", source)
+    (unit,) = rows_of(tmp_path / "out", "generation_consensus")
+    assert (unit["n_ratings"], unit["helpful"], unit["helpful_vote_share"], unit["helpful_source"]) == (
+        2,
+        None,
+        0.5,
+        None,
+    )
+    assert (unit["incomplete"], unit["incomplete_source"]) == (False, "unanimous")
+    assert unit["labels"] == [0, 0, 0.5, 0, 0]
+    assert unit["labels_yes"] is None
+    decisions = write_decisions(tmp_path / "decisions.csv", {("r1", "", "helpful"): True, ("r9", "", "helpful"): True})
+    make(tmp_path / "out", source, decisions=decisions)
+    (unit,) = rows_of(tmp_path / "out", "generation_consensus")
+    assert (unit["helpful"], unit["helpful_vote_share"], unit["helpful_source"]) == (True, 0.5, "adjudicated")
+    assert (unit["labels"], unit["labels_yes"]) == ([0, 0, 1, 0, 0], [2])
+
+
+def test_decisions_on_units_that_are_not_here_are_told_for_every_task(tmp_path: Path) -> None:
+    source = write_export(tmp_path / "in", "generation", [row("generation", "r1")])
+    of_others = {("r9", "", "helpful"): True, ("r1", "", "support_present"): True, ("r2", "", "source_cited"): True}
+    decisions = write_decisions(tmp_path / "decisions.csv", {("r1", "", "helpful"): True, **of_others})
+    written = make(tmp_path / "out", source, decisions=decisions)
+    assert [warning for warning in written.warnings if "decisions" in warning] == [
+        "grounding: decisions that do not count, since their unit has no response here: 2 (the first: r1, "
+        "`support_present`).",
+        "generation: decisions that do not count, since their unit has no response here: 1 (the first: r9, `helpful`).",
+    ]
+
+
+def test_the_models_consensus_brings_its_probability_into_the_vector(jury: Path, tmp_path: Path) -> None:
+    options = DatasetOptions(rule="ds", shares=read_shares("60,20,20"))
+    make(tmp_path / "out", jury_export(tmp_path / "in"), options)
+    units = rows_of(tmp_path / "out", "retrieval_consensus")
+    told = [unit for unit in units if unit["topically_relevant_source"] == "ds"]
+    assert len(told) == len(units) == 300
+    for unit in told:
+        assert unit["labels"][0] == pytest.approx(unit["topically_relevant_posterior"], abs=1e-6)
+        assert unit["topically_relevant"] == (unit["topically_relevant_posterior"] > 0.5)
+    by_majority = rows_of(jury, "retrieval_consensus")
+    assert [u["topically_relevant_posterior"] for u in by_majority] == [
+        u["topically_relevant_posterior"] for u in units
+    ]
+    assert {unit["topically_relevant_source"] for unit in by_majority} == {"majority", "unanimous"}
+
+
+def test_the_newest_response_counts_and_the_others_are_told(tmp_path: Path) -> None:
+    newer = row("generation", "r1", helpful="True", created_at="2026-03-02T10:00:00+02:00")
+    source = write_export(tmp_path / "in", "generation", [newer, row("generation", "r1")])
+    written = make(tmp_path / "out", source)
+    (found,) = rows_of(tmp_path / "out", "generation")
+    assert found["helpful"] is True
+    assert found["created_at"].isoformat() == "2026-03-02T08:00:00+00:00"
+    assert any("generation" in warning and "repeat" in warning for warning in written.warnings)
+
+
+@pytest.mark.parametrize(("discarded_at", "rows"), [("2026-04-01", 0), ("2026-02-01", 1)])
+def test_a_discard_counts_in_place_of_an_older_response_as_in_agreement(
+    tmp_path: Path, discarded_at: str, rows: int
+) -> None:
+    source = write_export(tmp_path / "in", "generation", [row("generation", "r1"), row("generation", "r2")])
+    gone = row("generation", "r1", created_at=f"{discarded_at}T10:00:00+00:00", response_status="discarded")
+    write_export(tmp_path / "discards", "generation", [gone], ("response_status",))
+    (tmp_path / "discards" / "generation.csv").rename(source / "generation_discarded.csv")
+    written = make(tmp_path / "out", source)
+    for table in ("generation", "generation_consensus", "merged"):
+        assert [found["record_uuid"] for found in rows_of(tmp_path / "out", table)] == ["r1"] * rows + ["r2"]
+    assert sum(written.facts[0].annotators.values()) == written.facts[0].n_rows == rows + 1
+    assert "response_status" not in rows_of(tmp_path / "out", "generation")[0]
+
+
+def test_merged_has_a_row_a_record_and_nulls_where_a_task_is_missing(tmp_path: Path) -> None:
+    passages = [
+        row(
+            "retrieval",
+            "r1",
+            input_query="q",
+            chunk_id="c2",
+            chunk_rank=2,
+            topically_relevant="True",
+            misleading="True",
+        ),
+        row("retrieval", "r1", input_query="q", chunk_id="c10", chunk_rank=10, topically_relevant="True"),
+        row("retrieval", "r1", input_query="q", chunk_id="c1", chunk_rank=1),
+        row("retrieval", "r1", input_query="q", chunk_id="c3", chunk_rank=3, evidence_sufficient=""),
+    ]
+    write_export(tmp_path / "in", "retrieval", passages)
+    write_export(tmp_path / "in", "generation", [row("generation", "r2", who, helpful="True") for who in JURY])
+    make(tmp_path / "out", tmp_path / "in")
+    first, second = rows_of(tmp_path / "out", "merged")
+    assert (first["record_uuid"], first["query"], first["answer"], first["helpful"]) == ("r1", "q", None, None)
+    assert (first["n_chunks"], first["retrieval_ratings"], first["generation_ratings"]) == (4, 4, None)
+    assert (first["topically_relevant_share"], first["first_relevant_rank"]) == (0.5, 2)
+    assert (first["any_misleading"], first["any_evidence_sufficient"]) == (True, None)
+    assert (second["record_uuid"], second["helpful"], second["helpful_vote_share"]) == ("r2", True, 1)
+    assert (second["n_chunks"], second["context_set"], second["generation_ratings"]) == (None, None, 3)
+
+
+def test_columns_of_an_extended_export_are_kept_and_join_narratives(tmp_path: Path) -> None:
+    extra = ("narrative_id", "model_name", "inserted_at", "mood")
+    rows = [
+        row(
+            "generation",
+            f"r{number}",
+            narrative_id=f"n{number // 2}",
+            model_name="grok",
+            query=f"q{number}",
+            inserted_at="",
+        )
+        for number in range(40)
+    ]
+    written = make(tmp_path / "out", write_export(tmp_path / "in", "generation", rows, extra))
+    found = rows_of(tmp_path / "out", "generation")
+    groups = {r["narrative_id"]: {s["group"] for s in found if s["narrative_id"] == r["narrative_id"]} for r in found}
+    assert {len(names) for names in groups.values()} == {1}
+    assert len(set.union(*groups.values())) == 20
+    assert {(r["model_name"], r["inserted_at"]) for r in found} == {("grok", None)}
+    assert {r["model_name"] for r in rows_of(tmp_path / "out", "merged")} == {"grok"}
+    assert any("`mood`" in warning for warning in written.warnings)
+    assert "mood" not in found[0]
+
+
+def test_hostile_text_arrives_as_it_is_and_stays_out_of_the_card(tmp_path: Path) -> None:
+    hostile = row("generation", "001", "a|b <img src=x> [c](d)", notes=HOSTILE, query=HOSTILE, answer="")
+    make(tmp_path / "out", write_export(tmp_path / "in", "generation", [hostile]))
+    (found,) = rows_of(tmp_path / "out", "generation")
+    assert (found["notes"], found["text"], found["text_pair"], found["record_uuid"]) == (HOSTILE, HOSTILE, "", "001")
+    saved = datasets.load_from_disk(tmp_path / "out" / "datasets" / "generation")[found["split"]]
+    assert saved[0]["notes"] == HOSTILE
+    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert "alert" not in card
+    assert "<img" not in card
+    assert r"| generation | a\|b &lt;img src=x&gt; \[c\](d) | 1 |" in card
+
+
+def test_an_empty_split_is_told_and_can_be_loaded(tmp_path: Path) -> None:
+    written = make(tmp_path / "out", write_export(tmp_path / "in", "generation", [row("generation", "r1")]))
+    found = datasets.load_from_disk(tmp_path / "out" / "datasets" / "generation")
+    assert sorted(len(rows) for rows in found.values()) == [0, 0, 1]
+    assert len({str(rows.features) for rows in found.values()}) == 1
+    assert sum("is empty for generation: there are 1 narratives" in warning for warning in written.warnings) == 2
+
+
+def test_the_same_export_gives_the_same_bytes(tmp_path: Path) -> None:
+    rows = [row("generation", f"r{number}", who) for number in range(5) for who in JURY]
+    make(tmp_path / "a", write_export(tmp_path / "in", "generation", rows))
+    make(tmp_path / "b", write_export(tmp_path / "in", "generation", rows))
+    names = [path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*") if path.is_file()]
+    assert [
+        name for name in names if (tmp_path / "a" / name).read_bytes() != (tmp_path / "b" / name).read_bytes()
+    ] == []
+    shuffled = write_export(tmp_path / "shuffled", "generation", rows[::-1])
+    make(tmp_path / "c", shuffled)
+    assert rows_of(tmp_path / "c", "generation") == rows_of(tmp_path / "a", "generation")
+
+
+@pytest.mark.skipif(not EXPORT_A.is_dir(), reason="needs the shared agreement cases")
+def test_a_published_export_becomes_a_dataset_with_every_row(tmp_path: Path) -> None:
+    written = make(tmp_path / "out", EXPORT_A)
+    assert {name: written.manifest.rows[f"parquet/{name}.parquet"] for name in (*LABELS, "merged")} == {
+        "retrieval": 668,
+        "grounding": 164,
+        "generation": 160,
+        "merged": 90,
+    }
+    frame = pandas.read_parquet(tmp_path / "out" / "parquet" / "retrieval.parquet")
+    source = pandas.read_csv(EXPORT_A / "retrieval.csv", dtype=str, keep_default_na=False)
+    keys = ["record_uuid", "chunk_id", "annotator_id"]
+    both = frame.merge(source, on=keys, suffixes=("", "_csv"))
+    assert len(both) == 668
+    assert (both["text_pair"] == both["chunk_csv"]).all()
+    assert (both["topically_relevant"] == (both["topically_relevant_csv"] == "True")).all()
+    assert (both["created_at"] == pandas.to_datetime(both["created_at_csv"], utc=True)).all()

@@ -1,0 +1,265 @@
+"""`report.html`: what it holds, in which order, and that nothing in it can do harm."""
+
+import re
+from importlib.resources import files
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from exports.agreement.disagreements import Disagreement, find_disagreements
+from exports.agreement.figures import Interval
+from exports.agreement.schema import Agreement
+from exports.measure.files import measure_files
+from exports.report.html.browser import LONGEST_TEXT, PRINTED, SHOWN_OF_TASK
+from exports.report.html.elements import to_html
+from exports.report.html.heat_map import MOST_ANNOTATORS, most_shared, short_names, similar_order
+from exports.report.html.page import render_report, write_report
+from exports.report.html.plot import Axis, alpha_axis, difference_axis
+from exports.report.html.timeline import week_panel
+from exports.report.words import FITNESS
+from pipeline.errors import OutputError
+from tests.support.agreement_data import CASES, Row, ratings_of
+from tests.support.report_data import drawn_agreement, drawn_ratings, whole_report_parts, with_texts
+from tests.support.report_page import Page
+
+
+@pytest.fixture(scope="module")
+def whole() -> tuple[Agreement, list[Disagreement]]:
+    return whole_report_parts()
+
+
+@pytest.fixture(scope="module")
+def page(whole: tuple[Agreement, list[Disagreement]]) -> Page:
+    return Page(render_report(*whole, remarks=["retrieval: rows left out because they are drafts or pending: 2."]))
+
+
+def test_its_parts_stand_in_the_order_in_which_they_are_read(page: Page) -> None:
+    headings = [text for _, text in page.all("h2")]
+    assert headings == [
+        "Which labels are fit for use",
+        "What to mind first",
+        "Retrieval",
+        "Grounding",
+        "Generation",
+        "Where annotators differ",
+        "Methods",
+    ]
+    assert page.text.index("ab" * 6) < page.text.index("drafts or pending: 2") < page.text.index("What to mind first")
+
+
+def test_each_label_stands_once_beside_its_verdict(page: Page, whole: tuple[Agreement, list[Disagreement]]) -> None:
+    names = [text.lstrip("✓~?✗–") for attributes, text in page.all("dt") if "class" in attributes]
+    assert names == list(FITNESS.values())
+    told = "\n".join(text for _, text in page.all("dd")[: len(FITNESS)])
+    for figures in whole[0].tasks.values():
+        assert all(len(re.findall(rf"\b{label}\b", told)) == 1 for label in figures.labels)
+
+
+def test_headings_never_skip_a_level_and_ids_are_unique(page: Page) -> None:
+    levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch(r"h[1-6]", tag)]
+    assert levels[0] == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert {link["href"][1:] for link, _ in page.all("a") if link["href"].startswith("#")} <= set(ids)
+
+
+def test_every_figure_speaks_to_screen_readers_and_every_table_has_a_caption(page: Page) -> None:
+    drawings = [place for place, (tag, attributes) in enumerate(page.tags) if tag == "svg" and "role" in attributes]
+    assert len(drawings) > 50
+    for place in drawings:
+        inside = {page.tags[child][0] for child, parent in enumerate(page.parents) if parent == place}
+        assert {"title", "desc"} <= inside
+    mute = [attributes for attributes, _ in page.all("svg") if "role" not in attributes]
+    assert all("aria-hidden" in attributes or attributes.get("class") == "mark" for attributes in mute)
+    assert len(page.all("caption")) == len(page.all("table"))
+
+
+def test_the_figures_of_each_label_are_those_of_the_agreement(
+    page: Page, whole: tuple[Agreement, list[Disagreement]]
+) -> None:
+    rows = [text for _, text in page.all("tr")]
+    for figures in whole[0].tasks.values():
+        for label, found in figures.labels.items():
+            alpha, ac1, low = found.krippendorff_alpha, found.gwet_ac1, found.intervals["krippendorff_alpha"].low
+            assert alpha is not None
+            assert ac1 is not None
+            row = next(row for row in rows if row.startswith(f"{label}40"))
+            assert f"{alpha:.2f}".lstrip("0") + f" [{low:.2f}".replace("0.", ".") in row
+            assert f"{ac1:.2f}".lstrip("0") in row
+
+
+def test_rounds_weeks_languages_rules_and_pairs_are_there(page: Page) -> None:
+    headings = [text for _, text in page.all("h3")]
+    for heading in ("Pairs of annotators", "Annotators against the rest", "Agreement over time", "Rounds side by side"):
+        assert headings.count(heading) == 3
+    assert headings.count("Labels bound by a rule") == 2  # generation has no rules
+    assert "round-1 → round-2" in page.text
+    assert "2025-W10: α" in page.text
+
+
+def test_the_methods_tell_seed_resamples_and_a_sentence_for_each_label(page: Page) -> None:
+    methods = page.text[page.text.index("Thresholds") :]
+    assert "B = 200" in page.text
+    assert "seed 0" in methods
+    assert methods.count("(Krippendorff, nominal;") == 3 + 5 + 5 + 3  # each label and the mean of each task
+
+
+def test_an_undefined_figure_is_a_dash_with_its_reason() -> None:
+    rows = [Row(f"r{number}", name, (1, number % 2)) for number in range(30) for name in ("anna", "ben")]
+    page = Page(render_report(drawn_agreement([ratings_of(rows)]), []))
+    row = next(text for _, text in page.all("tr") if text.startswith("proper_action30"))
+    assert "– no variation" in row
+    missing = next(text for _, text in page.all("tr") if text.startswith("helpful0"))
+    assert "– no overlap" in missing
+    assert "α is undefined" in page.text
+    assert not re.search(r"\bnan\b|None|inf\b", page.text)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param([], id="no responses"),
+        pytest.param([Row("r1", "anna", (1, 0, 1, 0, 0))], id="one response"),
+        pytest.param([Row(f"r{number}", f"a{number}", (1,)) for number in range(5)], id="no overlap"),
+        pytest.param([Row("r1", name, (place,)) for place, name in enumerate(("anna", "ben"))], id="one split unit"),
+    ],
+)
+def test_data_that_show_nothing_still_give_a_report(rows: list[Row]) -> None:
+    ratings = ratings_of(rows)
+    page = Page(render_report(drawn_agreement([ratings]), find_disagreements(ratings)))
+    assert "Generation" in [text for _, text in page.all("h2")]
+    assert not re.search(r"\bnan\b|None\b", page.text)
+
+
+def test_the_weightiest_disagreements_of_each_task_are_shown_and_the_rest_is_counted() -> None:
+    ratings = drawn_ratings(n_records=120)
+    found = find_disagreements(ratings)
+    page = Page(render_report(drawn_agreement([ratings]), found))
+    assert len(found) > SHOWN_OF_TASK
+    entries = [attributes for attributes, _ in page.all("li") if "data-weight" in attributes]
+    weights = [float(attributes["data-weight"]) for attributes in entries]
+    assert len(entries) == SHOWN_OF_TASK
+    assert weights == sorted(weights, reverse=True)
+    assert f"disagreements.csv also holds the other {len(found) - SHOWN_OF_TASK:,}" in page.text
+
+
+def test_paper_gets_the_first_disagreements_and_says_how_many() -> None:
+    style = files("exports.report.html").joinpath("style.css").read_text(encoding="utf-8")
+    assert f":nth-child(n + {PRINTED + 1} of :not([hidden]))" in style
+    ratings = drawn_ratings()
+    figures, found = drawn_agreement([ratings]), find_disagreements(ratings)
+    assert f"On paper: the first {PRINTED}." in Page(render_report(figures, found[: PRINTED + 1])).text
+    assert "On paper" not in Page(render_report(figures, found[:PRINTED])).text
+
+
+def test_long_texts_are_shown_by_their_beginning_and_whole_on_a_click_up_to_a_limit() -> None:
+    ratings = drawn_ratings()
+    text = "word " * LONGEST_TEXT
+    page = Page(render_report(drawn_agreement([ratings]), with_texts(find_disagreements(ratings)[:1], [text])))
+    whole = [text for _, text in page.all("details") if text.startswith("Whole text")]
+    assert len(whole) == 2 + 3
+    assert whole[0].startswith("Whole text (100,000 characters, the first 20,000; disagreements.csv holds the rest)")
+    assert max(len(text) for _, text in page.all("p")) == LONGEST_TEXT
+    assert len(page.text) < 6 * LONGEST_TEXT  # two texts and three notes
+
+
+def test_patterns_are_listed_most_frequent_first(whole: tuple[Agreement, list[Disagreement]], page: Page) -> None:
+    (table,) = [text for _, text in page.all("table") if text.startswith("Who says what")]
+    counts = [int(count) for count in re.findall(r"(?:yes|no)[a-z_]+?(\d+)", table)]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] == max(item.pattern_count for item in whole[1])
+
+
+def test_annotators_who_agree_stand_next_to_each_other() -> None:
+    rows = [
+        Row(f"r{number:02d}", name, (value, value))
+        for number in range(40)
+        for name, value in (
+            ("anna", number % 2),
+            ("ben", (number // 2) % 2),
+            ("carla", number % 2 if number else 1),
+            ("dora", (number // 2) % 2 if number else 1),
+        )
+    ]
+    figures = drawn_agreement([ratings_of(rows)]).tasks["generation"]
+    order = similar_order(figures.annotators, figures.pairs)
+    assert abs(order.index("anna") - order.index("carla")) == 1
+    assert abs(order.index("ben") - order.index("dora")) == 1
+    assert sorted(order) == ["anna", "ben", "carla", "dora"]
+
+
+def test_names_beside_a_map_are_cut_where_they_do_not_differ() -> None:
+    assert short_names(["anna", "ben"]) == {"anna": "anna", "ben": "ben"}
+    assert short_names(["rater.01@example.org", "rater.12@example.org"]) == {
+        "rater.01@example.org": "01",
+        "rater.12@example.org": "12",
+    }
+    assert list(short_names(["a-very-long-name-indeed", "b"]).values()) == ["a-very…ndeed", "b"]
+    assert short_names(["rater.0@example.org", "rater.@example.org"])["rater.@example.org"] != ""
+
+
+def test_a_map_of_many_annotators_shows_those_who_share_most_and_says_so() -> None:
+    names = [f"a{number:02d}" for number in range(MOST_ANNOTATORS + 3)]
+    rows = [
+        Row(f"r{number:02d}", name, ((number + place) % 2,))
+        for place, name in enumerate(names)
+        for number in range(3 if place < 3 else 6)
+    ]
+    agreement = drawn_agreement([ratings_of(rows)])
+    assert most_shared(agreement.tasks["generation"]) == names[3:]
+    assert "pairs.csv holds the other 3 too" in Page(render_report(agreement, [])).text
+
+
+def test_axes_hold_their_values() -> None:
+    assert alpha_axis([0.4, None]) == Axis(0.0, 1.0)
+    assert alpha_axis([-0.31]) == Axis(-0.4, 1.0)
+    assert difference_axis([]) == Axis(-0.1, 0.1)
+    assert difference_axis([0.32, -0.1]) == Axis(-0.4, 0.4)
+    assert Axis(-0.4, 1.0).ticks(0.2) == [-0.4, -0.2, 0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    assert Axis(0.0, 1.0).percent(0.667) == "66.70%"
+    assert Axis(0.0, 1.0).percent(-3) == "0.00%"
+
+
+def test_a_week_without_an_interval_is_an_open_point_beside_which_the_ribbon_ends() -> None:
+    interval = Interval(low=0.4, high=0.9, method="bca")
+    figures = drawn_agreement([drawn_ratings()]).tasks["generation"]
+    alone = figures.weeks[0].labels["helpful"].model_copy(update={"krippendorff_alpha": 0.7, "interval": interval})
+    weeks = [
+        part.model_copy(
+            update={"labels": {"helpful": alone.model_copy(update={"interval": None}) if place == 2 else alone}}
+        )
+        for place, part in enumerate(figures.weeks)
+    ]
+    drawing = to_html(week_panel("helpful", weeks))
+    assert len(weeks) == 5
+    assert drawing.count("<polygon") == 2
+    assert drawing.count('class="estimate open"') == 1
+
+
+def test_the_same_figures_give_the_same_file_and_it_says_whose_it_is(
+    tmp_path: Path, whole: tuple[Agreement, list[Disagreement]]
+) -> None:
+    write_report(tmp_path / "report.html", *whole)
+    first = (tmp_path / "report.html").read_bytes()
+    write_report(tmp_path / "report.html", *whole)
+    assert (tmp_path / "report.html").read_bytes() == first
+    assert b'<meta name="generator" content="citejury' in first[:4096]
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, whole: tuple[Agreement, list[Disagreement]]) -> None:
+    (tmp_path / "report.html").mkdir()
+    with pytest.raises(OutputError, match=r"report\.html` cannot be written"):
+        write_report(tmp_path / "report.html", *whole)
+
+
+@pytest.mark.skipif(not CASES.is_dir(), reason="the agreement cases are not in ../shared")
+def test_the_report_on_an_export_shows_its_figures() -> None:
+    measured = measure_files([CASES / "open" / "export_a"])
+    found = [item for table in measured.tables for item in find_disagreements(table)]
+    page = Page(render_report(measured.agreement, found, remarks=measured.remarks))
+    assert ".74 [.62, .83]" in page.text
+    assert "377 units of 90 records. Annotators per unit: 1 for 208, 2 for 47, 3 for 122." in page.text
+    assert "carla yes; anna, ben no" in page.text

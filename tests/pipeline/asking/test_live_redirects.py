@@ -1,0 +1,83 @@
+"""Gemini's redirect links are looked up in the run that cites them, and what was found is never lost again."""
+
+import json
+from collections.abc import Iterator, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from pipeline.asking.live import ask_providers, choose_whom
+from pipeline.asking.narratives import NarrativesCsv
+from pipeline.asking.reparse import reparse_run
+from pipeline.schema import AskOptions
+from pipeline.sources.fetching.guard import guarded_client
+from tests.support.provider_server import ProviderServer, Status
+
+HOST = "vertexaisearch.cloud.google.com"
+TARGET = "https://www.ruby-lang.org/en/downloads/"
+
+
+class Redirecting(BaseHTTPRequestHandler):
+    """Answers as Google's redirect does, but for a link that has expired."""
+
+    def do_HEAD(self) -> None:
+        self.send_response(404 if "expired" in self.path else 302)
+        self.send_header("Location", TARGET)
+        self.end_headers()
+
+    do_GET = do_HEAD
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def google() -> Iterator[int]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Redirecting) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+def body(port: int) -> dict[str, object]:
+    links = [f"http://{HOST}:{port}/grounding-api-redirect/{name}" for name in ("fresh", "expired")]
+    chunks = [{"web": {"uri": link, "title": "ruby-lang.org"}} for link in links]
+    text = {"parts": [{"text": "Ruby 4."}], "role": "model"}
+    return {"candidates": [{"content": text, "finishReason": "STOP", "groundingMetadata": {"groundingChunks": chunks}}]}
+
+
+def ask(folder: Path, server: ProviderServer, port: int) -> list[str]:
+    async def resolve(host: str, port: int) -> Sequence[str]:
+        return ["127.0.0.1"]
+
+    (folder / "narratives.csv").write_text("narrative_id,prompt\nN1,Ruby?\n", encoding="utf-8")
+    urls = {"gemini": server.base_url("gemini")}
+    whom = choose_whom(["gemini"], {}, AskOptions(), {"GEMINI_API_KEY": "planted-0123456789"}, urls)
+    said: list[str] = []
+    ask_providers(
+        NarrativesCsv(folder / "narratives.csv", "narrative_id", None),
+        folder / "run",
+        whom,
+        tell=said.append,
+        redirect_client=lambda: guarded_client([("127.0.0.1", port)], resolve=resolve),
+    )
+    return said
+
+
+def test_targets_are_kept_beside_the_cited_url_through_another_run_and_reparse(tmp_path: Path, google: int) -> None:
+    with ProviderServer([Status(200, {"content-type": "application/json"}, body(google))]) as server:
+        said = ask(tmp_path, server, google)
+        path = tmp_path / "run" / "citations.jsonl"
+        written = path.read_bytes()
+        ask(tmp_path, server, google)
+    lines = [json.loads(line) for line in written.splitlines()]
+    assert [line.get("resolved_url") for line in lines] == [TARGET, None]
+    assert all(HOST in line["url"] for line in lines)
+    assert said[-1].startswith("gemini: 1 targets of redirect links found; not found: 1 status_404")
+    assert path.read_bytes() == written
+    assert not reparse_run(tmp_path / "run", {}).citations_changed
+    assert path.read_bytes() == written

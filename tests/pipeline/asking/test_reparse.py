@@ -1,0 +1,77 @@
+import csv
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from exports.cli import main
+from pipeline.asking.reparse import Change, reparse_run
+from pipeline.asking.replay import replay_narratives
+from pipeline.csv_v2.file import read_answers, write_answers
+from pipeline.errors import InputError
+from tests.support.places import DATA
+
+PAYLOADS = DATA / "payloads"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run of four answers from two providers, with an error."""
+    stored = {
+        "claude/N1": "claude_messages_de.json",
+        "claude/N2": "claude_pause_turn_ja.json",
+        "perplexity/N1": "perplexity_agent_ja.json",
+        "perplexity/N2": "perplexity_sonar_think_de.json",
+    }
+    for name, payload in stored.items():
+        path = tmp_path / "replay" / f"{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes((PAYLOADS / payload).read_bytes())
+    with open(tmp_path / "narratives.csv", "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("narrative_id", "prompt"), ("N1", "Eins"), ("N2", "Zwei"), ("N3", "Drei")])
+    replay_narratives(tmp_path / "narratives.csv", tmp_path / "run", tmp_path / "replay")
+    return tmp_path / "run"
+
+
+def held(run: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in run.iterdir()}
+
+
+def test_nothing_changed_leaves_every_byte(run: Path) -> None:
+    before = held(run)
+    assert reparse_run(run, {}) == (4, 0, 0, False)
+    assert held(run) == before
+
+
+def test_an_answer_read_by_older_rules_is_mended_and_told(run: Path) -> None:
+    before = held(run)
+    answers = list(read_answers(run / "claude.csv"))
+    old = answers[0].model_copy(update={"citations": ("https://wrong.example/",), "domains": ("wrong.example",)})
+    write_answers(run / "claude.csv", [old, *answers[1:]])
+    changes: list[Change] = []
+    assert reparse_run(run, {}, changes.append)[:3] == (4, 1, 0)
+    assert "- https://wrong.example/" in str(changes[0])
+    assert f"+ {answers[0].citations[0]}" in str(changes[0])
+    assert held(run) == before
+
+
+def test_a_body_that_no_reader_reads_stays_as_it_is(run: Path) -> None:
+    answers = list(read_answers(run / "claude.csv"))
+    write_answers(run / "claude.csv", [answers[0].model_copy(update={"answer_raw_json": "{}"}), *answers[1:]])
+    before = (run / "claude.csv").read_bytes()
+    assert reparse_run(run, {})[:3] == (4, 0, 1)
+    assert (run / "claude.csv").read_bytes() == before
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"holds no `manifest\.json`"):
+        reparse_run(tmp_path, {})
+
+
+def test_the_command_prints_what_changed_on_stdout(run: Path) -> None:
+    answers = list(read_answers(run / "claude.csv"))
+    write_answers(run / "claude.csv", [answers[0].model_copy(update={"answer_text": "old"}), *answers[1:]])
+    done = CliRunner().invoke(main, ["pipeline", "reparse", str(run)])
+    assert done.exit_code == 0, done.output
+    assert done.stdout == f"claude 'N1' ({answers[0].answer_id}): text changed\n"
+    assert "4 answers, 1 changed" in done.stderr

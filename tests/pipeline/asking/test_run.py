@@ -1,0 +1,356 @@
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from pipeline.asking.replay import recorded_providers, replay_narratives
+from pipeline.asking.run_folder import locked_folder
+from pipeline.csv_v2.check import check_file
+from pipeline.csv_v2.file import read_answers
+from pipeline.errors import InputError, OutputError
+from pipeline.providers.calls import identify_call
+from pipeline.schema import StoredAnswer
+from tests.support.places import DATA, ROOT, SHARED
+
+PAYLOADS = DATA / "payloads"
+RECORDINGS = SHARED / "recordings"
+RUN_ID = "00000000-0000-4000-8000-000000000001"
+
+
+def write_narratives(folder: Path, *rows: tuple[str, str]) -> Path:
+    path = folder / "narratives.csv"
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("narrative_id", "prompt"), *rows])
+    return path
+
+
+def store(folder: Path, name: str, payload: str, meta: str = "") -> None:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(payload, encoding="utf-8")
+    if meta:
+        path.with_name(path.name.rsplit(".", 1)[0] + ".meta.json").write_text(meta, encoding="utf-8")
+
+
+def saved(name: str) -> str:
+    return (PAYLOADS / name).read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def replay(tmp_path: Path) -> Path:
+    """Payloads of two narratives for three providers, some under the vendors' names."""
+    folder = tmp_path / "replay"
+    store(folder, "openai/N1.json", saved("openai_responses_ja.json"), '{"status": "200*"}')
+    store(folder, "openrouter/N2.json", saved("openai_chat_artefacts_de.json"))
+    store(folder, "anthropic/N1.json", saved("claude_messages_de.json"))
+    store(folder, "anthropic/N2.json", saved("claude_pause_turn_ja.json"))
+    store(folder, "perplexity/N1.json", saved("perplexity_agent_ja.json"))
+    return folder
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Path:
+    return write_narratives(tmp_path, ("N1", "ワクチンは危険だ"), ("N2", "Der Rhein ist kurz."))
+
+
+def lines(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def answers(out: Path) -> dict[str, list[StoredAnswer]]:
+    return {path.stem: list(read_answers(path)) for path in sorted(out.glob("*.csv"))}
+
+
+def without_times(out: Path) -> object:
+    rows = {
+        name: [each.model_copy(update={"answer_timestamp": ""}) for each in all_] for name, all_ in answers(out).items()
+    }
+    return rows, lines(out / "citations.jsonl"), [line | {"timestamp": ""} for line in lines(out / "errors.jsonl")]
+
+
+def test_a_run_holds_a_csv_for_each_provider_and_what_could_not_be_answered(
+    two: Path, replay: Path, tmp_path: Path
+) -> None:
+    manifest = replay_narratives(two, tmp_path / "run", replay)
+    found = answers(tmp_path / "run")
+    assert {name: [each.narrative_id for each in all_] for name, all_ in found.items()} == {
+        "claude": ["N1", "N2"],
+        "openai": ["N1", "N2"],
+        "perplexity": ["N1"],
+    }
+    assert found["openai"][0].answer_raw_json == saved("openai_responses_ja.json")
+    assert found["openai"][0].answer_prompt.startswith("ワクチンは危険だ")
+    assert manifest.answers == 5
+    assert manifest.errors == {"not_recorded": 1}
+    assert manifest.providers["openai"].cut_short == {"length": 1}
+    assert manifest.providers["claude"].models_answered == {"claude-test-1": 1, "claude-test-2": 1}
+
+
+def test_every_csv_of_a_run_passes_the_check(two: Path, replay: Path, tmp_path: Path) -> None:
+    replay_narratives(two, tmp_path / "run", replay)
+    files = sorted((tmp_path / "run").glob("*.csv"))
+    assert len(files) == 3
+    assert [violation for file in files for violation in check_file(file)] == []
+
+
+@pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recorded payloads are not here")
+def test_a_run_over_all_recordings_answers_every_one_that_is_an_answer(tmp_path: Path) -> None:
+    sidecars = {path: json.loads(path.read_text(encoding="utf-8")) for path in RECORDINGS.glob("*/*.meta.json")}
+    ids = sorted({path.name.removesuffix(".meta.json") for path in sidecars})
+    narratives = write_narratives(tmp_path, *((each, f"About {each}") for each in ids))
+    manifest = replay_narratives(narratives, tmp_path / "run", RECORDINGS)
+    failures = [each for each in sidecars.values() if each["api_shape"] in ("error", "non-json")]
+    assert manifest.answers == len(sidecars) - len(failures)
+    assert sum(manifest.errors.values()) - manifest.errors["not_recorded"] == len(failures)
+    assert [each for file in (tmp_path / "run").glob("*.csv") for each in check_file(file)] == []
+
+
+def test_citations_stand_in_order_with_number_place_and_quoted_text(two: Path, replay: Path, tmp_path: Path) -> None:
+    replay_narratives(two, tmp_path / "run", replay, providers=["claude"])
+    stored = answers(tmp_path / "run")["claude"][0]
+    first = [line for line in lines(tmp_path / "run" / "citations.jsonl") if line["answer_id"] == stored.answer_id]
+    assert [(line["n"], line["cited_text"]) for line in first] == [
+        (1, "Höhe: 2962 m"),
+        (2, "Die Zugspitze (2962 m) …"),
+        (1, "in Bayern"),
+    ]
+    assert stored.answer_text[first[0]["start"] : first[0]["end"]] == "2962 Meter hoch."  # type: ignore[misc]
+    assert list(first[0]) == ["answer_id", "n", "url", "title", "start", "end", "cited_text"]
+
+
+def test_a_missing_payload_and_a_stored_error_are_lines_of_errors(two: Path, tmp_path: Path) -> None:
+    error = '{"error": {"message": "No such key: sk-abcdef123456", "code": "invalid_api_key"}}'
+    store(tmp_path / "r", "openai/N1.json", error, '{"status": 401, "request_body": {"model": "gpt-asked"}}')
+    store(tmp_path / "r", "gemini/N1.json", saved("gemini_generate_ja.json"))
+    replay_narratives(two, tmp_path / "run", tmp_path / "r", models={"gemini": "gemini-asked"})
+    found = [list(line.values())[:8] for line in lines(tmp_path / "run" / "errors.jsonl")]
+    missing = "There is no payload `{}/N2.json` in the replay folder."
+    assert found == [
+        [
+            "N1",
+            1,
+            "openai",
+            "gpt-asked",
+            "auth",
+            401,
+            "The provider answered with an error: No such key: [redacted]",
+            1,
+        ],
+        ["N2", 2, "openai", "", "not_recorded", None, missing.format("openai"), 0],
+        ["N2", 2, "gemini", "gemini-asked", "not_recorded", None, missing.format("gemini"), 0],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "payload", "meta", "kind"),
+    [
+        ("N1.txt", "upstream connect error", '{"status": 503}', "server"),
+        ("N1.html", "<html><title>401 Authorization Required</title>", '{"status": "401"}', "auth"),
+        ("N1.html", "<html>", "", "bad_response"),
+        ("N1.json", "{}", '{"status": 429}', "rate_limit"),
+        ("N1.json", '{"choices": []}', '{"status": "HTTP 429"}', "rate_limit"),
+        ("N1.json", "{}", "[1]", "bad_response"),
+        ("N1.json", "{}", "{", "bad_response"),
+    ],
+)
+def test_a_body_that_is_no_answer_is_an_error_of_its_kind(
+    tmp_path: Path, replay: Path, two: Path, name: str, payload: str, meta: str, kind: str
+) -> None:
+    store(replay, f"grok/{name}", payload, meta)
+    replay_narratives(two, tmp_path / "run", replay, max_rows=1)
+    assert [(line["provider"], line["kind"]) for line in lines(tmp_path / "run" / "errors.jsonl")] == [("grok", kind)]
+
+
+@pytest.mark.parametrize("narrative_id", ["../N1", "/etc/passwd", "..", "a\\b", "N1\n", "x" * 300])
+def test_an_id_that_is_no_file_name_is_never_looked_for(tmp_path: Path, replay: Path, narrative_id: str) -> None:
+    store(replay, "N1.json", saved("claude_messages_de.json"))
+    narratives = write_narratives(tmp_path, (narrative_id, "Where?"), ("N2", "Da."))
+    manifest = replay_narratives(narratives, tmp_path / "run", replay, providers=["claude"])
+    assert (manifest.answers, manifest.errors) == (1, {"not_recorded": 1})
+    assert "no plain file name" in str(lines(tmp_path / "run" / "errors.jsonl")[0]["message"])
+
+
+def test_rows_that_share_an_id_have_answers_of_their_own(tmp_path: Path, replay: Path) -> None:
+    store(replay, "anthropic/N1.2.json", saved("claude_pause_turn_ja.json"))
+    narratives = write_narratives(tmp_path, ("N1", "Same."), ("N1", "Same."), ("N1", "Third."))
+    replay_narratives(narratives, tmp_path / "run", replay, providers=["claude"])
+    first, second = answers(tmp_path / "run")["claude"]
+    assert first.answer_id != second.answer_id
+    assert (first.model_version, second.model_version) == ("claude-test-1", "claude-test-2")
+    assert lines(tmp_path / "run" / "errors.jsonl")[0]["row"] == 3
+
+
+def test_model_version_falls_back_from_the_body_to_what_was_asked(tmp_path: Path, two: Path) -> None:
+    body = '{"choices": [{"message": {"content": "Yes."}}]}'
+    store(tmp_path / "r", "openai/N1.json", body, '{"request_body": {"model": "recorded"}}')
+    store(tmp_path / "r", "openai/N2.json", body)
+    replay_narratives(two, tmp_path / "one", tmp_path / "r")
+    replay_narratives(two, tmp_path / "two", tmp_path / "r", models={"openai": "asked"})
+    assert [each.model_version for each in answers(tmp_path / "one")["openai"]] == ["recorded", "unknown"]
+    assert [each.model_version for each in answers(tmp_path / "two")["openai"]] == ["asked", "asked"]
+
+
+def test_started_again_a_run_keeps_its_answers_and_asks_only_for_the_rest(
+    two: Path, replay: Path, tmp_path: Path
+) -> None:
+    replay_narratives(two, tmp_path / "run", replay, max_rows=1)
+    before = answers(tmp_path / "run")
+    store(replay, "anthropic/N1.json", "not JSON any more")
+    replay_narratives(two, tmp_path / "run", replay)
+    after = answers(tmp_path / "run")
+    assert {name: all_[0] for name, all_ in after.items()} == {name: all_[0] for name, all_ in before.items()}
+    assert len(after["claude"]) == 2
+
+
+def test_an_answer_found_later_takes_its_place_in_the_order_and_its_error_goes(replay: Path, tmp_path: Path) -> None:
+    narratives = write_narratives(tmp_path, ("N0", "Zero."), ("N1", "One."), ("N2", "Two."))
+    replay_narratives(narratives, tmp_path / "run", replay, providers=["claude"])
+    store(replay, "anthropic/N0.json", saved("claude_messages_de.json"))
+    replay_narratives(narratives, tmp_path / "run", replay, providers=["claude"])
+    assert [each.narrative_id for each in answers(tmp_path / "run")["claude"]] == ["N0", "N1", "N2"]
+    assert lines(tmp_path / "run" / "errors.jsonl") == []
+
+
+def test_errors_of_providers_not_asked_again_stay(two: Path, replay: Path, tmp_path: Path) -> None:
+    replay_narratives(two, tmp_path / "run", replay)
+    replay_narratives(two, tmp_path / "run", replay, providers=["claude"])
+    assert [line["provider"] for line in lines(tmp_path / "run" / "errors.jsonl")] == ["perplexity"]
+
+
+def test_appended_narratives_are_asked_and_changed_ones_refused(tmp_path: Path, replay: Path) -> None:
+    run = tmp_path / "run"
+    replay_narratives(write_narratives(tmp_path, ("N1", "One.")), run, replay, providers=["claude"])
+    longer = write_narratives(tmp_path, ("N1", "One."), ("N2", "Two."))
+    assert replay_narratives(longer, run, replay, providers=["claude"]).answers == 2
+    before = {path.name: path.read_bytes() for path in run.iterdir()}
+    changed = write_narratives(tmp_path, ("N1", "One."), ("N2", "Other."))
+    with pytest.raises(InputError, match=r"'N2' has another text now \(line 3\), it was asked as 'Two.'"):
+        replay_narratives(changed, run, replay)
+    with pytest.raises(InputError, match="'N2' is no longer among the narratives"):
+        replay_narratives(write_narratives(tmp_path, ("N1", "One.")), run, replay)
+    assert {path.name: path.read_bytes() for path in run.iterdir()} == before
+
+
+@pytest.mark.parametrize("content", ["notes", '{"kind": "other"}', '{"run_id": "../../x"}'])
+def test_a_folder_that_holds_something_else_is_refused_and_untouched(
+    two: Path, replay: Path, tmp_path: Path, content: str
+) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "manifest.json").write_text(content, encoding="utf-8")
+    with pytest.raises(OutputError, match="name another folder"):
+        replay_narratives(two, tmp_path / "run", replay)
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["manifest.json"]
+
+
+def test_a_folder_without_manifest_and_a_file_are_refused(two: Path, replay: Path, tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match=r"holds no `manifest\.json`"):
+        replay_narratives(two, replay, replay)
+    with pytest.raises(OutputError, match="not a folder"):
+        replay_narratives(two, two, replay)
+
+
+def test_a_folder_with_only_what_a_kill_left_is_taken(two: Path, replay: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".manifest.json.0.part").write_bytes(b"{")
+    assert replay_narratives(two, tmp_path / "run", replay).answers == 5
+
+
+def test_a_provider_without_answers_is_in_the_manifest_with_the_model_asked(
+    two: Path, replay: Path, tmp_path: Path
+) -> None:
+    replay_narratives(two, tmp_path / "run", replay, providers=["claude", "grok"], models={"grok": "g", "openai": "o"})
+    manifest = replay_narratives(two, tmp_path / "run", replay, providers=["claude"])
+    assert {name: (counts.model_asked, counts.answers) for name, counts in manifest.providers.items()} == {
+        "claude": ("", 2),
+        "grok": ("g", 0),
+    }
+
+
+def test_two_processes_never_write_to_one_folder(two: Path, replay: Path, tmp_path: Path) -> None:
+    with locked_folder(tmp_path / "run"), pytest.raises(OutputError, match="Another `pipeline ask`"):
+        replay_narratives(two, tmp_path / "run", replay)
+
+
+def test_nothing_answered_is_an_error_that_counts_the_reasons(two: Path, tmp_path: Path) -> None:
+    (tmp_path / "r" / "claude").mkdir(parents=True)
+    with pytest.raises(InputError, match=r"Nothing was answered \(2 not_recorded\)"):
+        replay_narratives(two, tmp_path / "run", tmp_path / "r")
+    assert len(lines(tmp_path / "run" / "errors.jsonl")) == 2
+
+
+def test_a_replay_folder_without_providers_is_refused(two: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="has no folder of a provider"):
+        recorded_providers(tmp_path / "empty")
+    with pytest.raises(InputError, match="There is no folder"):
+        replay_narratives(two, tmp_path / "run", tmp_path / "missing")
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_manifest_names_no_path(two: Path, replay: Path, tmp_path: Path) -> None:
+    manifest = replay_narratives(two, tmp_path / "run", replay)
+    text = (tmp_path / "run" / "manifest.json").read_text(encoding="utf-8")
+    assert str(tmp_path) not in text
+    assert json.loads(text) == manifest.model_dump()
+    assert UUID(manifest.run_id).version == 4
+    assert manifest.narratives.file == "narratives.csv"
+
+
+def test_the_identity_of_a_call_depends_on_every_part() -> None:
+    parts = [("claude", "N1", "text", 1), ("grok", "N1", "text", 1), ("claude", "N11", "text", 1)]
+    parts += [("claude", "N1", "text", 2), ("claude", "N1", "other", 1), ("claude", "N", "1text", 1)]
+    ids = [identify_call(RUN_ID, *each) for each in parts]
+    assert len(set(ids)) == len(ids)
+    assert identify_call(RUN_ID, *parts[0]) == ids[0] != identify_call(RUN_ID, *parts[0], repeat=2)
+
+
+KILLED_RUN = """
+import os, signal, sys
+from pathlib import Path
+import pipeline.asking.replay as replay
+narratives, out, folder, calls = Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
+settled = []
+def report(call, total):
+    settled.append(call)
+    if len(settled) == calls:
+        os.kill(os.getpid(), signal.SIGKILL)
+replay.replay_narratives(narratives, out, folder, report=report)
+"""
+
+
+@pytest.mark.parametrize("calls", [1, 2, 4, 6])
+def test_killed_after_any_call_and_started_again_the_run_is_the_same(
+    two: Path, replay: Path, tmp_path: Path, calls: int
+) -> None:
+    run = tmp_path / "run"
+    command = [sys.executable, "-c", KILLED_RUN, str(two), str(run), str(replay), str(calls)]
+    killed = subprocess.run(command, check=False, cwd=ROOT)
+    assert killed.returncode == -signal.SIGKILL
+    kept = {each.answer_id: each.answer_timestamp for all_ in answers(run).values() for each in all_}
+    replay_narratives(two, run, replay)
+    again = {each.answer_id: each.answer_timestamp for all_ in answers(run).values() for each in all_}
+    assert kept.items() <= again.items()
+    assert len(again) == 5
+    assert len(lines(run / "errors.jsonl")) == 1
+    assert not [path for path in run.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.5, 0.9, 0.999])
+def test_torn_in_the_middle_of_a_write_the_run_is_made_whole(
+    two: Path, replay: Path, tmp_path: Path, share: float
+) -> None:
+    run = tmp_path / "run"
+    replay_narratives(two, run, replay)
+    whole = without_times(run)
+    for name in ("claude.csv", "perplexity.csv", "errors.jsonl", "citations.jsonl"):
+        os.truncate(run / name, int((run / name).stat().st_size * share))
+    (run / ".claude.csv.0.part").write_bytes(b"left by a kill")
+    replay_narratives(two, run, replay)
+    assert without_times(run) == whole
+    assert not (run / ".claude.csv.0.part").exists()

@@ -1,0 +1,233 @@
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from exports.cli import main
+from pipeline.asking.run_folder import read_errors, read_manifest
+from pipeline.csv_v2.check import check_file
+from pipeline.csv_v2.file import read_answers
+from tests.support.places import ROOT
+from tests.support.provider_server import Behaviour, Hang, ProviderServer, Status
+
+KEYS = {"openai": "OPENAI_API_KEY", "claude": "ANTHROPIC_API_KEY", "gemini": "GEMINI_API_KEY"}
+
+
+@pytest.fixture
+def narratives(tmp_path: Path) -> Path:
+    return write_narratives(tmp_path, 5)
+
+
+def write_narratives(folder: Path, count: int) -> Path:
+    path = folder / "narratives.csv"
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        rows = ((f"N{number}", f'=cmd {{x}} "{number}"\nمرحبا 🙂') for number in range(count))
+        csv.writer(file).writerows([("narrative_id", "prompt"), *rows])
+    return path
+
+
+def environment(server: ProviderServer, *providers: str, **more: str) -> dict[str, str]:
+    urls = {provider: server.base_url(provider) for provider in KEYS}
+    keys = {KEYS[provider]: f"planted-{provider}-0123456789" for provider in providers}
+    return {"CITEJURY_BASE_URLS": json.dumps(urls), **keys, **more}
+
+
+def ask(narratives: Path, out: Path, env: dict[str, str], *options: str) -> Result:
+    return CliRunner().invoke(main, ["pipeline", "ask", str(narratives), "--out", str(out), *options], env=env)
+
+
+def test_those_with_a_key_are_asked_and_the_others_named(narratives: Path, tmp_path: Path) -> None:
+    with ProviderServer() as server:
+        done = ask(narratives, tmp_path / "run", environment(server, "openai", "claude"))
+    assert done.exit_code == 0, done.output
+    assert "gemini is skipped: `GEMINI_API_KEY` is not set." in done.stderr
+    assert "OPENAI_API_KEY" not in done.stderr
+    assert Counter(call.provider for call in server.calls) == {"openai": 5, "claude": 5}
+    for name in ("openai", "claude"):
+        assert [each.narrative_id for each in read_answers(tmp_path / "run" / f"{name}.csv")] == [
+            "N0", "N1", "N2", "N3", "N4",
+        ]  # fmt: skip
+        assert check_file(tmp_path / "run" / f"{name}.csv") == []
+
+
+def test_a_named_provider_without_key_fails_call_by_call_and_stops_nobody(narratives: Path, tmp_path: Path) -> None:
+    with ProviderServer() as server:
+        done = ask(narratives, tmp_path / "run", environment(server, "openai"), "--providers", "openai,grok")
+    assert done.exit_code == 0
+    assert "grok is skipped: `XAI_API_KEY` is not set." in done.stderr
+    errors = read_errors(tmp_path / "run")
+    assert [(error.provider, error.kind, error.attempts) for error in errors] == [("grok", "missing_key", 0)] * 5
+    assert len(server.calls) == 5
+
+
+def test_without_any_key_nothing_is_made_and_the_variables_are_named(narratives: Path, tmp_path: Path) -> None:
+    with ProviderServer() as server:
+        done = ask(narratives, tmp_path / "run", environment(server))
+    assert (done.exit_code, (tmp_path / "run").exists()) == (1, False)
+    assert "`OPENAI_API_KEY`" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        (["--providers", "opnai"], "Did you mean 'openai'?"),
+        (["--model", "clude=x"], "Did you mean 'claude'?"),
+        (["--recency", "mnth"], "Did you mean 'month'?"),
+        (["--attempts", "4"], "1<=x<=3"),
+        (["--max-cost", "nan"], "nan is no amount"),
+    ],
+)
+def test_a_wrong_option_is_a_usage_error_with_the_nearest_name(
+    narratives: Path, tmp_path: Path, options: list[str], hint: str
+) -> None:
+    with ProviderServer() as server:
+        done = ask(narratives, tmp_path / "run", environment(server, "openai"), *options)
+    assert (done.exit_code, len(server.calls)) == (2, 0)
+    assert hint in done.stderr
+
+
+def test_a_dry_run_shows_calls_body_and_cost_and_sends_nothing(narratives: Path, tmp_path: Path) -> None:
+    prices = json.dumps({"m": {"input": 0, "output": 1000, "search": 0}})
+    with ProviderServer() as server:
+        env = environment(server, "openai", CITEJURY_PRICES=prices)
+        options = ("--dry-run", "--model", "openai=m", "--max-tokens", "100", "--repeats", "2")
+        done = ask(narratives, tmp_path / "run", env, *options)
+        assert (done.exit_code, len(server.calls), (tmp_path / "run").exists()) == (0, 0, False), done.output
+        shown = json.loads(done.stdout)
+        assert (shown["calls"], shown["providers"][0]["cost"]) == (10, pytest.approx(1.0))
+        ask(narratives, tmp_path / "run", env, "--model", "openai=m", "--max-rows", "1")
+        assert shown["providers"][0]["body"] | {"max_output_tokens": 4096} == server.calls[0].body
+        again = ask(narratives, tmp_path / "run", env, *options)
+    assert [(each["calls"], each["answered"]) for each in json.loads(again.stdout)["providers"]] == [(9, 1)]
+    assert "planted" not in done.output
+
+
+def test_more_repeats_narratives_and_providers_are_asked_for_what_is_new(narratives: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with ProviderServer() as server:
+        ask(narratives, run, environment(server, "openai"))
+        ask(narratives, run, environment(server, "openai"), "--repeats", "2")
+        assert len(server.calls) == 10
+        ask(narratives, run, environment(server, "openai"))
+        ask(write_narratives(tmp_path, 6), run, environment(server, "openai", "claude"))
+    assert Counter(call.provider for call in server.calls) == {"openai": 11, "claude": 6}
+    ids = [each.narrative_id for each in read_answers(run / "openai.csv")]
+    assert ids == ["N0", "N0", "N1", "N1", "N2", "N2", "N3", "N3", "N4", "N4", "N5"]
+
+
+def test_another_model_in_the_same_folder_is_refused_and_nothing_sent(narratives: Path, tmp_path: Path) -> None:
+    with ProviderServer() as server:
+        ask(narratives, tmp_path / "run", environment(server, "openai"), "--model", "openai=a", "--max-rows", "1")
+        done = ask(narratives, tmp_path / "run", environment(server, "openai"), "--model", "openai=b")
+    assert (done.exit_code, len(server.calls)) == (1, 1)
+    assert "from the model 'a', and 'b' is asked for now" in done.stderr
+
+
+def test_one_bad_provider_does_not_stop_the_others(narratives: Path, tmp_path: Path) -> None:
+    refused = Status(401, {}, {"error": {"message": "Incorrect API key provided: planted-claude-0123456789"}})
+    with ProviderServer({"claude": [refused] * 5}) as server:
+        done = ask(narratives, tmp_path / "run", environment(server, "openai", "claude"), "--concurrency", "1")
+    assert done.exit_code == 0
+    assert read_manifest(tmp_path / "run").errors == {"auth": 5}
+    assert len(list(read_answers(tmp_path / "run" / "openai.csv"))) == 5
+    held = b"".join(path.read_bytes() for path in (tmp_path / "run").iterdir())
+    assert b"planted" not in held
+    assert "planted" not in done.output
+
+
+def test_tokens_and_cost_are_counted_and_a_limit_stops_before_the_next_start(narratives: Path, tmp_path: Path) -> None:
+    prices = json.dumps({"m": {"input": 1000, "output": 2000}})
+    with ProviderServer() as server:
+        env = environment(server, "openai", CITEJURY_PRICES=prices)
+        options = ("--model", "openai=m", "--concurrency", "1", "--max-cost", "0.035")
+        done = ask(narratives, tmp_path / "run", env, *options)
+        again = ask(narratives, tmp_path / "run", env, *options)
+    assert (done.exit_code, again.exit_code, len(server.calls)) == (0, 0, 2)
+    manifest = read_manifest(tmp_path / "run")
+    assert (manifest.stopped, manifest.unsettled, manifest.finished) == ("max_cost", 3, None)
+    counts = manifest.providers["openai"]
+    assert (counts.input_tokens, counts.output_tokens, counts.cost) == (20, 10, pytest.approx(0.04))
+    assert "3 calls are left. Next: the same command with a higher `--max-cost` goes on" in done.stderr
+
+
+def test_a_limit_without_a_price_is_refused(narratives: Path, tmp_path: Path) -> None:
+    with ProviderServer() as server:
+        done = ask(narratives, tmp_path / "run", environment(server, "openai"), "--max-cost", "1")
+    assert (done.exit_code, len(server.calls)) == (1, 0)
+    assert "`--max-cost` cannot be held" in done.stderr
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_the_second_signal_gives_up_what_is_under_way_and_the_same_command_goes_on(
+    narratives: Path, tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    command = [sys.executable, "-c", "from exports.cli import main; main()", "pipeline", "ask", str(narratives)]
+    command += ["--out", str(tmp_path / "run"), "--concurrency", "1"]
+    with ProviderServer({"openai": [Hang()]}) as server:
+        env = {**os.environ, **environment(server, "openai")}
+        process = subprocess.Popen(command, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True)
+        with server.lock:
+            assert server.lock.wait_for(lambda: server.calls, timeout=120)
+        told = listen(process, number)
+        assert process.wait(timeout=120) == code, told
+        assert "Stopping: 1 calls under way" in told
+        assert "5 calls are left" in told
+        assert subprocess.run(command, cwd=ROOT, env=env, check=False, capture_output=True).returncode == 0
+    assert len(server.calls) == 6
+    assert len(list(read_answers(tmp_path / "run" / "openai.csv"))) == 5
+
+
+def test_a_signal_ends_the_wait_for_a_next_try_and_sends_nothing_more(narratives: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "from exports.cli import main; main()", "pipeline", "ask", str(narratives)]
+    command += ["--out", str(tmp_path / "run"), "--concurrency", "2"]
+    script: list[Behaviour] = [Status(429, {"retry-after": "500"}, {"error": {"message": "slow down"}}), Hang()]
+    with ProviderServer({"openai": script}) as server:
+        env = {**os.environ, **environment(server, "openai")}
+        process = subprocess.Popen(command, cwd=ROOT, env=env, stderr=subprocess.PIPE, text=True)
+        with server.lock:
+            assert server.lock.wait_for(lambda: len(server.calls) == 2, timeout=120)
+            assert server.lock.wait_for(lambda: server.under_way["openai"] == 1, timeout=120)
+        told = listen(process, signal.SIGINT)
+        assert process.wait(timeout=120) == 130, told
+        assert len(server.calls) == 2
+    manifest = read_manifest(tmp_path / "run")  # the refusal may be heard before the signal or after it
+    assert (manifest.stopped, manifest.unsettled + sum(manifest.errors.values())) == ("SIGINT", 5)
+
+
+def test_a_disk_that_takes_no_more_is_one_line_and_the_same_command_goes_on(narratives: Path, tmp_path: Path) -> None:
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000)); "
+    program = "from exports.cli import main; main()"
+    options = ["pipeline", "ask", str(narratives), "--out", str(tmp_path / "run"), "--concurrency", "1"]
+    with ProviderServer() as server:
+        env = {**os.environ, **environment(server, "openai")}
+        full = subprocess.run(
+            [sys.executable, "-c", limit + program, *options], cwd=ROOT, env=env, capture_output=True, text=True
+        )
+        assert full.returncode == 1
+        assert f"'{tmp_path / 'run'}' cannot be written to: File too large." in full.stderr
+        assert 1 < len(server.calls) < 5
+        command = [sys.executable, "-c", program, *options]
+        again = subprocess.run(command, cwd=ROOT, env=env, check=False, capture_output=True)
+    assert again.returncode == 0
+    assert len(server.calls) == 6
+    assert check_file(tmp_path / "run" / "openai.csv") == []
+
+
+def listen(process: subprocess.Popen[str], number: signal.Signals) -> str:
+    """What the process says; the second signal goes out when it has heard the first."""
+    assert process.stderr is not None
+    process.send_signal(number)
+    told = []
+    with process.stderr as lines:
+        for line in lines:
+            told.append(line)
+            if line.startswith("Stopping"):
+                process.send_signal(number)
+    return "".join(told)

@@ -1,0 +1,268 @@
+import csv
+import json
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from click.testing import CliRunner
+
+from exports.cli import main
+from pipeline.csv_v2.check import check_file
+from pipeline.csv_v2.file import read_answers
+from pipeline.csv_v2.migrate import MAPPING, V1_COLUMNS, migrate_file
+from pipeline.errors import BadRowsError, InputError, OutputError
+from pipeline.schema import CSV_COLUMNS, StoredAnswer
+from tests.support.places import SHARED
+
+RECORDINGS = SHARED / "recordings"
+RUN = "550e8400-e29b-41d4-a716-446655440000"
+SONAR = json.dumps(
+    {
+        "model": "sonar-pro",
+        "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Nein [1][2]."}}],
+        "citations": ["https://www.who.int/a", "https://mhlw.go.jp/b"],
+        "search_results": [{"url": "https://www.who.int/a", "title": "WHO", "snippet": "sicher"}],
+    }
+)
+
+
+def v1_row(**cells: str) -> dict[str, str]:
+    return {
+        "run_id": RUN,
+        "prompt_id": "p1",
+        "requested_at": "2025-12-29T17:30:00Z",
+        "provider": "perplexity",
+        "model": "sonar",
+        "base_url": "https://api.perplexity.ai",
+        "note_id": "001",
+        "note_text": "ワクチンは危険",
+        "system_prompt": "Prüfe.",
+        "user_prompt": "ワクチンは危険\n\nはい?",
+        "response_text": "Nein [1][2].",
+        "finish_reason": "stop",
+        "prompt_tokens": "12",
+        "completion_tokens": "3",
+        "total_tokens": "15",
+        "latency_ms": "900",
+        "search_results_json": "",
+        "error": "",
+        "raw_json": SONAR,
+    } | cells
+
+
+def write_v1(path: Path, *rows: dict[str, str], columns: tuple[str, ...] = V1_COLUMNS) -> Path:
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def migrated(folder: Path, *rows: dict[str, str]) -> tuple[list[StoredAnswer], list[str]]:
+    report = migrate_file(write_v1(folder / "v1.csv", *rows), folder / "v2.csv")
+    assert check_file(folder / "v2.csv") == []
+    return list(read_answers(folder / "v2.csv")), report.notes
+
+
+def test_the_table_renames_9_drops_10_and_adds_11_columns() -> None:
+    renamed = [pair for pair in MAPPING if pair[0] and pair[1]]
+    dropped = [old for old, new in MAPPING if new is None]
+    added = [new for old, new in MAPPING if old is None]
+    assert (len(renamed), len(dropped), len(added)) == (9, 10, 11)
+    assert len(V1_COLUMNS) == 19
+    assert {new for _, new in MAPPING if new} == set(CSV_COLUMNS)
+
+
+def test_a_row_keeps_what_it_says_and_gains_its_citations(tmp_path: Path) -> None:
+    (answer,), notes = migrated(tmp_path, v1_row())
+    assert notes == []
+    assert answer.model_dump(exclude={"search_results"}) == {
+        "narrative_id": "001",
+        "narrative_type": "",
+        "narrative_prompt": "ワクチンは危険",
+        "model_name": "perplexity",
+        "model_version": "sonar",
+        "answer_id": RUN,
+        "answer_prompt": "ワクチンは危険\n\nはい?",
+        "answer_text": "Nein [1][2].",
+        "answer_raw_json": SONAR,
+        "answer_timestamp": "2025-12-29T17:30:00Z",
+        "citations": ("https://www.who.int/a", "https://mhlw.go.jp/b"),
+        "domains": ("who.int", "mhlw.go.jp"),
+    }
+    assert [result.title for result in answer.search_results] == ["WHO"]
+
+
+def test_old_names_and_naive_times_become_the_contracts(tmp_path: Path) -> None:
+    rows = [
+        v1_row(provider="xai", run_id=str(UUID(int=1)), requested_at="2025-12-29T17:30:00"),
+        v1_row(provider="anthropic", run_id=str(UUID(int=2)), requested_at="2025-12-29 18:30:00.5+01:00"),
+    ]
+    answers, notes = migrated(tmp_path, *rows)
+    assert [(answer.model_name, answer.answer_timestamp) for answer in answers] == [
+        ("grok", "2025-12-29T17:30:00+00:00"),
+        ("claude", "2025-12-29T18:30:00.500000+01:00"),
+    ]
+    assert notes == ["line 2: `requested_at` has no offset and is taken for UTC"]
+
+
+def test_a_run_id_that_names_no_single_answer_gives_way_to_a_lasting_one(tmp_path: Path) -> None:
+    answers, notes = migrated(tmp_path, v1_row(), v1_row(), v1_row(run_id="run_7"), v1_row(run_id=""))
+    ids = [answer.answer_id for answer in answers]
+    assert ids[0] == RUN
+    assert [UUID(answer_id).version for answer_id in ids[1:]] == [5, 5, 5]
+    assert len(set(ids)) == 4
+    assert notes == [
+        "line 5: `run_id` stands on an earlier row; `answer_id` is made of the file and the row",
+        "lines 8, 11: `run_id` is no UUID; `answer_id` is made of the file and the row",
+    ]
+    migrate_file(tmp_path / "v1.csv", tmp_path / "again.csv")
+    assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "v2.csv").read_bytes()
+
+
+def test_error_rows_go_to_a_file_of_their_own_without_their_keys(tmp_path: Path) -> None:
+    error = "429 insufficient_quota for key sk-abcdefghijklmnop"
+    answers, _ = migrated(tmp_path, v1_row(), v1_row(error=error, raw_json="", response_text="", provider="openai"))
+    assert len(answers) == 1
+    (line,) = (tmp_path / "v2.errors.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(line) == {
+        "narrative_id": "001",
+        "row": 2,
+        "provider": "openai",
+        "model": "sonar",
+        "kind": "quota",
+        "status": None,
+        "message": "429 insufficient_quota for key [redacted]",
+        "attempts": 1,
+        "timestamp": "2025-12-29T17:30:00+00:00",
+    }
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ("Error code: 429 - {'error': {'message': 'slow down'}}", "rate_limit"),
+        ("HTTPStatusError: 503 Service Unavailable", "server"),
+        ("Request timed out.", "timeout"),
+        ("Connection error.", "network"),
+        ("KeyError: 'choices'", "bad_response"),
+    ],
+)
+def test_the_kind_of_an_old_error_is_told_by_its_words(tmp_path: Path, error: str, kind: str) -> None:
+    migrated(tmp_path, v1_row(error=error, requested_at=""))
+    line = json.loads((tmp_path / "v2.errors.jsonl").read_text(encoding="utf-8"))
+    assert (line["kind"], line["timestamp"]) == (kind, "")
+
+
+@pytest.mark.parametrize(
+    ("cells", "citations", "note"),
+    [
+        pytest.param(
+            {"raw_json": "ChatCompletion(id='1')", "search_results_json": '[{"url": "https://a.de/", "title": "A"}]'},
+            ("https://a.de/",),
+            "`search_results_json`",
+            id="results",
+        ),
+        pytest.param(
+            {"raw_json": "", "search_results_json": '["https://a.de/", "https://a.de/", 7, {"title": "x"}]'},
+            ("https://a.de/",),
+            "`search_results_json`",
+            id="bare urls",
+        ),
+        pytest.param(
+            {"raw_json": '{"x": 1}', "response_text": "Siehe [a](https://a.de/x), https://b.de/y."},
+            ("https://a.de/x", "https://b.de/y"),
+            "the URLs in `response_text`",
+            id="text",
+        ),
+        pytest.param(
+            {"raw_json": "", "search_results_json": '{"query": "q", "results": [{"url": "https://a.de/"}]}'},
+            ("https://a.de/",),
+            "`search_results_json`",
+            id="results in an object",
+        ),
+        pytest.param({"raw_json": "x", "search_results_json": "[" * 100_000}, (), "the URLs in", id="nothing"),
+    ],
+)
+def test_where_no_reader_knows_the_body_the_rest_of_the_row_tells(
+    tmp_path: Path, cells: dict[str, str], citations: tuple[str, ...], note: str
+) -> None:
+    (answer,), notes = migrated(tmp_path, v1_row(**cells))
+    assert answer.citations == citations
+    assert any("`raw_json` cannot be read; the citations are " + note in sentence for sentence in notes)
+    if "is not JSON" in "".join(notes):
+        assert json.loads(answer.answer_raw_json) == cells["raw_json"]
+
+
+def test_an_empty_model_is_the_one_that_the_body_names(tmp_path: Path) -> None:
+    (answer,), notes = migrated(tmp_path, v1_row(model=""))
+    assert answer.model_version == "sonar-pro"
+    assert notes == ["line 2: `model` is empty; `model_version` is the model that `raw_json` names"]
+
+
+def test_rows_that_cannot_be_migrated_are_all_listed_and_nothing_is_written(tmp_path: Path) -> None:
+    v1 = write_v1(
+        tmp_path / "v1.csv",
+        v1_row(),
+        v1_row(note_text=" "),
+        v1_row(provider="hal"),
+        v1_row(requested_at="yesterday"),
+        v1_row(model="", raw_json="x"),
+        v1_row(error="boom"),
+    )
+    with open(v1, "a", encoding="utf-8") as file:
+        file.write("a,b\r\n")
+    with pytest.raises(BadRowsError) as refusal:
+        migrate_file(v1, tmp_path / "v2.csv")
+    assert [row.split(":")[0] for row in refusal.value.rows] == ["line 5", "line 8", "line 11", "line 14", "line 20"]
+    assert list(tmp_path.iterdir()) == [v1]
+
+
+def test_an_existing_file_is_never_overwritten(tmp_path: Path) -> None:
+    v1 = write_v1(tmp_path / "v1.csv", v1_row())
+    with pytest.raises(OutputError, match="exists already"):
+        migrate_file(v1, v1)
+    (tmp_path / "v2.errors.jsonl").write_text("mine", encoding="utf-8")
+    with pytest.raises(OutputError, match=r"v2\.errors\.jsonl"):
+        migrate_file(v1, tmp_path / "v2.csv")
+
+
+def test_what_is_not_schema_v1_is_refused(tmp_path: Path) -> None:
+    v1 = write_v1(tmp_path / "v1.csv", v1_row(), columns=V1_COLUMNS[1:])
+    with pytest.raises(InputError, match="no column `run_id`"):
+        migrate_file(v1, tmp_path / "v2.csv")
+    with pytest.raises(InputError, match="no rows"):
+        migrate_file(write_v1(tmp_path / "empty.csv"), tmp_path / "v2.csv")
+    assert not (tmp_path / "v2.csv").exists()
+    migrated(tmp_path, v1_row())
+    with pytest.raises(InputError, match="CSV v2 already"):
+        migrate_file(tmp_path / "v2.csv", tmp_path / "v3.csv")
+
+
+def test_columns_in_another_order_are_found_and_unknown_ones_are_told(tmp_path: Path) -> None:
+    v1 = write_v1(tmp_path / "v1.csv", v1_row() | {"origin_note": "x"}, columns=(*reversed(V1_COLUMNS), "origin_note"))
+    report = migrate_file(v1, tmp_path / "v2.csv")
+    assert report.notes == ["line 1: the column 'origin_note' is not of schema v1 and was left out"]
+    assert [answer.answer_id for answer in read_answers(tmp_path / "v2.csv")] == [RUN]
+
+
+def test_the_command_tells_what_it_did_and_what_comes_next(tmp_path: Path) -> None:
+    v1 = write_v1(tmp_path / "v1.csv", v1_row(), v1_row(error="boom"))
+    result = CliRunner().invoke(main, ["pipeline", "migrate", str(v1), str(tmp_path / "v2.csv")])
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "answers 1, errors 1" in result.stderr
+    assert f"Next: citejury pipeline check {tmp_path / 'v2.csv'}" in result.stderr
+    again = CliRunner().invoke(main, ["pipeline", "migrate", str(v1), str(tmp_path / "v2.csv")])
+    assert (again.exit_code, "exists already" in again.stderr) == (1, True)
+
+
+@pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recordings are not here")
+@pytest.mark.parametrize("folder", ["openai", "anthropic", "gemini", "xai", "perplexity", "openrouter"])
+def test_every_recorded_body_becomes_rows_that_pass_the_check(tmp_path: Path, folder: str) -> None:
+    bodies = sorted(path for path in (RECORDINGS / folder).glob("*.json") if not path.name.endswith(".meta.json"))
+    rows = [
+        v1_row(provider=folder, run_id=path.stem, raw_json=path.read_text(encoding="utf-8"), response_text="")
+        for path in bodies
+    ]
+    answers, _ = migrated(tmp_path, *rows)
+    assert len(answers) == len(bodies) > 0

@@ -1,0 +1,154 @@
+"""When the network counts as away: many hosts in a row that nobody reaches, and none that answers in any way."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from pipeline.gathering.run_sources import Online, RunSources, fetch_missing, write_run_records
+from pipeline.recording.files import read_records
+from pipeline.sources.choosing.select import PassageLimits
+from pipeline.sources.fetching.fetch import AWAY_AFTER, Fetcher, FetchPolicy
+from pipeline.sources.fetching.guard import guarded_client
+from pipeline.sources.store.store import open_store
+from tests.support.cited_run import write_run
+from tests.support.web import Asked, Loopback, Page, Site, Web
+
+Came = TypeVar("Came")
+QUICK = FetchPolicy(delay=0, backoff=0, retries=0, max_seconds=120)
+ARTICLE = "<html><body>" + "<p>Raw honey is safe for adults, say the doctors of the clinic.</p>" * 5 + "</body></html>"
+NOBODY = [f"http://gone{number}.example/" for number in range(AWAY_AFTER + 5)]
+
+
+def with_fetcher(web: Web, job: Callable[[Fetcher], Awaitable[Came]]) -> Came:
+    async def go() -> Came:
+        async with web.client() as client, Fetcher(client, QUICK) as fetcher:
+            return await job(fetcher)
+
+    return asyncio.run(go())
+
+
+def read_pages(run: Path, online: Online) -> RunSources:
+    with open_store(run.parent / "store.db") as store:
+        return write_run_records(
+            run,
+            run.parent / "records.jsonl",
+            store,
+            PassageLimits(),
+            lambda store, keys: fetch_missing(store, keys, online, "", lambda url, reason: None, lambda total: None),
+        )
+
+
+def test_ten_hosts_in_a_row_that_cannot_be_reached_are_the_network() -> None:
+    with Web({"a.example": {"/": "page"}}) as web:
+
+        async def go(fetcher: Fetcher) -> bool:
+            away = []
+            for url in [*NOBODY[:AWAY_AFTER], web.url("a.example")]:
+                await fetcher.fetch(url)
+                away.append(fetcher.away)
+            return away == [False] * (AWAY_AFTER - 1) + [True, False]
+
+        assert with_fetcher(web, go)
+
+
+def test_hosts_that_break_the_protocol_are_there() -> None:
+    async def everywhere(host: str, port: int) -> list[str]:
+        return ["127.0.0.1"]
+
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+
+    async def go(server: Loopback) -> bool:
+        async with guarded_client([server.address], resolve=everywhere) as client, Fetcher(client, QUICK) as fetcher:
+            urls = [f"http://a{number}.example:{server.port}/" for number in range(AWAY_AFTER + 2)]
+            assert {(await fetcher.fetch(url)).reason for url in urls} == {"network"}
+            return fetcher.away
+
+    with Loopback(hang_up) as server:
+        assert not asyncio.run(go(server))
+
+
+def test_two_pages_that_break_the_protocol_do_not_close_their_host_however_often_they_are_tried() -> None:
+    def site(asked: Asked) -> Page:
+        broken = asked.path.startswith("/broken")
+        return Page("x", headers={"Content-Length": "-1"}) if broken else Page("<p>page")
+
+    with Web({"a.example": site}) as web:
+
+        async def go(fetcher: Fetcher) -> list[str]:
+            fetcher.policy = QUICK._replace(retries=2)
+            return [(await fetcher.fetch(web.url("a.example", path))).reason for path in ("/broken1", "/broken2", "/")]
+
+        assert with_fetcher(web, go) == ["network", "network", "page"]
+
+
+def test_where_somebody_answered_names_without_a_host_say_nothing_about_the_network() -> None:
+    with Web({"a.example": {"/": "page"}}) as web:
+
+        async def go(fetcher: Fetcher) -> bool:
+            for url in [web.url("a.example"), *NOBODY]:
+                await fetcher.fetch(url)
+            return fetcher.away
+
+        assert not with_fetcher(web, go)
+
+
+def test_hosts_that_nobody_reached_before_do_not_stop_a_run_that_is_gone_on_with(tmp_path: Path) -> None:
+    sites: dict[str, Callable[[Asked], Page]] = {"a.example": lambda asked: Page(ARTICLE)}
+    with Web(sites) as web:
+        run = write_run(tmp_path / "run", {"One.": [web.url("a.example"), *NOBODY]})
+        first = read_pages(run, Online(web.client, QUICK))
+        second = read_pages(run, Online(web.client, QUICK))
+    assert first.gathered
+    assert second.gathered
+    assert (first.gathered.away, second.gathered.away) == (False, False)
+    assert (first.gathered.fetched, second.gathered.fetched) == (1 + len(NOBODY), len(NOBODY))
+    (record,) = read_records(tmp_path / "records.jsonl")
+    assert [source.reason for source in record.sources] == ["page"] + ["no_such_host"] * len(NOBODY)
+
+
+def test_an_answer_that_comes_late_sets_all_to_work_again(tmp_path: Path) -> None:
+    asked: set[str] = set()
+    others_silent, both_asked = asyncio.Event(), asyncio.Event()
+    sites: dict[str, Site] = {name: {"/": ARTICLE} for name in ("late.example", "both1.example", "both2.example")}
+    with Web(sites) as web:
+
+        async def resolve(host: str, port: int) -> Sequence[str]:
+            asked.add(host)
+            if len(asked) > AWAY_AFTER:
+                others_silent.set()
+            if {"both1.example", "both2.example"} <= asked:
+                both_asked.set()
+            if host == "late.example":
+                await others_silent.wait()
+            if host.startswith("both"):  # neither goes on without the other
+                await both_asked.wait()
+            return await web.resolve(host, port)
+
+        first, *both = (web.url(host) for host in sites)
+        run = write_run(tmp_path / "run", {"One.": [first, *NOBODY[:AWAY_AFTER], *both]})
+        policy = QUICK._replace(concurrency=2, max_seconds=20)
+        made = read_pages(run, Online(lambda: guarded_client([web.address], resolve=resolve), policy))
+    assert made.gathered
+    assert (made.gathered.away, made.tally.by_state()) == (False, {"read": 3, "unresolved": AWAY_AFTER})
+
+
+@pytest.mark.parametrize("status", [500, 503])
+def test_a_robots_file_that_cannot_be_had_is_asked_for_again_by_the_next_run(tmp_path: Path, status: int) -> None:
+    answers = [Page(status=status), Page(status=404)]
+
+    def site(asked: Asked) -> Page:
+        return answers.pop(0) if asked.path == "/robots.txt" else Page(ARTICLE)
+
+    with Web({"a.example": site}) as web:
+        run = write_run(tmp_path / "run", {"One.": [web.url("a.example")]})
+        reasons = []
+        for _ in range(2):
+            read_pages(run, Online(web.client, QUICK))
+            (line,) = (tmp_path / "records.jsonl").read_text(encoding="utf-8").splitlines()
+            reasons.append(json.loads(line)["sources"][0]["reason"])
+    assert reasons == [f"status_{status}", "page"]

@@ -1,0 +1,317 @@
+"""`pipeline sources`: from cited URLs to records, over a loopback web and through the store."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from click.testing import CliRunner, Result
+
+from annotation.display import source_of
+from exports.cli import main
+from pipeline.errors import InputError
+from pipeline.gathering.gather import HostQueues, Wanted
+from pipeline.gathering.run_sources import Online, RunSources, fetch_missing, write_run_records
+from pipeline.recording.files import read_records
+from pipeline.records import QueryResponse
+from pipeline.sources.choosing.select import PassageLimits
+from pipeline.sources.choosing.tally import Tally, tally_lines
+from pipeline.sources.fetching.fetch import FetchPolicy
+from pipeline.sources.store.store import open_store
+from tests.support.cited_run import cited_answer, sonar_answer, write_run
+from tests.support.web import Asked, Page, Site, Web
+
+HONEY = "Raw honey is safe for adults, say the doctors of the clinic. Babies below one year must not eat it at all."
+BEES = "Bees make honey from the nectar of flowers. A hive of bees makes thirty kilograms of honey in a good year."
+POLICY = FetchPolicy(delay=0, retries=0, max_seconds=30)
+REDIRECT = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/abc"
+
+
+def article(text: str, title: str = "Honey") -> str:
+    words = "".join(f"<p>{text} Paragraph {number} of the page about it.</p>" for number in range(4))
+    body = f"<article><h1>{title}</h1>{words}</article>"
+    return f"<html lang='en'><head><title>{title}</title></head><body>{body}</body></html>"
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[Web]:
+    sites: dict[str, Site] = {
+        "good.test": {"/honey": article(HONEY), "/bees": article(BEES, "Bees")},
+        "mixed.test": {
+            "/image": Page(b"\x89PNG\r\n\x1a\n\0\0", content_type="image/png"),
+            "/robots.txt": Page("User-agent: *\nDisallow: /closed", content_type="text/plain"),
+            "/closed": article(HONEY),
+            "/forbidden": Page("no", 403),
+        },
+    }
+    with Web(sites) as web:
+        yield web
+
+
+def read_pages(run: Path, web: Web, refresh: bool = False) -> RunSources:
+    online = Online(web.client, POLICY, refresh)
+    with open_store(run.parent / "store.db") as store:
+        return write_run_records(
+            run,
+            run.parent / "records.jsonl",
+            store,
+            PassageLimits(),
+            lambda store, keys: fetch_missing(store, keys, online, "", lambda url, reason: None, lambda total: None),
+        )
+
+
+def records_in(folder: Path) -> list[QueryResponse]:
+    return list(read_records(folder / "records.jsonl"))
+
+
+def command(run: Path, *options: str, out: str = "records.jsonl") -> Result:
+    words = ["pipeline", "sources", str(run), "--out", str(run.parent / out), *options]
+    return CliRunner().invoke(main, words)
+
+
+class ReadRun(NamedTuple):
+    """A run whose pages were read once for several tests."""
+
+    run: Path
+    urls: list[str]
+    made: RunSources
+    records: dict[str, QueryResponse]
+    """By provider."""
+
+
+@pytest.fixture(scope="module")
+def read_run(web: Web, tmp_path_factory: pytest.TempPathFactory) -> ReadRun:
+    run = tmp_path_factory.mktemp("read") / "run"
+    honey = web.url("good.test", "/honey")
+    pages = [honey, *(web.url("mixed.test", path) for path in ("/image", "/closed", "/forbidden", "/missing"))]
+    strange = ["http://nobody.test/", "http://ann:secret@good.test/", "http://10.0.0.1/", "ftp://good.test/a"]
+    write_run(run, [cited_answer(0, "Is honey safe?", "Honey is safe for adults.", [*pages, *strange])])
+    write_run(run, [cited_answer(1, "Is honey safe?", "Yes, it is safe.", [REDIRECT], "gemini")])
+    results = {honey: "Honey, says a snippet.", web.url("mixed.test", "/missing"): "Another."}
+    write_run(run, [sonar_answer("It is safe[1][2].", results)])
+    line = {"answer_id": "a", "n": 1, "url": REDIRECT, "resolved_url": honey}
+    (run / "citations.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    made = read_pages(run, web)
+    records = {record.provenance.model_name: record for record in records_in(run.parent)}
+    return ReadRun(run, [*pages, *strange], made, records)
+
+
+def test_each_source_ends_in_one_state_with_its_reason(read_run: ReadRun) -> None:
+    record = read_run.records["openai"]
+    assert [(source.state, source.reason) for source in record.sources] == [
+        ("read", "page"),
+        ("unread", "not_text"),
+        ("unread", "robots"),
+        ("unread", "status_403"),
+        ("gone", "status_404"),
+        ("unresolved", "no_such_host"),
+        ("unresolved", "refused"),
+        ("unresolved", "refused"),
+        ("unresolved", "not_a_url"),
+    ]
+    assert record.chunks
+    assert {(chunk.url, chunk.title, chunk.origin) for chunk in record.chunks} == {(read_run.urls[0], "Honey", "page")}
+    assert "must not eat it" in record.context_set
+    lines = "\n".join(tally_lines(read_run.made.tally))
+    assert "Cited pages: 9 (1 read, 3 unread, 1 gone, 4 unresolved)." in lines
+    assert all(line in lines for line in ("unread (robots)", "gone (status_404)", "unresolved (not_a_url) ftp:"))
+
+
+def test_the_store_alone_says_the_same_in_another_process_that_knows_no_network(read_run: ReadRun) -> None:
+    out = read_run.run.with_name("offline.jsonl")
+    words = ["pipeline", "sources", str(read_run.run), "--out", str(out), "--offline"]
+    code = (
+        f"import sys\nfrom exports.cli import main\nmain({words!r}, standalone_mode=False)\n"
+        "assert not {'httpx', 'httpcore', 'trafilatura'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    assert out.read_bytes() == read_run.run.with_name("records.jsonl").read_bytes()
+
+
+def test_the_target_of_a_redirect_is_the_page_of_its_passages(read_run: ReadRun) -> None:
+    record = read_run.records["gemini"]
+    source, chunk = record.sources[0], record.chunks[0]
+    assert (source.url, source.page_url, source.host) == (REDIRECT, read_run.urls[0], "good.test")
+    assert (chunk.url, source_of(chunk, record.sources)) == (read_run.urls[0], source)
+
+
+def test_what_the_payload_quotes_stands_beside_the_page_and_alone_where_that_is_not_read(read_run: ReadRun) -> None:
+    record = read_run.records["perplexity"]
+    assert [(source.state, source.reason) for source in record.sources] == [("read", "page"), ("read", "snippet")]
+    assert {chunk.origin for chunk in record.chunks} == {"page", "snippet"}
+    assert [chunk.chunk_rank for chunk in record.chunks] == list(range(1, len(record.chunks) + 1))
+    assert len({chunk.chunk_id for chunk in record.chunks}) == len(record.chunks)
+
+
+def test_a_page_is_fetched_once_whoever_cites_it_and_a_passing_failure_is_tried_again(tmp_path: Path) -> None:
+    tries: list[str] = []
+
+    def moody(asked: Asked) -> Page:
+        if asked.path == "/robots.txt":
+            return Page(status=404)
+        tries.append(asked.path)
+        return Page(article(BEES)) if tries.count("/moody") > 1 else Page("later", 503)
+
+    with Web({"good.test": {"/honey": article(HONEY)}, "moody.test": moody}) as web:
+        urls = [web.url("good.test", "/honey"), web.url("good.test", "/honey#safety"), web.url("moody.test", "/moody")]
+        run = write_run(tmp_path / "run", {"One.": urls, "Two.": urls[:1], "Three.": [web.url("good.test", "/gone")]})
+        read_pages(run, web)
+        assert [source.reason for source in records_in(tmp_path)[0].sources] == ["page", "page", "status_503"]
+        read_pages(run, web)
+        read_pages(run, web)
+        assert web.paths("good.test") == ["/honey", "/gone"]
+    assert tries == ["/moody"] * 2
+    first, second, third = records_in(tmp_path)
+    assert [source.state for source in first.sources] == ["read"] * 3
+    assert len({chunk.text for chunk in first.chunks}) == len(first.chunks)
+    assert (bool(second.chunks), third.chunks, third.sources[0].state) == (True, (), "gone")
+
+
+def test_refreshing_asks_whether_a_page_has_changed_and_never_loses_what_was_read(tmp_path: Path) -> None:
+    pages = {"/same": Page(article(HONEY), headers={"ETag": '"1"'}), "/lost": Page(article(BEES))}
+
+    def site(asked: Asked) -> Page:
+        unchanged = asked.headers.get("if-none-match") == '"1"'
+        return Page(status=304) if unchanged else pages.get(asked.path, Page(status=404))
+
+    with Web({"good.test": site}) as web:
+        run = write_run(tmp_path / "run", {"One.": [web.url("good.test", path) for path in pages]})
+        read_pages(run, web)
+        before = (tmp_path / "records.jsonl").read_bytes()
+        del pages["/lost"]
+        made = read_pages(run, web, refresh=True)
+        assert web.paths("good.test") == ["/same", "/lost"] * 2
+    assert (tmp_path / "records.jsonl").read_bytes() == before
+    assert made.gathered is not None
+    assert made.gathered.kept == (web.url("good.test", "/lost"),)
+
+
+def test_a_file_of_the_user_is_the_page_for_good(tmp_path: Path) -> None:
+    paywalled, other = "https://paper.test/article", "https://other.test/"
+    run = write_run(tmp_path / "run", {"Honey is safe.": [f"{paywalled}#top"]})
+    (tmp_path / "page.txt").write_text(HONEY, encoding="utf-8")
+    (tmp_path / "empty.txt").write_text(" \n", encoding="utf-8")
+    file = str(tmp_path / "page.txt")
+    result = command(run, "--offline", "--add", paywalled, file, "--add", other, file)
+    assert result.exit_code == 0, result.stderr
+    assert f"{other} is kept, but no answer of this run cites it." in result.stderr
+    (record,) = records_in(tmp_path)
+    assert (record.sources[0].reason, record.context_set) == ("added", HONEY)
+    assert command(run, "--offline").exit_code == 0
+    assert records_in(tmp_path) == [record]
+    for bad in (["paper", file], [paywalled, "nowhere.pdf"], [paywalled, str(tmp_path / "empty.txt")]):
+        refused = command(run, "--offline", "--add", *bad, out="other.jsonl")
+        assert refused.exit_code == 1
+        assert not (tmp_path / "other.jsonl").exists()
+
+
+def test_without_a_store_and_offline_nobody_has_tried_yet(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", {"Honey is safe.": ["https://a.test/"]})
+    result = command(run, "--offline")
+    assert result.exit_code == 0
+    assert "There is no store" in result.stderr
+    assert (records_in(tmp_path)[0].sources[0].reason, sorted(tmp_path.glob("store*"))) == ("not_tried", [])
+    named = command(run, "--offline", "--store", str(tmp_path / "named.db"))
+    assert (named.exit_code, "named.db" in named.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (["--offline", "--refresh"], 2, "leave one out"),
+        (["--allow-address", "127.0.0.1"], 2, "ADDRESS:PORT"),
+        (["--allow-address", "here:80"], 2, "ADDRESS:PORT"),
+        (["--passages", "0"], 2, "--passages"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(tmp_path: Path, options: Sequence[str], code: int, words: str) -> None:
+    result = command(write_run(tmp_path / "run", {"Honey.": []}), *options)
+    assert (result.exit_code, words in result.stderr) == (code, True)
+
+
+def test_where_the_network_is_away_nothing_is_called_unresolved(tmp_path: Path) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))  # the port is taken, and nobody listens on it, here or on the other addresses
+        places = [f"127.0.0.{number}:{silent.getsockname()[1]}" for number in range(1, 13)]
+        run = write_run(tmp_path / "run", {"Honey is safe.": [f"http://{place}/" for place in places]})
+        result = command(run, *(word for place in places for word in ("--allow-address", place)))
+    assert result.exit_code == 1
+    assert "The network is away." in result.stderr
+    assert {source.reason for source in records_in(tmp_path)[0].sources} == {"not_tried"}
+
+
+def test_killed_in_the_middle_it_goes_on_with_what_is_missing(tmp_path: Path) -> None:
+    seconds = {"/slow": 600.0}
+
+    def site(asked: Asked) -> Page:
+        if asked.path == "/robots.txt":
+            return Page(status=404)
+        return Page(article(HONEY), seconds=seconds.get(asked.path, 0))
+
+    with Web({"127.0.0.1": site}) as web:
+        paths = ["/slow", "/first"]
+        run = write_run(tmp_path / "run", {"Honey is safe.": [web.url("127.0.0.1", path) for path in paths]})
+        words = ["pipeline", "sources", str(run), "--out", str(tmp_path / "records.jsonl")]
+        words += ["--allow-address", f"127.0.0.1:{web.port}"]
+        killed = subprocess.Popen([sys.executable, "-c", f"from exports.cli import main; main({words!r})"])
+        try:
+            wait_for_page(tmp_path / "store.db", web.url("127.0.0.1", "/first"), killed)
+        finally:
+            killed.send_signal(signal.SIGKILL)
+            killed.wait()
+        assert not (tmp_path / "records.jsonl").exists()
+        seconds.clear()
+        result = CliRunner().invoke(main, words)
+        assert result.exit_code == 0, result.stderr
+        assert "not the public web" in result.stderr
+        assert sorted(web.paths("127.0.0.1")) == ["/first", "/slow", "/slow"]
+    assert [source.reason for source in records_in(tmp_path)[0].sources] == ["page", "page"]
+
+
+def wait_for_page(path: Path, url: str, process: subprocess.Popen[bytes]) -> None:
+    for _ in range(4000):
+        with suppress(subprocess.TimeoutExpired):
+            raise AssertionError(f"it ended with {process.wait(timeout=0.03)} before the first page was stored")
+        with suppress(InputError), open_store(path, read_only=True) as store:
+            if store.outcome(url):
+                return
+    raise AssertionError("the first page was never stored")
+
+
+def test_a_host_with_many_pages_is_asked_from_the_start_and_no_more_at_once_than_it_bears() -> None:
+    many = [Wanted(f"https://many.test/{number}") for number in range(3)]
+    queues = HostQueues([Wanted("https://one.test/"), *many], lanes=2)
+    taken = [queues.take() for _ in range(4)]
+    urls = [each[0].url if each else "" for each in taken]
+    assert urls == ["https://many.test/0", "https://one.test/", "https://many.test/1", ""]
+    assert taken[0]
+    queues.give_back(taken[0][1])
+    again = queues.take()
+    assert again
+    assert again[0].url == "https://many.test/2"
+
+
+def test_no_password_is_shown(tmp_path: Path) -> None:
+    secret = ["http://ann:secret@good.test/a@b", "ftp://ann:sec:ret@good.test/", "http://[::1:secret@x/", "http://a@b/"]
+    run = write_run(tmp_path / "run", {"Honey is safe.": secret})
+    shown = command(run, "--offline").stderr
+    assert ("secret" in shown, "sec:ret" in shown) == (False, False)
+    assert all(part in shown for part in ("http://ann:…@good.test/a@b", "ftp://ann:…@good.test/", " http://a@b/"))
+    refused = command(run, "--offline", "--add", secret[0], str(run), out="other.jsonl")
+    assert (refused.exit_code, "secret" in refused.stderr) == (1, False)
+
+
+def test_every_failure_is_counted_however_many_there_are() -> None:
+    tally = Tally()
+    for number in range(130):
+        tally.add_page(f"site{number % 13}.test", f"https://x.test/\x1b[2J{number}", "robots", "robots.txt says no")
+    lines = list(tally_lines(tally))
+    assert "  3 other sites: 30 unread (robots)" in lines
+    assert "  and 30 more; each record's `sources` name state and reason of all." in lines
+    assert not any("\x1b" in line for line in lines)

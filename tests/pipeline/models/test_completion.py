@@ -1,0 +1,247 @@
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from pipeline.errors import PayloadError
+from pipeline.models.completion import count_statuses, extract_json, model_content, read_structured
+from pipeline.providers import provider_name, read_payload
+from tests.support.places import SHARED
+
+RECORDINGS = SHARED / "recordings"
+needs_recordings = pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recorded payloads are not here")
+
+
+def chat(content: Any) -> str:
+    return json.dumps({"choices": [{"message": {"content": content}, "finish_reason": "stop"}], "model": "m"})
+
+
+def body(**fields: Any) -> str:
+    return json.dumps(fields)
+
+
+PAYLOADS = {
+    "chat": (chat("yes"), "yes", "chat"),
+    "chat parts": (chat([{"type": "text", "text": "y"}, {"text": "es"}]), "yes", "chat"),
+    "chat part with json": (chat([{"type": "text", "text": "so:"}, {"json": {"a": "é"}}]), '{"a": "é"}', "chat"),
+    "chat thoughts": (chat("<think>{no}</think>\nyes"), "yes", "chat"),
+    "chat empty": (chat(""), "", "chat"),
+    "chat empty beside a field": (body(choices=[], output_text="yes"), "yes", "output_text"),
+    "Responses empty beside a field": (body(object="response", output=[], response="never"), "", "responses"),
+    "output_text": (body(output_text="yes", response="no"), "yes", "output_text"),
+    "response": (body(model="llama", response="yes", output="no"), "yes", "response"),
+    "empty field passed over": (body(output_text="", response="yes"), "yes", "response"),
+    "output text": (body(output="yes"), "yes", "output"),
+    "output object": (body(output={"text": "yes"}), "yes", "output"),
+    "output content": (body(output={"content": [{"text": "y"}, {"text": "es"}]}), "yes", "output"),
+    "output list": (body(output=[{"type": "reasoning", "text": "hm"}, {"content": "yes"}]), "yes", "output"),
+    "object in a field": (body(response={"a": 1}), '{"a": 1}', "response"),
+    "envelope in a field": (body(response=json.loads(chat("yes"))), "yes", "chat"),
+    "claude": (body(type="message", content=[{"type": "text", "text": "yes"}]), "yes", "claude"),
+    "unknown object": ('{"label": "yes"}', '{"label": "yes"}', "raw"),
+    "not JSON": ("yes", "yes", "raw"),
+    "empty": ("", "", "raw"),
+}
+
+
+@pytest.mark.parametrize(("payload", "content", "shape"), PAYLOADS.values(), ids=PAYLOADS)
+def test_content_is_taken_from_the_envelope_then_the_seeds_fields_then_the_text(
+    payload: str, content: str, shape: str
+) -> None:
+    assert model_content(payload)[:2] == (content, shape)
+
+
+def test_content_comes_with_the_model_and_the_reason_why_it_stopped() -> None:
+    completion = model_content(chat("yes"))
+    assert (completion.model, completion.stop_reason) == ("m", "stop")
+
+
+@pytest.mark.parametrize(
+    "payload", ['{"error": {"message": "no"}}', '{"object": "response", "status": "failed"}', "[" * 100_000]
+)
+def test_an_error_a_failure_and_an_abyss_have_no_content(payload: str) -> None:
+    with pytest.raises(PayloadError):
+        model_content(payload)
+
+
+@needs_recordings
+def test_content_of_every_recording_is_the_answers_text_or_the_projects_error() -> None:
+    read = 0
+    for path in sorted(RECORDINGS.glob("*/*.meta.json")):
+        sidecar = json.loads(path.read_text(encoding="utf-8"))
+        text = path.with_name(sidecar["file"]).read_text(encoding="utf-8")
+        if sidecar["api_shape"] == "non-json":
+            assert model_content(text).shape == "raw"
+        elif sidecar["api_shape"] == "error":
+            with pytest.raises(PayloadError):
+                model_content(text)
+        else:
+            content = model_content(text).content
+            assert content == read_payload(provider_name(sidecar["provider"]), text).text, path.name
+            assert extract_json(content).status in ("ok", "invalid_json")
+            read += 1
+    assert read > 80
+
+
+ANSWER = {"label": "yes", "quote": 'a } "b" ``` c'}
+WORDS = json.dumps(ANSWER)
+CONTENTS = {
+    "plain": WORDS,
+    "byte order mark": "\ufeff" + WORDS,
+    "fence": f"```json\n{WORDS}\n```",
+    "fence in prose": f"Sure!\n\n```\n{WORDS}\n```\nAnything else?",
+    "open fence": f"```json\n{WORDS}",
+    "second fence": f"```sh\nls {{}}\n```\n```json\n{WORDS}\n```",
+    "prose": f"By [1] the answer is {WORDS}, I think {{so}}.",
+    "unclosed brace before": f"A set {{x | y. Then: {WORDS}",
+    "inch mark before": f'A 5" disk: {WORDS}',
+    "blank before": f"Fill {{}} in: {WORDS}",
+    "thoughts": f'<think>maybe {{"label": "no"}}</think>{WORDS}',
+    "JSON in a text": json.dumps(WORDS),
+    "envelope": chat(WORDS),
+    "three envelopes": body(response=body(output_text=chat(f"```\n{WORDS}\n```"))),
+    "object in an envelope": body(output=ANSWER),
+}
+
+
+@pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)
+def test_json_is_found_in(content: str) -> None:
+    assert extract_json(content) == (ANSWER, "ok", "")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {},
+        [{"a": 1}],
+        {"response": "yes", "confidence": 3},
+        {"labels": {"a": 1}, "output": {"b": 2}},
+        {"error": "none", "a": 1},
+        {"steps": [1], "status": "ok"},
+        {"content": [{"type": "text", "text": "x"}], "type": "message"},
+    ],
+)
+def test_an_object_that_only_looks_like_an_envelope_stays(value: Any) -> None:
+    assert extract_json(json.dumps(value)).value == value
+
+
+def test_a_list_of_objects_in_prose_is_taken_whole() -> None:
+    assert extract_json('All: [{"a": 1}, {"a": 2}]').value == [{"a": 1}, {"a": 2}]
+
+
+@pytest.mark.parametrize("content", ["", "no", "42", "null", '{"a": NaN}', '{"a": 1', "see [1] and {x}", "{" * 50_000])
+def test_without_json_the_status_says_so_and_why(content: str) -> None:
+    extracted = extract_json(content)
+    assert (extracted.value, extracted.status) == (None, "invalid_json")
+    assert extracted.error.startswith("json_parse_error: The model's answer is ")
+
+
+def test_four_envelopes_are_one_too_many() -> None:
+    once = chat(WORDS)
+    assert extract_json(chat(chat(once))).value == ANSWER
+    assert extract_json(chat(chat(chat(once)))).value != ANSWER
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abr"), inner, max_size=3),
+    max_leaves=8,
+)
+objects = st.dictionaries(st.text(max_size=5).filter(lambda key: key not in ("output", "response")), json_values)
+
+
+@given(objects.filter(bool), st.text("ab {[\n`", max_size=10))
+@example({"r": '"}'}, "{")
+def test_an_object_is_found_whatever_follows_it(value: dict[str, Any], after: str) -> None:
+    written = json.dumps(value, ensure_ascii=True)
+    if "\\u0000" not in written and "\\ud" not in written and "\\ue2" not in written:
+        assert extract_json(f"{written} {after}").value == value
+
+
+@given(st.data())
+def test_mutated_payloads_raise_nothing_but_the_projects_error(data: st.DataObject) -> None:
+    text = chat(f"```json\n{json.dumps(data.draw(json_values))}\n```")
+    start, end = sorted(data.draw(st.tuples(st.integers(0, len(text)), st.integers(0, len(text)))))
+    mutated = text[:start] + data.draw(st.text(max_size=8)) + text[end:]
+    try:
+        extracted = extract_json(model_content(mutated).content)
+    except PayloadError:
+        return
+    assert (extracted.status == "ok") == isinstance(extracted.value, dict | list)
+
+
+def cpu_seconds(content: str) -> float:
+    begun = time.process_time()
+    extract_json(content)
+    return time.process_time() - begun
+
+
+@pytest.mark.parametrize("unit", ["{", '{"', '{"a":[', "{]", "{x}", "```\n{", "<think>", '"{\\"', "\ue200", "[1] "])
+def test_time_is_linear_in_the_length(unit: str) -> None:
+    short = min(cpu_seconds(unit * 10_000) for _ in range(3))
+    long = min(cpu_seconds(unit * 80_000) for _ in range(2))
+    # 8 times the length; quadratic would be 64 times the time.
+    assert long < 32 * max(short, 0.001)
+
+
+def label_of(value: Any) -> str:
+    if not isinstance(value, dict) or "label" not in value:
+        raise ValueError("label is missing")
+    return str(value["label"])
+
+
+def answering(payload: str, asked: list[str]) -> Callable[[str], Awaitable[str]]:
+    async def ask_again(prompt: str) -> str:
+        asked.append(prompt)
+        return payload
+
+    return ask_again
+
+
+def test_what_can_be_read_is_not_repaired() -> None:
+    asked: list[str] = []
+    read = asyncio.run(read_structured(chat(WORDS), label_of, answering(chat("{}"), asked)))
+    assert read == ("yes", "ok", "", (chat(WORDS),))
+    assert asked == []
+
+
+@pytest.mark.parametrize("broken", ['{"label": yes', '{"mark": "yes"}'], ids=["no JSON", "another form"])
+def test_one_repair_gives_the_raw_words_back_with_the_order(broken: str) -> None:
+    asked: list[str] = []
+    read = asyncio.run(read_structured(chat(broken), label_of, answering(chat(WORDS), asked)))
+    assert read == ("yes", "ok", "", (chat(broken), chat(WORDS)))
+    assert asked == [f"{broken}\n\nOutput ONLY valid JSON per the schema."]
+
+
+def test_a_second_repair_is_never_asked_for() -> None:
+    asked: list[str] = []
+    read = asyncio.run(read_structured(chat("no"), label_of, answering(chat('{"mark": 1}'), asked)))
+    assert (read.value, read.status, len(asked)) == (None, "invalid_json", 1)
+    assert read.error == "schema_validation_error: label is missing"
+
+
+@pytest.mark.parametrize(
+    ("payload", "status"), [(chat(""), "invalid_json"), ('{"error": {"message": "busy"}}', "http_error")]
+)
+def test_an_empty_answer_and_an_error_are_not_repaired(payload: str, status: str) -> None:
+    asked: list[str] = []
+    read = asyncio.run(read_structured(payload, label_of, answering(chat(WORDS), asked)))
+    assert (read.status, asked) == (status, [])
+
+
+def test_a_repair_that_fails_is_an_http_error() -> None:
+    async def unreachable(prompt: str) -> str:
+        raise PayloadError("Nothing answers.", "network")
+
+    read = asyncio.run(read_structured(chat("no"), label_of, unreachable))
+    assert read[:3] == (None, "http_error", "provider_error: Nothing answers.")
+
+
+def test_statuses_are_counted_in_a_fixed_order() -> None:
+    counts = count_statuses(["ok", "invalid_json", "ok"])
+    assert list(counts.items()) == [("ok", 2), ("invalid_evidence", 0), ("invalid_json", 1), ("http_error", 0)]

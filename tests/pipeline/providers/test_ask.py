@@ -1,0 +1,200 @@
+"""Answers of providers are kept as they came, and keys go where they belong and nowhere else."""
+
+import asyncio
+import gzip
+import json
+import logging
+import traceback
+from itertools import repeat
+from typing import Any
+
+import pytest
+
+from pipeline.errors import PayloadError, SettingsError
+from pipeline.providers import provider_name, read_payload
+from pipeline.providers.calls import Reply
+from pipeline.providers.http.network import Endpoint, Network, RetryPolicy
+from pipeline.providers.request import DEFAULT_MODELS, REQUESTS
+from pipeline.schema import PROVIDERS, AskOptions, ProviderName
+from tests.support.ask_bench import KEY, QUICK, SOON, Settled, ask, ask_one, calls_to, settle
+from tests.support.places import SHARED
+from tests.support.provider_server import (
+    Good,
+    HalfBody,
+    ProviderServer,
+    Redirect,
+    Status,
+    answer_text,
+    claude_body,
+    closed_port,
+    responses_body,
+)
+
+RECORDINGS = SHARED / "recordings"
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_good_answer_comes_back_as_it_was_sent(provider: ProviderName) -> None:
+    reply, requests = ask_one(provider=provider)
+    assert isinstance(reply, Reply)
+    assert answer_text(1) in read_payload(provider, reply.text).text
+    assert (reply.status, reply.model, reply.attempts, requests) == (200, DEFAULT_MODELS[provider], 1, 1)
+    assert 0 < reply.seconds < 60
+
+
+def test_the_key_goes_in_one_header_of_its_provider_and_the_body_goes_unchanged() -> None:
+    names: dict[ProviderName, str] = {"claude": "x-api-key", "gemini": "x-goog-api-key"}
+    with ProviderServer() as server:
+        calls = [call for provider in PROVIDERS for call in calls_to(provider)]
+        ask(server, calls)
+        for call in calls:
+            [received] = server.calls_of(call.provider)
+            request = REQUESTS[call.provider](call.model, "Answer.", call.prompt, AskOptions())
+            assert (received.path, received.body) == (request.path, request.body)
+            holders = [name for name, value in received.headers.items() if KEY in value]
+            assert holders == [names.get(call.provider, "authorization")]
+
+
+def test_no_key_follows_a_redirect() -> None:
+    with ProviderServer() as other:
+        ask_one(Redirect(f"{other.url}/v1/responses"))
+        assert other.calls == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {**responses_body(1), "output": []},
+        {**responses_body(1), "status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}},
+        {"candidates": [{"finishReason": "SAFETY"}]},
+        {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}},
+        {**claude_body(1), "content": [], "stop_reason": "refusal"},
+    ],
+    ids=["empty", "truncated", "safety", "blocked", "refusal"],
+)
+def test_an_answer_that_came_back_is_never_asked_again(body: Any) -> None:
+    reply, requests = ask_one(Status(200, {}, body))
+    assert isinstance(reply, Reply)
+    assert (json.loads(reply.text), requests) == (body, 1)
+
+
+def test_an_answer_under_a_wrong_content_type_or_compressed_is_an_answer() -> None:
+    text = json.dumps(responses_body(1), ensure_ascii=False)
+    packed = Status(200, {"content-encoding": "gzip"}, gzip.compress(text.encode()))
+    for good in (Status(200, {"content-type": "text/plain"}, text), packed):
+        reply, _ = ask_one(good)
+        assert isinstance(reply, Reply)
+        assert reply.text == text
+
+
+def test_a_paused_turn_is_continued_and_its_bodies_are_kept_in_order() -> None:
+    paused = claude_body(1, "pause_turn")
+    with ProviderServer([Status(200, {}, paused), Status(529, SOON), Good()]) as server:
+        [reply] = ask(server, calls_to("claude"))
+        first, *_, last = server.calls
+    assert isinstance(reply, Reply)
+    assert json.loads(reply.text) == [paused, claude_body(3)]
+    assert last.body["messages"] == [*first.body["messages"], {"role": "assistant", "content": paused["content"]}]
+    assert reply.attempts == 3
+    assert read_payload("claude", reply.text).text == answer_text(1) + answer_text(3)
+
+
+def test_a_turn_that_never_ends_is_continued_five_times() -> None:
+    with ProviderServer(repeat(Status(200, {}, claude_body(1, "pause_turn")))) as server:
+        [reply] = ask(server, calls_to("claude"))
+        assert len(server.calls) == 6
+    assert isinstance(reply, Reply)
+    assert len(json.loads(reply.text)) == 6
+
+
+def test_a_provider_without_endpoint_names_the_variable_of_its_key() -> None:
+    async def ask_it() -> Settled:
+        async with Network({}) as network:
+            return await settle(network, calls_to("gemini")[0])
+
+    failed = asyncio.run(ask_it())
+    assert isinstance(failed, PayloadError)
+    assert (failed.kind, failed.attempts) == ("missing_key", 0)
+    assert "GEMINI_API_KEY" in str(failed)
+
+
+@pytest.mark.parametrize("key", ["line\nbreak-0123456789", "schlüssel-0123456789"])
+def test_a_key_that_no_header_carries_is_refused_unseen(key: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        Network({"openai": Endpoint("openai", "http://127.0.0.1:9/v1", key)})
+    assert "0123456789" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_the_key_is_in_no_error_no_log_and_no_repr(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    echoes = [f"{KEY} is wrong", {"error": {"message": f"x{KEY}y"}}, {"error": {"message": "m" * 390 + KEY}}]
+    bad = [*(Status(500, {}, echo) for echo in echoes), HalfBody(), Redirect("http://elsewhere.example/")]
+    with ProviderServer(bad) as server:
+        settled = ask(server, calls_to("gemini", len(bad)), RetryPolicy(1, backoff_seconds=0.001))
+        [answered] = ask(server, calls_to("gemini"))
+        endpoint = Endpoint("gemini", server.url, KEY)
+    shown = "".join("".join(traceback.format_exception(each)) for each in settled if isinstance(each, Exception))
+    assert len([each for each in settled if isinstance(each, PayloadError)]) == len(bad)
+    for text in (shown, caplog.text, repr(endpoint), str(endpoint), f"{endpoint}", repr(answered)):
+        assert KEY not in text
+        assert KEY[-10:] not in text
+
+
+def test_a_key_echoed_in_an_answer_is_not_kept() -> None:
+    body = responses_body(1)
+    body["instructions"] = f"your key {KEY}"
+    reply, _ = ask_one(Status(200, {}, json.dumps(body).replace("/", "\\/")))
+    assert isinstance(reply, Reply)
+    assert json.loads(reply.text)["instructions"] == "your key [redacted]"
+
+
+def test_a_server_that_wants_no_key_gets_no_header_for_one() -> None:
+    with ProviderServer() as server:
+        [reply] = ask(server, calls_to("openai"), key="")
+        assert "authorization" not in server.calls[0].headers
+    assert isinstance(reply, Reply)
+
+
+def test_a_proxy_of_the_environment_is_not_asked_for_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{closed_port()}")
+    reply, requests = ask_one()
+    assert isinstance(reply, Reply)
+    assert requests == 1
+
+
+def test_a_proxy_of_the_environment_is_asked_for_the_world(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ProviderServer() as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+
+        async def ask_it() -> Settled:
+            async with Network({"openai": Endpoint("openai", "http://api.example/v1", KEY)}, QUICK) as network:
+                return await settle(network, calls_to("openai")[0])
+
+        assert isinstance(asyncio.run(ask_it()), Reply)
+        assert proxy.calls[0].headers["host"] == "api.example"
+
+
+@pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recorded payloads are not here")
+@pytest.mark.parametrize("folder", ["openai", "anthropic", "gemini", "xai", "perplexity"])
+def test_recorded_bodies_come_through_whole(folder: str) -> None:
+    provider = provider_name(folder)
+    paths = [path for path in sorted((RECORDINGS / folder).glob("*.json")) if not path.name.endswith(".meta.json")]
+    texts = [
+        path.read_text(encoding="utf-8") for path in paths if not path.name.startswith(("error_", "pause_turn_91"))
+    ]
+    with ProviderServer([Status(200, {}, text) for text in texts]) as server:
+        settled = ask(server, calls_to(provider, len(texts)))
+    assert [each.text for each in settled if isinstance(each, Reply)] == texts
+
+
+@pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recorded payloads are not here")
+def test_the_recorded_pause_goes_on_with_its_recorded_continuation() -> None:
+    names = ("pause_turn_91_results_no_citation", "pause_turn_continuation_17_citations")
+    texts = [(RECORDINGS / "anthropic" / f"{name}.json").read_text(encoding="utf-8") for name in names]
+    with ProviderServer([Status(200, {}, text) for text in texts]) as server:
+        [reply] = ask(server, calls_to("claude"))
+        assert server.calls[1].body["messages"][-1]["content"] == json.loads(texts[0])["content"]
+    assert isinstance(reply, Reply)
+    assert reply.text == f"[{texts[0]},{texts[1]}]"
+    assert len(read_payload("claude", reply.text).occurrences) == 17

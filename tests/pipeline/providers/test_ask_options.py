@@ -1,0 +1,281 @@
+"""What may be asked and of whom: options, models, keys and base URLs, and what is refused before anything is sent."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from pipeline.errors import InputError, SettingsError
+from pipeline.providers import provider_name
+from pipeline.providers.options import (
+    CHAT_OPTION_SUPPORT,
+    OPTION_SUPPORT,
+    OpenAIApi,
+    how_sent,
+    read_options,
+    takes_temperature,
+    unsupported_options,
+)
+from pipeline.providers.request import (
+    BASE_URLS,
+    DEFAULT_CHAT_MODELS,
+    DEFAULT_MODELS,
+    KEY_VARIABLES,
+    REQUESTS,
+    ProviderRequest,
+    auth_headers,
+    default_model,
+    read_base_urls,
+    request_builder,
+)
+from pipeline.schema import PROVIDERS, AskOptions, ProviderName
+from pipeline.settings import read_settings
+from tests.support.places import ROOT, SHARED
+
+README = ROOT / "README.md"
+RECORDINGS = SHARED / "recordings"
+
+PLAIN = AskOptions()
+TARGETS: list[tuple[ProviderName, OpenAIApi]] = [
+    *((provider, "responses") for provider in PROVIDERS),
+    ("openai", "chat"),
+    ("openai", "openrouter"),
+]
+# Of each option a value that every provider with a place for it takes, and a model that takes a temperature.
+VALUES: dict[str, Any] = {
+    "allowed_domains": ("who.int", "bund.de"),
+    "blocked_domains": ("example.com",),
+    "country": "JP",
+    "recency": "week",
+    "max_uses": 3,
+    "temperature": 0.2,
+    "max_tokens": 2048,
+}
+WARM_MODELS: dict[str, str] = {"openai": "gpt-4.1", "claude": "claude-sonnet-4-6"}
+
+
+def build(
+    provider: ProviderName, model: str = "", options: AskOptions = PLAIN, openai_api: OpenAIApi = "responses"
+) -> ProviderRequest:
+    builder = request_builder(provider, openai_api)
+    return builder(model or default_model(provider, openai_api), "Cite.", "Is it so?", options)
+
+
+def at(body: Any, place: str) -> Any:
+    """What stands in the body at a place such as `tools[0].filters.allowed_domains`; None where there is none."""
+    for step in re.findall(r"[^.\[\]]+", place):
+        try:
+            body = body[int(step) if step.isdigit() else step]
+        except (KeyError, IndexError):
+            return None
+    return body
+
+
+@pytest.mark.parametrize(("provider", "openai_api"), TARGETS)
+@pytest.mark.parametrize("option", list(AskOptions.model_fields))
+def test_the_table_of_options_says_what_is_sent(provider: ProviderName, openai_api: OpenAIApi, option: str) -> None:
+    model = WARM_MODELS.get(provider, "")
+    options = AskOptions(**{option: VALUES[option]})
+    body = build(provider, model, options, openai_api).body
+    place = how_sent(option, provider, openai_api)
+    if place:
+        assert at(body, place)
+        assert at(body, place) != at(build(provider, model, PLAIN, openai_api).body, place)
+    else:
+        assert body == build(provider, model, PLAIN, openai_api).body
+    assert unsupported_options(provider, options, model or "any", openai_api) == (() if place else (option,))
+
+
+@pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recorded payloads are not here")
+@pytest.mark.parametrize(
+    ("recording", "provider", "options"),
+    [
+        ("openai/responses_4omini_weather_with_sources", "openai", ["country"]),
+        ("openai/responses_answer_date_only", "openai", ["temperature"]),
+        ("openai/responses_incomplete_max_tokens_empty", "openai", ["max_tokens"]),
+        ("anthropic/followup_turn_citation_without_search_block", "claude", ["max_uses", "max_tokens"]),
+        ("gemini/max_tokens_no_parts", "gemini", ["temperature", "max_tokens"]),
+        (
+            "perplexity/agent_domain_filter_10_results_2_refs",
+            "perplexity",
+            ["allowed_domains", "recency", "max_tokens"],
+        ),
+    ],
+)
+def test_options_stand_where_requests_that_were_answered_had_them(
+    recording: str, provider: ProviderName, options: list[str]
+) -> None:
+    sent = json.loads((RECORDINGS / f"{recording}.meta.json").read_text(encoding="utf-8"))["request_body"]
+    assert [option for option in options if at(sent, how_sent(option, provider)) is None] == []
+
+
+@pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recorded payloads are not here")
+@pytest.mark.parametrize(
+    ("recording", "provider"),
+    [
+        ("anthropic/sonnet5_cran_date_one_citation", "claude"),
+        ("gemini/flash35_ruby_version_6_chunks", "gemini"),
+        ("xai/responses_grok43_ruby_3_annotations", "grok"),
+    ],
+)
+def test_the_search_tool_is_the_one_that_was_answered_with_citations(recording: str, provider: ProviderName) -> None:
+    sent = json.loads((RECORDINGS / f"{recording}.meta.json").read_text(encoding="utf-8"))["request_body"]
+    assert build(provider).body["tools"] == sent["tools"]
+    assert sent.get("model", default_model(provider)) == default_model(provider)
+
+
+def test_the_tables_know_every_provider_and_every_option() -> None:
+    assert set(OPTION_SUPPORT) == set(CHAT_OPTION_SUPPORT) == set(AskOptions.model_fields) == set(VALUES)
+    assert all(tuple(row) == PROVIDERS for row in OPTION_SUPPORT.values())
+    for table in (KEY_VARIABLES, BASE_URLS, DEFAULT_MODELS, REQUESTS):
+        assert tuple(table) == PROVIDERS
+    assert {*DEFAULT_CHAT_MODELS, "responses"} == set(get_args(OpenAIApi))
+
+
+def test_a_temperature_that_the_model_does_not_take_is_left_out_and_named() -> None:
+    options = AskOptions(temperature=0.2)
+    for provider in ("openai", "claude", "perplexity"):
+        assert build(provider, options=options) == build(provider)
+        assert unsupported_options(provider, options, default_model(provider)) == ("temperature",)
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "takes"),
+    [
+        ("openai", "gpt-4.1-2025-04-14", True),
+        ("openai", "gpt-5.6-sol", False),
+        ("openai", "gpt-12", False),
+        ("openai", "o4-mini", False),
+        ("openai", "gpt-4o-search-preview", False),
+        ("openai", "openai/gpt-5.6", False),
+        ("openai", "anthropic/claude-opus-4.8", False),
+        ("openai", "deepseek/deepseek-chat", True),
+        ("claude", "claude-haiku-4-5-20251001", True),
+        ("claude", "claude-opus-4-20250514", True),
+        ("claude", "claude-opus-4-7", False),
+        ("claude", "claude-sonnet-5", False),
+        ("claude", "claude-opus-10", False),
+        ("gemini", "gemini-3.5-flash", True),
+        ("grok", "grok-4.3", True),
+        ("perplexity", "fast", False),
+    ],
+)
+def test_a_temperature_goes_only_to_models_that_take_one(provider: ProviderName, model: str, takes: bool) -> None:
+    assert takes_temperature(provider, model) is takes
+
+
+def test_the_settings_that_the_readme_shows_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = re.findall(r"^```toml\n(.*?)^```", README.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    read = []
+    for block in blocks:
+        Path("citejury.toml").write_text(block, encoding="utf-8")
+        read.append(read_settings())
+    prices, settings = read
+    assert prices.prices
+    assert read_base_urls(settings.base_urls)["openai"] != BASE_URLS["openai"]
+    for name, model in settings.models.items():
+        assert request_builder(provider_name(name), settings.openai_api)(model, "", "Why?", AskOptions()).body["tools"]
+
+
+def test_options_are_read_as_the_providers_want_them() -> None:
+    assert read_options() == AskOptions()
+    options = read_options(
+        allowed_domains=[" WHO.int ", "who.int.", "bücher.de"], country="jp", recency="Week", max_uses=1, temperature=0
+    )
+    assert options == AskOptions(
+        allowed_domains=("who.int", "xn--bcher-kva.de"), country="JP", recency="week", max_uses=1, temperature=0
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"country": "UK"}, "Did you mean 'GB'"),
+        ({"country": "Japan"}, "two letters"),
+        ({"country": "XX"}, "no country 'XX'"),
+        ({"recency": "wek"}, "Did you mean 'week'"),
+        ({"recency": "2025"}, "Give one of day, week, month, year"),
+        ({"allowed_domains": ["https://www.who.int/news"]}, r"Did you mean 'www\.who\.int'"),
+        ({"allowed_domains": ["who.int/news"]}, r"Did you mean 'who\.int'"),
+        ({"blocked_domains": ["localhost"]}, "not the host name"),
+        ({"blocked_domains": ["-who.int,bund.de"]}, "not the host name"),
+        ({"blocked_domains": [""]}, "not the host name"),
+        ({"allowed_domains": ["-reddit.com"]}, r"Did you mean 'reddit\.com'"),
+        ({"allowed_domains": ["who..int"]}, "not the host name"),
+        ({"allowed_domains": ["*.gov"]}, "not the host name"),
+        ({"allowed_domains": ["a.de"], "blocked_domains": ["A.de"]}, r"'a\.de' is both"),
+        ({"max_uses": 0}, "0 searches"),
+        ({"temperature": 2.1}, "outside of 0 to 2"),
+        ({"temperature": float("nan")}, "outside of 0 to 2"),
+        ({"max_tokens": 0}, "0 tokens"),
+    ],
+)
+def test_a_value_that_nobody_takes_is_refused_with_what_was_meant(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_options(**given)
+
+
+def test_the_key_goes_into_the_header_of_its_provider() -> None:
+    assert {provider: auth_headers(provider, "k-1") for provider in PROVIDERS} == {
+        "openai": {"authorization": "Bearer k-1"},
+        "claude": {"x-api-key": "k-1"},
+        "gemini": {"x-goog-api-key": "k-1"},
+        "grok": {"authorization": "Bearer k-1"},
+        "perplexity": {"authorization": "Bearer k-1"},
+    }
+
+
+@pytest.mark.parametrize("key", ["", "planted key", "planted\n", "plänted", "planted\x00"])
+def test_a_key_that_no_header_can_carry_is_refused_without_showing_it(key: str) -> None:
+    with pytest.raises(SettingsError, match="OPENAI_API_KEY") as caught:
+        auth_headers("openai", key)
+    assert "planted" not in str(caught.value)
+    assert "plänted" not in str(caught.value)
+
+
+def test_base_urls_of_the_settings_stand_over_the_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("citejury.toml").write_text(
+        'openai_api = "openrouter"\n[base_urls]\nopenai = "https://openrouter.ai/api/v1/"\n', encoding="utf-8"
+    )
+    settings = read_settings()
+    assert settings.openai_api == "openrouter"
+    assert read_base_urls(settings.base_urls) == {**BASE_URLS, "openai": "https://openrouter.ai/api/v1"}
+    assert read_base_urls({"xai": "http://127.0.0.1:8/v1"})["grok"] == "http://127.0.0.1:8/v1"
+    assert read_base_urls({"claude": "http://proxy:4000"})["claude"] == "http://proxy:4000"
+
+
+def test_openai_is_spoken_to_by_responses_unless_the_settings_say_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert read_settings().openai_api == "responses"
+    monkeypatch.setenv("CITEJURY_OPENAI_API", "completions")
+    with pytest.raises(SettingsError, match="openai_api"):
+        read_settings()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "api.openai.com",
+        "https://",
+        "https://user:planted@host",
+        "https://host/v1?key=planted",
+        "https://host:port",
+        "http://api.openai.com/v1",
+        "ftp://host",
+    ],
+)
+def test_a_base_url_that_no_key_may_be_sent_to_is_refused(url: str) -> None:
+    with pytest.raises(SettingsError, match="base URL of openai") as caught:
+        read_base_urls({"openai": url})
+    assert "planted" not in str(caught.value)
+
+
+def test_a_base_url_of_an_unknown_provider_names_the_nearest() -> None:
+    with pytest.raises(InputError, match="Did you mean 'openai'"):
+        read_base_urls({"opnai": "https://host"})

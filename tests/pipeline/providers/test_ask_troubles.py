@@ -1,0 +1,212 @@
+"""Trouble on the way to an answer: what is asked again and how often, and how many calls are under way."""
+
+import asyncio
+import gzip
+import json
+from itertools import repeat
+
+import pytest
+
+from pipeline.errors import PayloadError
+from pipeline.providers.calls import Reply
+from pipeline.providers.http.gate import Gate
+from pipeline.providers.http.network import Endpoint, Network, RetryPolicy
+from pipeline.schema import PROVIDERS
+from tests.support.ask_bench import KEY, QUICK, SOON, Settled, ask, ask_one, calls_to, settle
+from tests.support.provider_server import (
+    Behaviour,
+    Good,
+    HalfBody,
+    Hang,
+    Huge,
+    ProviderServer,
+    Redirect,
+    SlowDrip,
+    Status,
+    Together,
+    WrongContentType,
+    closed_port,
+    responses_body,
+)
+
+SHORT = RetryPolicy(backoff_seconds=0.001, read_seconds=1.0)
+
+
+@pytest.mark.parametrize(
+    ("bad", "kind"),
+    [
+        (Status(429, SOON, {"error": {"code": "rate_limit_exceeded"}}), "rate_limit"),
+        (Status(429, {"retry-after": "0"}), "rate_limit"),
+        (Status(429, {"retry-after": "Tue, 02 Apr 2024 14:04:09 GMT"}), "rate_limit"),
+        (Status(429, {"x-ratelimit-reset-requests": "1ms"}), "rate_limit"),
+        (Status(429, {"x-ratelimit-reset": "1789986347"}), "rate_limit"),
+        (Status(429, {"anthropic-ratelimit-requests-reset": "2024-06-04T18:39:57Z"}), "rate_limit"),
+        (Status(429, {}, {"error": {"details": [{"@type": "RetryInfo", "retryDelay": "0.001s"}]}}), "rate_limit"),
+        (Status(500, {}, {"error": {"message": "The server had an error", "type": "server_error"}}), "server"),
+        (Status(529, SOON, {"type": "error", "error": {"type": "overloaded_error"}}), "server"),
+        (Status(503, {}, "upstream connect error"), "server"),
+        (Status(200, SOON, {"error": {"code": 429, "message": "upstream"}}), "rate_limit"),
+        (Status(200, {}, {**responses_body(1), "status": "failed", "error": {"code": "server_error"}}), "server"),
+        (Status(200, {}, ""), "network"),
+        (Status(200, {}, '{"object": "response", "outp'), "network"),
+        (HalfBody(), "network"),
+        (WrongContentType(), "network"),
+        (Hang(), "timeout"),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_a_passing_trouble_is_tried_again_and_recorded_when_it_stays(bad: Behaviour, kind: str) -> None:
+    policy = SHORT if isinstance(bad, Hang) else QUICK
+    mended, requests = ask_one(bad, Good(), policy=policy)
+    assert isinstance(mended, Reply), mended
+    assert (mended.attempts, requests) == (2, 2)
+    failed, requests = ask_one(bad, bad, bad, policy=policy)
+    assert isinstance(failed, PayloadError)
+    assert (failed.kind, failed.attempts, requests) == (kind, 2, 2)
+    assert failed.status == (
+        bad.status if isinstance(bad, Status) else 200 if isinstance(bad, WrongContentType) else None
+    )
+
+
+@pytest.mark.parametrize(
+    ("bad", "kind", "words"),
+    [
+        (Status(400, {}, {"error": {"message": "No such tool"}}), "bad_response", "No such tool"),
+        (Status(500, {"x-should-retry": "false"}, {"error": {"message": "no"}}), "server", "no"),
+        (Status(429, SOON, {"error": {"code": "insufficient_quota", "message": "pay"}}), "quota", "pay"),
+        (Status(200, {}, {"strange": 1}), "bad_response", "no known shape"),
+        (Huge(50), "bad_response", "larger than 32 MB"),
+        (Huge(100, bomb=True), "bad_response", "larger than 32 MB"),
+        (Status(200, {"content-encoding": "br"}, "{}"), "bad_response", "compression"),
+        (Redirect("https://elsewhere.example/v1?x=1"), "bad_response", "to the host 'elsewhere.example'"),
+        (Redirect(""), "bad_response", "nothing was sent there"),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_a_lasting_trouble_is_recorded_at_once(bad: Behaviour, kind: str, words: str) -> None:
+    failed, requests = ask_one(bad)
+    assert isinstance(failed, PayloadError)
+    assert (failed.kind, failed.attempts, requests) == (kind, 1, 1)
+    assert words in str(failed)
+
+
+def test_half_a_compressed_body_is_asked_for_again() -> None:
+    half = gzip.compress(json.dumps(responses_body(1)).encode())[:-20]
+    reply, requests = ask_one(Status(200, {"content-encoding": "gzip"}, half))
+    assert isinstance(reply, Reply)
+    assert requests == 2
+
+
+def test_a_slow_drip_ends_with_the_time_of_the_call() -> None:
+    failed, requests = ask_one(SlowDrip(), policy=RetryPolicy(total_seconds=0.2))
+    assert isinstance(failed, PayloadError)
+    assert (failed.kind, requests) == ("timeout", 1)
+
+
+def test_a_wait_longer_than_the_call_may_take_is_not_begun_by_any_call() -> None:
+    with ProviderServer([Status(429, {"retry-after": "3600"})]) as server:
+        failures = ask(server, calls_to("openai", 3))
+        assert len(server.calls) == 1
+    assert [failure.attempts for failure in failures if isinstance(failure, PayloadError)] == [1, 0, 0]
+    assert all(isinstance(failure, PayloadError) and failure.kind == "rate_limit" for failure in failures)
+    assert "empty body. The next try is 3600 seconds away" in str(failures[0])
+
+
+def test_nobody_at_the_address_is_a_network_error_of_every_attempt() -> None:
+    endpoint = Endpoint("grok", f"http://127.0.0.1:{closed_port()}/v1", KEY)
+
+    async def ask_it() -> Settled:
+        async with Network({"grok": endpoint}, RetryPolicy(3, backoff_seconds=0.001)) as network:
+            return await settle(network, calls_to("grok")[0])
+
+    failed = asyncio.run(ask_it())
+    assert isinstance(failed, PayloadError)
+    assert (failed.kind, failed.attempts, failed.status) == ("network", 3, None)
+    assert str(failed) == "127.0.0.1 cannot be reached."
+
+
+@pytest.mark.parametrize(
+    ("refusal", "kind"),
+    [
+        (Status(401, {}, {"error": {"message": "Incorrect API key provided"}}), "auth"),
+        (Status(403, {}, {"error": {"message": "Not for you"}}), "auth"),
+        (Status(400, {}, {"code": "invalid", "error": "Incorrect API key provided: pl***89."}), "auth"),
+        (Status(402, {}, {"error": {"message": "Pay"}}), "quota"),
+        (Status(429, {}, {"error": {"code": "insufficient_quota"}}), "quota"),
+        (Status(410, {}, {"error": "Live search is gone"}), "bad_response"),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_a_provider_that_refuses_for_good_is_asked_once_and_the_others_go_on(refusal: Status, kind: str) -> None:
+    calls = [*calls_to("grok", 20), *calls_to("claude", 3)]
+    with ProviderServer({"grok": repeat(refusal)}) as server:
+        settled = ask(server, calls)
+        assert len(server.calls_of("grok")) == 1
+    failures = [each for each in settled[:20] if isinstance(each, PayloadError)]
+    assert [failure.kind for failure in failures] == [kind] * 20
+    assert [failure.attempts for failure in failures] == [1] + [0] * 19
+    assert {failure.status for failure in failures} == {refusal.status}
+    assert all(isinstance(each, Reply) for each in settled[20:])
+
+
+def test_each_provider_keeps_to_its_own_concurrency() -> None:
+    with ProviderServer({"openai": repeat(Together(4))}) as server:
+        endpoints = {name: Endpoint(name, server.base_url(name), KEY) for name in PROVIDERS}
+
+        async def ask_all() -> list[Settled]:
+            async with Network(endpoints, QUICK, {"claude": 1, "openai": 4}) as network:
+                calls = [*calls_to("claude", 12), *calls_to("openai", 40)]
+                return list(await asyncio.gather(*(settle(network, call) for call in calls)))
+
+        assert all(isinstance(each, Reply) for each in asyncio.run(ask_all()))
+        assert server.most_under_way == {"claude": 1, "openai": 4}
+
+
+def test_a_limit_with_nothing_left_lets_the_next_call_wait() -> None:
+    exhausted = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "300ms"}
+    with ProviderServer([Status(200, exhausted, responses_body(1))]) as server:
+        first, second = ask(server, calls_to("openai", 2))
+        between = server.times[1] - server.times[0]
+    assert isinstance(first, Reply)
+    assert isinstance(second, Reply)
+    assert between >= 0.28
+
+
+def test_many_calls_share_a_narrow_limit_without_losing_one() -> None:
+    refused = Status(429, {"retry-after-ms": "5"})
+    with ProviderServer([Good(), refused, refused, refused, refused]) as server:
+        settled = ask(server, calls_to("openai", 30), RetryPolicy(attempts=3), concurrency=8)
+        assert len(server.calls) == 34
+    assert all(isinstance(each, Reply) for each in settled)
+
+
+def test_a_refusal_for_speed_halves_the_door_once_and_good_answers_widen_it() -> None:
+    async def steps() -> list[int]:
+        gate = Gate(8)
+        started = asyncio.get_running_loop().time()
+        seen = [gate.allowed]
+        for _ in range(3):
+            gate.narrow(started)
+            seen.append(gate.allowed)
+        for _ in range(9):
+            gate.widen()
+        return [*seen, gate.allowed]
+
+    assert asyncio.run(steps()) == [8, 4, 4, 4, 6]
+
+
+def test_a_cancelled_call_gives_its_place_to_the_next() -> None:
+    with ProviderServer([Hang()]) as server:
+
+        async def ask_two() -> Settled:
+            endpoint = Endpoint("grok", server.base_url("grok"), KEY)
+            async with Network({"grok": endpoint}, QUICK, 1) as network:
+                first, second = (asyncio.create_task(settle(network, call)) for call in calls_to("grok", 2))
+                while not server.calls:
+                    await asyncio.sleep(0)
+                first.cancel()
+                await asyncio.wait([first])
+                assert first.cancelled()
+                return await second
+
+        assert isinstance(asyncio.run(ask_two()), Reply)

@@ -1,0 +1,240 @@
+"""Canonical records: from a run folder, from JSON Lines, from ragas samples."""
+
+import json
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from click.testing import CliRunner
+
+from exports.cli import main
+from pipeline.csv_v2.file import write_answers
+from pipeline.errors import BadRowsError, InputError
+from pipeline.providers import provider_name, read_payload
+from pipeline.recording.files import read_records, write_records
+from pipeline.recording.run import record_from_answer
+from pipeline.records import Passage, QueryResponse, derived_uuid, document_id
+from pipeline.schema import StoredAnswer
+from pipeline.text.language import detect_language
+from tests.support.places import SHARED
+
+RECORDINGS = SHARED / "recordings"
+ANSWER_ID = "0b6f7c1e-6c0e-5f0a-9a53-0d8a3e1f7a11"
+
+
+def stored(provider: str, payload: dict[str, object], **changes: object) -> StoredAnswer:
+    raw = json.dumps(payload, ensure_ascii=False)
+    answer = read_payload(provider_name(provider), raw)
+    fields = {
+        "narrative_id": "N1",
+        "narrative_type": "",
+        "narrative_prompt": "Is honey safe for ever?",
+        "model_name": provider_name(provider),
+        "model_version": "m",
+        "answer_id": ANSWER_ID,
+        "answer_prompt": "p",
+        "answer_text": answer.text,
+        "answer_raw_json": raw,
+        "answer_timestamp": "2026-11-21T00:00:00+00:00",
+        "citations": answer.citations,
+        "domains": answer.domains,
+        "search_results": answer.search_results if provider == "perplexity" else (),
+    }
+    return StoredAnswer.model_validate(fields | changes)
+
+
+def sonar(text: str, urls: list[str], snippets: list[str]) -> dict[str, object]:
+    return {
+        "object": "chat.completion",
+        "model": "sonar",
+        "choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
+        "citations": urls,
+        "search_results": [
+            {"title": f"T{index}", "url": url, "snippet": snippet}
+            for index, (url, snippet) in enumerate(zip(urls, snippets, strict=True))
+        ],
+    }
+
+
+def test_result_snippets_become_passages_and_their_sources_are_read() -> None:
+    urls = ["https://a.example/1", "https://b.example/2", "https://c.example/3"]
+    record = record_from_answer(stored("perplexity", sonar("Yes[1], and no[3].", urls, ["one", "", "three"])))
+    assert [(chunk.text, chunk.chunk_rank, chunk.origin) for chunk in record.chunks] == [
+        ("one", 1, "snippet"),
+        ("three", 2, "snippet"),
+    ]
+    assert [(source.n, source.state) for source in record.sources] == [(1, "read"), (2, "unfetched"), (3, "read")]
+    assert record.context_set == "one [CTX_SEP] three"
+    assert record.record_uuid == ANSWER_ID
+
+
+def test_a_separator_inside_a_page_is_defused() -> None:
+    record = record_from_answer(stored("perplexity", sonar("x", ["https://a.example"], ["one [CTX_SEP] two"])))
+    assert record.context_set == "one (CTX_SEP) two"
+
+
+def test_quoted_text_is_a_passage_once_and_is_counted_within_its_page() -> None:
+    def cited(text: str, url: str) -> dict[str, object]:
+        place = {"type": "web_search_result_location", "url": url, "title": "T", "cited_text": text}
+        return {"type": "text", "text": "Claim. ", "citations": [place]}
+
+    blocks = [cited("a", "https://a.example/"), cited("b", "https://a.example"), cited("a", "https://a.example/")]
+    record = record_from_answer(stored("claude", {"type": "message", "content": blocks}))
+    page = document_id("https://a.example/")
+    assert [chunk.chunk_id for chunk in record.chunks] == [f"{page}#cited_text0", f"{page}#cited_text1"]
+    assert record.answer == "Claim.[1] Claim.[2] Claim.[1] "
+
+
+def test_sentences_of_the_answer_are_never_a_passage() -> None:
+    metadata = {
+        "groundingChunks": [{"web": {"uri": "https://a.example/", "title": "a.example"}}],
+        "groundingSupports": [{"segment": {"endIndex": 5, "text": "Claim"}, "groundingChunkIndices": [0]}],
+    }
+    body = {"candidates": [{"content": {"parts": [{"text": "Claim."}]}, "groundingMetadata": metadata}]}
+    record = record_from_answer(stored("gemini", body))
+    assert (record.chunks, record.context_set, record.answer) == ((), "", "Claim[1].")
+
+
+def test_an_answer_whose_payload_nobody_can_read_keeps_what_the_columns_say() -> None:
+    columns = {
+        "answer_text": "See https://a.example/x.",
+        "citations": ("https://a.example/x", "https://b.example/"),
+        "domains": ("a.example", "b.example"),
+        "answer_raw_json": '"str() of an object"',
+    }
+    record = record_from_answer(stored("grok", sonar("", [], []), **columns))
+    assert record.answer == "See [1].\n\n[2]"
+    assert [source.host for source in record.sources] == ["a.example", "b.example"]
+
+
+def test_records_of_a_run_folder_survive_a_file(tmp_path: Path) -> None:
+    answers = [stored("perplexity", sonar("はい\u2028[1]", ["https://a.example"], ["安全\n\ud800です"]))]
+    write_answers(tmp_path / "run" / "perplexity.csv", answers)
+    records = list(read_records(tmp_path / "run"))
+    write_records(tmp_path / "records.jsonl", records)
+    assert list(read_records(tmp_path / "records.jsonl")) == records
+
+
+def test_the_command_writes_one_line_an_answer_and_names_the_next_command(tmp_path: Path) -> None:
+    write_answers(tmp_path / "run" / "perplexity.csv", [stored("perplexity", sonar("x", ["https://a.example"], ["y"]))])
+    out = tmp_path / "records.jsonl"
+    result = CliRunner().invoke(main, ["pipeline", "sources", str(tmp_path / "run"), "--out", str(out), "--offline"])
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "citejury annotation push" in result.stderr
+    assert json.loads(out.read_text(encoding="utf-8"))["record_uuid"] == ANSWER_ID
+
+
+def test_ragas_samples_are_read_and_the_same_sample_gets_the_same_id(tmp_path: Path) -> None:
+    sample = {"user_input": "Q", "response": "A", "retrieved_contexts": ["one", "two"], "reference": "R"}
+    path = tmp_path / "samples.jsonl"
+    path.write_text((json.dumps(sample) + "\n") * 2, encoding="utf-8-sig")
+    first, second = read_records(path)
+    assert first == second
+    assert first.context_set == "one [CTX_SEP] two"
+    assert UUID(first.record_uuid)
+
+
+def test_a_canonical_record_of_others_is_completed(tmp_path: Path) -> None:
+    answer = "The vaccine is safe according to every large study."
+    chunks = [
+        {"chunk_id": "d#0", "doc_id": "d", "chunk_rank": 1, "text": "one [CTX_SEP] \ud800\0"},
+        {"chunk_id": "e#0", "doc_id": "e", "chunk_rank": 2, "text": "two"},
+    ]
+    given = {"query": "Q", "answer": answer, "chunks": chunks}
+    path = tmp_path / "records.jsonl"
+    texts = [given, given | {"provenance": {"answer_id": ANSWER_ID}}, given | {"chunks": chunks[:1]}]
+    path.write_text("\n".join(map(json.dumps, texts)), encoding="utf-8")
+    first, second, third = read_records(path)
+    assert first.context_set == "one (CTX_SEP) \ufffd\ufffd [CTX_SEP] two"
+    assert (first.language, first.chunks[0].text) == ("en", "one (CTX_SEP) \ufffd\ufffd")
+    assert UUID(first.record_uuid) != UUID(third.record_uuid)
+    assert second.record_uuid == ANSWER_ID
+
+
+def test_every_bad_line_is_listed_with_its_reason(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    lines = [
+        "not json",
+        "{}",
+        "",
+        "[" * 100_000,
+        '{"user_input": "Q", "response": "A", "retrieved_contexts": "no list"}',
+    ]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(BadRowsError) as caught:
+        list(read_records(path))
+    assert [row.split(":")[0] for row in caught.value.rows] == ["line 1", "line 2", "line 4", "line 5"]
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\x83\x65\x83\x58\x83\x67\n"], ids=["missing", "empty", "Shift-JIS"])
+def test_a_file_that_cannot_be_read_is_refused_in_one_sentence(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "records.jsonl"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=r"records\.jsonl"):
+        list(read_records(path))
+
+
+def test_a_folder_without_answers_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no answers"):
+        list(read_records(tmp_path))
+
+
+def test_files_without_a_single_answer_make_no_records(tmp_path: Path) -> None:
+    write_answers(tmp_path / "run" / "openai.csv", [])
+    result = CliRunner().invoke(
+        main, ["pipeline", "sources", str(tmp_path / "run"), "--out", str(tmp_path / "r.jsonl"), "--offline"]
+    )
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert "holds no answers" in result.stderr
+    assert not (tmp_path / "r.jsonl").exists()
+
+
+def test_ids_of_different_records_differ_even_where_their_parts_run_together() -> None:
+    def passage(chunk_id: str, text: str) -> Passage:
+        return Passage(chunk_id=chunk_id, doc_id="d", chunk_rank=1, text=text)
+
+    ids = {
+        derived_uuid("ab", "c", []),
+        derived_uuid("a", "bc", []),
+        derived_uuid("a", "b", [passage("a|b", "t")]),
+        derived_uuid("a", "b", [passage("a", "t"), passage("b", "t")]),
+        derived_uuid("a", "b", [passage("a|b", "other text")]),
+    }
+    assert len(ids) == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("The vaccine is safe according to every large study.", "en"),
+        ("Nein, das stimmt so nicht, sagt das Bundesamt.", "de"),
+        ("このワクチンは安全です。厚労省の資料による。", "ja"),
+        ("PydanticAI v1.80 updates for AI agent development", "en"),
+        ("Hello", "und"),
+        ("[1] [2] https://www.example.com/a/long/path", "und"),
+        ("", "und"),
+    ],
+)
+def test_the_language_is_told_only_where_there_is_enough_text(text: str, code: str) -> None:
+    assert detect_language(text) == code
+
+
+@pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recordings are not here")
+def test_every_recorded_answer_shows_each_citation_once_numbered_and_no_provider_host() -> None:
+    for path in sorted(RECORDINGS.glob("*/*.json")):
+        meta = path.with_suffix(".meta.json")
+        if not meta.exists() or not str(json.loads(meta.read_text(encoding="utf-8"))["status"]).startswith("200"):
+            continue
+        body = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(body, dict) and body.get("error"):
+            continue
+        record = record_from_answer(stored(path.parent.name, body))
+        assert all(f"[{source.n}]" in record.answer for source in record.sources), path.name
+        assert "utm_" not in record.answer, path.name
+        assert "vertexaisearch" not in record.answer, path.name
+
+
+def test_an_empty_record_file_field_by_field() -> None:
+    record = QueryResponse(record_uuid="u", query="q", answer="")
+    assert (record.language, record.sources, record.chunks, record.context_set) == ("und", (), (), "")

@@ -1,0 +1,220 @@
+"""From queries to the pages worth reading, and to their text: caps, mirrors, budgets, failures and traces."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.errors import PayloadError
+from pipeline.research.search.api import Patience, SearchApi
+from pipeline.research.search.tavily import tavily
+from pipeline.research.stages.fetch import PagesRead, fetch
+from pipeline.research.stages.harvest import Harvest, choose, harvest, page_key
+from pipeline.research.traces import Payload, put_trace, read_traces
+from pipeline.research.values import Found, Plan
+from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy
+from pipeline.sources.reading.extractor import Extractor
+from pipeline.sources.store.store import Store, open_store
+from pipeline.text.urls import site_key
+from tests.support.debian_web import debian_web
+from tests.support.scripted_search import Answer, Find, Hit, ScriptedSearch, SearchAsked, debian_search
+from tests.support.web import Page, Web
+
+SITES = ("a.example", "www.a.example", "m.a.example", "b.example", "c.co.uk", "de.m.wikipedia.org", "de.wikipedia.org")
+POLICY = FetchPolicy(delay=0, retries=0, max_seconds=60)
+
+
+def many_hits(query: str, k: int) -> list[Hit]:
+    """Results in which sites and pages repeat, other ones for each query."""
+    number = sum(map(ord, query))
+    return [Hit(f"{query} {at}", f"https://{SITES[(number + at) % 7]}/{(number * at) % 5}", "") for at in range(k)]
+
+
+def gather(
+    queries: Sequence[str],
+    find: Find = many_hits,
+    seen: Sequence[Found] = (),
+    cap: int = 3,
+    budget: int = 10,
+    workers: int = 4,
+    notes: list[Payload] | None = None,
+    refused: str = "",
+) -> Harvest:
+    def misbehave(number: int, asked: SearchAsked) -> Answer | None:
+        return Answer({"detail": "no"}, 400) if refused and refused in asked.query else None
+
+    with ScriptedSearch(find, misbehave) as server:
+        provider = SearchApi(tavily(server.base_url), {"TAVILY_API_KEY": "tvly-none"}, Patience(backoff_seconds=0))
+        note = (notes if notes is not None else []).append
+        return asyncio.run(harvest(Plan(("s",), tuple(queries)), provider, seen, 6, cap, budget, workers, note))
+
+
+def test_the_same_pages_are_found_in_the_same_order_whatever_is_asked_at_once() -> None:
+    queries = [f"query {number}" for number in range(12)]
+    one = gather(queries, workers=1, budget=8)
+    assert one == gather(queries, workers=8, budget=8)
+    assert len(one.found) == 8
+    assert one.results == 72
+    assert one.results == len(one.found) + one.doubled + one.capped + one.over_budget
+    assert [found.rank for found in one.found] == sorted(found.rank for found in one.found)
+
+
+def test_a_later_round_counts_what_was_found_before() -> None:
+    first = gather(["one", "two"], budget=5)
+    second = gather(["one", "three"], seen=first.found, budget=8)
+    both = [*first.found, *second.found]
+    assert len(both) <= 8
+    assert len({page_key(found.url) for found in both}) == len(both)
+    assert max(Counter(site_key(found.url) for found in both).values()) <= 3
+    assert gather(["one"], seen=both, budget=len(both)).found == ()
+
+
+@given(
+    st.lists(st.builds(lambda site, path: f"https://{site}/{path}", st.sampled_from(SITES), st.integers(0, 6))),
+    st.lists(st.integers(0, 6), max_size=4),
+    st.integers(1, 4),
+    st.integers(0, 12),
+)
+def test_no_choice_exceeds_cap_or_budget_or_holds_a_page_twice(
+    urls: list[str], before: list[int], cap: int, budget: int
+) -> None:
+    seen = [Found(f"https://old.example/{path}", "", "q", 1) for path in dict.fromkeys(before)]
+    chosen = choose((Found(url, "", "q", rank) for rank, url in enumerate(urls, start=1)), seen, cap, budget)
+    all_urls = [found.url for found in (*seen, *chosen.found)]
+    assert len({page_key(url) for url in all_urls}) == len(all_urls)
+    assert len(all_urls) <= max(budget, len(seen))
+    assert all(count <= cap for site, count in Counter(map(site_key, all_urls)).items() if site != "old.example")
+    assert len(chosen.found) + chosen.doubled + chosen.capped + chosen.over_budget == len(urls)
+
+
+def test_documents_of_the_users_have_no_cap() -> None:
+    urls = [f"https://docs.documents.invalid/{number}.pdf" for number in range(9)]
+    assert len(choose((Found(url, "", "q", 1) for url in urls), (), 3, 20).found) == 9
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("https://de.m.wikipedia.org/wiki/A", "https://de.wikipedia.org/wiki/A", True),
+        ("http://www.a.example/x/", "https://m.a.example/x", True),
+        ("https://m.a.example:8080/x", "https://a.example:8080/x", True),
+        ("https://m.com/x", "https://com/x", False),
+        ("https://a.example/x", "https://a.example/x?y", False),
+        ("https://mail.a.example/", "https://a.example/", False),
+    ],
+)
+def test_mirrored_hosts_are_one_page(one: str, other: str, same: bool) -> None:
+    assert (page_key(one) == page_key(other)) == same
+
+
+def test_a_refused_query_is_told_and_the_others_go_on() -> None:
+    notes: list[Payload] = []
+    came = gather(["good", "bad", "fine"], notes=notes, workers=1, refused="bad")
+    assert {found.query for found in came.found} == {"good", "fine"}
+    assert len(came.failures) == 1
+    assert "tavily cannot be searched" in came.failures[0]
+    assert [type(note).__name__ for note in notes] == [
+        *("ToolCall", "SearchResults"),
+        *("ToolCall", "Failure"),
+        *("ToolCall", "SearchResults"),
+    ]
+    with pytest.raises(PayloadError, match="tavily cannot be searched"):
+        gather(["bad", "bad too"], refused="bad")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with open_store(tmp_path / "store.db") as store:
+        yield store
+
+
+def read(
+    web: Web, store: Store, urls: Sequence[str], notes: list[tuple[str, str]] | None = None, run_id: str = "run"
+) -> PagesRead:
+    found = [Found(url, "Title", "query", 1) for url in urls]
+
+    async def run() -> PagesRead:
+        async with web.client() as client, Fetcher(client, POLICY) as fetcher, Extractor() as extractor:
+            note = (lambda url, reason: notes.append((url, reason))) if notes is not None else lambda url, reason: None
+            return await fetch(found, fetcher, extractor, store, 4, note, run_id)
+
+    return asyncio.run(run())
+
+
+def article(*sentences: str) -> str:
+    words = "".join(f"<p>{sentence} </p>" for sentence in sentences)
+    return (
+        f"<html lang='en'><head><title>{sentences[0][:20]}</title></head><body><article>{words}</article></body></html>"
+    )
+
+
+BEES = [
+    f"In year {year} the bees of hive {year * 7 % 13} brought {year % 40} kilograms of honey home."
+    for year in range(20)
+]
+
+
+def test_pages_are_read_once_in_order_and_what_could_not_be_read_is_told(store: Store) -> None:
+    bees: dict[str, Page | str | bytes] = {
+        "/": article(*BEES),
+        "/gone": Page("gone", 410),
+        "/image": Page(b"\x89PNG\r\n\x1a\n\0\0", content_type="image/png"),
+    }
+    sites = {
+        "bees.test": bees,
+        "hive.test": {"/new": article(*(sentence.replace("honey", "wax") for sentence in reversed(BEES)))},
+        "copy.test": {"/": article("Bees, copied from somebody else without a word about it.", *BEES)},
+    }
+    with Web(sites) as web:
+        bees["/moved"] = Page(status=301, headers={"Location": web.url("hive.test", "/new")})
+        urls = [web.url("bees.test", path) for path in ("/gone", "/", "/moved", "/image")]
+        urls += [web.url("copy.test"), web.url("nobody.test")]
+        notes: list[tuple[str, str]] = []
+        first = read(web, store, urls, notes)
+        asked = len(web.asked)
+        again = read(web, store, urls[:-1])
+        read(web, store, urls[:-1], run_id="another run")
+        assert len(web.asked) == asked
+    assert [(page.url, page.site) for page in first.pages] == [(urls[1], "bees.test"), (urls[2], "hive.test")]
+    assert {page.lang for page in first.pages} == {"en"}
+    assert first.pages[0].text.count("kilograms") == 20
+    assert [(page.url, page.reason) for page in first.unread] == [
+        (urls[0], "status_410"),
+        (urls[3], "not_text"),
+        (urls[5], "no_such_host"),
+    ]
+    assert first.failures == {"status_410": 1, "not_text": 1, "no_such_host": 1}
+    assert first.duplicates == ((urls[4], urls[1]),)
+    assert (first.cached, first.fetched, again.cached, again.fetched) == (0, 6, 5, 0)
+    assert (again.pages, again.duplicates) == (first.pages, first.duplicates)
+    assert sorted(url for url, _ in notes) == sorted(urls)
+    events = [event.payload for event in read_traces(store, "run")]
+    assert [event["cached"] for event in events] == [False] * 6, "a page is told once in a run, when it was fetched"
+    assert [event.payload["cached"] for event in read_traces(store, "another run")] == [True] * 5
+    assert all({"url", "bytes", "latency_ms", "robots_respected"} <= set(event) for event in events)
+
+
+def test_debians_documentation_is_found_and_read_in_three_languages_and_its_mirror_counts_once(store: Store) -> None:
+    queries = (
+        "How does apt check the signature of a repository?",
+        "Wie prüft apt die Signatur?",
+        "パッケージの署名を検証",
+    )
+    with debian_web() as web, ScriptedSearch(debian_search(web, mirrors=True)) as server:
+        provider = SearchApi(tavily(server.base_url), {"TAVILY_API_KEY": "tvly-none"})
+        note = partial(put_trace, store, "run")
+        found = asyncio.run(harvest(Plan(("s",), queries), provider, (), 4, 2, 8, 3, note)).found
+        came = read(web, store, [each.url for each in found])
+    assert max(Counter(site_key(each.url) for each in found).values()) == 2
+    assert {"en", "de", "ja"} == {page.lang for page in came.pages}
+    mirrored = {duplicate.url for duplicate in came.duplicates}
+    assert mirrored == {each.url for each in found if "mirror.test" in each.url}
+    assert mirrored
+    assert not came.unread
+    kinds = Counter(event.kind for event in read_traces(store, "run"))
+    assert kinds == {"tool_call": 3, "search_result": 3, "fetch_result": len(found)}

@@ -1,0 +1,108 @@
+"""A model's word on claims that words leave open: it counts with a quote that is there, and never without."""
+
+import asyncio
+from collections.abc import Mapping
+
+import pytest
+
+from pipeline.errors import PayloadError
+from pipeline.models.structured import Asker, accept_body, choose_model
+from pipeline.providers.http.network import Network, RetryPolicy
+from pipeline.research.running.model import Model
+from pipeline.research.stages.verify import ask_verdicts, verify
+from pipeline.research.values import Verified
+from pipeline.verifying.values import Checked, Claim, Page, Quote
+from tests.support.provider_server import Behaviour, Received, Status
+from tests.support.scripted_model import ScriptedModel, prompts_of, says
+
+QUICK = RetryPolicy(attempts=2, total_seconds=120.0, backoff_seconds=0.0)
+TEXT = (
+    "The colony of bees keeps its hive at 35 degrees by shivering. Frost outside the hive kills many weak colonies "
+    "every winter. Beekeepers in the north feed 15 kilograms of sugar."
+)
+PAGE = Page("https://bees.example/", "Bees", "bees.example", "en", TEXT, "2026-11-22T00:00:00Z")
+QUOTE = "Frost outside the hive kills many weak colonies"
+PARAPHRASE = "Feeble colonies often die of winter frost."
+WITH_NUMBER = "Northern beekeepers feed their weak colonies 15 kilograms."
+
+
+def claim(number: int, text: str) -> Claim:
+    return Claim(f"c{number}", text, 0, (Quote(PAGE.url, TEXT[:10], 0, 10),))
+
+
+def decide(texts: list[str], answers: Mapping[str, Behaviour]) -> tuple[Verified, Verified, list[Received], list[str]]:
+    """Verdicts of words, those with the model, its calls and its notes; `answers` by the claim that is asked about."""
+
+    def respond(received: Received) -> Behaviour:
+        _, prompt = prompts_of(received)
+        return next(answer for text, answer in answers.items() if text in prompt)
+
+    async def ask(url: str) -> tuple[Verified, Verified, list[str]]:
+        chosen = choose_model({}, model="scripted-1", base_url=url)
+        async with Network({"openai": chosen.endpoint}, QUICK, 4, check=accept_body) as network:
+            model = Model(Asker(network, chosen), {})
+            before = verify([claim(number, text) for number, text in enumerate(texts, start=1)], [PAGE], ["Winter"])
+            return before, await ask_verdicts(before, [PAGE], ["Winter"], model), model.notes
+
+    with ScriptedModel(respond) as server:
+        before, after, notes = asyncio.run(ask(server.url))
+        return before, after, server.calls, notes
+
+
+def only(verified: Verified) -> Checked:
+    (checked,) = verified.claims
+    return checked
+
+
+def test_a_quote_that_is_there_lifts_a_paraphrase_and_covers_its_section() -> None:
+    before, after, calls, notes = decide([PARAPHRASE], {PARAPHRASE: says({"verdict": "supported", "quote": QUOTE})})
+    assert (only(before).verdict, before.coverage, before.follow_up) == ("partial", 0.0, ("Winter",))
+    assert (only(after).verdict, only(after).problems, only(after).supporters) == ("supported", (), (PAGE.url,))
+    assert (after.coverage, after.follow_up, len(calls), notes) == (1.0, (), 1, [])
+
+
+@pytest.mark.parametrize("quote", ["", "hive", "Frost in the hive kills all the colonies", "c" * 5_000])
+def test_without_a_quote_that_is_there_the_models_word_counts_for_nothing(quote: str) -> None:
+    for verdict in ("supported", "contradicted"):
+        before, after, _, notes = decide([PARAPHRASE], {PARAPHRASE: says({"verdict": verdict, "quote": quote})})
+        assert after == before
+        assert "set aside" in notes[0]
+
+
+def test_a_quote_without_the_claims_number_lifts_nothing() -> None:
+    before, after, _, _ = decide([WITH_NUMBER], {WITH_NUMBER: says({"verdict": "supported", "quote": QUOTE})})
+    assert after == before
+    with_number = "Beekeepers in the north feed 15 kilograms"
+    _, lifted, _, _ = decide([WITH_NUMBER], {WITH_NUMBER: says({"verdict": "supported", "quote": with_number})})
+    assert only(lifted).verdict == "supported"
+
+
+def test_the_model_shows_where_a_page_says_otherwise() -> None:
+    _, after, _, _ = decide([PARAPHRASE], {PARAPHRASE: says({"verdict": "contradicted", "quote": QUOTE})})
+    start = TEXT.index(QUOTE)
+    assert only(after).verdict == "contradicted"
+    assert only(after).against == (Quote(PAGE.url, QUOTE, start, start + len(QUOTE)),)
+
+
+def test_the_model_lowers_a_claim_that_has_the_pages_words_in_another_sense() -> None:
+    text = "Many weak colonies kill the frost outside the hive every winter."
+    before, after, _, _ = decide([text], {text: says({"verdict": "unsupported", "quote": ""})})
+    assert [only(before).verdict, only(after).verdict] == ["supported", "partial"]
+    assert only(after).problems == ("the model calls it unsupported",)
+
+
+def test_claims_that_words_decide_are_not_asked_about() -> None:
+    verbatim = "Frost outside the hive kills many weak colonies every winter."
+    before, after, calls, _ = decide([verbatim, "The queen of Norway owns 37 submarines."], {})
+    assert [each.verdict for each in before.claims] == ["supported", "unsupported"]
+    assert (after, calls) == (before, [])
+
+
+def test_one_failed_call_leaves_its_claim_as_it_was_and_only_failed_calls_are_an_error() -> None:
+    down = Status(500, {}, {"error": {"message": "down"}})
+    good = says({"verdict": "supported", "quote": QUOTE})
+    before, after, _, notes = decide([PARAPHRASE, WITH_NUMBER], {PARAPHRASE: good, WITH_NUMBER: down})
+    assert [each.verdict for each in after.claims] == ["supported", before.claims[1].verdict]
+    assert "c2" in notes[0]
+    with pytest.raises(PayloadError, match="c1"):
+        decide([PARAPHRASE], {PARAPHRASE: down})

@@ -1,0 +1,165 @@
+"""`citejury pipeline research` as people use it: questions, exit codes, what is printed, Ctrl-C."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from exports.cli import main
+from pipeline.research.output.artefacts import RunFolder
+from tests.support.places import ROOT
+from tests.support.research_process import FACTS, TOPIC, HangsAt, page_of_facts
+from tests.support.scripted_model import ScriptedModel
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Result]]:
+    """A folder with documents about heat pumps and a finished run `x`, and what the command printed."""
+    folder = tmp_path_factory.mktemp("research")
+    (folder / "papers").mkdir()
+    for host, facts in FACTS.items():
+        (folder / "papers" / f"{host}.html").write_text(page_of_facts(*facts), encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        yield folder, command(TOPIC, "--run-id", "x", "--documents", "papers", "--model", "extractive")
+
+
+@pytest.fixture
+def place(finished: tuple[Path, Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of that folder, in which the command is given; the run's own documents are where they were."""
+    shutil.copytree(finished[0], tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def command(*words: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(main, ["pipeline", "research", *words], input=stdin)
+
+
+def from_store(*words: str, stdin: str | None = None) -> Result:
+    return command(*words, "--search", "local", "--model", "extractive", stdin=stdin)
+
+
+def other_run(place: Path) -> RunFolder:
+    (run,) = (path for path in (place / "runs").iterdir() if path.is_dir() and path.name != "x")
+    return RunFolder(run)
+
+
+def test_a_topic_gives_a_report_and_the_same_command_again_the_same_one(
+    finished: tuple[Path, Result], place: Path
+) -> None:
+    done = finished[1]
+    assert done.exit_code == 0, done.output
+    assert done.stdout == "runs/x/final/report.md\n"
+    folder = RunFolder(place / "runs" / "x")
+    assert "(C0" in folder.read_report_md()
+    plan = folder.read_plan()
+    assert plan is not None
+    assert (plan.workers, plan.depth, plan.budget, plan.lang) == (5, "medium", 10, "en")
+    assert "write: " in done.stderr
+    assert "Next: citejury pipeline runs show x\n" in done.stderr
+    assert CliRunner().invoke(main, ["pipeline", "runs", "show", "x"]).exit_code == 0
+    log = folder.read_log()
+    again = command("--run-id", "x")
+    assert (again.exit_code, again.stdout) == (0, done.stdout)
+    assert folder.read_log() == log
+
+
+def test_a_changed_option_is_refused_by_its_name(place: Path) -> None:
+    done = command("--run-id", "x", "--depth", "deep")
+    assert done.exit_code == 1
+    assert "begun with depth 'medium' and cannot go on with 'deep'" in done.stderr
+
+
+def test_an_unclear_topic_ends_with_2_where_nobody_may_be_asked(place: Path) -> None:
+    for words in ([], ["ai"]):
+        done = command(*words, "--non-interactive", "--run-id", f"asked{len(words)}")
+        assert done.exit_code == 2
+        assert len(done.stdout.splitlines()) == 3
+    folder = RunFolder(place / "runs" / "asked1")
+    held = folder.read_clarify()
+    assert held is not None
+    assert (held.status, list(held.questions)) == ("pending", done.stdout.splitlines())
+
+
+def test_answers_on_stdin_become_the_topic(place: Path) -> None:
+    done = from_store(stdin="heat pumps and their running cost\n\ncomprehensive\n")
+    assert done.exit_code == 0, done.output
+    folder = other_run(place)
+    report = folder.read_report()
+    assert report is not None
+    assert report.topic == "heat pumps and their running cost, comprehensive"
+    assert folder.report_file.is_file()
+
+
+def test_silence_ends_with_1(place: Path) -> None:
+    done = command("ai", stdin="\n")
+    assert done.exit_code == 1
+    assert "\nError: No clarification provided" in done.stderr
+    assert json.loads((other_run(place).path / "clarify.json").read_bytes())["failure_reason"]
+
+
+def test_a_report_that_breaks_the_rules_ends_with_3(place: Path) -> None:
+    assert command("--run-id", "x", "--verify-only").exit_code == 0
+    drafts = place / "runs" / "x" / "drafts" / "paragraphs.jsonl"
+    drafts.write_text(json.dumps({"text": "Heat pumps pump heat.", "cite_ids": []}) + "\n", encoding="utf-8")
+    done = command("--run-id", "x", "--verify-only")
+    assert done.exit_code == 3
+    assert "cite_ids" in done.stdout
+    assert '"passed": false' in (place / "runs" / "x" / "evidence" / "verify.json").read_text(encoding="utf-8")
+
+
+def test_a_report_that_says_nothing_is_not_offered_to_the_jury(place: Path) -> None:
+    done = from_store(TOPIC, "--run-id", "empty", "--max-seconds", "0")
+    assert (done.exit_code, done.stdout) == (3, "runs/empty/final/report.md\n")
+    assert "0 paragraphs with 0 sources" in done.stderr
+    assert "Next: citejury pipeline runs show empty\n" in done.stderr
+    assert "push" not in done.stderr
+
+
+def test_what_cannot_be_done_is_said_in_a_line(place: Path) -> None:
+    cases = {
+        ("x" * 513,): "more than the 512",
+        (TOPIC, "--run-id", "../x"): "cannot be the id of a run",
+        (TOPIC, "--search", "bing", "--model", "extractive"): "retired",
+        (TOPIC, "--budget", "1000"): "BUDGET_EXCEEDED",
+        (TOPIC,): "OPENROUTER_API_KEY",
+        ("--run-id", "nothing", "--verify-only"): "There is no run",
+        (TOPIC, "--runs-dir", "/dev/null/runs"): "is not a folder, and none can be made there; name another one.",
+    }
+    for words, said in cases.items():
+        done = command(*words)
+        assert (done.exit_code, said in done.stderr) == (1, True), (words, done.stderr)
+        assert done.stdout == ""
+
+
+def test_ctrl_c_waits_for_answers_under_way_and_says_how_to_go_on(place: Path) -> None:
+    script = HangsAt(1)
+    with ScriptedModel(script) as model:
+        words = [TOPIC, "--run-id", "asked", "--search", "local", "--model", "m", "--base-url", model.url]
+        call = [sys.executable, "-c", "from exports.cli import main; main()", "pipeline", "research", *words]
+        with subprocess.Popen(call, cwd=place, stderr=subprocess.PIPE, text=True, env=environment()) as process:
+            assert script.hanging.wait(120)
+            process.send_signal(signal.SIGINT)
+            assert process.stderr is not None
+            assert any(line.startswith("Stopping: ") for line in process.stderr)
+            process.send_signal(signal.SIGINT)
+            told = process.stderr.read()
+        assert process.returncode == 130
+        assert "Traceback" not in told
+        assert "Next: citejury pipeline research --run-id asked goes on" in told
+        last = RunFolder(place / "runs" / "asked").read_log()[-1]
+        assert (last.stage, last.status) == ("plan", "failed")
+        done = command("--run-id", "asked")
+        assert done.exit_code == 0, done.output
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}

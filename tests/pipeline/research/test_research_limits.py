@@ -1,0 +1,218 @@
+"""Limits of a research run: it ends its search, writes what it has, and says so everywhere."""
+
+import asyncio
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import InputError, OutputError, PayloadError
+from pipeline.models.structured import Spent
+from pipeline.research.output.artefacts import RunFolder
+from pipeline.research.running.options import Budget, Limits, ResearchOptions, checked_options
+from pipeline.research.running.runs import STORE
+from pipeline.research.stages.finishing import Finished
+from pipeline.research.stages.gathering import Gathering
+from pipeline.research.stages.machine import opened_run, research
+from pipeline.research.values import Found
+from pipeline.sources.store.store import open_store
+from tests.support.provider_server import Status
+from tests.support.research_process import (
+    QUERIES,
+    TOPIC,
+    Servers,
+    answers,
+    hits,
+    opened_place,
+    options_in,
+    run_here,
+    running_servers,
+)
+from tests.support.scripted_model import says
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Servers]:
+    with running_servers() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def store(running: Servers, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that holds all pages: reading them takes most of a run's time."""
+    runs_dir = tmp_path_factory.mktemp("read")
+    run_here(options_in(runs_dir, running, model="extractive"), running)
+    with open_store(runs_dir / STORE) as opened:
+        opened.delete_run("pumps")
+    return runs_dir / STORE
+
+
+@pytest.fixture
+def servers(running: Servers) -> Servers:
+    """The servers as if nobody had asked them anything."""
+    running.model.respond = answers
+    running.search.find = lambda query, k: hits(running.web)[:k]
+    running.web.asked.clear()
+    running.search.asked.clear()
+    running.model.calls.clear()
+    return running
+
+
+@pytest.fixture
+def runs_dir(store: Path, tmp_path: Path) -> Path:
+    """A folder for runs, with the store."""
+    shutil.copy(store, tmp_path / STORE)
+    return tmp_path
+
+
+def stop_reasons(finished: Finished, runs_dir: Path) -> set[str | None]:
+    """What each place that a reader looks at says of the end."""
+    report = json.loads((finished.folder / "final" / "report.json").read_bytes())["reportJson"]
+    with open_store(runs_dir / STORE, read_only=True) as store:
+        (run,) = store.runs()
+    return {finished.stop_reason, report.get("stopReason"), run.metrics.get("stopReason"), finished.metrics.stop_reason}
+
+
+@pytest.mark.parametrize(("limits", "reason"), [(Limits(tokens=1), "tokens"), (Limits(cost=0.001), "cost")])
+def test_once_its_budget_is_used_up_the_model_is_asked_nothing_more(
+    servers: Servers, runs_dir: Path, limits: Limits, reason: str
+) -> None:
+    finished = run_here(options_in(runs_dir, servers, limits=limits), servers)
+    assert len(servers.model.calls) == 1
+    assert finished.passed
+    assert finished.metrics.cost_est == pytest.approx(0.012)
+    assert stop_reasons(finished, runs_dir) == {reason}
+    for name in ("report.md", "verification.md"):
+        assert reason in (finished.folder / "final" / name).read_text(encoding="utf-8")
+
+
+def test_a_run_without_time_asks_nobody_and_says_so(servers: Servers, runs_dir: Path) -> None:
+    limits = Limits(seconds=0)
+    finished = run_here(options_in(runs_dir, servers, model="extractive", limits=limits), servers)
+    assert not servers.search.asked
+    assert not servers.web.asked
+    assert not finished.passed
+    assert stop_reasons(finished, runs_dir) == {"seconds"}
+    assert "The report passed" not in (finished.folder / "final" / "verification.md").read_text(encoding="utf-8")
+    assert finished.metrics.sources_count == 0
+
+
+def test_offline_pages_come_from_the_store_alone(servers: Servers, runs_dir: Path) -> None:
+    known = hits(servers.web)[:2]
+    strange = known[0]._replace(url=servers.web.url("unknown.test", "/page"))
+    servers.search.find = lambda query, k: [strange, *known]
+    finished = run_here(options_in(runs_dir, servers, model="extractive", offline=True), servers)
+    assert finished.passed
+    assert not servers.web.asked
+    assert (finished.metrics.cache_hits, finished.metrics.cache_misses) == (2, 0)
+
+
+def test_a_run_stops_at_its_budget_of_sources(servers: Servers, runs_dir: Path) -> None:
+    finished = run_here(options_in(runs_dir, servers, budget=1), servers)
+    assert (finished.metrics.cache_hits, finished.metrics.cache_misses) == (1, 0)
+    assert stop_reasons(finished, runs_dir) == {"fetches"}
+
+
+def test_another_round_asks_for_what_is_missing_and_is_logged(servers: Servers, runs_dir: Path) -> None:
+    servers.search.find = lambda query, k: hits(servers.web)[:1] if query in QUERIES else hits(servers.web)
+    finished = run_here(options_in(runs_dir, servers, max_rounds=2), servers)
+    rounds = [event.details.round for event in RunFolder(finished.folder).read_log() if event.stage == "harvest"]
+    assert rounds == [None, None, 2, 2]
+    assert finished.metrics.rounds == 2
+    assert servers.search.queries[2:] == ["What do heat pumps cost to run?"]
+    assert finished.stop_reason is None
+
+
+def test_a_run_that_ends_with_its_last_round_was_not_stopped(servers: Servers, runs_dir: Path) -> None:
+    servers.search.find = lambda query, k: hits(servers.web)[:1]
+    finished = run_here(options_in(runs_dir, servers, depth="brief"), servers)
+    assert finished.metrics.rounds == 1
+    assert stop_reasons(finished, runs_dir) == {None}
+
+
+def test_the_store_knows_of_a_run_before_it_is_finished(servers: Servers, runs_dir: Path) -> None:
+    servers.model.respond = lambda received: Status(401, {}, {"error": {"message": "no"}})
+    with pytest.raises(PayloadError):
+        run_here(options_in(runs_dir, servers), servers)
+    with open_store(runs_dir / STORE, read_only=True) as store:
+        (run,) = store.runs()
+    assert (run.id, run.topic, run.status) == ("pumps", TOPIC, "unfinished")
+
+
+async def cut_off(options: ResearchOptions, servers: Servers, found: list[Found]) -> tuple[int, int]:
+    """How many pages are read and not, when the time is over while they are fetched."""
+    async with opened_place(options, servers.outside) as place:
+        with opened_run(options, place.report) as course:
+            budget = Budget(Limits(seconds=1), lambda: 1.0, Spent)
+            effort = options.effort("medium")
+            gathering = Gathering(course, place, options, effort, budget, lambda verified, pages: None)
+            read = await gathering.fetch(found)
+    assert {page.reason for page in read.unread} == {"not_tried"}
+    return len(read.pages), len(read.unread)
+
+
+def test_when_the_time_is_over_pages_that_were_read_count(servers: Servers, runs_dir: Path) -> None:
+    options = options_in(runs_dir, servers, model="extractive")
+    places = (("physics.test", "/page"), ("cost.test", "/page"), ("cost.test", "/other"))
+    found = [Found(servers.web.url(*place), "", "", 1) for place in places]
+    assert asyncio.run(cut_off(options, servers, found)) == (2, 1)
+
+
+def test_a_model_that_cannot_be_asked_fails_the_stage_and_the_run_goes_on_later(
+    servers: Servers, runs_dir: Path
+) -> None:
+    options = options_in(runs_dir, servers)
+    servers.model.respond = lambda received: Status(401, {}, {"error": {"message": "no sk-secret-0123456789abcdef"}})
+    with pytest.raises(PayloadError):
+        run_here(options, servers)
+    last = RunFolder(runs_dir / "pumps").read_log()[-1]
+    assert (last.stage, last.status, last.details.success) == ("plan", "failed", False)
+    assert last.details.error
+    assert "sk-secret" not in last.details.error
+    with open_store(runs_dir / STORE, read_only=True) as store:
+        assert [event.payload["category"] for event in store.events("pumps") if event.kind == "error"] == ["plan"]
+    servers.model.respond = answers
+    assert run_here(options, servers).passed
+
+
+def test_a_plan_that_is_no_json_still_gives_a_report(servers: Servers, runs_dir: Path) -> None:
+    servers.model.respond = lambda received: says("I would rather talk about the weather.")
+    finished = run_here(options_in(runs_dir, servers), servers)
+    assert finished.passed
+    assert "own words" in (finished.folder / "final" / "report.md").read_text(encoding="utf-8")
+
+
+def test_a_run_goes_on_only_with_what_it_was_begun_with(servers: Servers, runs_dir: Path) -> None:
+    options = options_in(runs_dir, servers, model="extractive")
+    run_here(options, servers)
+    for changed in ({"topic": "How do fridges work, and what do they cost?"}, {"depth": "deep"}, {"per_domain_cap": 5}):
+        with pytest.raises(InputError, match=f"was begun with {next(iter(changed))} "):
+            run_here(options.model_copy(update=changed), servers)
+    assert run_here(options.model_copy(update={"workers": 9, "limits": Limits(tokens=5)}), servers).passed
+
+
+def test_a_folder_of_something_else_is_left_alone(servers: Servers, runs_dir: Path) -> None:
+    (runs_dir / "pumps").mkdir()
+    (runs_dir / "pumps" / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(OutputError, match="something else"):
+        run_here(options_in(runs_dir, servers), servers)
+    assert [path.name for path in (runs_dir / "pumps").iterdir()] == ["notes.txt"]
+
+
+def test_only_one_process_works_on_a_run(servers: Servers, runs_dir: Path) -> None:
+    options = options_in(runs_dir, servers, model="extractive")
+
+    async def both() -> None:
+        async with opened_place(options, servers.outside) as place:
+            with opened_run(options, place.report):
+                await research(options, place)
+
+    with pytest.raises(OutputError, match="Another `pipeline research`"):
+        asyncio.run(both())
+
+
+def test_more_sources_than_a_report_can_number_are_refused() -> None:
+    with pytest.raises(InputError, match="BUDGET_EXCEEDED"):
+        checked_options(ResearchOptions(topic="Heat pumps in old houses", budget=1000))

@@ -1,0 +1,169 @@
+"""Text out of real articles, of pages in every charset, of plain text and of what only claims to be text."""
+
+import gzip
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from statistics import mean
+
+import pytest
+
+from pipeline.sources.reading.extract import Extracted, extract_document
+from pipeline.sources.reading.quality import verdict_on
+from tests.support.places import SHARED
+
+ARTICLES = SHARED / "corpora" / "articles"
+needs_articles = pytest.mark.skipif(not ARTICLES.is_dir(), reason="no ../shared/corpora/articles here")
+EVERY = 12
+
+JAPANESE = "ワクチンは安全です。厚生労働省によると、副反応はまれである。"
+GERMAN = "Größere Maßnahmen für „schöne“ Übungen – das gefällt den Zuhörern."
+PAGE = """<html lang="{language}"><head><title>{title} | Site</title></head><body><nav><a href="/">Home</a></nav>
+<article><h1>{title}</h1>{paragraphs}</article><script>var secret = 1</script></body></html>"""
+
+
+def extract(body: bytes | str, content_type: str = "text/html", charset: str = "") -> Extracted:
+    return extract_document(
+        body.encode() if isinstance(body, str) else body, content_type, charset, "https://a.example/"
+    )
+
+
+def page(text: str, language: str = "de", title: str = "Ein Titel") -> str:
+    return PAGE.format(language=language, title=title, paragraphs=f"<p>{text}</p>" * 6)
+
+
+def shingles(text: str) -> Counter[tuple[str, ...]]:
+    words = re.findall(r"\w+", text)
+    return Counter(tuple(words[at : at + 4]) for at in range(max(1, len(words) - 3)))
+
+
+def f1(pairs: list[tuple[str, str]]) -> float:
+    """Source: scrapinghub/article-extraction-benchmark, evaluate.py: precision and recall of 4-grams, averaged."""
+    found = [(shingles(text), shingles(gold)) for text, gold in pairs]
+    precision = mean((text & gold).total() / text.total() for text, gold in found)
+    recall = mean((text & gold).total() / gold.total() for text, gold in found)
+    return 2 * precision * recall / (precision + recall)
+
+
+@needs_articles
+def test_the_main_text_of_real_articles_is_found_and_none_is_taken_for_a_wall() -> None:
+    gold = json.loads((ARTICLES / "ground-truth.json").read_text(encoding="utf-8"))
+    names = sorted(gold)[::EVERY]
+    found = [extract(gzip.decompress((ARTICLES / "html" / f"{name}.html.gz").read_bytes())) for name in names]
+    pairs = [(read.text, gold[name]["articleBody"]) for name, read in zip(names, found, strict=True)]
+    assert f1(pairs) >= 0.93
+    assert [read.detail for read in found if read.reason != "page"] == []
+    assert all(read.title and read.language for read in found)
+
+
+@needs_articles
+def test_no_text_of_the_real_articles_is_taken_for_a_wall() -> None:
+    gold = json.loads((ARTICLES / "ground-truth.json").read_text(encoding="utf-8"))
+    verdicts = {name: verdict_on(entry["articleBody"]) for name, entry in gold.items()}
+    assert {name: verdict for name, verdict in verdicts.items() if verdict.reason != "page"} == {}
+
+
+@pytest.mark.parametrize("charset", ["shift_jis", "euc_jp", "iso2022_jp", "utf-8", "utf-16", "utf-16-le"])
+@pytest.mark.parametrize("told", [True, False], ids=["told", "guessed"])
+def test_a_japanese_page_is_read_in_any_charset(charset: str, told: bool) -> None:
+    found = extract(page(JAPANESE, "ja", "題名").encode(charset), charset=charset if told else "")
+    assert JAPANESE in found.text
+    assert (found.reason, found.language, found.title) == ("page", "ja", "題名 | Site")
+
+
+@pytest.mark.parametrize("named", ["windows-1252", "iso-8859-1", "utf-8", "no-such-charset", "rot13", ""])
+@pytest.mark.parametrize("charset", ["windows-1252", "utf-8"])
+def test_a_german_page_is_read_whatever_charset_the_server_names(charset: str, named: str) -> None:
+    found = extract(page(GERMAN).encode(charset), charset=named)
+    assert GERMAN in found.text
+    assert found.language == "de"
+
+
+def test_the_charset_that_the_page_names_beats_the_servers_latin_one() -> None:
+    body = '<html><head><meta charset="Shift_JIS"></head><body><p>' + JAPANESE * 3 + "</p></body></html>"
+    assert JAPANESE in extract(body.encode("shift_jis"), charset="ISO-8859-1").text
+
+
+def test_text_is_stored_without_control_characters_and_surrogates() -> None:
+    found = extract("a\r\nb\x00\x1b\tc  \x85d\u2028e\n\n\n\n" + GERMAN * 3, "text/plain")
+    assert found.text == "a\nb c\nd\ne\n\n" + GERMAN * 3
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]", extract(page("x&#1;&#x85;&#xD800;y")).text)
+
+
+def test_a_wrapped_paragraph_becomes_one_line_and_a_list_stays_a_list() -> None:
+    wrapped = (
+        "This paragraph was wrapped by its author at a column that\nis common for text files on the web, as is usual."
+    )
+    found = extract(f"# The title\n\n{wrapped}\n\n- one\n- two\n", "text/markdown")
+    assert found.text == f"# The title\n\n{wrapped.replace(chr(10), ' ')}\n\n- one\n- two"
+    assert found.title == "The title"
+
+
+def test_a_paragraph_wrapped_at_120_columns_becomes_one_line_and_a_heading_before_it_stays() -> None:
+    wrapped = (
+        "Cool running water for twenty minutes is the best first treatment for a burn, because it takes heat out of "
+        "the skin\nBefore it reaches deeper layers. Butter does not help a burn: it seals heat into the skin and makes "
+        "an infection\nMore likely in the days that follow."
+    )
+    found = extract(
+        f"# First aid\n{wrapped}\n\nA short line.\nAnother one, which is no part of it, but longer.\n", "text/plain"
+    )
+    heading, paragraph, _, *others = found.text.split("\n")
+    assert heading == "# First aid"
+    assert paragraph == wrapped.replace("\n", " ")
+    assert others == ["A short line.", "Another one, which is no part of it, but longer."]
+
+
+def test_a_page_without_main_text_is_read_as_a_browser_shows_it() -> None:
+    cells = "".join(f"<tr><td>Region {number}</td><td>{number * 1000} people</td></tr>" for number in range(9))
+    body = f"<html><body><div style='display: none'>hidden words</div><form><table>{cells}</table></form></body></html>"
+    found = extract(body)
+    assert "Region 3" in found.text
+    assert "3000 people" in found.text
+    assert "hidden" not in found.text
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "reason", "kind"),
+    [
+        (b"", "text/html", "empty", "text/html"),
+        (b" \n", "text/plain", "empty", "text/plain"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(500), "image/png", "not_text", "image/png"),
+        (bytes(range(256)) * 40, "text/html", "not_text", "application/octet-stream"),
+        (b"%PDF-1.7 no more of it", "text/html", "parser_failed", "application/pdf"),
+        (b"body { color: red }", "text/css", "not_text", "text/css"),
+        (
+            b"<html><body><div id='app'></div><noscript>Please enable JavaScript.</noscript></body></html>",
+            "",
+            "empty",
+            "text/html",
+        ),
+        (b'{"text": "kept as it is"}', "application/json", "page", "text/plain"),
+        (
+            b"<!DOCTYPE html><html><body>"
+            + b"<p>The office is closed on Monday, and it opens again on Tuesday.</p>" * 3,
+            "",
+            "page",
+            "text/html",
+        ),
+    ],
+)
+def test_a_body_is_read_for_what_it_is(body: bytes, content_type: str, reason: str, kind: str) -> None:
+    found = extract(body, content_type)
+    assert (found.reason, found.content_type) == (reason, kind)
+
+
+def test_an_entity_of_the_page_reads_no_file(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("the secret of this machine", encoding="utf-8")
+    doctype = f'<?xml version="1.0"?><!DOCTYPE html [<!ENTITY x SYSTEM "file://{tmp_path}/secret">]>'
+    body = f"{doctype}<html><body><p>{GERMAN} &x;</p></body></html>"
+    assert "secret of this" not in extract(body, "application/xhtml+xml").text
+
+
+def test_a_billion_laughs_stay_unheard() -> None:
+    entities = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 12))
+    body = (
+        f'<?xml version="1.0"?><!DOCTYPE html [<!ENTITY l0 "laugh">{entities}]><html><body><p>&l11;</p></body></html>'
+    )
+    assert len(extract(body, "application/xml").text) < 10_000

@@ -1,0 +1,120 @@
+"""Extraction in processes: what hangs or breaks a parser costs one process, and none is left behind."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Coroutine
+from typing import Any
+
+import psutil
+import pytest
+
+from pipeline.sources.reading.extract import Extracted
+from pipeline.sources.reading.extractor import Extractor
+
+GOOD = (
+    b"<html><body>" + b"<p>The office is closed on Monday, and it opens again on Tuesday.</p>" * 4 + b"</body></html>"
+)
+SLOW = b"<p " + b" ".join(b"a%d=1" % number for number in range(300_000)) + b">text</p>"  # quadratic in libxml2
+DEEP = b"<html><body>" + b"<div>" * 100_000 + b"text in the depth" + b"</div>" * 100_000
+DIES_WITH_ITS_PARENT = """
+import asyncio, sys
+from pipeline.sources.reading.extractor import Extractor
+from tests.pipeline.sources.test_extractor import GOOD, SLOW, html
+async def main():
+    async with Extractor(workers=1) as extractor:
+        await html(extractor, GOOD)
+        print([worker.process.pid for worker in extractor.running][0], flush=True)
+        await html(extractor, SLOW)
+asyncio.run(main())
+"""
+
+
+async def html(extractor: Extractor, body: bytes) -> Extracted:
+    return await extractor.extract(body, "text/html", "utf-8", "https://a.example/")
+
+
+def run(work: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run(work)
+
+
+def pids(extractor: Extractor) -> list[int]:
+    return [worker.process.pid for worker in extractor.running]
+
+
+def test_documents_are_extracted_side_by_side_in_processes_that_are_used_again() -> None:
+    async def work() -> tuple[list[Extracted], list[int], list[int]]:
+        async with Extractor(workers=2) as extractor:
+            await html(extractor, GOOD)
+            before = pids(extractor)
+            found = await asyncio.gather(*(html(extractor, body) for body in [GOOD, DEEP, b"", GOOD, GOOD]))
+            return found, before, pids(extractor)
+
+    found, before, after = run(work())
+    assert [each.reason for each in found] == ["page", "empty", "empty", "page", "page"]
+    assert found[0].text.count("opens again") == 4
+    assert set(before) <= set(after)
+    assert len(after) <= 2
+    assert not any(psutil.pid_exists(pid) for pid in after)
+
+
+def test_a_document_that_hangs_a_parser_is_given_up_and_the_next_one_is_read() -> None:
+    async def work() -> list[Extracted]:
+        async with Extractor(workers=1, seconds=3) as extractor:
+            return [await html(extractor, SLOW), await html(extractor, b"")]
+
+    hung, next_one = run(work())
+    assert (hung.reason, hung.detail) == ("parser_timeout", "no parser came to an end with it in 3 s")
+    assert next_one.reason == "empty"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such limit on Windows")
+def test_time_that_a_busy_machine_takes_away_from_a_parser_does_not_count() -> None:
+    async def work() -> tuple[Extracted, Extracted]:
+        async with Extractor(workers=1, seconds=1) as extractor:
+            await html(extractor, b"")
+            (worker,) = extractor.running
+            worker.process.send_signal(signal.SIGSTOP)
+            asyncio.get_running_loop().call_later(1.5, worker.process.send_signal, signal.SIGCONT)
+            return await html(extractor, b""), await html(extractor, SLOW)
+
+    stopped, hung = run(work())
+    assert (stopped.reason, hung.reason) == ("empty", "parser_timeout")
+
+
+def test_a_process_that_is_killed_costs_at_most_the_document_it_was_at() -> None:
+    async def work() -> tuple[Extracted, Extracted]:
+        async with Extractor(workers=1) as extractor:
+            await html(extractor, b"")
+            (idle,) = extractor.running
+            idle.process.kill()
+            await idle.process.wait()
+            found = await html(extractor, GOOD)
+            (pid,) = pids(extractor)
+            lost = asyncio.create_task(html(extractor, SLOW))
+            while extractor.free.qsize():
+                await asyncio.sleep(0)
+            os.kill(pid, signal.SIGKILL)
+            return found, await lost
+
+    found, lost = run(work())
+    assert (found.reason, lost.reason) == ("page", "parser_failed")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signals on Windows")
+def test_a_process_at_work_ends_with_the_one_that_started_it() -> None:
+    parent = subprocess.Popen([sys.executable, "-c", DIES_WITH_ITS_PARENT], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    with parent, parent.stdout:
+        worker = psutil.Process(int(parent.stdout.readline()))
+        parent.kill()
+    _, alive = psutil.wait_procs([worker], timeout=120)
+    assert alive == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such limit on Windows")
+def test_a_process_that_holds_its_lock_is_ended_by_the_system() -> None:
+    code = "from pipeline.sources.reading.worker import limit_processor_time as limit; limit(0)\nwhile True: pass"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -signal.SIGXCPU

@@ -1,0 +1,211 @@
+"""Which addresses may be asked: those of the public internet and those that were allowed by hand."""
+
+import asyncio
+import socket
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.errors import InputError
+from pipeline.sources.fetching.guard import Destination, address_of, checked_addresses, is_public, resolve_host
+from tests.support.guard_bench import resolver
+
+PUBLIC = "93.184.215.14"
+PUBLIC_V6 = "2606:2800:21f:cb07:6820:80da:af6b:8b2c"
+
+
+def check(url: str, *addresses: str, allowed: Sequence[tuple[str, int]] = ()) -> Destination:
+    return asyncio.run(checked_addresses(url, resolver(*addresses), frozenset(allowed)))
+
+
+CLOSED = [
+    "0.0.0.0",
+    "10.0.0.1",
+    "100.64.0.1",
+    "100.100.100.200",
+    "127.0.0.1",
+    "127.255.255.254",
+    "168.63.129.16",
+    "169.254.169.254",
+    "172.16.0.1",
+    "172.31.255.255",
+    "192.0.0.192",
+    "192.0.2.1",
+    "192.168.1.1",
+    "198.18.0.1",
+    "198.51.100.1",
+    "203.0.113.1",
+    "224.0.0.1",
+    "240.0.0.1",
+    "255.255.255.255",
+    "::",
+    "::1",
+    "::127.0.0.1",
+    "::ffff:10.0.0.1",
+    "::ffff:93.184.215.14",
+    "64:ff9b::a00:1",
+    "64:ff9b::7f00:1",
+    "64:ff9b:1::a00:1",
+    "2001::1",
+    "2001:db8::1",
+    "2002:a00:1::1",
+    "2002:7f00:1::1",
+    "fc00::1",
+    "fd00:ec2::254",
+    "fe80::1",
+    "fe80::1%eth0",
+    "2606:2800::1%eth0",
+    "fec0::1",
+    "ff02::1",
+    "100::1",
+    "3fff::1",
+    "5f00::1",
+]
+
+
+@pytest.mark.parametrize("address", CLOSED)
+def test_a_name_that_leads_to_a_closed_address_is_refused(address: str) -> None:
+    with pytest.raises(InputError, match="no public web server"):
+        check("https://site.example/", address)
+
+
+@pytest.mark.parametrize("address", CLOSED)
+def test_a_closed_address_is_refused_as_a_host_without_asking_the_resolver(address: str) -> None:
+    host = f"[{address}]" if ":" in address else address
+    with pytest.raises(InputError):
+        check(f"http://{host}/", PUBLIC)
+
+
+@pytest.mark.parametrize("pair", [(PUBLIC, "127.0.0.1"), ("10.0.0.1", PUBLIC), (PUBLIC_V6, PUBLIC, "::1")])
+def test_one_closed_address_among_several_refuses_the_name(pair: tuple[str, ...]) -> None:
+    with pytest.raises(InputError):
+        check("https://site.example/", *pair)
+
+
+def test_public_addresses_pass_in_the_resolvers_order_each_once() -> None:
+    destination = check("https://Site.example/a?b#c", PUBLIC_V6, PUBLIC, PUBLIC_V6)
+    assert destination == ("site.example", 443, (PUBLIC_V6, PUBLIC))
+    assert check("http://8.8.8.8:8080/") == ("8.8.8.8", 8080, ("8.8.8.8",))
+    assert check(f"http://[{PUBLIC_V6}]/") == (PUBLIC_V6, 80, (PUBLIC_V6,))
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "1.1.1.1",
+        "100.63.255.255",
+        "100.128.0.1",
+        "172.15.255.255",
+        "172.32.0.1",
+        "192.0.1.1",
+        "223.255.255.254",
+        "2001:4860:4860::8888",
+        "2a00:1450:4001:80b::200e",
+    ],
+)
+def test_an_address_beside_the_closed_ones_passes(address: str) -> None:
+    assert check("https://site.example/", address).addresses == (address,)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "2130706433",
+        "134744072",
+        "0x7f000001",
+        "0X7F.1",
+        "0177.0.0.1",
+        "127.1",
+        "127.0.0.1.",
+        "0x08.8.8.8",
+        "010.8.8.8",
+        "8.8.8",
+        "site.example.1",
+        "1.2.3.4.5",
+        "0x",
+    ],
+)
+def test_a_host_that_ends_in_a_number_is_refused_even_where_it_would_be_public(host: str) -> None:
+    with pytest.raises(InputError, match=r"is a number|is no URL"):
+        check(f"http://{host}/", PUBLIC)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://site.example/",
+        "file:///etc/passwd",
+        "gopher://site.example/",
+        "javascript:alert(1)",
+        "//site.example/",
+        "site.example",
+        "",
+        "http://",
+        "http:///path",
+        "https://user@site.example/",
+        "https://user:word@site.example/",
+        "http://site.example\\@127.0.0.1/",
+        "http://site.example#@127.0.0.1:99999/",
+        "http://site.example:99999/",
+        "http://site .example/",
+        "http://①②⑦.⓪.⓪.①/",
+        "http://a@xn--xn--[/",
+        "http://xn--a/",
+        "http://site.example/\x00",
+        "http://site.example/\r\nHost: other",
+        "http://[::1/",
+        "https://site.example/" + "a" * 9000,
+    ],
+)
+def test_what_is_no_plain_web_url_is_refused_or_leads_to_its_visible_host(url: str) -> None:
+    try:
+        destination = check(url, PUBLIC)
+    except InputError:
+        return
+    assert url == "http://site.example#@127.0.0.1:99999/"
+    assert destination.host == "site.example"
+
+
+@pytest.mark.parametrize("port", [1, 22, 25, 81, 1023, 5060, 6000, 6667, 10080])
+def test_ports_of_other_services_are_refused(port: int) -> None:
+    with pytest.raises(InputError, match=f"port {port},"):
+        check(f"http://site.example:{port}/", PUBLIC)
+
+
+@pytest.mark.parametrize("port", [80, 443, 8080, 8443, 65535])
+def test_ports_of_the_web_pass(port: int) -> None:
+    assert check(f"http://site.example:{port}/", PUBLIC).port == port
+
+
+def test_an_allowed_address_opens_with_its_port_only() -> None:
+    assert check("http://site.example:81/", "127.0.0.1", allowed=[("127.0.0.1", 81)]).addresses == ("127.0.0.1",)
+    assert check("http://[::1]:8000/", allowed=[("0:0::1", 8000)]).addresses == ("::1",)
+    for url in ("http://127.0.0.1:82/", "http://127.0.0.2:81/", "http://[::ffff:127.0.0.1]:81/"):
+        with pytest.raises(InputError):
+            check(url, allowed=[("127.0.0.1", 81)])
+
+
+@given(st.ip_addresses(v=4))
+def test_no_address_outside_the_public_internet_passes(address: object) -> None:
+    parsed = address_of(str(address))
+    assert parsed is not None
+    if not parsed.is_global or parsed.is_multicast or parsed.is_reserved:
+        assert not is_public(parsed)
+        assert not is_public(address_of(f"::ffff:{parsed}") or parsed)
+
+
+@given(st.ip_addresses(v=6))
+def test_no_ipv6_address_outside_the_public_internet_passes(address: object) -> None:
+    parsed = address_of(str(address))
+    assert parsed is not None
+    assert not is_public(parsed) or (parsed.is_global and not parsed.is_multicast)
+
+
+def test_a_name_that_nobody_knows_is_an_error_of_the_system() -> None:
+    for host in ("a..example", "a" * 64 + ".example"):
+        with pytest.raises(socket.gaierror):
+            asyncio.run(resolve_host(host, 80))
+    with pytest.raises(OSError, match="no address"):
+        check("https://site.example/")

@@ -1,0 +1,42 @@
+"""Walls, checks and errors that come with status 200, by wordings written for this test, and articles that stay."""
+
+import json
+
+import pytest
+
+from pipeline.sources.reading.quality import count_words, verdict_on
+from tests.support.places import DATA
+
+WALLS = json.loads((DATA / "walls.json").read_text(encoding="utf-8"))
+CASES = [(reason, page) for reason, pages in WALLS.items() for page in pages]
+
+
+@pytest.mark.parametrize(("reason", "page"), CASES, ids=[f"{reason}: {page['title']}" for reason, page in CASES])
+def test_a_useless_page_is_named_for_what_it_is(reason: str, page: dict[str, str]) -> None:
+    assert verdict_on(page["text"], page["title"]).reason == reason
+
+
+@pytest.mark.parametrize("page", [page for reason, page in CASES if reason != "empty"], ids=lambda page: page["title"])
+def test_the_same_words_in_a_long_article_are_no_wall(page: dict[str, str]) -> None:
+    article = "Eight people told reporters on Monday what they had seen there. " * 40
+    assert verdict_on(f"{page['text']}\n{article}", page["title"]).reason == "page"
+
+
+def test_the_words_that_told_are_quoted() -> None:
+    verdict = verdict_on("Please log in. You must be logged in to see this page.")
+    assert (verdict.reason, verdict.detail) == ("login", "it says 'Please log in'")
+
+
+def test_a_short_page_that_calls_itself_paid_is_a_paywall_and_one_that_does_not_is_a_page() -> None:
+    beginning = "It began with a phone call on a rainy morning in March, and nobody thought much of it."
+    assert verdict_on(beginning, marked_paid=True).reason == "paywall"
+    assert verdict_on(beginning).reason == "page"
+
+
+def test_a_megabyte_without_a_blank_is_judged_by_its_ends() -> None:
+    assert verdict_on("a" * 1_000_000).reason == "empty"
+
+
+def test_japanese_words_are_counted_by_their_signs() -> None:
+    assert count_words("ワクチンは安全です") == 3
+    assert count_words("The vaccine is safe, 2 times.") == 5

@@ -1,0 +1,244 @@
+"""Which sentence of a report cites which source: the forms that models write, real reports, hostile Markdown."""
+
+import json
+import re
+
+import pytest
+
+from pipeline.text.urls import canonical_url
+from pipeline.verifying.read import read_report
+from pipeline.verifying.values import ReadReport
+from tests.support.places import SHARED
+
+REPORTS = SHARED / "corpora" / "reports" / "open_deep_research_gpt-4.1.jsonl"
+LIST = "\n\n## Sources\n\n[1] One: https://a.example/1\n[2] Two: https://a.example/2\n[3] Three: https://a.example/3\n"
+ONE, TWO, THREE = (f"https://a.example/{number}" for number in (1, 2, 3))
+
+
+def cited(markdown: str) -> list[tuple[str, tuple[str, ...]]]:
+    """The sentences with their URLs."""
+    return [(sentence.text, sentence.urls) for sentence in read_report(markdown).sentences]
+
+
+@pytest.mark.parametrize(
+    ("mark", "urls"),
+    [
+        ("[1]", [ONE]),
+        ("[1][3]", [ONE, THREE]),
+        ("[1, 2]", [ONE, TWO]),
+        ("[1-3]", [ONE, TWO, THREE]),
+        ("[1–2, 3]", [ONE, TWO, THREE]),
+        ("\\[2\\]", [TWO]),
+        ("[[2]](#source-2)", [TWO]),
+        ("[2](#ref)", [TWO]),
+        ("【1】【2】", [ONE, TWO]),
+        ("【1，3】", [ONE, THREE]),
+        ("【1-3】", [ONE, TWO, THREE]),
+        ("【2†L10-L12】", [TWO]),
+        ("［２］", [TWO]),
+        ("[^2]", [TWO]),
+        ("(C002)", [TWO]),
+        ("(C001, C002)", [ONE, TWO]),
+        ("（C001、C003）", [ONE, THREE]),
+        ("[site](https://b.example/x)", ["https://b.example/x"]),
+        ("([site](https://b.example/x))", ["https://b.example/x"]),
+        ("[[1]](https://b.example/x)", ["https://b.example/x"]),
+        ("<https://b.example/x>", ["https://b.example/x"]),
+        ("(https://b.example/x)", ["https://b.example/x"]),
+        ("https://B.example:443/x", ["https://b.example/x"]),
+    ],
+)
+@pytest.mark.parametrize("place", ["Bees make honey {}.", "Bees make honey. {}", "Bees make honey{}. Next one."])
+def test_a_mark_cites_for_the_sentence_it_stands_in_or_behind(mark: str, urls: list[str], place: str) -> None:
+    text, found = cited(place.replace("{}", mark) + LIST)[0]
+    assert list(found) == urls
+    assert text.rstrip(".").rstrip(" site").startswith("Bees make honey")
+    assert "[" not in text
+    assert "C00" not in text
+
+
+@pytest.mark.parametrize(
+    "words", ["the interval [0, 1]", "the year [2024]", "`a[1]`", "`` b`[2] ``", "[not a mark]", "![alt](https://b.example/i.png)"]
+)  # fmt: skip
+def test_what_only_looks_like_a_mark_cites_nothing(words: str) -> None:
+    report = read_report(f"Bees like {words}." + LIST)
+    assert report.sentences[0].urls == ()
+    assert report.unresolved == ()
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        "[7] A title: https://b.example/x",
+        "[7] [A title](https://b.example/x)",
+        "[7]: https://b.example/x",
+        "[^7]: A title, https://b.example/x.",
+        "[7] A title\n    https://b.example/x",
+        "[7] A title  \nhttps://b.example/x",
+        "【7】A title：https://b.example/x",
+        "- **[7]** A title – https://b.example/x",
+        "* [7] A title (https://b.example/x)",
+        "7. A title: https://b.example/x",
+        "7. [A title](https://b.example/x)",
+        "7) A title <https://b.example/x>",
+        "7、A title https://b.example/x",
+        "| [7] | A title | https://b.example/x |",
+        "C007 [A title](https://b.example/x) · b.example",
+        "7. C007 [A title](https://b.example/x) · b.example · read on 2026-11-22",
+    ],
+)
+@pytest.mark.parametrize("heading", ["## Sources", "**参考文献**", "### Quellen", "## 六、参考来源"])
+def test_a_source_list_is_read_in_every_form(listed: str, heading: str) -> None:
+    mark = "(C007)" if "C007" in listed else "[^7]" if "^" in listed else "[7]"
+    head = "| n | title | url |\n|---|---|---|\n" if listed.startswith("|") else ""
+    report = read_report(f"# Bees\n\nBees make honey {mark}.\n\n{heading}\n\n{head}{listed}\n")
+    assert [(sentence.text, sentence.urls) for sentence in report.sentences] == [
+        ("Bees make honey.", ("https://b.example/x",))
+    ]
+    assert report.unresolved == ()
+    assert len(report.sources) == 1
+    assert report.sources[0].title in ("A title", "")
+
+
+def test_a_list_is_found_under_a_heading_that_says_nothing() -> None:
+    report = read_report("# Hunaja\n\nMehiläiset tekevät hunajaa [2].\n\n## Liite\n\n1. Yksi: https://a.example/1\n"
+                         "2. Kaksi: https://a.example/2\n")  # fmt: skip
+    assert [sentence.urls for sentence in report.sentences] == [(TWO,)]
+
+
+def test_a_numbered_list_of_the_body_is_no_source_list() -> None:
+    body = "## Steps\n\n1. Open the hive as [the guide](https://g.example/) says.\n2. Take the honey [1].\n"
+    assert [urls for _, urls in cited(body + LIST)] == [("https://g.example/",), (ONE,)]
+
+
+def test_of_several_lists_the_next_one_below_counts() -> None:
+    report = "## A\n\nFirst [1].\n\n[1] a: https://a.example/\n\n## B\n\nSecond [1].\n\n[1] b: https://b.example/\n"
+    assert cited(report) == [("First.", ("https://a.example/",)), ("Second.", ("https://b.example/",))]
+
+
+def test_several_entries_on_one_line_are_several() -> None:
+    line = "[1] [a](https://a.example/1) | [2] [b](https://a.example/2) | [3] c https://a.example/3"
+    assert cited(f"All [1-3].\n\n## Sources\n\n{line}\n")[0][1] == (ONE, TWO, THREE)
+
+
+def test_a_paragraph_that_ends_in_cids_cites_for_all_of_it() -> None:
+    report = "Bees fly. They make honey. Wax too [C002]. (C001)\n\nNo source.\n" + LIST
+    assert [urls for _, urls in cited(report)] == [(ONE,), (ONE,), (TWO, ONE), ()]
+
+
+def test_a_block_of_marks_alone_cites_for_the_block_above() -> None:
+    assert [urls for _, urls in cited("- One bee.\n- Two bees [2].\n\n[1][3]\n" + LIST)] == [(ONE, THREE), (TWO,)]
+
+
+def test_rows_of_tables_are_sentences_and_headings_and_code_are_not() -> None:
+    report = "# H [1]\n\n| plant | source |\n|---|---|\n| **clover** | [1] |\n\n```\nx = a[2]\n```\n" + LIST
+    assert cited(report) == [("clover", (ONE,))]
+
+
+def test_a_bold_paragraph_and_one_above_dashes_are_read_where_they_cite() -> None:
+    report = "**Bees fly [1].**\n\n## Wax [2]\n\nThey dance [3].\n---\n\nEnd." + LIST
+    assert cited(report) == [("Bees fly.", (ONE,)), ("They dance.", (THREE,)), ("End.", ())]
+
+
+def test_lines_tell_where_a_sentence_begins() -> None:
+    report = read_report("# Bees\n\nOne bee\nflies [1]. Two\nbees fly.  \nThree bees fly.\n" + LIST)
+    assert [(sentence.text, sentence.line) for sentence in report.sentences] == [
+        ("One bee flies.", 3),
+        ("Two bees fly.", 4),
+        ("Three bees fly.", 6),
+    ]
+
+
+def test_japanese_keeps_its_words_together_where_a_mark_goes() -> None:
+    report = "蜂は蜜を集め【1】、\n巣に蓄える。冬に食べる[2]。" + LIST
+    assert cited(report) == [("蜂は蜜を集め、巣に蓄える。", (ONE,)), ("冬に食べる。", (TWO,))]
+
+
+def test_what_leads_nowhere_stands_there_with_its_reason() -> None:
+    report = read_report(
+        "One bee [1]. Two bees [9]. Three bees [9][5]. Four [bees](http://u:p@b.example/)."
+        + LIST
+        + "[5] A book, 1999.\n"
+    )
+    assert [(each.id, each.reason, each.sentences) for each in report.unresolved] == [
+        ("9", "no_entry", 2),
+        ("5", "no_url", 1),
+        ("http://u:p@b.example/", "not_a_url", 1),
+    ]
+
+
+def test_sources_are_told_once_with_all_their_numbers() -> None:
+    report = read_report("One bee [1]. Two bees [4].\n\n## Sources\n\n[1] One: https://a.example/1\n[2] Two: https://a.example/2\n"
+                         "[4] One again: https://A.example/1\n")  # fmt: skip
+    assert [(each.url, each.ids, each.sentences) for each in report.sources] == [(ONE, ("1", "4"), 2), (TWO, ("2",), 0)]
+
+
+@pytest.fixture(scope="module")
+def real() -> list[tuple[str, ReadReport]]:
+    if not REPORTS.is_file():
+        pytest.skip("needs ../shared/corpora/reports")
+    articles = [json.loads(line)["article"] for line in REPORTS.read_text(encoding="utf-8").splitlines()]
+    return [(article, read_report(article)) for article in articles]
+
+
+def test_of_100_real_reports_95_percent_of_the_cited_sources_are_found(real: list[tuple[str, ReadReport]]) -> None:
+    cited_ids = [{each for sentence in report.sentences for each in sentence.ids} for _, report in real]
+    lost = [{each.id for each in report.unresolved} for _, report in real]
+    referenced = sum(map(len, cited_ids))
+    assert referenced > 1800
+    assert sum(len(ids - gone) for ids, gone in zip(cited_ids, lost, strict=True)) >= 0.95 * referenced
+    assert all(ids <= gone | {each for source in report.sources for each in source.ids}
+               for ids, gone, (_, report) in zip(cited_ids, lost, real, strict=True))  # fmt: skip
+
+
+def test_no_mark_of_the_real_reports_is_passed_over(real: list[tuple[str, ReadReport]]) -> None:
+    for article, report in real:
+        body = re.split(r"\n#+ .*(?:Sources|参考|来源).*\n", article)[0]
+        plain = set(
+            re.findall(r"(?<!\[)[\[【]([1-9]\d{0,2})[\]】](?!\(|\])", re.sub(r"(?m)^\[\d+\].*$|`[^`\n]*`", "", body))
+        )
+        assert plain <= {each for sentence in report.sentences for each in sentence.ids}
+
+
+def test_the_real_reports_numbers_lead_to_the_urls_of_their_lists(real: list[tuple[str, ReadReport]]) -> None:
+    compared = 0
+    for article, report in real:
+        last = re.split(r"\n#+ .*(?:Sources|参考|来源).*\n", article)[-1]
+        listed = dict(re.findall(r"(?m)^\[(\d+)\][^\n]*?: (https?://[^\s()]+?)[.,]?\s*$", last))
+        found = {each: source.url for source in report.sources for each in source.ids}
+        for number, url in listed.items():
+            compared += 1
+            assert found[number] == canonical_url(url)
+    assert compared > 1000
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "[" * 30_000,
+        "[1" * 20_000,
+        "[1-3]" * 8_000,
+        "[1](" * 10_000,
+        "【" * 30_000 + "】",
+        "`" * 20_000 + "[1]",
+        " `" * 10_000,
+        "> - " * 10_000 + "x [1]",
+        "- a [1]\n" * 3_000,
+        "<!--\n" * 8_000,
+        "<a " * 10_000,
+        "|a" * 2_000 + "\n" + "|-" * 2_000 + "\n" + "|[1]\n" * 2_000,
+        "[1] https://a.example/\n" * 3_000,
+        "1. a https://a.example/ [2] https://b.example/ " * 1_500,
+        "[^a]: x\n" * 5_000,
+        "http://" * 8_000,
+        "(" * 20_000 + "https://a.example/" + ")" * 20_000,
+        "**" * 20_000,
+        "a\\\n" * 10_000,
+        "\x00\x0b\x1c\x85\u2028" * 5_000 + "[1]",
+        "\ud800 [1] \udfff.",
+    ],
+    ids=lambda text: repr(text[:10]),
+)
+def test_hostile_markdown_comes_to_an_end(hostile: str) -> None:
+    report = read_report(f"# T\n\nBees make honey [1].\n\n{hostile}\n\n{LIST}")
+    assert report.sentences[0].text == "Bees make honey."

@@ -1,0 +1,273 @@
+"""One claim against pages: told apart on WiCE, changed sentences of a real book found out, hand-made cases exact."""
+
+import json
+import random
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from pipeline.research.stages.verify import read_pages, verify
+from pipeline.sources.reading.html_text import read_html
+from pipeline.verifying.claim import Finding, check_claim, check_sentence
+from pipeline.verifying.contradiction import contradiction, is_rounded, statement_of
+from pipeline.verifying.page_text import PageText
+from pipeline.verifying.particulars import in_figures, particulars_of
+from pipeline.verifying.scores import conflicts, single_source
+from pipeline.verifying.values import Claim, Page, Quote
+from tests.support.debian_pages import handbook
+from tests.support.places import SHARED
+
+WICE = SHARED / "corpora" / "wice" / "dev.jsonl"
+TEXT = (
+    "Debian 11 includes 59,551 packages. It was released on 14 August 2021. The installer does not ask for a password. "
+    "Ian Murdock announced the Debian project in August 1993."
+)
+
+
+def page(url: str, text: str, lang: str = "en") -> Page:
+    return Page(url, "Title", url.split("/")[2], lang, text, "2026-11-22T00:00:00Z")
+
+
+def quote(of: Page, text: str) -> Quote:
+    start = of.text.index(text)
+    return Quote(of.url, text, start, start + len(text))
+
+
+def area_under_curve(positive: list[float], negative: list[float]) -> float:
+    above = np.array(positive)[:, None] - np.array(negative)[None, :]
+    return float(np.mean((above > 0) + 0.5 * (above == 0)))
+
+
+@pytest.fixture(scope="module")
+def wice() -> list[tuple[str, Finding]]:
+    if not WICE.is_file():
+        pytest.skip("WiCE dev is not beside the project")
+    cases = [json.loads(line) for line in WICE.read_text(encoding="utf-8").splitlines()]
+    return [
+        (case["label"], check_sentence(case["claim"], [PageText("\n".join(case["evidence"]), lang="en")]))
+        for case in cases
+    ]
+
+
+def test_scores_tell_supported_claims_of_wice_from_unsupported_ones(wice: list[tuple[str, Finding]]) -> None:
+    # Measured: 0.931; 0.879 and 0.977 in the halves, which have some 21 unsupported claims each. Weights learnt on
+    # one half and tried on the other are held in test_judge_baseline.py: the measure is the same.
+    for cases, least in ((wice, 0.90), (wice[::2], 0.87), (wice[1::2], 0.87)):
+        scores = {
+            label: [finding.score for own, finding in cases if own == label] for label in ("supported", "not_supported")
+        }
+        assert area_under_curve(scores["supported"], scores["not_supported"]) >= least
+
+
+def test_a_supported_verdict_on_wice_is_hardly_ever_wrong(wice: list[tuple[str, Finding]]) -> None:
+    # Measured: 46 of 115 supported claims, 19 of 191 partially supported ones, 0 of 43 that are not.
+    verdicts = {
+        label: Counter(finding.verdict for own, finding in wice if own == label)
+        for label in ("supported", "partially_supported", "not_supported")
+    }
+    assert verdicts["not_supported"]["supported"] <= 1
+    assert verdicts["supported"]["supported"] >= 40
+    assert verdicts["partially_supported"]["supported"] <= 25
+    assert verdicts["supported"]["unsupported"] <= 4
+    assert sum(each["contradicted"] for each in verdicts.values()) == 0
+    assert all(bool(finding.problems) == (finding.verdict != "supported") for _, finding in wice)
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ("Debian 11 includes 59,551 packages.", "supported"),
+        ("debian 11 includes 59,551 packages [3].", "supported"),
+        ("The Debian project was announced by Ian Murdock in August 1993.", "supported"),
+        ("Debian 11 includes 59.551 packages.", "contradicted"),
+        ("Debian 11 includes 57,551 packages.", "contradicted"),
+        ("Debian 12 includes 59,551 packages.", "partial"),
+        ("Ubuntu 11 includes 59,551 packages.", "partial"),
+        ("The installer asks for a password.", "contradicted"),
+        ("It was released on 15 August 2021.", "partial"),
+        ("Linus Torvalds announced the Debian project in August 1993.", "partial"),
+        ("Windows costs money in the shop.", "unsupported"),
+        ("[1]", "unknown"),
+    ],
+)
+def test_a_claim_gets_the_verdict_that_its_page_gives(claim: str, verdict: str) -> None:
+    checked = check_claim(claim, [page("https://a.example/", TEXT)])
+    assert checked.verdict == verdict
+    assert bool(checked.problems) == (verdict != "supported")
+    assert checked.supporters == (("https://a.example/",) if verdict == "supported" else ())
+
+
+def test_what_contradicts_is_quoted_with_its_place() -> None:
+    source = page("https://a.example/", TEXT)
+    (against,) = check_claim("The installer asks for a password.", [source]).against
+    assert against == quote(source, "The installer does not ask for a password.")
+
+
+def test_without_a_readable_page_or_in_another_language_nothing_is_known() -> None:
+    german = page(
+        "https://a.example/", "Der Händler verkauft am Wochenende frisches Obst und Gemüse auf dem Markt.", "de"
+    )
+    claim = "The merchant sells fresh fruit and vegetables on the market at weekends."
+    for pages in ([], [page("https://a.example/", " \n ")], [german]):
+        checked = check_claim(claim, pages)
+        assert (checked.verdict, len(checked.problems)) == ("unknown", 1)
+
+
+def test_a_quote_that_is_not_on_its_page_leaves_a_claim_partially_supported_at_best() -> None:
+    source, other = page("https://a.example/", TEXT), page("https://b.example/", "Another page about packages.")
+    claim = "Debian 11 includes 59,551 packages."
+    good = quote(source, "Debian 11 includes 59,551 packages")
+    assert check_claim(claim, [source], [good]).verdict == "supported"
+    for wrong in (good._replace(text="Debian 11 has 59,551 packages"), good._replace(url=other.url)):
+        checked = check_claim(claim, [source, other], [wrong])
+        assert checked.verdict == "partial"
+        assert "does not stand on its page" in checked.problems[0]
+
+
+def test_a_page_supports_nothing_that_it_has_within_a_word_or_within_a_denial() -> None:
+    source = page("https://a.example/", "Users are unable to install the package twice. It never is the case that")
+    assert check_claim("able to install the package twice", [source]).verdict != "supported"
+    denied = page("https://a.example/", "Nobody says that cats can fly over the wide ocean.")
+    assert check_claim("cats can fly over the wide ocean", [denied]).verdict != "supported"
+
+
+@pytest.mark.parametrize(
+    ("written", "figures"),
+    [
+        ("Released on 14 August 2021", {"2021", "month8", "14"}),
+        ("Released August 14th, 2021", {"2021", "month8", "14"}),
+        ("am 14. August 2021", {"2021", "month8", "14"}),
+        ("am 14.08.2021", {"2021", "month8", "14"}),
+        ("2021-08-14", {"2021", "month8", "14"}),
+        ("2021年8月14日に公開", {"2021", "month8", "14"}),
+        ("since May 2011", {"2011", "month5"}),
+        ("they may leave, and march on", set()),
+        ("in the season 2018–19", {"2018", "2019"}),
+        ("three of 1,200", {"3", "1200"}),
+        ("drei von zwölf", {"3", "12"}),
+        ("version 3.10.2", {"3.10.2"}),
+        ("1.5 million of 2,5 Mrd. Euro", {"1500000", "2500000000"}),
+        ("three hundred and thirteen", {"300", "13"}),
+        ("二〇二〇年に五十億円、三百二十人", {"2020", "5000000000", "320"}),
+        ("三菱和千万的人，二三十次", set()),
+    ],
+)
+def test_dates_and_small_numbers_have_one_form(written: str, figures: set[str]) -> None:
+    assert particulars_of(written).figures == figures
+    assert in_figures(in_figures(written)) == in_figures(written)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "contradicts"),
+    [
+        ("Debian 11 includes 59,551 packages.", "Debian 11 ships with 57,703 packages.", True),
+        ("Debian 11 enthält 59.551.000 Pakete.", "Debian 11 enthält 57.703.000 Pakete.", True),
+        ("その寺は1603年に建てられました。", "その寺は1613年に建てられました。", True),
+        ("这座桥长300米,建于1957年。", "这座桥长350米,建于1957年。", True),
+        ("The bridge was opened on 3 May 1932.", "The bridge was opened on 4 May 1932.", True),
+        ("The program can read the file.", "The program cannot read the file.", True),
+        ("Das Programm kann die Datei lesen.", "Das Programm kann die Datei nicht lesen.", True),
+        ("このプログラムはファイルを読み込めます。", "このプログラムはファイルを読み込めません。", True),
+        ("Debian 11 includes 59,551 packages.", "Debian 10 includes 57,703 packages.", False),
+        ("Debian 11 includes 59,551 packages.", "Debian 11 includes about 60,000 packages.", False),
+        ("Chapter 5 describes packages and tools.", "Chapter 6 describes packages and tools.", False),
+        ("In 2020 the board met in the old hall.", "In 2021 the board met in the old hall.", False),
+        ("The mail server has 5 users in the office.", "The file server has 7 users in the office.", False),
+        ("It is not only fast but small.", "It is fast but small.", False),
+        ("The program can read the file.", "The program can read the file.", False),
+    ],
+)
+def test_only_what_is_plain_to_see_contradicts(one: str, other: str, contradicts: bool) -> None:
+    for claim, page_text in ((one, other), (other, one)):
+        assert bool(contradiction(statement_of(claim), statement_of(page_text))) is contradicts
+
+
+def test_a_number_may_be_another_one_rounded_but_no_year_is() -> None:
+    assert is_rounded("59000", "59551")
+    assert is_rounded("1300000", "1274310")
+    assert not any(is_rounded(*pair) for pair in (("1990", "1993"), ("10", "12"), ("59551", "57703"), ("590", "59551")))
+
+
+NEGATED = {
+    "en-US": [(r"\b(is|are|was|were|can|will|must|should|has|have) (?!not|only)", r"\1 not ")],
+    "de-DE": [(r"\b(ist|sind|war|kann|können|wird|werden|hat) (?!nicht|nur)", r"\1 nicht ")],
+    "ja-JP": [("されています。", "されていません。"), ("できます。", "できません。"), ("します。", "しません。")],
+    "zh-CN": [("可以", "不可以"), ("会", "不会")],
+}
+NAMES = {
+    "en-US": (r"(?<=[a-z] )[A-Z][a-zA-Z]{3,}", "Zenobia"),
+    "de-DE": (r"(?<=[a-z] )(?:Debian|Linux|Apache|Samba|Windows)\b", "Zenobia"),
+    "ja-JP": (r"[ァ-ヺー]{4,}", "ゼノビアス"),
+    "zh-CN": (r"(?<=[\u4e00-\u9fff] )[A-Z][a-z]{3,}", "Zenobia"),
+}
+NUMBER = re.compile(r"(?<![A-Za-z0-9_.,:/\[-])\d+(?![A-Za-z0-9_.,:/\]-])")
+
+
+def changed(sentence: str, language: str) -> dict[str, str]:
+    """The sentence with another number, with another name, and negated; only what can be changed in it."""
+    pattern, name = NAMES[language]
+    found = {
+        "number": NUMBER.sub(lambda number: str(int(number[0]) + 13), sentence, count=1),
+        "name": re.sub(pattern, name, sentence, count=1),
+    }
+    if not particulars_of(sentence).negations:
+        rewritten = (re.sub(positive, negative, sentence, count=1) for positive, negative in NEGATED[language])
+        found["negation"] = next((each for each in rewritten if each != sentence), sentence)
+    return {kind: text for kind, text in found.items() if text != sentence}
+
+
+@pytest.mark.parametrize("language", NEGATED)
+def test_changed_sentences_of_a_book_are_found_out_and_unchanged_ones_supported(language: str) -> None:
+    # Measured on 12 chapters of each language: 0 to 3 % of the changed ones pass, all unchanged ones do.
+    chapters = sorted(handbook(language).glob("*.html"), key=lambda file: -file.stat().st_size)[1:5]
+    texts = [
+        PageText(read_html(each.read_text("utf-8"), "https://a.example/").text, lang=language[:2]) for each in chapters
+    ]
+    prose = [(each, text) for text in texts for each in text.sentences if each[-1] in ".。" and 25 < len(each) < 300]
+    kept = random.Random(7).sample([each for each in prose if "\n" not in each[0]], 150)
+    assert all(check_sentence(sentence, [text]).verdict == "supported" for sentence, text in kept)
+    verdicts: dict[str, Counter[str]] = {}
+    for sentence, text in kept:
+        for kind, other in changed(sentence, language).items():
+            verdicts.setdefault(kind, Counter())[check_sentence(other, [text]).verdict] += 1
+    assert set(verdicts) == {"number", "name", "negation"}
+    for kind, counted in verdicts.items():
+        assert counted["supported"] <= 0.05 * counted.total() + 1, (kind, counted)
+    assert verdicts["negation"]["contradicted"] >= 0.8 * verdicts["negation"].total()
+
+
+def test_two_megabytes_without_much_sense_are_read_all_the_same() -> None:
+    long = page("https://a.example/", "word " * 200_000 + "\n" + "Sample honey sentence here. " * 40_000)
+    checked = check_claim("Honey eases the cough of 12 children at night.", [long])
+    assert checked.verdict == "unsupported"
+
+
+def test_all_claims_of_a_run_get_supporters_conflicts_coverage_and_what_to_ask_next() -> None:
+    first = page("https://a.example/x", TEXT)
+    mirror = page("https://www.a.example/y", TEXT)._replace(site="a.example")
+    other = page(
+        "https://b.example/",
+        "Debian 11 ships with 57,703 packages. Ian Murdock announced the Debian project in August 1993.",
+    )
+    sentences = ("Debian 11 includes 59,551 packages.", "Ian Murdock announced the Debian project in August 1993.")
+    claims = [Claim(f"c{n}", text, 0, (quote(first, text),)) for n, text in enumerate(sentences, start=1)]
+    claims.append(Claim("c3", "Nothing of this stands there at all.", 1, (quote(first, "Debian"),)))
+    pages = [first, mirror, other]
+    verified = verify(claims, pages, ["Packages", "History", "Future", "Licences", "Money"])
+    assert [each.verdict for each in verified.claims] == ["supported", "supported", "unsupported"]
+    assert [each.supporters for each in verified.claims] == [
+        (first.url, mirror.url),
+        (first.url, mirror.url, other.url),
+        (),
+    ]
+    assert [each.claim.id for each in conflicts(verified.claims)] == ["c1"]
+    assert verified.claims[0].against == (quote(other, "Debian 11 ships with 57,703 packages."),)
+    assert [each.claim.id for each in single_source(verified.claims, read_pages(pages).sites)] == ["c1"]
+    assert verified.coverage == pytest.approx(0.2)
+    assert verified.follow_up == ("History", "Future", "Licences")
+
+
+def test_without_sections_nothing_is_covered_and_nothing_asked() -> None:
+    assert verify([], [], [])[1:] == (0.0, ())

@@ -1,0 +1,274 @@
+"""`pipeline verify`: a verdict on each sentence of a report or an answer, over a loopback web and through the store."""
+
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from click.testing import CliRunner, Result
+
+from exports.cli import main
+from pipeline.cli.verify import nearest_store
+from pipeline.gathering.gather import text_hash
+from pipeline.gathering.run_sources import Online, fetch_missing
+from pipeline.sources.fetching.fetch import FetchPolicy
+from pipeline.sources.store.store import StoredPage, open_store
+from pipeline.verifying.read import Submitted, read_report
+from pipeline.verifying.verify import Reader, cited_keys, verify_report
+from tests.support.cited_run import cited_answer, write_run
+from tests.support.places import SHARED
+from tests.support.web import Page, Web
+
+WICE = SHARED / "corpora" / "wice" / "dev.jsonl"
+HONEY = """Honey is a sweet substance that honey bees make from the nectar of flowers. A colony of about 40,000 bees
+visits two million flowers for a pound of honey. Honey keeps for thousands of years, because it holds little water and
+is acid. Beekeepers harvest it in August. Heather honey is bitter and jelly-like, while clover honey is mild."""
+
+
+REPORT = """# Honey
+
+Honey bees make honey from the nectar of flowers [1]. The French parliament elected a new president in 1848 [1].
+A colony visits nine million flowers for a pound of honey [1]. Nobody says why.
+
+- Honey keeps for thousands of years [2].
+- Clover honey is mild ([page]({page}#clover)).
+- Beekeepers sing [9].
+
+## Literatur
+
+[1] Honey: {page}
+[2] Gone: {gone}
+"""
+
+
+def article(text: str) -> str:
+    paragraphs = "".join(f"<p>{escape(line)}</p>" for line in text.split("\n\n"))
+    return f"<html><head><title>T</title></head><body><article>{paragraphs}</article></body></html>"
+
+
+def command(path: Path, *options: str) -> Result:
+    return CliRunner().invoke(main, ["pipeline", "verify", str(path), *options])
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def verdicts(result: Result) -> dict[str, Any]:
+    assert result.exit_code in (0, 3), result.output
+    return {each["text"]: each["verdict"] for each in json.loads(result.stdout)["sentences"]}
+
+
+class Fetched(NamedTuple):
+    """A report that was verified on a web of one page and a missing one."""
+
+    path: Path
+    page: str
+    gone: str
+    result: Result
+    asked: list[str]
+
+
+@pytest.fixture(scope="module")
+def fetched(tmp_path_factory: pytest.TempPathFactory) -> Fetched:
+    path = tmp_path_factory.mktemp("verify") / "report.md"
+    with Web({"127.0.0.1": {"/robots.txt": Page(status=404), "/honey": article(HONEY)}}) as web:
+        page, gone = web.url("127.0.0.1", "/honey"), web.url("127.0.0.1", "/gone")
+        written(path, REPORT.replace("{page}", page).replace("{gone}", gone))
+        result = command(path, "--allow-address", f"127.0.0.1:{web.port}")
+        return Fetched(path, page, gone, result, web.paths("127.0.0.1"))
+
+
+def offline(fetched: Fetched, path: Path, text: str, *options: str) -> Result:
+    """What comes of a file with this text, `PAGE` and `GONE` in it being the pages, from the same store."""
+    written(path, text.replace("PAGE", fetched.page).replace("GONE", fetched.gone))
+    return command(path, "--offline", "--store", str(fetched.path.with_name("store.db")), *options)
+
+
+def test_each_sentence_has_a_verdict_from_the_pages_that_it_cites(fetched: Fetched) -> None:
+    found = verdicts(fetched.result)
+    assert found["Honey bees make honey from the nectar of flowers."] == "supported"
+    assert found["The French parliament elected a new president in 1848."] == "unsupported"
+    assert found["A colony visits nine million flowers for a pound of honey."] in ("contradicted", "partial")
+    assert found["Nobody says why."] == "unknown"
+    assert found["Honey keeps for thousands of years."] == "unknown"
+    assert found["Clover honey is mild."] == "supported"
+
+
+def test_marks_that_lead_nowhere_and_sources_are_told(fetched: Fetched) -> None:
+    told = json.loads(fetched.result.stdout)
+    assert [(each["id"], each["reason"]) for each in told["unresolved"]] == [("9", "no_entry")]
+    assert [(each["url"], each["state"], each["reason"]) for each in told["sources"]] == [
+        (fetched.page, "read", "page"),
+        (fetched.gone, "gone", "status_404"),
+        (f"{fetched.page}#clover", "read", "page"),
+    ]
+    assert sorted(fetched.asked) == ["/gone", "/honey"]
+    for words in ("with citations 5", "9 (no_entry), line 8", "1 gone", "not the public web", "Next: "):
+        assert words in fetched.result.stderr
+
+
+def test_what_is_in_the_store_needs_no_web_and_strict_tells_by_its_exit_code(fetched: Fetched) -> None:
+    again = command(fetched.path, "--offline", "--strict")
+    assert (again.exit_code, again.stdout) == (3, fetched.result.stdout)
+
+
+def test_no_fetch_asks_nobody_and_makes_no_store(fetched: Fetched, tmp_path: Path) -> None:
+    path = written(tmp_path / "report.md", fetched.path.read_text(encoding="utf-8"))
+    result = command(path, "--no-fetch", "--out", str(tmp_path / "out.json"))
+    assert (result.exit_code, result.stdout) == (0, "")
+    told = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+    assert {(each["verdict"], each["score"]) for each in told["sentences"]} == {("unknown", None)}
+    assert told["sentences"][0]["citations"] == [fetched.page]
+    assert set(told) == {"sentences", "unresolved", "sources"}
+    assert [each.name for each in sorted(tmp_path.iterdir())] == ["out.json", "report.md"]
+
+
+def test_a_page_that_cannot_be_read_leaves_a_silent_page_undecided(fetched: Fetched, tmp_path: Path) -> None:
+    text = "The French parliament elected a president [1][2].\n\n[1] PAGE\n[2] GONE\n"
+    told = json.loads(offline(fetched, tmp_path / "report.md", text).stdout)["sentences"][0]
+    assert told["verdict"] == "unknown"
+    assert "not all of the pages" in told["problems"][0]
+
+
+def test_a_report_that_holds_passes_strictly(fetched: Fetched, tmp_path: Path) -> None:
+    text = "Clover honey is mild [1].\n\n[1] Honey: PAGE\n"
+    assert offline(fetched, tmp_path / "report.md", text, "--strict").exit_code == 0
+
+
+def test_a_research_run_is_verified_by_its_folder(fetched: Fetched, tmp_path: Path) -> None:
+    (tmp_path / "run" / "final").mkdir(parents=True)
+    text = "# T\n\nClover honey is mild. It is sweet. (C001)\n\n## References\n\n1. C001 [Honey](PAGE) · host\n"
+    offline(fetched, tmp_path / "run" / "final" / "report.md", text)
+    result = command(tmp_path / "run", "--offline", "--store", str(fetched.path.with_name("store.db")))
+    assert [each["citations"] for each in json.loads(result.stdout)["sentences"]] == [[fetched.page]] * 2
+
+
+def test_each_answer_of_a_csv_file_is_a_line(fetched: Fetched, tmp_path: Path) -> None:
+    texts = [f"[Clover honey]({fetched.page}) is mild.", "The French parliament elected a president in 1848.[1]"]
+    answers = [cited_answer(number, "Q", text, [fetched.page]) for number, text in enumerate(texts)]
+    write_run(tmp_path / "run", answers)
+    result = command(tmp_path / "run" / "openai.csv", "--offline", "--store", str(fetched.path.with_name("store.db")))
+    assert result.exit_code == 0, result.output
+    assert "Next: citejury pipeline sources" in result.stderr
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [line["answer_id"] for line in lines] == [answer.answer_id for answer in answers]
+    assert [line["sentences"][0]["verdict"] for line in lines] == ["supported", "unsupported"]
+    assert [line["sentences"][0]["citations"] for line in lines] == [[fetched.page]] * 2
+
+
+def test_the_store_stands_beside_the_folder_of_a_csv_file_as_for_sources(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", {"Honey.": []})
+    assert nearest_store(run / "openai.csv") == tmp_path / "store.db"
+    assert nearest_store(tmp_path / "report.md") == tmp_path / "store.db"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("missing.md", None, "does not exist"),
+        ("empty.md", b"", "no sentence"),
+        ("sources.md", b"# T\n\n## Sources\n\n[1] a: https://a.example/\n", "no sentence"),
+        ("latin.md", "Käse".encode("latin-1"), "not UTF-8"),
+        ("other.csv", b"a,b\n1,2\n", "not CSV v2"),
+        (".", None, "final/report.md"),
+    ],
+)
+def test_what_cannot_be_verified_is_told_and_nothing_is_written(
+    tmp_path: Path, name: str, content: bytes | None, words: str
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    out = tmp_path / "out.json"
+    result = command(tmp_path / name, "--no-fetch", "--out", str(out))
+    assert result.exit_code == 1
+    assert words in result.stderr
+    assert not out.exists()
+
+
+def test_a_report_is_not_replaced_by_its_verdicts(tmp_path: Path) -> None:
+    path = written(tmp_path / "report.md", REPORT)
+    result = command(path, "--no-fetch", "--out", str(path))
+    assert (result.exit_code, path.read_text(encoding="utf-8")) == (1, REPORT)
+    assert "would be lost" in result.stderr
+
+
+def test_text_of_a_report_commands_no_terminal(tmp_path: Path) -> None:
+    path = written(tmp_path / "report.md", "Bees\u009b2J fly\u202e [^x\u009b2J].\n")
+    result = command(path, "--no-fetch")
+    assert "\\u009b" in result.stdout
+    assert not {"\u009b", "\u202e"} & set(result.output)
+
+
+def rows_of_wice() -> list[dict[str, Any]]:
+    if not WICE.is_file():
+        pytest.skip("needs ../shared/corpora/wice")
+    return [json.loads(line) for line in WICE.read_text(encoding="utf-8").splitlines()]
+
+
+def report_of_claims(rows: Sequence[Mapping[str, Any]], urls: Sequence[str]) -> str:
+    """A report with a paragraph for each claim, citing the page of its article."""
+    body = [f"{row['claim']} [{number}]" for number, row in enumerate(rows, start=1)]
+    listed = [f"[{number}] Article: {url}" for number, url in enumerate(urls, start=1)]
+    return "\n\n".join(["# Claims", *body, "## Sources", "\n".join(listed)])
+
+
+def auc(scores: Mapping[str, float], rows: Sequence[Mapping[str, Any]], urls: Sequence[str]) -> float:
+    """Chance that a supported claim has a higher score than one that is not, ties counted half."""
+    by_label = {
+        label: [scores[url] for row, url in zip(rows, urls, strict=True) if row["label"] == label]
+        for label in ("supported", "not_supported")
+    }
+    pairs = [(high, low) for high in by_label["supported"] for low in by_label["not_supported"]]
+    return sum((high > low) + 0.5 * (high == low) for high, low in pairs) / len(pairs)
+
+
+def scores_of(sentences: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """The lowest score of the sentences that cite each URL."""
+    scores: dict[str, float] = {}
+    for sentence in sentences:
+        for url in sentence["citations"]:
+            scores[url] = min(scores.get(url, 1.0), sentence["score"])
+    return scores
+
+
+def test_on_wice_the_score_tells_supported_claims_from_others(tmp_path: Path) -> None:
+    """A sample through a loopback web, the store and the real command; so small a one swings by a tenth."""
+    labels = ("supported", "not_supported")
+    rows = [row for label in labels for row in [each for each in rows_of_wice() if each["label"] == label][:12]]
+    pages = {f"/{number}": article("\n\n".join(row["evidence"])) for number, row in enumerate(rows)}
+    with Web({"wice.example": {"/robots.txt": Page(status=404), **pages}}) as web:
+        urls = [web.url("wice.example", f"/{number}") for number in range(len(rows))]
+        path = written(tmp_path / "claims.md", report_of_claims(rows, urls))
+        with open_store(tmp_path / "store.db") as store:
+            keys = cited_keys([Submitted(None, read_report(path.read_text(encoding="utf-8")))])
+            online = Online(web.client, FetchPolicy(delay=0.0, per_host=8))
+            gathered = fetch_missing(store, keys, online, "", lambda url, reason: None, lambda total: None)
+        assert gathered.fetched == len(rows)
+        told = json.loads(command(path, "--offline").stdout)
+    assert {each["state"] for each in told["sources"]} == {"read"}
+    assert auc(scores_of(told["sentences"]), rows, urls) >= 0.8
+
+
+def held_page(url: str, text: str) -> StoredPage:
+    """A page with this text, as if it had been fetched."""
+    digest = text_hash(text)
+    return StoredPage(
+        url, url, text, "", "wice.example", "en", "text/html", digest, "2026-11-22T00:00:00+00:00", b"", digest, 200,
+        "page", "",
+    )  # fmt: skip
+
+
+def test_on_all_of_wice_the_score_tells_supported_claims_from_others(tmp_path: Path) -> None:
+    rows = [row for row in rows_of_wice() if row["label"] != "partially_supported"]
+    urls = [f"https://wice.example/{number}" for number in range(len(rows))]
+    texts = {url: "\n".join(row["evidence"]) for url, row in zip(urls, rows, strict=True)}
+    with open_store(tmp_path / "store.db") as store:
+        for url, text in texts.items():
+            store.put_page(held_page(url, text))
+        verified = verify_report(Submitted(None, read_report(report_of_claims(rows, urls))), Reader(store))
+    assert not verified.unresolved
+    assert auc(scores_of([each.model_dump() for each in verified.sentences]), rows, urls) >= 0.9

@@ -1,0 +1,260 @@
+"""A campaign acted out with the real commands on the real server; status and export are held against a book by hand."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import Result
+
+from annotation.client import Argilla
+from pipeline.records import Passage, QueryResponse, join_context
+from tests.support.campaign_book import TASKS, Shelf, languages, record
+from tests.support.campaign_players import CALIBRATION, LOCALES, ROUNDS, Play, places, record_ids
+from tests.support.places import ROOT
+
+if TYPE_CHECKING:
+    from annotation.embedded.server.launch import ServerHandle
+
+pytestmark = pytest.mark.server
+
+FIRST = [
+    *(record(number, "en") for number in range(10)),
+    *(record(number, "de", passages=3) for number in range(10, 16)),
+    *(record(number, "ja") for number in range(16, 22)),
+    record(22, "und"),
+    record(23, "en", passages=0),
+]
+LATER = [record(24, "en"), record(25, "de"), record(26, "ja"), record(27, "ja", passages=0)]
+PACKAGES = ROOT
+
+
+@pytest.fixture
+def play(argilla_server: "ServerHandle", tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
+    """The stage."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ARGILLA_API_URL", argilla_server.url)
+    monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
+    with Argilla(argilla_server.url, argilla_server.owner_api_key) as owner, ExitStack() as stack:
+        yield Play(tmp_path, argilla_server, owner, stack)
+
+
+def test_a_campaign_from_set_up_to_the_last_answer(play: Play) -> None:
+    first_edition = earlier_edition(play.folder / "edition")
+    the_campaign_is_set_up(play, first_edition)
+    records_are_pushed(play)
+    calibration_is_answered(play)
+    production_begins(play)
+    somebody_leaves_and_somebody_comes(play, first_edition)
+    the_guidelines_change(play)
+    more_records_come(play)
+    a_text_changes(play)
+    a_version_is_raised(play)
+    everything_is_answered(play)
+
+
+def earlier_edition(folder: Path) -> Path:
+    """The folder of a citejury whose guidelines for grounding are other ones, as an earlier release would have."""
+    for package in ("annotation", "exports", "pipeline"):
+        shutil.copytree(PACKAGES / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for guidelines in (folder / "annotation" / "locales" / "guidelines").glob("grounding.*.md"):
+        guidelines.write_text(f"{guidelines.read_text(encoding='utf-8')}\n1.\n", encoding="utf-8")
+    return folder
+
+
+def set_up_with(edition: Path, *words: str) -> str:
+    """What `annotation setup` of another edition printed."""
+    command = [sys.executable, "-c", "from exports.cli import main; main()", "annotation", "setup", *words]
+    environment = {**os.environ, "PYTHONPATH": str(edition), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def the_campaign_is_set_up(play: Play, edition: Path) -> None:
+    """Five people in three languages; a second set-up changes nothing, and there is nothing to export."""
+    words = ("--passwords", "passwords.json")
+    assert "Set up." in set_up_with(edition, *words)
+    assert "nothing was changed" in set_up_with(edition, *words)
+    play.come()
+    assert len(play.players) == 5
+    play.check_status()
+    assert "Error" in play.run("exports", "csv", "export", code=1).stderr
+    assert not (play.folder / "export").exists()
+
+
+def records_are_pushed(play: Play) -> None:
+    """Each record has one place, calibration has its number of each language, and another laptop sees the same."""
+    play.push("first.jsonl", FIRST)
+    take_places(play, FIRST)
+    for locale in LOCALES:
+        calibrating = {*play.book.units[Shelf("calibration", locale, "generation", 1)].values()}
+        assert len(calibrating) == CALIBRATION
+    play.check_status()
+    assert written(play.push("again.jsonl", FIRST[::-1])) == 0
+    assert written(play.push("part.jsonl", FIRST[5:9])) == 0
+    play.check_status()
+
+
+def take_places(play: Play, records: Sequence[QueryResponse]) -> None:
+    """Write into the book which round each record went to, and see that Argilla holds just those units."""
+    there = {
+        each["name"]: set(record_ids(play.owner, each["id"]))
+        for each in play.owner.datasets(play.owner.find_workspace(play.workspace))
+    }
+    for record_uuid, locale in languages(records, LOCALES).items():
+        each = next(item for item in records if item.record_uuid == record_uuid)
+        play.records[record_uuid] = each
+        rounds = [name for name in ROUNDS if record_uuid in there[play.book.shelf(name, locale, "generation").name]]
+        assert len(rounds) == 1, f"{record_uuid} is in {rounds}"
+        play.book.put(each, rounds[0], locale)
+    assert there == {shelf.name: set(units) for shelf, units in play.book.units.items()}
+
+
+def written(result: Result) -> int:
+    """How many units a push wrote, from its table."""
+    heading, *rows = (line.split() for line in result.stdout.splitlines())
+    columns = [heading.index(name) for name in ("new", "updated", "revised")]
+    return sum(int(row[column]) for row in rows for column in columns)
+
+
+def shelves(play: Play, round_name: str, locale: str) -> list[Shelf]:
+    """The three newest datasets of a round and language, in order of the work."""
+    return [play.book.shelf(round_name, locale, task) for task in TASKS]
+
+
+def calibration_is_answered(play: Play) -> None:
+    """Everybody answers everything in her languages; one unit is discarded, one left as a draft, two notes ask."""
+    for name, locales in play.people.items():
+        for locale in locales:
+            for shelf in shelves(play, "calibration", locale):
+                special = {}
+                if (name, shelf.task) == ("anna", "generation"):
+                    special = {
+                        "at0": ("discarded", "an empty answer"),
+                        "at1": ("submitted", '? Is this\nan answer, "or" none'),
+                    }
+                if (name, shelf.task) == ("佐藤", "grounding"):
+                    special = {"at0": ("submitted", "? 橋ですか")}
+                if (name, locale, shelf.task) == ("yuki", "ja", "grounding"):
+                    special = {"at1": ("draft", "")}
+                play.work(name, shelf, **special)
+    play.check()
+
+
+def production_begins(play: Play) -> None:
+    """Some of production is answered, so that overlap is reached here and not there."""
+    for name, locale, most in (("anna", "en", 5), ("ben b", "en", 7), ("ben b", "de", 4), ("Jürgen Müller", "de", 6)):
+        for shelf in shelves(play, "production", locale):
+            play.work(name, shelf, most, at2=("discarded", ""))
+    play.work("佐藤", play.book.shelf("production", "ja", "grounding"), 2)
+    play.check()
+
+
+def somebody_leaves_and_somebody_comes(play: Play, edition: Path) -> None:
+    """Ben leaves and his answers stay; what only he could have answered is told, until Mia comes."""
+    play.left.add("ben b")
+    play.write_campaign()
+    set_up_with(edition, "--yes")
+    assert play.players["ben b"].datasets() == {}
+    play.check()
+    assert any(play.book.unreachable(shelf) for shelf in shelves(play, "production", "de"))
+    play.people["mia"] = ("de",)
+    play.write_campaign()
+    set_up_with(edition, "--yes", "--passwords", "passwords.json")
+    play.come()
+    play.check()
+    play.work("mia", play.book.shelf("production", "de", "grounding"), 2)
+    play.check()
+
+
+def the_guidelines_change(play: Play) -> None:
+    """The lead is asked first; answers from now on are under the second edition, a draft of before included."""
+    asked = play.run("annotation", "setup", code=1, answer="n\n")
+    assert "This touches what has been answered" in asked.stderr
+    play.check()
+    play.run("annotation", "setup", "--yes")
+    assert "nothing was changed" in play.run("annotation", "setup").stderr
+    play.edition = "second"
+    play.check()
+    play.submit_drafts()
+    play.work("anna", play.book.shelf("production", "en", "grounding"), 2)
+    play.work("yuki", play.book.shelf("production", "en", "retrieval"), 5)
+    play.work("mia", play.book.shelf("production", "de", "grounding"), 2)
+    play.check()
+
+
+def more_records_come(play: Play) -> None:
+    """New records go to production, because calibration has its number; nothing else moves."""
+    play.push("more.jsonl", [*FIRST, *LATER])
+    take_places(play, LATER)
+    assert all(len({*play.book.units[shelf].values()}) == CALIBRATION for shelf in calibrating(play))
+    play.check()
+
+
+def calibrating(play: Play) -> list[Shelf]:
+    """The datasets of calibration that hold every record of theirs."""
+    return [play.book.shelf("calibration", locale, "generation") for locale in LOCALES]
+
+
+def changed(each: QueryResponse) -> QueryResponse:
+    """The record with another first passage."""
+    first = Passage.model_validate({**each.chunks[0].model_dump(), "text": "Another text. <b>&amp;</b>"})
+    chunks = (first, *each.chunks[1:])
+    return each.model_copy(update={"chunks": chunks, "context_set": join_context(chunks)})
+
+
+def a_text_changes(play: Play) -> None:
+    """Changed and unanswered is updated; changed and answered is refused, or goes in beside as a revision."""
+    answered_units = {unit.partition(":")[0] for _, unit, _ in play.book.done}
+    in_production = set(play.book.units[play.book.shelf("production", "en", "retrieval")].values())
+    answered = next(each for each in FIRST if each.record_uuid in in_production & answered_units)
+    untouched = next(each for each in LATER if each.chunks)
+    play.records[untouched.record_uuid] = changed(untouched)
+    both = [changed(answered), changed(untouched)]
+    refused = play.push("changed.jsonl", both, code=1)
+    assert answered.record_uuid in refused.stderr
+    assert untouched.record_uuid not in refused.stderr
+    play.check()
+    told = play.push("changed.jsonl", both, "--revise").stderr
+    revision_uuid = told.partition(f"{answered.record_uuid}: now also ")[2].split()[0]
+    revision = changed(answered).model_copy(update={"record_uuid": revision_uuid})
+    play.records[revision_uuid] = revision
+    play.revision_of[revision_uuid] = answered.record_uuid
+    play.book.put(revision, "production", "en")
+    play.check()
+    assert written(play.push("changed.jsonl", both)) == 0
+
+
+def a_version_is_raised(play: Play) -> None:
+    """The new version has the records and no answers; the old one keeps its answers and waits for nobody."""
+    play.run("annotation", "setup", "--new-version", "grounding", "--yes")
+    play.book.raise_version("grounding")
+    play.check()
+    play.work("anna", play.book.shelf("production", "en", "grounding"), 3, at1=("draft", ""))
+    play.check()
+
+
+def everything_is_answered(play: Play) -> None:
+    """Everybody works until nothing waits; nothing is wanting but what discards left, and nothing more is to do."""
+    play.submit_drafts()
+    for name, locales in play.people.items():
+        for round_name, locale in places():
+            if locale in locales and name not in play.left:
+                for shelf in shelves(play, round_name, locale):
+                    play.work(name, shelf)
+    play.check()
+    for shelf in play.book.units:
+        expected = play.book.status(shelf)
+        assert expected["pending"] == expected["unreachable"], shelf
+    before = {file.name: file.read_bytes() for file in (play.folder / "export").glob("*.csv")}
+    play.check()
+    assert before == {file.name: file.read_bytes() for file in (play.folder / "export").glob("*.csv")}
+    assert "nothing was changed" in play.run("annotation", "setup").stderr
+    assert written(play.push("more.jsonl", [*FIRST[::-1], *LATER[1:]])) == 0
+    play.run("exports", "agreement", "export", "--out", "agreement", "--resamples", "100")

@@ -1,0 +1,266 @@
+"""What goes wrong around a campaign: two leads at once, set-up killed anywhere, odd names, contradictions, typos."""
+
+import json
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from annotation.client import Argilla
+from exports.cli import main
+from tests.support.campaign_book import TASKS, record, units_of
+from tests.support.campaign_players import Player, record_ids
+
+if TYPE_CHECKING:
+    from annotation.embedded.server.launch import ServerHandle
+
+pytestmark = pytest.mark.server
+
+RECORDS = [record(number, ("en", "de")[number % 2]) for number in range(100, 108)]
+COMMAND = [sys.executable, "-c", "from exports.cli import main; main()", "annotation"]
+
+
+class Lead:
+    """A lead's folder with a campaign's file, and the server."""
+
+    def __init__(self, folder: Path, owner: Argilla) -> None:
+        """An empty folder."""
+        self.folder, self.owner = folder, owner
+        self.mark = uuid.uuid4().hex[:8]
+        self.workspace = f"mishap-{self.mark}"
+
+    def campaign(self, *lines: str, workspace: str | None = None) -> None:
+        """Write the campaign's file."""
+        text = "\n".join([f"workspace = {json.dumps(workspace or self.workspace)}", "[campaign]", *lines])
+        (self.folder / "citejury.toml").write_text(f"{text}\n", encoding="utf-8")
+
+    def people(self, *names: str) -> str:
+        """A line of the file that names annotators."""
+        shown = (json.dumps(f"{name}-{self.mark}", ensure_ascii=False) for name in names)
+        return f"annotators = [{', '.join(f'{{ name = {each} }}' for each in shown)}]"
+
+    def run(self, *words: str, code: int = 0) -> Result:
+        """What a command of the group `annotation` printed; another exit code fails the test."""
+        result = CliRunner().invoke(main, ["annotation", *words])
+        assert result.exit_code == code, result.output
+        return result
+
+    def push(self, *words: str, code: int = 0) -> Result:
+        """What `push` of the records printed."""
+        return self.run("push", self.write_records(), *words, code=code)
+
+    def write_records(self) -> str:
+        """The path of the file of records."""
+        file = self.folder / "records.jsonl"
+        file.write_text("".join(each.model_dump_json() + "\n" for each in RECORDS), encoding="utf-8")
+        return str(file)
+
+    def start(self, *words: str) -> "subprocess.Popen[str]":
+        """A process of the group `annotation`."""
+        return subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def status(self) -> dict[str, Any]:
+        """What `status --json` says."""
+        found: dict[str, Any] = json.loads(self.run("status", "--json").stdout)
+        return found
+
+    def datasets(self, workspace: str | None = None) -> dict[str, str]:
+        """Ids of the workspace's datasets by name; none where it is not there yet."""
+        workspace_id = self.owner.workspaces().get(workspace or self.workspace)
+        return {each["name"]: each["id"] for each in self.owner.datasets(workspace_id)} if workspace_id else {}
+
+
+@pytest.fixture
+def lead(argilla_server: "ServerHandle", tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lead]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ARGILLA_API_URL", argilla_server.url)
+    monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
+    with Argilla(argilla_server.url, argilla_server.owner_api_key) as owner:
+        yield Lead(tmp_path, owner)
+
+
+def expected_units() -> dict[str, set[str]]:
+    """External ids of all units in production, by dataset."""
+    found: dict[str, set[str]] = {}
+    for each in RECORDS:
+        for number, task in enumerate(TASKS, start=1):
+            found.setdefault(f"{number}-{task}-{each.language}", set()).update(units_of(each)[task])
+    return found
+
+
+def pushed_units(lead: Lead) -> dict[str, list[str]]:
+    """External ids of all records in Argilla, by dataset, as often as they are there."""
+    pages = {name: lead.owner.record_pages(found, include=()) for name, found in lead.datasets().items()}
+    return {name: [item["external_id"] for _, page in each for item in page] for name, each in pages.items()}
+
+
+@pytest.mark.parametrize("seen", [*(pytest.param(seen, marks=pytest.mark.soak) for seen in (0, 1, 5)), 3, "annotator"])
+def test_a_set_up_that_was_killed_is_finished_by_the_next(lead: Lead, seen: int | str) -> None:
+    lead.campaign('locales = ["en", "de"]', lead.people("anna", "ben"))
+
+    def far_enough() -> bool:
+        if isinstance(seen, str):
+            return any(user["username"] == f"anna-{lead.mark}" for user in lead.owner.users())
+        return lead.workspace in lead.owner.workspaces() and len(lead.datasets()) >= seen
+
+    process = lead.start("setup", "--passwords", "passwords.json")
+    while process.poll() is None and not far_enough():
+        pass
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    lead.run("setup", "--passwords", "passwords.json")
+    assert "nothing was changed" in lead.run("setup").stderr
+    assert len(lead.datasets()) == 6
+    passwords = json.loads(Path("passwords.json").read_text(encoding="utf-8"))
+    assert len(passwords) == 2
+    for name, password in passwords.items():
+        with Player(lead.owner.api_url, name, password) as player:
+            assert len(player.datasets()) == 6
+
+
+@pytest.mark.parametrize("seen", [2, *(pytest.param(seen, marks=pytest.mark.soak) for seen in (1, 3))])
+def test_a_new_version_that_was_killed_is_finished_and_no_dataset_is_raised_twice(lead: Lead, seen: int) -> None:
+    lead.campaign('locales = ["en", "de"]', "calibration = { records = 2 }")
+    words = ("setup", "--new-version", "grounding", "--yes")
+    lead.run("setup")
+    lead.push()
+    process = lead.start(*words)
+    while process.poll() is None and sum("-v2" in name for name in lead.datasets()) < seen:
+        pass
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    lead.run(*words)
+    versions = sorted(name for name in lead.datasets() if "grounding" in name)
+    first = [f"{part}2-grounding-{locale}" for part in ("", "calibration-") for locale in ("de", "en")]
+    assert versions == sorted([*first, *(f"{name}-v2" for name in first)])
+    units = pushed_units(lead)
+    assert all(units[name] == units[f"{name}-v2"] for name in first)
+    lead.run(*words)
+    assert sum("-v3" in name for name in lead.datasets()) == len(first)
+
+
+def test_two_leads_set_up_and_push_at_once(lead: Lead) -> None:
+    lead.campaign('locales = ["en", "de"]', lead.people("anna", "ben"))
+    both = [lead.start("setup") for _ in range(2)]
+    told = [process.communicate() for process in both]
+    for process, (_, words) in zip(both, told, strict=True):
+        assert process.returncode == 0 or ("Traceback" not in words and "Error: " in words), words
+    lead.run("setup")
+    assert "nothing was changed" in lead.run("setup").stderr
+    assert len(lead.datasets()) == 6
+    records = lead.write_records()
+    both = [lead.start("push", records) for _ in range(2)]
+    told = [process.communicate() for process in both]
+    assert [process.returncode for process in both] == [0, 0], told
+    assert pushed_units(lead).keys() == expected_units().keys()
+    for name, units in pushed_units(lead).items():
+        assert sorted(units) == sorted(expected_units()[name])
+
+
+def test_names_with_spaces_umlauts_and_kanji_are_people_like_others(lead: Lead) -> None:
+    names = ("Ana María", "Jürgen von Öä", "佐藤 花子", 'o\'brien "x"', "a/b?c=d&e")
+    lead.campaign('locales = ["ja"]', lead.people(*names))
+    lead.run("setup", "--passwords", "passwords.json")
+    passwords = json.loads(Path("passwords.json").read_text(encoding="utf-8"))
+    assert list(passwords) == [f"{name}-{lead.mark}" for name in names]
+    for name, password in passwords.items():
+        with Player(lead.owner.api_url, name, password) as player:
+            assert len(player.datasets()) == 3
+    lead.push()
+    sheets = lead.run("share", "--out", "sheets", "--passwords", "passwords.json").stdout.splitlines()
+    assert all(Path(each).is_file() for each in sheets)
+    assert len({*Path("sheets").iterdir()}) == len(sheets)
+    assert [each["annotator"] for each in lead.status()["annotators"]] == sorted(passwords)
+
+
+@pytest.mark.parametrize("workspace", ["Müller & Söhne", "a b", "東京", "a/b", "a?b=c#d", "..", "x" * 200])
+def test_a_workspace_whose_name_would_hide_all_others_from_argillas_library_is_refused(
+    lead: Lead, workspace: str
+) -> None:
+    name = f"{workspace} {lead.mark}"
+    lead.campaign('locales = ["en"]', lead.people("anna"), workspace=name)
+    result = CliRunner().invoke(main, ["annotation", "setup", "--passwords", "passwords.json"])
+    assert result.exit_code == 1
+    assert "A workspace cannot have the name" in result.stderr
+    assert name not in lead.owner.workspaces()
+
+
+def test_more_calibration_than_records_is_calibration_only(lead: Lead) -> None:
+    lead.campaign('locales = ["en", "de"]', "calibration = { records = 500 }", lead.people("anna"))
+    lead.run("setup")
+    lead.push()
+    status = {each["dataset"]: each["records"] for each in lead.status()["datasets"]}
+    assert status["calibration-3-generation-en"] + status["calibration-3-generation-de"] == len(RECORDS)
+    assert status["3-generation-en"] == status["3-generation-de"] == 0
+
+
+def test_a_language_without_records_is_empty_in_status_and_others_go_on(lead: Lead) -> None:
+    lead.campaign('locales = ["ja", "en", "de"]', lead.people("anna"))
+    lead.run("setup")
+    lead.push()
+    status = lead.status()
+    assert {each["records"] for each in status["datasets"] if each["language"] == "ja"} == {0}
+    assert status["needed"] == sum(map(len, expected_units().values()))
+    assert lead.run("status").stdout
+
+
+def test_records_of_no_language_of_the_campaign_go_to_its_first(lead: Lead) -> None:
+    lead.campaign('locales = ["ja", "de"]', lead.people("anna"))
+    lead.run("setup")
+    lead.push()
+    english = {each.record_uuid for each in RECORDS if each.language == "en"}
+    assert record_ids(lead.owner, lead.datasets()["3-generation-ja"]).keys() == english
+
+
+def test_an_annotators_key_is_refused_and_not_repeated(lead: Lead, monkeypatch: pytest.MonkeyPatch) -> None:
+    lead.campaign('locales = ["en", "de"]', lead.people("anna"))
+    lead.run("setup")
+    lead.push()
+    users = lead.owner.request("GET", "/users")["items"]
+    key = next(user["api_key"] for user in users if user["username"] == f"anna-{lead.mark}")
+    monkeypatch.setenv("ARGILLA_API_KEY", key)
+    for words in (["setup"], ["push", "records.jsonl"], ["status"]):
+        result = lead.run(*words, code=1)
+        assert "owner" in result.stderr, words
+        assert key not in result.output
+
+
+@pytest.mark.parametrize("role", ["owner", "Annotator", "", "lead"])
+def test_a_role_that_is_none_is_named_before_anything_is_done(lead: Lead, role: str) -> None:
+    lead.campaign('locales = ["en"]', f'annotators = [{{ name = "a", role = "{role}" }}]')
+    assert "`campaign.annotators.0.role`" in lead.run("setup", code=1).stderr
+    assert lead.workspace not in lead.owner.workspaces()
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ('locale = ["en"]', "`campaign.locale` is no key"),
+        ('locales = "en"', "`campaign.locales`"),
+        ("locales = []", "`campaign.locales`"),
+        ('locales = ["en"]\noverlap = "2"', "`campaign.overlap"),
+        ('locales = ["en"]\noverlap = 0', "`campaign.overlap"),
+        ('locales = ["en"]\noverlap = { retreival = 2 }', "`campaign.overlap.retreival"),
+        ('locales = ["en"]\ncalibration = { fraction = 20 }', "`campaign.calibration.fraction`"),
+        ('locales = ["en"]\ncalibration = { record = 3 }', "`campaign.calibration.record` is no key"),
+        ('locales = ["en"]\ncalibration = 5', "`campaign.calibration`"),
+        ('locales = ["en"]\nannotators = ["anna"]', "`campaign.annotators.0`"),
+        ('locales = ["en"]\nannotators = [{ nam = "anna" }]', "`campaign.annotators.0.nam` is no key"),
+        ('locales = ["en"]\nannotators = [{ name = "anna", locales = ["de"] }]', "none of `locales`"),
+        ('locales = ["en", "en"]', "twice"),
+        ('locales = ["xx"]', "'xx'"),
+    ],
+)
+def test_a_typo_in_the_campaign_is_named_by_every_command(lead: Lead, line: str, named: str) -> None:
+    lead.campaign(line)
+    for words in (["setup"], ["push", lead.write_records()], ["status"], ["share", "--out", "sheets"]):
+        error = lead.run(*words, code=1).stderr
+        assert named in error, error
+        assert "citejury.toml" in error
+        assert "Traceback" not in error

@@ -1,0 +1,151 @@
+"""The root command: one boundary for errors, settings in their order, help for everything."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from exports.cli import PLACES, main
+from pipeline.errors import InputError, SettingsError
+from pipeline.settings import read_settings
+from tests.support.places import ROOT
+
+
+def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    context = click.Context(group)
+    for name in sorted(group.list_commands(context)):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield (*path, name), command
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+
+
+COMMANDS = [pytest.param(path, command, id=" ".join(path)) for path, command in commands(main)]
+
+
+@pytest.fixture
+def in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in [name for name in os.environ if name.startswith(("CITEJURY_", "ARGILLA_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("path", "command"), COMMANDS)
+def test_every_command_has_help_and_says_what_its_options_do(path: tuple[str, ...], command: click.Command) -> None:
+    assert command.help
+    assert all(param.help for param in command.params if isinstance(param, click.Option))
+
+
+@pytest.mark.parametrize(("path", "command"), COMMANDS)
+def test_the_help_of_every_command_shows_an_example(path: tuple[str, ...], command: click.Command) -> None:
+    if not isinstance(command, click.Group):
+        assert f"citejury {' '.join(path)}" in (command.help or "")
+
+
+def test_an_error_of_ours_is_one_line_on_stderr_and_exit_1(in_tmp: Path) -> None:
+    result = CliRunner().invoke(main, ["pipeline", "check", "nowhere.csv"])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: ")
+    assert "nowhere.csv" in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_debug_shows_the_error_itself(in_tmp: Path) -> None:
+    result = CliRunner().invoke(main, ["--debug", "pipeline", "sources", "nowhere", "--out", "records.jsonl"])
+    assert isinstance(result.exception, InputError)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_is_one_line() -> None:
+    payload = ROOT / "exports" / "demo_data" / "payloads" / "openai" / "N001.json"
+    command = [Path(sys.executable).parent / "citejury", "pipeline", "parse", "--provider", "openai", payload]
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "Error: A file or the output cannot be used: No space left on device.\n"
+
+
+@pytest.mark.parametrize("words", [["demo"], ["annotation", "serve"]], ids=" ".join)
+def test_without_the_server_extra_one_line_says_what_is_missing(tmp_path: Path, words: list[str]) -> None:
+    arguments = [*words, "--home", str(tmp_path / "home")]
+    code = f"import sys; sys.modules['argilla_server'] = None; from exports.cli import main; main({arguments!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert "`argilla_server`" in line
+    assert "make install" in line
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_mistyped_command_is_a_usage_error() -> None:
+    assert CliRunner().invoke(main, ["pipelin"]).exit_code == 2
+
+
+def test_version_names_the_folders_of_the_three_packages() -> None:
+    lines = CliRunner().invoke(main, ["--version"]).stdout.splitlines()
+    assert [line.split(":")[0] for line in lines[1:]] == ["pipeline", "annotation", "exports"]
+
+
+def test_an_explicit_value_beats_environment_beats_file(in_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (in_tmp / "citejury.toml").write_text('workspace = "file"\nlocale = "de"\n', encoding="utf-8")
+    monkeypatch.setenv("CITEJURY_WORKSPACE", "environment")
+    assert (read_settings().workspace, read_settings().locale) == ("environment", "de")
+    assert read_settings(workspace="explicit").workspace == "explicit"
+
+
+def test_argillas_own_variables_are_read_and_the_key_is_not_shown(
+    in_tmp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARGILLA_API_URL", "http://127.0.0.1:1234")
+    monkeypatch.setenv("ARGILLA_API_KEY", "secret.apikey")
+    settings = read_settings()
+    assert settings.api_url == "http://127.0.0.1:1234"
+    assert "secret" not in repr(settings)
+
+
+def test_an_option_wins_over_each_name_of_its_variable_and_each_wins_over_the_file(
+    in_tmp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (in_tmp / "citejury.toml").write_text('api_url = "http://file"', encoding="utf-8")
+    monkeypatch.setenv("ARGILLA_API_URL", "http://argilla")
+    assert read_settings().api_url == "http://argilla"
+    monkeypatch.setenv("CITEJURY_API_URL", "http://ours")
+    assert read_settings().api_url == "http://ours"
+    assert read_settings(api_url="http://explicit").api_url == "http://explicit"
+
+
+def test_a_key_in_the_settings_file_is_refused(in_tmp: Path) -> None:
+    (in_tmp / "citejury.toml").write_text('api_key = "planted"\n', encoding="utf-8")
+    with pytest.raises(SettingsError, match="environment only") as caught:
+        read_settings()
+    assert "planted" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["workspace = [", 'workspaec = "typo"', "locale = 3"])
+def test_a_settings_file_that_cannot_be_read_is_one_sentence(in_tmp: Path, text: str) -> None:
+    (in_tmp / "citejury.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(SettingsError, match=r"citejury\.toml"):
+        read_settings()
+
+
+def test_letters_that_the_terminal_does_not_have_are_no_traceback() -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    script = "import click; from exports.cli import main; main.command('x')(lambda: click.echo('α')); main(['x'])"
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, b"?")
+
+
+def test_the_root_says_of_each_command_what_the_command_says_of_itself() -> None:
+    context = click.Context(main)
+    assert main.list_commands(context) == [place.name for place in PLACES]
+    for place in PLACES:
+        command = main.get_command(context, place.name)
+        assert command is not None
+        assert " ".join((command.help or "").split()).startswith(place.summary.rstrip("."))

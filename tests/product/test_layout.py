@@ -1,0 +1,189 @@
+"""The shape that the code keeps: which folder imports which, what is private, where heavy libraries and HTTP live."""
+
+import ast
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+from tests.support.places import ROOT
+
+PACKAGES = ("pipeline", "annotation", "exports")
+
+# Lowest first: what stands here may import what stands before it, and nothing that stands behind. A package's own
+# modules, its vocabulary, are named one by one; a folder stands for all of its modules but not for its subfolders.
+ORDER = (
+    "pipeline.errors",
+    "pipeline.schema",
+    "pipeline.text",
+    "pipeline.records",
+    "pipeline.staging",
+    "pipeline.providers",
+    "pipeline.providers.http",
+    "pipeline.settings",
+    "pipeline.csv_v2",
+    "pipeline.recording",
+    "pipeline.sources",
+    "pipeline.sources.store",
+    "pipeline.sources.reading",
+    "pipeline.sources.fetching",
+    "pipeline.sources.choosing",
+    "pipeline.asking",
+    "pipeline.gathering",
+    "pipeline.models",
+    "pipeline.verifying",
+    "pipeline.research",
+    "pipeline.research.search",
+    "pipeline.research.output",
+    "pipeline.research.running",
+    "pipeline.research.stages",
+    "pipeline.cli",
+    "pipeline",
+    "annotation.labels",
+    "annotation.wording",
+    "annotation.tasks",
+    "annotation.defuse",
+    "annotation.display",
+    "annotation.client",
+    "annotation.dataset_log",
+    "annotation.units",
+    "annotation.campaign",
+    "annotation.push",
+    "annotation.status",
+    "annotation.judge",
+    "annotation.embedded.home",
+    "annotation.embedded.search",
+    "annotation.embedded.queue",
+    "annotation.embedded.engines",
+    "annotation.embedded.backup",
+    "annotation.embedded.patches",
+    "annotation.embedded.server",
+    "annotation.embedded",
+    "annotation.cli",
+    "annotation",
+    "exports.schema",
+    "exports.csv",
+    "exports.progress",
+    "exports.agreement",
+    "exports.reading",
+    "exports.report",
+    "exports.report.html",
+    "exports.measure",
+    "exports.adjudicate",
+    "exports.dataset",
+    "exports.start",
+    "exports",
+    "exports.cli",
+)
+HEAVY = {
+    "argilla",
+    "argilla_server",
+    "pandas",
+    "datasets",
+    "numpy",
+    "pydantic",
+    "httpx",
+    "rich",
+    "py3langid",
+    "uvicorn",
+}
+HELP_PAGES = ([], ["pipeline"], ["annotation", "push"], ["exports", "csv"], ["demo"])
+HTTP_FOLDERS = {
+    "annotation.client",
+    "pipeline.asking",
+    "pipeline.gathering",
+    "pipeline.providers.http",
+    "pipeline.research.search",
+    "pipeline.sources.fetching",
+}
+
+
+@cache
+def modules() -> dict[str, ast.Module]:
+    """Each product module by its dotted name; a folder's `__init__` under the folder's name."""
+    paths = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+    return {dotted(path): ast.parse(path.read_text(encoding="utf-8"), str(path)) for path in paths}
+
+
+def dotted(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def is_folder(name: str) -> bool:
+    return (ROOT / name.replace(".", "/")).is_dir()
+
+
+def place(name: str) -> str:
+    """What of `ORDER` a module belongs to."""
+    return name if name in ORDER or is_folder(name) else name.rpartition(".")[0]
+
+
+def imports(tree: ast.Module, top_level_only: bool = False) -> set[str]:
+    """Names of imported modules; of `from a import b` both `a.b` and, where that is no module of ours, `a`."""
+    found = set()
+    for node in tree.body if top_level_only else ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            full = {alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in modules() else node.module for name in full.values()}
+    return found
+
+
+def test_folders_import_downwards_in_one_written_order() -> None:
+    offenders = [
+        f"{name} imports {used}"
+        for name, tree in modules().items()
+        for used in imports(tree)
+        if used.split(".")[0] in PACKAGES
+        and place(used) != place(name)
+        and ORDER.index(place(used)) > ORDER.index(place(name))
+    ]
+    assert not offenders
+
+
+def test_every_folder_says_what_it_is_for() -> None:
+    silent = [name for name, tree in modules().items() if is_folder(name) and name != "pipeline"]
+    assert not [name for name in silent if not ast.get_docstring(modules()[name])]
+
+
+def test_a_module_has_at_most_600_lines() -> None:
+    paths = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    assert not [dotted(path) for path in paths if len(path.read_text(encoding="utf-8").splitlines()) > 600]
+
+
+def test_a_command_module_imports_nothing_heavy_at_its_top() -> None:
+    offenders = [
+        f"{name} imports {used}"
+        for name, tree in modules().items()
+        if "cli" in name.split(".")
+        for used in imports(tree, top_level_only=True)
+        if used.split(".")[0] in HEAVY
+    ]
+    assert not offenders
+
+
+def test_only_the_folders_that_do_http_import_httpx() -> None:
+    offenders = [
+        name
+        for name, tree in modules().items()
+        if any(used.split(".")[0] == "httpx" for used in imports(tree))
+        and place(name) not in HTTP_FOLDERS
+        and not name.startswith("annotation.embedded.")
+    ]
+    assert not offenders
+
+
+def test_help_loads_none_of_the_heavy_libraries() -> None:
+    code = f"""
+import sys
+from click.testing import CliRunner
+from exports.cli import main
+for words in ({HELP_PAGES!r}):
+    result = CliRunner().invoke(main, [*words, "--help"])
+    assert result.exit_code == 0, result.output
+print(sorted(set({sorted(HEAVY)!r}) & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]"

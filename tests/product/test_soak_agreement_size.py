@@ -1,0 +1,77 @@
+"""A million rows through `exports agreement`: within 2 GiB, and the same figures as from the ratings themselves."""
+
+import csv
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from annotation.labels import LABELS
+from exports.schema import COLUMNS
+from tests.support.places import ROOT
+
+ROWS = 1_000_000
+ANNOTATORS = ("anna", "ben", "carla", "dan", "eva")
+A_UNIT = 3
+CARE = 0.9
+LIMIT = 2 * 2**30
+COMMAND = """
+import atexit, resource, sys
+atexit.register(lambda: print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, file=sys.stderr))
+from exports.cli import main
+main()
+"""
+
+
+def write_rows(path: Path) -> None:
+    """Grounding units, each answered by three of five annotators who say what is true in nine answers of ten."""
+    generator = random.Random(0)
+    labels = LABELS["grounding"]
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, COLUMNS["grounding"], restval="")
+        writer.writeheader()
+        for row in range(ROWS):
+            if row % A_UNIT == 0:
+                truth = [generator.random() < 0.3 for _ in labels]
+                raters = generator.sample(ANNOTATORS, A_UNIT)
+            unit = {
+                "answer": "An answer.",
+                "context_set": "Some context.",
+                "record_uuid": f"r{row // A_UNIT:07d}",
+                "annotator_id": raters[row % A_UNIT],
+                "task": "grounding",
+                "language": "en",
+                "created_at": "2025-03-03T10:00:00+00:00",
+            }
+            answers = {label: yes == (generator.random() < CARE) for label, yes in zip(labels, truth, strict=True)}
+            writer.writerow({**unit, **answers})
+
+
+@pytest.mark.soak
+def test_agreement_on_a_million_rows_fits_into_two_gibibytes(tmp_path: Path) -> None:
+    write_rows(tmp_path / "grounding.csv")
+    words = [
+        "exports",
+        "agreement",
+        str(tmp_path / "grounding.csv"),
+        "--resamples",
+        "200",
+        "--out",
+        str(tmp_path / "a"),
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND, *words], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stderr.split()[-1]) < LIMIT
+    figures = json.loads((tmp_path / "a" / "agreement.json").read_bytes())["tasks"]["grounding"]
+    assert figures["n_units"] == -(-ROWS // A_UNIT)
+    for label in figures["labels"].values():
+        # Two answers agree with .9² + .1² = .82, and differ by chance with 2·.34·.66 = .4488: 1 − .18/.4488 = .5989.
+        assert label["krippendorff_alpha"] == pytest.approx(0.5989, abs=0.005)
+        found = label["intervals"]["krippendorff_alpha"]
+        assert found["method"] == "bca"
+        assert 0.001 < found["high"] - found["low"] < 0.01

@@ -1,0 +1,216 @@
+"""The processes of docker/compose.yaml started by hand, as it stands there, and a campaign on them by our commands."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import httpx
+import psycopg2
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from exports.cli import main
+from tests.support.campaign_book import answers, record
+from tests.support.campaign_players import Player
+from tests.support.places import ROOT
+from tests.support.postgresql import free_port
+
+DOCKER = ROOT / "docker"
+SECRETS = re.compile(r"^(\w+)=(.*)$", re.MULTILINE)
+PATIENCE_SECONDS = 120
+ANNOTATORS = ("stack Jürgen", "佐藤 stack")
+LANGUAGES = ("en", "de", "ja")
+
+
+class Compose(NamedTuple):
+    """The compose file with the secrets of a folder of its own filled in."""
+
+    folder: Path
+    services: dict[str, Any]
+
+    def owner_api_key(self) -> str:
+        return dict(SECRETS.findall((self.folder / ".env").read_text(encoding="utf-8")))["CITEJURY_OWNER_API_KEY"]
+
+
+def read_compose(folder: Path, profiles: str = "") -> Compose:
+    """What `docker-compose config` makes of a copy of docker/ with new secrets; those that are there stay."""
+    if shutil.which("docker-compose") is None:
+        pytest.skip("docker-compose is not installed here.")
+    shutil.copytree(DOCKER, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".env", "client.env"))
+    subprocess.run([folder / "make-secrets"], check=True, capture_output=True)
+    environment = {"PATH": os.environ["PATH"], **({"COMPOSE_PROFILES": profiles} if profiles else {})}
+    command = ["docker-compose", "--file", str(folder / "compose.yaml"), "config"]
+    said = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=True).stdout
+    # `config` writes what could be read again, where a dollar sign stands twice.
+    return Compose(folder, yaml.safe_load(said.replace("$$", "$"))["services"])
+
+
+class Places(NamedTuple):
+    """Where the parts are on this machine, instead of in their containers."""
+
+    folder: Path
+    database: str
+    redis: str
+    opensearch: str = ""
+
+    def put_in(self, text: str) -> str:
+        """The text with this machine's addresses and folders."""
+        here = {
+            "postgres:5432": self.database,
+            "redis:6379": self.redis,
+            "http://opensearch:9200": self.opensearch,
+            "/tmp/": f"{self.folder}/",
+            "/data": str(self.folder),
+        }
+        for there, instead in here.items():
+            text = text.replace(there, instead)
+        return text
+
+
+def environment_of(service: Mapping[str, Any], places: Places, **changed: str) -> dict[str, str]:
+    """What the service finds in its environment, here."""
+    found = {name: places.put_in(str(value)) for name, value in service.get("environment", {}).items()}
+    return {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", **found, **changed}
+
+
+def command_of(service: Mapping[str, Any]) -> list[str]:
+    """The command of one of our containers: the image's entry point and the service's own words."""
+    (entry,) = re.findall(r"^ENTRYPOINT (\[.*\])$", (DOCKER / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
+    return [*json.loads(entry), *service["command"]]
+
+
+def create_database(url: str, service: Mapping[str, Any]) -> str:
+    """The address of an empty database with the name, the user and the password that the service asks for."""
+    asked = service["environment"]
+    with contextlib.closing(psycopg2.connect(url)) as connection:
+        connection.autocommit = True
+        cursor = connection.cursor()
+        cursor.execute(f"CREATE ROLE {asked['POSTGRES_USER']} LOGIN PASSWORD %s", (asked["POSTGRES_PASSWORD"],))
+        cursor.execute(
+            f"CREATE DATABASE {asked['POSTGRES_DB']} OWNER {asked['POSTGRES_USER']} TEMPLATE template0 "
+            "ENCODING 'UTF8' LC_COLLATE 'C.UTF-8' LC_CTYPE 'C.UTF-8'"
+        )
+    return url.split("@")[1].split("/")[0]
+
+
+@contextlib.contextmanager
+def running_queue(service: Mapping[str, Any], folder: Path) -> Iterator[str]:
+    """Redis as the service starts it, at a port of this machine: its address."""
+    if shutil.which("redis-server") is None:
+        pytest.skip("Redis is not installed here: no `redis-server`.")
+    port = free_port()
+    place = Places(folder, "", "")
+    shell, option, script = (place.put_in(word) for word in service["command"])
+    script = script.replace("requirepass", f"bind 127.0.0.1\nport {port}\nrequirepass", 1)
+    environment = environment_of(service, place)
+    with subprocess.Popen([shell, option, script], env=environment, stdout=subprocess.DEVNULL) as process:
+        try:
+            (kind, check) = service["healthcheck"]["test"]
+            assert kind == "CMD-SHELL"
+            while subprocess.run(check.replace("6379", str(port)), shell=True, env=environment, check=False).returncode:
+                assert process.poll() is None, "Redis does not start."
+            yield f"127.0.0.1:{port}"
+        finally:
+            process.terminate()
+
+
+@contextlib.contextmanager
+def running_argilla(compose: Compose, places: Places) -> Iterator[str]:
+    """Database migrated, web and worker at work and found well by their health checks: the web's address."""
+    services = compose.services
+    run_part(command_of(services["migrate"]), environment_of(services["migrate"], places))
+    with contextlib.ExitStack() as stack:
+        worker = environment_of(services["worker"], places)
+        process = subprocess.Popen(command_of(services["worker"]), env=worker)
+        stack.callback(end, process)
+        web = {**environment_of(services["web"], places), "CITEJURY_LISTEN": "127.0.0.1:0"}
+        address = stack.enter_context(running_web(command_of(services["web"]), web))
+        run_part(services["web"]["healthcheck"]["test"][1:], {**web, "CITEJURY_LISTEN": address})
+        while subprocess.run(services["worker"]["healthcheck"]["test"][1:], env=worker, check=False).returncode:
+            assert process.poll() is None, "The worker does not start."
+        yield f"http://{address}"
+
+
+def run_part(command: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Run a part that ends, and well."""
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@contextlib.contextmanager
+def running_web(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[str]:
+    """The address that the web says it listens at."""
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            address = next(line.split()[-1] for line in process.stderr if "listens at" in line)
+            threading.Thread(target=pass_on, args=(process.stderr,), daemon=True).start()
+            yield address
+        finally:
+            end(process)
+
+
+def pass_on(lines: IO[str]) -> None:
+    """Show what a process says, so that it never waits for a reader."""
+    for line in lines:
+        sys.stderr.write(line)
+
+
+def end(process: "subprocess.Popen[Any]") -> None:
+    """Tell a part to stop, as a container is, and see that it does, well."""
+    process.terminate()
+    assert process.wait(PATIENCE_SECONDS) == 0
+
+
+class Server(NamedTuple):
+    """An Argilla as our commands reach it."""
+
+    url: str
+    api_key: str
+
+    def run(self, *words: str) -> str:
+        """What a command wrote to stdout; a failure of it fails the test."""
+        environment = {"ARGILLA_API_URL": self.url, "ARGILLA_API_KEY": self.api_key}
+        result = CliRunner().invoke(main, words, env=environment)
+        assert result.exit_code == 0, f"{result.output}{result.exception!r}"
+        return result.stdout
+
+    def call(self, method: str, path: str, **words: Any) -> Any:
+        headers = {"X-Argilla-Api-Key": self.api_key}
+        reply = httpx.request(method, f"{self.url}/api/v1{path}", headers=headers, timeout=60, trust_env=False, **words)
+        assert reply.is_success, reply.text
+        return reply.json()
+
+
+def campaign(server: Server, folder: Path, workspace: str, languages: Sequence[str] = LANGUAGES) -> None:
+    """Set up, push, and let every annotator submit everything that her queue shows."""
+    folder.mkdir(exist_ok=True)
+    records = folder / "records.jsonl"
+    lines = [record(number, language).model_dump_json() for number, language in enumerate(languages)]
+    records.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    named = [word for name in ANNOTATORS for word in ("--annotator", name)]
+    passwords = folder / "passwords.json"
+    overlap = ("--overlap", str(len(ANNOTATORS)), "--passwords", str(passwords))
+    server.run("annotation", "setup", "--workspace", workspace, *named, *overlap)
+    server.run("annotation", "push", str(records), "--workspace", workspace)
+    for name, password in json.loads(passwords.read_text(encoding="utf-8")).items():
+        with Player(server.url, name, password) as player:
+            annotate(player, workspace)
+
+
+def annotate(player: Player, workspace: str) -> None:
+    """Submit a label for each question of each record in the queues of the workspace."""
+    for (place, dataset), dataset_id in player.datasets().items():
+        if place == workspace:
+            task = dataset.split("-")[1]
+            for external_id, record_id in player.queue(dataset_id).items():
+                player.respond(record_id, "submitted", answers(task, player.name, external_id), "")

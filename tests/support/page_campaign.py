@@ -1,0 +1,74 @@
+"""A workspace whose annotators label passages in Argilla's page, for tests of our script in it."""
+
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from selenium import webdriver
+from selenium.webdriver.common.keys import Keys
+
+from annotation.campaign.setup import find_datasets, set_up
+from annotation.client import Argilla
+from annotation.display import to_records
+from annotation.wording import read_wording
+from pipeline.records import Passage, QueryResponse
+from tests.support.page_driver import RECORD_ID, answer, log_in, open_form, press, wait
+
+CONTRADICTION = {"topically_relevant": False, "evidence_sufficient": True, "misleading": False}
+
+
+class Campaign(NamedTuple):
+    """A workspace whose annotators label passages."""
+
+    owner: Argilla
+    dataset: str
+    passwords: dict[str, str]
+    ids: dict[str, str]
+
+    def stored(self) -> dict[tuple[str, str], tuple[str, dict[str, Any]]]:
+        """Status and values of each response, by record and user id; the server holds at most one for each."""
+        return {
+            (record["id"], response["user_id"]): (
+                response["status"],
+                {name: each["value"] for name, each in (response["values"] or {}).items()},
+            )
+            for _, page in self.owner.record_pages(self.dataset)
+            for record in page
+            for response in record["responses"]
+        }
+
+    def statuses(self) -> list[str]:
+        return sorted(status for status, _ in self.stored().values())
+
+
+def campaign(owner: Argilla, records: int, annotators: int, locale: str = "en") -> Campaign:
+    workspace = f"script-{uuid4().hex[:8]}"
+    users: list[Any] = []
+    names = [f"{workspace}-{number}" for number in range(annotators)]
+    set_up(owner, workspace, locale, annotators=names, min_submitted=annotators, announce=users.append)
+    dataset = find_datasets(owner, workspace)["retrieval"].id
+    wording = read_wording(locale)
+    bodies = [to_records(passage(number), wording)["retrieval"][0] for number in range(records)]
+    owner.request("PUT", f"/datasets/{dataset}/records/bulk", json={"items": bodies})
+    ids = {user["username"]: user["id"] for user in owner.request("GET", "/users")["items"]}
+    return Campaign(owner, dataset, {user.username: user.password for user in users}, ids)
+
+
+def passage(number: int) -> QueryResponse:
+    text = f"Passage {number}: 1 < 2 && R&D &amp; <b>honey</b>."
+    chunk = Passage(chunk_id=f"c{number}#0", doc_id=f"c{number}", chunk_rank=1, text=text)
+    return QueryResponse(record_uuid=str(uuid4()), query=f"Query {number}?", answer="A [1].", chunks=(chunk,))
+
+
+def opened(driver: webdriver.Chrome, work: Campaign, url: str, name: str | None = None) -> str:
+    """The record that the page shows to an annotator who has logged in."""
+    username = name or next(iter(work.passwords))
+    log_in(driver, url, username, work.passwords[username])
+    open_form(driver, url, work.dataset)
+    return str(driver.execute_script(RECORD_ID))
+
+
+def submit(driver: webdriver.Chrome, answers: dict[str, bool]) -> None:
+    answer(driver, answers.items())
+    shown = driver.execute_script(RECORD_ID)
+    press(driver, Keys.RETURN)
+    wait(driver, lambda: driver.execute_script(RECORD_ID) != shown)
