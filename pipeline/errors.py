@@ -3,7 +3,7 @@
 CitejuryError
 ├── InputError        what the user gave is wrong: a file, a row, a value
 │   └── BadRowsError  many rows of one file are wrong; every one of them is listed
-├── PayloadError      a provider's payload is an error, not JSON, or of an unknown shape
+├── ProviderError     a provider gave no answer; `kind` says why: no key, a timeout, a body of an unknown shape
 ├── SettingsError     a setting or an environment variable is missing or cannot be read
 ├── OutputError       the place to write to holds something else, or cannot be written
 ├── ArgillaError      Argilla did not do what was asked
@@ -19,6 +19,7 @@ The root command is the only place that turns these into output.
 """
 
 from collections.abc import Sequence
+from typing import Literal
 
 
 class CitejuryError(Exception):
@@ -39,15 +40,29 @@ class BadRowsError(InputError):
         super().__init__(separator.join([summary, *rows]))
 
 
-class PayloadError(CitejuryError):
-    """A provider's payload is an error, not JSON, or of an unknown shape.
+ErrorKind = Literal[
+    "missing_key",
+    "auth",
+    "rate_limit",
+    "quota",
+    "server",
+    "network",
+    "timeout",
+    "bad_response",
+    "not_recorded",
+]
+"""Why a provider gave no answer: the kinds of `errors.jsonl`."""
 
-    `kind` is one of the kinds of `errors.jsonl` (design 4.1), `status` the HTTP status where there was one, `attempts`
-    the number of requests that were made.
+
+class ProviderError(CitejuryError):
+    """A provider gave no answer that can be read, or was not asked at all.
+
+    `kind` says why; `bad_response` is a payload that is an error, not JSON, or of an unknown shape. `status` is the
+    HTTP status where there was one, `attempts` the number of requests that were made.
     """
 
     def __init__(
-        self, message: str, kind: str = "bad_response", *, status: int | None = None, attempts: int = 1
+        self, message: str, kind: ErrorKind = "bad_response", *, status: int | None = None, attempts: int = 1
     ) -> None:
         """Keep kind, status and attempts beside the message."""
         self.kind = kind

@@ -2,24 +2,17 @@
 
 from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
+
+from pipeline.errors import ErrorKind
 
 ProviderName = Literal["openai", "claude", "gemini", "grok", "perplexity"]
 PROVIDERS: tuple[ProviderName, ...] = get_args(ProviderName)
 
-Placement = Literal["marker", "claim", "none"]
+OpenAIApi = Literal["responses", "chat", "openrouter"]
+"""How the `openai` provider is spoken to: OpenAI's Responses, Chat Completions, or OpenRouter's form of the latter."""
 
-ErrorKind = Literal[
-    "missing_key",
-    "auth",
-    "rate_limit",
-    "quota",
-    "server",
-    "network",
-    "timeout",
-    "bad_response",
-    "not_recorded",
-]
+Placement = Literal["marker", "claim", "none"]
 
 
 class Frozen(BaseModel):
@@ -210,3 +203,14 @@ class ErrorLine(Frozen):
     """When the call failed: ISO 8601, UTC."""
     repeat: int = 1
     """Which of the row's repeats it is, from 1; left out of the file for the first."""
+
+
+class Price(Frozen):
+    """What a model costs, in one currency for all models; xAI, Perplexity and OpenRouter state theirs in USD."""
+
+    input: float = Field(ge=0)
+    """Price of a million input tokens."""
+    output: float = Field(ge=0)
+    """Price of a million output tokens, thinking included."""
+    search: float = Field(default=0.0, ge=0)
+    """Price of a thousand web searches."""

@@ -14,8 +14,7 @@ from pydantic_settings import (
 )
 
 from pipeline.errors import SettingsError
-from pipeline.providers.http.cost import Price
-from pipeline.providers.options import OpenAIApi
+from pipeline.schema import OpenAIApi, Price
 
 SETTINGS_FILE = "citejury.toml"
 CAMPAIGN_TABLE = "campaign"
@@ -120,7 +119,7 @@ def read_settings(**explicit: Any) -> Settings:
 
 
 def refuse_keys_in_file(values: dict[str, Any]) -> None:
-    """Nothing where the file holds no key.
+    """Refuse a file that holds a key.
 
     Raises:
         SettingsError: it does; keys belong in the environment (design 6).

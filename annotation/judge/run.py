@@ -20,7 +20,7 @@ from annotation.judge.prompt import Prompt, build_prompt, digest
 from annotation.judge.units import Unit
 from annotation.labels import TaskName
 from pipeline.asking.run import Course, stop_on_signals
-from pipeline.errors import OutputError, PayloadError
+from pipeline.errors import OutputError, ProviderError
 from pipeline.models.completion import Structured
 from pipeline.models.structured import Asker, Asks, ChosenModel, Spent, accept_body, ask_structured, spent_of
 from pipeline.providers.http.network import Network, RetryPolicy
@@ -153,7 +153,7 @@ class UnitAsker:
         """The reply; its payloads are appended to `kept`.
 
         Raises:
-            PayloadError: there is none.
+            ProviderError: there is none.
         """
         question = self.question(prompt, system, schema)
         payloads = self.replies.find(question)
@@ -178,9 +178,9 @@ class Nobody:
         """Nothing.
 
         Raises:
-            PayloadError: in any case.
+            ProviderError: in any case.
         """
-        raise PayloadError("The run was stopped before the model had mended its answer.", "not_recorded")
+        raise ProviderError("The run was stopped before the model had mended its answer.", "not_recorded")
 
 
 class Asking:

@@ -25,9 +25,9 @@ from pipeline.asking.run_folder import (
 from pipeline.csv_v2.file import HEADER, find_whole_answers
 from pipeline.errors import InputError, OutputError, SettingsError
 from pipeline.providers.calls import SYSTEM_PROMPT, Call, Reply
-from pipeline.providers.http.cost import Price, Usage, cost_of
+from pipeline.providers.http.cost import Usage, cost_of
 from pipeline.providers.http.network import Endpoint, Network, RetryPolicy, target_of
-from pipeline.providers.options import OpenAIApi, check_options
+from pipeline.providers.options import check_options
 from pipeline.providers.request import (
     KEY_VARIABLES,
     ProviderRequest,
@@ -36,7 +36,7 @@ from pipeline.providers.request import (
     request_builder,
     unsupported_options,
 )
-from pipeline.schema import PROVIDERS, AskOptions, ProviderName
+from pipeline.schema import PROVIDERS, AskOptions, OpenAIApi, Price, ProviderName
 from pipeline.sources.fetching.guard import guarded_client
 from pipeline.sources.fetching.redirects import resolve_citations
 

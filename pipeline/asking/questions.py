@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from pipeline.asking.run_folder import NarrativesFile
 from pipeline.providers.calls import Call, plan_calls
-from pipeline.providers.http.cost import Price
-from pipeline.schema import AskOptions, Narrative, ProviderName
+from pipeline.schema import AskOptions, Narrative, Price, ProviderName
 
 DEFAULT_CONCURRENCY = 4
 

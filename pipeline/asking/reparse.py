@@ -17,10 +17,9 @@ from pipeline.asking.run_folder import (
 )
 from pipeline.asking.summary import count_run
 from pipeline.csv_v2.file import read_answers, rows_as_bytes, write_answers
-from pipeline.errors import InputError, PayloadError
+from pipeline.errors import InputError, ProviderError
 from pipeline.providers import read_payload
-from pipeline.providers.http.cost import Price
-from pipeline.schema import PROVIDERS, ProviderName, StoredAnswer
+from pipeline.schema import PROVIDERS, Price, ProviderName, StoredAnswer
 
 
 class Change(NamedTuple):
@@ -104,7 +103,7 @@ def reread(stored: StoredAnswer, provider: ProviderName) -> StoredAnswer | None:
     """The answer with text, citations and search results from its stored body; None where no reader can read that."""
     try:
         answer = read_payload(provider, stored.answer_raw_json)
-    except PayloadError:
+    except ProviderError:
         return None
     return stored.model_copy(
         update={

@@ -10,7 +10,7 @@ from typing import Any
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.run import NO_LIMITS, Limits, Questions, Report, Tell, ask_narratives
 from pipeline.asking.run_folder import RunManifest, describe_file
-from pipeline.errors import InputError, PayloadError
+from pipeline.errors import InputError, ProviderError
 from pipeline.providers import ALIASES
 from pipeline.providers.calls import Call, Reply
 from pipeline.schema import PROVIDERS, ProviderName
@@ -84,7 +84,7 @@ def read_reply(folder: Path, call: Call) -> Reply:
     """The stored payload of a call, with the status and the model that its sidecar names.
 
     Raises:
-        PayloadError: nothing is stored for it, or what is stored cannot be read.
+        ProviderError: nothing is stored for it, or what is stored cannot be read.
     """
     stem = file_stem(call)
     for name in provider_folders(call.provider):
@@ -93,19 +93,19 @@ def read_reply(folder: Path, call: Call) -> Reply:
             if path.is_file():
                 sidecar = read_sidecar(path.with_name(stem + SIDECAR_ENDING))
                 return Reply(read_body(path), status_of(sidecar), model_of(sidecar))
-    raise PayloadError(f"There is no payload `{call.provider}/{stem}.json` in the replay folder.", "not_recorded")
+    raise ProviderError(f"There is no payload `{call.provider}/{stem}.json` in the replay folder.", "not_recorded")
 
 
 def file_stem(call: Call) -> str:
     """The payload's file name without ending.
 
     Raises:
-        PayloadError: the narrative's id is no plain file name, and might lead out of the folder.
+        ProviderError: the narrative's id is no plain file name, and might lead out of the folder.
     """
     name = call.narrative.narrative_id
     plain = name not in ("", ".", "..") and not any(char in "/\\:" or ord(char) < 32 for char in name)
     if not plain or len(name.encode("utf-8", "surrogatepass")) > MAX_NAME_BYTES:
-        raise PayloadError(f"The id {name[:60]!r} is no plain file name, so no payload is looked for.", "not_recorded")
+        raise ProviderError(f"The id {name[:60]!r} is no plain file name, so no payload is looked for.", "not_recorded")
     return name if call.occurrence == 1 else f"{name}.{call.occurrence}"
 
 
@@ -113,30 +113,30 @@ def read_body(path: Path) -> str:
     """The payload's text without a byte order mark.
 
     Raises:
-        PayloadError: the file cannot be opened, or is not UTF-8.
+        ProviderError: the file cannot be opened, or is not UTF-8.
     """
     try:
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise PayloadError(f"The payload `{path.name}` is not UTF-8 (byte {error.start}).") from error
+        raise ProviderError(f"The payload `{path.name}` is not UTF-8 (byte {error.start}).") from error
     except OSError as error:
-        raise PayloadError(f"The payload `{path.name}` cannot be read: {error.strerror}.", "not_recorded") from error
+        raise ProviderError(f"The payload `{path.name}` cannot be read: {error.strerror}.", "not_recorded") from error
 
 
 def read_sidecar(path: Path) -> dict[str, Any]:
     """The sidecar beside a payload; empty where there is none.
 
     Raises:
-        PayloadError: it is there and is not a JSON object.
+        ProviderError: it is there and is not a JSON object.
     """
     if not path.is_file():
         return {}
     try:
         sidecar = json.loads(read_body(path))
     except (ValueError, RecursionError) as error:
-        raise PayloadError(f"The sidecar `{path.name}` is not JSON; mend or remove it.") from error
+        raise ProviderError(f"The sidecar `{path.name}` is not JSON; mend or remove it.") from error
     if not isinstance(sidecar, dict):
-        raise PayloadError(f"The sidecar `{path.name}` is not a JSON object; mend or remove it.")
+        raise ProviderError(f"The sidecar `{path.name}` is not a JSON object; mend or remove it.")
     return sidecar
 
 

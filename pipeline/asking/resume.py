@@ -16,7 +16,7 @@ from pipeline.asking.run_folder import (
     write_manifest,
 )
 from pipeline.csv_v2.file import append_answer, keep_whole_answers, read_answers
-from pipeline.errors import InputError, PayloadError
+from pipeline.errors import InputError, ProviderError
 from pipeline.providers import read_payload
 from pipeline.providers.calls import Answerer, Call, Reply, plan_calls
 from pipeline.providers.failure import unreadable_error
@@ -49,7 +49,7 @@ async def settle_call(out: Path, call: Call, answerer: Answerer) -> Settled:
         if reply.status is not None and reply.status >= 400:
             raise unreadable_error(reply.text, reply.status)
         answer = read_payload(call.provider, reply.text)
-    except PayloadError as failure:
+    except ProviderError as failure:
         error = error_line(call, reply, failure, requested)
         append_error(out, error)
         return Settled(error=error)
@@ -58,7 +58,7 @@ async def settle_call(out: Path, call: Call, answerer: Answerer) -> Settled:
     return Settled(answer=stored)
 
 
-def error_line(call: Call, reply: Reply | None, failure: PayloadError, timestamp: str) -> ErrorLine:
+def error_line(call: Call, reply: Reply | None, failure: ProviderError, timestamp: str) -> ErrorLine:
     """The line of `errors.jsonl` that says why the call has no answer."""
     attempts = reply.attempts if reply else failure.attempts
     return ErrorLine.model_validate(

@@ -9,11 +9,11 @@ from typing import BinaryIO, NamedTuple
 from pipeline.asking.resume import Begun
 from pipeline.asking.run_folder import CITATIONS, ProviderCounts, RunManifest, csv_file
 from pipeline.csv_v2.file import put_in_order, read_answers
-from pipeline.errors import PayloadError
+from pipeline.errors import ProviderError
 from pipeline.providers.body import load_body
-from pipeline.providers.http.cost import Price, Usage, cost_of, price_of, usage_of
+from pipeline.providers.http.cost import Usage, cost_of, price_of, usage_of
 from pipeline.recording.run import read_stored
-from pipeline.schema import PROVIDERS, Answer, ErrorLine, ProviderName, StoredAnswer
+from pipeline.schema import PROVIDERS, Answer, ErrorLine, Price, ProviderName, StoredAnswer
 from pipeline.sources.fetching.redirects import resolved_earlier
 from pipeline.staging import staged_file
 
@@ -111,7 +111,7 @@ def stored_usage(stored: StoredAnswer) -> Usage:
     """The usage that the stored payload states; none where it cannot be read, as in old files."""
     try:
         return usage_of(load_body(stored.answer_raw_json))
-    except PayloadError:
+    except ProviderError:
         return Usage()
 
 

@@ -20,14 +20,14 @@ def parse(provider: str, payload: Path) -> None:
     """
     import json
 
-    from pipeline.errors import PayloadError
+    from pipeline.errors import ProviderError
     from pipeline.providers import provider_name, read_payload
 
     name = provider_name(provider)
     try:
         answer = read_payload(name, read_payload_file(payload))
-    except PayloadError as error:
-        raise PayloadError(f"{file_label(payload)}: {error}", error.kind) from error
+    except ProviderError as error:
+        raise ProviderError(f"{file_label(payload)}: {error}", error.kind) from error
     found = {
         "text": answer.text,
         "citations": list(answer.citations),
@@ -47,9 +47,9 @@ def read_payload_file(payload: Path) -> str:
 
     Raises:
         InputError: there is no such file.
-        PayloadError: it is not UTF-8.
+        ProviderError: it is not UTF-8.
     """
-    from pipeline.errors import InputError, PayloadError
+    from pipeline.errors import InputError, ProviderError
 
     try:
         with click.open_file(str(payload), "rb") as file:
@@ -59,7 +59,7 @@ def read_payload_file(payload: Path) -> str:
     except IsADirectoryError as error:
         raise InputError(f"{str(payload)!r} is a folder; name one payload in it.") from error
     except UnicodeDecodeError as error:
-        raise PayloadError(f"the payload is not UTF-8 (byte {error.start}).") from error
+        raise ProviderError(f"the payload is not UTF-8 (byte {error.start}).") from error
 
 
 @click.command()

@@ -11,7 +11,7 @@ from typing import BinaryIO, NamedTuple
 
 from pipeline.csv_v2.lines import csv_reader, decoded_lines, numbered_rows
 from pipeline.csv_v2.rows import ANSWER_ID, MODEL_NAME, RAW_JSON, AnswerParts, answer_cells, expand_rows
-from pipeline.errors import InputError, PayloadError
+from pipeline.errors import InputError, ProviderError
 from pipeline.schema import CSV_COLUMNS, ErrorLine, StoredAnswer
 from pipeline.staging import staged_file
 
@@ -246,7 +246,7 @@ def has_every_result(parts: AnswerParts) -> bool:
 
     try:
         return len(read_payload("perplexity", parts.shared[RAW_JSON]).search_results) <= len(parts.results)
-    except PayloadError:
+    except ProviderError:
         return True
 
 

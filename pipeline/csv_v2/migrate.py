@@ -16,10 +16,10 @@ from uuid import UUID, uuid5
 from pipeline.csv_v2.check import shown, wanted_json, wanted_time, wanted_uuid
 from pipeline.csv_v2.file import error_bytes, write_answers
 from pipeline.csv_v2.lines import numbered_rows, open_csv
-from pipeline.errors import BadRowsError, InputError, OutputError, PayloadError
+from pipeline.errors import BadRowsError, ErrorKind, InputError, OutputError, ProviderError
 from pipeline.providers import provider_name, read_payload
 from pipeline.providers.failure import error_kind, redact
-from pipeline.schema import CSV_COLUMNS, Answer, ErrorKind, ErrorLine, ProviderName, SearchResult, StoredAnswer
+from pipeline.schema import CSV_COLUMNS, Answer, ErrorLine, ProviderName, SearchResult, StoredAnswer
 from pipeline.staging import staged_file
 from pipeline.text.links import find_links
 from pipeline.text.urls import source_domain
@@ -287,7 +287,7 @@ class Migration:
         """What the body says; where it cannot be read, the search results beside it, else the URLs in the text."""
         try:
             return read_payload(provider, cells["raw_json"])
-        except PayloadError:
+        except ProviderError:
             results = stored_results(cells["search_results_json"])
         source = "`search_results_json`" if results else "the URLs in `response_text`"
         self.notes.add(line, f"`raw_json` cannot be read; the citations are {source}")

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
-from pipeline.errors import PayloadError
+from pipeline.errors import ProviderError
 from pipeline.providers import READERS, reader_of
 from pipeline.providers.body import as_object, as_objects, as_text, first_object, load_body
 from pipeline.providers.failure import is_error
@@ -70,27 +70,27 @@ def model_content(text: str) -> Completion:
     Up to three envelopes are taken off. Of them only Chat Completions' empty answer gives way to the seed's fields.
 
     Raises:
-        PayloadError: the payload is an error, says that it failed, or is nested too deeply.
+        ProviderError: the payload is an error, says that it failed, or is nested too deeply.
 
     Source: seed 002 4.4; reference/providers.md 10.2.
     """
     try:
         body = load_body(text)
-    except PayloadError as error:
+    except ProviderError as error:
         if isinstance(error.__cause__, RecursionError):
             raise
         return Completion(clean_text(text).text, "raw")
     try:
         return body_content(body, MAX_ENVELOPES) or Completion(clean_text(text).text, "raw")
     except RecursionError as error:
-        raise PayloadError("The payload is nested too deeply to be a provider's answer.") from error
+        raise ProviderError("The payload is nested too deeply to be a provider's answer.") from error
 
 
 def body_content(body: Any, envelopes: int) -> Completion | None:
     """The model's words in a payload's JSON; None where it is no known envelope and has none of the seed's fields.
 
     Raises:
-        PayloadError: the body is an error, or says that it failed.
+        ProviderError: the body is an error, or says that it failed.
     """
     if not is_error(body) and not any(matches(body) for _, matches in SHAPES):
         return field_content(as_object(body), envelopes)
@@ -173,7 +173,7 @@ def parse(text: str) -> Any:
     """The JSON value that the text is; None where it is none, or `null`."""
     try:
         return load_body(text)
-    except PayloadError:
+    except ProviderError:
         return None
 
 
@@ -181,7 +181,7 @@ def why_no_json(content: str) -> str:
     """Why a content holds no JSON object, without its words."""
     try:
         load_body(clean_text(content).text)
-    except PayloadError as error:
+    except ProviderError as error:
         return str(error).replace("The payload", "The model's answer").split("; ")[0]
     return "The model's answer is neither an object nor a list."
 
@@ -197,7 +197,7 @@ def unwrap(value: Any) -> Any:
         return None
     try:
         completion = body_content(value, 1)
-    except (PayloadError, RecursionError):
+    except (ProviderError, RecursionError):
         return None
     return find_json(completion.content) if completion else None
 
@@ -267,7 +267,7 @@ async def read_structured(
         return first
     try:
         repaired = await ask_again(repair_prompt(content))
-    except PayloadError as error:
+    except ProviderError as error:
         return first._replace(status="http_error", error=f"provider_error: {error}")
     return read_once(repaired, to_value)._replace(payloads=(text, repaired))
 
@@ -276,7 +276,7 @@ def read_once(text: str, to_value: Callable[[Any], Value]) -> Structured[Value]:
     """What one payload says, without repair."""
     try:
         completion = model_content(text)
-    except PayloadError as error:
+    except ProviderError as error:
         return Structured(None, "http_error", f"provider_error: {error}", (text,))
     extracted = extract_json(completion.content)
     why = extracted.error

@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 from urllib.parse import quote, urlsplit
 
-from pipeline.errors import PayloadError, SettingsError
+from pipeline.errors import ProviderError, SettingsError
 from pipeline.models.completion import (
     CUT_SHORT,
     MAX_ENVELOPES,
@@ -17,9 +17,8 @@ from pipeline.models.completion import (
 )
 from pipeline.providers import provider_name
 from pipeline.providers.body import as_object, as_text, load_body
-from pipeline.providers.http.cost import Price, Usage, cost_of, price_of, usage_of
+from pipeline.providers.http.cost import Usage, cost_of, price_of, usage_of
 from pipeline.providers.http.network import Endpoint, Network
-from pipeline.providers.options import OpenAIApi
 from pipeline.providers.request import (
     DEFAULT_MODELS,
     KEY_VARIABLES,
@@ -31,7 +30,7 @@ from pipeline.providers.request import (
     read_base_urls,
     temperature,
 )
-from pipeline.schema import AskOptions, ProviderName
+from pipeline.schema import AskOptions, OpenAIApi, Price, ProviderName
 
 Form = Literal["json_schema", "json_object", "prompt"]
 SCHEMA_NAME = "answer"
@@ -283,7 +282,7 @@ def accept_body(body: Any) -> None:
     """Nothing where a successful response's body may hold an answer: `check` of the network that is asked.
 
     Raises:
-        PayloadError: the body is an error, or says that it failed.
+        ProviderError: the body is an error, or says that it failed.
     """
     body_content(body, MAX_ENVELOPES)
 
@@ -295,7 +294,7 @@ class Asks(Protocol):
         """The payload that answers; it and those before it that held no word are appended to `kept`.
 
         Raises:
-            PayloadError: there is no answer.
+            ProviderError: there is no answer.
         """
 
 
@@ -315,13 +314,13 @@ class Asker:
         A form that the server refuses, or answers with nothing, gives way to the next one, for later questions too.
 
         Raises:
-            PayloadError: there is no answer.
+            ProviderError: there is no answer.
         """
         question = StructuredQuestion(self.chosen.model, system, prompt, schema, self.options)
         for form in self.forms[:-1]:
             try:
                 payload = await self.put(question, form, kept)
-            except PayloadError as error:
+            except ProviderError as error:
                 if error.status not in REFUSED_FORM or error.kind != "bad_response":
                     raise
                 continue
@@ -335,7 +334,7 @@ class Asker:
         A form in which the model said something is the first one from then on.
 
         Raises:
-            PayloadError: there is no answer.
+            ProviderError: there is no answer.
         """
         provider = self.chosen.endpoint.provider
         request = structured_request(provider, self.chosen.openai_api, question, form)
@@ -366,7 +365,7 @@ async def ask_structured(
 
     try:
         said = await read_structured(await ask_again(prompt), to_value, ask_again)
-    except PayloadError as error:
+    except ProviderError as error:
         said = Structured(None, "http_error", f"provider_error: {error}", ())
     return said._replace(payloads=tuple(kept))
 

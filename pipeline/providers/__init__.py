@@ -4,7 +4,7 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from typing import Any
 
-from pipeline.errors import InputError, PayloadError
+from pipeline.errors import InputError, ProviderError
 from pipeline.providers import claude, gemini, grok, openai, perplexity
 from pipeline.providers.body import load_body
 from pipeline.providers.shape import Shape, recognise
@@ -60,14 +60,14 @@ def read_payload(provider: ProviderName, text: str) -> Answer:
     are Perplexity's only.
 
     Raises:
-        PayloadError: the payload is an error, not JSON, `failed`, or of an unknown shape.
+        ProviderError: the payload is an error, not JSON, `failed`, or of an unknown shape.
     """
     body = load_body(text)
     try:
         shape = recognise(body)
         answer = READERS[reader_of(shape, provider)](body)
     except RecursionError as error:
-        raise PayloadError("The payload is nested too deeply to be a provider's answer.") from error
+        raise ProviderError("The payload is nested too deeply to be a provider's answer.") from error
     return answer if provider == "perplexity" else answer.model_copy(update={"search_results": ()})
 
 

@@ -5,7 +5,7 @@ import re
 from math import isfinite
 from typing import Any, NoReturn
 
-from pipeline.errors import PayloadError
+from pipeline.errors import ProviderError
 
 # A lone surrogate cannot be written as UTF-8, and a NUL no database takes. Each gives way to one character, so that
 # the provider's offsets still hold.
@@ -18,10 +18,10 @@ def load_body(text: str) -> Any:
     """The payload's JSON value; characters that no file can carry are replaced by U+FFFD, one for one.
 
     Raises:
-        PayloadError: the text is not JSON, or nested too deeply to be an answer.
+        ProviderError: the text is not JSON, or nested too deeply to be an answer.
     """
     if not text.strip():
-        raise PayloadError("The payload is empty; a provider's JSON body is wanted.")
+        raise ProviderError("The payload is empty; a provider's JSON body is wanted.")
     try:
         body = json.loads(
             text.removeprefix("\ufeff"),
@@ -32,9 +32,9 @@ def load_body(text: str) -> Any:
         if ESCAPED_UNWRITABLE.search(text) or UNWRITABLE.search(text):
             return writable(body)
     except RecursionError as error:
-        raise PayloadError("The payload is nested too deeply to be a provider's answer.") from error
+        raise ProviderError("The payload is nested too deeply to be a provider's answer.") from error
     except ValueError as error:
-        raise PayloadError(f"The payload is not JSON ({short_reason(error)}).") from error
+        raise ProviderError(f"The payload is not JSON ({short_reason(error)}).") from error
     return body
 
 

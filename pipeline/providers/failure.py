@@ -3,9 +3,8 @@
 import re
 from typing import Any
 
-from pipeline.errors import PayloadError
+from pipeline.errors import ErrorKind, ProviderError
 from pipeline.providers.body import as_number, as_object, as_objects, as_text, first_object, load_body
-from pipeline.schema import ErrorKind
 
 MAX_MESSAGE = 400
 
@@ -84,7 +83,7 @@ def is_error(body: Any) -> bool:
     return body.get("error") is not None and not answer and body.get("object") not in ("response", "interaction")
 
 
-def payload_error(body: Any, status: int | None = None) -> PayloadError:
+def payload_error(body: Any, status: int | None = None) -> ProviderError:
     """The error that a provider's error body stands for, its kind told by the status, the body's own code or its words.
 
     `status` is the HTTP status where it is known; a 2xx says nothing about an error in its body.
@@ -94,17 +93,17 @@ def payload_error(body: Any, status: int | None = None) -> PayloadError:
     status = status if status and status >= 400 else inner_status(inner)
     words = error_words(body, inner)
     message = redact(error_message(detail)) or "the provider gives no reason"
-    return PayloadError(f"The provider answered with an error: {message}", error_kind(status, words))
+    return ProviderError(f"The provider answered with an error: {message}", error_kind(status, words))
 
 
-def unreadable_error(text: str, status: int | None) -> PayloadError:
+def unreadable_error(text: str, status: int | None) -> ProviderError:
     """The error that a failed request's body stands for, whether it is JSON or not."""
     try:
         return payload_error(load_body(text), status)
-    except PayloadError:
+    except ProviderError:
         head = " ".join(PAGE_MARKUP.sub(" ", text[:2000]).split())
         message = redact(head)[:200] or "an empty body"
-        return PayloadError(f"The provider answered status {status}: {message}", error_kind(status, head))
+        return ProviderError(f"The provider answered status {status}: {message}", error_kind(status, head))
 
 
 def error_detail(body: Any) -> Any:

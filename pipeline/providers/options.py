@@ -6,11 +6,8 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 from pipeline.errors import InputError
-from pipeline.schema import AskOptions, ProviderName
+from pipeline.schema import AskOptions, OpenAIApi, ProviderName
 from pipeline.text.urls import host_name
-
-OpenAIApi = Literal["responses", "chat", "openrouter"]
-"""How the `openai` provider is spoken to: OpenAI's Responses, Chat Completions, or OpenRouter's form of the latter."""
 
 Recency = Literal["", "day", "week", "month", "year"]
 RECENCIES: dict[str, Recency] = {"day": "day", "week": "week", "month": "month", "year": "year"}

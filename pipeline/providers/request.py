@@ -9,9 +9,9 @@ from urllib.parse import quote, urlsplit
 from pipeline.errors import SettingsError
 from pipeline.providers import provider_name
 from pipeline.providers.options import OPTION_SUPPORT as OPTION_SUPPORT
-from pipeline.providers.options import OpenAIApi, check_options, is_model_name, takes_temperature
+from pipeline.providers.options import check_options, is_model_name, takes_temperature
 from pipeline.providers.options import unsupported_options as unsupported_options
-from pipeline.schema import AskOptions, ProviderName
+from pipeline.schema import AskOptions, OpenAIApi, ProviderName
 
 RECENCY_DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Literal
 
-from pipeline.errors import PayloadError
+from pipeline.errors import ProviderError
 from pipeline.providers.body import as_objects, as_text
 from pipeline.providers.failure import is_error, payload_error
 
@@ -14,13 +14,13 @@ def recognise(body: Any) -> Shape:
     """The shape of an answer's body; the first match wins.
 
     Raises:
-        PayloadError: the body is an error, its `status` is `failed`, or its shape is not known.
+        ProviderError: the body is an error, its `status` is `failed`, or its shape is not known.
     """
     if is_error(body):
         raise payload_error(body)
     shape = next((shape for shape, matches in SHAPES if matches(body)), None)
     if shape is None:
-        raise PayloadError(f"The payload has no known shape: {top_keys(body)}. Give a provider's body as it was sent.")
+        raise ProviderError(f"The payload has no known shape: {top_keys(body)}. Give a provider's body as it was sent.")
     if shape in ("responses", "agent", "interactions") and body.get("status") == "failed":
         raise payload_error(body)
     return shape

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pipeline.csv_v2.file import read_answers
-from pipeline.errors import InputError, PayloadError
+from pipeline.errors import InputError, ProviderError
 from pipeline.providers import read_payload
 from pipeline.recording.citation_form import answer_from_report, to_one_form
 from pipeline.records import (
@@ -107,7 +107,7 @@ def read_stored(stored: StoredAnswer) -> Answer:
     if stored.model_name in PROVIDERS:
         try:
             answer = read_payload(stored.model_name, stored.answer_raw_json)
-        except PayloadError:
+        except ProviderError:
             return answer_from_columns(stored)
         if answer.text == stored.answer_text and answer.citations == stored.citations:
             return answer

@@ -2,7 +2,8 @@
 
 A claim that stands on a page word for word is supported. Of others the words have to be covered by a page's best
 sentences, their numbers and dates to stand beside these, and their names to stand on the page. How sure that is was
-measured on WiCE dev, see tests/pipeline/verifying/test_verification.py. A page in another language than the claim says nothing of it.
+measured on WiCE dev, see tests/pipeline/verifying/test_verification.py. A page in another language than the claim says
+nothing of it.
 """
 
 import re

@@ -15,12 +15,12 @@ PACKAGES = ("pipeline", "annotation", "exports")
 ORDER = (
     "pipeline.errors",
     "pipeline.schema",
+    "pipeline.settings",
     "pipeline.text",
     "pipeline.records",
     "pipeline.staging",
     "pipeline.providers",
     "pipeline.providers.http",
-    "pipeline.settings",
     "pipeline.csv_v2",
     "pipeline.recording",
     "pipeline.sources",

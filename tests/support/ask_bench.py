@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from pipeline.errors import PayloadError
+from pipeline.errors import ProviderError
 from pipeline.providers.calls import Call, Reply, plan_calls
 from pipeline.providers.http.network import Endpoint, Network, RetryPolicy
 from pipeline.providers.request import DEFAULT_MODELS, REQUESTS
@@ -14,7 +14,7 @@ RUN = "9f0e3b0a-6f0e-4b55-9e0a-7d6b1f4a2c11"
 KEY = "planted/key+0123456789"
 SOON = {"retry-after-ms": "1"}
 QUICK = RetryPolicy(backoff_seconds=0.001)
-Settled = Reply | PayloadError
+Settled = Reply | ProviderError
 
 
 def calls_to(provider: ProviderName, number: int = 1) -> list[Call]:
@@ -26,7 +26,7 @@ async def settle(network: Network, call: Call) -> Settled:
     request = REQUESTS[call.provider](call.model, "Answer.", call.prompt, AskOptions())
     try:
         return await network.answer(call, request)
-    except PayloadError as failure:
+    except ProviderError as failure:
         return failure
 
 

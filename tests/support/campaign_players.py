@@ -1,4 +1,4 @@
-"""The people of the campaign that tests/product/test_campaign.py acts out: annotators as Argilla's page has them, the lead."""
+"""The people of the campaign of tests/product/test_campaign.py: annotators as Argilla's page has them, and the lead."""
 
 import csv
 import json

@@ -10,7 +10,6 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pipeline.providers.http.cost import Price
 from pipeline.research.running.course import Progress
 from pipeline.research.running.environment import Environment, opened_model
 from pipeline.research.running.options import ResearchOptions
@@ -19,6 +18,7 @@ from pipeline.research.search import search_provider
 from pipeline.research.stages.finishing import Finished
 from pipeline.research.stages.machine import research
 from pipeline.research.values import Stage
+from pipeline.schema import Price
 from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy
 from pipeline.sources.fetching.guard import guarded_client
 from pipeline.sources.reading.extractor import Extractor

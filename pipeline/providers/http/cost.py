@@ -3,26 +3,13 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from pydantic import Field
-
 from pipeline.providers.body import as_number, as_object, as_objects, as_text
-from pipeline.schema import Frozen
+from pipeline.schema import Price
 
 PER_MILLION = 1_000_000
 PER_THOUSAND = 1_000
 # xAI states what an answer cost in units of 1e-10 USD.
 TICKS_PER_USD = 10_000_000_000
-
-
-class Price(Frozen):
-    """What a model costs, in one currency for all models; xAI, Perplexity and OpenRouter state theirs in USD."""
-
-    input: float = Field(ge=0)
-    """Price of a million input tokens."""
-    output: float = Field(ge=0)
-    """Price of a million output tokens, thinking included."""
-    search: float = Field(default=0.0, ge=0)
-    """Price of a thousand web searches."""
 
 
 class Usage(NamedTuple):

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
-from pipeline.errors import PayloadError
+from pipeline.errors import ProviderError
 
 
 class Gate:
@@ -20,7 +20,7 @@ class Gate:
         self.opens = 0.0
         self.narrowed = 0.0
         self.good_answers = 0
-        self.shut: PayloadError | None = None
+        self.shut: ProviderError | None = None
         self.moved = asyncio.Condition()
         self.stopped = False
         self.resting: set[asyncio.Task[Any] | None] = set()
@@ -32,7 +32,7 @@ class Gate:
         `sent` requests were made for the call so far; `patience` is the longest wait that makes sense, in seconds.
 
         Raises:
-            PayloadError: the provider's door is shut, or opens only after the patience has ended.
+            ProviderError: the provider's door is shut, or opens only after the patience has ended.
         """
         with self.rests():
             async with self.moved:
@@ -51,17 +51,17 @@ class Gate:
         """Returns when nothing forbids a start any more.
 
         Raises:
-            PayloadError: the door is shut, or opens only after the patience has ended.
+            ProviderError: the door is shut, or opens only after the patience has ended.
         """
         while True:
             if self.shut is not None:
-                raise PayloadError(str(self.shut), self.shut.kind, status=self.shut.status, attempts=sent)
+                raise ProviderError(str(self.shut), self.shut.kind, status=self.shut.status, attempts=sent)
             wait = self.opens - asyncio.get_running_loop().time()
             if wait <= 0:
                 return
             if wait > patience:
                 words = f"The provider asked to be left alone for {wait:.0f} seconds more, longer than a call may take."
-                raise PayloadError(words, "rate_limit", attempts=sent)
+                raise ProviderError(words, "rate_limit", attempts=sent)
             await asyncio.sleep(wait)
 
     async def rest(self, seconds: float) -> None:
@@ -103,8 +103,8 @@ class Gate:
             self.allowed += 1
             self.good_answers = 0
 
-    def close(self, failure: PayloadError) -> None:
+    def close(self, failure: ProviderError) -> None:
         """Fail every further call as this one failed, unsent; the first reason stays."""
         if self.shut is None:
             words = f"{str(failure).rstrip('.')}. So nothing more is asked of this provider in this run."
-            self.shut = PayloadError(words, failure.kind, status=failure.status)
+            self.shut = ProviderError(words, failure.kind, status=failure.status)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 
 import httpx
 
-from pipeline.errors import PayloadError
+from pipeline.errors import ProviderError
 from pipeline.providers.body import load_body
 from pipeline.providers.calls import Call, Reply
 from pipeline.providers.failure import redact, unreadable_error
@@ -39,7 +39,7 @@ class Endpoint(NamedTuple):
         return f"Endpoint(provider={self.provider!r}, base_url={self.base_url!r}, key={'…' if self.key else ''!r})"
 
 
-def redirect_error(endpoint: Endpoint, headers: Mapping[str, str]) -> PayloadError:
+def redirect_error(endpoint: Endpoint, headers: Mapping[str, str]) -> ProviderError:
     """The error for a provider that points elsewhere; the key is not carried there."""
     try:
         host = httpx.URL(headers.get(REDIRECT, "")).host
@@ -48,7 +48,7 @@ def redirect_error(endpoint: Endpoint, headers: Mapping[str, str]) -> PayloadErr
     # A host's name is read in lower case, also where a key is part of it.
     host = redact(hide_key(hide_key(host, endpoint.key), endpoint.key.lower()))[:100]
     target = f"to the host {host!r}" if host else "to another address"
-    return PayloadError(
+    return ProviderError(
         f"{host_of(endpoint)} redirects {target}; nothing was sent there. Mend the base URL of {endpoint.provider}."
     )
 
@@ -105,7 +105,7 @@ class Outcome(NamedTuple):
     status: int | None = None
     text: str = ""
     body: Any = None
-    failure: PayloadError | None = None
+    failure: ProviderError | None = None
     decision: Decision = Decision("no")
     pause: float = 0.0
 
@@ -136,7 +136,7 @@ class Network:
     ) -> None:
         """Know whom to ask; nothing is sent before the first call.
 
-        `check` raises PayloadError for a body that came with a success and is no answer.
+        `check` raises ProviderError for a body that came with a success and is no answer.
 
         Raises:
             SettingsError: a key is nothing that a header can carry.
@@ -182,7 +182,7 @@ class Network:
         """The provider's reply to a call.
 
         Raises:
-            PayloadError: as `put` does.
+            ProviderError: as `put` does.
         """
         return await self.put(call.provider, call.model, request)
 
@@ -192,13 +192,13 @@ class Network:
         An answer that came back is never asked for again, whatever it says.
 
         Raises:
-            PayloadError: there is no answer after all attempts, or nothing more is asked of this provider. Its
+            ProviderError: there is no answer after all attempts, or nothing more is asked of this provider. Its
                 `attempts` counts the requests that were sent for the call, its `status` is the last one's.
         """
         endpoint = self.endpoints.get(provider)
         if endpoint is None:
             words = f"There is no key for {provider}; set `{KEY_VARIABLES[provider][0]}`."
-            raise PayloadError(words, "missing_key", attempts=0)
+            raise ProviderError(words, "missing_key", attempts=0)
         effort = Effort()
         texts: list[str] = []
         async with self.gates[provider].slots:
@@ -217,7 +217,7 @@ class Network:
         """The outcome with the body that was asked for, after as many requests as it takes and the policy allows.
 
         Raises:
-            PayloadError: none of them brought it.
+            ProviderError: none of them brought it.
         """
         gate = self.gates[endpoint.provider]
         content = encode_body(request.body)
@@ -267,8 +267,8 @@ class Network:
                     received = await receive(client, target_of(endpoint, request), headers, content)
         except TimeoutError:
             words = f"{host_of(endpoint)} did not finish its answer within the {self.policy.total_seconds:.0f} seconds."
-            return Outcome(failure=PayloadError(words, "timeout"), decision=decide(None, {}, "", attempt, 0.0))
-        except PayloadError as failure:
+            return Outcome(failure=ProviderError(words, "timeout"), decision=decide(None, {}, "", attempt, 0.0))
+        except ProviderError as failure:
             passing = failure.kind in ("network", "timeout")
             decision = decide(None, {}, "", attempt, 0.0) if passing else Decision("no")
             return Outcome(failure.status, failure=failure, decision=decision)
@@ -288,12 +288,12 @@ def judge(received: Received, endpoint: Endpoint, attempt: int, now: float, chec
             raise unreadable_error(text, status)
         body = read_json(text, hide_key(headers.get("content-type", ""), endpoint.key))
         check(body)
-    except PayloadError as failure:
+    except ProviderError as failure:
         passing = failure.kind == "network"
         decision = decide(None if passing else status, headers, text, attempt, now)
         return Outcome(status, text, body, failure, decision, pause)
     except RecursionError:
-        deep = PayloadError("The payload is nested too deeply to be a provider's answer.")
+        deep = ProviderError("The payload is nested too deeply to be a provider's answer.")
         return Outcome(status, text, failure=deep, pause=pause)
     return Outcome(status, text, body, pause=pause)
 
@@ -302,18 +302,18 @@ def read_json(text: str, content_type: str) -> Any:
     """The JSON value of a successful response's body.
 
     Raises:
-        PayloadError: it is none; something between the provider and us answered, or half of it is missing.
+        ProviderError: it is none; something between the provider and us answered, or half of it is missing.
     """
     try:
         return load_body(text)
-    except PayloadError as error:
+    except ProviderError as error:
         found = redact(content_type)[:60] or "no content type"
-        raise PayloadError(f"A success came back without a whole JSON body ({found}). {error}", "network") from error
+        raise ProviderError(f"A success came back without a whole JSON body ({found}). {error}", "network") from error
 
 
-def final_error(failure: PayloadError, status: int | None, sent: int, wait: float) -> PayloadError:
+def final_error(failure: ProviderError, status: int | None, sent: int, wait: float) -> ProviderError:
     """The failure as it is recorded: with its status, its number of requests, and the wait that was too long."""
     words = str(failure)
     if wait >= 1:
         words = f"{words.rstrip('.')}. The next try is {wait:.0f} seconds away, longer than a call may take."
-    return PayloadError(words, failure.kind, status=status, attempts=sent)
+    return ProviderError(words, failure.kind, status=status, attempts=sent)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Literal, NamedTuple
 
-from pipeline.errors import PayloadError
+from pipeline.errors import ProviderError
 from pipeline.providers.body import as_object, as_objects, as_text, load_body
 from pipeline.providers.failure import error_detail, unreadable_error
 
@@ -88,7 +88,7 @@ def retry_kind(status: int, headers: Mapping[str, str], body: str) -> Literal["n
     return "transient" if advice == "true" or passing or status in RETRIED_CLIENT_ERRORS else "no"
 
 
-def ends_the_provider(failure: PayloadError, status: int | None) -> bool:
+def ends_the_provider(failure: ProviderError, status: int | None) -> bool:
     """Whether no further call of the run can do better: the key, the money, the address or the model is not good."""
     words = str(failure)
     retired = status == BAD_REQUEST and RETIRED.search(words) is not None and FORM_FIELDS.search(words) is None
@@ -113,7 +113,7 @@ def body_seconds(body: str) -> float | None:
     """The wait in Gemini's `RetryInfo`, else in the words of the message; None where there is none."""
     try:
         detail = as_object(error_detail(load_body(body)))
-    except PayloadError:
+    except ProviderError:
         return None
     for each in as_objects(detail.get("details")):
         if as_text(each.get("@type")).endswith("RetryInfo") and DURATION.fullmatch(as_text(each.get("retryDelay"))):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from pipeline.errors import PayloadError
+from pipeline.errors import ProviderError
 from pipeline.providers.failure import REDACTED
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
@@ -56,7 +56,7 @@ async def receive(
     """The whole response to a request, whatever its status; a redirect is not followed.
 
     Raises:
-        PayloadError: nobody answered (`network`), not in time (`timeout`), half a body came (`network`), or one that
+        ProviderError: nobody answered (`network`), not in time (`timeout`), half a body came (`network`), or one that
             is larger than any answer (`bad_response`).
     """
     host = httpx.URL(url).host
@@ -68,10 +68,10 @@ async def receive(
                 if len(raw) > MAX_BODY_BYTES:
                     raise too_large(response.status_code)
     except httpx.TimeoutException:
-        raise PayloadError(f"{host} did not answer in time.", "timeout") from None
+        raise ProviderError(f"{host} did not answer in time.", "timeout") from None
     except (httpx.TransportError, httpx.StreamError, httpx.InvalidURL, ValueError) as error:
         # The exception's own words may hold a header, and with it the key.
-        raise PayloadError(f"{host} {TRANSPORT_WORDS.get(type(error), 'could not be asked')}.", "network") from None
+        raise ProviderError(f"{host} {TRANSPORT_WORDS.get(type(error), 'could not be asked')}.", "network") from None
     names = {name.lower(): value for name, value in response.headers.items()}
     body = unpack(bytes(raw), names.get("content-encoding", ""), response.status_code)
     # One wrong byte does not lose a paid answer.
@@ -92,29 +92,29 @@ def unpack(raw: bytes, encoding: str, status: int) -> bytes:
     """The body without its compression, never more than the limit in memory.
 
     Raises:
-        PayloadError: it is larger than any answer, half of it is missing, or nobody asked for this encoding.
+        ProviderError: it is larger than any answer, half of it is missing, or nobody asked for this encoding.
     """
     encoding = encoding.strip().lower()
     if encoding in ("", "identity") or not raw:
         return raw
     if encoding not in ENCODINGS:
-        raise PayloadError("The answer came in a compression that was not asked for.", status=status)
+        raise ProviderError("The answer came in a compression that was not asked for.", status=status)
     unpacker = zlib.decompressobj(wbits=ANY_HEADER)
     try:
         body = unpacker.decompress(raw, MAX_BODY_BYTES + 1)
     except zlib.error as error:
-        raise PayloadError("The compressed answer cannot be unpacked.", "network", status=status) from error
+        raise ProviderError("The compressed answer cannot be unpacked.", "network", status=status) from error
     if len(body) > MAX_BODY_BYTES:
         raise too_large(status)
     if not unpacker.eof:
-        raise PayloadError("The compressed answer ends before it is whole.", "network", status=status)
+        raise ProviderError("The compressed answer ends before it is whole.", "network", status=status)
     return body
 
 
-def too_large(status: int) -> PayloadError:
+def too_large(status: int) -> ProviderError:
     """The error for a body that no answer needs."""
     limit = MAX_BODY_BYTES // (1024 * 1024)
-    return PayloadError(
+    return ProviderError(
         f"The answer is larger than {limit} MB, which no answer is; the rest was not read.", status=status
     )
 

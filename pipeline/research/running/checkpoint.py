@@ -206,7 +206,7 @@ class RunSearch:
         """At most `k` pages for the query, the best first; none where nobody may be asked any more.
 
         Raises:
-            PayloadError: the provider does not answer, or refuses.
+            ProviderError: the provider does not answer, or refuses.
             InputError: the documents that are searched cannot be read.
         """
         if answer_key(self.name, query, k) not in self.recorded.answers and not self.goes_on():

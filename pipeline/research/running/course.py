@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter
 
-from pipeline.errors import CitejuryError, InputError, PayloadError
+from pipeline.errors import CitejuryError, InputError, ProviderError
 from pipeline.providers.failure import redact
 from pipeline.research.output.artefacts import RunFolder
 from pipeline.research.output.run_files import StageDetails, StageEvent
@@ -197,7 +197,7 @@ class StageLog:
 
 def error_code(error: BaseException) -> ErrorCode:
     """The code of an error in the run's trace (research-pipeline.md 1.3)."""
-    if isinstance(error, PayloadError):
+    if isinstance(error, ProviderError):
         codes: dict[str, ErrorCode] = {
             "rate_limit": "RATE_LIMITED",
             "network": "NETWORK_ERROR",

@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 from pipeline.errors import InputError
 from pipeline.models.structured import OPENROUTER_URL, Asker, accept_body, choose_model
-from pipeline.providers.http.cost import Price
 from pipeline.providers.http.network import Network, RetryPolicy
 from pipeline.research.running.course import SILENT, Progress
 from pipeline.research.running.model import Model
 from pipeline.research.running.options import EXTRACTIVE, ResearchOptions
 from pipeline.research.running.runs import STORE
 from pipeline.research.search import SearchProvider, search_provider
+from pipeline.schema import Price
 from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy
 from pipeline.sources.fetching.guard import guarded_client
 from pipeline.sources.reading.extractor import Extractor

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Protocol, TypeVar
 
-from pipeline.errors import PayloadError
+from pipeline.errors import ProviderError
 from pipeline.models.completion import CUT_SHORT_ERROR, Structured
 from pipeline.models.structured import (
     DATA_RULE,
@@ -17,7 +17,7 @@ from pipeline.models.structured import (
     marking_words,
     spent_of,
 )
-from pipeline.providers.http.cost import Price
+from pipeline.schema import Price
 
 Value = TypeVar("Value")
 
@@ -82,7 +82,7 @@ class Model:
         in a note on why there is no answer.
 
         Raises:
-            PayloadError: nobody answered.
+            ProviderError: nobody answered.
         """
         prompt = "\n\n".join([task, marking_words(texts), marked_texts(texts), "Answer in JSON now."])
         options = self.asker.options
@@ -93,7 +93,7 @@ class Model:
             said = await self.put(wide, prompt, schema, to_value)
         if said.value is None:
             if said.status == "http_error" and self.goes_on():
-                raise PayloadError(f"The model {self.name!r} gave no answer for {purpose}: {said.error}")
+                raise ProviderError(f"The model {self.name!r} gave no answer for {purpose}: {said.error}")
             self.note(f"The model gave no usable answer for {purpose}: {said.error}")
         return said.value
 
@@ -118,13 +118,13 @@ class KeptAsker:
         """The payload that answers; it and those before it that held no word are appended to `kept`.
 
         Raises:
-            PayloadError: there is none, or the budget allows no further call.
+            ProviderError: there is none, or the budget allows no further call.
         """
         key = request_key(self.asker, prompt, system, schema)
         payloads = self.model.answered.get(key)
         if not payloads:
             if not self.model.goes_on():
-                raise PayloadError("The run's budget is used up.", "not_recorded", attempts=0)
+                raise ProviderError("The run's budget is used up.", "not_recorded", attempts=0)
             payloads = []
             await self.asker.ask(prompt, system, schema, payloads)
             self.model.answered[key] = payloads

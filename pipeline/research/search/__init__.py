@@ -26,7 +26,7 @@ class SearchProvider(Protocol):
         """At most `k` pages for the query, the best first; empty where there are none.
 
         Raises:
-            PayloadError: the provider does not answer, or refuses; what was asked before is not lost.
+            ProviderError: the provider does not answer, or refuses; what was asked before is not lost.
             InputError: the documents that are searched cannot be read.
         """
         ...

@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urlsplit
 
 import httpx
 
-from pipeline.errors import PayloadError, SettingsError
+from pipeline.errors import ProviderError, SettingsError
 from pipeline.providers.body import as_object, as_text, load_body
 from pipeline.providers.failure import redact, unreadable_error
 from pipeline.providers.http.gate import Gate
@@ -79,7 +79,7 @@ class Came(NamedTuple):
     """What one request came to: a body, or the failure and what to do about it."""
 
     body: Any = None
-    failure: PayloadError | None = None
+    failure: ProviderError | None = None
     decision: Decision = Decision("no")
     pause: float = 0.0
     """Seconds in which the provider wants no further query."""
@@ -113,19 +113,19 @@ class SearchApi:
         """At most `k` results, the best first.
 
         Raises:
-            PayloadError: the provider does not answer, refuses, or answers something else.
+            ProviderError: the provider does not answer, refuses, or answers something else.
         """
         body = await self.answer(self.manner.to_question(query, k))
         raw = self.manner.raw_results(body)
         if raw is None:
-            raise PayloadError(f"{self.name} answered with something else than search results. {OTHER_ADVICE}")
+            raise ProviderError(f"{self.name} answered with something else than search results. {OTHER_ADVICE}")
         return readable_results(raw, k)
 
     async def answer(self, question: Question) -> Any:
         """The body of the provider's answer, after as many requests as it takes and patience allows.
 
         Raises:
-            PayloadError: there is none.
+            ProviderError: there is none.
         """
         clock = asyncio.get_running_loop().time
         until = clock() + self.patience.total_seconds
@@ -133,7 +133,7 @@ class SearchApi:
             try:
                 async with self.gate.turn(attempt - 1, until - clock()) as started:
                     came = await self.send(question, attempt, until - clock())
-            except PayloadError as closed:
+            except ProviderError as closed:
                 raise self.told(closed, attempt - 1, 0.0) from None
             wait = self.learn(came, started)
             if came.failure is None:
@@ -173,8 +173,8 @@ class SearchApi:
                 received = await receive(client, url, {**self.headers, **typed}, content, question.method)
         except TimeoutError:
             words = f"{self.name} did not finish its answer within {self.patience.total_seconds:.0f} seconds."
-            return Came(failure=PayloadError(words, "timeout"), decision=decide(None, {}, "", attempt, 0.0))
-        except PayloadError as failure:
+            return Came(failure=ProviderError(words, "timeout"), decision=decide(None, {}, "", attempt, 0.0))
+        except ProviderError as failure:
             passing = failure.kind in ("network", "timeout")
             return Came(failure=failure, decision=decide(None, {}, "", attempt, 0.0) if passing else Decision("no"))
         return self.judge(received, attempt)
@@ -185,18 +185,18 @@ class SearchApi:
         limits = window_wait(received.headers)
         if status in REDIRECTS:
             words = "It redirects to another address; nothing was sent there."
-            return Came(failure=PayloadError(words, status=status))
+            return Came(failure=ProviderError(words, status=status))
         if status >= 400:
             headers = received.headers if limits is None else {"retry-after": str(limits), **received.headers}
             decision = decide(status, headers, text, attempt, time.time())
             return Came(failure=stated_failure(text, status), decision=decision)
         try:
             return Came(load_body(text), pause=min(limits or 0.0, LONGEST_WAIT))
-        except PayloadError as error:
+        except ProviderError as error:
             words = f"A success came back without a whole JSON body. {error}"
-            return Came(failure=PayloadError(words, "network"), decision=decide(None, {}, "", attempt, 0.0))
+            return Came(failure=ProviderError(words, "network"), decision=decide(None, {}, "", attempt, 0.0))
 
-    def told(self, failure: PayloadError, attempts: int, wait: float) -> PayloadError:
+    def told(self, failure: ProviderError, attempts: int, wait: float) -> ProviderError:
         """The failure as it is reported: who failed, why, and what to do."""
         words = f"{self.name} cannot be searched: {str(failure).rstrip('.')}."
         if wait > self.patience.total_seconds:
@@ -204,7 +204,7 @@ class SearchApi:
         advice = ADVICE.get(failure.kind, OTHER_ADVICE)
         if failure.kind == "auth":
             advice = f"Look at the key in `{self.manner.key_variable}`."
-        return PayloadError(f"{words} {advice}", failure.kind, status=failure.status, attempts=attempts)
+        return ProviderError(f"{words} {advice}", failure.kind, status=failure.status, attempts=attempts)
 
 
 def check_address(manner: Manner) -> None:
@@ -241,22 +241,22 @@ def key_from(environment: Mapping[str, str], manner: Manner) -> str:
     return key
 
 
-def stated_failure(text: str, status: int) -> PayloadError:
+def stated_failure(text: str, status: int) -> ProviderError:
     """The error that a failed request's body stands for."""
     failure = unreadable_error(reworded(text), status)
-    kind: str = failure.kind
+    kind = failure.kind
     if status in QUOTA_STATUSES:
         kind = "quota"
     elif WRONG_KEY_CODE in text:
         kind = "auth"
-    return PayloadError(str(failure), kind, status=status)
+    return ProviderError(str(failure), kind, status=status)
 
 
 def reworded(text: str) -> str:
     """The error's body with Tavily's `{"detail": {"error": …}}` under the name that all others have for it."""
     try:
         words = as_text(as_object(as_object(load_body(text)).get("detail")).get("error"))
-    except PayloadError:
+    except ProviderError:
         return text
     return encode_body({"error": {"message": words}}).decode() if words else text
 

@@ -5,10 +5,9 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pipeline.errors import NotInstalledError, PayloadError
+from pipeline.errors import ErrorKind, NotInstalledError, ProviderError
 from pipeline.providers.failure import redact
 from pipeline.research.search.results import RawResult, SearchResults, readable_results
-from pipeline.schema import ErrorKind
 
 ATTEMPTS = 3
 TIMEOUT_SECONDS = 20
@@ -41,7 +40,7 @@ class DuckDuckGo:
         """At most `k` results, the best first.
 
         Raises:
-            PayloadError: DuckDuckGo does not answer, or refuses.
+            ProviderError: DuckDuckGo does not answer, or refuses.
         """
         async with self.turn:
             return readable_results(raw_results(await self.found(query, k)), k)
@@ -50,7 +49,7 @@ class DuckDuckGo:
         """What ddgs gives, empty where it says that there is nothing.
 
         Raises:
-            PayloadError: every try failed.
+            ProviderError: every try failed.
         """
         from ddgs.exceptions import DDGSException
 
@@ -95,7 +94,7 @@ def raw_results(found: list[dict[str, Any]]) -> Iterator[RawResult]:
     return (RawResult(each.get("title"), each.get("href"), each.get("body")) for each in found)
 
 
-def refusal(error: Exception) -> PayloadError:
+def refusal(error: Exception) -> ProviderError:
     """The error for a query that nobody answered."""
     from ddgs.exceptions import RatelimitException, TimeoutException
 
@@ -105,7 +104,7 @@ def refusal(error: Exception) -> PayloadError:
     elif isinstance(error, TimeoutException):
         kind = "timeout"
     words = redact(str(error)) or "it gives no reason"
-    return PayloadError(
+    return ProviderError(
         f"duckduckgo cannot be searched: {words.rstrip('.')}. Try again later, or choose another provider with "
         "`--search`.",
         kind,

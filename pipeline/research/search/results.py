@@ -80,7 +80,7 @@ class RecordedSearch:
         """The held answer where there is one, else the provider's.
 
         Raises:
-            PayloadError: as the provider raises; nothing is kept of it.
+            ProviderError: as the provider raises; nothing is kept of it.
             InputError: as the provider raises.
         """
         key = answer_key(self.name, query, k)

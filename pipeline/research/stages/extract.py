@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.errors import PayloadError
+from pipeline.errors import ProviderError
 from pipeline.models.evidence import aggregate_context, validate_and_normalize_evidence
 from pipeline.research.report_words import BETWEEN, plan_language
 from pipeline.research.running.model import Model
@@ -141,7 +141,7 @@ async def claims_of_model(plan: Plan, passages: Sequence[ResearchPassage], model
     """The model's claims by section, without ids; a section is missing where it gave no usable answer.
 
     Raises:
-        PayloadError: it cannot be asked about any section.
+        ProviderError: it cannot be asked about any section.
     """
     asked = [
         section_claims(plan, number, best_passages(section, passages, MODEL_PASSAGES, plan_language(plan)), model)
@@ -151,7 +151,7 @@ async def claims_of_model(plan: Plan, passages: Sequence[ResearchPassage], model
     found: dict[int, list[Claim]] = {}
     failures = []
     for number, result in enumerate(results):
-        if isinstance(result, PayloadError):
+        if isinstance(result, ProviderError):
             failures.append(result)
         elif isinstance(result, BaseException):
             raise result
@@ -170,7 +170,7 @@ async def section_claims(
     """The model's claims about one section whose quotes were found; None where its answer is no use.
 
     Raises:
-        PayloadError: it cannot be asked.
+        ProviderError: it cannot be asked.
     """
     if not passages:
         return []
@@ -291,7 +291,7 @@ async def extract_claims(plan: Plan, pages: Sequence[Page], model: Model | None,
     which the model gives no usable answer gets the pages' own sentences, which its notes say.
 
     Raises:
-        PayloadError: the model cannot be asked about any section.
+        ProviderError: the model cannot be asked about any section.
     """
     passages = passages_of(readable_pages(plan, pages, first=start == 1))
     drafts = await claims_of_model(plan, passages, model) if model else {}

@@ -172,7 +172,7 @@ class Finishing:
         """The finished run, from all that was gathered.
 
         Raises:
-            PayloadError: the model cannot be asked.
+            ProviderError: the model cannot be asked.
             InputError: the report cites more sources than can be numbered.
             OutputError: a file cannot be written.
         """
@@ -205,7 +205,7 @@ class Finishing:
         """The paragraphs; in the claims' own words once the model's budget is used up.
 
         Raises:
-            PayloadError: the model cannot be asked.
+            ProviderError: the model cannot be asked.
         """
         model = self.environment.model if self.budget.used_up() is None else None
         written = await write_report(self.intake, self.plan, gathered.verified, gathered.pages, model)

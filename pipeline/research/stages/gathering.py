@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
-from pipeline.errors import PayloadError
+from pipeline.errors import ProviderError
 from pipeline.gathering.gather import READ
 from pipeline.research.running.checkpoint import RunSearch
 from pipeline.research.running.course import Course, put_new_traces
@@ -93,7 +93,7 @@ class Gathering:
         """All rounds, until the claims cover enough of the plan, nothing new is found, or a limit is reached.
 
         Raises:
-            PayloadError: no search was answered, the model cannot be asked, or the network is away.
+            ProviderError: no search was answered, the model cannot be asked, or the network is away.
             InputError: the documents that are searched cannot be read.
         """
         gathered = Gathered()
@@ -174,7 +174,7 @@ class Gathering:
         """The pages as text; those that the store has not where the run is offline or its time is over are not read.
 
         Raises:
-            PayloadError: the network is away.
+            ProviderError: the network is away.
         """
         if self.options.offline:
             return await self.held(found)
@@ -184,7 +184,7 @@ class Gathering:
         except TimeoutError:
             return await self.held(found)
         if read.away:
-            raise PayloadError(
+            raise ProviderError(
                 "The network is away, so pages could not be tried; the same command goes on when it is back.", "network"
             )
         return read
@@ -219,7 +219,7 @@ class Gathering:
         """All claims against all pages, open ones by the model too while its budget lasts, and whether to go on.
 
         Raises:
-            PayloadError: the model cannot be asked.
+            ProviderError: the model cannot be asked.
         """
         verified = verify(gathered.claims, gathered.pages, plan.sections)
         if self.environment.model and self.budget.used_up() is None:

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import NamedTuple
 from urllib.parse import urldefrag, urlsplit
 
-from pipeline.errors import PayloadError
+from pipeline.errors import ProviderError
 from pipeline.research.search import SearchProvider
 from pipeline.research.search.documents import is_document
 from pipeline.research.search.results import SearchResults
@@ -66,15 +66,15 @@ async def harvest(
     queries are asked at a time, and `note` hears of each.
 
     Raises:
-        PayloadError: no query was answered.
+        ProviderError: no query was answered.
         InputError: the documents that are searched cannot be read.
     """
     queries = list(dict.fromkeys(plan.queries))
     answers = await ask_all(queries, provider, k, workers, note)
-    failures = [answer for answer in answers if isinstance(answer, PayloadError)]
+    failures = [answer for answer in answers if isinstance(answer, ProviderError)]
     if failures and len(failures) == len(answers):
         raise failures[0]
-    answered = {query: got for query, got in zip(queries, answers, strict=True) if not isinstance(got, PayloadError)}
+    answered = {query: got for query, got in zip(queries, answers, strict=True) if not isinstance(got, ProviderError)}
     chosen = choose(by_rank(answered), seen, per_domain_cap, budget)
     return chosen._replace(
         results=sum(map(len, answered.values())),
@@ -85,7 +85,7 @@ async def harvest(
 
 async def ask_all(
     queries: Sequence[str], provider: SearchProvider, k: int, workers: int, note: Note
-) -> list[list[SearchResult] | PayloadError]:
+) -> list[list[SearchResult] | ProviderError]:
     """What came of each query, in their order.
 
     Raises:
@@ -93,14 +93,14 @@ async def ask_all(
     """
     room = asyncio.Semaphore(max(1, workers))
 
-    async def ask(query: str) -> list[SearchResult] | PayloadError:
+    async def ask(query: str) -> list[SearchResult] | ProviderError:
         async with room:
             return await ask_once(query, provider, k, note)
 
     return await asyncio.gather(*map(ask, queries))
 
 
-async def ask_once(query: str, provider: SearchProvider, k: int, note: Note) -> list[SearchResult] | PayloadError:
+async def ask_once(query: str, provider: SearchProvider, k: int, note: Note) -> list[SearchResult] | ProviderError:
     """What came of one query; a failure is a value here.
 
     Raises:
@@ -110,7 +110,7 @@ async def ask_once(query: str, provider: SearchProvider, k: int, note: Note) -> 
     started = perf_counter()
     try:
         results = await provider.search(query, k)
-    except PayloadError as failure:
+    except ProviderError as failure:
         code = ERROR_CODES.get(failure.kind, "SEARCH_PROVIDER_UNAVAILABLE")
         note(Failure(code=code, message=str(failure), category="harvest", retried=failure.attempts > 1))
         return failure

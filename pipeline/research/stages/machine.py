@@ -39,7 +39,7 @@ async def research(options: ResearchOptions, environment: Environment) -> Finish
     Raises:
         ClarificationNeeded: the topic says too little; `clarified` can ask.
         InputError: the run was begun with another topic or configuration, or an option is out of range.
-        PayloadError: the search or the model cannot be asked, or the network is away; called again, the run goes on.
+        ProviderError: the search or the model cannot be asked, or the network is away; called again, the run goes on.
         OutputError: a file cannot be written, or another process works on the run.
         Stopped: a signal came; called again, the run goes on.
     """

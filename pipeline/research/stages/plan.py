@@ -150,7 +150,7 @@ async def make_plan(intake: Intake, model: Model | None) -> Plan:
     At most 6 sections and 8 queries, none of them twice.
 
     Raises:
-        PayloadError: the model cannot be asked.
+        ProviderError: the model cannot be asked.
     """
     own = plan_from_words(intake)
     if model is None:
@@ -200,7 +200,7 @@ async def planned_by(model: Model, intake: Intake, own: Plan) -> Plan:
     """The model's plan within its limits; `own` for what it leaves out.
 
     Raises:
-        PayloadError: the model cannot be asked.
+        ProviderError: the model cannot be asked.
     """
     task = (
         "Plan the research on the topic below for a report whose reader has not studied it. `sections` are "

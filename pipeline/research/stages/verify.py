@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.errors import PayloadError
+from pipeline.errors import ProviderError
 from pipeline.models.evidence import aggregate_context, validate_and_normalize_evidence
 from pipeline.research.running.model import Model
 from pipeline.research.values import Verified
@@ -120,7 +120,7 @@ async def ask_verdicts(verified: Verified, pages: Sequence[Page], sections: Sequ
     Where it gives no usable answer, or a quote that stands nowhere, the verdict of the words stays, and a note says so.
 
     Raises:
-        PayloadError: it could not be asked about any claim.
+        ProviderError: it could not be asked about any claim.
     """
     by_url = {page.url: page for page in pages}
     asked = [found for each in verified.claims if (found := open_question(each, by_url))][:MOST_ASKED]
@@ -128,7 +128,7 @@ async def ask_verdicts(verified: Verified, pages: Sequence[Page], sections: Sequ
     decided: dict[str, Checked] = {}
     failures = []
     for question, answer in zip(asked, answers, strict=True):
-        if isinstance(answer, PayloadError):
+        if isinstance(answer, ProviderError):
             failures.append(answer)
         elif isinstance(answer, BaseException):
             raise answer
@@ -162,7 +162,7 @@ async def ask_verdict(question: Open, model: Model) -> VerdictAnswer | None:
     """What the model says of the claim; None where that is no use.
 
     Raises:
-        PayloadError: it cannot be asked.
+        ProviderError: it cannot be asked.
     """
     claim = question.checked.claim
     texts = [("CLAIM", claim.text)]

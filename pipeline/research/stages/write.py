@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from pipeline.errors import PayloadError
+from pipeline.errors import ProviderError
 from pipeline.research.report_words import plan_language
 from pipeline.research.running.model import Model
 from pipeline.research.stages.extract import is_fit
@@ -96,7 +96,7 @@ async def drafted_texts(
     Each sentence is one that the pages of its claims support; where the model's is not, the claims' own words stand.
 
     Raises:
-        PayloadError: the model cannot be asked about any section.
+        ProviderError: the model cannot be asked about any section.
     """
     sections: dict[int, list[int]] = {}
     for place, claims in enumerate(paragraphs):
@@ -110,7 +110,7 @@ async def drafted_texts(
     texts: dict[int, str] = {}
     failures, refused = [], 0
     for places, result in zip(sections.values(), results, strict=True):
-        if isinstance(result, PayloadError):
+        if isinstance(result, ProviderError):
             failures.append(result)
         elif isinstance(result, BaseException):
             raise result
@@ -135,7 +135,7 @@ async def draft_section(
     """The model's draft of each paragraph of a section, by its place; empty where the answer is no use.
 
     Raises:
-        PayloadError: it cannot be asked.
+        ProviderError: it cannot be asked.
     """
     texts = [("HEADING", heading)]
     texts += [
@@ -228,7 +228,7 @@ async def write_report(
     sources disagree about. No supported claim and no disagreement, no paragraph.
 
     Raises:
-        PayloadError: the model cannot be asked about any section.
+        ProviderError: the model cannot be asked about any section.
     """
     language = plan_language(plan)
     kept, repeated = without_repeats(verified.claims, language)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline.errors import PayloadError
+from pipeline.errors import ProviderError
 from pipeline.models.completion import count_statuses, extract_json, model_content, read_structured
 from pipeline.providers import provider_name, read_payload
 from tests.support.places import SHARED
@@ -65,7 +65,7 @@ def test_content_comes_with_the_model_and_the_reason_why_it_stopped() -> None:
     "payload", ['{"error": {"message": "no"}}', '{"object": "response", "status": "failed"}', "[" * 100_000]
 )
 def test_an_error_a_failure_and_an_abyss_have_no_content(payload: str) -> None:
-    with pytest.raises(PayloadError):
+    with pytest.raises(ProviderError):
         model_content(payload)
 
 
@@ -78,7 +78,7 @@ def test_content_of_every_recording_is_the_answers_text_or_the_projects_error() 
         if sidecar["api_shape"] == "non-json":
             assert model_content(text).shape == "raw"
         elif sidecar["api_shape"] == "error":
-            with pytest.raises(PayloadError):
+            with pytest.raises(ProviderError):
                 model_content(text)
         else:
             content = model_content(text).content
@@ -170,7 +170,7 @@ def test_mutated_payloads_raise_nothing_but_the_projects_error(data: st.DataObje
     mutated = text[:start] + data.draw(st.text(max_size=8)) + text[end:]
     try:
         extracted = extract_json(model_content(mutated).content)
-    except PayloadError:
+    except ProviderError:
         return
     assert (extracted.status == "ok") == isinstance(extracted.value, dict | list)
 
@@ -236,7 +236,7 @@ def test_an_empty_answer_and_an_error_are_not_repaired(payload: str, status: str
 
 def test_a_repair_that_fails_is_an_http_error() -> None:
     async def unreachable(prompt: str) -> str:
-        raise PayloadError("Nothing answers.", "network")
+        raise ProviderError("Nothing answers.", "network")
 
     read = asyncio.run(read_structured(chat("no"), label_of, unreachable))
     assert read[:3] == (None, "http_error", "provider_error: Nothing answers.")

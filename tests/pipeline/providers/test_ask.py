@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.errors import PayloadError, SettingsError
+from pipeline.errors import ProviderError, SettingsError
 from pipeline.providers import provider_name, read_payload
 from pipeline.providers.calls import Reply
 from pipeline.providers.http.network import Endpoint, Network, RetryPolicy
@@ -113,7 +113,7 @@ def test_a_provider_without_endpoint_names_the_variable_of_its_key() -> None:
             return await settle(network, calls_to("gemini")[0])
 
     failed = asyncio.run(ask_it())
-    assert isinstance(failed, PayloadError)
+    assert isinstance(failed, ProviderError)
     assert (failed.kind, failed.attempts) == ("missing_key", 0)
     assert "GEMINI_API_KEY" in str(failed)
 
@@ -134,7 +134,7 @@ def test_the_key_is_in_no_error_no_log_and_no_repr(caplog: pytest.LogCaptureFixt
         [answered] = ask(server, calls_to("gemini"))
         endpoint = Endpoint("gemini", server.url, KEY)
     shown = "".join("".join(traceback.format_exception(each)) for each in settled if isinstance(each, Exception))
-    assert len([each for each in settled if isinstance(each, PayloadError)]) == len(bad)
+    assert len([each for each in settled if isinstance(each, ProviderError)]) == len(bad)
     for text in (shown, caplog.text, repr(endpoint), str(endpoint), f"{endpoint}", repr(answered)):
         assert KEY not in text
         assert KEY[-10:] not in text

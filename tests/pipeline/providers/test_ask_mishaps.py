@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.errors import PayloadError
+from pipeline.errors import ProviderError
 from pipeline.providers.calls import Reply
 from pipeline.providers.http.network import Endpoint, Network, RetryPolicy
 from tests.support.ask_bench import KEY, ask, ask_one, calls_to, settle
@@ -19,7 +19,7 @@ from tests.support.provider_server import Good, ProviderServer, Redirect, Status
 )
 def test_a_redirect_to_what_is_no_address_is_refused_at_once(location: str) -> None:
     settled, requests = ask_one(Redirect(location))
-    assert isinstance(settled, PayloadError)
+    assert isinstance(settled, ProviderError)
     assert (settled.kind, settled.status, requests) == ("bad_response", 307, 1)
     assert "redirects to " in str(settled)
 
@@ -47,5 +47,5 @@ def test_a_host_that_cannot_be_looked_up_is_an_error_of_the_call() -> None:
             return await settle(network, calls_to("grok")[0])
 
     failed = asyncio.run(ask_it())
-    assert isinstance(failed, PayloadError)
+    assert isinstance(failed, ProviderError)
     assert failed.kind == "network"

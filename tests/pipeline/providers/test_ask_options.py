@@ -12,7 +12,6 @@ from pipeline.providers import provider_name
 from pipeline.providers.options import (
     CHAT_OPTION_SUPPORT,
     OPTION_SUPPORT,
-    OpenAIApi,
     how_sent,
     read_options,
     takes_temperature,
@@ -30,7 +29,7 @@ from pipeline.providers.request import (
     read_base_urls,
     request_builder,
 )
-from pipeline.schema import PROVIDERS, AskOptions, ProviderName
+from pipeline.schema import PROVIDERS, AskOptions, OpenAIApi, ProviderName
 from pipeline.settings import read_settings
 from tests.support.places import ROOT, SHARED
 

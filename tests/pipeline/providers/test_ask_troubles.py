@@ -7,7 +7,7 @@ from itertools import repeat
 
 import pytest
 
-from pipeline.errors import PayloadError
+from pipeline.errors import ProviderError
 from pipeline.providers.calls import Reply
 from pipeline.providers.http.gate import Gate
 from pipeline.providers.http.network import Endpoint, Network, RetryPolicy
@@ -61,7 +61,7 @@ def test_a_passing_trouble_is_tried_again_and_recorded_when_it_stays(bad: Behavi
     assert isinstance(mended, Reply), mended
     assert (mended.attempts, requests) == (2, 2)
     failed, requests = ask_one(bad, bad, bad, policy=policy)
-    assert isinstance(failed, PayloadError)
+    assert isinstance(failed, ProviderError)
     assert (failed.kind, failed.attempts, requests) == (kind, 2, 2)
     assert failed.status == (
         bad.status if isinstance(bad, Status) else 200 if isinstance(bad, WrongContentType) else None
@@ -85,7 +85,7 @@ def test_a_passing_trouble_is_tried_again_and_recorded_when_it_stays(bad: Behavi
 )
 def test_a_lasting_trouble_is_recorded_at_once(bad: Behaviour, kind: str, words: str) -> None:
     failed, requests = ask_one(bad)
-    assert isinstance(failed, PayloadError)
+    assert isinstance(failed, ProviderError)
     assert (failed.kind, failed.attempts, requests) == (kind, 1, 1)
     assert words in str(failed)
 
@@ -99,7 +99,7 @@ def test_half_a_compressed_body_is_asked_for_again() -> None:
 
 def test_a_slow_drip_ends_with_the_time_of_the_call() -> None:
     failed, requests = ask_one(SlowDrip(), policy=RetryPolicy(total_seconds=0.2))
-    assert isinstance(failed, PayloadError)
+    assert isinstance(failed, ProviderError)
     assert (failed.kind, requests) == ("timeout", 1)
 
 
@@ -107,8 +107,8 @@ def test_a_wait_longer_than_the_call_may_take_is_not_begun_by_any_call() -> None
     with ProviderServer([Status(429, {"retry-after": "3600"})]) as server:
         failures = ask(server, calls_to("openai", 3))
         assert len(server.calls) == 1
-    assert [failure.attempts for failure in failures if isinstance(failure, PayloadError)] == [1, 0, 0]
-    assert all(isinstance(failure, PayloadError) and failure.kind == "rate_limit" for failure in failures)
+    assert [failure.attempts for failure in failures if isinstance(failure, ProviderError)] == [1, 0, 0]
+    assert all(isinstance(failure, ProviderError) and failure.kind == "rate_limit" for failure in failures)
     assert "empty body. The next try is 3600 seconds away" in str(failures[0])
 
 
@@ -120,7 +120,7 @@ def test_nobody_at_the_address_is_a_network_error_of_every_attempt() -> None:
             return await settle(network, calls_to("grok")[0])
 
     failed = asyncio.run(ask_it())
-    assert isinstance(failed, PayloadError)
+    assert isinstance(failed, ProviderError)
     assert (failed.kind, failed.attempts, failed.status) == ("network", 3, None)
     assert str(failed) == "127.0.0.1 cannot be reached."
 
@@ -142,7 +142,7 @@ def test_a_provider_that_refuses_for_good_is_asked_once_and_the_others_go_on(ref
     with ProviderServer({"grok": repeat(refusal)}) as server:
         settled = ask(server, calls)
         assert len(server.calls_of("grok")) == 1
-    failures = [each for each in settled[:20] if isinstance(each, PayloadError)]
+    failures = [each for each in settled[:20] if isinstance(each, ProviderError)]
     assert [failure.kind for failure in failures] == [kind] * 20
     assert [failure.attempts for failure in failures] == [1] + [0] * 19
     assert {failure.status for failure in failures} == {refusal.status}

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.errors import PayloadError
+from pipeline.errors import ProviderError
 from pipeline.providers import read_payload
 from pipeline.providers.failure import redact, unreadable_error
 from pipeline.schema import PROVIDERS, ProviderName
@@ -15,8 +15,8 @@ PAYLOADS = DATA / "payloads"
 RECORDINGS = SHARED / "recordings"
 
 
-def error_of(body: Any, provider: ProviderName = "openai") -> PayloadError:
-    with pytest.raises(PayloadError) as caught:
+def error_of(body: Any, provider: ProviderName = "openai") -> ProviderError:
+    with pytest.raises(ProviderError) as caught:
         read_payload(provider, body if isinstance(body, str) else json.dumps(body))
     return caught.value
 
@@ -124,7 +124,7 @@ def test_a_payload_changed_anywhere_is_an_answer_or_an_error_of_ours(data: st.Da
     provider = data.draw(st.sampled_from(PROVIDERS))
     try:
         answer = read_payload(provider, json.dumps(sample))
-    except PayloadError:
+    except ProviderError:
         return
     assert len(answer.domains) == len(answer.citations) == len(set(answer.citations))
     assert {each.url for each in answer.occurrences} == set(answer.citations)

@@ -6,10 +6,7 @@ from typing import Any
 import pytest
 
 from pipeline.errors import InputError
-from pipeline.providers.options import (
-    OpenAIApi,
-    how_sent,
-)
+from pipeline.providers.options import how_sent
 from pipeline.providers.request import (
     ProviderRequest,
     ask_gemini,
@@ -17,7 +14,7 @@ from pipeline.providers.request import (
     default_model,
     request_builder,
 )
-from pipeline.schema import PROVIDERS, AskOptions, ProviderName
+from pipeline.schema import PROVIDERS, AskOptions, OpenAIApi, ProviderName
 
 PLAIN = AskOptions()
 PROMPT = '{note_text} "=cmd" 🚀 ويكي\n{0}'

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from pipeline.errors import PayloadError
+from pipeline.errors import ProviderError
 from pipeline.providers.failure import payload_error, unreadable_error
 from pipeline.providers.http.retry import (
     Decision,
@@ -199,8 +199,8 @@ def test_a_limit_with_nothing_left_is_waited_for(headers: dict[str, str], second
 
 
 def test_a_retired_api_ends_the_provider() -> None:
-    assert ends_the_provider(PayloadError("This model is deprecated."), 400)
-    assert not ends_the_provider(PayloadError("Messages should alternate."), 400)
+    assert ends_the_provider(ProviderError("This model is deprecated."), 400)
+    assert not ends_the_provider(ProviderError("Messages should alternate."), 400)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_a_retired_api_ends_the_provider() -> None:
     ],
 )
 def test_a_retired_form_of_asking_for_json_ends_nothing_since_another_may_do(words: str) -> None:
-    assert not ends_the_provider(PayloadError(words), 400)
+    assert not ends_the_provider(ProviderError(words), 400)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.errors import PayloadError
+from pipeline.errors import ProviderError
 from pipeline.research.search.api import Patience, SearchApi
 from pipeline.research.search.tavily import tavily
 from pipeline.research.stages.fetch import PagesRead, fetch
@@ -123,7 +123,7 @@ def test_a_refused_query_is_told_and_the_others_go_on() -> None:
         *("ToolCall", "Failure"),
         *("ToolCall", "SearchResults"),
     ]
-    with pytest.raises(PayloadError, match="tavily cannot be searched"):
+    with pytest.raises(ProviderError, match="tavily cannot be searched"):
         gather(["bad", "bad too"], refused="bad")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from pipeline.errors import PayloadError
+from pipeline.errors import ProviderError
 from pipeline.models.structured import Asker, accept_body, choose_model
 from pipeline.providers.http.network import Network, RetryPolicy
 from pipeline.research.running.model import Model
@@ -104,5 +104,5 @@ def test_one_failed_call_leaves_its_claim_as_it_was_and_only_failed_calls_are_an
     before, after, _, notes = decide([PARAPHRASE, WITH_NUMBER], {PARAPHRASE: good, WITH_NUMBER: down})
     assert [each.verdict for each in after.claims] == ["supported", before.claims[1].verdict]
     assert "c2" in notes[0]
-    with pytest.raises(PayloadError, match="c1"):
+    with pytest.raises(ProviderError, match="c1"):
         decide([PARAPHRASE], {PARAPHRASE: down})

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import InputError, OutputError, PayloadError
+from pipeline.errors import InputError, OutputError, ProviderError
 from pipeline.models.structured import Spent
 from pipeline.research.output.artefacts import RunFolder
 from pipeline.research.running.options import Budget, Limits, ResearchOptions, checked_options
@@ -134,7 +134,7 @@ def test_a_run_that_ends_with_its_last_round_was_not_stopped(servers: Servers, r
 
 def test_the_store_knows_of_a_run_before_it_is_finished(servers: Servers, runs_dir: Path) -> None:
     servers.model.respond = lambda received: Status(401, {}, {"error": {"message": "no"}})
-    with pytest.raises(PayloadError):
+    with pytest.raises(ProviderError):
         run_here(options_in(runs_dir, servers), servers)
     with open_store(runs_dir / STORE, read_only=True) as store:
         (run,) = store.runs()
@@ -165,7 +165,7 @@ def test_a_model_that_cannot_be_asked_fails_the_stage_and_the_run_goes_on_later(
 ) -> None:
     options = options_in(runs_dir, servers)
     servers.model.respond = lambda received: Status(401, {}, {"error": {"message": "no sk-secret-0123456789abcdef"}})
-    with pytest.raises(PayloadError):
+    with pytest.raises(ProviderError):
         run_here(options, servers)
     last = RunFolder(runs_dir / "pumps").read_log()[-1]
     assert (last.stage, last.status, last.details.success) == ("plan", "failed", False)

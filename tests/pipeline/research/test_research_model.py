@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pipeline.errors import PayloadError
+from pipeline.errors import ProviderError
 from pipeline.models.structured import Asker, accept_body, choose_model
 from pipeline.providers.http.network import Network, RetryPolicy
 from pipeline.research.output.layout import Account, LaidOut, lay_out
@@ -259,7 +259,7 @@ def test_an_answered_call_is_never_asked_again_and_a_used_up_budget_asks_nothing
 
 
 def test_a_model_that_nobody_answers_for_is_an_error_that_names_it() -> None:
-    with pytest.raises(PayloadError, match="'m-1' gave no answer for the plan"):
+    with pytest.raises(ProviderError, match="'m-1' gave no answer for the plan"):
         run(lambda received: Status(401, {}, {"error": {"message": "no such key"}}))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.errors import CitejuryError, InputError, PayloadError, SettingsError
+from pipeline.errors import CitejuryError, InputError, ProviderError, SettingsError
 from pipeline.research.search import search_provider
 from pipeline.research.search.api import Manner, Patience, SearchApi
 from pipeline.research.search.brave import brave
@@ -35,17 +35,17 @@ def find(query: str, k: int) -> list[Hit]:
 
 def ask(
     provider: str, *queries: str, misbehave: Callable[[int, SearchAsked], Answer | None] = lambda number, asked: None
-) -> tuple[list[SearchResults | PayloadError], ScriptedSearch]:
+) -> tuple[list[SearchResults | ProviderError], ScriptedSearch]:
     """What came of each query, one after the other, and the server that was asked."""
     with ScriptedSearch(find, misbehave) as server:
         api = SearchApi(MANNERS[provider](server.base_url), KEYS, QUICK)
 
-        async def run() -> list[SearchResults | PayloadError]:
-            came: list[SearchResults | PayloadError] = []
+        async def run() -> list[SearchResults | ProviderError]:
+            came: list[SearchResults | ProviderError] = []
             for query in queries:
                 try:
                     came.append(await api.search(query, 5))
-                except PayloadError as failure:
+                except ProviderError as failure:
                     came.append(failure)
             return came
 
@@ -111,7 +111,7 @@ def test_a_failure_that_lasts_is_told_at_once_with_what_to_do_and_without_the_ke
     provider, answer, kind, words = LASTING[failure]
     came, server = ask(provider, "one", "two", misbehave=lambda number, asked: answer)
     for each in came:
-        assert isinstance(each, PayloadError)
+        assert isinstance(each, ProviderError)
         assert each.kind == kind
         assert KEY not in str(each)
     assert words in str(came[0])
@@ -123,7 +123,7 @@ def test_a_server_that_is_down_is_told_after_every_attempt() -> None:
         closed.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{closed.getsockname()[1]}"
         api = SearchApi(brave(address), KEYS, QUICK)
-        with pytest.raises(PayloadError, match=r"brave cannot be searched.*Try again later") as failure:
+        with pytest.raises(ProviderError, match=r"brave cannot be searched.*Try again later") as failure:
             asyncio.run(api.search("honey", 3))
     assert failure.value.kind == "network"
     assert failure.value.attempts == QUICK.attempts
@@ -168,7 +168,7 @@ def test_duckduckgo_asks_again_when_it_is_refused_and_knows_an_empty_answer() ->
     async def run() -> SearchResults:
         provider = DuckDuckGo(ddgs, backoff=0.0)
         assert await provider.search("nothing", 3) == []
-        with pytest.raises(PayloadError, match=r"202 Ratelimit\. Try again later") as refused:
+        with pytest.raises(ProviderError, match=r"202 Ratelimit\. Try again later") as refused:
             await provider.search("never", 3)
         assert refused.value.kind == "rate_limit"
         return await provider.search("honey", 1)
@@ -185,7 +185,7 @@ def test_duckduckgo_through_the_library_itself_says_that_nobody_is_there(monkeyp
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         monkeypatch.setenv("DDGS_PROXY", f"http://127.0.0.1:{closed.getsockname()[1]}")
-        with pytest.raises(PayloadError, match="duckduckgo cannot be searched") as failure:
+        with pytest.raises(ProviderError, match="duckduckgo cannot be searched") as failure:
             asyncio.run(DuckDuckGo(backoff=0.0).search("honey", 3))
     assert failure.value.kind == "network"
 
