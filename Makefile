@@ -5,6 +5,8 @@ BIN := .venv/bin
 DEMO_FLAGS ?= $(shell test -t 0 || echo --exit)
 TEST_FLAGS ?=
 ROW ?=
+BASE ?=
+comma := ,
 
 # Real pages in German, English and Japanese, and two PDFs, for the tests of what is read from the web.
 DOCS := debian-handbook debian-reference-en developers-reference
@@ -13,13 +15,17 @@ DOCS := debian-handbook debian-reference-en developers-reference
 STACK := postgresql redis-server docker-compose openjdk-17-jre-headless maven caddy
 DCLINT := dclint@3.1.0
 
-.PHONY: demo test lint readme bench soak install browser pages stack opensearch
+.PHONY: demo test quick lint readme bench soak dist install browser pages stack opensearch
 
-demo: install
+demo: .venv/citejury
 	$(BIN)/citejury demo --home citejury-demo $(DEMO_FLAGS)
 
 test: install browser pages stack opensearch lint
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder $(TEST_FLAGS)
+
+# What a change touches: lint, types, and the tests that import a changed module. BASE is what it is a change to.
+quick: install
+	@$(BIN)/python tests/quick.py $(BASE)
 
 lint: install
 	$(BIN)/ruff format --check .
@@ -35,13 +41,36 @@ bench: install
 soak: install stack opensearch
 	$(BIN)/pytest -m soak $(TEST_FLAGS)
 
-install: .venv/installed
+# A wheel and an sdist of the version in pyproject.toml.
+dist: install
+	@rm -rf dist
+	@$(BIN)/python -m build --no-isolation --outdir dist . >/dev/null
+	@ls dist
 
-.venv/installed: pyproject.toml docker/constraints.txt
-	@echo 'Installing into .venv; this takes a minute or two.' >&2
+install: .venv/developers
+
+# uv takes a tenth of pip's processor time. Where it cannot reach the packages, as behind an index that only pip knows
+# of, pip does the same.
+UV := $(BIN)/uv pip install --python $(BIN)/python $(shell test -t 2 || echo --quiet)
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+define installed
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint docker/constraints.txt --editable '.[server,postgresql,data,sdk,research,dev]'
+	@test -x $(BIN)/uv || $(PIP) --constraint docker/constraints.txt uv
+	@$(UV) --constraint docker/constraints.txt --editable '.[$(1)]' \
+	  || { echo 'Installing with pip instead.' >&2; $(PIP) --constraint docker/constraints.txt --editable '.[$(1)]'; }
 	@touch $@
+endef
+
+.venv/citejury: pyproject.toml docker/constraints.txt
+	@echo 'Installing citejury and the embedded Argilla into .venv: about 150 packages, 200 MB to fetch.' >&2
+	$(call installed,server)
+	@echo 'Installed.' >&2
+
+.venv/developers: pyproject.toml docker/constraints.txt
+	@echo 'Installing citejury and what its developers need into .venv: about 200 packages, 400 MB to fetch.' >&2
+	$(call installed,server$(comma)postgresql$(comma)data$(comma)sdk$(comma)research$(comma)dev)
+	@touch .venv/citejury
+	@echo 'Installed.' >&2
 
 # Chromium, its driver and Japanese letters, for the tests that look at the annotator's page. They skip without.
 browser:
