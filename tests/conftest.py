@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from selenium.webdriver import Chrome
 
     from annotation.client import Argilla
-    from annotation.embedded.server.launch import ServerHandle
+    from annotation.embedded.launch import ServerHandle
     from tests.support.export_bench import Bench
 
 # A machine that is busy with something else is no failure.
@@ -74,7 +74,7 @@ def _environment_without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def argilla_server(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[ServerHandle]":
     """A running embedded Argilla in a folder of its own; its data are shared, so tests use workspaces of their own."""
-    from annotation.embedded.server.launch import check_installed, start_server
+    from annotation.embedded.launch import check_installed, start_server
 
     try:
         check_installed()

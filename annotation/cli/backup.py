@@ -29,9 +29,9 @@ def backup(file: Path, home: Path) -> None:
     """
     from rich.console import Console
 
-    from annotation.embedded.backup.write import write_backup
-    from annotation.embedded.home.event_lines import tell
-    from annotation.embedded.home.home import EVENTS_FILE
+    from annotation.embedded.backup.archive import write_backup
+    from annotation.embedded.home.event_log import tell
+    from annotation.embedded.home.folder import EVENTS_FILE
 
     with Console(stderr=True).status("Copying the database"):
         manifest = write_backup(home, file)
@@ -58,7 +58,7 @@ def restore(file: Path, home: Path) -> None:
     Example:
         citejury annotation restore kept/monday.zip --home citejury-again
     """
-    from annotation.embedded.backup.write import restore as restore_home
+    from annotation.embedded.backup.archive import restore as restore_home
 
     manifest = restore_home(file, home)
     made = manifest.created_at.astimezone()

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from annotation.embedded.home.home import LONGEST_HOLD_SECONDS
+from annotation.embedded.home.folder import LONGEST_HOLD_SECONDS
 
 if TYPE_CHECKING:
-    from annotation.embedded.server.launch import ServerHandle
+    from annotation.embedded.launch import ServerHandle
 
 TIME_WIDTH = len("00:00:00 ")
 NARROWEST = 40
@@ -62,8 +62,8 @@ def serve(home: Path, host: str, port: int, behind_tls: bool, hold_minutes: int)
         citejury annotation serve --home citejury-home
         citejury annotation serve --home citejury-home --behind-tls
     """
-    from annotation.embedded.server.launch import ServerOptions
-    from annotation.embedded.server.launch import serve as serve_in_foreground
+    from annotation.embedded.launch import ServerOptions
+    from annotation.embedded.launch import serve as serve_in_foreground
 
     if not behind_tls and not is_loopback(host):
         raise click.UsageError(
@@ -123,7 +123,7 @@ class EventPrinter:
         self.width = max(NARROWEST, shutil.get_terminal_size().columns) if sys.stderr.isatty() else None
 
     def show(self, line: str) -> None:
-        """Print a line of `event_lines`, in a terminal no wider than that."""
+        """Print a line of `event_log`, in a terminal no wider than that."""
         written, _, text = line.partition(" ")
         try:
             moment = datetime.fromisoformat(written).astimezone()

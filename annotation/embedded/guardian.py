@@ -15,13 +15,16 @@ import contextlib
 import ctypes
 import json
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 GRACE_SECONDS = 8.0
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -165,6 +168,31 @@ def valkey_command(data: Path, scratch: Path) -> list[str]:
         "loglevel": "warning",
     }
     return [str(get_binary_path()), *(word for name, value in options.items() for word in (f"--{name}", value))]
+
+
+def end_with_the_guardian(descriptor: int) -> None:
+    """Return at once; the process ends, and the queue with it, when the pipe's writing end is closed."""
+    threading.Thread(target=end_at_end_of_input, args=(descriptor,), daemon=True).start()
+
+
+def end_at_end_of_input(descriptor: int) -> None:
+    """Wait for the end of the pipe, then end this process without asking any of its parts."""
+    while os.read(descriptor, 1024):
+        pass
+    shut_queue_down(os.environ["ARGILLA_REDIS_URL"])
+    shutil.rmtree(tempfile.gettempdir(), ignore_errors=True)  # the guardian's scratch folder, see `Parts`
+    os._exit(1)
+
+
+def shut_queue_down(url: str) -> None:
+    """Tell valkey to end; nothing where it has ended already. The jobs are in its log on disk."""
+    with socket.socket(socket.AF_UNIX) as queue:
+        try:
+            queue.connect(urlsplit(url).path)
+            queue.sendall(b"SHUTDOWN NOSAVE\r\n")
+            queue.recv(1)
+        except OSError:
+            return
 
 
 if __name__ == "__main__":

@@ -26,14 +26,15 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from annotation.embedded.guardian import ending_with_the_parent
-from annotation.embedded.home.home import hold_seconds
+from annotation.embedded.home.folder import ENGINE_NAME, hold_seconds
 from pipeline.errors import CitejuryError, ServerStartError, SettingsError
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
 
 
-ENGINES = ("citejury", "opensearch")
+OPENSEARCH = "opensearch"
+ENGINES = (ENGINE_NAME, OPENSEARCH)
 ANSWER_SECONDS = 8.0
 
 
@@ -163,12 +164,11 @@ def migrate() -> int:
         ServerStartError: the database or OpenSearch does not answer.
     """
     from annotation.embedded import web
-    from annotation.embedded.engines.open_search_indexes import fill_indexes
 
     owner = [setting(f"CITEJURY_OWNER_{name}") for name in ("USERNAME", "PASSWORD", "API_KEY")]
     bring_up_to_date()
     asyncio.run(web.make_owner(*owner))
-    asyncio.run(fill_indexes(anew=False))
+    fill_opensearch(anew=False)
     return 0
 
 
@@ -213,10 +213,22 @@ def restore() -> int:
 
 def reindex() -> int:
     """Fill OpenSearch anew."""
-    from annotation.embedded.engines.open_search_indexes import fill_indexes
-
-    asyncio.run(fill_indexes(anew=True))
+    fill_opensearch(anew=True)
     return 0
+
+
+def fill_opensearch(anew: bool) -> None:
+    """Fill OpenSearch, where that is the engine, with what it lacks or with everything.
+
+    Raises:
+        ServerStartError: OpenSearch does not answer.
+    """
+    if os.environ.get("ARGILLA_SEARCH_ENGINE") == OPENSEARCH:
+        from annotation.embedded.engines.opensearch import fill_indexes
+        from annotation.embedded.engines.sql import register_engine
+
+        register_engine()
+        asyncio.run(fill_indexes(anew))
 
 
 def serve_web() -> int:

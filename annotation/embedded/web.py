@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from annotation.embedded.home.home import read_or_make_secrets
+from annotation.embedded.guardian import end_with_the_guardian
+from annotation.embedded.home.folder import read_or_make_secrets
 from annotation.embedded.patches.late_modules import load_hub_jobs_late
-from annotation.embedded.server.lifeline import end_with_the_guardian
 from pipeline.errors import ServerStartError
 
 KEEP_ALIVE_SECONDS = 30
@@ -143,17 +143,17 @@ def build_app() -> Any:
     """argilla-server's app with our search engine, without its leak, and with safe headers on every answer."""
     import argilla_server
 
-    from annotation.embedded.engines.database import register_engine
-    from annotation.embedded.patches.database_errors import explain_database_errors
-    from annotation.embedded.patches.event_lines import RequestEvents, keep_reasons_in_the_log, tell_events
-    from annotation.embedded.patches.events import skip_events_without_webhook
+    from annotation.embedded.engines.sql import register_engine
+    from annotation.embedded.patches.error_answers import explain_database_errors
+    from annotation.embedded.patches.logged_events import RequestEvents, keep_reasons_in_the_log, tell_events
+    from annotation.embedded.patches.middleware import BehindTls, is_behind_tls
     from annotation.embedded.patches.own_record import serve_own_record_only
-    from annotation.embedded.patches.page_script import add_page_script
-    from annotation.embedded.patches.record_page import serve_record_pages
+    from annotation.embedded.patches.page import add_page_script
+    from annotation.embedded.patches.routes import serve_record_pages
     from annotation.embedded.patches.search_requests import refuse_malformed_searches
     from annotation.embedded.patches.settings_readers import build_settings_readers_once
+    from annotation.embedded.patches.skipped_work import skip_events_without_webhook
     from annotation.embedded.patches.status_rows import serve_status_rows
-    from annotation.embedded.server.behind_tls import BehindTls, is_behind_tls
 
     build_settings_readers_once()
     register_engine()

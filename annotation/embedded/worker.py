@@ -18,8 +18,8 @@ from rq.defaults import DEFAULT_WORKER_TTL
 from rq.job import Job
 from rq.queue import Queue
 
-from annotation.embedded.home.event_lines import tell
-from annotation.embedded.server.lifeline import end_with_the_guardian
+from annotation.embedded.guardian import end_with_the_guardian
+from annotation.embedded.home.event_log import tell
 
 WEBHOOK_QUEUE = "high"
 QUEUES = (WEBHOOK_QUEUE, "default")
@@ -36,7 +36,7 @@ class ArgillaWorker(Worker):  # type: ignore[misc]  # rq has no types
     def fork_work_horse(self, job: Job, queue: Queue) -> None:
         """Start the process that does one job."""
         gc.disable()  # what is loaded stays, and looking through it is a quarter of the time
-        from annotation.embedded.engines.database import register_engine
+        from annotation.embedded.engines.sql import register_engine
 
         register_engine()  # it must be known where the job runs
         gc.freeze()

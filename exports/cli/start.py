@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from annotation.embedded.server.launch import ServerHandle
+    from annotation.embedded.launch import ServerHandle
     from exports.start.demo import DemoReport
     from exports.start.doctor import Check
 
@@ -40,7 +40,7 @@ def demo(home: Path, port: int, end: bool) -> None:
         citejury demo --home citejury-demo
     """
     from annotation.cli.serve import tell_that_it_starts
-    from annotation.embedded.server.launch import DEFAULT_HOST, serve, start_server
+    from annotation.embedded.launch import DEFAULT_HOST, serve, start_server
     from exports.start.demo import SERVER, check_home
 
     check_home(home)

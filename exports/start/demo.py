@@ -17,7 +17,7 @@ from annotation.campaign.people import NewUser
 from annotation.campaign.setup import JuryDataset, find_datasets, set_up
 from annotation.client import Argilla
 from annotation.display import hidden_metadata
-from annotation.embedded.server.launch import ServerHandle
+from annotation.embedded.launch import ServerHandle
 from annotation.labels import LABELS, TaskName
 from annotation.push.push import push_records
 from exports.csv.fetch import Progress

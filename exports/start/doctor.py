@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple
 
 from annotation.campaign.file import read_campaign
 from annotation.client import open_argilla
-from annotation.embedded.home.home import SECRETS_FILE
-from annotation.embedded.server.launch import DEFAULT_HOST, DEFAULT_PORT, check_installed
+from annotation.embedded.home.folder import SECRETS_FILE
+from annotation.embedded.launch import DEFAULT_HOST, DEFAULT_PORT, check_installed
 from annotation.wording import locales, read_wording
 from exports.csv.find import check_server
 from pipeline.errors import CitejuryError, ServerStartError

@@ -12,8 +12,8 @@ from typing import Any
 
 from annotation.client import Argilla
 from annotation.embedded.guardian import valkey_command
-from annotation.embedded.home.home import read_or_make_secrets
-from annotation.embedded.server.launch import listen, server_environment, url_of, wait_until_it_answers
+from annotation.embedded.home.folder import read_or_make_secrets
+from annotation.embedded.launch import listen, server_environment, url_of, wait_until_it_answers
 
 AS_IT_COMES = MappingProxyType({"ARGILLA_SEARCH_ENGINE": "empty"})
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from seeding import WAITING, make_many
 
 from annotation.client import Argilla
-from annotation.embedded.server.launch import start_server
+from annotation.embedded.launch import start_server
 
 GOAL = 2.0
 FEW, MANY = 1_000, 100_000

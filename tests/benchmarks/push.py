@@ -16,7 +16,7 @@ from seeding import made_up
 from annotation.campaign.setup import find_datasets, set_up
 from annotation.client import Argilla
 from annotation.display import to_records
-from annotation.embedded.server.launch import start_server
+from annotation.embedded.launch import start_server
 from annotation.labels import TASKS
 from annotation.push.push import push_records
 from annotation.wording import read_wording

@@ -20,7 +20,7 @@ from seeding import make_many
 
 from annotation.campaign.setup import find_datasets
 from annotation.client import Argilla
-from annotation.embedded.server.launch import start_server
+from annotation.embedded.launch import start_server
 from exports.csv.write import export_csv
 
 GOAL = 1.5

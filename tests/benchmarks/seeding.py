@@ -15,8 +15,8 @@ from typing import Any
 from annotation.campaign.setup import find_datasets, set_up
 from annotation.client import Argilla
 from annotation.display import to_records
-from annotation.embedded.search.words import words_by_field
-from annotation.embedded.server.launch import ServerHandle
+from annotation.embedded.launch import ServerHandle
+from annotation.embedded.search.tokenizer import words_by_field
 from annotation.labels import LABELS
 from annotation.wording import read_wording
 from pipeline.records import Passage, QueryResponse

@@ -14,7 +14,7 @@ from pathlib import Path
 from seeding import make_many
 
 from annotation.client import Argilla
-from annotation.embedded.server.launch import start_server
+from annotation.embedded.launch import start_server
 from annotation.status.read import read_status
 
 GOAL = 0.5

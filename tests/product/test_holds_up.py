@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from annotation.client import Argilla
-from annotation.embedded.home.home import EVENTS_FILE
+from annotation.embedded.home.folder import EVENTS_FILE
 from tests.support.crowd import (
     Crowd,
     acknowledged_of,
@@ -28,7 +28,7 @@ from tests.support.crowd import (
 )
 
 if TYPE_CHECKING:
-    from annotation.embedded.server.launch import ServerHandle
+    from annotation.embedded.launch import ServerHandle
 
 pytestmark = pytest.mark.server
 

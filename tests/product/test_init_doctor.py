@@ -20,7 +20,7 @@ from exports.start.init import project_files, start_project
 from pipeline.errors import OutputError
 
 if TYPE_CHECKING:
-    from annotation.embedded.server.launch import ServerHandle
+    from annotation.embedded.launch import ServerHandle
 
 
 def run(*words: str) -> Result:

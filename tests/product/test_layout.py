@@ -57,7 +57,6 @@ ORDER = (
     "annotation.embedded.engines",
     "annotation.embedded.backup",
     "annotation.embedded.patches",
-    "annotation.embedded.server",
     "annotation.embedded",
     "annotation.cli",
     "annotation",

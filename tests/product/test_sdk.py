@@ -17,7 +17,7 @@ from annotation.push.push import push_records
 from pipeline.records import Passage, QueryResponse
 
 if TYPE_CHECKING:
-    from annotation.embedded.server.launch import ServerHandle
+    from annotation.embedded.launch import ServerHandle
 
 pytestmark = [
     pytest.mark.server,

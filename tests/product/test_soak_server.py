@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from annotation.client import Argilla
-from annotation.embedded.home.home import read_or_make_secrets
+from annotation.embedded.home.folder import read_or_make_secrets
 from tests.support.crowd import (
     PATIENCE_SECONDS,
     Answers,

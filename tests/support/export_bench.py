@@ -16,7 +16,7 @@ from exports.csv.write import export_csv
 from exports.schema import ExportFilters
 
 if TYPE_CHECKING:
-    from annotation.embedded.server.launch import ServerHandle
+    from annotation.embedded.launch import ServerHandle
 
 
 class Bench(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from annotation.embedded.home.home import read_or_make_secrets
+from annotation.embedded.home.folder import read_or_make_secrets
 from tests.benchmarks.bare_server import serve_unpatched, unpatched_server
 from tests.support.opensearch_server import running_opensearch
 from tests.support.places import ROOT

@@ -16,9 +16,9 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from annotation.embedded.backup.write import BackupManifest, read_manifest, unpack
-from annotation.embedded.home.home import DATABASE_FILE
-from annotation.embedded.home.software import read_migrations, refuse_newer, schema_revision
+from annotation.embedded.backup.archive import BackupManifest, read_manifest, unpack
+from annotation.embedded.home.folder import DATABASE_FILE
+from annotation.embedded.home.versions import read_migrations, refuse_newer, schema_revision
 from pipeline.errors import CitejuryError, InputError, OutputError, ServerStartError, SettingsError
 
 BATCH_CHARACTERS = 4 << 20  # a record may be any size, so batches are measured by their text

@@ -5,14 +5,21 @@ All of it can be made again from Argilla's tables, and is looked at each start.
 
 from sqlalchemy import Connection, text
 
-from annotation.embedded.engines import indexes
 from annotation.embedded.queue import record_status
 from annotation.embedded.queue import tables as queue_tables
 from annotation.embedded.search import json_sql, text_index
 
 LOCK = 0x63697465  # any number; several web processes of ours may start at once on PostgreSQL
 
-PARTS = (indexes, json_sql, text_index, record_status, queue_tables)
+# They change nothing; a migration of Argilla's that rebuilds a table drops them, and the next start makes them again.
+INDEXES = {
+    # A page of GET /datasets/{id}/records, and the order of arrival.
+    "citejury_records_arrival": "records (dataset_id, inserted_at, id)",
+    # The pending records of a dataset: the queue, its length, progress.
+    "citejury_records_status": "records (dataset_id, status, id)",
+    # What a user has answered.
+    "citejury_responses_own": "responses (user_id, status, record_id)",
+}
 
 
 def prepare(connection: Connection) -> None:
@@ -20,7 +27,9 @@ def prepare(connection: Connection) -> None:
     dialect = connection.dialect.name
     if dialect == "postgresql":
         wait_for_others(connection)
-    for part in PARTS:
+    for name, columns in INDEXES.items():
+        connection.exec_driver_sql(f"CREATE INDEX IF NOT EXISTS {name} ON {columns}")
+    for part in (json_sql, text_index, record_status, queue_tables):
         for statement in part.statements(dialect):
             connection.exec_driver_sql(statement)
         if hasattr(part, "fill"):
@@ -30,16 +39,3 @@ def prepare(connection: Connection) -> None:
 def wait_for_others(connection: Connection) -> None:
     """Return once no other process prepares the PostgreSQL database; none does until the transaction ends."""
     connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
-
-
-def register_engine() -> None:
-    """Make argilla-server know the engine that `ARGILLA_SEARCH_ENGINE` names as ours.
-
-    Everything that looks up the engine must have called this: the server, its worker, and what fills an index.
-    """
-    from argilla_server.settings import settings
-
-    import annotation.embedded.engines.search  # noqa: F401  # also teaches the database's connections what triggers call
-
-    if settings.search_engine_is_opensearch:
-        import annotation.embedded.engines.open_search  # noqa: F401

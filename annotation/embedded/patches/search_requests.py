@@ -58,7 +58,7 @@ async def check_bounds(db: Any, query: Any, dataset: Any) -> None:
     """
     from argilla_server.errors.future import UnprocessableEntityError
 
-    from annotation.embedded.search.search_terms import number_or_none
+    from annotation.embedded.search.filters import number_or_none
 
     for each in query.filters.and_ if query.filters else ():
         ends = [end for end in (getattr(each, "ge", None), getattr(each, "le", None)) if end is not None]

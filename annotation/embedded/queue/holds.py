@@ -15,7 +15,7 @@ from sqlalchemy import delete, exists, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from annotation.embedded.home.home import hold_seconds
+from annotation.embedded.home.folder import hold_seconds
 from annotation.embedded.queue.tables import HOLDS, QUEUE
 
 NOW = {

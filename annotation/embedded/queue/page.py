@@ -28,8 +28,8 @@ from annotation.embedded.queue.holds import (
     wait_for_turn,
 )
 from annotation.embedded.queue.tables import QUEUE
-from annotation.embedded.search.orders import FEW, HEAPS, lot
-from annotation.embedded.search.search_terms import PENDING, split_queue, statuses_in
+from annotation.embedded.search.filters import PENDING, split_queue, statuses_in
+from annotation.embedded.search.sorting import FEW, HEAPS, lot
 
 AT_ONCE = 500
 

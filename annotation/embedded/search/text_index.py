@@ -12,10 +12,10 @@ from typing import Any
 from argilla_server.models import Record
 from sqlalchemy import ColumnElement, Connection, and_, false, func, not_, or_, select, text, true
 
-from annotation.embedded.home.event_lines import tell
-from annotation.embedded.search import text_index_postgresql, text_index_sqlite, words
+from annotation.embedded.home.event_log import tell
+from annotation.embedded.search import text_index_postgresql, text_index_sqlite, tokenizer
 from annotation.embedded.search.json_sql import search_connections
-from annotation.embedded.search.text_query import Group, Not, Phrase, Wanted, read_query
+from annotation.embedded.search.query_parser import Group, Not, Phrase, Wanted, read_query
 
 WORTH_TELLING = 10_000  # records; the index of fewer is made in seconds
 RECORDS_A_MINUTE = 100_000
@@ -51,7 +51,7 @@ def forget(connection: Connection) -> None:
 def version_of(index: Any) -> str:
     """What the index is made by: the code of the words and of the index, and Python's edition of Unicode."""
     made_by = hashlib.sha256(unicodedata.unidata_version.encode())
-    for module in (words, index):
+    for module in (tokenizer, index):
         made_by.update(Path(str(module.__file__)).read_bytes())
     return made_by.hexdigest()
 

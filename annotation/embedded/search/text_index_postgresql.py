@@ -1,8 +1,9 @@
 """The words of all fields in PostgreSQL's full-text index, kept by triggers (PostgreSQL 15, chapter 12).
 
 PostgreSQL's own parser knows no Japanese and takes words apart at will, so words are found by functions here, which
-say in its language what `words.py` says in Python. Its index holds the words of a field without their places: a phrase
-is looked up by its words and then read in the text, and so is anything in a field with more words than an entry holds.
+say in its language what `tokenizer.py` says in Python. Its index holds the words of a field without their places: a
+phrase is looked up by its words and then read in the text, and so is anything in a field with more words than an entry
+holds.
 """
 
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from unicodedata import normalize
 from sqlalchemy import ColumnElement, Connection, Select, and_, cast, column, func, or_, select, table
 from sqlalchemy.dialects.postgresql import TSQUERY
 
-from annotation.embedded.search.words import ALONE, ASSIGNED, GAP, INVISIBLE, TOGETHER, bracketed
+from annotation.embedded.search.tokenizer import ALONE, ASSIGNED, GAP, INVISIBLE, TOGETHER, bracketed
 
 LONGEST_WORD = 255  # characters; the index takes 2,046 bytes of a word, and what is longer is read in the text
 MOST_BYTES = 900_000  # of different words in one field; the index takes a megabyte

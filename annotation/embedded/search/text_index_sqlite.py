@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, column, event, func, select, table
 from sqlalchemy.engine import Engine
 
-from annotation.embedded.search.words import words_by_field
+from annotation.embedded.search.tokenizer import words_by_field
 
 LONGEST_PHRASE = 50  # words; FTS5 follows all of them at once
 TRIGGERS = {

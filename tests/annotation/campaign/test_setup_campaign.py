@@ -20,7 +20,7 @@ from pipeline.errors import InputError
 from tests.support.setup_bench import ANSWER, campaign, described, done, make, submit_first
 
 if TYPE_CHECKING:
-    from annotation.embedded.server.launch import ServerHandle
+    from annotation.embedded.launch import ServerHandle
 
 Command = Callable[..., Result]
 pytestmark = pytest.mark.server

@@ -20,7 +20,7 @@ from exports.cli import main
 from pipeline.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from annotation.embedded.server.launch import ServerHandle
+    from annotation.embedded.launch import ServerHandle
 
 
 @pytest.fixture

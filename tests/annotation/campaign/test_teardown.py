@@ -22,7 +22,7 @@ from pipeline.errors import ArgillaError, NotFoundError
 from tests.support.export_bench import Bench, answers, make_dataset, make_user, read_csv, record
 
 if TYPE_CHECKING:
-    from annotation.embedded.server.launch import ServerHandle
+    from annotation.embedded.launch import ServerHandle
 
 pytestmark = pytest.mark.server
 

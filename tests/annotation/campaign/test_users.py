@@ -20,7 +20,7 @@ from pipeline.records import Passage, QueryResponse
 from tests.support.export_bench import read_csv
 
 if TYPE_CHECKING:
-    from annotation.embedded.server.launch import ServerHandle
+    from annotation.embedded.launch import ServerHandle
 
 Command = Callable[..., Result]
 pytestmark = pytest.mark.server

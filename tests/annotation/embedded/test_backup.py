@@ -18,9 +18,9 @@ from click.testing import CliRunner, Result
 
 from annotation.campaign.setup import find_datasets, set_up
 from annotation.client import Argilla
-from annotation.embedded.home.home import DATABASE_FILE, EVENTS_FILE, VERSIONS_FILE
-from annotation.embedded.server.launch import ServerHandle, start_server
-from annotation.embedded.server.upgrade import bring_up_to_date
+from annotation.embedded.backup.upgrade import bring_up_to_date
+from annotation.embedded.home.folder import DATABASE_FILE, EVENTS_FILE, VERSIONS_FILE
+from annotation.embedded.launch import ServerHandle, start_server
 from annotation.labels import LABELS
 from exports.cli import main
 from pipeline.errors import ServerStartError

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import psycopg2
 import pytest
 
-from annotation.embedded.server.launch import ServerHandle
+from annotation.embedded.launch import ServerHandle
 from tests.support.big_stack import (
     ANNOTATORS,
     PATIENCE_SECONDS,

@@ -17,7 +17,7 @@ import httpx
 import psutil
 import pytest
 
-from annotation.embedded.server.launch import ServerHandle, start_server
+from annotation.embedded.launch import ServerHandle, start_server
 from pipeline.errors import OutputError, ServerStartError
 
 pytestmark = pytest.mark.server

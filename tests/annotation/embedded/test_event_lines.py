@@ -23,10 +23,10 @@ from click.testing import CliRunner
 
 from annotation.campaign.setup import find_datasets, set_up
 from annotation.client import Argilla
-from annotation.embedded.home.event_lines import EVENTS_VARIABLE, LONGEST, tell
-from annotation.embedded.home.home import DATABASE_FILE, EVENTS_FILE, read_or_make_secrets
-from annotation.embedded.patches.event_lines import RequestEvents
-from annotation.embedded.server.behind_tls import BEHIND_TLS_VARIABLE, BehindTls, is_behind_tls
+from annotation.embedded.home.event_log import EVENTS_VARIABLE, LONGEST, tell
+from annotation.embedded.home.folder import DATABASE_FILE, EVENTS_FILE, read_or_make_secrets
+from annotation.embedded.patches.logged_events import RequestEvents
+from annotation.embedded.patches.middleware import BEHIND_TLS_VARIABLE, BehindTls, is_behind_tls
 from annotation.labels import LABELS
 from annotation.push.push import push_records
 from exports.cli import main

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import httpx
 import pytest
 
-from annotation.embedded.server.launch import ServerHandle, ServerOptions, start_server
+from annotation.embedded.launch import ServerHandle, ServerOptions, start_server
 from tests.support.page_driver import forget, log_in, shown_text, wait
 from tests.support.places import ROOT
 

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import psycopg2
 import pytest
 
-from annotation.embedded.backup.write import restore as restore_home
-from annotation.embedded.backup.write import write_backup
-from annotation.embedded.home.home import DATABASE_FILE
-from annotation.embedded.server.launch import start_server
+from annotation.embedded.backup.archive import restore as restore_home
+from annotation.embedded.backup.archive import write_backup
+from annotation.embedded.home.folder import DATABASE_FILE
+from annotation.embedded.launch import start_server
 from tests.support.big_stack import (
     ANNOTATORS,
     PATIENCE_SECONDS,

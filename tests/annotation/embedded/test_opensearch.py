@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from annotation.embedded.server.launch import ServerHandle
+from annotation.embedded.launch import ServerHandle
 from tests.support.opensearch_argilla import argilla_on_opensearch
 from tests.support.opensearch_data import ANNOTATORS, RECORDS, SPANS, Side, call, make_side, put_texts
 from tests.support.opensearch_queries import OWN_RATING, RECORD, known_here, searches, terms

@@ -8,7 +8,7 @@ import pytest
 
 from annotation.campaign.setup import find_datasets, set_up
 from annotation.client import Argilla
-from annotation.embedded.server.launch import ServerHandle
+from annotation.embedded.launch import ServerHandle
 from annotation.labels import LABELS
 
 pytestmark = pytest.mark.server

@@ -15,8 +15,8 @@ from sqlalchemy import create_engine
 
 from annotation.campaign.setup import find_datasets, set_up
 from annotation.client import Argilla
-from annotation.embedded.home.home import hold_seconds
-from annotation.embedded.server.launch import ServerHandle
+from annotation.embedded.home.folder import hold_seconds
+from annotation.embedded.launch import ServerHandle
 from annotation.labels import TaskName
 from pipeline.errors import SettingsError
 from tests.support.queue_player import Player, Shown, ours, put, texts

@@ -12,11 +12,11 @@ import httpx
 import pytest
 
 from annotation.client import Argilla
-from annotation.embedded.server.launch import server_environment
+from annotation.embedded.launch import server_environment
 from tests.support.export_bench import make_user
 
 if TYPE_CHECKING:
-    from annotation.embedded.server.launch import ServerHandle
+    from annotation.embedded.launch import ServerHandle
 
 STOCK = """
 import asyncio, json, sys

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from annotation.embedded.server.launch import ServerHandle
+from annotation.embedded.launch import ServerHandle
 from tests.support.search_anything import SEARCHES, SIGNS
 from tests.support.search_jury import Jury, Server, created, server_on_postgresql, small_jury
 

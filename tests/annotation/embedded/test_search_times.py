@@ -10,7 +10,7 @@ pytest.importorskip("argilla_server", reason="The `server` extra is not installe
 
 from argilla_server.errors.future import UnprocessableEntityError
 
-from annotation.embedded.search.search_terms import Span, span_of
+from annotation.embedded.search.filters import Span, span_of
 
 
 @pytest.mark.parametrize(

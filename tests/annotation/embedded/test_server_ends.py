@@ -11,7 +11,7 @@ import httpx
 import psutil
 import pytest
 
-from annotation.embedded.server.launch import ServerHandle, start_server
+from annotation.embedded.launch import ServerHandle, start_server
 
 pytestmark = pytest.mark.server
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from annotation.embedded.home.home import DATABASE_FILE
-from annotation.embedded.server.launch import wait_until_it_answers
+from annotation.embedded.home.folder import DATABASE_FILE
+from annotation.embedded.launch import wait_until_it_answers
 from pipeline.errors import ServerStartError
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from annotation.campaign.setup import find_datasets, set_up
 from annotation.client import Argilla
-from annotation.embedded.server.launch import ServerHandle
+from annotation.embedded.launch import ServerHandle
 from annotation.labels import LABELS, TASKS
 from exports.cli import main
 from tests.support.judge_bench import lines_of, proper, record_of, run, written

@@ -18,7 +18,7 @@ from annotation.campaign.people import NewUser
 from annotation.campaign.setup import find_datasets, set_up
 from annotation.client import Argilla
 from annotation.display import to_records
-from annotation.embedded.server.launch import ServerHandle
+from annotation.embedded.launch import ServerHandle
 from annotation.labels import LABELS, TASKS, TaskName
 from annotation.wording import read_wording
 from pipeline.records import Passage, Provenance, QueryResponse, Source

@@ -10,7 +10,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from annotation.client import Argilla
-from annotation.embedded.patches.page_script import TEXTS, page_settings, page_texts
+from annotation.embedded.patches.page import TEXTS, page_settings, page_texts
 from annotation.wording import LOCALES, locales
 from pipeline.errors import InputError
 from tests.support.lossy_link import lossy_link
@@ -32,7 +32,7 @@ from tests.support.page_driver import (
 )
 
 if TYPE_CHECKING:
-    from annotation.embedded.server.launch import ServerHandle
+    from annotation.embedded.launch import ServerHandle
 
 HINT = "#citejury-hint"
 SERVER = [pytest.mark.server, pytest.mark.browser]

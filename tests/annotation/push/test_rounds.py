@@ -17,7 +17,7 @@ from pipeline.errors import InputError, NotFoundError
 from pipeline.records import QueryResponse
 
 if TYPE_CHECKING:
-    from annotation.embedded.server.launch import ServerHandle
+    from annotation.embedded.launch import ServerHandle
 
 ANSWER = QueryResponse(record_uuid="r1", query="Who?", answer="Nobody.", language="en")
 

@@ -26,7 +26,7 @@ from tests.support.lossy_link import Forward, lossy_link
 from tests.support.page_driver import events, hosts_asked, screenshot, start_browser
 
 if TYPE_CHECKING:
-    from annotation.embedded.server.launch import ServerHandle
+    from annotation.embedded.launch import ServerHandle
 
 HOSTILE = '? <img src=x onerror="document.title=1">\x1b[31m</p><script>document.title=2</script> \u202egnihtyna'
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)

@@ -25,7 +25,7 @@ from exports.schema import ExportFilters
 from pipeline.errors import InputError
 
 if TYPE_CHECKING:
-    from annotation.embedded.server.launch import ServerHandle
+    from annotation.embedded.launch import ServerHandle
 from tests.support.adjudication_data import NOTE, Jury, answer, everything_shown, judge_everything, read_csv
 from tests.support.agreement_data import Row, ratings_of
 

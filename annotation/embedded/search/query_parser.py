@@ -8,7 +8,7 @@ The language is Lucene's `simple_query_string` with all words wanted (`es_simple
 
 from typing import NamedTuple
 
-from annotation.embedded.search.words import words_of
+from annotation.embedded.search.tokenizer import words_of
 
 WHITESPACE = " \t\n\r"
 ENDS_A_WORD = '"|+()' + WHITESPACE

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from annotation.embedded.search.search_terms import is_by_time, order_terms
+from annotation.embedded.search.filters import is_by_time, order_terms
 
 HEAPS = 256
 FEW = 1000  # with four records in a heap, one query for all of them is cheaper than one for each heap

@@ -1,13 +1,13 @@
 """Argilla's search engine without an index: every answer comes from Argilla's own tables.
 
 argilla-server calls a search engine after each write, to keep its index in step, and for each search, progress and
-metric. Here the writes need nothing, so that nothing can be out of step. Importing this module registers the engine;
-the server, its worker and everything else that looks it up must do so.
+metric. Here the writes need nothing, so that nothing can be out of step.
 """
 
 from typing import Any
 from uuid import UUID
 
+from argilla_server.constants import SEARCH_ENGINE_OPENSEARCH
 from argilla_server.enums import MetadataPropertyType
 from argilla_server.models import Record, Response, Vector
 from argilla_server.search_engine import (
@@ -20,13 +20,14 @@ from argilla_server.search_engine import (
     TermsMetrics,
     TextQuery,
 )
+from argilla_server.settings import settings
 from sqlalchemy import ColumnElement, func, select, true
 
-from annotation.embedded.home.home import ENGINE_NAME
+from annotation.embedded.home.folder import ENGINE_NAME
 from annotation.embedded.queue.page import filters_beside_the_queue, queue_page
+from annotation.embedded.search.filters import answered_by, filter_condition, split_queue
 from annotation.embedded.search.json_sql import SearchSession, elements_at, number_in, text_in
-from annotation.embedded.search.orders import own_page, sorted_page
-from annotation.embedded.search.search_terms import answered_by, filter_condition, split_queue
+from annotation.embedded.search.sorting import check_vector, nearest, own_page, sorted_page
 from annotation.embedded.search.text_index import text_condition
 
 
@@ -139,8 +140,6 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
         threshold: float | None = None,
     ) -> Any:
         """The records nearest to a vector, or to a record's own, by the cosine; the record itself is left out."""
-        from annotation.embedded.search.orders import check_vector, nearest
-
         target = value if value else record.vector_value_by_vector_settings(vector_settings)
         check_vector(target, vector_settings)
         wanted = [Vector.vector_settings_id == vector_settings.id, *conditions(dataset, query, filter)]
@@ -211,4 +210,13 @@ async def terms_metrics(name: str, here: ColumnElement[bool]) -> Any:
     return TermsMetrics(total=sum(count for _, count in found), values=values)
 
 
-SearchEngine.register(ENGINE_NAME)(SqlSearchEngine)
+def register_engine() -> None:
+    """Make argilla-server find the engine that `ARGILLA_SEARCH_ENGINE` names as ours.
+
+    Everything that looks up the engine must have called this: the server, its worker, and what fills an index.
+    """
+    SearchEngine.register(ENGINE_NAME)(SqlSearchEngine)
+    if settings.search_engine_is_opensearch:
+        from annotation.embedded.engines.opensearch import OpenSearchBesideDatabase
+
+        SearchEngine.register(SEARCH_ENGINE_OPENSEARCH)(OpenSearchBesideDatabase)

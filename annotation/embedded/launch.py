@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from annotation.embedded.home.home import ENGINE_NAME
+from annotation.embedded.home.folder import ENGINE_NAME
 from pipeline.errors import ServerStartError
 
 BACKLOG = 2048
@@ -85,7 +85,7 @@ class ServerOptions(NamedTuple):
     """What may be chosen about a server beside its home and address."""
 
     behind_tls: bool = False
-    """Whether a proxy with HTTPS stands in front, see `behind_tls.py`."""
+    """Whether a proxy with HTTPS stands in front, see `patches/middleware.py`."""
     hold_minutes: int = 15
     """How long what an annotator looks at is kept from the others' queues, from 1 on."""
 
@@ -139,8 +139,8 @@ def serve(
         ServerStartError: as `start_server`, or a part of the server ended by itself.
         OutputError: the home holds something else or cannot be written.
     """
-    from annotation.embedded.home.event_lines import following
-    from annotation.embedded.home.home import EVENTS_FILE
+    from annotation.embedded.home.event_log import following
+    from annotation.embedded.home.folder import EVENTS_FILE
 
     def start() -> None:
         starting()
@@ -164,7 +164,8 @@ def run_guardian(
 ) -> Iterator[RunningServer]:
     """The running server with its guardian; both are gone when the block ends."""
     check_installed()
-    from annotation.embedded.home.home import (
+    from annotation.embedded.backup.upgrade import bring_up_to_date, refuse_newer_home
+    from annotation.embedded.home.folder import (
         open_home,
         read_or_make_secrets,
         sign_lock,
@@ -172,7 +173,6 @@ def run_guardian(
         turn_logs,
         write_env_file,
     )
-    from annotation.embedded.server.upgrade import bring_up_to_date, refuse_newer_home
 
     home = open_home(home)
     lock = take_lock(home)
@@ -240,9 +240,9 @@ def spawn_guardian(home: Path, listening: int, lock: int, options: ServerOptions
 
 def server_environment(home: Path, options: ServerOptions = DEFAULT_OPTIONS) -> dict[str, str]:
     """The environment of the server's parts: ours without any `ARGILLA_…` or key, and what argilla-server reads."""
-    from annotation.embedded.home.event_lines import EVENTS_VARIABLE
-    from annotation.embedded.home.home import DATABASE_FILE, EVENTS_FILE, HOLD_SECONDS_SETTING, read_or_make_secrets
-    from annotation.embedded.server.behind_tls import BEHIND_TLS_VARIABLE
+    from annotation.embedded.home.event_log import EVENTS_VARIABLE
+    from annotation.embedded.home.folder import DATABASE_FILE, EVENTS_FILE, HOLD_SECONDS_SETTING, read_or_make_secrets
+    from annotation.embedded.patches.middleware import BEHIND_TLS_VARIABLE
 
     kept = {
         name: value
@@ -307,7 +307,7 @@ def state_of_the_database(home: Path) -> list[tuple[int, int]]:
 
     SQLite writes what a large transaction changes into its log long before the end (https://www.sqlite.org/wal.html).
     """
-    from annotation.embedded.home.home import DATABASE_FILE
+    from annotation.embedded.home.folder import DATABASE_FILE
 
     state = []
     for ending in ("", "-wal"):
@@ -319,7 +319,7 @@ def state_of_the_database(home: Path) -> list[tuple[int, int]]:
 
 def stopped_by_itself(home: Path) -> ServerStartError:
     """The error for a server that ended, with the last lines of its logs."""
-    from annotation.embedded.home.home import last_log_lines
+    from annotation.embedded.home.folder import last_log_lines
 
     return ServerStartError(
         f"The embedded Argilla stopped by itself; its logs in `{home / 'logs'}` end with:\n{last_log_lines(home)}"

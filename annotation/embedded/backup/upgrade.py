@@ -9,10 +9,10 @@ import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
 
-from annotation.embedded.backup.write import write_backup
-from annotation.embedded.home.event_lines import tell
-from annotation.embedded.home.home import DATABASE_FILE, EVENTS_FILE, VERSIONS_FILE
-from annotation.embedded.home.software import (
+from annotation.embedded.backup.archive import write_backup
+from annotation.embedded.home.event_log import tell
+from annotation.embedded.home.folder import DATABASE_FILE, EVENTS_FILE, VERSIONS_FILE
+from annotation.embedded.home.versions import (
     UNKNOWN_RELEASE,
     Versions,
     read_versions,

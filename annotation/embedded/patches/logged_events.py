@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from annotation.embedded.home.event_lines import MINUTE, Sums, repeats, tell, tell_all, tell_repeatedly
-from annotation.embedded.patches.database_errors import TOLD
+from annotation.embedded.home.event_log import MINUTE, Sums, repeats, tell, tell_all, tell_repeatedly
+from annotation.embedded.patches.error_answers import TOLD
 from pipeline.text.terminal import counted
 
 SLOW_SECONDS = 5.0

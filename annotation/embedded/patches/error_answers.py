@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from annotation.embedded.home.event_lines import repeats, tell_repeatedly
+from annotation.embedded.home.event_log import repeats, tell_repeatedly
 
 logger = logging.getLogger(__name__)
 

@@ -25,8 +25,15 @@ from typing import BinaryIO, Literal
 
 from pydantic import AwareDatetime, ValidationError
 
-from annotation.embedded.home.home import DATABASE_FILE, LOCK_FILE, SECRETS_FILE, SPACE_NEEDED, VERSIONS_FILE, holder_of
-from annotation.embedded.home.software import (
+from annotation.embedded.home.folder import (
+    DATABASE_FILE,
+    LOCK_FILE,
+    SECRETS_FILE,
+    SPACE_NEEDED,
+    VERSIONS_FILE,
+    holder_of,
+)
+from annotation.embedded.home.versions import (
     UNKNOWN_RELEASE,
     Versions,
     read_versions,

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import Field, ValidationError
 
-from annotation.embedded.home.home import VERSIONS_FILE
+from annotation.embedded.home.folder import VERSIONS_FILE
 from pipeline.errors import ServerStartError
 from pipeline.schema import Frozen
 

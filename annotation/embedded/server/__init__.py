@@ -1,1 +1,0 @@
-"""The processes of the embedded Argilla, from start to end."""
