@@ -1,9 +1,9 @@
 """What a model said in a payload, and the JSON in it (seed 002, JSON extraction)."""
 
 import json
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from pipeline.errors import ProviderError
 from pipeline.providers import READERS, reader_of
@@ -16,7 +16,6 @@ Value = TypeVar("Value")
 
 ContentShape = Shape | Literal["output_text", "response", "output", "raw"]
 Status = Literal["ok", "invalid_evidence", "invalid_json", "http_error"]
-STATUSES: tuple[Status, ...] = get_args(Status)
 
 # The seed's order, where no envelope is recognised.
 FIELDS: tuple[Literal["output_text", "response", "output"], ...] = ("output_text", "response", "output")
@@ -273,11 +272,15 @@ async def read_structured(
 
 
 def read_once(text: str, to_value: Callable[[Any], Value]) -> Structured[Value]:
-    """What one payload says, without repair."""
+    """What one payload says, without asking the model again.
+
+    Slips of writing that are no JSON are read leniently where `to_value` takes what comes of it.
+    """
     try:
         completion = model_content(text)
     except ProviderError as error:
         return Structured(None, "http_error", f"provider_error: {error}", (text,))
+    cut_short = completion.stop_reason.lower() in CUT_SHORT
     extracted = extract_json(completion.content)
     why = extracted.error
     if extracted.status == "ok":
@@ -285,16 +288,27 @@ def read_once(text: str, to_value: Callable[[Any], Value]) -> Structured[Value]:
             return Structured(to_value(extracted.value), "ok", "", (text,))
         except ValueError as refusal:
             why = f"schema_validation_error: {' '.join(str(refusal).split())[:MAX_REASON]}"
-    cut_short = completion.stop_reason.lower() in CUT_SHORT
+    elif not cut_short and (mended := mended_object(completion.content)):
+        with suppress(ValueError):
+            return Structured(to_value(mended), "ok", "", (text,))
     return Structured(None, "invalid_json", CUT_SHORT_ERROR if cut_short else why, (text,))
+
+
+def mended_object(content: str) -> dict[str, Any]:
+    """The object in a model's words that a slip keeps from being JSON: `{"a": 1,}`, `{'a': True}`; empty for none.
+
+    Only a span of matching braces is read, the longest: of a text that ends in the middle the rest would be made up.
+    """
+    import json_repair  # seldom wanted
+
+    objects = (span for span in balanced(clean_text(content).text) if span.startswith("{"))
+    try:
+        value = json_repair.loads(max(objects, key=len, default=""), strict=True)
+        return value if isinstance(value, dict) and parse(json.dumps(value)) else {}  # `parse` refuses NaN
+    except (ValueError, RecursionError):  # it goes down no further than Python's stack
+        return {}
 
 
 def repair_prompt(content: str) -> str:
     """The prompt that asks the model to put its own words into the form that was wanted."""
     return f"{content}\n\n{REPAIR_ORDER}"
-
-
-def count_statuses(statuses: Iterable[Status]) -> dict[Status, int]:
-    """How often each status occurs, all of them in their fixed order."""
-    counts = Counter(statuses)
-    return {status: counts[status] for status in STATUSES}

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipeline.errors import ProviderError
-from pipeline.models.completion import count_statuses, extract_json, model_content, read_structured
+from pipeline.models.completion import extract_json, model_content, read_structured
 from pipeline.providers import provider_name, read_payload
 from tests.support.places import SHARED
 
@@ -210,6 +210,50 @@ def test_what_can_be_read_is_not_repaired() -> None:
     assert asked == []
 
 
+@pytest.mark.parametrize(
+    "slip",
+    [
+        '{"label": "yes",}',
+        "{'label': 'yes', 'sure': True, 'why': None}",
+        'So: {"label": "yes" "quote": "x"}',
+        '{"label": "yes", // surely\n"quote": "in {braces}"}',
+    ],
+)
+def test_a_slip_of_writing_is_read_without_asking_again(slip: str) -> None:
+    asked: list[str] = []
+    read = asyncio.run(read_structured(chat(slip), label_of, answering(chat(WORDS), asked)))
+    assert (read, asked) == (("yes", "ok", "", (chat(slip),)), [])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "{label: yes",
+        "['label',]",
+        "{'label': }",
+        "{'mark': 'yes'}",
+        '{"label": NaN}',
+        "{[" * 9_000 + "]}" * 9_000,
+    ],
+    ids=["unclosed", "a list", "no value", "another form", "NaN", "an abyss"],
+)
+def test_what_no_slip_explains_is_asked_for_again(words: str) -> None:
+    asked: list[str] = []
+    read = asyncio.run(read_structured(chat(words), label_of, answering(chat(WORDS), asked)))
+    assert (read.value, len(asked)) == ("yes", 1)
+
+
+def test_words_that_were_cut_short_are_not_mended() -> None:
+    cut = json.loads(chat("{'label': 'yes'}"))
+    cut["choices"][0]["finish_reason"] = "length"
+    read = asyncio.run(read_structured(json.dumps(cut), label_of))
+    assert read[:3] == (
+        None,
+        "invalid_json",
+        "json_parse_error: The model's answer was cut short; it needs more tokens.",
+    )
+
+
 @pytest.mark.parametrize("broken", ['{"label": yes', '{"mark": "yes"}'], ids=["no JSON", "another form"])
 def test_one_repair_gives_the_raw_words_back_with_the_order(broken: str) -> None:
     asked: list[str] = []
@@ -240,8 +284,3 @@ def test_a_repair_that_fails_is_an_http_error() -> None:
 
     read = asyncio.run(read_structured(chat("no"), label_of, unreachable))
     assert read[:3] == (None, "http_error", "provider_error: Nothing answers.")
-
-
-def test_statuses_are_counted_in_a_fixed_order() -> None:
-    counts = count_statuses(["ok", "invalid_json", "ok"])
-    assert list(counts.items()) == [("ok", 2), ("invalid_evidence", 0), ("invalid_json", 1), ("http_error", 0)]
