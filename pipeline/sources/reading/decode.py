@@ -5,33 +5,8 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-# https://encoding.spec.whatwg.org/#names-and-labels: what pages mean by a name is often more than the name says.
-MEANT = {
-    "ascii": "cp1252",
-    "iso8859-1": "cp1252",
-    "iso8859-9": "cp1254",
-    "iso8859-11": "cp874",
-    "tis-620": "cp874",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "shift_jis": "cp932",
-    "euc_kr": "cp949",
-    "big5": "big5hkscs",
-    "utf-8-sig": "utf-8",
-}
-ALIASES = {
-    "x-sjis": "cp932",
-    "windows-31j": "cp932",
-    "x-gbk": "gb18030",
-    "x-euc-jp": "euc_jp",
-    "x-x-big5": "big5",
-    "windows-949": "cp949",
-    "windows-874": "cp874",
-    "iso-8859-8-i": "iso8859_8",
-    "x-mac-cyrillic": "mac_cyrillic",
-}
-# Python calls more things a text encoding than any page is written in.
-NO_PAGE = re.compile(r"utf-7|idna|punycode|undefined|.*unicode.escape|mbcs|oem|cp037|cp500|cp1026|cp1140")
+import webencodings
+
 MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 # Browsers look for it in the first 1,024 bytes; pages that put a long comment first mean it all the same.
 PROLOGUE = 4096
@@ -80,14 +55,11 @@ def charset_of(body: bytes, named: str = "") -> str:
 
 
 def codec_name(label: str) -> str:
-    """The Python name of the encoding that a label of the web means; empty where it means none."""
-    label = label.strip(" \t\"'").lower()
-    try:
-        name = codecs.lookup(ALIASES.get(label, label)).name
-        "".encode(name)  # some are no encodings of text
-    except (LookupError, ValueError):
+    """The Python name of the encoding that a label of the web means; empty where it means none that can be read."""
+    found = webencodings.lookup(label.strip(" \t\"'"))
+    if found is None or found.name in ("replacement", "x-user-defined"):
         return ""
-    return "" if NO_PAGE.fullmatch(name) else MEANT.get(name, name)
+    return "gb18030" if found.name == "gbk" else found.codec_info.name  # Python's GBK lacks what pages in it hold
 
 
 def declared_charset(prologue: bytes) -> str:
@@ -116,7 +88,7 @@ def guessed_charset(body: bytes) -> str:
     if len(rows) < FEW and sum(map(len, rows)) <= 2 * len(rows):
         return "cp1252"  # accents stand alone, letters of other scripts in rows; too few for the detector
     guess = from_bytes(text, cp_isolation=GUESSED).best()
-    return codec_name(guess.encoding) if guess else "cp1252"
+    return codec_name(guess.encoding) or guess.encoding if guess else "cp1252"
 
 
 SEVEN_BIT = ("iso2022", "hz", "utf-16", "utf-32")
