@@ -353,17 +353,6 @@ class Counts(NamedTuple):
     violations: int
 
 
-def check_file(path: Path) -> list[Violation]:
-    """Every violation in the file, in the order of the rows, those of whole answers last; empty where it is right.
-
-    Raises:
-        InputError: there is no such file, or it is a folder.
-    """
-    violations: list[Violation] = []
-    check_rows(path, violations.append)
-    return violations
-
-
 def check_rows(path: Path, tell: Callable[[Violation], None]) -> Counts:
     """How many rows and answers the file holds and how many violations were told, each as soon as it is known.
 

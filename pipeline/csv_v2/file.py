@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from pipeline.csv_v2.lines import csv_reader, decoded_lines, numbered_rows
-from pipeline.csv_v2.rows import ANSWER_ID, MODEL_NAME, RAW_JSON, AnswerParts, answer_cells, expand_rows
+from pipeline.csv_v2.rows import ANSWER_ID, MODEL_NAME, RAW_JSON, AnswerParts, answer_cells
 from pipeline.errors import InputError, ProviderError
 from pipeline.schema import CSV_COLUMNS, ErrorLine, StoredAnswer
 from pipeline.staging import staged_file
-
-__all__ = ["append_answer", "expand_rows", "keep_whole_answers", "read_answers", "read_rows", "write_answers"]
 
 # RFC 4180, and the only line end with which Python before 3.13 quotes a lone carriage return in a cell.
 # https://github.com/python/cpython/issues/67230
@@ -70,19 +68,13 @@ def write_answers(path: Path, answers: Iterable[StoredAnswer]) -> int:
     return count
 
 
-def read_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Each row as its 20 cells by column, with the physical line on which it begins; streamed, nothing checked deeper.
+def read_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Each row as its 20 cells in the order of the columns, with the physical line on which it begins; streamed.
 
     Raises:
         InputError: the file is missing, not UTF-8, not CSV, its header is not the 20 columns in order, or a row is
             ragged.
     """
-    for line, cells in read_cells(path):
-        yield line, dict(zip(CSV_COLUMNS, cells, strict=True))
-
-
-def read_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Each row as the list of its 20 cells, with its line; the errors of `read_rows`."""
     rows = numbered_rows(path)
     _, header = next(rows, (1, []))
     if tuple(header) != CSV_COLUMNS:
@@ -105,7 +97,7 @@ def read_answers(path: Path) -> Iterator[StoredAnswer]:
     `search_results` are those that the rows name: none where the answer has no citation.
 
     Raises:
-        InputError: as `read_rows`, or the rows of an answer disagree, are missing, or go on after it was whole.
+        InputError: as `read_cells`, or the rows of an answer disagree, are missing, or go on after it was whole.
     """
     waiting: dict[str, AnswerParts] = {}
     told: set[str] = set()

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pipeline.schema import CSV_COLUMNS, AnswerRow, SearchResult, StoredAnswer
+from pipeline.schema import CSV_COLUMNS, SearchResult, StoredAnswer
 from pipeline.text.urls import source_domain
 
 SHARED_COLUMNS = CSV_COLUMNS[:11]
@@ -31,30 +31,20 @@ UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class Cells(NamedTuple):
-    """The cells of one answer, each part once; its rows are every source with every result."""
+    """The cells of one answer, each part once; its rows are every source with every result, and so never none."""
 
     shared: tuple[str, ...]
     sources: list[tuple[str, ...]]
     results: list[tuple[str, ...]]
 
 
-def expand_rows(answer: StoredAnswer) -> list[AnswerRow]:
-    """The answer's rows, citation by citation and within one result by result; never none.
+def answer_cells(answer: StoredAnswer) -> Cells:
+    """The three parts of the answer's rows, in the order of the columns.
 
     NUL and unpaired surrogates, which no UTF-8 text file can hold, are U+FFFD; `answer_raw_json` has them escaped.
 
     Source: seed 000 "Row Expansion Rules"; without citations the table decides (design 4.1).
     """
-    cells = answer_cells(answer)
-    return [
-        AnswerRow(**dict(zip(CSV_COLUMNS, (*cells.shared, *source, *result), strict=True)))
-        for source in cells.sources
-        for result in cells.results
-    ]
-
-
-def answer_cells(answer: StoredAnswer) -> Cells:
-    """The three parts of the answer's rows, in the order of the columns."""
     urls = storable(answer.citations)
     shared = (*(getattr(answer, column) for column in SHARED_COLUMNS[:-1]), json.dumps(urls, ensure_ascii=False))
     sources = [

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
 from pipeline.errors import ProviderError
 from pipeline.providers import READERS, reader_of
@@ -16,6 +16,7 @@ Value = TypeVar("Value")
 
 ContentShape = Shape | Literal["output_text", "response", "output", "raw"]
 Status = Literal["ok", "invalid_evidence", "invalid_json", "http_error"]
+STATUSES: tuple[Status, ...] = get_args(Status)
 
 # The seed's order, where no envelope is recognised.
 FIELDS: tuple[Literal["output_text", "response", "output"], ...] = ("output_text", "response", "output")

@@ -17,7 +17,7 @@ from pipeline.models.completion import (
 )
 from pipeline.providers import provider_name
 from pipeline.providers.body import as_object, as_text, load_body
-from pipeline.providers.http.cost import Usage, cost_of, price_of, usage_of
+from pipeline.providers.http.cost import cost_of, price_of, usage_of
 from pipeline.providers.http.network import Endpoint, Network
 from pipeline.providers.request import (
     DEFAULT_MODELS,
@@ -368,11 +368,6 @@ async def ask_structured(
     except ProviderError as error:
         said = Structured(None, "http_error", f"provider_error: {error}", ())
     return said._replace(payloads=tuple(kept))
-
-
-def usage_of_payloads(payloads: Iterable[str]) -> Usage:
-    """What the payloads state together: tokens in and out, and the cost where all of them state it."""
-    return usage_of([load_body(payload) for payload in payloads])
 
 
 def mark_of(sections: Sequence[tuple[str, str]]) -> str:

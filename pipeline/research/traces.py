@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pipeline.research.contracts import ClaimId, Count, Share, TraceEvent
+from pipeline.research.contracts import ClaimId, Count, Share
 from pipeline.sources.schema import CanonicalUrl
 from pipeline.sources.store.store import Store, TraceKind
 
@@ -156,11 +156,3 @@ KINDS: dict[type[Payload], TraceKind] = {payload: kind for kind, payload in PAYL
 def put_trace(store: Store, run_id: str, payload: Payload) -> None:
     """Add the event to the end of the run's trace, under the kind of its payload."""
     store.put_event(run_id, KINDS[type(payload)], payload.model_dump(mode="json", exclude_none=True))
-
-
-def read_traces(store: Store, run_id: str) -> list[TraceEvent]:
-    """The run's events in order; empty where there are none."""
-    return [
-        TraceEvent.model_validate({"ts": event.ts, "kind": event.kind, "payload": event.payload})
-        for event in store.events(run_id)
-    ]

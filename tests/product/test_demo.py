@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from annotation.labels import LABELS, TASKS
 from exports.cli import main
 from exports.schema import COLUMNS
-from pipeline.csv_v2.check import check_file
+from tests.support.csv_check import check_file
 
 pytestmark = pytest.mark.server
 

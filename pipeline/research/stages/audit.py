@@ -1,13 +1,16 @@
 """The stage `audit`: whether the written report keeps what it promises, from its Markdown alone (seed 003)."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pipeline.errors import BadRowsError, InputError
+from pipeline.research.contracts import Report
 from pipeline.research.output.artefacts import RunFolder
 from pipeline.research.output.layout import cid
 from pipeline.research.output.run_files import CitationEntry, ParagraphLine, VerifyResult
+from pipeline.research.output.to_answer import numbers_in_order
 from pipeline.text.urls import canonical_url
 from pipeline.verifying.marks import CID, Block, Piece, find_marks, heading_words, plain_words, read_blocks
 from pipeline.verifying.source_list import Section, read_entries, sections
@@ -35,6 +38,8 @@ class Audit(NamedTuple):
     """Ids in the body or in `drafts/paragraphs.jsonl` that it does not know, in order of first appearance."""
     disorder: tuple[str, ...]
     """Where the sources are not numbered 1 to N in order of first appearance, or the report lists another URL."""
+    report_data: tuple[str, ...] = ()
+    """Where the claims, citations and references of `final/report.json` do not belong together."""
 
     @property
     def passed(self) -> bool:
@@ -51,6 +56,7 @@ class Audit(NamedTuple):
             *self.paragraph_lines,
             *(f"{each} is cited, and `evidence/citations.json` has no such source." for each in self.fabricated),
             *self.disorder,
+            *self.report_data,
         )
 
 
@@ -83,17 +89,40 @@ def audit_run(folder: RunFolder) -> Audit:
     """The audit of the report that a run folder holds, of whoever's making; a file that is damaged is a problem of it.
 
     Raises:
-        InputError: the folder has no report, or `evidence/citations.json` cannot be read.
+        InputError: the folder has no report, or `evidence/citations.json` or `final/report.json` cannot be read.
     """
     report_md = folder.read_report_md()
     if not report_md.strip():
         raise InputError(f"{str(folder.path)!r} has no `final/report.md`, so there is nothing to audit.")
+    citations, report = folder.read_citations(), folder.read_report()
     try:
-        return audit(report_md, folder.read_paragraphs(), folder.read_citations())
+        audited = audit(report_md, folder.read_paragraphs(), citations)
     except BadRowsError as error:
-        audited = audit(report_md, (), folder.read_citations())
         lines = tuple(f"`drafts/paragraphs.jsonl`, {row}." for row in error.rows)
-        return audited._replace(paragraph_lines=lines)
+        audited = audit(report_md, (), citations)._replace(paragraph_lines=lines)
+    return audited._replace(report_data=tuple(data_problems(report)) if report else ())
+
+
+def data_problems(report: Report) -> Iterator[str]:
+    """What is wrong between the parts of the report as data, each of which may be right for itself.
+
+    Source: seed 004 section 4: each claim has its citation, each cited URL its reference, in order of first citation.
+    """
+    claims = Counter(citation.claim_id for citation in report.citations)
+    known = {reference.url for reference in report.references}
+    for citation in report.citations:
+        if not citation.urls:
+            yield f"`final/report.json` has no URL for the claim {citation.claim_id}."
+        for url in citation.urls:
+            if url not in known:
+                yield f"`final/report.json` cites {url!r} for the claim {citation.claim_id}, and has no such reference."
+    for claim_id, count in claims.items():
+        if count > 1:
+            yield f"`final/report.json` has the claim {claim_id} {count} times."
+    found = numbers_in_order("\n".join(report.sections))
+    if found != tuple(reference.n for reference in report.references):
+        order = ", ".join(map(str, found)) or "none"
+        yield f"The sections of `final/report.json` cite {order} where 1 to {len(report.references)} are due."
 
 
 def verify_result(audited: Audit, claims: VerifyResult | None) -> VerifyResult:

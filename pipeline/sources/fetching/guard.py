@@ -8,11 +8,9 @@ redirect passes the same check, whoever follows it (design 6).
 import asyncio
 import re
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from importlib.metadata import version
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import NamedTuple
 
 import httpx
 
@@ -26,8 +24,6 @@ Allowed = frozenset[tuple[str, int]]
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 
 NOTHING_ALLOWED: Allowed = frozenset()
-MAX_REDIRECTS = 5
-MAX_SECONDS = 120.0
 TIMEOUT = httpx.Timeout(30, connect=10)
 
 # A host that ends in a number is an IPv4 address to some resolvers, in decimal, octal or hex and with parts left out:
@@ -81,14 +77,6 @@ CLOSED_IPV6 = tuple(
 )
 
 
-class Destination(NamedTuple):
-    """A host with its port and the addresses that may be connected to, in the resolver's order."""
-
-    host: str
-    port: int
-    addresses: tuple[str, ...]
-
-
 async def resolve_host(host: str, port: int) -> list[str]:
     """The addresses of a host name in the system's order.
 
@@ -100,19 +88,6 @@ async def resolve_host(host: str, port: int) -> list[str]:
     except UnicodeError as error:  # a label that is empty or longer than 63 characters
         raise socket.gaierror(socket.EAI_NONAME, "this is no host name") from error
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
-
-
-async def checked_addresses(
-    url: str | httpx.URL, resolve: Resolver = resolve_host, allowed: Allowed = NOTHING_ALLOWED
-) -> Destination:
-    """Where a URL leads; every address of its host is a public one, or stands with the port in `allowed`.
-
-    Raises:
-        InputError: the URL or one of the addresses is refused.
-        OSError: there is no such host.
-    """
-    host, port = web_target(url)
-    return Destination(host, port, await host_addresses(host, port, resolve, allowed))
 
 
 def web_target(url: str | httpx.URL) -> tuple[str, int]:
@@ -223,37 +198,3 @@ def guarded_client(
         follow_redirects=False,
         trust_env=False,
     )
-
-
-@asynccontextmanager
-async def open_url(
-    client: httpx.AsyncClient,
-    url: str,
-    *,
-    method: str = "GET",
-    max_redirects: int = MAX_REDIRECTS,
-    seconds: float = MAX_SECONDS,
-) -> AsyncIterator[httpx.Response]:
-    """The response at the end of the redirects, its body unread; `response.url` is where it came from.
-
-    The body of a redirect is never read: it may have no end. Within `seconds` everything is done, what the caller does
-    with the response included: one byte now and then keeps every other timeout from passing.
-
-    Raises:
-        InputError: the URL or a hop is refused.
-        httpx.HTTPError: the request failed; `httpx.TooManyRedirects` after `max_redirects` hops.
-        TimeoutError: the time is over.
-    """
-    web_target(url)
-    request = client.build_request(method, url)
-    async with asyncio.timeout(seconds):
-        for _ in range(max_redirects + 1):
-            response = await client.send(request, stream=True, follow_redirects=False)
-            try:
-                if response.next_request is None:
-                    yield response
-                    return
-                request = response.next_request
-            finally:
-                await response.aclose()
-    raise httpx.TooManyRedirects(f"More than {max_redirects} redirects from {url[:80]!r}.", request=request)

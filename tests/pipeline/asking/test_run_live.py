@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 
 from exports.cli import main
 from pipeline.asking.run_folder import read_errors, read_manifest
-from pipeline.csv_v2.check import check_file
 from pipeline.csv_v2.file import read_answers
+from tests.support.csv_check import check_file
 from tests.support.places import ROOT
 from tests.support.provider_server import Behaviour, Hang, ProviderServer, Status
 

@@ -16,8 +16,8 @@ from time import monotonic
 import pytest
 
 from pipeline.asking.run_folder import read_errors
-from pipeline.csv_v2.check import check_file
 from pipeline.csv_v2.file import keep_whole_answers, read_answers
+from tests.support.csv_check import check_file
 from tests.support.places import DATA, ROOT
 from tests.support.provider_server import ProviderServer, Received, Status
 

@@ -9,11 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exports.cli import main
-from pipeline.csv_v2.check import Violation, check_file
+from pipeline.csv_v2.check import Violation
 from pipeline.csv_v2.file import write_answers
 from pipeline.errors import InputError
 from pipeline.schema import CSV_COLUMNS, SearchResult, StoredAnswer
 from pipeline.text.urls import source_domain
+from tests.support.csv_check import check_file
 
 OPENAI = "550e8400-e29b-41d4-a716-446655440000"
 PERPLEXITY = "7f3e8400-e29b-41d4-a716-446655440001"

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.csv_v2.file import append_answer, expand_rows, keep_whole_answers, read_answers, read_rows, write_answers
+from pipeline.csv_v2.file import append_answer, keep_whole_answers, read_answers, read_cells, write_answers
+from pipeline.csv_v2.rows import answer_cells
 from pipeline.errors import InputError
-from pipeline.schema import CSV_COLUMNS, SearchResult, StoredAnswer
+from pipeline.schema import CSV_COLUMNS, AnswerRow, SearchResult, StoredAnswer
 from pipeline.text.urls import source_domain
 
 FIRST = "550e8400-e29b-41d4-a716-446655440000"
@@ -68,6 +69,13 @@ def stored(
     return StoredAnswer(**given | cells)
 
 
+def expanded_rows(answer: StoredAnswer) -> list[AnswerRow]:
+    """The answer's rows, citation by citation and within one result by result."""
+    cells = answer_cells(answer)
+    rows = [(*cells.shared, *source, *result) for source in cells.sources for result in cells.results]
+    return [AnswerRow(**dict(zip(CSV_COLUMNS, row, strict=True))) for row in rows]
+
+
 @pytest.mark.parametrize(
     ("model", "cited", "found", "rows", "with_source", "with_result"),
     [
@@ -84,14 +92,14 @@ def stored(
 def test_expansion_follows_the_tables_of_the_contract(
     model: str, cited: int, found: int, rows: int, with_source: int, with_result: int
 ) -> None:
-    expanded = expand_rows(stored(model, citations=URLS[:cited], results=RESULTS[:found]))
+    expanded = expanded_rows(stored(model, citations=URLS[:cited], results=RESULTS[:found]))
     assert len(expanded) == rows
     assert sum(row.source_id != "" for row in expanded) == with_source
     assert sum(row.result_rank != "" for row in expanded) == with_result
 
 
 def test_a_row_of_the_product_holds_its_source_and_its_result() -> None:
-    row = expand_rows(stored("perplexity", results=RESULTS))[4]
+    row = expanded_rows(stored("perplexity", results=RESULTS))[4]
     assert (row.source_id, row.source_url, row.source_domain) == (f"{FIRST}_source_1", URLS[1], "who.int")
     assert (row.result_id, row.result_url, row.result_domain, row.result_rank) == (
         f"{FIRST}_result_1",
@@ -117,7 +125,7 @@ def test_the_file_holds_exactly_the_expanded_rows(tmp_path: Path, answer: Stored
     with open(tmp_path / "a.csv", encoding="utf-8", newline="") as file:
         assert list(csv.reader(file)) == [
             list(CSV_COLUMNS),
-            *(list(r.model_dump().values()) for r in expand_rows(answer)),
+            *(list(row.model_dump().values()) for row in expanded_rows(answer)),
         ]
 
 
@@ -147,7 +155,7 @@ def test_appending_writes_one_header_and_no_byte_order_mark(tmp_path: Path) -> N
 
 def test_a_row_is_known_by_the_line_on_which_it_begins(tmp_path: Path) -> None:
     write_answers(tmp_path / "a.csv", [stored(answer_text="eins\r\nzwei\ndrei", answer_prompt="p", citations=URLS[:2])])
-    assert [line for line, _ in read_rows(tmp_path / "a.csv")] == [2, 5]
+    assert [line for line, _ in read_cells(tmp_path / "a.csv")] == [2, 5]
 
 
 def test_a_byte_order_mark_and_unix_line_ends_are_read(tmp_path: Path) -> None:
@@ -248,7 +256,7 @@ def test_a_torn_perplexity_answer_with_one_citation_is_told_by_its_payload(tmp_p
     assert keep_whole_answers(path) == {FIRST}
     path.write_bytes(raw[: raw.rindex(b"001,")])
     assert keep_whole_answers(path) == set()
-    assert list(read_rows(path)) == []
+    assert list(read_cells(path)) == []
 
 
 def test_a_file_without_a_torn_answer_is_not_touched(tmp_path: Path) -> None:

@@ -20,8 +20,8 @@ from pipeline.models.structured import (
     closed,
     forms_of,
     is_closed,
+    spent_of,
     structured_request,
-    usage_of_payloads,
 )
 from pipeline.providers.http.network import Network, RetryPolicy
 from pipeline.schema import PROVIDERS, AskOptions, ProviderName
@@ -118,7 +118,7 @@ def test_a_form_that_brings_no_word_gives_way_and_its_payload_is_kept_and_counte
     (said,), calls = ask([says(""), says(GOOD)])
     assert (said.status, len(said.payloads)) == ("ok", 2)
     assert [form_of(call) for call in calls] == ["json_schema", "json_object"]
-    assert usage_of_payloads(said.payloads)[:2] == (200, 40)
+    assert spent_of(said.payloads, "m", {})[1:3] == (200, 40)
 
 
 def test_an_answer_of_another_form_is_repaired_once_with_the_schema_before_the_models_eyes() -> None:
@@ -275,7 +275,7 @@ def test_every_provider_answers_over_its_own_wire(provider: ProviderName) -> Non
     with ScriptedModel(lambda received: Status(200, {}, spoken)) as model:
         said = asyncio.run(run(model))
     assert said == Structured(Verdict(yes=True, confidence=0.75), "ok", "", (spoken,))
-    assert usage_of_payloads(said.payloads).output_tokens == 5
+    assert spent_of(said.payloads, "m", {}).tokens_out == 5
 
 
 def test_questions_at_once_all_find_the_form_that_the_server_takes() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import InputError
+from pipeline.research.contracts import Citation, Reference, Report
 from pipeline.research.output.artefacts import RunFolder
 from pipeline.research.output.run_files import CitationEntry, ParagraphLine, VerifyResult
 from pipeline.research.stages.audit import Audit, audit, audit_run, verify_result
@@ -146,6 +147,35 @@ def test_an_empty_list_of_ids_fails_the_audit(tmp_path: Path) -> None:
     assert not found.passed
     assert "line 1" in found.paragraph_lines[0]
     assert not verify_result(found, None).paragraphs_jsonl_cite_ids_passed
+
+
+def test_a_report_whose_data_do_not_belong_together_fails_the_audit(tmp_path: Path) -> None:
+    folder = written_run(tmp_path / "run")
+    folder.write_report(REPORT, report_data("a (C001)", "b (C002, C001)"))
+    assert audit_run(folder).passed
+    for broken, problem in {
+        report_data("a [2]", "b [1]"): "cite 2, 1 where 1 to 2 are due",
+        report_data("a [1]"): "cite 1 where 1 to 2 are due",
+        report_data("a [1, 2]", urls=("https://a.example/", "https://c.example/")): "cites 'https://c.example/'",
+        report_data("a [1, 2]", urls=()): "no URL for the claim c1",
+        report_data("a [1, 2]", claims=("c1", "c1")): "the claim c1 2 times",
+    }.items():
+        folder.write_report(REPORT, broken)
+        (found,) = audit_run(folder).problems
+        assert problem in found
+        assert not audit_run(folder).passed
+
+
+def report_data(
+    *sections: str, urls: tuple[str, ...] = ("https://a.example/",), claims: tuple[str, ...] = ("c1",)
+) -> Report:
+    return Report(
+        topic="x",
+        outline=("one",) * len(sections),
+        sections=sections,
+        citations=tuple(Citation(claim_id=claim, urls=urls) for claim in claims),
+        references=(Reference(n=1, url="https://a.example/"), Reference(n=2, url="https://b.example/")),
+    )
 
 
 def test_a_run_without_a_report_says_so(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pipeline.research.search.api import Patience, SearchApi
 from pipeline.research.search.tavily import tavily
 from pipeline.research.stages.fetch import PagesRead, fetch
 from pipeline.research.stages.harvest import Harvest, choose, harvest, page_key
-from pipeline.research.traces import Payload, put_trace, read_traces
+from pipeline.research.traces import Payload, put_trace
 from pipeline.research.values import Found, Plan
 from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy
 from pipeline.sources.reading.extractor import Extractor
@@ -193,9 +193,9 @@ def test_pages_are_read_once_in_order_and_what_could_not_be_read_is_told(store: 
     assert (first.cached, first.fetched, again.cached, again.fetched) == (0, 6, 5, 0)
     assert (again.pages, again.duplicates) == (first.pages, first.duplicates)
     assert sorted(url for url, _ in notes) == sorted(urls)
-    events = [event.payload for event in read_traces(store, "run")]
+    events = [event.payload for event in store.events("run")]
     assert [event["cached"] for event in events] == [False] * 6, "a page is told once in a run, when it was fetched"
-    assert [event.payload["cached"] for event in read_traces(store, "another run")] == [True] * 5
+    assert [event.payload["cached"] for event in store.events("another run")] == [True] * 5
     assert all({"url", "bytes", "latency_ms", "robots_respected"} <= set(event) for event in events)
 
 
@@ -216,5 +216,5 @@ def test_debians_documentation_is_found_and_read_in_three_languages_and_its_mirr
     assert mirrored == {each.url for each in found if "mirror.test" in each.url}
     assert mirrored
     assert not came.unread
-    kinds = Counter(event.kind for event in read_traces(store, "run"))
+    kinds = Counter(event.kind for event in store.events("run"))
     assert kinds == {"tool_call": 3, "search_result": 3, "fetch_result": len(found)}

@@ -20,7 +20,7 @@ from pipeline.research.output.run_files import (
     VerifyResult,
 )
 from pipeline.research.running.checkpoint import Journal
-from pipeline.research.traces import ClaimMade, put_trace, read_traces
+from pipeline.research.traces import ClaimMade, put_trace
 from pipeline.research.values import Stage
 from pipeline.sources.store.store import StoredRun, open_store
 
@@ -192,7 +192,7 @@ def test_deleting_takes_folder_and_rows_and_nothing_behind_a_link(tmp_path: Path
     assert (precious / "thesis.tex").read_text(encoding="utf-8") == "mine"
     with open_store(runs_dir / "store.db", read_only=True) as store:
         assert [run.id for run in store.runs()] == ["sun_2"]
-        assert (len(read_traces(store, "sun_1")), len(read_traces(store, "sun_2"))) == (0, 1)
+        assert (len(store.events("sun_1")), len(store.events("sun_2"))) == (0, 1)
 
 
 def test_deleting_goes_on_where_a_kill_ended_it(tmp_path: Path) -> None:

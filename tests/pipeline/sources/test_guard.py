@@ -3,21 +3,31 @@
 import asyncio
 import socket
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import InputError
-from pipeline.sources.fetching.guard import Destination, address_of, checked_addresses, is_public, resolve_host
+from pipeline.sources.fetching.guard import address_of, host_addresses, is_public, resolve_host, web_target
 from tests.support.guard_bench import resolver
 
 PUBLIC = "93.184.215.14"
 PUBLIC_V6 = "2606:2800:21f:cb07:6820:80da:af6b:8b2c"
 
 
+class Destination(NamedTuple):
+    host: str
+    port: int
+    addresses: tuple[str, ...]
+
+
 def check(url: str, *addresses: str, allowed: Sequence[tuple[str, int]] = ()) -> Destination:
-    return asyncio.run(checked_addresses(url, resolver(*addresses), frozenset(allowed)))
+    """Where a request for the URL would connect to."""
+    host, port = web_target(url)
+    judged = asyncio.run(host_addresses(host, port, resolver(*addresses), frozenset(allowed)))
+    return Destination(host, port, judged)
 
 
 CLOSED = [
