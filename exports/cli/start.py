@@ -2,6 +2,8 @@
 
 import json
 import shlex
+import shutil
+import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -53,7 +55,7 @@ def demo(home: Path, port: int, end: bool) -> None:
             announce(server)
         return
     serve(home / SERVER, DEFAULT_HOST, port, announce, tell_that_it_starts)
-    click.echo(f"Argilla has stopped; everything is kept in {home} for the next `citejury demo`.", err=True)
+    click.echo(f"Argilla has stopped; everything is kept in {home} for the next `{own_name()} demo`.", err=True)
 
 
 def show(home: Path, server: "ServerHandle") -> "DemoReport":
@@ -80,9 +82,8 @@ def tell_where_to_log_in(server: "ServerHandle", report: "DemoReport", stopped_h
 
     others = ", ".join(name for name in report.logins if name != YOU)
     if stopped_home:
-        again = (
-            f"To label some records yourself: citejury demo --home {stopped_home}, then log in at the address it prints"
-        )
+        command = f"{own_name()} demo --home {shlex.quote(str(stopped_home))}"
+        again = f"To label some records yourself: {command}, then log in at the address it prints"
     else:
         again = f"Label some records yourself at {server.url}"
     click.echo(
@@ -96,10 +97,18 @@ def tell_where_to_log_in(server: "ServerHandle", report: "DemoReport", stopped_h
         click.echo(
             "To export what you submitted, in a second terminal:\n"
             f"    set -a; . {server.home / 'env'}; set +a\n"
-            f"    citejury exports csv mine --workspace {WORKSPACE}\n"
+            f"    {own_name()} exports csv mine --workspace {WORKSPACE}\n"
             "Ctrl-C stops the page.",
             err=True,
         )
+
+
+def own_name() -> str:
+    """How this shell calls citejury: by name where that is the one on the PATH, else by the path it was called by."""
+    called, found = Path(sys.argv[0]), shutil.which("citejury")
+    if called.name != "citejury" or (found and called.exists() and called.samefile(found)):
+        return "citejury"
+    return shlex.quote(str(called))
 
 
 @click.command()

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from exports.cli import PLACES, main
+from exports.cli.start import own_name
 from pipeline.errors import InputError, SettingsError
 from pipeline.settings import read_settings
 from tests.support.places import ROOT
@@ -149,3 +150,16 @@ def test_the_root_says_of_each_command_what_the_command_says_of_itself() -> None
         command = main.get_command(context, place.name)
         assert command is not None
         assert " ".join((command.help or "").split()).startswith(place.summary.rstrip("."))
+
+
+def test_a_command_names_the_next_one_as_this_shell_can_call_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "bin" / "citejury"
+    script.parent.mkdir()
+    script.touch(mode=0o755)
+    monkeypatch.setattr(sys, "argv", [str(script), "demo"])
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert own_name() == str(script)
+    monkeypatch.setenv("PATH", str(script.parent))
+    assert own_name() == "citejury"

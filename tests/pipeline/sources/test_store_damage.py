@@ -23,7 +23,7 @@ PAGES = """
 import os, resource, sys
 from hashlib import sha256
 from pathlib import Path
-from pipeline.sources.store import StoredPage, open_store
+from pipeline.sources.store.store import StoredPage, open_store
 
 def numbered_page(writer, number):
     text = f"Seite {number} von {writer}, 富士山. " * (number * 7 % 500)
