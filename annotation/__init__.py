@@ -1,15 +1,16 @@
 """Answers before the annotators, in Argilla.
 
-For notebooks: `from annotation import push_frame`. Nothing is loaded before it is asked for, so that commands start at
-once.
+For notebooks: `from annotation import push_frame, task_settings`. Nothing is loaded before it is asked for, so that
+commands start at once.
 """
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from annotation.push.frames import push_frame
+    from annotation.tasks import task_settings
 
-__all__ = ["push_frame"]
+__all__ = ["push_frame", "task_settings"]
 
 
 def __getattr__(name: str) -> object:
@@ -18,11 +19,15 @@ def __getattr__(name: str) -> object:
     Raises:
         AttributeError: there is no such function.
     """
-    if name not in __all__:
-        raise AttributeError(f"module 'annotation' has no attribute {name!r}")
-    from annotation.push import frames
+    if name == "push_frame":
+        from annotation.push.frames import push_frame
 
-    return getattr(frames, name)
+        return push_frame
+    if name == "task_settings":
+        from annotation.tasks import task_settings
+
+        return task_settings
+    raise AttributeError(f"module 'annotation' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -1,8 +1,9 @@
-"""Every call to Argilla: plain REST, because the SDK drops the responses' timestamps and stops at null values.
+"""The connection to Argilla, and plain REST for all that its SDK cannot do; `annotation.sdk` has the list.
 
 Source: argilla-server 2.8.0, `/api/v1` (its OpenAPI page is at `/api/docs`), read 2026-11.
 """
 
+import json as json_text
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
@@ -95,6 +96,13 @@ class Argilla:
                 f"What answers at {self.api_url} is not Argilla's API: {method} {path} gave "
                 f"{response.headers.get('content-type', 'no content type')!r} instead of JSON. Check `ARGILLA_API_URL`."
             ) from error
+
+    def transport(self) -> httpx.BaseTransport:
+        """What sends the requests of another client over this connection, as this connection's user.
+
+        Raises what `request` raises, so that Argilla's SDK fails as everything else does.
+        """
+        return _Through(self)
 
     def _send(self, method: str, path: str, params: Mapping[str, Any] | None, json: Any) -> httpx.Response:
         """The server's response, whatever its status."""
@@ -243,6 +251,18 @@ class Argilla:
             return {user["id"]: user["username"] for user in self.users()}
         members = (user for workspace_id in self.workspaces().values() for user in self.workspace_users(workspace_id))
         return {user["id"]: user["username"] for user in members}
+
+
+class _Through(httpx.BaseTransport):
+    def __init__(self, argilla: Argilla) -> None:
+        self._argilla = argilla
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        body = json_text.loads(request.read() or b"null")
+        path = request.url.path.partition(API_PATH)[2]
+        return httpx.Response(
+            200, json=self._argilla.request(request.method, path, params=request.url.params, json=body)
+        )
 
 
 def open_argilla(settings: Settings) -> Argilla:

@@ -1,4 +1,4 @@
-"""The three tasks as Argilla datasets: names, fields, questions, guidelines and distribution as REST JSON.
+"""The three tasks as Argilla datasets: names, and fields, questions, guidelines and distribution as `rg.Settings`.
 
 Limits of argilla-server 2.8.0: names up to 200 characters, titles 500, descriptions 1000, guidelines 10,000.
 """
@@ -8,11 +8,15 @@ import json
 import re
 from collections.abc import Mapping
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from annotation.labels import LABELS, TASKS, TaskName
-from annotation.wording import ANSWERS, FIELDS, NOTES, QuestionWording, Wording
+from annotation.labels import TASKS, TaskName
+from annotation.sdk import load_sdk, unconnected
+from annotation.wording import FIELDS, NOTES, Wording, read_wording
 from pipeline.errors import InputError
+
+if TYPE_CHECKING:
+    import argilla as rg
 
 ORDER: dict[TaskName, int] = {task: place for place, task in enumerate(TASKS, start=1)}
 
@@ -36,6 +40,7 @@ TITLE_LENGTH = 500
 DESCRIPTION_LENGTH = 1000
 GUIDELINES_LENGTH = 10_000
 HASH_LENGTH = 16
+PART_KEYS = ("name", "title", "description", "required", "settings")
 
 PRODUCTION = "production"
 SUGGESTED = "suggested"
@@ -45,13 +50,37 @@ ROUND_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 
 
 class DatasetDefinition(NamedTuple):
-    """One task's dataset: what is sent to Argilla to create it."""
+    """One task's dataset in one language and round."""
 
     task: TaskName
+    """The task."""
     name: str
-    body: dict[str, Any]
-    fields: tuple[dict[str, Any], ...]
-    questions: tuple[dict[str, Any], ...]
+    """Its name in Argilla."""
+    settings: "rg.Settings"
+    """Its fields, questions, guidelines and distribution."""
+    metadata: dict[str, Any]
+    """What it is known by; the SDK has no place for a dataset's own metadata."""
+
+    @property
+    def fields(self) -> list[dict[str, Any]]:
+        """The fields as the server takes them."""
+        return [part_body(part.serialize()) for part in self.settings.fields]
+
+    @property
+    def questions(self) -> list[dict[str, Any]]:
+        """The questions as the server takes them."""
+        return [part_body(part.serialize()) for part in self.settings.questions]
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The dataset itself as the server takes it, without fields and questions."""
+        return {
+            "name": self.name,
+            "guidelines": self.settings.guidelines,
+            "allow_extra_metadata": self.settings.allow_extra_metadata,
+            "distribution": self.settings.distribution.to_dict(),
+            "metadata": self.metadata,
+        }
 
 
 def dataset_name(task: TaskName, locale: str, round_name: str = PRODUCTION) -> str:
@@ -111,14 +140,28 @@ def check_takes_suggestions(round_name: str) -> None:
         )
 
 
+def task_settings(task: TaskName, locale: str, round_name: str = PRODUCTION, min_submitted: int = 1) -> "rg.Settings":
+    """The settings of a task's datasets in one language, as `citejury annotation setup` makes them.
+
+    Raises:
+        InputError: there is no wording for the language, or a round cannot have that name.
+    """
+    return define_dataset(task, read_wording(locale), min_submitted, round_name).settings
+
+
 def define_dataset(
-    task: TaskName, wording: Wording, min_submitted: int = 1, round_name: str = PRODUCTION
+    task: TaskName,
+    wording: Wording,
+    min_submitted: int = 1,
+    round_name: str = PRODUCTION,
+    added: Mapping[str, str] | None = None,
 ) -> DatasetDefinition:
     """The dataset of a task: a text field for each text, a required yes/no question for each label, optional notes.
 
     A record leaves the queues once `min_submitted` annotators have submitted it. The dataset's metadata names the
     task, the language, the round, hashes of its guidelines with their questions' wording and of its schema, and our
     version. In a round for suggestions every question and the guidelines say that a machine has filled in an answer.
+    `added` are the titles of further fields by name.
 
     Raises:
         InputError: a round cannot have that name.
@@ -126,28 +169,38 @@ def define_dataset(
     check_round(round_name)
     if takes_suggestions(round_name):
         wording = wording_with_suggestions(wording)
-    name = dataset_name(task, wording.locale, round_name)
-    fields = tuple(define_field(task, name, wording) for name in FIELDS[task])
-    questions = (
-        *(define_label_question(label, wording.questions[task][label], wording) for label in LABELS[task]),
-        define_notes_question(wording.notes),
+    rg, client = load_sdk(), unconnected()
+    titles = {name: wording.fields[task][name] for name in FIELDS[task]} | dict(added or {})
+    settings = rg.Settings(
+        fields=[
+            rg.TextField(name, title=title, use_markdown=name in MARKDOWN_FIELDS[task], client=client)
+            for name, title in titles.items()
+        ],
+        questions=[
+            *(
+                rg.LabelQuestion(label, wording.answers, question.title, question.description, client=client)
+                for label, question in wording.questions[task].items()
+            ),
+            rg.TextQuestion(
+                NOTES, wording.notes.title, description=wording.notes.description, required=False, client=client
+            ),
+        ],
+        guidelines=wording.guidelines[task],
+        distribution=rg.TaskDistribution(min_submitted=min_submitted),
+        allow_extra_metadata=True,
     )
-    guidelines = wording.guidelines[task]
-    body = {
-        "name": name,
-        "guidelines": guidelines,
-        "allow_extra_metadata": True,
-        "distribution": {"strategy": "overlap", "min_submitted": min_submitted},
-        "metadata": {
+    undated = DatasetDefinition(task, dataset_name(task, wording.locale, round_name), settings, {})
+    fields, questions = undated.fields, undated.questions
+    return undated._replace(
+        metadata={
             "task": task,
             "locale": wording.locale,
             "round": round_name,
-            "guideline_version": short_hash([guidelines, fields, questions]),
+            "guideline_version": short_hash([settings.guidelines, fields, questions]),
             "schema_hash": short_hash([schema_part(part) for part in (*fields, *questions)]),
             "citejury_version": version("citejury"),
-        },
-    }
-    return DatasetDefinition(task, name, body, fields, questions)
+        }
+    )
 
 
 def wording_with_suggestions(wording: Wording) -> Wording:
@@ -162,39 +215,11 @@ def wording_with_suggestions(wording: Wording) -> Wording:
     )
 
 
-def define_field(task: TaskName, name: str, wording: Wording) -> dict[str, Any]:
-    """One text field as Argilla takes it."""
-    return {
-        "name": name,
-        "title": wording.fields[task][name],
-        "required": True,
-        "settings": {"type": "text", "use_markdown": name in MARKDOWN_FIELDS[task]},
-    }
-
-
-def define_label_question(label: str, words: QuestionWording, wording: Wording) -> dict[str, Any]:
-    """One required yes/no question; its values are `yes` and `no` in every language."""
-    return {
-        "name": label,
-        "title": words.title,
-        "description": words.description,
-        "required": True,
-        "settings": {
-            "type": "label_selection",
-            "options": [{"value": value, "text": wording.answers[value]} for value in ANSWERS],
-        },
-    }
-
-
-def define_notes_question(words: QuestionWording) -> dict[str, Any]:
-    """The optional free text."""
-    return {
-        "name": NOTES,
-        "title": words.title,
-        "description": words.description,
-        "required": False,
-        "settings": {"type": "text", "use_markdown": False},
-    }
+def part_body(serialised: Mapping[str, Any]) -> dict[str, Any]:
+    """A field or question, serialised by the SDK, without what is not set and what only the server knows."""
+    kept = {name: serialised[name] for name in PART_KEYS if serialised[name] is not None}
+    kept["settings"] = {name: value for name, value in serialised["settings"].items() if value is not None}
+    return kept
 
 
 def schema_part(part: Mapping[str, Any]) -> dict[str, Any]:

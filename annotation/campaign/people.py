@@ -4,13 +4,17 @@ import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from annotation.campaign.file import Annotator, Member
 from annotation.campaign.steps import Done, Step
 from annotation.client import Argilla
+from annotation.sdk import connected, load_sdk, user_handle, workspace_handle
 from pipeline.errors import InputError, NotFoundError, OutputError
 from pipeline.staging import write_private
+
+if TYPE_CHECKING:
+    import argilla as rg
 
 PSEUDONYM_BYTES = 4
 
@@ -157,25 +161,34 @@ def apply_members(
     argilla: Argilla, plans: Sequence[MemberPlan], workspace_ids: Mapping[str, str], passwords: Passwords
 ) -> None:
     """Create, add and take out as planned; whoever leaves keeps her user and everything that she answered."""
+    if all(plan.step.done == "kept" for plan in plans):
+        return
+    client = connected(argilla)
     created: dict[str, str] = {}
     for plan in plans:
-        person, path = plan.member.person, f"/workspaces/{workspace_ids[plan.member.workspace]}/users"
+        person, workspace = plan.member.person, workspace_handle(client, workspace_ids[plan.member.workspace])
         if plan.step.done == "created":
-            created[person.name] = create_user(argilla, person, passwords)
-        user_id = plan.user_id or created.get(person.name)
+            created[person.name] = create_user(client, person, passwords)
+        user = user_handle(client, plan.user_id or created[person.name])
         if plan.step.done in ("created", "added"):
-            argilla.request("POST", path, json={"user_id": user_id})
+            user.add_to_workspace(workspace)
         elif plan.step.done == "removed":
-            argilla.request("DELETE", f"{path}/{user_id}")
+            user.remove_from_workspace(workspace)
 
 
-def create_user(argilla: Argilla, person: Annotator, passwords: Passwords) -> str:
+def add_members(argilla: Argilla, workspace_id: str, user_ids: Sequence[str]) -> None:
+    """Let users join a workspace of which they are no members yet."""
+    client = connected(argilla)
+    for user_id in user_ids:
+        user_handle(client, user_id).add_to_workspace(workspace_handle(client, workspace_id))
+
+
+def create_user(client: "rg.Argilla", person: Annotator, passwords: Passwords) -> str:
     """The id of a new user, whose password is kept or told at once."""
     password = passwords.make(person.name)
-    body = {"username": person.name, "first_name": person.name, "role": person.role, "password": password}
-    created = argilla.request("POST", "/users", json=body)
+    user = load_sdk().User(person.name, person.name, role=person.role, password=password, client=client).create()
     passwords.tell(NewUser(person.name, password))
-    return str(created["id"])
+    return str(user.id)
 
 
 class User(NamedTuple):
@@ -252,8 +265,9 @@ def remove_user(argilla: Argilla, name: str, workspaces: Sequence[str] = ()) -> 
     for workspace in workspaces:
         argilla.find_workspace(workspace)
     leaving = tuple(each for each in user.workspaces if not workspaces or each in workspaces)
+    client = connected(argilla)
     for workspace in leaving:
-        argilla.request("DELETE", f"/workspaces/{ids[workspace]}/users/{user.id}")
+        user_handle(client, user.id).remove_from_workspace(workspace_handle(client, ids[workspace]))
     return leaving
 
 

@@ -25,7 +25,7 @@ from annotation.campaign.versions import (
 from annotation.client import Argilla
 from annotation.dataset_log import current_datasets
 from annotation.labels import TASKS, TaskName
-from annotation.tasks import DatasetDefinition, define_dataset, schema_part, task_of
+from annotation.tasks import DatasetDefinition, check_round, define_dataset, schema_part, task_of
 from annotation.wording import read_wording
 from pipeline.errors import ArgillaError, InputError
 
@@ -241,11 +241,9 @@ def plan_setup(argilla: Argilla, wanted: Wanted, new_versions: Collection[TaskNa
             version asks for and no new version is asked for.
         NotAllowedError: the key may not look at users; that needs an owner's.
     """
-    definitions = {
-        (place, task): define_dataset(task, read_wording(place.locale), overlap[task] or 1, place.round_name)
-        for place, overlap in wanted.places.items()
-        for task in TASKS
-    }
+    for place in wanted.places:  # before anything is asked
+        check_round(place.round_name)
+        read_wording(place.locale)
     known = argilla.workspaces()
     names = dict.fromkeys([*(place.workspace for place in wanted.places), *(each.workspace for each in wanted.members)])
     check_new_workspaces([name for name in names if name not in known])
@@ -253,15 +251,16 @@ def plan_setup(argilla: Argilla, wanted: Wanted, new_versions: Collection[TaskNa
     described = {name: current_datasets(argilla, found) if found else [] for name, found in ids.items()}
     newest = {
         (place, task): newest_versions(described[place.workspace]).get(Series(task, place.locale, place.round_name))
-        for place, task in definitions
+        for place in wanted.places
+        for task in TASKS
     }
     raised = {
         task: to_be_raised([each for (_, of), each in newest.items() if of == task and each is not None])
         for task in new_versions
     }
     datasets = tuple(
-        plan_dataset(argilla, place, definition, wanted, described[place.workspace], raised.get(task, ()))
-        for (place, task), definition in definitions.items()
+        plan_dataset(argilla, place, task, wanted, described[place.workspace], raised.get(task, ()))
+        for place, task in newest
     )
     return Plan(ids, datasets, plan_members(argilla, wanted.members, ids))
 
@@ -269,7 +268,7 @@ def plan_setup(argilla: Argilla, wanted: Wanted, new_versions: Collection[TaskNa
 def plan_dataset(
     argilla: Argilla,
     place: Place,
-    definition: DatasetDefinition,
+    task: TaskName,
     wanted: Wanted,
     described: Sequence[Mapping[str, Any]],
     raised_ids: Sequence[str],
@@ -279,22 +278,22 @@ def plan_dataset(
     Raises:
         ArgillaError: its name is taken by somebody else's, or its schema differs and no new version is asked for.
     """
-    task = definition.task
     newest = newest_versions(described).get(Series(task, place.locale, place.round_name))
     unfinished = newest is not None and is_carrying(newest)
     raised = newest is not None and newest["id"] in raised_ids
     number = 1 if newest is None else version_of(newest) + raised
     existing = newest if newest is not None and number == version_of(newest) else None
-    definition = with_routing(with_version(definition, number), wanted.routing)
+    overlap = wanted.places[place][task] or (newest["distribution"]["min_submitted"] if newest else 1)
+    plain = define_dataset(task, read_wording(place.locale), overlap, place.round_name)
+    definition = with_version(plain, number)
     refuse_strangers(described, definition)
-    overlap = wanted.places[place][task]
     if existing is not None:
         refuse_other_schema(argilla, existing, definition, NEW_VERSION.format(task=task))
-    if overlap is None and newest is not None:
-        definition.body["distribution"] = dict(newest["distribution"])
     earlier = newest if existing is None else earlier_version(newest, described) if unfinished else None
+    if wanted.routing is not None:
+        definition.metadata[ROUTING] = dict(wanted.routing)
     if earlier is not None:
-        definition.body["metadata"] |= {CARRIED_FROM: earlier["id"], RAISED_TOGETHER: list(raised_ids)}
+        definition.metadata.update({CARRIED_FROM: earlier["id"], RAISED_TOGETHER: list(raised_ids)})
     return with_changes(argilla, place, definition, existing, earlier, wanted.notes.get(place, ""))
 
 
@@ -336,11 +335,3 @@ def earlier_version(
     """The version that the dataset's records come from; None for a first one."""
     origin = ((dataset or {}).get("metadata") or {}).get(CARRIED_FROM)
     return next((each for each in described if origin is not None and each["id"] == origin), None)
-
-
-def with_routing(definition: DatasetDefinition, routing: Mapping[str, Any] | None) -> DatasetDefinition:
-    """The definition with the rule that splits the records in its metadata."""
-    if routing is None:
-        return definition
-    metadata = {**definition.body["metadata"], ROUTING: dict(routing)}
-    return definition._replace(body={**definition.body, "metadata": metadata})

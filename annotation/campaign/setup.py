@@ -20,6 +20,7 @@ from annotation.campaign.versions import CARRYING, carry_records, newest_version
 from annotation.client import Argilla
 from annotation.dataset_log import append, current_datasets
 from annotation.labels import TASKS, TaskName
+from annotation.sdk import connected, load_sdk
 from annotation.tasks import (
     PRODUCTION,
     DatasetDefinition,
@@ -156,15 +157,17 @@ def apply_plan(argilla: Argilla, plan: Plan, passwords: Passwords) -> SetupRepor
         OutputError: the passwords cannot be written; no user was made then.
         ArgillaError: Argilla refused a step; those before it are done.
     """
-    ids = {
-        name: found or str(argilla.request("POST", "/workspaces", json={"name": name})["id"])
-        for name, found in plan.workspaces.items()
-    }
+    ids = {name: found or create_workspace(argilla, name) for name, found in plan.workspaces.items()}
     for dataset in reversed(plan.datasets):  # Argilla's home page shows the dataset that changed last first
         if dataset.step.done != "kept":
             apply_dataset(argilla, ids[dataset.workspace], dataset)
     apply_members(argilla, plan.members, ids, passwords)
     return SetupReport(plan.steps)
+
+
+def create_workspace(argilla: Argilla, name: str) -> str:
+    """The id of a new workspace."""
+    return str(load_sdk().Workspace(name=name, client=connected(argilla)).create().id)
 
 
 def apply_dataset(argilla: Argilla, workspace_id: str, plan: DatasetPlan) -> None:

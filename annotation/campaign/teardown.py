@@ -8,13 +8,17 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from annotation.client import Argilla
+from annotation.sdk import connected, dataset_handle, user_handle, workspace_handle
 from annotation.tasks import task_of
 from annotation.units import read_units
 from pipeline.errors import ArgillaError, NotAllowedError, NotFoundError
 from pipeline.text.terminal import counted
+
+if TYPE_CHECKING:
+    import argilla as rg
 
 
 class Contents(NamedTuple):
@@ -191,28 +195,30 @@ def tear_down(argilla: Argilla, plan: Teardown, tell: Callable[[str], object] = 
     Raises:
         ArgillaError: somebody worked in a dataset since it was looked at; it and what comes after it stay.
     """
+    client = connected(argilla)
+    workspace = workspace_handle(client, plan.workspace_id)
     for dataset in plan.datasets:
         if contents(argilla, dataset.id) != dataset.contents:
             raise ArgillaError(
                 f"Somebody worked in the dataset {dataset.name!r} since it was looked at, so it and what comes after "
                 "it stay. Ask the annotators to stop, and run the command again."
             )
-        remove(argilla, f"/datasets/{dataset.id}")
+        remove(dataset_handle(workspace, dataset.id))
         tell(f"Removed the dataset {dataset.name!r}.")
     agreed = {user.id for user in plan.users if not user.stays}
     for user in user_fates(argilla, plan.workspace_id) if agreed else ():
         if user.id in agreed and not user.stays:  # she may have joined another workspace meanwhile
-            remove(argilla, f"/users/{user.id}")
+            remove(user_handle(client, user.id))
             tell(f"Removed the user {user.username!r}.")
     if plan.is_whole:
-        remove(argilla, f"/workspaces/{plan.workspace_id}")
+        remove(workspace)
         tell(f"Removed the workspace {plan.workspace!r}.")
 
 
-def remove(argilla: Argilla, path: str) -> None:
+def remove(thing: "rg.Dataset | rg.User | rg.Workspace") -> None:
     """Remove one thing; one that a cut-off call removed already is no error."""
     with suppress(NotFoundError):
-        argilla.request("DELETE", path)
+        thing.delete()
 
 
 def loss_lines(plan: Teardown) -> Iterator[str]:

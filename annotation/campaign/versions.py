@@ -76,8 +76,7 @@ def is_carrying(dataset: Mapping[str, Any]) -> bool:
 def with_version(definition: DatasetDefinition, version: int) -> DatasetDefinition:
     """The definition as that of one version: the name ends in it from the second on, and the metadata hold it."""
     name = definition.name if version == 1 else f"{definition.name}-v{version}"
-    metadata = {**definition.body["metadata"], VERSION: version}
-    return definition._replace(name=name, body={**definition.body, "name": name, "metadata": metadata})
+    return definition._replace(name=name, metadata={**definition.metadata, VERSION: version})
 
 
 def carry_records(argilla: Argilla, old_id: str, new_id: str) -> int:

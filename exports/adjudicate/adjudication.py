@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from annotation.defuse import one_line, plain_text
 from annotation.labels import LABELS, TaskName
-from annotation.tasks import DatasetDefinition, define_dataset, schema_part, short_hash
+from annotation.tasks import DatasetDefinition, define_dataset
 from annotation.wording import ANSWERS, NOTES, Wording
 from exports.agreement.disagreements import Disagreement
 from exports.agreement.ratings import EPOCH, MISSING, YES, Ratings
@@ -71,21 +71,8 @@ def define_adjudication(
     task: TaskName, wording: Wording, kind: AdjudicationKind, min_submitted: int = 1
 ) -> DatasetDefinition:
     """The dataset of a task for adjudicators: as its annotators have it, with a field of votes unless it is blind."""
-    definition = define_dataset(task, wording, min_submitted, ROUND)
-    if kind == "blind":
-        return definition
-    votes = {
-        "name": VOTES_FIELD,
-        "title": wording.adjudication[VOTES_FIELD],
-        "required": True,
-        "settings": {"type": "text", "use_markdown": False},
-    }
-    fields = (*definition.fields, votes)
-    metadata = definition.body["metadata"] | {
-        "guideline_version": short_hash([definition.body["guidelines"], fields, definition.questions]),
-        "schema_hash": short_hash([schema_part(part) for part in (*fields, *definition.questions)]),
-    }
-    return definition._replace(fields=fields, body=definition.body | {"metadata": metadata})
+    added = {} if kind == "blind" else {VOTES_FIELD: wording.adjudication[VOTES_FIELD]}
+    return define_dataset(task, wording, min_submitted, ROUND, added)
 
 
 def to_adjudicate(

@@ -10,8 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from annotation.campaign.people import checked_names
-from annotation.campaign.setup import jury_dataset, make_dataset, refuse_other_dataset
+from annotation.campaign.people import add_members, checked_names
+from annotation.campaign.setup import create_workspace, jury_dataset, make_dataset, refuse_other_dataset
 from annotation.client import Argilla
 from annotation.display import hidden_metadata
 from annotation.labels import TaskName
@@ -124,12 +124,10 @@ def push_units(
         if definition.name in existing:
             refuse_other_dataset(argilla, existing[definition.name], definition, None)
     if target_id is None:
-        target_id = str(argilla.request("POST", "/workspaces", json={"name": target})["id"])
+        target_id = create_workspace(argilla, target)
     for definition in definitions.values():
         make_dataset(argilla, target_id, definition, existing.get(definition.name))
-    for user_id, name in members.names.items():
-        if name in members.new:
-            argilla.request("POST", f"/workspaces/{target_id}/users", json={"user_id": user_id})
+    add_members(argilla, target_id, [user_id for user_id, name in members.names.items() if name in members.new])
     copy_records(argilla, target_id, plan.sources, definitions, kind)
     return PushedUnits(
         target,
