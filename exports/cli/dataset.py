@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,10 +109,8 @@ def dataset(
         citejury exports dataset dataset --workspace citejury --round production --consensus ds
     """
     from exports.dataset.files import DatasetOptions
-    from exports.progress import shown_progress
-
-    check_installed()
     from exports.dataset.write import write_dataset
+    from exports.progress import shown_progress
 
     ctx = click.get_current_context()
     given = [name for name in SERVER_OPTIONS if ctx.get_parameter_source(name) == ParameterSource.COMMANDLINE]
@@ -131,21 +128,6 @@ def dataset(
 
 
 dataset.params += [option for option in csv_command.params if option.name in SERVER_OPTIONS]
-
-
-def check_installed() -> None:
-    """Nothing where the libraries of the extra `data` are there.
-
-    Raises:
-        NotInstalledError: one of them is not.
-    """
-    from pipeline.errors import NotInstalledError
-
-    for name in ("pyarrow", "datasets"):
-        try:
-            import_module(name)
-        except ImportError as error:
-            raise NotInstalledError(f"{name} is not installed. Run `pip install '.[data]'` in the checkout.") from error
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from exports.agreement.disagreements import find_disagreements as disagreements_
 from exports.agreement.schema import Agreement, TaskAgreement
 from exports.csv.tables import TEXT_COLUMNS
 from exports.measure.files import agreement_json, measure_tables
-from exports.reading.frames import Source, import_pandas, sort_sources
+from exports.reading.frames import Source, sort_sources
 from exports.report.disagreement_files import with_details
 from exports.report.tidy import agreement_tables
 from exports.report.words import (
@@ -144,7 +144,6 @@ class AgreementResult:
 
         Raises:
             InputError: there is no such table.
-            NotInstalledError: pandas is not installed.
         """
         tables = agreement_tables(self.agreement)
         if f"{table}.csv" not in tables:
@@ -193,11 +192,7 @@ class DisagreementResult(Sequence[Disagreement]):
         return len(self.disagreements)
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """A row for each disagreement in their order; `votes` and `notes` are dicts by annotator.
-
-        Raises:
-            NotInstalledError: pandas is not installed.
-        """
+        """A row for each disagreement in their order; `votes` and `notes` are dicts by annotator."""
         rows = [dict(found) for found in self.disagreements]
         return typed_frame({name: [row[name] for row in rows] for name in Disagreement.model_fields})
 
@@ -271,7 +266,8 @@ def find_disagreements(
 
 def typed_frame(columns: Mapping[str, list[Any]]) -> "pandas.DataFrame":
     """A data frame whose columns have nullable types, the same whatever the figures are; dicts stay as they are."""
-    pandas = import_pandas()
+    import pandas
+
     return pandas.DataFrame(
         {
             name: pandas.Series(cells, dtype="object" if name in OBJECT_COLUMNS else column_type(name))

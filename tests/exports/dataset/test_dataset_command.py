@@ -1,8 +1,6 @@
 """The folder that `exports dataset` writes, its options, and reading from Argilla."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -123,17 +121,6 @@ def test_a_seed_that_cannot_be_is_a_usage_error(tmp_path: Path) -> None:
     result = run(tmp_path / "out", "--from", tmp_path, "--seed", "-1")
     assert result.exit_code == 2
     assert "Invalid value for '--seed'" in result.stderr
-
-
-@pytest.mark.parametrize("library", ["datasets", "pyarrow"])
-def test_a_missing_library_is_told_in_one_line(tmp_path: Path, library: str) -> None:
-    code = f"import sys; sys.modules[{library!r}] = None; from exports.cli import main; main()"
-    words = ["exports", "dataset", str(tmp_path / "out"), "--from", str(tmp_path)]
-    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
-    assert done.returncode == 1
-    assert done.stderr.splitlines() == [
-        f"Error: {library} is not installed. Run `pip install '.[data]'` in the checkout."
-    ]
 
 
 @pytest.mark.server
