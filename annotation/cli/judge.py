@@ -131,12 +131,12 @@ def refuse_unknown_price(asked: Given, settings: "Settings", chosen: "ChosenMode
     Raises:
         InputError: the model has no price, and its server states none.
     """
-    from pipeline.asking.live import is_priced
+    from pipeline.asking.ask_live import is_priced
     from pipeline.errors import InputError
     from pipeline.models.structured import OPENROUTER_URL
 
     states_cost = chosen.endpoint.base_url == OPENROUTER_URL
-    if asked.max_cost is None or states_cost or is_priced(chosen.endpoint.provider, chosen.model, settings.prices):
+    if asked.max_cost is None or states_cost or is_priced(chosen.provider, chosen.model, settings.prices):
         return
     raise InputError(
         f"`--max-cost` cannot be held: the price of {chosen.model!r} is not known. Write it into `citejury.toml` as "

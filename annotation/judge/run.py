@@ -23,7 +23,7 @@ from pipeline.asking.run import Course, stop_on_signals
 from pipeline.errors import OutputError, ProviderError
 from pipeline.models.completion import Structured
 from pipeline.models.structured import Asker, Asks, ChosenModel, Spent, accept_body, ask_structured, spent_of
-from pipeline.providers.http.network import Network, RetryPolicy
+from pipeline.providers.http.client import ApiClient, RetryPolicy
 
 
 class Question(NamedTuple):
@@ -301,14 +301,13 @@ def judge_by_model(work: Work, chosen: ChosenModel, attempts: int = 2) -> Outcom
         SettingsError: the key cannot be used.
     """
     checked = check_work(work, takes_model, chosen.model)
-    endpoint = chosen.endpoint
-    network = Network({endpoint.provider: endpoint}, RetryPolicy(attempts), work.limits.concurrency, accept_body)
+    client = ApiClient(chosen.endpoint, RetryPolicy(attempts), work.limits.concurrency, accept_body)
     with open_replies(beside(work.out, "raw")) as replies:
-        asking = Asking(work, chosen.model, replies, network.stop)
+        asking = Asking(work, chosen.model, replies, client.stop)
 
         async def ask() -> None:
-            async with network:
-                await asking.ask_all(Asker(network, chosen), work.units(takes_model), checked.units)
+            async with client:
+                await asking.ask_all(Asker(client, chosen), work.units(takes_model), checked.units)
 
         asyncio.run(ask())
         tally = write_judgements(work, asking.judged(work.units(takes_model)))

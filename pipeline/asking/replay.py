@@ -5,14 +5,14 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipeline.asking.narratives import NarrativesCsv
+from pipeline.asking.questions import Call, Reply
 from pipeline.asking.run import NO_LIMITS, Limits, Questions, Report, Tell, ask_narratives
 from pipeline.asking.run_folder import RunManifest, describe_file
 from pipeline.errors import InputError, ProviderError
 from pipeline.providers import ALIASES
-from pipeline.providers.calls import Call, Reply
 from pipeline.schema import PROVIDERS, ProviderName
 
 # Providers also send errors as plain text or a page.
@@ -53,10 +53,32 @@ def replay_narratives(
         describe_file(narratives, len(rows)), rows, providers or recorded, models or {}, max_rows, repeats
     )
 
-    async def answer(call: Call) -> Reply:
-        return read_reply(folder, call)
+    return asyncio.run(ask_narratives(questions, out, RecordedAnswers(folder), report, tell, limits))
 
-    return asyncio.run(ask_narratives(questions, out, answer, report, tell, limits))
+
+class RecordedAnswers(NamedTuple):
+    """A folder of stored payloads as a source of answers."""
+
+    folder: Path
+
+    async def answer(self, call: Call) -> Reply:
+        """The stored payload of a call, with the status and the model that its sidecar names.
+
+        Raises:
+            ProviderError: nothing is stored for it, or what is stored cannot be read.
+        """
+        stem = file_stem(call)
+        for name in provider_folders(call.provider):
+            for ending in BODY_ENDINGS:
+                path = self.folder / name / (stem + ending)
+                if path.is_file():
+                    sidecar = read_sidecar(path.with_name(stem + SIDECAR_ENDING))
+                    return Reply(read_body(path), status_of(sidecar), model_of(sidecar))
+        raise ProviderError(f"There is no payload `{call.provider}/{stem}.json` in the replay folder.", "not_recorded")
+
+    def stop(self) -> int:
+        """Zero: a file is never waited for."""
+        return 0
 
 
 def provider_folders(provider: ProviderName) -> list[str]:
@@ -78,22 +100,6 @@ def recorded_providers(folder: Path) -> list[ProviderName]:
     if not found:
         raise InputError(f"{str(folder)!r} has no folder of a provider; the names are {', '.join(PROVIDERS)}.")
     return found
-
-
-def read_reply(folder: Path, call: Call) -> Reply:
-    """The stored payload of a call, with the status and the model that its sidecar names.
-
-    Raises:
-        ProviderError: nothing is stored for it, or what is stored cannot be read.
-    """
-    stem = file_stem(call)
-    for name in provider_folders(call.provider):
-        for ending in BODY_ENDINGS:
-            path = folder / name / (stem + ending)
-            if path.is_file():
-                sidecar = read_sidecar(path.with_name(stem + SIDECAR_ENDING))
-                return Reply(read_body(path), status_of(sidecar), model_of(sidecar))
-    raise ProviderError(f"There is no payload `{call.provider}/{stem}.json` in the replay folder.", "not_recorded")
 
 
 def file_stem(call: Call) -> str:

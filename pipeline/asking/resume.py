@@ -6,7 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.asking.questions import Questions
+from pipeline.asking.questions import AnswerSource, Call, Questions, Reply, plan_calls
 from pipeline.asking.run_folder import (
     ProviderCounts,
     RunManifest,
@@ -18,7 +18,6 @@ from pipeline.asking.run_folder import (
 from pipeline.csv_v2.file import append_answer, keep_whole_answers, read_answers
 from pipeline.errors import InputError, ProviderError
 from pipeline.providers import read_payload
-from pipeline.providers.calls import Answerer, Call, Reply, plan_calls
 from pipeline.providers.failure import unreadable_error
 from pipeline.schema import PROVIDERS, Answer, ErrorLine, ProviderName, StoredAnswer
 
@@ -37,7 +36,7 @@ def time_now() -> str:
     return datetime.now(UTC).isoformat()
 
 
-async def settle_call(out: Path, call: Call, answerer: Answerer) -> Settled:
+async def answer_call(out: Path, call: Call, source: AnswerSource) -> Settled:
     """The answer, whose rows are on the disk, or the error, which is there as well.
 
     Cancelled while the provider is waited for, nothing is written.
@@ -45,7 +44,7 @@ async def settle_call(out: Path, call: Call, answerer: Answerer) -> Settled:
     requested = time_now()
     reply: Reply | None = None
     try:
-        reply = await answerer(call)
+        reply = await source.answer(call)
         if reply.status is not None and reply.status >= 400:
             raise unreadable_error(reply.text, reply.status)
         answer = read_payload(call.provider, reply.text)

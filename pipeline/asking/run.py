@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from pipeline.asking.questions import NO_LIMITS, Limits, Questions, Report, Tell
-from pipeline.asking.resume import Begun, Settled, begin_run, settle_call, standing_errors, time_now
+from pipeline.asking.questions import NO_LIMITS, AnswerSource, Call, Limits, Questions, Report, Tell
+from pipeline.asking.resume import Begun, Settled, answer_call, begin_run, standing_errors, time_now
 from pipeline.asking.run_folder import (
     ERRORS,
     RunManifest,
@@ -24,8 +24,7 @@ from pipeline.asking.summary import summarise_run
 from pipeline.csv_v2.file import read_answers
 from pipeline.errors import InputError
 from pipeline.providers.body import load_body
-from pipeline.providers.calls import Answerer, Call
-from pipeline.providers.http.cost import cost_of, price_of, usage_of
+from pipeline.providers.cost import cost_of, price_of, usage_of
 from pipeline.schema import PROVIDERS, ErrorLine, StoredAnswer
 
 StopReason = Literal["", "SIGINT", "SIGTERM", "max_cost"]
@@ -78,7 +77,7 @@ def known_cost(answer: StoredAnswer, limits: Limits, model: str) -> float:
     return cost_of(usage_of(load_body(answer.answer_raw_json)), price) or 0.0
 
 
-async def put_calls(out: Path, begun: Begun, answerer: Answerer, course: Course, report: Report, tell: Tell) -> None:
+async def put_calls(out: Path, begun: Begun, source: AnswerSource, course: Course, report: Report, tell: Tell) -> None:
     """Nothing; every call that is not answered yet is settled, or the course says why not.
 
     Each provider has as many calls under way as the limits say; none waits for another provider.
@@ -91,7 +90,7 @@ async def put_calls(out: Path, begun: Begun, answerer: Answerer, course: Course,
         async with asyncio.TaskGroup() as group:
             for calls in shared:
                 for _ in range(course.limits.concurrency):
-                    work = put_some(out, begun, calls, answerer, course, report)
+                    work = put_some(out, begun, calls, source, course, report)
                     course.tasks.append(group.create_task(work))
             with stop_on_signals(course, tell):
                 await asyncio.gather(*course.tasks, return_exceptions=True)
@@ -102,7 +101,7 @@ async def put_calls(out: Path, begun: Begun, answerer: Answerer, course: Course,
 
 
 async def put_some(
-    out: Path, begun: Begun, calls: Iterator[Call], answerer: Answerer, course: Course, report: Report
+    out: Path, begun: Begun, calls: Iterator[Call], source: AnswerSource, course: Course, report: Report
 ) -> None:
     """Nothing; no call is left in the iterator, which several of these share, or the course has been stopped."""
     total = begun.questions.calls_each()
@@ -115,7 +114,7 @@ async def put_some(
             return
         course.in_flight += 1
         try:
-            course.take_in(call, await settle_call(out, call, answerer))
+            course.take_in(call, await answer_call(out, call, source))
         finally:
             course.in_flight -= 1
         report(call, total)
@@ -148,17 +147,16 @@ __all__ = ["NO_LIMITS", "Limits", "Questions", "Report", "Tell", "ask_narratives
 async def ask_narratives(
     questions: Questions,
     out: Path,
-    answerer: Answerer,
+    source: AnswerSource,
     report: Report = lambda call, total: None,
     tell: Tell = lambda line: None,
     limits: Limits = NO_LIMITS,
-    stop_waiting: Callable[[], int] = lambda: 0,
 ) -> RunManifest:
     """The manifest of the run; its folder holds one CSV a provider, errors, citations and the manifest.
 
     Calls answered earlier are not put again; what failed earlier is. `report` hears of every call when it is settled.
     SIGINT, SIGTERM and the known cost stop the run in good order: the manifest says so, and the same questions asked
-    again go on. A signal also calls `stop_waiting`, which gives up the calls that only wait, and counts them.
+    again go on. A signal also stops the source's calls that only wait.
 
     Raises:
         OutputError: the folder holds something else, or is in use.
@@ -168,8 +166,8 @@ async def ask_narratives(
         begun = begin_run(out, questions)
         standing = standing_errors(read_errors(out), begun)
         write_errors(out, standing)
-        course = Course(limits, spent_earlier(out, begun, limits), stop_waiting)
-        await put_calls(out, begun, answerer, course, report, tell)
+        course = Course(limits, spent_earlier(out, begun, limits), source.stop)
+        await put_calls(out, begun, source, course, report, tell)
         manifest = finish_run(out, begun, course, [*standing, *course.errors])
     if not manifest.answers and not manifest.stopped:
         kinds = ", ".join(f"{count} {kind}" for kind, count in manifest.errors.items())

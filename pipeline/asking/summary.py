@@ -11,7 +11,7 @@ from pipeline.asking.run_folder import CITATIONS, ProviderCounts, RunManifest, c
 from pipeline.csv_v2.file import put_in_order, read_answers
 from pipeline.errors import ProviderError
 from pipeline.providers.body import load_body
-from pipeline.providers.http.cost import Usage, cost_of, price_of, usage_of
+from pipeline.providers.cost import Usage, cost_of, price_of, usage_of
 from pipeline.recording.run import read_stored
 from pipeline.schema import PROVIDERS, Answer, ErrorLine, Price, ProviderName, StoredAnswer
 from pipeline.sources.fetching.redirects import resolved_earlier

@@ -10,7 +10,7 @@ import click
 from pipeline.cli.ask_progress import end_run, progress_bars
 
 if TYPE_CHECKING:
-    from pipeline.asking.live import Whom
+    from pipeline.asking.ask_live import ProviderSelection
     from pipeline.asking.questions import Limits
     from pipeline.asking.run_folder import RunManifest
     from pipeline.schema import ProviderName
@@ -96,11 +96,11 @@ def ask(**given: Any) -> None:
     if asked.replay:
         end_run(ask_payloads(asked, asked.replay, chosen, models, limits), asked.out)
         return
-    whom = choose_live(asked, chosen, models, settings)
+    selection = choose_live(asked, chosen, models, settings)
     if asked.dry_run:
-        print_preview(asked, whom, limits)
+        print_preview(asked, selection, limits)
     else:
-        end_run(ask_live(asked, whom, limits, settings.resolve_redirects), asked.out)
+        end_run(ask_live(asked, selection, limits, settings.resolve_redirects), asked.out)
 
 
 def ask_payloads(
@@ -132,7 +132,7 @@ def ask_payloads(
 
 def choose_live(
     asked: Asked, chosen: "list[ProviderName] | None", models: "dict[ProviderName, str]", settings: "Settings"
-) -> "Whom":
+) -> "ProviderSelection":
     """Whom to ask and how, told on stderr.
 
     Raises:
@@ -141,7 +141,7 @@ def choose_live(
     """
     import os
 
-    from pipeline.asking.live import check_whom, choose_whom
+    from pipeline.asking.ask_live import check_selection, select_providers
     from pipeline.providers.options import read_options
 
     with usage_errors():
@@ -154,19 +154,19 @@ def choose_live(
             temperature=asked.temperature,
             max_tokens=asked.max_tokens,
         )
-    whom = choose_whom(chosen, models, options, os.environ, settings.base_urls, settings.openai_api)
+    selection = select_providers(chosen, models, options, os.environ, settings.base_urls, settings.openai_api)
     with usage_errors():
-        check_whom(whom)
-    for note in whom.notes:
+        check_selection(selection)
+    for note in selection.notes:
         click.echo(note, err=True)
-    names = ", ".join(f"{provider} ({whom.models[provider]})" for provider in whom.endpoints)
+    names = ", ".join(f"{provider} ({selection.models[provider]})" for provider in selection.endpoints)
     click.echo(f"Asking {names}.", err=True)
-    return whom
+    return selection
 
 
-def ask_live(asked: Asked, whom: "Whom", limits: "Limits", resolve_redirects: bool) -> "RunManifest":
+def ask_live(asked: Asked, selection: "ProviderSelection", limits: "Limits", resolve_redirects: bool) -> "RunManifest":
     """The run answered by the providers."""
-    from pipeline.asking.live import ask_providers
+    from pipeline.asking.ask_live import ask_providers
     from pipeline.asking.narratives import NarrativesCsv
     from pipeline.sources.fetching.guard import guarded_client
 
@@ -175,7 +175,7 @@ def ask_live(asked: Asked, whom: "Whom", limits: "Limits", resolve_redirects: bo
         return ask_providers(
             narratives,
             asked.out,
-            whom,
+            selection,
             max_rows=asked.max_rows,
             repeats=asked.repeats,
             attempts=asked.attempts,
@@ -233,16 +233,16 @@ def chosen_models(configured: dict[str, str], options: tuple[str, ...]) -> "dict
     return models
 
 
-def print_preview(asked: Asked, whom: "Whom", limits: "Limits") -> None:
+def print_preview(asked: Asked, selection: "ProviderSelection", limits: "Limits") -> None:
     """Print what would be asked: a line for each provider on stderr, and all of it as one JSON object on stdout."""
     import json
 
-    from pipeline.asking.live import live_questions, preview_run
+    from pipeline.asking.ask_live import live_questions, preview_run
     from pipeline.asking.narratives import NarrativesCsv
 
     narratives = NarrativesCsv(asked.narratives, asked.id_column, asked.text_column)
-    questions = live_questions(narratives, whom, asked.max_rows, asked.repeats)
-    previews = preview_run(questions, asked.out, whom, limits.prices)
+    questions = live_questions(narratives, selection, asked.max_rows, asked.repeats)
+    previews = preview_run(questions, asked.out, selection, limits.prices)
     for each in previews:
         cost = "cost not known" if each.cost is None else f"about {each.cost:.2f}"
         click.echo(

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 if TYPE_CHECKING:
-    from pipeline.asking.questions import Report, Tell
+    from pipeline.asking.questions import Call, Report, Tell
     from pipeline.asking.run_folder import RunManifest
-    from pipeline.providers.calls import Call
 
 SIGNAL_EXITS = {"SIGINT": 130, "SIGTERM": 143}
 """Exit codes of a run that a signal stopped, as shells have them."""

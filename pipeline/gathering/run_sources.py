@@ -160,6 +160,6 @@ def look_up_targets(run: Path, online: Online, tell: Tell) -> None:
     """Add the targets of Gemini's redirects to the run's `citations.jsonl`, as far as they are missing and found."""
     if not csv_file(run, "gemini").is_file() or not (run / CITATIONS).is_file():
         return
-    from pipeline.asking.live import look_up_redirects
+    from pipeline.asking.ask_live import look_up_redirects
 
     asyncio.run(look_up_redirects(run, online.client, tell))

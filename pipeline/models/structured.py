@@ -17,15 +17,17 @@ from pipeline.models.completion import (
 )
 from pipeline.providers import provider_name
 from pipeline.providers.body import as_object, as_text, load_body
-from pipeline.providers.http.cost import cost_of, price_of, usage_of
-from pipeline.providers.http.network import Endpoint, Network
+from pipeline.providers.cost import cost_of, price_of, usage_of
+from pipeline.providers.http.client import ApiClient
 from pipeline.providers.request import (
     DEFAULT_MODELS,
     KEY_VARIABLES,
+    Endpoint,
     ProviderRequest,
     is_near,
     messages,
     present,
+    provider_endpoint,
     read_base_url,
     read_base_urls,
     temperature,
@@ -208,6 +210,7 @@ REFUSED_FORM = (400, 422)
 class ChosenModel(NamedTuple):
     """Which model is asked, where, and in which of the forms that `openai` has."""
 
+    provider: ProviderName
     model: str
     endpoint: Endpoint
     openai_api: OpenAIApi = "responses"
@@ -241,7 +244,9 @@ def choose_model(
     variable = OPENROUTER_KEY if of_openrouter else KEY_VARIABLES["openai"][0]
     key = wanted_key(environment, (variable,), host)
     # Every such server knows OpenRouter's form of Chat Completions.
-    return ChosenModel(model or OPENROUTER_MODEL, Endpoint("openai", url, key, variable), "openrouter")
+    return ChosenModel(
+        "openai", model or OPENROUTER_MODEL, provider_endpoint("openai", url, key, variable), "openrouter"
+    )
 
 
 def choose_of_provider(
@@ -262,7 +267,7 @@ def choose_of_provider(
     own = PERPLEXITY_MODEL if provider == "perplexity" else DEFAULT_MODELS[provider]
     if provider == "openai" and openai_api == "openrouter":
         own = OPENROUTER_MODEL
-    return ChosenModel(model or own, Endpoint(provider, url, key), openai_api)
+    return ChosenModel(provider, model or own, provider_endpoint(provider, url, key), openai_api)
 
 
 def wanted_key(environment: Mapping[str, str], variables: Iterable[str], host: str) -> str:
@@ -279,7 +284,7 @@ def wanted_key(environment: Mapping[str, str], variables: Iterable[str], host: s
 
 
 def accept_body(body: Any) -> None:
-    """Nothing where a successful response's body may hold an answer: `check` of the network that is asked.
+    """Check that a successful response's body may hold an answer: `check` of the client that is asked.
 
     Raises:
         ProviderError: the body is an error, or says that it failed.
@@ -299,14 +304,14 @@ class Asks(Protocol):
 
 
 class Asker:
-    """One model behind a network; remembers which form of asking for JSON its server takes."""
+    """One model behind a client; remembers which form of asking for JSON its server takes."""
 
-    def __init__(self, network: Network, chosen: ChosenModel, options: AskOptions | None = None) -> None:
-        """Nothing is asked yet. The network's `check` is `accept_body`, and it has the chosen endpoint."""
-        self.network = network
+    def __init__(self, client: ApiClient, chosen: ChosenModel, options: AskOptions | None = None) -> None:
+        """Nothing is asked yet. The client asks the chosen endpoint, and its `check` is `accept_body`."""
+        self.client = client
         self.chosen = chosen
         self.options = options or AskOptions()
-        self.forms: tuple[Form, ...] = forms_of(chosen.endpoint.provider)
+        self.forms: tuple[Form, ...] = forms_of(chosen.provider)
 
     async def ask(self, prompt: str, system: str, schema: Mapping[str, Any], kept: list[str]) -> str:
         """The payload that answers; it and those before it that held no word are appended to `kept`.
@@ -336,9 +341,8 @@ class Asker:
         Raises:
             ProviderError: there is no answer.
         """
-        provider = self.chosen.endpoint.provider
-        request = structured_request(provider, self.chosen.openai_api, question, form)
-        payload = (await self.network.put(provider, self.chosen.model, request)).text
+        request = structured_request(self.chosen.provider, self.chosen.openai_api, question, form)
+        payload = (await self.client.send(request)).text
         kept.append(payload)
         if form in self.forms and not says_nothing(payload):
             self.forms = self.forms[self.forms.index(form) :]

@@ -28,7 +28,10 @@ REDACTED = "[redacted]"
 # Some proxies answer with a web page; only its words are worth keeping.
 PAGE_MARKUP = re.compile(r"<(script|style)\b.*?(?:</\1>|\Z)|<[^<>]*>", re.DOTALL | re.IGNORECASE)
 
-WRONG_KEY = re.compile(r"API_KEY_INVALID|(?:incorrect|invalid|missing|no) api[ _]?key|api key not valid", re.IGNORECASE)
+WRONG_KEY = re.compile(
+    r"API_KEY_INVALID|SUBSCRIPTION_TOKEN_INVALID|(?:incorrect|invalid|missing|no) api[ _]?key|api key not valid",
+    re.IGNORECASE,
+)
 NO_MONEY = re.compile(
     r"insufficient_quota|credit_balance|credit balance|spend_?\s?limit|organization_usage_limit|usage limits?\b|PerDay",
     re.IGNORECASE,
@@ -65,6 +68,9 @@ KIND_BY_STATUS: dict[int, ErrorKind] = {
     403: "auth",
     408: "timeout",
     429: "rate_limit",
+    # Tavily's for a plan and for pay-as-you-go that are used up.
+    432: "quota",
+    433: "quota",
     504: "timeout",
 }
 
@@ -121,12 +127,13 @@ def error_detail(body: Any) -> Any:
 
 
 def error_message(detail: Any) -> str:
-    """The provider's words: its message, and what OpenRouter passes on from upstream."""
+    """The provider's words: its message, `detail` or `detail.error` (Tavily), and what OpenRouter passes on."""
     if isinstance(detail, str):
         return detail
     fields = as_object(detail)
     raw = as_text(as_object(fields.get("metadata")).get("raw"))
-    told = [as_text(fields.get("message")) or as_text(fields.get("detail")), raw]
+    nested = as_text(as_object(fields.get("detail")).get("error"))
+    told = [as_text(fields.get("message")) or as_text(fields.get("detail")) or nested, raw]
     return ": ".join(part for part in told if part)
 
 
@@ -147,6 +154,7 @@ def error_words(body: Any, fields: dict[str, Any]) -> str:
         *(detail.get("reason") for detail in details),
         *(quota.get("quotaId") for quota in violations),
         as_object(body).get("error"),
+        as_object(fields.get("detail")).get("error"),
         as_object(body).get("code"),
         as_object(fields.get("metadata")).get("raw"),
     ]

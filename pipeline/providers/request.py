@@ -17,11 +17,55 @@ RECENCY_DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
 
 
 class ProviderRequest(NamedTuple):
-    """One request: `path` goes below the base URL and begins with a slash, `headers` are those without the key."""
+    """One request: `path` goes below the base URL and begins with a slash, `headers` are those without the key.
+
+    An empty `body` is not sent.
+    """
 
     path: str
     headers: dict[str, str]
     body: dict[str, Any]
+    method: str = "POST"
+
+
+class Endpoint(NamedTuple):
+    """Where an API is asked, and with which key; its text never shows the key.
+
+    `key_variable` is where the key comes from. Without a key no header carries one.
+    """
+
+    name: str
+    base_url: str
+    key: str = ""
+    key_variable: str = ""
+    key_header: str = "authorization"
+
+    def __repr__(self) -> str:
+        """Everything but the key."""
+        return f"Endpoint(name={self.name!r}, base_url={self.base_url!r}, key={'…' if self.key else ''!r})"
+
+    @property
+    def host(self) -> str:
+        """The host that is asked, for a message."""
+        return urlsplit(self.base_url).hostname or ""
+
+    def url(self, request: ProviderRequest) -> str:
+        """The URL of a request: its path below the base URL."""
+        return f"{self.base_url.rstrip('/')}/{request.path.lstrip('/')}"
+
+    def key_headers(self) -> dict[str, str]:
+        """The header that carries the key; never a query parameter, which ends up in logs.
+
+        Raises:
+            SettingsError: the key holds white space or a letter that no header carries; the message does not show it.
+        """
+        if not self.key:
+            return {}
+        if not self.key.isascii() or not self.key.isprintable() or " " in self.key:
+            raise SettingsError(
+                f"The key in `{self.key_variable}` holds white space or a letter that no key has. Copy it again."
+            )
+        return {self.key_header: f"Bearer {self.key}" if self.key_header == "authorization" else self.key}
 
 
 def ask_responses(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
@@ -196,6 +240,8 @@ KEY_VARIABLES: dict[ProviderName, tuple[str, ...]] = {
     "perplexity": ("PERPLEXITY_API_KEY",),
 }
 
+KEY_HEADERS: dict[ProviderName, str] = {"claude": "x-api-key", "gemini": "x-goog-api-key"}
+
 BASE_URLS: dict[ProviderName, str] = {
     "openai": "https://api.openai.com/v1",
     "claude": "https://api.anthropic.com",
@@ -252,22 +298,10 @@ def continue_request(provider: ProviderName, request: ProviderRequest, body: Any
     return request._replace(body={**request.body, "messages": so_far})
 
 
-def auth_headers(provider: ProviderName, key: str, variable: str = "") -> dict[str, str]:
-    """The header that carries the key; never a query parameter, which ends up in logs.
-
-    `variable` is where the key comes from; empty for the provider's own variable.
-
-    Raises:
-        SettingsError: the key holds white space or a letter that no header carries; the message does not show it.
-    """
-    if not key.isascii() or not key.isprintable() or " " in key or not key:
-        raise SettingsError(
-            f"The key in `{variable or KEY_VARIABLES[provider][0]}` is empty or holds white space or a letter that no "
-            "key has. Copy it again."
-        )
-    if provider == "claude":
-        return {"x-api-key": key}
-    return {"x-goog-api-key": key} if provider == "gemini" else {"authorization": f"Bearer {key}"}
+def provider_endpoint(provider: ProviderName, base_url: str, key: str, key_variable: str = "") -> Endpoint:
+    """The provider at this address; `key_variable` is where the key comes from, empty for the provider's own."""
+    variable = key_variable or KEY_VARIABLES[provider][0]
+    return Endpoint(provider, base_url, key, variable, KEY_HEADERS.get(provider, "authorization"))
 
 
 def read_base_urls(configured: Mapping[str, str]) -> dict[ProviderName, str]:
@@ -293,9 +327,11 @@ def read_base_url(name: str, url: str) -> str:
     except ValueError:
         parts, host = urlsplit(""), ""
     if not host or parts.username or parts.password or parts.query or parts.fragment:
-        raise SettingsError(f"The base URL of {name} in `base_urls` is not of the form https://host/path. Mend it.")
+        raise SettingsError(f"The base URL of {name} is not of the form https://host/path. Mend it.")
     if parts.scheme != "https" and not (parts.scheme == "http" and is_near(host)):
-        raise SettingsError(f"The base URL of {name} would send the key unencrypted to {host!r}. Give an https URL.")
+        raise SettingsError(
+            f"The base URL of {name} would send the key unencrypted to {host!r}. Give one of the form https://host/path."
+        )
     return url.strip().rstrip("/")
 
 

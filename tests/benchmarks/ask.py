@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import httpx
 
-from pipeline.asking.live import Whom, ask_providers, choose_whom
+from pipeline.asking.ask_live import ProviderSelection, ask_providers, select_providers
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.questions import Limits
 from pipeline.schema import AskOptions
@@ -92,10 +92,10 @@ def bare_loop(url: str, bodies: list[bytes]) -> Taken:
     return Taken(perf_counter() - start, process_time() - processor)
 
 
-def whole_run(narratives: Path, out: Path, whom: Whom) -> Taken:
+def whole_run(narratives: Path, out: Path, selection: ProviderSelection) -> Taken:
     """How long the run takes, from the narratives' file to the finished folder."""
     start, processor = perf_counter(), process_time()
-    manifest = ask_providers(NarrativesCsv(narratives), out, whom, limits=Limits(CONCURRENCY))
+    manifest = ask_providers(NarrativesCsv(narratives), out, selection, limits=Limits(CONCURRENCY))
     if manifest.answers != NARRATIVES:
         raise SystemExit(f"{manifest.answers} answers instead of {NARRATIVES}: {manifest.errors}")
     return Taken(perf_counter() - start, process_time() - processor)
@@ -108,13 +108,13 @@ def measure(port: int, folder: Path) -> tuple[list[Taken], list[Taken]]:
         rows = ((f"N{number}", f"Narrative {number}: ワクチンは危険である。") for number in range(NARRATIVES))
         csv.writer(file).writerows([("narrative_id", "prompt"), *rows])
     base = f"http://127.0.0.1:{port}/v1"
-    whom = choose_whom(["openai"], {}, AskOptions(), {"OPENAI_API_KEY": "benchmark"}, {"openai": base})
+    selection = select_providers(["openai"], {}, AskOptions(), {"OPENAI_API_KEY": "benchmark"}, {"openai": base})
     bodies = [json.dumps({"input": f"Narrative {number}"}).encode() for number in range(NARRATIVES)]
     alone: list[Taken] = []
     ours: list[Taken] = []
     for turn in range(REPEATS + 1):
         alone.append(bare_loop(f"{base}/responses", bodies))
-        ours.append(whole_run(narratives, folder / f"run{turn}", whom))
+        ours.append(whole_run(narratives, folder / f"run{turn}", selection))
     return alone[1:], ours[1:]
 
 

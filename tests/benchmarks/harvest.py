@@ -10,8 +10,7 @@ import sys
 from statistics import median
 from time import perf_counter
 
-from pipeline.research.search.api import MOST_AT_ONCE, SearchApi
-from pipeline.research.search.tavily import tavily
+from pipeline.research.search.api import MOST_AT_ONCE, SearchApi, tavily
 from pipeline.research.stages.harvest import harvest
 from pipeline.research.values import Plan
 

@@ -1,12 +1,13 @@
 """Calls to a provider on this machine, for the tests of asking."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from pipeline.asking.ask_live import LiveAnswers, ProviderSelection
+from pipeline.asking.questions import Call, Reply, plan_calls
 from pipeline.errors import ProviderError
-from pipeline.providers.calls import Call, Reply, plan_calls
-from pipeline.providers.http.network import Endpoint, Network, RetryPolicy
-from pipeline.providers.request import DEFAULT_MODELS, REQUESTS
+from pipeline.providers.http.client import RetryPolicy
+from pipeline.providers.request import DEFAULT_MODELS, provider_endpoint
 from pipeline.schema import PROVIDERS, AskOptions, Narrative, ProviderName
 from tests.support.provider_server import Behaviour, ProviderServer
 
@@ -22,10 +23,16 @@ def calls_to(provider: ProviderName, number: int = 1) -> list[Call]:
     return list(plan_calls(RUN, provider, narratives, DEFAULT_MODELS[provider]))
 
 
-async def settle(network: Network, call: Call) -> Settled:
-    request = REQUESTS[call.provider](call.model, "Answer.", call.prompt, AskOptions())
+def live(
+    urls: Mapping[ProviderName, str], policy: RetryPolicy = QUICK, concurrency: int = 1, key: str = KEY
+) -> LiveAnswers:
+    endpoints = {name: provider_endpoint(name, url, key) for name, url in urls.items()}
+    return LiveAnswers(ProviderSelection(PROVIDERS, endpoints, DEFAULT_MODELS, AskOptions()), policy, concurrency)
+
+
+async def settle(answers: LiveAnswers, call: Call) -> Settled:
     try:
-        return await network.answer(call, request)
+        return await answers.answer(call)
     except ProviderError as failure:
         return failure
 
@@ -37,11 +44,10 @@ def ask(
     concurrency: int = 1,
     key: str = KEY,
 ) -> list[Settled]:
-    endpoints = {name: Endpoint(name, server.base_url(name), key) for name in PROVIDERS}
-
     async def ask_all() -> list[Settled]:
-        async with Network(endpoints, policy, concurrency) as network:
-            return list(await asyncio.gather(*(settle(network, call) for call in calls)))
+        urls = {name: server.base_url(name) for name in PROVIDERS}
+        async with live(urls, policy, concurrency, key) as answers:
+            return list(await asyncio.gather(*(settle(answers, call) for call in calls)))
 
     return asyncio.run(ask_all())
 

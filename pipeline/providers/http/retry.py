@@ -106,6 +106,8 @@ def stated_seconds(headers: Mapping[str, str], body: str, now: float) -> float |
     if DECIMAL.fullmatch(milliseconds):
         return float(milliseconds) / 1000
     told = wait_seconds(headers.get("retry-after", ""), time_there(headers, now))
+    if told is None:
+        told = window_seconds(headers)
     return body_seconds(body) if told is None else told
 
 
@@ -124,9 +126,22 @@ def body_seconds(body: str) -> float | None:
 
 def exhausted_seconds(headers: Mapping[str, str], now: float) -> float:
     """How long to start nothing new after this response: a limit has 0 left; at most a minute, 0 where none has."""
-    return min(
-        max((wait for wait, remaining in limit_waits(headers, now) if remaining == 0), default=0.0), LONGEST_WAIT
-    )
+    waits = [wait for wait, remaining in limit_waits(headers, now) if remaining == 0]
+    return min(max([*waits, window_seconds(headers) or 0.0]), LONGEST_WAIT)
+
+
+def window_seconds(headers: Mapping[str, str]) -> float | None:
+    """Seconds until a window of Brave's limits, all of which it names in one header, has room again; None if all have.
+
+    Source: https://api-dashboard.search.brave.com/app/documentation/web-search/response-headers, read 2026-11.
+    """
+    left, resets = (headers.get(f"x-ratelimit-{name}", "").split(",") for name in ("remaining", "reset"))
+    waits = [
+        float(reset)
+        for remaining, reset in zip(left, resets, strict=False)
+        if len(resets) > 1 and remaining.strip() == "0" and DECIMAL.fullmatch(reset.strip())
+    ]
+    return max(waits, default=None)
 
 
 def limit_waits(headers: Mapping[str, str], now: float) -> list[tuple[float, int | None]]:

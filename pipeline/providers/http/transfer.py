@@ -23,7 +23,7 @@ REDIRECT = "redirected-to"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
-class Received(NamedTuple):
+class RawResponse(NamedTuple):
     """A whole response: its status, its headers with names in lower case, its body as text."""
 
     status: int
@@ -52,7 +52,7 @@ def one_connection(trust: ssl.SSLContext, silence: httpx.Timeout) -> httpx.Async
 
 async def receive(
     client: httpx.AsyncClient, url: str, headers: Mapping[str, str], content: bytes, method: str = "POST"
-) -> Received:
+) -> RawResponse:
     """The whole response to a request, whatever its status; a redirect is not followed.
 
     Raises:
@@ -75,7 +75,7 @@ async def receive(
     names = {name.lower(): value for name, value in response.headers.items()}
     body = unpack(bytes(raw), names.get("content-encoding", ""), response.status_code)
     # One wrong byte does not lose a paid answer.
-    return Received(response.status_code, names, body.decode("utf-8-sig", errors="replace"))
+    return RawResponse(response.status_code, names, body.decode("utf-8-sig", errors="replace"))
 
 
 TRANSPORT_WORDS: dict[type[Exception], str] = {

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pipeline.errors import InputError
 from pipeline.models.structured import OPENROUTER_URL, Asker, accept_body, choose_model
-from pipeline.providers.http.network import Network, RetryPolicy
+from pipeline.providers.http.client import ApiClient
 from pipeline.research.running.course import SILENT, Progress
 from pipeline.research.running.model import Model
 from pipeline.research.running.options import EXTRACTIVE, ResearchOptions
@@ -85,7 +85,5 @@ async def opened_model(
             f"`--max-cost` cannot be held: the price of {options.model!r} is not known. Write it into `citejury.toml` "
             f'as `[prices."{options.model}"]` with `input` and `output` for a million tokens.'
         )
-    endpoint = chosen.endpoint
-    network = Network({endpoint.provider: endpoint}, RetryPolicy(), options.workers, accept_body)
-    await stack.enter_async_context(network)
-    return Model(Asker(network, chosen), {}, prices)
+    client = await stack.enter_async_context(ApiClient(chosen.endpoint, None, options.workers, accept_body))
+    return Model(Asker(client, chosen), {}, prices)

@@ -89,7 +89,7 @@ class Model:
         said = await self.put(self.asker, prompt, schema, to_value)
         if said.error == CUT_SHORT_ERROR:
             larger = options.model_copy(update={"max_tokens": LARGER * options.max_tokens})
-            wide = Asker(self.asker.network, self.asker.chosen, larger)
+            wide = Asker(self.asker.client, self.asker.chosen, larger)
             said = await self.put(wide, prompt, schema, to_value)
         if said.value is None:
             if said.status == "http_error" and self.goes_on():

@@ -65,9 +65,7 @@ def search_provider(
 
         return DuckDuckGo()
     if name in ("tavily", "brave"):
-        from pipeline.research.search.api import SearchApi
-        from pipeline.research.search.brave import brave
-        from pipeline.research.search.tavily import tavily
+        from pipeline.research.search.api import SearchApi, brave, tavily
 
         return SearchApi((tavily if name == "tavily" else brave)(base_url), environment)
     others = ", ".join(each for each in NAMES if each != "bing")

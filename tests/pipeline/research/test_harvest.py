@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import ProviderError
-from pipeline.research.search.api import Patience, SearchApi
-from pipeline.research.search.tavily import tavily
+from pipeline.research.search.api import SEARCH_POLICY, SearchApi, tavily
 from pipeline.research.stages.fetch import PagesRead, fetch
 from pipeline.research.stages.harvest import Harvest, choose, harvest, page_key
 from pipeline.research.traces import Payload, put_trace
@@ -49,7 +48,9 @@ def gather(
         return Answer({"detail": "no"}, 400) if refused and refused in asked.query else None
 
     with ScriptedSearch(find, misbehave) as server:
-        provider = SearchApi(tavily(server.base_url), {"TAVILY_API_KEY": "tvly-none"}, Patience(backoff_seconds=0))
+        provider = SearchApi(
+            tavily(server.base_url), {"TAVILY_API_KEY": "tvly-none"}, SEARCH_POLICY._replace(backoff_seconds=0)
+        )
         note = (notes if notes is not None else []).append
         return asyncio.run(harvest(Plan(("s",), tuple(queries)), provider, seen, 6, cap, budget, workers, note))
 

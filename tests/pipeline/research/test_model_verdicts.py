@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.errors import ProviderError
 from pipeline.models.structured import Asker, accept_body, choose_model
-from pipeline.providers.http.network import Network, RetryPolicy
+from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.research.running.model import Model
 from pipeline.research.stages.verify import ask_verdicts, verify
 from pipeline.research.values import Verified
@@ -39,8 +39,8 @@ def decide(texts: list[str], answers: Mapping[str, Behaviour]) -> tuple[Verified
 
     async def ask(url: str) -> tuple[Verified, Verified, list[str]]:
         chosen = choose_model({}, model="scripted-1", base_url=url)
-        async with Network({"openai": chosen.endpoint}, QUICK, 4, check=accept_body) as network:
-            model = Model(Asker(network, chosen), {})
+        async with ApiClient(chosen.endpoint, QUICK, 4, check=accept_body) as client:
+            model = Model(Asker(client, chosen), {})
             before = verify([claim(number, text) for number, text in enumerate(texts, start=1)], [PAGE], ["Winter"])
             return before, await ask_verdicts(before, [PAGE], ["Winter"], model), model.notes
 

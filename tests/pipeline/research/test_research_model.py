@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.errors import ProviderError
 from pipeline.models.structured import Asker, accept_body, choose_model
-from pipeline.providers.http.network import Network, RetryPolicy
+from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.research.output.layout import Account, LaidOut, lay_out
 from pipeline.research.running.model import Model
 from pipeline.research.stages.extract import extract_claims
@@ -111,8 +111,8 @@ async def whole_run(model: Model, calls: list[Received]) -> Came:
 def runs(server: ScriptedModel, answered: dict[str, list[str]], goes_on: Callable[[], bool] = lambda: True) -> Came:
     async def ask() -> Came:
         chosen = choose_model({}, model="m-1", base_url=server.url)
-        async with Network({"openai": chosen.endpoint}, QUICK, check=accept_body) as network:
-            return await whole_run(Model(Asker(network, chosen), answered, goes_on=goes_on), server.calls)
+        async with ApiClient(chosen.endpoint, QUICK, check=accept_body) as client:
+            return await whole_run(Model(Asker(client, chosen), answered, goes_on=goes_on), server.calls)
 
     return asyncio.run(ask())
 

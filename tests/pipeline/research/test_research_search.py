@@ -10,16 +10,14 @@ import pytest
 
 from pipeline.errors import CitejuryError, InputError, ProviderError, SettingsError
 from pipeline.research.search import search_provider
-from pipeline.research.search.api import Manner, Patience, SearchApi
-from pipeline.research.search.brave import brave
+from pipeline.research.search.api import SEARCH_POLICY, SearchApi, SearchService, brave, tavily
 from pipeline.research.search.results import RecordedSearch, SearchResults
-from pipeline.research.search.tavily import tavily
 from tests.support.scripted_search import Answer, Hit, ScriptedSearch, SearchAsked
 
 KEY = "tvly-k3yThatNobodyMaySee-1234567890"
 KEYS = {"TAVILY_API_KEY": KEY, "BRAVE_API_KEY": KEY}
-MANNERS: dict[str, Callable[[str], Manner]] = {"tavily": tavily, "brave": brave}
-QUICK = Patience(total_seconds=60.0, backoff_seconds=0.0)
+SERVICES: dict[str, Callable[[str], SearchService]] = {"tavily": tavily, "brave": brave}
+QUICK = SEARCH_POLICY._replace(total_seconds=60.0, backoff_seconds=0.0)
 HITS = [
     Hit("Honey", "https://honey.example/a?b=1#part", "Raw honey is &amp; <strong>was</strong> safe."),
     Hit("T" * 900, "HTTP://Bees.example:80/x/../y", "word " * 900),
@@ -38,7 +36,7 @@ def ask(
 ) -> tuple[list[SearchResults | ProviderError], ScriptedSearch]:
     """What came of each query, one after the other, and the server that was asked."""
     with ScriptedSearch(find, misbehave) as server:
-        api = SearchApi(MANNERS[provider](server.base_url), KEYS, QUICK)
+        api = SearchApi(SERVICES[provider](server.base_url), KEYS, QUICK)
 
         async def run() -> list[SearchResults | ProviderError]:
             came: list[SearchResults | ProviderError] = []

@@ -1,15 +1,16 @@
-"""Narratives put to the providers themselves: whom there is a key for, with which model, over one network."""
+"""Narratives put to the providers themselves: selection there is a key for, with which model, over one network."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import TracebackType
+from typing import Any, NamedTuple, Self
 from uuid import UUID
 
 import httpx
 
 from pipeline.asking.narratives import NarrativesCsv
-from pipeline.asking.questions import NO_LIMITS, Limits, Questions, Report, Tell
+from pipeline.asking.questions import NO_LIMITS, SYSTEM_PROMPT, Call, Limits, Questions, Reply, Report, Tell
 from pipeline.asking.resume import Begun, refuse_other_model, refuse_other_narratives
 from pipeline.asking.run import ask_narratives
 from pipeline.asking.run_folder import (
@@ -23,19 +24,22 @@ from pipeline.asking.run_folder import (
     read_manifest,
 )
 from pipeline.csv_v2.file import HEADER, find_whole_answers
-from pipeline.errors import InputError, OutputError, SettingsError
-from pipeline.providers.calls import SYSTEM_PROMPT, Call, Reply
-from pipeline.providers.http.cost import Usage, cost_of
-from pipeline.providers.http.network import Endpoint, Network, RetryPolicy, target_of
+from pipeline.errors import InputError, OutputError, ProviderError, SettingsError
+from pipeline.providers.cost import Usage, cost_of
+from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.providers.options import check_options
 from pipeline.providers.request import (
     KEY_VARIABLES,
+    Endpoint,
     ProviderRequest,
+    continue_request,
     default_model,
+    provider_endpoint,
     read_base_urls,
     request_builder,
     unsupported_options,
 )
+from pipeline.providers.shape import recognise
 from pipeline.schema import PROVIDERS, AskOptions, OpenAIApi, Price, ProviderName
 from pipeline.sources.fetching.guard import guarded_client
 from pipeline.sources.fetching.redirects import resolve_citations
@@ -46,9 +50,10 @@ CHARACTERS_A_TOKEN = 4
 
 # What these answer with says what it cost.
 STATING_COST: tuple[ProviderName, ...] = ("grok", "perplexity")
+MAX_CONTINUATIONS = 5
 
 
-class Whom(NamedTuple):
+class ProviderSelection(NamedTuple):
     """Whom to ask, where, with which model and options; `notes` are lines for the user about the others."""
 
     providers: tuple[ProviderName, ...]
@@ -64,14 +69,69 @@ class Whom(NamedTuple):
         return build(call.model, SYSTEM_PROMPT, call.prompt, self.options)
 
 
-def choose_whom(
+class LiveAnswers:
+    """The selected providers as a source of answers; use it as an asynchronous context."""
+
+    def __init__(self, selection: ProviderSelection, policy: RetryPolicy, concurrency: int) -> None:
+        """Nothing is sent before the first call; each provider has `concurrency` calls at a time.
+
+        Raises:
+            SettingsError: a key is nothing that a header can carry.
+        """
+        self.selection = selection
+        self.clients = {
+            provider: ApiClient(endpoint, policy, concurrency, recognise)
+            for provider, endpoint in selection.endpoints.items()
+        }
+
+    async def __aenter__(self) -> Self:
+        """The source itself."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close every connection."""
+        for client in self.clients.values():
+            await client.close()
+
+    async def answer(self, call: Call) -> Reply:
+        """The provider's reply to a call; a paused turn is continued, and its bodies are kept as one JSON array.
+
+        Raises:
+            ProviderError: there is no key for the provider, or as `ApiClient.send`.
+        """
+        client = self.clients.get(call.provider)
+        if client is None:
+            words = f"There is no key for {call.provider}; set `{KEY_VARIABLES[call.provider][0]}`."
+            raise ProviderError(words, "missing_key", attempts=0)
+        request = self.selection.request(call)
+        response = await client.send(request)
+        texts = [response.text]
+        while len(texts) <= MAX_CONTINUATIONS:
+            following = continue_request(call.provider, request, response.body)
+            if following is None:
+                break
+            request = following
+            response = await client.send(request, response.attempts)
+            texts.append(response.text)
+        text = texts[0] if len(texts) == 1 else f"[{','.join(texts)}]"
+        model = call.model or request.body.get("model") or request.body.get("preset") or ""
+        return Reply(text, response.status, str(model), response.attempts)
+
+    def stop(self) -> int:
+        """Give up the calls that only wait for their next request, and count them; none under way is tried again."""
+        return sum(client.stop() for client in self.clients.values())
+
+
+def select_providers(
     named: Sequence[ProviderName] | None,
     models: Mapping[ProviderName, str],
     options: AskOptions,
     environment: Mapping[str, str],
     base_urls: Mapping[str, str],
     openai_api: OpenAIApi = "responses",
-) -> Whom:
+) -> ProviderSelection:
     """Those who are named, else those whose key is set; a named one without a key is kept, and each call to it fails.
 
     Raises:
@@ -86,9 +146,9 @@ def choose_whom(
         raise SettingsError(f"There is no key, so nobody can be asked; set {wanted}, or answer with `--replay DIR`.")
     urls = read_base_urls(base_urls)
     asked = {provider: models.get(provider) or default_model(provider, openai_api) for provider in providers}
-    return Whom(
+    return ProviderSelection(
         providers,
-        {provider: Endpoint(provider, urls[provider], keys[provider]) for provider in with_key},
+        {provider: provider_endpoint(provider, urls[provider], keys[provider]) for provider in with_key},
         asked,
         options,
         openai_api,
@@ -99,14 +159,14 @@ def choose_whom(
     )
 
 
-def check_whom(whom: Whom) -> None:
+def check_selection(selection: ProviderSelection) -> None:
     """Nothing where every provider takes the options.
 
     Raises:
         InputError: one of them would refuse the request.
     """
-    for provider in whom.endpoints:
-        check_options(provider, whom.options, whom.models[provider], whom.openai_api)
+    for provider in selection.endpoints:
+        check_options(provider, selection.options, selection.models[provider], selection.openai_api)
 
 
 def key_of(provider: ProviderName, environment: Mapping[str, str]) -> str:
@@ -137,7 +197,7 @@ OPTION_NAMES = {
 def ask_providers(
     narratives: NarrativesCsv,
     out: Path,
-    whom: Whom,
+    selection: ProviderSelection,
     *,
     max_rows: int | None = None,
     repeats: int = 1,
@@ -156,16 +216,12 @@ def ask_providers(
         OutputError: `out` holds something else, or is in use.
         SettingsError: a key or a base URL cannot be used.
     """
-    refuse_unknown_prices(whom, limits)
-    questions = live_questions(narratives, whom, max_rows, repeats)
+    refuse_unknown_prices(selection, limits)
+    questions = live_questions(narratives, selection, max_rows, repeats)
 
     async def run() -> RunManifest:
-        async with Network(whom.endpoints, RetryPolicy(attempts), limits.concurrency) as network:
-
-            async def answer(call: Call) -> Reply:
-                return await network.answer(call, whom.request(call))
-
-            manifest = await ask_narratives(questions, out, answer, report, tell, limits, network.stop)
+        async with LiveAnswers(selection, RetryPolicy(attempts), limits.concurrency) as answers:
+            manifest = await ask_narratives(questions, out, answers, report, tell, limits)
         if redirect_client and csv_file(out, "gemini").is_file():
             await look_up_redirects(out, redirect_client, tell)
         return manifest
@@ -184,13 +240,15 @@ async def look_up_redirects(out: Path, redirect_client: Callable[[], httpx.Async
         tell(f"gemini: {len(found.targets)} targets of redirect links found{rest}.")
 
 
-def live_questions(narratives: NarrativesCsv, whom: Whom, max_rows: int | None, repeats: int) -> Questions:
+def live_questions(
+    narratives: NarrativesCsv, selection: ProviderSelection, max_rows: int | None, repeats: int
+) -> Questions:
     """What to ask of whom."""
     source = describe_file(narratives.path, len(narratives))
-    return Questions(source, narratives, whom.providers, whom.models, max_rows, repeats, whom.options)
+    return Questions(source, narratives, selection.providers, selection.models, max_rows, repeats, selection.options)
 
 
-def refuse_unknown_prices(whom: Whom, limits: Limits) -> None:
+def refuse_unknown_prices(selection: ProviderSelection, limits: Limits) -> None:
     """Nothing where every answer's cost will be known, or no cost is limited.
 
     Raises:
@@ -198,9 +256,13 @@ def refuse_unknown_prices(whom: Whom, limits: Limits) -> None:
     """
     if limits.max_cost is None:
         return
-    unknown = [provider for provider in whom.endpoints if not is_priced(provider, whom.models[provider], limits.prices)]
+    unknown = [
+        provider
+        for provider in selection.endpoints
+        if not is_priced(provider, selection.models[provider], limits.prices)
+    ]
     if unknown:
-        model = whom.models[unknown[0]]
+        model = selection.models[unknown[0]]
         raise InputError(
             f"`--max-cost` cannot be held: the price of {model!r} ({unknown[0]}) is not known. Write it into "
             f'`citejury.toml` as `[prices."{model}"]` with `input` and `output` for a million tokens and `search` for '
@@ -230,7 +292,9 @@ class Preview(NamedTuple):
     body: Mapping[str, Any]
 
 
-def preview_run(questions: Questions, out: Path, whom: Whom, prices: Mapping[str, Price]) -> list[Preview]:
+def preview_run(
+    questions: Questions, out: Path, selection: ProviderSelection, prices: Mapping[str, Price]
+) -> list[Preview]:
     """What would be asked, provider by provider; those without a key are left out.
 
     Raises:
@@ -242,7 +306,11 @@ def preview_run(questions: Questions, out: Path, whom: Whom, prices: Mapping[str
         if begun.answered[provider]:
             refuse_other_narratives(out, begun, provider)
             refuse_other_model(out, begun.manifest, questions, provider)
-    return [preview(begun, provider, whom, prices) for provider in whom.providers if provider in whom.endpoints]
+    return [
+        preview(begun, provider, selection, prices)
+        for provider in selection.providers
+        if provider in selection.endpoints
+    ]
 
 
 def look_into(out: Path, questions: Questions) -> Begun:
@@ -269,10 +337,10 @@ def whole_answers(path: Path) -> set[str]:
         return find_whole_answers(path, file)[0]
 
 
-def preview(begun: Begun, provider: ProviderName, whom: Whom, prices: Mapping[str, Price]) -> Preview:
+def preview(begun: Begun, provider: ProviderName, selection: ProviderSelection, prices: Mapping[str, Price]) -> Preview:
     """What would be asked of the provider."""
     questions, answered = begun.questions, begun.answered[provider]
-    model = whom.models[provider]
+    model = selection.models[provider]
     open_calls = 0
     characters = 0
     url = ""
@@ -281,11 +349,11 @@ def preview(begun: Begun, provider: ProviderName, whom: Whom, prices: Mapping[st
         if call.answer_id in answered:
             continue
         if not open_calls:
-            request = whom.request(call)
-            url, body = target_of(whom.endpoints[provider], request), request.body
+            request = selection.request(call)
+            url, body = selection.endpoints[provider].url(request), request.body
         open_calls += 1
         characters += len(call.prompt)
-    usage = Usage(characters // CHARACTERS_A_TOKEN, open_calls * whom.options.max_tokens, open_calls)
+    usage = Usage(characters // CHARACTERS_A_TOKEN, open_calls * selection.options.max_tokens, open_calls)
     earlier = begun.manifest.providers.get(provider, ProviderCounts())
     cost, basis = expected_cost(earlier, open_calls, usage, prices.get(model))
     return Preview(provider, model, url, open_calls, questions.calls_each() - open_calls, cost, basis, body)

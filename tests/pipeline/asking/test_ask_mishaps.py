@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from pipeline.asking.questions import Reply
 from pipeline.errors import ProviderError
-from pipeline.providers.calls import Reply
-from pipeline.providers.http.network import Endpoint, Network, RetryPolicy
-from tests.support.ask_bench import KEY, ask, ask_one, calls_to, settle
+from pipeline.providers.http.client import RetryPolicy
+from tests.support.ask_bench import ask, ask_one, calls_to, live, settle
 from tests.support.provider_server import Good, ProviderServer, Redirect, Status, claude_body
 
 
@@ -43,8 +43,8 @@ def test_a_host_that_cannot_be_looked_up_is_an_error_of_the_call() -> None:
     url = f"https://{'a' * 70}.example"
 
     async def ask_it() -> Any:
-        async with Network({"grok": Endpoint("grok", url, KEY)}, RetryPolicy(1)) as network:
-            return await settle(network, calls_to("grok")[0])
+        async with live({"grok": url}, RetryPolicy(1)) as answers:
+            return await settle(answers, calls_to("grok")[0])
 
     failed = asyncio.run(ask_it())
     assert isinstance(failed, ProviderError)

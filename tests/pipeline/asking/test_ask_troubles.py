@@ -7,12 +7,11 @@ from itertools import repeat
 
 import pytest
 
+from pipeline.asking.questions import Reply
 from pipeline.errors import ProviderError
-from pipeline.providers.calls import Reply
+from pipeline.providers.http.client import RetryPolicy
 from pipeline.providers.http.gate import Gate
-from pipeline.providers.http.network import Endpoint, Network, RetryPolicy
-from pipeline.schema import PROVIDERS
-from tests.support.ask_bench import KEY, QUICK, SOON, Settled, ask, ask_one, calls_to, settle
+from tests.support.ask_bench import QUICK, SOON, Settled, ask, ask_one, calls_to, live, settle
 from tests.support.provider_server import (
     Behaviour,
     Good,
@@ -113,11 +112,11 @@ def test_a_wait_longer_than_the_call_may_take_is_not_begun_by_any_call() -> None
 
 
 def test_nobody_at_the_address_is_a_network_error_of_every_attempt() -> None:
-    endpoint = Endpoint("grok", f"http://127.0.0.1:{closed_port()}/v1", KEY)
+    url = f"http://127.0.0.1:{closed_port()}/v1"
 
     async def ask_it() -> Settled:
-        async with Network({"grok": endpoint}, RetryPolicy(3, backoff_seconds=0.001)) as network:
-            return await settle(network, calls_to("grok")[0])
+        async with live({"grok": url}, RetryPolicy(3, backoff_seconds=0.001)) as answers:
+            return await settle(answers, calls_to("grok")[0])
 
     failed = asyncio.run(ask_it())
     assert isinstance(failed, ProviderError)
@@ -150,16 +149,10 @@ def test_a_provider_that_refuses_for_good_is_asked_once_and_the_others_go_on(ref
 
 
 def test_each_provider_keeps_to_its_own_concurrency() -> None:
-    with ProviderServer({"openai": repeat(Together(4))}) as server:
-        endpoints = {name: Endpoint(name, server.base_url(name), KEY) for name in PROVIDERS}
-
-        async def ask_all() -> list[Settled]:
-            async with Network(endpoints, QUICK, {"claude": 1, "openai": 4}) as network:
-                calls = [*calls_to("claude", 12), *calls_to("openai", 40)]
-                return list(await asyncio.gather(*(settle(network, call) for call in calls)))
-
-        assert all(isinstance(each, Reply) for each in asyncio.run(ask_all()))
-        assert server.most_under_way == {"claude": 1, "openai": 4}
+    with ProviderServer({"openai": repeat(Together(4)), "claude": repeat(Together(4))}) as server:
+        settled = ask(server, [*calls_to("claude", 12), *calls_to("openai", 40)], concurrency=4)
+        assert all(isinstance(each, Reply) for each in settled)
+        assert server.most_under_way == {"claude": 4, "openai": 4}
 
 
 def test_a_limit_with_nothing_left_lets_the_next_call_wait() -> None:
@@ -199,9 +192,8 @@ def test_a_cancelled_call_gives_its_place_to_the_next() -> None:
     with ProviderServer([Hang()]) as server:
 
         async def ask_two() -> Settled:
-            endpoint = Endpoint("grok", server.base_url("grok"), KEY)
-            async with Network({"grok": endpoint}, QUICK, 1) as network:
-                first, second = (asyncio.create_task(settle(network, call)) for call in calls_to("grok", 2))
+            async with live({"grok": server.base_url("grok")}) as answers:
+                first, second = (asyncio.create_task(settle(answers, call)) for call in calls_to("grok", 2))
                 while not server.calls:
                     await asyncio.sleep(0)
                 first.cancel()

@@ -1,0 +1,253 @@
+"""The only HTTP to other people's APIs: a request out, its answer back, with retries, limits and a hidden key."""
+
+import asyncio
+import random
+import ssl
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import cache
+from importlib.metadata import version
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import httpx
+
+from pipeline.errors import ProviderError
+from pipeline.providers.body import load_body
+from pipeline.providers.failure import redact, unreadable_error
+from pipeline.providers.http.gate import Gate
+from pipeline.providers.http.retry import Decision, decide, ends_the_provider, exhausted_seconds
+from pipeline.providers.http.transfer import REDIRECT, RawResponse, encode_body, hide_key, one_connection, receive
+from pipeline.providers.request import Endpoint, ProviderRequest
+
+REDIRECTS = range(300, 400)
+
+
+class RetryPolicy(NamedTuple):
+    """How much effort one request is worth.
+
+    `attempts` are the tries for each answer wanted. `total_seconds` bounds sending and waiting after failures together,
+    `read_seconds` the silence before an answer or within it. `backoff_seconds` is the unit of waits that nobody named.
+    """
+
+    attempts: int = 2
+    total_seconds: float = 600.0
+    read_seconds: float = 300.0
+    backoff_seconds: float = 1.0
+    connect_seconds: float = 30.0
+
+
+class Response(NamedTuple):
+    """An answer: its status, its body as it was sent, the JSON value of that, and how many requests it took."""
+
+    status: int
+    text: str
+    body: Any
+    attempts: int
+
+
+class Outcome(NamedTuple):
+    """What one attempt came to: a body, or the failure and what to do about it.
+
+    `pause` are the seconds in which the API wants no further request.
+    """
+
+    status: int = 0
+    text: str = ""
+    body: Any = None
+    failure: ProviderError | None = None
+    decision: Decision = Decision("no")
+    pause: float = 0.0
+
+
+class ApiClient:
+    """One API that is asked over HTTP; use it as an asynchronous context, or `close` its connections."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        policy: RetryPolicy | None = None,
+        concurrency: int = 8,
+        check: Callable[[Any], object] = lambda body: None,
+    ) -> None:
+        """Know whom to ask; nothing is sent before the first request.
+
+        `check` raises ProviderError for a body that came with a success and is no answer.
+
+        Raises:
+            SettingsError: the key is nothing that a header can carry.
+        """
+        self.endpoint = endpoint
+        self.policy = policy or RetryPolicy()
+        self.check = check
+        self.gate = Gate(max(1, concurrency))
+        self.headers = {
+            "accept": "application/json",
+            # Not all that httpx could decode: these two are unpacked here, up to a limit.
+            "accept-encoding": "gzip, deflate",
+            "user-agent": f"citejury/{version('citejury')}",
+            **endpoint.key_headers(),
+        }
+        # One client for each request under way: httpx searches its whole pool of connections twice for every request,
+        # which costs more than the request itself at fifty calls at once.
+        self.idle: list[httpx.AsyncClient] = []
+        self.trust = trusted_certificates()
+
+    async def __aenter__(self) -> Self:
+        """The client itself."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close every connection."""
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections that are not in use; the next request opens a new one."""
+        while self.idle:
+            await self.idle.pop().aclose()
+
+    def stop(self) -> int:
+        """Give up the calls that only wait for their next request, and count them; none under way is tried again."""
+        return self.gate.stop()
+
+    async def send(self, request: ProviderRequest, sent: int = 0) -> Response:
+        """The answer to a request, after as many attempts as it takes and the policy allows.
+
+        An answer that came back is never asked for again, whatever it says. `sent` requests were made for the same
+        call before; they count as attempts.
+
+        Raises:
+            ProviderError: there is no answer after all attempts, or nothing more is asked of this API. Its `attempts`
+                counts the requests that were sent for the call, its `status` is the last one's.
+        """
+        clock = asyncio.get_running_loop().time
+        content = encode_body(request.body) if request.body else b""
+        attempt, spent = 0, 0.0
+        async with self.gate.slots:
+            while True:
+                attempt += 1
+                async with self.gate.turn(sent, self.policy.total_seconds) as started:
+                    sent += 1
+                    outcome = await self.attempt(request, content, attempt, self.policy.total_seconds - spent)
+                    spent += clock() - started
+                wait = self.learn(outcome, started)
+                if outcome.failure is None:
+                    return Response(outcome.status, outcome.text, outcome.body, sent)
+                late = spent + wait > self.policy.total_seconds
+                if outcome.decision.kind == "no" or attempt >= self.policy.attempts or late or self.gate.stopped:
+                    raise final_error(outcome, sent, outcome.decision.seconds if late else 0.0)
+                await self.gate.rest(wait)
+                spent += wait
+
+    async def attempt(self, request: ProviderRequest, content: bytes, attempt: int, seconds: float) -> Outcome:
+        """What one request came to within so many seconds; a failure is a value here."""
+        headers = {**request.headers, **self.headers}
+        if content:
+            headers["content-type"] = "application/json"
+        again = decide(None, {}, "", attempt, 0.0)
+        try:
+            async with asyncio.timeout(max(0.0, seconds)), self.connection() as client:
+                received = await receive(client, self.endpoint.url(request), headers, content, request.method)
+        except TimeoutError:
+            words = (
+                f"{self.endpoint.host} did not finish its answer within the {self.policy.total_seconds:.0f} seconds."
+            )
+            return Outcome(failure=ProviderError(words, "timeout"), decision=again)
+        except ProviderError as failure:
+            passing = failure.kind in ("network", "timeout")
+            return Outcome(failure.status or 0, failure=failure, decision=again if passing else Decision("no"))
+        return self.judge(received, attempt, time.time())
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[httpx.AsyncClient]:
+        """A connection that nobody else uses while the block runs; it is kept for the next request."""
+        silence = httpx.Timeout(self.policy.read_seconds, connect=self.policy.connect_seconds, pool=None)
+        client = self.idle.pop() if self.idle else one_connection(self.trust, silence)
+        try:
+            yield client
+        finally:
+            self.idle.append(client)
+
+    def judge(self, received: RawResponse, attempt: int, now: float) -> Outcome:
+        """What a whole response came to: an answer, whatever it says, or a failure."""
+        status, headers, key = received.status, received.headers, self.endpoint.key
+        text = hide_key(received.text, key)
+        pause = exhausted_seconds(headers, now)
+        body: Any = None
+        try:
+            if status in REDIRECTS:
+                raise redirect_error(self.endpoint, headers.get(REDIRECT, ""))
+            if status >= 400:
+                raise unreadable_error(text, status)
+            body = read_json(text, hide_key(headers.get("content-type", ""), key))
+            self.check(body)
+        except ProviderError as failure:
+            passing = failure.kind == "network"
+            decision = decide(None if passing else status, headers, text, attempt, now)
+            return Outcome(status, text, body, failure, decision, pause)
+        except RecursionError:
+            deep = ProviderError("The payload is nested too deeply to be a provider's answer.")
+            return Outcome(status, text, failure=deep, pause=pause)
+        return Outcome(status, text, body, pause=pause)
+
+    def learn(self, outcome: Outcome, started: float) -> float:
+        """Tell the gate of the outcome, and give the seconds to wait before this call's next request."""
+        decision, failure = outcome.decision, outcome.failure
+        self.gate.pause(outcome.pause)
+        if failure is None:
+            self.gate.widen()
+            return 0.0
+        if ends_the_provider(failure, outcome.status):
+            self.gate.close(final_error(outcome, 0, 0.0))
+        # Provider-named waits get a little more, so that those who were refused together do not return together.
+        spread = min(1.0, decision.seconds / 10) if decision.stated else decision.seconds * self.policy.backoff_seconds
+        wait = (decision.seconds if decision.stated else 0.0) + random.uniform(0.0, spread)
+        if decision.kind == "rate_limit":
+            self.gate.narrow(started)
+            self.gate.pause(wait)
+        return wait
+
+
+@cache
+def trusted_certificates() -> ssl.SSLContext:
+    """Whose certificates are believed; read once, which takes longer than most requests."""
+    return httpx.create_ssl_context()
+
+
+def redirect_error(endpoint: Endpoint, location: str) -> ProviderError:
+    """The error for an API that points elsewhere; the key is not carried there."""
+    try:
+        host = httpx.URL(location).host
+    except (httpx.InvalidURL, ValueError):  # of a host `xn--…` that stands for nothing, httpx says ValueError
+        host = ""
+    # A host's name is read in lower case, also where a key is part of it.
+    host = redact(hide_key(hide_key(host, endpoint.key), endpoint.key.lower()))[:100]
+    target = f"to the host {host!r}" if host else "to another address"
+    return ProviderError(
+        f"{endpoint.host} redirects {target}; nothing was sent there. Mend the base URL of {endpoint.name}."
+    )
+
+
+def read_json(text: str, content_type: str) -> Any:
+    """The JSON value of a successful response's body.
+
+    Raises:
+        ProviderError: it is none; something between the provider and us answered, or half of it is missing.
+    """
+    try:
+        return load_body(text)
+    except ProviderError as error:
+        found = redact(content_type)[:60] or "no content type"
+        raise ProviderError(f"A success came back without a whole JSON body ({found}). {error}", "network") from error
+
+
+def final_error(outcome: Outcome, sent: int, wait: float) -> ProviderError:
+    """The failure as it is recorded: with its status, its number of requests, and the wait that was too long."""
+    failure = outcome.failure or ProviderError("There is no answer.")
+    words = str(failure)
+    if wait >= 1:
+        words = f"{words.rstrip('.')}. The next try is {wait:.0f} seconds away, longer than a call may take."
+    return ProviderError(words, failure.kind, status=outcome.status or None, attempts=sent)
