@@ -48,6 +48,8 @@ LONGEST = (
     "test_setup_",
     "test_adjudicate",
     "test_backup",
+    "test_made_by",
+    "test_install",
     "test_embedded",
     "test_page",
 )

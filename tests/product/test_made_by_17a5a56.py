@@ -18,8 +18,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
+from tests.support.places import DATA
 
-MADE = Path(__file__).parent / "data" / "made_by_17a5a56" / "made.tar.gz"
+MADE = DATA / "made_by_17a5a56" / "made.tar.gz"
 PROVIDERS = ("openai", "claude", "gemini", "grok", "perplexity")
 TASKS = ("retrieval", "grounding", "generation")
 DRAFTER = "ben"
