@@ -238,16 +238,15 @@ def serve_web() -> int:
         SettingsError: the environment does not say where to listen, in how many processes, or with what.
         ServerStartError: there is no listening there, or the database or the queue does not answer.
     """
-    from annotation.embedded.web import build_app, loading, run_server
+    from annotation.embedded.web import loading, run_server
 
     number = whole_number("CITEJURY_WEB_PROCESSES")
     check_settings()
     with listen() as listening:
         reach_database()
         open_queue().close()
-        with loading():
-            app = build_app()
-        sys.stderr.write("Argilla listens at {}:{}\n".format(*listening.getsockname()))
+        with loading() as app:
+            sys.stderr.write("Argilla listens at {}:{}\n".format(*listening.getsockname()))
         return run_processes(number, lambda: run_server(app, listening))
 
 

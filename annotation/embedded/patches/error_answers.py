@@ -1,17 +1,24 @@
-"""What people are told where the database cannot do it: a full disk, a read-only one, two of the same at once.
+"""What people are told where argilla-server 2.8.0 answers with status 500 and a text that is not meant for them.
 
-argilla-server 2.8.0 answers all of these with status 500 and the text of the database, values and all. Here each gets
-the status that it means and a plain sentence, and `serve` shows it too. The annotator's page keeps what was not stored
-and sends it again (`page_keep.js`), so that work goes on by itself once the trouble is mended.
+An error of the database (a full disk, a read-only one, two of the same at once) gets the status that it means and a
+plain sentence instead of its statement with the values, and `serve` shows it too. The annotator's page keeps what was
+not stored and sends it again (`page_keep.js`), so that work goes on by itself once the trouble is mended. A malformed
+search (`filters` without a list, a range from a number to a word or of numbers between words, a sort by nothing, NUL in
+a name, which PostgreSQL does not take) is refused with 422 as others are. The reason of any other failure stays in the
+log.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+import traceback
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
 from annotation.embedded.home.event_log import repeats, tell_repeatedly
 
+RANGE_CHECK = "check_ge_and_le"
+UNEXPECTED = "The server failed. Its log has the reason under the id in the header X-Request-Id."
 logger = logging.getLogger(__name__)
+told = repeats()
 
 
 class Trouble(NamedTuple):
@@ -48,14 +55,11 @@ POSTGRESQL = {
 }
 
 
-def explain_database_errors() -> None:
-    """Let argilla-server answer an error of the database with what it means, also for one answer of many."""
+def answer_database_errors(_: Any) -> None:
+    """Let argilla-server answer an error of the database with what it means."""
     from argilla_server.api.routes import api_v1
-    from argilla_server.use_cases.responses.upsert_responses_in_bulk import UpsertResponsesInBulkUseCase
     from fastapi.responses import JSONResponse
     from sqlalchemy.exc import DBAPIError, TimeoutError
-
-    told = repeats()
 
     async def answer(request: Any, error: Exception) -> Any:
         trouble = trouble_of(error)
@@ -63,26 +67,22 @@ def explain_database_errors() -> None:
             raise error
         if trouble is TWICE and request.method == "PUT":  # which would change what it finds, the next time
             trouble = MEANWHILE
-        tell_trouble(trouble, f"{request.method} {request.url.path}", error)
+        log_trouble(trouble, f"{request.method} {request.url.path}", error)
         return JSONResponse({"detail": trouble.sentence}, trouble.status)
 
-    def tell_trouble(trouble: Trouble, where: str, error: Exception) -> None:
-        if trouble.status in TOLD or trouble is REFUSED:
-            logger.error("%s: %s", where, cause(error))
-            tell_repeatedly(told, trouble.sentence)
-
-    async def store_many(self: Any, responses: Sequence[Any], user: Any) -> list[Any]:
-        return await store_in_turn(self.db, self.search_engine, responses, user, tell_trouble)
-
-    UpsertResponsesInBulkUseCase.execute = store_many
     api_v1.exception_handler(DBAPIError)(answer)
     api_v1.exception_handler(TimeoutError)(answer)
 
 
-async def store_in_turn(
-    db: Any, search_engine: Any, responses: Sequence[Any], user: Any, tell: Callable[[Trouble, str, Exception], None]
-) -> list[Any]:
-    """What became of each response, in order; after an error of the database the rest is not tried.
+def log_trouble(trouble: Trouble, where: str, error: Exception) -> None:
+    """Write the database's own error into the log, and its meaning among the events, if people can do something."""
+    if trouble.status in TOLD or trouble is REFUSED:
+        logger.error("%s: %s", where, cause(error))
+        tell_repeatedly(told, trouble.sentence)
+
+
+def store_in_turn(_: Any) -> Callable[..., Awaitable[list[Any]]]:
+    """A method that stores each of many responses in turn; after an error of the database the rest is not tried.
 
     argilla-server 2.8.0 goes on in a transaction that has failed, and gives the texts of the database for each
     (`argilla_server/use_cases/responses/upsert_responses_in_bulk.py`).
@@ -94,25 +94,29 @@ async def store_in_turn(
     from argilla_server.errors.future import NotFoundError, NotUniqueError, UnprocessableEntityError
     from sqlalchemy.exc import SQLAlchemyError
 
-    records = await datasets.get_records_by_ids(db, [item.record_id for item in responses])
-    await datasets.preload_records_relationships_before_validate(db, [each for each in records if each is not None])
-    stored: list[Any] = []
-    for item, record in zip(responses, records, strict=True):
-        try:
-            if record is None:
-                raise NotFoundError(f"Record with id `{item.record_id}` not found")
-            await authorize(user, RecordPolicy.create_response(record))
-            response = await datasets.upsert_response(db, search_engine, record, user, item)
-            stored.append(ResponseBulk(item=Response.model_validate(response)))
-        except SQLAlchemyError as error:
-            trouble = trouble_of(error) or REFUSED
-            tell(trouble, "POST /api/v1/me/responses/bulk", error)
-            details = [trouble.sentence, *[NOT_TRIED] * (len(responses) - len(stored) - 1)]
-            return stored + [ResponseBulk(error=ResponseBulkError(detail=detail)) for detail in details]
-        except (ServerError, NotFoundError, NotUniqueError, UnprocessableEntityError) as error:
-            # What one response lacks is no matter of the others.
-            stored.append(ResponseBulk(error=ResponseBulkError(detail=str(error))))
-    return stored
+    async def execute(use_case: Any, responses: Sequence[Any], user: Any) -> list[Any]:
+        db = use_case.db
+        records = await datasets.get_records_by_ids(db, [item.record_id for item in responses])
+        await datasets.preload_records_relationships_before_validate(db, [each for each in records if each is not None])
+        stored: list[Any] = []
+        for item, record in zip(responses, records, strict=True):
+            try:
+                if record is None:
+                    raise NotFoundError(f"Record with id `{item.record_id}` not found")
+                await authorize(user, RecordPolicy.create_response(record))
+                response = await datasets.upsert_response(db, use_case.search_engine, record, user, item)
+                stored.append(ResponseBulk(item=Response.model_validate(response)))
+            except SQLAlchemyError as error:
+                trouble = trouble_of(error) or REFUSED
+                log_trouble(trouble, "POST /api/v1/me/responses/bulk", error)
+                details = [trouble.sentence, *[NOT_TRIED] * (len(responses) - len(stored) - 1)]
+                return stored + [ResponseBulk(error=ResponseBulkError(detail=detail)) for detail in details]
+            except (ServerError, NotFoundError, NotUniqueError, UnprocessableEntityError) as error:
+                # What one response lacks is no matter of the others.
+                stored.append(ResponseBulk(error=ResponseBulkError(detail=str(error))))
+        return stored
+
+    return execute
 
 
 def trouble_of(error: Exception) -> Trouble | None:
@@ -132,3 +136,94 @@ def cause(error: Exception) -> Exception:
     """The database's own error, without the statement and its values."""
     original = getattr(error, "orig", None)
     return original if isinstance(original, Exception) else error
+
+
+def check_search_first(check_names: Any) -> Callable[..., Awaitable[None]]:
+    """The server's check of a search's names, with ours before and after it."""
+
+    async def check_search(db: Any, query: Any, dataset: Any) -> None:
+        check_query(query)
+        await check_names(db, query, dataset)
+        await check_bounds(db, query, dataset)
+
+    return check_search
+
+
+def check_query(query: Any) -> None:
+    """Refuse a search that cannot be looked up; filters without a list are taken for none.
+
+    Raises:
+        UnprocessableEntityError: it cannot; the server answers 422.
+    """
+    from argilla_server.errors.future import UnprocessableEntityError
+
+    if query.filters and query.filters.and_ is None:
+        query.filters = None
+    scopes = [each.scope for each in (*(query.filters.and_ if query.filters else ()), *(query.sort or ()))]
+    for scope in scopes:
+        if scope.entity in ("response", "suggestion") and not (scope.question or scope.property):
+            raise UnprocessableEntityError(f"A scope of a {scope.entity} needs a `question` or a `property`.")
+        if scope.entity == "suggestion" and not scope.property:
+            raise UnprocessableEntityError("A scope of a suggestion needs a `property`.")
+    asked = query.query
+    texts = [asked.text.field or ""] if asked and asked.text else []
+    vectors = [asked.vector.name] if asked and asked.vector else []
+    names = [str(getattr(scope, name, "")) for scope in scopes for name in ("question", "metadata_property")]
+    if any("\0" in name for name in (*texts, *vectors, *names)):
+        raise UnprocessableEntityError("No field, question, property or vector has a name with the character NUL.")
+
+
+async def check_bounds(db: Any, query: Any, dataset: Any) -> None:
+    """Refuse a range of numbers that goes from or to a word.
+
+    Raises:
+        UnprocessableEntityError: one does; the server answers 422.
+    """
+    from argilla_server.errors.future import UnprocessableEntityError
+
+    from annotation.embedded.search.filters import number_or_none
+
+    for each in query.filters.and_ if query.filters else ():
+        ends = [end for end in (getattr(each, "ge", None), getattr(each, "le", None)) if end is not None]
+        words = [end for end in ends if number_or_none(end) is None]
+        if words and await holds_numbers(db, each.scope, dataset):
+            raise UnprocessableEntityError(f"`{words[0]}` is not a number to compare with.")
+
+
+async def holds_numbers(db: Any, scope: Any, dataset: Any) -> bool:
+    """Whether what the scope names is a number in every record that has it."""
+    from argilla_server.enums import MetadataPropertyType, QuestionType
+    from argilla_server.models import MetadataProperty, Question
+
+    if scope.entity == "metadata":
+        named = await MetadataProperty.get_by_or_raise(db, name=scope.metadata_property, dataset_id=dataset.id)
+        return bool(named.type != MetadataPropertyType.terms)
+    if scope.entity == "record" or not scope.question:
+        return False
+    if scope.entity == "suggestion" and scope.property != "value":
+        return bool(scope.property == "score")
+    question = await Question.get_by_or_raise(db, name=scope.question, dataset_id=dataset.id)
+    return bool(question.type == QuestionType.rating)
+
+
+def answer_type_errors(_: Any) -> None:
+    """Let argilla-server answer 422 for a range whose ends cannot be compared; any other such error stays one."""
+    from argilla_server.api.routes import api_v1
+    from fastapi.responses import JSONResponse
+
+    async def answer(request: Any, error: Exception) -> Any:
+        if traceback.extract_tb(error.__traceback__)[-1].name != RANGE_CHECK:
+            raise error
+        return JSONResponse({"detail": "'ge' and 'le' must be two numbers or two texts"}, status_code=422)
+
+    api_v1.add_exception_handler(TypeError, answer)
+
+
+def keep_reasons_in_the_log(_: Any) -> Callable[[Any, Exception], None]:
+    """An `__init__` of the answer to a failure that names its kind, without its text."""
+
+    def name_the_kind(answer: Any, error: Exception) -> None:
+        answer.type = f"{type(error).__module__}.{type(error).__name__}"
+        answer.message = UNEXPECTED
+
+    return name_the_kind

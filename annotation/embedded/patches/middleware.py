@@ -1,14 +1,33 @@
-"""The server behind a proxy with HTTPS: the one hop that is believed, and what came in the clear refused.
+"""What stands between the network and argilla-server's app, the first to meet a request first.
 
-The nearest proxy's word is the last value of `X-Forwarded-Proto`; only the scheme is taken from it, for redirects and
-for this server's own headers. Addresses and host names of such headers are not believed, and nothing here needs them.
-Programs on this machine may come without a proxy: their requests cross no network.
+- `RequestEvents` gives each answer its request's id, and tells what failed or took long.
+- `BehindTls`, behind a proxy with HTTPS, believes that one hop and refuses what came in the clear. The nearest proxy's
+  word is the last value of `X-Forwarded-Proto`; only the scheme is taken from it, for redirects and for this server's
+  own headers. Addresses and host names of such headers are not believed, and nothing here needs them. Programs on this
+  machine may come without a proxy: their requests cross no network.
+- `SafeHeaders` adds a content security policy and its like.
 """
 
+import base64
+import hashlib
 import ipaddress
+import logging
 import os
+import re
+import secrets
+import sys
+import time
+from pathlib import Path
 from typing import Any
 
+from annotation.embedded.home.event_log import repeats, tell, tell_all, tell_repeatedly
+from annotation.embedded.patches.error_answers import TOLD
+
+SLOW_SECONDS = 5.0
+SERVER_ERROR = 500
+ID_BYTES = 4
+REQUEST_ID_HEADER = b"x-request-id"
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 BEHIND_TLS_VARIABLE = "CITEJURY_BEHIND_TLS"
 NO = {"", "0", "no", "off", "false"}
 SCHEME_HEADER = b"x-forwarded-proto"
@@ -18,6 +37,64 @@ REFUSAL = (
     b"This page is for HTTPS only: open its https:// address. Whoever runs it: requests come without the header "
     b"X-Forwarded-Proto of a proxy with HTTPS.\n"
 )
+logger = logging.getLogger(__name__)
+
+
+def surround(app: Any) -> Any:
+    """The app behind all of them; only behind a proxy with HTTPS is that demanded."""
+    import argilla_server
+
+    page = (Path(argilla_server.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
+    # The server fills this in when it copies the page; at the root of the site it becomes nothing.
+    safe = SafeHeaders(app, content_security_policy(page.replace("@@baseUrl@@", "")))
+    return RequestEvents(BehindTls(safe) if is_behind_tls() else safe)
+
+
+class RequestEvents:
+    """An ASGI app that answers with another one, gives each answer its request's id, and tells what went wrong."""
+
+    def __init__(self, app: Any, slow_seconds: float = SLOW_SECONDS) -> None:
+        """Keep the app, and from how many seconds on a request is told."""
+        self.app = app
+        self.slow_seconds = slow_seconds
+        self.slow = repeats()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one request; at the end of the server, write what is counted and not yet told."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            tell_all()
+            return
+        await self.answer(scope, receive, send, secrets.token_hex(ID_BYTES))
+
+    async def answer(self, scope: Any, receive: Any, send: Any, request_id: str) -> None:
+        """Answer one request under its id."""
+        status, began = 0, time.monotonic()
+
+        async def send_with_id(message: Any) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", ()), (REQUEST_ID_HEADER, request_id.encode())]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, send_with_id)
+        finally:
+            error = sys.exception()
+            what = f"{scope['method']} {shortened(scope['path'])}"
+            if (status >= SERVER_ERROR and status not in TOLD) or isinstance(error, Exception):
+                # Its traceback follows in the web's log; uvicorn writes it there.
+                logger.error("request %s failed", request_id)
+                reason = f" ({type(error).__name__})" if error else ""
+                tell(f"request {request_id} failed{reason}: {what}")
+            elif time.monotonic() - began >= self.slow_seconds:
+                tell_repeatedly(self.slow, f"slow, more than {self.slow_seconds:g} s: {what}")
+
+
+def shortened(path: str) -> str:
+    """The path without the ids in it and without Argilla's prefix, so that calls of a kind look alike."""
+    return UUID.sub("…", path.removeprefix("/api/v1"))
 
 
 def is_behind_tls() -> bool:
@@ -79,3 +156,52 @@ async def refuse(send: Any) -> None:
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(REFUSAL)).encode())]
     await send({"type": "http.response.start", "status": 403, "headers": headers})
     await send({"type": "http.response.body", "body": REFUSAL})
+
+
+def content_security_policy(page: str) -> str:
+    """The policy for Argilla's page: everything from this server, its own inline scripts and styles by their hashes."""
+    scripts = re.findall(r"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", page, re.DOTALL)
+    styles = re.findall(r"<style[^>]*>(.*?)</style>", page, re.DOTALL)
+    return "; ".join(
+        (
+            "default-src 'self'",
+            " ".join(("script-src 'self'", *map(hash_source, scripts))),
+            " ".join(("style-src 'self'", *map(hash_source, styles))),
+            "img-src 'self' data: blob:",
+            "font-src 'self' data:",
+            "connect-src 'self'",
+            "frame-src 'none'",
+            "object-src 'none'",
+            "form-action 'self'",
+            "base-uri 'self'",
+            "frame-ancestors 'none'",
+        )
+    )
+
+
+def hash_source(text: str) -> str:
+    """An inline script or style as the policy names it."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+class SafeHeaders:
+    """An ASGI app that adds security headers to every answer of another one."""
+
+    def __init__(self, app: Any, policy: str) -> None:
+        """Keep the headers ready to send."""
+        self.app = app
+        self.headers = [
+            (b"content-security-policy", policy.encode()),
+            (b"x-content-type-options", b"nosniff"),
+            (b"referrer-policy", b"no-referrer"),
+        ]
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one request."""
+
+        async def send_with_headers(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *self.headers]
+            await send(message)
+
+        await self.app(scope, receive, send_with_headers)

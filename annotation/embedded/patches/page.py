@@ -1,11 +1,13 @@
-"""Our scripts in the annotator's page: one keeps answers until the server has them, one helps with the form."""
+"""Argilla's page with our scripts in it: one keeps answers until the server has them, one helps with the form."""
 
 import hashlib
 import html
 import json
+import re
 import shutil
 import tomllib
 from pathlib import Path
+from typing import Any
 
 from annotation.labels import RULES
 from annotation.wording import LOCALES, locales, read_texts
@@ -13,6 +15,7 @@ from annotation.wording import LOCALES, locales, read_texts
 # The first script gives the second what it builds on, so their order counts.
 SOURCES = tuple(Path(__file__).with_name(name) for name in ("page_keep.js", "page_form.js", "page_script.css"))
 FOLDER = "citejury"
+FOREIGN_IMPORT = re.compile(rb"@import url\(https?:[^)]*\);")
 TEXTS = (
     "unsaved",
     "expired",
@@ -29,12 +32,16 @@ TEXTS = (
 )
 
 
-def add_page_script(static: Path, folder: Path = LOCALES) -> None:
+def change_page(_: Any, folder: Path = LOCALES) -> None:
     """Put the scripts and their style beside Argilla's page, in the server's own copy, and into every page there.
 
     Raises:
         InputError: a language lacks a text; the message names the key and the file.
     """
+    from argilla_server._app import app
+
+    (mounted,) = (route for route in app.routes if route.name == "static")
+    static = Path(mounted.app.directory)  # the server makes its copy at each start
     tags = page_tags(page_settings(folder))
     target = static / FOLDER
     target.mkdir(exist_ok=True)
@@ -43,6 +50,12 @@ def add_page_script(static: Path, folder: Path = LOCALES) -> None:
     for path in static.rglob("*.html"):
         page = path.read_text(encoding="utf-8")
         path.write_text(page.replace("</head>", f"{tags}</head>", 1), encoding="utf-8")
+    # The policy would only block the fonts of another host. The page falls back to the system's fonts either way, but
+    # each blocked one is an error in the browser's console.
+    for path in static.rglob("*.css"):
+        style = path.read_bytes()
+        if FOREIGN_IMPORT.search(style):
+            path.write_bytes(FOREIGN_IMPORT.sub(b"", style))
 
 
 def page_settings(folder: Path = LOCALES) -> str:

@@ -1,14 +1,28 @@
-"""No work for webhooks where there are none: the one patch of argilla-server's own code.
+"""Work of argilla-server's that takes long and that nobody needs: it is skipped, or done once, or when it is needed."""
 
-argilla-server 2.8.0 builds an event for every record and response that is written, with six selects each, before it
-looks whether any webhook wants it; that is nine tenths of the time of a bulk upload. Here it looks first, once in a
-request. (`argilla_server/webhooks/v1/records.py`, read in 2.8.0.)
-"""
-
+import sys
 from collections.abc import Awaitable, Callable
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 KNOWN = "citejury_has_webhook"
+
+
+class LateModule(ModuleType):
+    """Stands for a module until something of it is asked for, and then has it imported.
+
+    The names that every module has are no such thing: `inspect` asks all modules for them, which would run a module of
+    `importlib.util.LazyLoader`.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        """Import the module, once, and give what was asked for."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if sys.modules[self.__name__] is self:
+            del sys.modules[self.__name__]
+        return getattr(import_module(self.__name__), name)
 
 
 class NoEvent:
@@ -19,40 +33,22 @@ class NoEvent:
         return []
 
 
-def skip_events_without_webhook() -> None:
-    """Let argilla-server build the events of datasets, records and responses only where an enabled webhook exists."""
-    from argilla_server.contexts import datasets, records
-    from argilla_server.webhooks.v1 import datasets as dataset_events
-    from argilla_server.webhooks.v1 import records as record_events
-    from argilla_server.webhooks.v1 import responses as response_events
-
-    build_dataset = only_for_webhooks(dataset_events.build_dataset_event)
-    build_record = only_for_webhooks(record_events.build_record_event)
-    build_response = only_for_webhooks(response_events.build_response_event)
-    dataset_events.build_dataset_event = build_dataset
-    datasets.build_dataset_event_v1 = build_dataset
-    record_events.build_record_event = build_record
-    records.build_record_event_v1 = build_record
-    datasets.build_record_event_v1 = build_record
-    response_events.build_response_event = build_response
-    datasets.build_response_event_v1 = build_response
-
-
 def only_for_webhooks(build: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     """The same builder, but for an event that goes nowhere where no webhook is enabled."""
 
     async def build_if_wanted(db: Any, event: Any, subject: Any) -> Any:
-        if await has_webhook(db):
-            return await build(db, event, subject)
-        return NoEvent()
+        if KNOWN not in db.info:  # looked up once in a session, which is once in a request
+            from argilla_server.contexts.webhooks import list_enabled_webhooks
+
+            db.info[KNOWN] = bool(await list_enabled_webhooks(db))
+        return await build(db, event, subject) if db.info[KNOWN] else NoEvent()
 
     return build_if_wanted
 
 
-async def has_webhook(db: Any) -> bool:
-    """Whether any webhook is enabled, looked up once in a session, which is once in a request."""
-    if KNOWN not in db.info:
-        from argilla_server.contexts.webhooks import list_enabled_webhooks
+def build_reader_once(settings: property) -> property:
+    """The same property of a row, read by a pydantic reader that is built now."""
+    from pydantic import TypeAdapter
 
-        db.info[KNOWN] = bool(await list_enabled_webhooks(db))
-    return bool(db.info[KNOWN])
+    read = TypeAdapter(settings.fget.__annotations__["return"]).validate_python
+    return property(lambda row: read(row.settings))

@@ -25,8 +25,7 @@ from annotation.campaign.setup import find_datasets, set_up
 from annotation.client import Argilla
 from annotation.embedded.home.event_log import EVENTS_VARIABLE, LONGEST, tell
 from annotation.embedded.home.folder import DATABASE_FILE, EVENTS_FILE, read_or_make_secrets
-from annotation.embedded.patches.logged_events import RequestEvents
-from annotation.embedded.patches.middleware import BEHIND_TLS_VARIABLE, BehindTls, is_behind_tls
+from annotation.embedded.patches.middleware import BEHIND_TLS_VARIABLE, BehindTls, RequestEvents, is_behind_tls
 from annotation.labels import LABELS
 from annotation.push.push import push_records
 from exports.cli import main

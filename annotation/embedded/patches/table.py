@@ -1,0 +1,188 @@
+"""Everything that is changed in argilla-server: one table, applied before the server starts.
+
+A row says what it changes and why, and has a digest of the source that was read in `VERSION`.
+tests/annotation/embedded/test_patches.py holds each against the installed one, so that an upgrade of argilla-server
+fails with the name of what is gone or different. What to do then: read it anew, correct the change, set the digest.
+"""
+
+import sys
+from collections.abc import Callable
+from functools import reduce
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from annotation.embedded.patches.error_answers import (
+    answer_database_errors,
+    answer_type_errors,
+    check_search_first,
+    keep_reasons_in_the_log,
+    store_in_turn,
+)
+from annotation.embedded.patches.logged_events import (
+    log_deleted_dataset,
+    log_login,
+    log_published_dataset,
+    log_push,
+    log_submission,
+)
+from annotation.embedded.patches.middleware import surround
+from annotation.embedded.patches.page import change_page
+from annotation.embedded.patches.routes import serve_own_record_only, serve_record_pages, serve_status_rows
+from annotation.embedded.patches.skipped_work import LateModule, build_reader_once, only_for_webhooks
+
+VERSION = "2.8.0"
+
+
+class Patch(NamedTuple):
+    """A change of argilla-server."""
+
+    why: str
+    """What is not good enough there."""
+    change: Callable[[Any], Any]
+    """Gives what takes the place of what it gets; None where that stays, and what it belongs to is changed."""
+    targets: dict[str, str]
+    """Places in argilla_server, `module:name`, each with a digest of its source; a module alone is not imported yet."""
+
+
+def register_engine(_: Any) -> None:
+    """Register the search engine; its module is imported as late as argilla-server is."""
+    from annotation.embedded.engines.sql import register_engine
+
+    register_engine()
+
+
+PATCHES = (
+    Patch(
+        "The jobs for the Hugging Face Hub import datasets, pandas and PyArrow: a fifth of a start's time, and 110 MB.",
+        LateModule,
+        {"jobs.hub_jobs": "402098ef5359"},
+    ),
+    Patch(
+        "Elasticsearch or OpenSearch would have to run, and neither knows the queue.",
+        register_engine,
+        {
+            "search_engine:SearchEngine": "c38a0ae6c49b",
+            "search_engine:OpenSearchEngine": "763ee471fc0c",
+        },
+    ),
+    Patch(
+        "A pydantic reader is built at each look at a question's settings: half of the time that a response takes.",
+        build_reader_once,
+        {
+            "models.database:Question.parsed_settings": "5d2f427fe465",
+            "models.database:MetadataProperty.parsed_settings": "263c9f47b2de",
+        },
+    ),
+    Patch(
+        "Events are built, with six selects each, before anything looks for a webhook: nine tenths of a bulk upload.",
+        only_for_webhooks,
+        {
+            "webhooks.v1.datasets:build_dataset_event": "7152b06a1769",
+            "contexts.datasets:build_dataset_event_v1": "7152b06a1769",
+            "webhooks.v1.records:build_record_event": "97d977a11126",
+            "contexts.records:build_record_event_v1": "97d977a11126",
+            "contexts.datasets:build_record_event_v1": "97d977a11126",
+            "webhooks.v1.responses:build_response_event": "86800f9b0da9",
+            "contexts.datasets:build_response_event_v1": "86800f9b0da9",
+        },
+    ),
+    Patch("Nobody is told of logins.", log_login, {"contexts.accounts:authenticate_user": "3b0e3b992e9e"}),
+    Patch(
+        "Nobody is told of a dataset that opens.",
+        log_published_dataset,
+        {"contexts.datasets:publish_dataset": "4a6f9fa37b5f"},
+    ),
+    Patch(
+        "Nobody is told of a dataset that is deleted.",
+        log_deleted_dataset,
+        {"contexts.datasets:delete_dataset": "a2e413530df9"},
+    ),
+    Patch(
+        "Nobody is told of records that come.",
+        log_push,
+        {
+            "bulk.records_bulk:CreateRecordsBulk.create_records_bulk": "ab81ddb7fc2b",
+            "bulk.records_bulk:UpsertRecordsBulk.upsert_records_bulk": "6fdbe42a1282",
+        },
+    ),
+    Patch(
+        "Nobody is told of submissions.",
+        log_submission,
+        {
+            "contexts.datasets:create_response": "96812886c301",
+            "contexts.datasets:update_response": "f3d61b6dcfc9",
+            "contexts.datasets:upsert_response": "518d334ddfeb",
+        },
+    ),
+    Patch(
+        "After an error of the database it goes on in the failed transaction, and answers with the database's texts.",
+        store_in_turn,
+        {
+            "use_cases.responses.upsert_responses_in_bulk:UpsertResponsesInBulkUseCase.execute": "e8a57d688256",
+        },
+    ),
+    Patch(
+        "A full disk, a lock and a duplicate are all answered with status 500 and the statement with its values.",
+        answer_database_errors,
+        {"api.errors.v1.exception_handlers:add_exception_handlers": "7cea04dadbf9"},
+    ),
+    Patch(
+        "The text of an unexpected error, which may be a statement with its values, is sent to the client.",
+        keep_reasons_in_the_log,
+        {"errors.base_errors:GenericServerError.__init__": "6f8fc02fcf64"},
+    ),
+    Patch(
+        "Malformed searches are answered with 500 instead of 422.",
+        check_search_first,
+        {"api.handlers.v1.datasets.records:_validate_search_records_query": "cbeaebf092ba"},
+    ),
+    Patch(
+        "A range from a number to a word is answered with 500 instead of 422.",
+        answer_type_errors,
+        {"api.schemas.v1.records:RangeFilter.check_ge_and_le": "a54473d25f83"},
+    ),
+    Patch(
+        "An annotator gets everybody's responses to a record, and metadata that are hidden from her.",
+        serve_own_record_only,
+        {"api.handlers.v1.records:get_record": "a1d2333cd2c8"},
+    ),
+    Patch(
+        "A page of records is parsed, validated and written again, which takes many times as long as reading it.",
+        serve_record_pages,
+        {"api.handlers.v1.datasets.records:list_dataset_records": "ef263588e05b"},
+    ),
+    Patch(
+        "Who answered what cannot be asked without the records' texts.",
+        serve_status_rows,
+        {"api.policies.v1:DatasetPolicy.list_records_with_all_responses": "27cc4d694ea4"},
+    ),
+    Patch(
+        "The page loses answers that the server does not take, knows no rules between labels, and wants foreign fonts.",
+        change_page,
+        {"_app:configure_app_statics": "ca3a11988607"},
+    ),
+    Patch(
+        "Answers lack security headers and a request's id, and nothing can be refused that came without HTTPS.",
+        surround,
+        {"_app:app": "FastAPI"},
+    ),
+)
+
+
+def apply_patches() -> None:
+    """Import argilla-server and change it.
+
+    Raises:
+        InputError: a language of the page lacks a text.
+    """
+    for patch in PATCHES:
+        for target in patch.targets:
+            module, _, path = f"argilla_server.{target}".partition(":")
+            if not path:
+                sys.modules[module] = patch.change(module)
+                continue
+            *owners, name = path.split(".")
+            owner = reduce(getattr, owners, import_module(module))
+            changed = patch.change(getattr(owner, name))
+            if changed is not None:
+                setattr(owner, name, changed)
