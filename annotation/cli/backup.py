@@ -58,7 +58,7 @@ def restore(file: Path, home: Path) -> None:
     Example:
         citejury annotation restore kept/monday.zip --home citejury-again
     """
-    from annotation.embedded.backup.archive import restore as restore_home
+    from annotation.embedded.backup.archive import restore_home
 
     manifest = restore_home(file, home)
     made = manifest.created_at.astimezone()

@@ -1,1 +1,11 @@
-"""Argilla on one machine, or its parts on PostgreSQL: started by `annotation serve` and by `docker/`."""
+"""Argilla on one machine, without Docker, or its parts on PostgreSQL: started by `annotation serve` and by `docker/`.
+
+    annotation serve ── launch ──pipe── guardian ─┬─ web      argilla-server under uvicorn, changed as `patches` says
+                                                  ├─ worker   Argilla's background jobs
+                                                  └─ valkey   the job queue
+    docker/compose.yaml ── service ── migrate, web, worker …, one container each
+
+A home folder and an address come in; a running server and the owner's key go out. Read `launch` first. The folders,
+from the lowest: `home` (files), `search` and `queue` (SQL), `engines` (what answers argilla-server), `backup`,
+`patches`.
+"""

@@ -41,25 +41,25 @@ def main() -> int:
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     with tempfile.TemporaryDirectory(prefix="citejury-", ignore_cleanup_errors=True) as scratch:
-        parts = Parts(Path(orders["home"]), orders["environment"], Path(scratch))
+        parts = Processes(Path(orders["home"]), orders["environment"], Path(scratch))
         signal.signal(signal.SIGTERM, lambda *_: parts.stop())
         threading.Thread(target=stop_at_end_of_input, args=(parts,), daemon=True).start()
         parts.start(orders["listening"])
         return parts.wait()
 
 
-def stop_at_end_of_input(parts: "Parts") -> None:
-    """Return once the starter is gone and the parts are told to stop."""
+def stop_at_end_of_input(parts: "Processes") -> None:
+    """Wait until the starter is gone, then stop the parts."""
     while os.read(0, 1024):
         pass
     parts.stop()
 
 
-class Parts:
+class Processes:
     """The running parts by process id, and the folder that is theirs while they run."""
 
     def __init__(self, home: Path, environment: dict[str, str], scratch: Path) -> None:
-        """Nothing runs yet."""
+        """Name the folders, and the environment of the parts; `start` starts them."""
         self.logs = home / "logs"
         self.queue = home / "queue"
         self.scratch = scratch
@@ -180,12 +180,12 @@ def end_at_end_of_input(descriptor: int) -> None:
     while os.read(descriptor, 1024):
         pass
     shut_queue_down(os.environ["ARGILLA_REDIS_URL"])
-    shutil.rmtree(tempfile.gettempdir(), ignore_errors=True)  # the guardian's scratch folder, see `Parts`
+    shutil.rmtree(tempfile.gettempdir(), ignore_errors=True)  # the guardian's scratch folder, see `Processes`
     os._exit(1)
 
 
 def shut_queue_down(url: str) -> None:
-    """Tell valkey to end; nothing where it has ended already. The jobs are in its log on disk."""
+    """Tell valkey to end, if it has not ended already. The jobs are in its log on disk."""
     with socket.socket(socket.AF_UNIX) as queue:
         try:
             queue.connect(urlsplit(url).path)

@@ -1,6 +1,8 @@
 """Start and stop the embedded Argilla: argilla-server 2.8.0 with its own web page, SQLite, no Docker.
 
-The starter binds the address, so that a taken port is known at once; the guardian does the rest (`guardian.py`).
+`serve` and `start_server` prepare the home and bind the address, so that a taken port is known at once. They start the
+guardian (`guardian.py`), which starts the web (`web.py`), the worker (`worker.py`) and the queue, and wait for an
+answer.
 """
 
 import contextlib
@@ -17,51 +19,22 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from annotation.embedded.home.folder import ENGINE_NAME
+from annotation.embedded.home.event_log import EVENTS_VARIABLE, following
+from annotation.embedded.home.folder import (
+    DATABASE_FILE,
+    ENGINE_NAME,
+    EVENTS_FILE,
+    HOLD_SECONDS_SETTING,
+    last_log_lines,
+    open_home,
+    read_or_make_secrets,
+    sign_lock,
+    take_lock,
+    turn_logs,
+    write_env_file,
+)
+from annotation.embedded.patches.middleware import BEHIND_TLS_VARIABLE
 from pipeline.errors import ServerStartError
-
-BACKLOG = 2048
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens at the address; connections wait in it until the web part takes them.
-
-    Raises:
-        ServerStartError: the port is taken or not allowed, or the host is not one of this machine.
-    """
-    try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    except (OSError, OverflowError) as error:
-        raise ServerStartError(
-            f"There is no address {host!r} with port {port} to listen at. Choose with `--host` and `--port`."
-        ) from error
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen(BACKLOG)
-    except OSError as error:
-        listening.close()
-        raise ServerStartError(f"Cannot listen at {host}, port {port}: {why_not(error)}") from error
-    return listening
-
-
-def why_not(error: OSError) -> str:
-    """Why an address cannot be listened at, and what to do."""
-    if error.errno == errno.EADDRINUSE:
-        return "another program has the port. Stop it, or choose another with `--port` (`--port 0` takes any free one)."
-    if error.errno == errno.EACCES:
-        return "this user may not take that port. Choose one above 1023 with `--port`."
-    return f"{(error.strerror or str(error)).lower()}. Choose an address of this machine with `--host`."
-
-
-def url_of(listening: socket.socket) -> str:
-    """The address to open in a browser on this machine."""
-    host, port = listening.getsockname()[:2]
-    if host in {"0.0.0.0", "::"}:
-        host = "127.0.0.1" if host == "0.0.0.0" else "::1"
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 6900
@@ -69,6 +42,7 @@ NEWEST_PYTHON = (3, 13)
 START_SECONDS = 120.0
 STOP_SECONDS = 15.0
 SQLITE_TIMEOUT_SECONDS = 30
+BACKLOG = 2048
 
 
 class ServerHandle(NamedTuple):
@@ -139,8 +113,6 @@ def serve(
         ServerStartError: as `start_server`, or a part of the server ended by itself.
         OutputError: the home holds something else or cannot be written.
     """
-    from annotation.embedded.home.event_log import following
-    from annotation.embedded.home.folder import EVENTS_FILE
 
     def start() -> None:
         starting()
@@ -164,15 +136,8 @@ def run_guardian(
 ) -> Iterator[RunningServer]:
     """The running server with its guardian; both are gone when the block ends."""
     check_installed()
+    # Not earlier: it needs what Windows lacks.
     from annotation.embedded.backup.upgrade import bring_up_to_date, refuse_newer_home
-    from annotation.embedded.home.folder import (
-        open_home,
-        read_or_make_secrets,
-        sign_lock,
-        take_lock,
-        turn_logs,
-        write_env_file,
-    )
 
     home = open_home(home)
     lock = take_lock(home)
@@ -198,7 +163,7 @@ def run_guardian(
 
 
 def check_installed() -> None:
-    """Nothing where the embedded server can run here.
+    """Check that the embedded server can run here.
 
     Raises:
         ServerStartError: the system, this Python or this environment has not what it needs.
@@ -217,6 +182,46 @@ def check_installed() -> None:
         f"The embedded Argilla needs `{missing[0]}`, which is not installed: run `make install` in the checkout of "
         "citejury, or install it with its extra, `pip install '.[server]'`."
     )
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens at the address; connections wait in it until the web part takes them.
+
+    Raises:
+        ServerStartError: the port is taken or not allowed, or the host is not one of this machine.
+    """
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    except (OSError, OverflowError) as error:
+        raise ServerStartError(
+            f"There is no address {host!r} with port {port} to listen at. Choose with `--host` and `--port`."
+        ) from error
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(BACKLOG)
+    except OSError as error:
+        listening.close()
+        raise ServerStartError(f"Cannot listen at {host}, port {port}: {why_not(error)}") from error
+    return listening
+
+
+def why_not(error: OSError) -> str:
+    """Why an address cannot be listened at, and what to do."""
+    if error.errno == errno.EADDRINUSE:
+        return "another program has the port. Stop it, or choose another with `--port` (`--port 0` takes any free one)."
+    if error.errno == errno.EACCES:
+        return "this user may not take that port. Choose one above 1023 with `--port`."
+    return f"{(error.strerror or str(error)).lower()}. Choose an address of this machine with `--host`."
+
+
+def url_of(listening: socket.socket) -> str:
+    """The address to open in a browser on this machine."""
+    host, port = listening.getsockname()[:2]
+    if host in {"0.0.0.0", "::"}:
+        host = "127.0.0.1" if host == "0.0.0.0" else "::1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def spawn_guardian(home: Path, listening: int, lock: int, options: ServerOptions) -> "subprocess.Popen[bytes]":
@@ -240,10 +245,6 @@ def spawn_guardian(home: Path, listening: int, lock: int, options: ServerOptions
 
 def server_environment(home: Path, options: ServerOptions = DEFAULT_OPTIONS) -> dict[str, str]:
     """The environment of the server's parts: ours without any `ARGILLA_…` or key, and what argilla-server reads."""
-    from annotation.embedded.home.event_log import EVENTS_VARIABLE
-    from annotation.embedded.home.folder import DATABASE_FILE, EVENTS_FILE, HOLD_SECONDS_SETTING, read_or_make_secrets
-    from annotation.embedded.patches.middleware import BEHIND_TLS_VARIABLE
-
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -307,8 +308,6 @@ def state_of_the_database(home: Path) -> list[tuple[int, int]]:
 
     SQLite writes what a large transaction changes into its log long before the end (https://www.sqlite.org/wal.html).
     """
-    from annotation.embedded.home.folder import DATABASE_FILE
-
     state = []
     for ending in ("", "-wal"):
         with contextlib.suppress(FileNotFoundError):
@@ -319,8 +318,6 @@ def state_of_the_database(home: Path) -> list[tuple[int, int]]:
 
 def stopped_by_itself(home: Path) -> ServerStartError:
     """The error for a server that ended, with the last lines of its logs."""
-    from annotation.embedded.home.folder import last_log_lines
-
     return ServerStartError(
         f"The embedded Argilla stopped by itself; its logs in `{home / 'logs'}` end with:\n{last_log_lines(home)}"
     )

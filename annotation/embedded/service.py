@@ -32,17 +32,20 @@ from pipeline.errors import CitejuryError, ServerStartError, SettingsError
 if TYPE_CHECKING:
     from sqlalchemy import URL
 
-
 OPENSEARCH = "opensearch"
 ENGINES = (ENGINE_NAME, OPENSEARCH)
 ANSWER_SECONDS = 8.0
+GRACE_SECONDS = 8.0
+WORKER_SIGN_OF_LIFE_SECONDS = 60
+CHECK_SECONDS = 8.0
+BACKLOG = 2048
 
 
 def setting(name: str) -> str:
-    """What the environment says.
+    """The value of an environment variable.
 
     Raises:
-        SettingsError: nothing.
+        SettingsError: it is not set, or empty.
     """
     found = os.environ.get(name, "")
     if not found:
@@ -51,10 +54,10 @@ def setting(name: str) -> str:
 
 
 def whole_number(name: str) -> int:
-    """The number from 1 on that the environment says.
+    """The value of an environment variable as a number from 1 on.
 
     Raises:
-        SettingsError: it says none.
+        SettingsError: it is none.
     """
     found = setting(name)
     if not (found.isascii() and found.isdecimal()) or int(found) < 1:
@@ -63,7 +66,7 @@ def whole_number(name: str) -> int:
 
 
 def check_settings() -> None:
-    """Nothing where the environment names a database and an engine, and a time to hold records if any.
+    """Check that the environment names a database and an engine, and a possible time to hold records if any.
 
     Raises:
         SettingsError: it does not.
@@ -94,7 +97,7 @@ def database_url() -> "URL":
 
 
 def reach_database() -> None:
-    """Nothing where the database answers.
+    """Check that the database answers.
 
     Raises:
         SettingsError: the environment names no PostgreSQL.
@@ -135,14 +138,6 @@ def open_queue(**options: Any) -> Any:
     return queue
 
 
-GRACE_SECONDS = 8.0
-
-
-WORKER_SIGN_OF_LIFE_SECONDS = 60
-CHECK_SECONDS = 8.0
-BACKLOG = 2048
-
-
 def main() -> int:
     """How the part ended: 0, or 1 after a line that says what is wrong."""
     chosen = sys.argv[1] if len(sys.argv) == 2 else ""
@@ -166,13 +161,13 @@ def migrate() -> int:
     from annotation.embedded import web
 
     owner = [setting(f"CITEJURY_OWNER_{name}") for name in ("USERNAME", "PASSWORD", "API_KEY")]
-    bring_up_to_date()
+    prepare_database()
     asyncio.run(web.make_owner(*owner))
     fill_opensearch(anew=False)
     return 0
 
 
-def bring_up_to_date() -> None:
+def prepare_database() -> None:
     """Give the database the tables of this software, Argilla's and ours.
 
     Raises:
@@ -183,7 +178,7 @@ def bring_up_to_date() -> None:
     check_settings()
     reach_database()
     with web.loading():
-        web.migrate()
+        web.migrate_database()
 
 
 def restore() -> int:
@@ -203,7 +198,7 @@ def restore() -> int:
         raise SettingsError("The backup comes by standard input: end the command with `< FILE`, and give `run` a `-T`.")
     with unpacked_database(sys.stdin.buffer) as (database, manifest):
         check_database(database, api_key)
-        bring_up_to_date()
+        prepare_database()
         move(database, owner)
     moment = f"{manifest.created_at:%Y-%m-%d %H:%M} UTC"
     sys.stderr.write(f"Everything is there as of {moment}. The old server has no part in it any more.\n")

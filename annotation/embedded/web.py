@@ -27,7 +27,7 @@ def main() -> None:
     lifeline, listening = (int(word) for word in sys.argv[1:])
     end_with_the_guardian(lifeline)
     with loading() as app:
-        migrate()
+        migrate_database()
         kept = read_or_make_secrets(Path(os.environ["ARGILLA_HOME_PATH"]).parent)
         asyncio.run(make_owner(kept.owner_username, kept.owner_password, kept.owner_api_key))
     run_server(app, socket.socket(fileno=listening))
@@ -71,7 +71,7 @@ def run_server(app: Any, listening: socket.socket) -> None:
     server.run(sockets=[listening])
 
 
-def migrate() -> None:
+def migrate_database() -> None:
     """Create the database or bring it up to date; who comes while another does so waits."""
     from alembic import command
     from alembic.config import Config

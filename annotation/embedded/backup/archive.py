@@ -99,7 +99,7 @@ def write_backup(home: Path, path: Path) -> BackupManifest:
             manifest = BackupManifest(
                 created_at=datetime.now(UTC).replace(microsecond=0),
                 versions=versions.model_copy(update={"schema_revision": schema_revision(copy)}),
-                files={name: described(file) for name, file in stored.items()},
+                files={name: stored_file(file) for name, file in stored.items()},
             )
             archive = folder / "archive.zip"
             write_archive(archive, manifest, stored)
@@ -112,7 +112,7 @@ def write_backup(home: Path, path: Path) -> BackupManifest:
 
 
 def check_home(home: Path) -> None:
-    """Nothing where the folder holds a server.
+    """Check that the folder holds a server.
 
     Raises:
         InputError: it does not.
@@ -125,7 +125,7 @@ def check_home(home: Path) -> None:
 
 
 def refuse_other_file(path: Path) -> None:
-    """Nothing where `path` is free, or an earlier backup.
+    """Refuse a `path` that holds anything but an earlier backup.
 
     Raises:
         OutputError: something else is there.
@@ -201,7 +201,7 @@ def problems(database: Path) -> str:
     return "" if found == "ok" else str(found)
 
 
-def described(file: Path) -> StoredFile:
+def stored_file(file: Path) -> StoredFile:
     """Length and checksum of a file."""
     with open(file, "rb") as content:
         return StoredFile(size=file.stat().st_size, sha256=hashlib.file_digest(content, "sha256").hexdigest())
@@ -278,7 +278,7 @@ def copied_whole(member: BinaryIO, file: BinaryIO, stored: StoredFile) -> bool:
     return left == 0 and digest.hexdigest() == stored.sha256
 
 
-def restore(path: Path, home: Path) -> BackupManifest:
+def restore_home(path: Path, home: Path) -> BackupManifest:
     """The manifest of the backup from which the home is made; a start then finds the answers and secrets of that time.
 
     Every file is held against its checksum, and the database looked through, before the home is there.
@@ -289,7 +289,7 @@ def restore(path: Path, home: Path) -> BackupManifest:
         ServerStartError: the backup is of newer software.
     """
     home = home.absolute()
-    refuse_occupied(home)
+    refuse_used_folder(home)
     manifest = read_manifest(path)
     refuse_newer(manifest.versions, manifest.versions.schema_revision, f"The home of the backup `{path}`")
     try:
@@ -303,13 +303,13 @@ def restore(path: Path, home: Path) -> BackupManifest:
             os.rename(made, home)  # takes the place of an empty folder, of nothing else
     except OSError as error:
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
-            refuse_occupied(home)
+            refuse_used_folder(home)
         raise OutputError(f"The home `{home}` cannot be made: {error.strerror or error}.") from error
     return manifest
 
 
-def refuse_occupied(home: Path) -> None:
-    """Nothing where the folder is missing or empty.
+def refuse_used_folder(home: Path) -> None:
+    """Refuse a folder that is not missing or empty.
 
     Raises:
         OutputError: a server runs in it, something is in it, or it is a file.
@@ -329,7 +329,7 @@ def refuse_occupied(home: Path) -> None:
 
 
 def refuse_full_disk(folder: Path, needed: int) -> None:
-    """Nothing where so many bytes, and what a start needs, have room in the folder.
+    """Check that so many bytes, and what a start needs, have room in the folder.
 
     Raises:
         OutputError: they have not.

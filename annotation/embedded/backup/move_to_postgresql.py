@@ -26,17 +26,17 @@ ROWS_BETWEEN_LINES = 20_000
 ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 NULL = "\\N"
 LONGEST_NAME = 80
-PLACE = re.compile(r"^COPY \w+, line (\d+)(?:, column (\w+))?", re.MULTILINE)
+FAULTY_LINE = re.compile(r"^COPY \w+, line (\d+)(?:, column (\w+))?", re.MULTILINE)
 # https://www.postgresql.org/docs/15/errcodes-appendix.html: data, integrity, limits
 FAULTS_OF_A_ROW = ("22", "23", "54")
 
 
-class Batch(NamedTuple):
+class RowBatch(NamedTuple):
     """Some rows of one table."""
 
     text: str
     """The rows as `COPY` reads them, one a line."""
-    places: list[int]
+    rowids: list[int]
     """Where SQLite has them: each row's `rowid`."""
 
 
@@ -67,7 +67,7 @@ def unpacked_database(archive: BinaryIO) -> Iterator[tuple[Path, BackupManifest]
 
 
 def check_database(database: Path, owner_api_key: str) -> None:
-    """Nothing where the database has this software's tables, and an owner whose key is the one named.
+    """Check that the database has this software's tables, and an owner whose key is the one named.
 
     Raises:
         InputError: its tables are of an older argilla-server.
@@ -112,14 +112,14 @@ def move(database: Path, owner_username: str) -> None:
 
 
 def fill_empty(target: Any, source: sqlite3.Connection, owner_username: str) -> None:
-    """Do so in one transaction of PostgreSQL's, while nobody else writes to it."""
+    """Copy Argilla's tables in the target's transaction, while nobody else writes to it."""
     from annotation.embedded.engines import database
     from annotation.embedded.search import text_index
 
     columns = argilla_columns()
     database.wait_for_others(target)
     target.exec_driver_sql(f"LOCK TABLE {', '.join(columns)} IN SHARE ROW EXCLUSIVE MODE")
-    refuse_occupied(target, owner_username)
+    refuse_used_database(target, owner_username)
     target.exec_driver_sql("DELETE FROM users")
     # A trigger would take each record that is complete for pending until its last response has come.
     set_triggers(target, columns, "DISABLE")
@@ -138,8 +138,8 @@ def argilla_columns() -> dict[str, tuple[str, ...]]:
     return {table.name: tuple(table.columns.keys()) for table in Record.metadata.sorted_tables}
 
 
-def refuse_occupied(target: Any, owner_username: str) -> None:
-    """Nothing where nobody but the first start has written anything.
+def refuse_used_database(target: Any, owner_username: str) -> None:
+    """Refuse a database that anything but the first start has written to.
 
     Raises:
         OutputError: somebody has.
@@ -151,11 +151,11 @@ def refuse_occupied(target: Any, owner_username: str) -> None:
     for table in ("workspaces", "webhooks"):
         found[table] = target.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar_one()
     if any(found.values()):
-        shown = ", ".join(f"{what}: {count}" for what, count in found.items() if count)
+        counts = ", ".join(f"{what}: {count}" for what, count in found.items() if count)
         raise OutputError(
-            f"The database is in use already ({shown}), and nothing in it is overwritten. Restore into a stack that is "
-            "new; this one's volumes go with `docker compose -f docker/compose.yaml down --volumes`, and all answers "
-            "in them."
+            f"The database is in use already ({counts}), and nothing in it is overwritten. Restore into a stack that "
+            "is new; this one's volumes go with `docker compose -f docker/compose.yaml down --volumes`, and all "
+            "answers in them."
         )
 
 
@@ -181,40 +181,40 @@ def copy_table(source: sqlite3.Connection, target: Any, table: str, columns: tup
             try:
                 cursor.copy_expert(f"COPY {table} ({named}) FROM STDIN", StringIO(batch.text))
             except psycopg2.Error as error:
-                raise explained(error, source, table, batch.places) from error
-            copied += len(batch.places)
+                raise copy_error(error, source, table, batch.rowids) from error
+            copied += len(batch.rowids)
             if copied - said >= ROWS_BETWEEN_LINES:
                 sys.stderr.write(f"{table}: {copied:,} so far\n")
                 said = copied
     sys.stderr.write(f"{table}: {copied:,}\n")
 
 
-def batches(rows: Iterable[tuple[Any, ...]]) -> Iterator[Batch]:
+def batches(rows: Iterable[tuple[Any, ...]]) -> Iterator[RowBatch]:
     """The rows, each with its `rowid` first, in batches of some megabytes at most, or of one row."""
     lines: list[str] = []
-    places: list[int] = []
+    rowids: list[int] = []
     size = 0
-    for place, *values in rows:
+    for rowid, *values in rows:
         line = "\t".join(NULL if value is None else str(value).translate(ESCAPES) for value in values)
         if lines and size + len(line) > BATCH_CHARACTERS:
-            yield Batch("\n".join(lines) + "\n", places)
-            lines, places, size = [], [], 0
+            yield RowBatch("\n".join(lines) + "\n", rowids)
+            lines, rowids, size = [], [], 0
         lines.append(line)
-        places.append(place)
+        rowids.append(rowid)
         size += len(line)
     if lines:
-        yield Batch("\n".join(lines) + "\n", places)
+        yield RowBatch("\n".join(lines) + "\n", rowids)
 
 
-def explained(error: Any, source: sqlite3.Connection, table: str, places: list[int]) -> CitejuryError:
+def copy_error(error: Any, source: sqlite3.Connection, table: str, rowids: list[int]) -> CitejuryError:
     """What an error of PostgreSQL's means, with the row that it is about; without any value of it but its name."""
     reason = reason_of(error)
-    match = PLACE.search(error.diag.context or "")
+    match = FAULTY_LINE.search(error.diag.context or "")
     if match is None or (error.pgcode or "")[:2] not in FAULTS_OF_A_ROW:
         return ServerStartError(f"PostgreSQL stopped in the middle of `{table}`: {reason}. Nothing of it was kept.")
     column = f", `{match[2]}`" if match[2] else ""
     return InputError(
-        f"PostgreSQL cannot keep {row_name(source, table, places[int(match[1]) - 1])} (table `{table}`{column}): "
+        f"PostgreSQL cannot keep {row_name(source, table, rowids[int(match[1]) - 1])} (table `{table}`{column}): "
         f"{reason}. It knows no NaN, no infinite number and no NUL character, which SQLite takes. Correct it on the "
         "old server, make the backup again, and restore that; nothing of this one was kept."
     )
@@ -225,8 +225,8 @@ def reason_of(error: Any) -> str:
     return error.diag.message_primary or "the connection was lost"
 
 
-def row_name(source: sqlite3.Connection, table: str, place: int) -> str:
-    """What people know a row by: its record, else its name, else its place."""
+def row_name(source: sqlite3.Connection, table: str, rowid: int) -> str:
+    """What people know a row by: its record, else its name, else its `rowid`."""
     columns = {each[1] for each in source.execute(f"PRAGMA table_info({table})")}
     if table == "records" or "record_id" in columns:
         reference = "id" if table == "records" else "record_id"
@@ -234,14 +234,14 @@ def row_name(source: sqlite3.Connection, table: str, place: int) -> str:
             "SELECT coalesce(external_id, records.id), datasets.name FROM records "
             f"JOIN datasets ON datasets.id = dataset_id WHERE records.id = (SELECT {reference} FROM {table} "
             "WHERE rowid = ?)",
-            (place,),
+            (rowid,),
         ).fetchone()
-        return f"what belongs to the record {shortened(external_id)} of the dataset {shortened(dataset)}"
+        return f"what belongs to the record {quoted(external_id)} of the dataset {quoted(dataset)}"
     name = next((each for each in ("username", "name") if each in columns), "rowid")
-    (found,) = source.execute(f"SELECT {name} FROM {table} WHERE rowid = ?", (place,)).fetchone()
-    return f"the row of {shortened(str(found))}"
+    (found,) = source.execute(f"SELECT {name} FROM {table} WHERE rowid = ?", (rowid,)).fetchone()
+    return f"the row of {quoted(str(found))}"
 
 
-def shortened(name: str) -> str:
+def quoted(name: str) -> str:
     """A name in quotes, its beginning where it is long."""
     return repr(name if len(name) <= LONGEST_NAME else name[:LONGEST_NAME] + "…")

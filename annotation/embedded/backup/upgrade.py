@@ -28,7 +28,7 @@ COPIES_FOLDER = "backups"
 
 
 def refuse_newer_home(home: Path) -> None:
-    """Nothing where the home is new, or this software can read what it holds.
+    """Refuse a home that this software cannot read.
 
     Raises:
         ServerStartError: the home is of newer software, or its database or versions cannot be read.

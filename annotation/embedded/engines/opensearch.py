@@ -24,7 +24,6 @@ from annotation.embedded.engines.sql import SqlSearchEngine
 from annotation.embedded.queue.page import filters_beside_the_queue
 from pipeline.errors import ServerStartError
 
-DATABASE = SqlSearchEngine()
 TRIES = 120
 PAUSE_SECONDS = 1.0
 
@@ -32,13 +31,8 @@ PAUSE_SECONDS = 1.0
 class OpenSearchBesideDatabase(OpenSearchEngine):  # type: ignore[misc]  # argilla-server has no types
     """Argilla's engine, but for the queue and the counts."""
 
-    async def get_dataset_progress(self, dataset: Any) -> dict[str, int]:
-        """`total` and the number of records by status; empty for a draft."""
-        return await DATABASE.get_dataset_progress(dataset)
-
-    async def get_dataset_user_progress(self, dataset: Any, user: Any) -> dict[str, int]:
-        """`total` records and the number of this user's responses by status; empty for a draft."""
-        return await DATABASE.get_dataset_user_progress(dataset, user)
+    get_dataset_progress = SqlSearchEngine.get_dataset_progress
+    get_dataset_user_progress = SqlSearchEngine.get_dataset_user_progress
 
     async def search(
         self,
@@ -52,7 +46,7 @@ class OpenSearchBesideDatabase(OpenSearchEngine):  # type: ignore[misc]  # argil
     ) -> Any:
         """The records of one page and the number of all that match; a queue without a text query is citejury's."""
         queue = user_id is not None and not sort and not query and filters_beside_the_queue(filter) is not None
-        engine = DATABASE.search if queue else super().search
+        engine = SqlSearchEngine().search if queue else super().search
         return await engine(
             dataset=dataset, query=query, filter=filter, sort=sort, offset=offset, limit=limit, user_id=user_id
         )
@@ -69,9 +63,9 @@ async def fill_indexes(anew: bool) -> None:
         ServerStartError: OpenSearch does not answer.
     """
     async with SearchEngine.get_by_name(settings.search_engine) as engine, AsyncSessionLocal() as db:
-        await wait_until_it_answers(engine, settings.elasticsearch)
+        await wait_for_opensearch(engine, settings.elasticsearch)
         for dataset in await db.scalars(select(Dataset).where(Dataset.status == DatasetStatus.ready)):
-            if not anew and await indexed(engine, dataset) == await Reindexer.count_dataset_records(db, dataset):
+            if not anew and await count_indexed(engine, dataset) == await Reindexer.count_dataset_records(db, dataset):
                 continue
             sys.stderr.write(f"Filling OpenSearch with the records of {dataset.name!r}.\n")
             fresh = await Reindexer.reindex_dataset(db, engine, dataset.id)
@@ -80,7 +74,7 @@ async def fill_indexes(anew: bool) -> None:
     await async_engine.dispose()
 
 
-async def wait_until_it_answers(engine: Any, url: str) -> None:
+async def wait_for_opensearch(engine: Any, url: str) -> None:
     """Return once OpenSearch is there; it may start later than we do.
 
     Raises:
@@ -93,7 +87,7 @@ async def wait_until_it_answers(engine: Any, url: str) -> None:
     raise ServerStartError(f"OpenSearch does not answer at {url}; see what it says itself.")
 
 
-async def indexed(engine: Any, dataset: Any) -> int:
+async def count_indexed(engine: Any, dataset: Any) -> int:
     """Number of the dataset's records in OpenSearch; -1 without an index."""
     index = es_index_name_for_dataset(dataset)
     if not await engine.client.indices.exists(index=index):

@@ -40,48 +40,23 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
         return cls()
 
     async def close(self) -> None:
-        """Nothing to close."""
+        """Close nothing; connections are the session's."""
 
     async def ping(self) -> bool:
-        """Always there."""
+        """True: the database is reached by each answer itself."""
         return True
 
     async def info(self) -> dict[str, str]:
         """What the server tells of its engine."""
         return {"name": ENGINE_NAME, "description": "answers from the server's own database"}
 
-    async def create_index(self, dataset: Any) -> None:
-        """Nothing to keep in step; so are the other writes."""
+    async def keep_no_index(self, *_: Any, **__: Any) -> None:
+        """Do nothing after a write, because there is no index to keep in step."""
 
-    async def delete_index(self, dataset: Any) -> None:
-        """Nothing to keep in step."""
-
-    async def configure_metadata_property(self, dataset: Any, metadata_property: Any) -> None:
-        """Nothing to keep in step."""
-
-    async def configure_index_vectors(self, vector_settings: Any) -> None:
-        """Nothing to keep in step."""
-
-    async def index_records(self, dataset: Any, records: Any) -> None:
-        """Nothing to keep in step."""
-
-    async def partial_record_update(self, record: Any, **update: Any) -> None:
-        """Nothing to keep in step."""
-
-    async def delete_records(self, dataset: Any, records: Any) -> None:
-        """Nothing to keep in step."""
-
-    async def update_record_response(self, response: Any) -> None:
-        """Nothing to keep in step."""
-
-    async def delete_record_response(self, response: Any) -> None:
-        """Nothing to keep in step."""
-
-    async def update_record_suggestion(self, suggestion: Any) -> None:
-        """Nothing to keep in step."""
-
-    async def delete_record_suggestion(self, suggestion: Any) -> None:
-        """Nothing to keep in step."""
+    create_index = delete_index = configure_metadata_property = configure_index_vectors = keep_no_index
+    index_records = partial_record_update = delete_records = keep_no_index
+    update_record_response = delete_record_response = keep_no_index
+    update_record_suggestion = delete_record_suggestion = keep_no_index
 
     async def get_dataset_progress(self, dataset: Any) -> dict[str, int]:
         """`total` and the number of records by status; empty for a draft."""

@@ -16,20 +16,19 @@ from typing import Generic, TypeVar
 
 from pipeline.text.terminal import printable
 
-K = TypeVar("K", bound=Hashable)
-MINUTE = 60.0
-TOLD_AT_THE_END: list[Callable[[], None]] = []
-
-
 EVENTS_VARIABLE = "CITEJURY_EVENTS"
 LONGEST = 400  # characters; names come from people
 LOOK_SECONDS = 0.25
+MINUTE = 60.0
+TOLD_AT_THE_END: list[Callable[[], None]] = []
+
+K = TypeVar("K", bound=Hashable)
 
 
 def tell(text: str, file: Path | None = None) -> None:
     """Write an event to the file, else to the one that the environment names, else to stderr."""
-    shown = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
-    line = f"{datetime.now(UTC).isoformat(timespec='seconds')} {printable(shown)}\n"
+    short = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    line = f"{datetime.now(UTC).isoformat(timespec='seconds')} {printable(short)}\n"
     named = file or os.environ.get(EVENTS_VARIABLE)
     if not named:
         sys.stderr.write(line)
@@ -61,15 +60,15 @@ def following(file: Path, show: Callable[[str], None]) -> Iterator[None]:
 
 def follow(file: Path, show: Callable[[str], None], ended: threading.Event) -> None:
     """Show the lines until the end is told, and then the last ones."""
-    shown, rest = 0, b""
+    offset, rest = 0, b""
     with contextlib.suppress(OSError, ValueError):  # the terminal is gone, or the output closed
         while True:
             is_last = ended.wait(LOOK_SECONDS)
             if file.exists():
                 with open(file, "rb") as lines:
-                    lines.seek(shown)
+                    lines.seek(offset)
                     new = lines.read()
-                shown += len(new)
+                offset += len(new)
                 *whole, rest = (rest + new).split(b"\n")
                 for line in whole:
                     show(line.decode(errors="replace"))
@@ -77,11 +76,11 @@ def follow(file: Path, show: Callable[[str], None], ended: threading.Event) -> N
                 return
 
 
-class Sums(Generic[K]):
+class EventCounts(Generic[K]):
     """Counts by key, told together `seconds` after the first of them."""
 
     def __init__(self, seconds: float, lines: Callable[[Mapping[K, int]], Iterable[str]]) -> None:
-        """Nothing is counted yet; `lines` puts the counts into words."""
+        """Keep how long to count, and `lines`, which puts the counts into words."""
         self.seconds = seconds
         self.lines = lines
         self.counts: Counter[K] = Counter()
@@ -101,15 +100,15 @@ class Sums(Generic[K]):
             tell(line)
 
 
-def tell_repeatedly(sums: Sums[str], text: str) -> None:
+def tell_repeatedly(sums: EventCounts[str], text: str) -> None:
     """Write the line at once where it is the first of its kind in a minute; the others are counted."""
     if sums.add(text):
         tell(text)
 
 
-def repeats() -> Sums[str]:
+def repeats() -> EventCounts[str]:
     """Counts of lines of which the first was written at once."""
-    return Sums(
+    return EventCounts(
         MINUTE,
         lambda counts: [f"{text} ({count - 1:,} more within a minute)" for text, count in counts.items() if count > 1],
     )

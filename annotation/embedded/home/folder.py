@@ -1,4 +1,4 @@
-"""The home folder of the embedded Argilla: its secrets, its lock and its logs.
+"""What is where in the home folder of the embedded Argilla: its secrets, its lock and its logs.
 
 HOME/            mode 700
   secrets.json   owner's user name, password and API key, and the key that signs logins; mode 600
@@ -11,7 +11,6 @@ HOME/            mode 700
   backups/       a copy from before each upgrade
 """
 
-import fcntl
 import json
 import os
 import re
@@ -28,11 +27,7 @@ from pipeline.staging import write_private
 HOLD_SECONDS_SETTING = "CITEJURY_HOLD_SECONDS"
 HOLD_SECONDS = 15 * 60
 LONGEST_HOLD_SECONDS = 24 * 60 * 60
-
-
 ENGINE_NAME = "citejury"
-
-
 OWNER = "owner"
 SECRETS_FILE = "secrets.json"
 ENV_FILE = "env"
@@ -89,7 +84,7 @@ def open_home(home: Path) -> Path:
 
 
 def check_writable(home: Path) -> None:
-    """Nothing where all that the server writes can be written.
+    """Check that all that the server writes can be written.
 
     Raises:
         OutputError: something of it is somebody else's, or on a disk that is read-only.
@@ -112,6 +107,8 @@ def take_lock(home: Path) -> int:
         ServerStartError: another server runs in this folder.
         OutputError: the folder cannot be written.
     """
+    import fcntl  # not on Windows, where `--help` and `doctor` work all the same
+
     try:
         lock = os.open(home / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         for name in FOLDERS:
@@ -146,6 +143,8 @@ def read_holder(lock: int) -> dict[str, Any]:
 
 def holder_of(path: Path) -> dict[str, Any] | None:
     """`pid` and `url` of the process that holds a lock; None where nobody holds it."""
+    import fcntl
+
     try:
         lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -214,12 +213,12 @@ def turn_logs(home: Path) -> None:
 
 def last_log_lines(home: Path) -> str:
     """The last lines of the parts' logs, each under its name, without tracebacks; empty where nothing was logged."""
-    shown: list[str] = []
+    last: list[str] = []
     for path in sorted({*(home / "logs").glob("*.log")} - {home / EVENTS_FILE}):
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
         said = [line for line in lines if not TRACEBACK.match(line)]
-        shown += [f"{path.stem}: {line}" for line in said[-LOG_LINES_SHOWN:]]
-    return "\n".join(shown)
+        last += [f"{path.stem}: {line}" for line in said[-LOG_LINES_SHOWN:]]
+    return "\n".join(last)
 
 
 def hold_seconds() -> int:

@@ -16,8 +16,6 @@ from pipeline.schema import Frozen
 
 UNKNOWN_RELEASE = "0"
 MIGRATION = re.compile(r'^revision = "(\w+)"$.*?^down_revision = (?:"(\w+)"|None)$', re.MULTILINE | re.DOTALL)
-
-
 Word = Annotated[str, Field(pattern=r"^[0-9A-Za-z_.+!-]{0,64}$")]
 """A version as releases are named: it becomes part of a file's name, and is shown in a terminal."""
 
@@ -114,7 +112,7 @@ def schema_revision(database: Path) -> str:
 
 
 def refuse_newer(recorded: Versions | None, revision: str, holder: str) -> None:
-    """Nothing where this software can read what that software wrote; `holder` says whose versions they are.
+    """Refuse what software newer than this one wrote; `holder` says whose versions they are.
 
     Raises:
         ServerStartError: it is newer.

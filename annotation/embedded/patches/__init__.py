@@ -1,1 +1,4 @@
-"""What we change in argilla-server, each where it was not good enough."""
+"""What we change in argilla-server 2.8.0, each where it was not good enough.
+
+argilla-server as it is installed comes in; its app goes out changed. Read `table` first: every change is a row of it.
+"""

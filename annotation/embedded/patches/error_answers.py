@@ -18,7 +18,7 @@ from annotation.embedded.home.event_log import repeats, tell_repeatedly
 RANGE_CHECK = "check_ge_and_le"
 UNEXPECTED = "The server failed. Its log has the reason under the id in the header X-Request-Id."
 logger = logging.getLogger(__name__)
-told = repeats()
+repeated = repeats()
 
 
 class Trouble(NamedTuple):
@@ -78,7 +78,7 @@ def log_trouble(trouble: Trouble, where: str, error: Exception) -> None:
     """Write the database's own error into the log, and its meaning among the events, if people can do something."""
     if trouble.status in TOLD or trouble is REFUSED:
         logger.error("%s: %s", where, cause(error))
-        tell_repeatedly(told, trouble.sentence)
+        tell_repeatedly(repeated, trouble.sentence)
 
 
 def store_in_turn(_: Any) -> Callable[..., Awaitable[list[Any]]]:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from annotation.embedded.home.event_log import MINUTE, Sums, repeats, tell, tell_repeatedly
+from annotation.embedded.home.event_log import MINUTE, EventCounts, repeats, tell, tell_repeatedly
 from pipeline.text.terminal import counted
 
 PUSH_SECONDS = 10.0  # a push sends its batches one after the other
@@ -34,8 +34,8 @@ def push_lines(counts: Mapping[tuple[str, str], int]) -> list[str]:
 
 
 failures = repeats()
-pushed: Sums[tuple[str, str]] = Sums(PUSH_SECONDS, push_lines)
-submissions: Sums[tuple[str, str]] = Sums(MINUTE, submission_lines)
+pushed: EventCounts[tuple[str, str]] = EventCounts(PUSH_SECONDS, push_lines)
+submissions: EventCounts[tuple[str, str]] = EventCounts(MINUTE, submission_lines)
 
 
 def after(log: Call) -> Callable[[Call], Call]:

@@ -82,7 +82,7 @@ class RequestEvents:
             await self.app(scope, receive, send_with_id)
         finally:
             error = sys.exception()
-            what = f"{scope['method']} {shortened(scope['path'])}"
+            what = f"{scope['method']} {without_ids(scope['path'])}"
             if (status >= SERVER_ERROR and status not in TOLD) or isinstance(error, Exception):
                 # Its traceback follows in the web's log; uvicorn writes it there.
                 logger.error("request %s failed", request_id)
@@ -92,7 +92,7 @@ class RequestEvents:
                 tell_repeatedly(self.slow, f"slow, more than {self.slow_seconds:g} s: {what}")
 
 
-def shortened(path: str) -> str:
+def without_ids(path: str) -> str:
     """The path without the ids in it and without Argilla's prefix, so that calls of a kind look alike."""
     return UUID.sub("…", path.removeprefix("/api/v1"))
 

@@ -44,7 +44,7 @@ class Patch(NamedTuple):
     """Places in argilla_server, `module:name`, each with a digest of its source; a module alone is not imported yet."""
 
 
-def register_engine(_: Any) -> None:
+def use_our_engine(_: Any) -> None:
     """Register the search engine; its module is imported as late as argilla-server is."""
     from annotation.embedded.engines.sql import register_engine
 
@@ -59,7 +59,7 @@ PATCHES = (
     ),
     Patch(
         "Elasticsearch or OpenSearch would have to run, and neither knows the queue.",
-        register_engine,
+        use_our_engine,
         {
             "search_engine:SearchEngine": "c38a0ae6c49b",
             "search_engine:OpenSearchEngine": "763ee471fc0c",

@@ -32,9 +32,12 @@ from annotation.embedded.search.filters import PENDING, split_queue, statuses_in
 from annotation.embedded.search.sorting import FEW, HEAPS, lot
 
 AT_ONCE = 500
+ONE_AT_A_TIME = 10
+MOST_SHOWN = 100
+FARTHEST_LEAFED = 300
 
 
-class Waiting(NamedTuple):
+class WaitingRecord(NamedTuple):
     """A record that waits for the annotator."""
 
     record_id: UUID
@@ -55,76 +58,6 @@ class Queue(NamedTuple):
     """Conditions on records, beside those of the queue."""
     holds: Holds
     openings: Openings
-
-
-def pending(queue: Queue) -> list[ColumnElement[bool]]:
-    """Conditions for the rows of records that are pending, apart from the number of their labels."""
-    here: list[ColumnElement[bool]] = [QUEUE.c.dataset_id == queue.dataset_id, QUEUE.c.pending == 1]
-    if queue.narrowing:
-        here.append(exists().where(Record.id == QUEUE.c.record_id, *queue.narrowing))
-    return here
-
-
-def waiting(queue: Queue) -> list[ColumnElement[bool]]:
-    """Conditions for the rows of records that wait for her, apart from the number of their labels."""
-    answered = exists().where(Response.record_id == QUEUE.c.record_id, Response.user_id == queue.user_id)
-    full = [QUEUE.c.record_id.not_in(queue.openings.full)] if queue.openings.full else []
-    return [*pending(queue), ~answered, *full]
-
-
-async def not_held(queue: Queue, at_once: int) -> AsyncIterator[Waiting]:
-    """The records that wait for her in answers that she does not hold, in her order, read as many answers at a time."""
-    seen = set(queue.holds.mine)
-    for left in range(1, queue.needed + 1):
-        async for answers in lacking(queue, left):
-            new = [answer for answer in answers if answer not in seen]
-            seen.update(new)
-            for some in portions(new, at_once):
-                for record in await records_of(queue, some):
-                    yield record
-
-
-async def lacking(queue: Queue, left: int) -> AsyncIterator[list[str]]:
-    """The answers with a record that lacks so many labels, in her order: in one list or, if they are many, in heaps."""
-    columns = select(QUEUE.c.answer, QUEUE.c.heap).where(*waiting(queue), QUEUE.c.labels == queue.needed - left)
-    found = (await queue.db.execute(columns.limit(FEW + 1))).tuples().all()
-    if len(found) <= FEW:
-        yield by_lot(queue.user_id, found)
-    else:
-        for heap in sorted(range(HEAPS), key=lambda number: lot(queue.user_id, bytes([number]))):
-            yield by_lot(queue.user_id, (await queue.db.execute(columns.where(QUEUE.c.heap == heap))).tuples().all())
-    held = [answer for answer, count in queue.openings.left.items() if count == left]
-    yield sorted(held, key=lambda answer: lot(queue.user_id, answer.encode()))
-
-
-def by_lot(user_id: UUID, answers: Iterable[tuple[str, int]]) -> list[str]:
-    """The answers, each once, in her order; each comes with its heap."""
-    places = {answer: (lot(user_id, bytes([heap])), lot(user_id, answer.encode())) for answer, heap in answers}
-    return sorted(places, key=places.__getitem__)
-
-
-async def records_of(queue: Queue, answers: Sequence[str]) -> list[Waiting]:
-    """The records of the answers that wait for her, answer by answer, passages by rank."""
-    if not answers:
-        return []
-    columns = select(QUEUE.c.record_id, QUEUE.c.answer, QUEUE.c.passage)
-    # The sum keeps SQLite from reading every pending record in the order of labels instead of these answers.
-    lacking_labels = QUEUE.c.labels + 0 < queue.needed
-    found = columns.where(*waiting(queue), lacking_labels, QUEUE.c.answer.in_(answers))
-    rows = (await queue.db.execute(found)).tuples()
-    places = {answer: place for place, answer in enumerate(answers)}
-    return sorted((Waiting(*row) for row in rows), key=lambda each: (places[each.answer], each.passage, each.record_id))
-
-
-def portions(answers: Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    """The answers in portions of a size that a statement can hold."""
-    size = min(size, AT_ONCE)
-    return (answers[first : first + size] for first in range(0, len(answers), size))
-
-
-ONE_AT_A_TIME = 10
-MOST_SHOWN = 100
-FARTHEST_LEAFED = 300
 
 
 class QueuePage(NamedTuple):
@@ -166,7 +99,7 @@ async def queue_page(
     queue = Queue(db, dataset.id, user_id, needed, narrowing, holds, await openings(db, dataset.id, holds, needed))
     held = await records_of(queue, list(holds.mine))
     records = await first_records(queue, held, offset + limit, limit)
-    page = shown_at_once(records[offset:], limit, answers=1 if offset else 2)
+    page = records_at_once(records[offset:], limit, answers=1 if offset else 2)
     if hands_out:
         if not narrowing:
             left = {record.answer for record in held}
@@ -178,7 +111,7 @@ async def queue_page(
     return QueuePage([record.record_id for record in page], await count_waiting(queue))
 
 
-async def first_records(queue: Queue, held: Sequence[Waiting], wanted: int, at_once: int) -> list[Waiting]:
+async def first_records(queue: Queue, held: Sequence[WaitingRecord], wanted: int, at_once: int) -> list[WaitingRecord]:
     """So many records of the queue from its beginning, which is those that she holds, or all there are."""
     records = list(held[:wanted])
     if len(records) < wanted:
@@ -189,7 +122,7 @@ async def first_records(queue: Queue, held: Sequence[Waiting], wanted: int, at_o
     return records
 
 
-def shown_at_once(records: Sequence[Waiting], limit: int, answers: int) -> list[Waiting]:
+def records_at_once(records: Sequence[WaitingRecord], limit: int, answers: int) -> list[WaitingRecord]:
     """Those that go out together: of our own records the passages of so many answers, unless the page shows many."""
     if records and limit <= ONE_AT_A_TIME and records[0].passage >= 0:
         first = list(dict.fromkeys(record.answer for record in records))[:answers]
@@ -220,3 +153,70 @@ async def count_waiting(queue: Queue) -> int:
         else 0
     )
     return int(total or 0) - int(answered or 0) - int(held or 0)
+
+
+def pending(queue: Queue) -> list[ColumnElement[bool]]:
+    """Conditions for the rows of records that are pending, apart from the number of their labels."""
+    here: list[ColumnElement[bool]] = [QUEUE.c.dataset_id == queue.dataset_id, QUEUE.c.pending == 1]
+    if queue.narrowing:
+        here.append(exists().where(Record.id == QUEUE.c.record_id, *queue.narrowing))
+    return here
+
+
+def waiting(queue: Queue) -> list[ColumnElement[bool]]:
+    """Conditions for the rows of records that wait for her, apart from the number of their labels."""
+    answered = exists().where(Response.record_id == QUEUE.c.record_id, Response.user_id == queue.user_id)
+    full = [QUEUE.c.record_id.not_in(queue.openings.full)] if queue.openings.full else []
+    return [*pending(queue), ~answered, *full]
+
+
+async def not_held(queue: Queue, at_once: int) -> AsyncIterator[WaitingRecord]:
+    """The records that wait for her in answers that she does not hold, in her order, read as many answers at a time."""
+    seen = set(queue.holds.mine)
+    for left in range(1, queue.needed + 1):
+        async for answers in lacking(queue, left):
+            new = [answer for answer in answers if answer not in seen]
+            seen.update(new)
+            for some in portions(new, at_once):
+                for record in await records_of(queue, some):
+                    yield record
+
+
+async def lacking(queue: Queue, left: int) -> AsyncIterator[list[str]]:
+    """The answers with a record that lacks so many labels, in her order: in one list or, if they are many, in heaps."""
+    columns = select(QUEUE.c.answer, QUEUE.c.heap).where(*waiting(queue), QUEUE.c.labels == queue.needed - left)
+    found = (await queue.db.execute(columns.limit(FEW + 1))).tuples().all()
+    if len(found) <= FEW:
+        yield by_lot(queue.user_id, found)
+    else:
+        for heap in sorted(range(HEAPS), key=lambda number: lot(queue.user_id, bytes([number]))):
+            yield by_lot(queue.user_id, (await queue.db.execute(columns.where(QUEUE.c.heap == heap))).tuples().all())
+    held = [answer for answer, count in queue.openings.left.items() if count == left]
+    yield sorted(held, key=lambda answer: lot(queue.user_id, answer.encode()))
+
+
+def by_lot(user_id: UUID, answers: Iterable[tuple[str, int]]) -> list[str]:
+    """The answers, each once, in her order; each comes with its heap."""
+    places = {answer: (lot(user_id, bytes([heap])), lot(user_id, answer.encode())) for answer, heap in answers}
+    return sorted(places, key=places.__getitem__)
+
+
+async def records_of(queue: Queue, answers: Sequence[str]) -> list[WaitingRecord]:
+    """The records of the answers that wait for her, answer by answer, passages by rank."""
+    if not answers:
+        return []
+    columns = select(QUEUE.c.record_id, QUEUE.c.answer, QUEUE.c.passage)
+    # The sum keeps SQLite from reading every pending record in the order of labels instead of these answers.
+    lacking_labels = QUEUE.c.labels + 0 < queue.needed
+    found = columns.where(*waiting(queue), lacking_labels, QUEUE.c.answer.in_(answers))
+    rows = (await queue.db.execute(found)).tuples()
+    places = {answer: place for place, answer in enumerate(answers)}
+    return sorted(
+        (WaitingRecord(*row) for row in rows), key=lambda each: (places[each.answer], each.passage, each.record_id)
+    )
+
+
+def portions(answers: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    """The answers in portions of a size that a statement can hold."""
+    size = min(size, AT_ONCE)
+    return (answers[first : first + size] for first in range(0, len(answers), size))

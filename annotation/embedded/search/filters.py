@@ -34,51 +34,6 @@ TIME = re.compile(
 FIRST_DATE = "0000-01-01"
 FIRST_TIME = "00:00:00"
 LAST_TIME = "23:59:59"
-
-
-class Span(NamedTuple):
-    """The first and the last microsecond of what a time names, as Argilla's tables have them: UTC without offset."""
-
-    first: datetime
-    last: datetime
-
-
-def span_of(value: Any) -> Span:
-    """What the value names.
-
-    Raises:
-        UnprocessableEntityError: it is no time; the server answers 422.
-    """
-    written = str(value)
-    try:
-        if not YEAR.fullmatch(written) and (isinstance(value, int | float) or MILLISECONDS.fullmatch(written)):
-            moment = datetime.fromtimestamp(float(written) / 1000, UTC).replace(tzinfo=None)
-            return Span(moment, moment)
-        read = TIME.fullmatch(written)
-        if read is None:
-            raise ValueError(written)
-        return written_span(read)
-    except (ValueError, OverflowError, OSError) as error:
-        raise UnprocessableEntityError(f"`{value}` is not a time in ISO 8601.") from error
-
-
-def written_span(read: re.Match[str]) -> Span:
-    """The span of a date with or without a time; `ValueError` or `OverflowError` where the calendar has none."""
-    date, time, offset = read["date"], read["time"] or "", read["offset"] or "Z"
-    day = date + FIRST_DATE[len(date) :]
-    first, last = (
-        datetime.fromisoformat(f"{day}T{time}{rest[len(time) :]}{offset}").astimezone(UTC).replace(tzinfo=None)
-        for rest in (FIRST_TIME, LAST_TIME)
-    )
-    if not read["fraction"]:
-        return Span(first, last + timedelta(microseconds=999_999))
-    nanoseconds = int(read["fraction"].ljust(9, "0"))
-    # Argilla's own times have microseconds; nothing between two of them may count as either.
-    return Span(
-        first + timedelta(microseconds=-(-nanoseconds // 1000)), first + timedelta(microseconds=nanoseconds // 1000)
-    )
-
-
 TIMES = ("inserted_at", "updated_at")
 PENDING = ResponseStatusFilter.pending.value
 
@@ -233,6 +188,49 @@ def is_uuid(value: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+class TimeSpan(NamedTuple):
+    """The first and the last microsecond of what a time names, as Argilla's tables have them: UTC without offset."""
+
+    first: datetime
+    last: datetime
+
+
+def span_of(value: Any) -> TimeSpan:
+    """What the value names.
+
+    Raises:
+        UnprocessableEntityError: it is no time; the server answers 422.
+    """
+    written = str(value)
+    try:
+        if not YEAR.fullmatch(written) and (isinstance(value, int | float) or MILLISECONDS.fullmatch(written)):
+            moment = datetime.fromtimestamp(float(written) / 1000, UTC).replace(tzinfo=None)
+            return TimeSpan(moment, moment)
+        read = TIME.fullmatch(written)
+        if read is None:
+            raise ValueError(written)
+        return written_span(read)
+    except (ValueError, OverflowError, OSError) as error:
+        raise UnprocessableEntityError(f"`{value}` is not a time in ISO 8601.") from error
+
+
+def written_span(read: re.Match[str]) -> TimeSpan:
+    """The span of a date with or without a time; `ValueError` or `OverflowError` where the calendar has none."""
+    date, time, offset = read["date"], read["time"] or "", read["offset"] or "Z"
+    day = date + FIRST_DATE[len(date) :]
+    first, last = (
+        datetime.fromisoformat(f"{day}T{time}{rest[len(time) :]}{offset}").astimezone(UTC).replace(tzinfo=None)
+        for rest in (FIRST_TIME, LAST_TIME)
+    )
+    if not read["fraction"]:
+        return TimeSpan(first, last + timedelta(microseconds=999_999))
+    nanoseconds = int(read["fraction"].ljust(9, "0"))
+    # Argilla's own times have microseconds; nothing between two of them may count as either.
+    return TimeSpan(
+        first + timedelta(microseconds=-(-nanoseconds // 1000)), first + timedelta(microseconds=nanoseconds // 1000)
+    )
 
 
 def order_terms(order: Any, dataset_id: UUID, backwards: bool = False) -> list[Any]:

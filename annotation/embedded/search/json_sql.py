@@ -13,7 +13,6 @@ from sqlalchemy.ext.asyncio import async_sessionmaker, create_async_engine
 search_connections = create_async_engine(settings.database_url, **settings.database_engine_args)
 SearchSession = async_sessionmaker(autocommit=False, expire_on_commit=False, bind=search_connections)
 
-
 ON_POSTGRESQL = search_connections.dialect.name == "postgresql"
 NUMBERS = ("integer", "real")
 TEXT = "text"

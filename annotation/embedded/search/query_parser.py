@@ -27,22 +27,22 @@ class Phrase(NamedTuple):
 class Not(NamedTuple):
     """Everything but what is wanted."""
 
-    wanted: "Wanted"
+    wanted: "ParsedQuery"
 
 
 class Group(NamedTuple):
     """All of the parts, or any of them."""
 
-    parts: "tuple[Wanted, ...]"
+    parts: "tuple[ParsedQuery, ...]"
     wants_all: bool
 
 
-Wanted = Phrase | Not | Group
+ParsedQuery = Phrase | Not | Group
 NOTHING = Group((), wants_all=False)
 EVERYTHING = Group((), wants_all=True)
 
 
-def read_query(text: str) -> Wanted:
+def read_query(text: str) -> ParsedQuery:
     """What the text asks for. `*` alone asks for everything, a text without any word for nothing.
 
     A text too long or too nested to be a query, as a passage that was pasted, is one phrase.
@@ -50,7 +50,7 @@ def read_query(text: str) -> Wanted:
     if text.strip() == "*":
         return EVERYTHING
     if len(text) <= MOST_CHARACTERS:
-        reading = Reading(text)
+        reading = QueryParser(text)
         if not reading.is_too_deep:
             wanted = reading.read(0, len(text))
             if count_phrases(wanted) <= MOST_PHRASES:
@@ -59,7 +59,7 @@ def read_query(text: str) -> Wanted:
     return Phrase(words) if words else NOTHING
 
 
-def count_phrases(wanted: Wanted | None) -> int:
+def count_phrases(wanted: ParsedQuery | None) -> int:
     """How many phrases are looked for."""
     match wanted:
         case Phrase():
@@ -71,7 +71,7 @@ def count_phrases(wanted: Wanted | None) -> int:
     return 0
 
 
-class Reading:
+class QueryParser:
     """One query and where its parentheses end; the position goes through the text once."""
 
     def __init__(self, text: str) -> None:
@@ -90,7 +90,7 @@ class Reading:
             position += 1
         self.is_too_deep = deepest > DEEPEST
 
-    def read(self, start: int, end: int) -> Wanted | None:
+    def read(self, start: int, end: int) -> ParsedQuery | None:
         """What a part of the text asks for; None where it holds no word."""
         tree, position, negations = Tree(), start, 0
         while position < end:
@@ -166,8 +166,8 @@ class Tree:
     """What was read so far. As in Lucene no sign binds closer than another: `a | b c` is `(a | b) c`."""
 
     def __init__(self) -> None:
-        """Nothing was read."""
-        self.top: Wanted | None = None
+        """Begin without any part."""
+        self.top: ParsedQuery | None = None
         self.wants_all: bool | None = None
 
     def join(self, wants_all: bool) -> None:
@@ -175,7 +175,7 @@ class Tree:
         if self.wants_all is None and self.top is not None:
             self.wants_all = wants_all
 
-    def add(self, part: Wanted | None, negations: int = 0) -> None:
+    def add(self, part: ParsedQuery | None, negations: int = 0) -> None:
         """Add a part; of one without any word nothing remains, nor of the sign before it."""
         wants_all = self.wants_all is not False
         self.wants_all = None

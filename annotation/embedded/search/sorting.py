@@ -86,7 +86,7 @@ def unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def check_vector(vector: Sequence[float], settings: Any) -> None:
-    """Nothing for a vector that can be compared with the others.
+    """Check that a vector can be compared with the others.
 
     Raises:
         UnprocessableEntityError: it has another length or no finite numbers; the server answers 422.

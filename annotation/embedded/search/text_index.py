@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, and_, false, func, not_, or_, 
 from annotation.embedded.home.event_log import tell
 from annotation.embedded.search import text_index_postgresql, text_index_sqlite, tokenizer
 from annotation.embedded.search.json_sql import search_connections
-from annotation.embedded.search.query_parser import Group, Not, Phrase, Wanted, read_query
+from annotation.embedded.search.query_parser import Group, Not, ParsedQuery, Phrase, read_query
 
 WORTH_TELLING = 10_000  # records; the index of fewer is made in seconds
 RECORDS_A_MINUTE = 100_000
@@ -61,7 +61,7 @@ def text_condition(query: str, field: str | None) -> ColumnElement[bool]:
     return condition_for(read_query(query), field)
 
 
-def condition_for(wanted: Wanted, field: str | None) -> ColumnElement[bool]:
+def condition_for(wanted: ParsedQuery, field: str | None) -> ColumnElement[bool]:
     """True for a record with what is wanted."""
     match wanted:
         case Phrase(phrase, is_prefix):

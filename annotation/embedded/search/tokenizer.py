@@ -96,8 +96,8 @@ def words_of(text: str) -> str:
     return " ".join(WORD.findall(unicodedata.normalize("NFKC", text).casefold()))
 
 
-def shown(text: str) -> str:
-    """The text of a field as annotators see it: entities read."""
+def unescape(text: str) -> str:
+    """The text of a field as annotators see it: with the characters that HTML entities stand for."""
     return ENTITY.sub(read_entity, text) if "&" in text else text
 
 
@@ -120,7 +120,9 @@ def words_by_field(fields: str, unread: str) -> str:
     except (ValueError, RecursionError):  # nothing that Python itself wrote; its text can still be found
         read = {"": fields}
     left_out = set(json.loads(unread))
-    texts = {name: f" {GAP} ".join(words_of(shown(leaf)) for leaf in leaves_of(value)) for name, value in read.items()}
+    texts = {
+        name: f" {GAP} ".join(words_of(unescape(leaf)) for leaf in leaves_of(value)) for name, value in read.items()
+    }
     return json.dumps({name: words for name, words in texts.items() if name not in left_out}, ensure_ascii=False)
 
 

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import psycopg2
 import pytest
 
-from annotation.embedded.backup.archive import restore as restore_home
-from annotation.embedded.backup.archive import write_backup
+from annotation.embedded.backup.archive import restore_home, write_backup
 from annotation.embedded.home.folder import DATABASE_FILE
 from annotation.embedded.launch import start_server
 from tests.support.big_stack import (

@@ -10,7 +10,7 @@ pytest.importorskip("argilla_server", reason="The `server` extra is not installe
 
 from argilla_server.errors.future import UnprocessableEntityError
 
-from annotation.embedded.search.filters import Span, span_of
+from annotation.embedded.search.filters import TimeSpan, span_of
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ from annotation.embedded.search.filters import Span, span_of
     ],
 )
 def test_a_time_is_read(written: str | float, first: str, last: str) -> None:
-    assert span_of(written) == Span(datetime.fromisoformat(first), datetime.fromisoformat(last))
+    assert span_of(written) == TimeSpan(datetime.fromisoformat(first), datetime.fromisoformat(last))
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 pytest.importorskip("argilla_server", reason="The `server` extra is not installed.")
 psycopg2 = pytest.importorskip("psycopg2", reason="The `postgresql` extra is not installed.")
 
-from annotation.embedded.search.query_parser import EVERYTHING, NOTHING, Group, Not, Phrase, Wanted, read_query  # noqa: E402
+from annotation.embedded.search.query_parser import EVERYTHING, NOTHING, Group, Not, ParsedQuery, Phrase, read_query  # noqa: E402
 from annotation.embedded.search.text_index_postgresql import function_statements  # noqa: E402
-from annotation.embedded.search.tokenizer import shown, words_by_field, words_of  # noqa: E402
+from annotation.embedded.search.tokenizer import unescape, words_by_field, words_of  # noqa: E402
 from tests.support.postgresql import running_postgresql  # noqa: E402
 
 A, B, C = map(Phrase, "abc")
@@ -44,7 +44,7 @@ A, B, C = map(Phrase, "abc")
         ('() | "" !', NOTHING),
     ],
 )
-def test_a_query_is_read_as_lucene_reads_it(query: str, expected: Wanted) -> None:
+def test_a_query_is_read_as_lucene_reads_it(query: str, expected: ParsedQuery) -> None:
     assert read_query(query) == expected
 
 
@@ -80,4 +80,4 @@ def test_postgresql_finds_the_same_words(postgresql: Any, texts: list[str]) -> N
     postgresql.execute(
         "SELECT citejury_words_of(each) FROM unnest(%s) WITH ORDINALITY AS t (each, n) ORDER BY n", (texts,)
     )
-    assert [words for (words,) in postgresql.fetchall()] == [words_of(shown(text)) for text in texts]
+    assert [words for (words,) in postgresql.fetchall()] == [words_of(unescape(text)) for text in texts]
