@@ -1,4 +1,4 @@
-"""Text from models and web pages made harmless for the annotator's browser, legible and copyable (design 6).
+"""Text from models and web pages made harmless for the annotator's browser, legible and copyable.
 
 How Argilla's page shows a text field (argilla-frontend 2.8.0, TextField and MarkdownRenderer, read 2026-11):
 
@@ -9,6 +9,8 @@ How Argilla's page shows a text field (argilla-frontend 2.8.0, TextField and Mar
 
 Neither function depends on how the page finds its code blocks: `markdown_text` treats what looks like code in a way
 that is harmless outside of code too. Which way is taken decides about beauty only.
+
+Source: SECURITY.md#text-of-models-and-pages.
 """
 
 import html

@@ -1,4 +1,4 @@
-"""The labels of each task and the rules between them: the single source of labels (`labels.md`, seed 001)."""
+"""The labels of each task and the rules between them: the single source of labels (annotation/contracts/labels.md)."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, get_args

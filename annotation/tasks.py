@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ORDER: dict[TaskName, int] = {task: place for place, task in enumerate(TASKS, start=1)}
 
-# In an export row's terms: which field shows the text of which column (design 4.5).
+# In an export row's terms: which field shows the text of which column (annotation/contracts/datasets.md#datasets).
 COLUMN_FIELDS: dict[TaskName, dict[str, str]] = {
     "retrieval": {"input_query": "query", "chunk": "chunk"},
     "grounding": {"answer": "answer", "context_set": "context"},

@@ -1,6 +1,6 @@
 """What the exports hold: the rows of the three CSV files and their manifest.
 
-One export row per task: the columns of seed 001 in their order, task columns first, then the shared ones. A row extends
+One export row per task: the contract's columns in their order, task columns first, then the shared ones. A row extends
 the label model of its task, so that a label is written down once. Pydantic takes the fields of the last base first:
 unit, labels, notes, shared columns.
 """

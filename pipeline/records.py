@@ -1,4 +1,7 @@
-"""The canonical record: one answer with its sources and passages, ready for the jury (design 4.3)."""
+"""The canonical record: one answer with its sources and passages, ready for the jury.
+
+Source: pipeline/contracts/records.md.
+"""
 
 import hashlib
 from collections.abc import Iterable
@@ -81,7 +84,7 @@ class QueryResponse(Frozen):
     """One canonical record: a query, an answer with its citations as `[n]`, its sources and its passages."""
 
     record_uuid: str
-    """The answer's UUID, or one derived from the content (design 4.3)."""
+    """The answer's UUID, or one derived from the content (pipeline/contracts/records.md#ids)."""
     query: str
     """The narrative's text, unchanged."""
     answer: str

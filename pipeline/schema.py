@@ -102,7 +102,7 @@ class AskOptions(Frozen):
 
 
 class AnswerRow(Frozen):
-    """One row of CSV v2: the 20 columns in their order (seed 000)."""
+    """One row of CSV v2: the 20 columns in their order (pipeline/contracts/csv_v2.md#columns)."""
 
     narrative_id: str
     """Id of the narrative in the input file."""

@@ -1,4 +1,7 @@
-"""Settings: an explicit option, then the environment, then `citejury.toml`, then the default (design 3)."""
+"""Settings: an explicit option, then the environment, then `citejury.toml`, then the default.
+
+Source: pipeline/contracts/run_folder.md#settings.
+"""
 
 import tomllib
 from pathlib import Path
@@ -122,7 +125,7 @@ def refuse_keys_in_file(values: dict[str, Any]) -> None:
     """Refuse a file that holds a key.
 
     Raises:
-        SettingsError: it does; keys belong in the environment (design 6).
+        SettingsError: it does; keys belong in the environment (SECURITY.md#keys).
     """
     for name in values:
         if name.lower().endswith("key"):

@@ -1,4 +1,7 @@
-"""What a model's answer about one unit is worth: a judgement, or the reason why it is none (seed 002)."""
+"""What a model's answer about one unit is worth: a judgement, or the reason why it is none.
+
+Source: pipeline/contracts/evidence.md.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -54,7 +57,7 @@ class RejectedQuote(Frozen):
     model: str
     """The model that gave it."""
     error: str
-    """Why it was rejected, in the words of seed 002."""
+    """Why it was rejected, in the words of pipeline/contracts/evidence.md#items."""
     url: str
     """The URL that the model gave."""
     snippet: str

@@ -31,7 +31,7 @@ class UnitId(NamedTuple):
 
     @property
     def external_id(self) -> str:
-        """Its id in Argilla (design 4.3)."""
+        """Its id in Argilla (annotation/contracts/datasets.md#records)."""
         return f"{self.record_uuid}:{self.chunk_id}" if self.chunk_id else self.record_uuid
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""One annotator against the rest on one label (section 8)."""
+"""One annotator against the rest on one label (exports/contracts/agreement.md#annotators-and-consensus)."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,4 +1,7 @@
-"""What to mind when reading the figures: warnings by code, and what to do about each (`agreement.md` section 7)."""
+"""What to mind when reading the figures: warnings by code, and what to do about each.
+
+Source: exports/contracts/agreement.md#warnings.
+"""
 
 import math
 from collections.abc import Mapping
@@ -21,7 +24,10 @@ RARE_CLASS = 10
 CONSTANT_RATER = 20
 """An annotator with this many ratings and one value only: her kappa is 0 by construction."""
 PARADOX_AGREEMENT, PARADOX_ALPHA, PARADOX_PREVALENCE = 0.85, 0.667, 0.6
-"""High agreement with low alpha on a lopsided label: percent agreement, alpha, prevalence index (section 3)."""
+"""High agreement with low alpha on a lopsided label: percent agreement, alpha, prevalence index.
+
+Source: exports/contracts/agreement.md#coefficients.
+"""
 SELECTION_LEVEL = 0.01
 """p of the selection test below which it warns; an export has a dozen labels, so .05 would often warn by chance."""
 SELECTION_RECORDS = 10
@@ -149,7 +155,9 @@ def required_items(prevalence: float | None) -> int | None:
 def items_to_show(alpha: float, prevalence: float) -> float:
     """Units with two ratings that would show this alpha, not rounded; Krippendorff's table prints their ratings.
 
-    Source: Bloch & Kraemer 1989, Biometrics 45:269-287, in Krippendorff's form (`agreement.md` section 7).
+    Source: Bloch & Kraemer 1989, Biometrics 45:269-287, in Krippendorff's form.
+
+    Source: exports/contracts/agreement.md#warnings.
     """
     spread = (1 + alpha) * (3 - alpha) / (4 * (1 - alpha) * prevalence * (1 - prevalence))
     return ONE_SIDED_95**2 * (spread - alpha)

@@ -1,4 +1,4 @@
-"""Agreement coefficients for yes/no labels, from sums over units (`agreement.md` sections 2 to 5)."""
+"""Agreement coefficients for yes/no labels, from sums over units (exports/contracts/agreement.md)."""
 
 import math
 from typing import NamedTuple
@@ -58,7 +58,7 @@ class Sums(NamedTuple):
 def unit_sums(zeros: IntArray, ones: IntArray) -> Sums:
     """The sums of each unit, from its ratings that say no and its ratings that say yes.
 
-    Source: `agreement.md` section 2.
+    Source: exports/contracts/agreement.md#data.
     """
     n0, n1 = zeros.astype(np.float64), ones.astype(np.float64)
     ratings = n0 + n1
@@ -111,8 +111,8 @@ def coefficients(total: Sums) -> dict[str, float | None]:
 def coefficient_values(totals: FloatArray) -> FloatArray:
     """The `COEFFICIENTS` (… × 9) from totals of `Sums` (… × 14); NaN where one is undefined.
 
-    Source: `agreement.md` section 3: Krippendorff 2011, Fleiss 1971, Gwet 2008, Brennan & Prediger 1981, Cicchetti &
-    Feinstein 1990.
+    Source: exports/contracts/agreement.md#coefficients: Krippendorff 2011, Fleiss 1971, Gwet 2008, Brennan & Prediger
+    1981, Cicchetti & Feinstein 1990.
     """
     total = Sums(*np.moveaxis(totals, -1, 0))
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,4 +1,7 @@
-"""One label for each unit from the votes of its annotators, with where it comes from (`agreement.md` section 8)."""
+"""One label for each unit from the votes of its annotators, with where it comes from.
+
+Source: exports/contracts/agreement.md#annotators-and-consensus.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple

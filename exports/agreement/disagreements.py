@@ -1,4 +1,7 @@
-"""Where annotators differ, ranked by how much it weighs on alpha (`agreement.md` section 8)."""
+"""Where annotators differ, ranked by how much it weighs on alpha.
+
+Source: exports/contracts/agreement.md#annotators-and-consensus.
+"""
 
 import math
 from collections import Counter
@@ -201,7 +204,7 @@ def vote_patterns(
 def weigh(counts: Votes) -> SplitUnits:
     """The units with votes on both sides, their share of the disagreement and their influence on alpha.
 
-    Alpha without a unit comes from the totals less the unit's own sums (`agreement.md` section 3).
+    Alpha without a unit comes from the totals less the unit's own sums (exports/contracts/agreement.md#coefficients).
     """
     sums = unit_sums(counts.zeros, counts.ones)
     units = np.flatnonzero(sums.disagreement)

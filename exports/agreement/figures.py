@@ -1,4 +1,7 @@
-"""The figures of `agreement.json`: each label, pair, annotator, rule, round and week (design 4.6)."""
+"""The figures of `agreement.json`: each label, pair, annotator, rule, round and week.
+
+Source: exports/contracts/agreement.md.
+"""
 
 from typing import Literal
 

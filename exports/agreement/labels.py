@@ -1,4 +1,4 @@
-"""Agreement on each label of a task, with intervals from the joint bootstrap (sections 3 to 6)."""
+"""Agreement on each label of a task, with intervals from the joint bootstrap (exports/contracts/agreement.md)."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -102,7 +102,7 @@ def measure_label(zeros: IntArray, ones: IntArray, n_annotators: int, units: Int
 def undefined_reason(total: Sums, n_annotators: int) -> UndefinedReason:
     """Why a coefficient with these totals is undefined, if it is one.
 
-    Source: `agreement.md` section 5.
+    Source: exports/contracts/agreement.md#undefined-values.
     """
     if total.pairable:
         return "no_variation"
@@ -264,7 +264,7 @@ def broken_responses(ratings: Ratings) -> dict[str, npt.NDArray[np.bool_]]:
 def conditional_agreement(ratings: Ratings, resamples: int, seed: int) -> tuple[ConditionalAgreement, ...]:
     """Agreement on the antecedent of each rule of the task where its consequent leaves it open, in their order.
 
-    Source: `agreement.md` section 4.
+    Source: exports/contracts/agreement.md#across-labels.
     """
     return tuple(measure_rule(ratings, rule, resamples, seed) for rule in RULES if rule.task == ratings.task)
 

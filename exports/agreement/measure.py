@@ -51,7 +51,7 @@ def measure_figures(ratings: Ratings, resamples: int, seed: int) -> TaskFigures:
 
 
 RESAMPLES = 2000
-"""Enough to read at the terminal; figures to be published want 10,000 (`agreement.md` section 6)."""
+"""Enough to read at the terminal; figures to be published want 10,000 (exports/contracts/agreement.md#intervals)."""
 
 
 def measure_agreement(

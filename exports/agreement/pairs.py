@@ -1,4 +1,7 @@
-"""Two annotators on one label: Cohen's kappa, what stands behind it, and its interval (sections 3 and 6)."""
+"""Two annotators on one label: Cohen's kappa, what stands behind it, and its interval.
+
+Source: exports/contracts/agreement.md#coefficients.
+"""
 
 import itertools
 import math
@@ -135,7 +138,7 @@ def pair_agreement(
 ) -> PairAgreement:
     """The figures of one pair from its four cells.
 
-    Source: `agreement.md` section 3.
+    Source: exports/contracts/agreement.md#coefficients.
     """
     n11, n10, n01, n00 = cells
     n = n11 + n10 + n01 + n00

@@ -1,7 +1,9 @@
-"""The joint bootstrap over whole records: one set of weights for all labels, coefficients and pairs (section 6).
+"""The joint bootstrap over whole records: one set of weights for all labels, coefficients and pairs.
 
 Every figure is a function of sums over units, and the sums of a record are those of its units. So a resample is a
 weight for each record, how often it was drawn, and all its totals are one row of `weights @ sums`.
+
+Source: exports/contracts/agreement.md#intervals.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The whole of `agreement.json`: every figure, and where there is none, the reason (design 4.6)."""
+"""The whole of `agreement.json`: every figure, and where there is none, the reason (exports/contracts/agreement.md)."""
 
 from typing import Literal
 

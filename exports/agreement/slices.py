@@ -188,7 +188,7 @@ def measure_changes(
     A label has a change where its alpha is defined in both parts and each has two records with a pairable unit of it.
     Of many steps the latest `MOST_STEPS` are tested. Holm's correction is over all changes that are returned.
 
-    Source: `agreement.md` section 9; Holm 1979, Scand J Stat 6:65-70.
+    Source: exports/contracts/agreement.md#rounds-and-weeks; Holm 1979, Scand J Stat 6:65-70.
     """
     pairs = list(pairwise(parts))[-MOST_STEPS:]
     steps = [step for step in (step_between(*pair) for pair in pairs) if step.tested.any()]

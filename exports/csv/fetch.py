@@ -101,7 +101,7 @@ class Spool:
             self._database.execute(f"DELETE FROM {table} WHERE dataset = ?", (dataset,))
 
     def rows(self, task: TaskName, discarded: bool) -> Iterator[tuple[str, str, bytes]]:
-        """Record, annotator and line of each row of one file, sorted by code point (design 4.5)."""
+        """Record, annotator and line of each row of one file, sorted by code point (exports/contracts/csv.md)."""
         self._lines.flush()
         file = self._lines.fileno()
         found = self._database.execute(

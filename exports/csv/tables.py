@@ -1,4 +1,4 @@
-"""A response and its record as one row of CSV (seed 001, design 4.5)."""
+"""A response and its record as one row of CSV (exports/contracts/csv.md)."""
 
 import codecs
 import hashlib
@@ -59,7 +59,7 @@ LABEL_CELLS: Mapping[bool | None, str] = {True: "True", False: "False", None: ""
 
 
 def table_columns(task: TaskName, filters: ExportFilters, discarded: bool = False) -> tuple[str, ...]:
-    """The header of one file: the columns of seed 001, then those that were asked for.
+    """The header of one file: the contract's columns, then those that were asked for.
 
     A file of discarded responses always has `response_status`, so that nobody takes them for ratings.
     """

@@ -1,4 +1,4 @@
-"""Typed rows as Parquet and as Hugging Face datasets with splits, written in batches (issue 4)."""
+"""Typed rows as Parquet and as Hugging Face datasets with splits, written in batches."""
 
 import hashlib
 import json

@@ -139,7 +139,7 @@ class RowStore:
         yield from (RecordLink(*values) for values in found)
 
     def rows(self, task: TaskName) -> Iterator[dict[str, Any]]:
-        """The rows of a task by column, sorted by record, rank, passage and annotator (design 4.5).
+        """The rows of a task by column, sorted by record, rank, passage and annotator (exports/contracts/csv.md).
 
         A text is never None; a label that was not answered is, and so is a time that the file does not have.
         """

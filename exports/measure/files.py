@@ -29,7 +29,7 @@ class Measured(NamedTuple):
 
 
 def measure_files(paths: Sequence[Path], resamples: int = 2000, seed: int = 0) -> Measured:
-    """Agreement on export folders and CSV files of seed 001's schema; several files of one task count as one.
+    """Agreement on export folders and CSV files of that form; several files of one task count as one.
 
     Args:
         paths: Folders and files.

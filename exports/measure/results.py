@@ -1,4 +1,4 @@
-"""The Python API: agreement and disagreements as objects that a notebook shows (issue 4)."""
+"""The Python API: agreement and disagreements as objects that a notebook shows."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape

@@ -1,4 +1,4 @@
-"""Exports as pandas data frames with types, and frames as tables of responses (issue 4)."""
+"""Exports as pandas data frames with types, and frames as tables of responses."""
 
 import sys
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,7 @@
-"""Read the three CSV files of seed 001, ours or anyone's, strictly: every bad cell is listed, none is guessed."""
+"""Read the three CSV files, ours or anyone's, strictly: every bad cell is listed, none is guessed.
+
+Source: exports/contracts/csv.md.
+"""
 
 import csv
 import hashlib

@@ -1,4 +1,7 @@
-"""A run folder opened to go on: what is answered in it, and whether the questions are still the same (design 4.1)."""
+"""A run folder opened to go on: what is answered in it, and whether the questions are still the same.
+
+Source: pipeline/contracts/run_folder.md#resuming.
+"""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime

@@ -1,4 +1,7 @@
-"""Narratives times providers into a run folder, resumable after a kill at any moment (design 4.1)."""
+"""Narratives times providers into a run folder, resumable after a kill at any moment.
+
+Source: pipeline/contracts/run_folder.md#resuming.
+"""
 
 import asyncio
 import signal

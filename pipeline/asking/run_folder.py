@@ -1,4 +1,4 @@
-"""The run folder: who may write to it, its manifest, and its errors (design 4.1)."""
+"""The run folder: who may write to it, its manifest, and its errors (pipeline/contracts/run_folder.md#resuming)."""
 
 import errno
 import json

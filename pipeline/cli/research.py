@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from pipeline.research.values import Stage
 
 UNCLEAR = 2
-"""Exit code where the topic must be clarified and nobody may be asked (seed 003)."""
+"""Exit code where the topic must be clarified and nobody may be asked (pipeline/contracts/research.md#stages)."""
 AUDIT_FAILED = 3
-"""Exit code where the report did not pass the audit (seed 003)."""
+"""Exit code where the report did not pass the audit (pipeline/contracts/research.md#stages)."""
 
 
 class Given(NamedTuple):

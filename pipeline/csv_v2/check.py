@@ -1,6 +1,6 @@
 """Every rule of CSV v2 on a file, before and after writing; all violations are told, none of them stops the check.
 
-Source: seed 000 "Validation Rules" and "Data Integrity Constraints"; the row count as in design 4.1.
+Source: pipeline/contracts/csv_v2.md#validation.
 """
 
 import csv
@@ -28,7 +28,8 @@ from pipeline.schema import CSV_COLUMNS, PROVIDERS
 from pipeline.text.urls import GROUNDING_REDIRECT_HOST, host_name, source_domain
 
 Problem = tuple[str, str, str]
-# A refusal or a block is an answer without text (design 4.1); a narrative need not have a type.
+# A refusal or a block is an answer without text, and a narrative need not have a type:
+# pipeline/contracts/csv_v2.md#columns.
 MAY_BE_EMPTY = ("narrative_type", "answer_text")
 UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")

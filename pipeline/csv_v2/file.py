@@ -1,4 +1,4 @@
-"""The file of CSV v2: answers out, whole or not at all, and answers in again, streamed (seed 000, design 4.1).
+"""The file of CSV v2: answers out, whole or not at all, and answers in again, streamed (pipeline/contracts/csv_v2.md).
 
 Read and written with `csv` alone, so that "" is never a missing value and `001` never 1.
 """

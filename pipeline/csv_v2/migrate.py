@@ -1,4 +1,4 @@
-"""CSV v1 to CSV v2, driven by the contract's own table (seed 000 "Migration from Schema v1", design 4.1).
+"""CSV v1 to CSV v2, driven by the contract's own table (pipeline/contracts/csv_v2.md#migration-from-version-1).
 
 Answers keep their text, model and time. Their citations are read from the stored body again by today's rules. Rows with
 an `error` are no answers: they go to a file of their own.

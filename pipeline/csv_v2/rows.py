@@ -1,4 +1,4 @@
-"""One answer as the rows of CSV v2, and such rows as an answer again (seed 000, design 4.1).
+"""One answer as the rows of CSV v2, and such rows as an answer again (pipeline/contracts/csv_v2.md).
 
 An answer is max(1, citations) x max(1, results) rows; results are Perplexity's only, and an answer without citations is
 one row whose `result_*` are empty.
@@ -43,7 +43,7 @@ def answer_cells(answer: StoredAnswer) -> Cells:
 
     NUL and unpaired surrogates, which no UTF-8 text file can hold, are U+FFFD; `answer_raw_json` has them escaped.
 
-    Source: seed 000 "Row Expansion Rules"; without citations the table decides (design 4.1).
+    Source: pipeline/contracts/csv_v2.md#rows.
     """
     urls = storable(answer.citations)
     shared = (*(getattr(answer, column) for column in SHARED_COLUMNS[:-1]), json.dumps(urls, ensure_ascii=False))

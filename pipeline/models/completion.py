@@ -1,4 +1,4 @@
-"""What a model said in a payload, and the JSON in it (seed 002, JSON extraction)."""
+"""What a model said in a payload, and the JSON in it (pipeline/contracts/evidence.md#json)."""
 
 import json
 from collections.abc import Awaitable, Callable, Iterator
@@ -18,7 +18,7 @@ ContentShape = Shape | Literal["output_text", "response", "output", "raw"]
 Status = Literal["ok", "invalid_evidence", "invalid_json", "http_error"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 
-# The seed's order, where no envelope is recognised.
+# The contract's order, where no envelope is recognised.
 FIELDS: tuple[Literal["output_text", "response", "output"], ...] = ("output_text", "response", "output")
 MAX_ENVELOPES = 3
 MAX_REASON = 400
@@ -65,14 +65,14 @@ class Structured(NamedTuple, Generic[Value]):
 
 
 def model_content(text: str) -> Completion:
-    """The model's words in a payload: of a recognised envelope, else of the seed's fields in order, else the text.
+    """The model's words in a payload: of a recognised envelope, else of the contract's fields in order, else the text.
 
-    Up to three envelopes are taken off. Of them only Chat Completions' empty answer gives way to the seed's fields.
+    Up to three envelopes are taken off. Of them only Chat Completions' empty answer gives way to the contract's fields.
 
     Raises:
         ProviderError: the payload is an error, says that it failed, or is nested too deeply.
 
-    Source: seed 002 4.4; reference/providers.md 10.2.
+    Source: pipeline/contracts/evidence.md#json.
     """
     try:
         body = load_body(text)
@@ -87,7 +87,7 @@ def model_content(text: str) -> Completion:
 
 
 def body_content(body: Any, envelopes: int) -> Completion | None:
-    """The model's words in a payload's JSON; None where it is no known envelope and has none of the seed's fields.
+    """The model's words in a payload's JSON; None where it is no known envelope and has none of the contract's fields.
 
     Raises:
         ProviderError: the body is an error, or says that it failed.
@@ -113,7 +113,7 @@ def json_part(body: Any) -> str:
 
 
 def field_content(body: dict[str, Any], envelopes: int) -> Completion | None:
-    """The content of the first of the seed's fields that has one; None where none has.
+    """The content of the first of the contract's fields that has one; None where none has.
 
     An object there is an envelope, or has a `text` or `content`, or is the model's JSON itself.
     """
@@ -143,7 +143,7 @@ def extract_json(content: str) -> Extracted:
 
     Leading thoughts are dropped, and up to three envelopes around it taken off. Takes linear time.
 
-    Source: seed 002 4.4.
+    Source: pipeline/contracts/evidence.md#json.
     """
     value = find_json(content)
     for _ in range(MAX_ENVELOPES):
@@ -203,7 +203,7 @@ def unwrap(value: Any) -> Any:
 
 
 def first_field(value: dict[str, Any]) -> Any:
-    """The value of the first of the seed's fields that the object has; None where it has none."""
+    """The value of the first of the contract's fields that the object has; None where it has none."""
     return next((value[name] for name in FIELDS if value.get(name)), None)
 
 
@@ -257,7 +257,7 @@ async def read_structured(
     prompt to the model and gives the payload. Without it nothing is repaired, nor is an error, an empty answer, or one
     that was cut short: what is missing could only be made up.
 
-    Source: seed 002 4.4, "one repair attempt if schema parsing fails".
+    Source: pipeline/contracts/evidence.md#json.
     """
     first = read_once(text, to_value)
     if first.status != "invalid_json" or first.error == CUT_SHORT_ERROR or ask_again is None:

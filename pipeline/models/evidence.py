@@ -1,7 +1,9 @@
-"""Whether the evidence that a model gives is there: on the pages it was shown, word for word (seed 002).
+"""Whether the evidence that a model gives is there: on the pages it was shown, word for word.
 
 A URL must head a page of the context, but for scheme, `www.` and one slash at its end. A snippet must stand in the
 context but for white space, case, quotes, dashes and entities; there is no fuzzy score.
+
+Source: pipeline/contracts/evidence.md.
 """
 
 import re
@@ -14,7 +16,7 @@ from pipeline.text.normal_form import NormalForm, normal_form, normalise, refere
 from pipeline.text.sentences import trim_snippet
 from pipeline.text.urls import membership_key
 
-# Source: reference/research-pipeline.md 1.1, "aggregated context".
+# Source: pipeline/contracts/evidence.md#the-context.
 HEADER = re.compile(r"^### \[PAGE\] (\S+)[^\S\n]*$\n?", re.MULTILINE)
 HEADER_SIGN = re.compile(r"^### (?=\[PAGE\])", re.MULTILINE)
 # A no-break space: no header any more, and the same length and normal form.
@@ -114,7 +116,7 @@ class Rejected(NamedTuple):
 
     @property
     def message(self) -> str:
-        """The error in the seed's words."""
+        """The error in the contract's words."""
         if self.kind == "missing":
             return f"evidence[{self.position}] missing url/snippet"
         named = f": {self.url}" if self.kind == "url_not_in_headers" else ""
@@ -146,7 +148,7 @@ class Validated(NamedTuple):
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """The errors in the seed's words, in the order of the items."""
+        """The errors in the contract's words, in the order of the items."""
         return tuple(each.message for each in self.rejected)
 
     @property
@@ -185,7 +187,7 @@ def validate_and_normalize_evidence(
     the same where URL and trimmed snippet are. Each check takes time in proportion to the context; a context that is
     checked against more than once is read once, by `read_context`.
 
-    Source: seed 002 §4.1 to §4.3; reference/research-pipeline.md 1.1 and 2.14 to 2.18.
+    Source: pipeline/contracts/evidence.md.
     """
     context = read_context(aggregated_context) if isinstance(aggregated_context, str) else aggregated_context
     found: dict[tuple[str, str], Evidence] = {}

@@ -1,6 +1,8 @@
-"""Anthropic Claude: Messages, a turn that was paused and continued, and the shape that seed 000 describes.
+"""Anthropic Claude: Messages, a turn that was paused and continued, and an older shape.
 
 Source: https://docs.claude.com/en/docs/agents-and-tools/tool-use/web-search-tool
+
+Source: pipeline/contracts/csv_v2.md#citations.
 """
 
 from collections.abc import Iterator
@@ -37,7 +39,7 @@ def block_text(block: dict[str, Any]) -> str:
 
 
 def is_client_search(block: dict[str, Any]) -> bool:
-    """Whether this is the block that seed 000 reads; no body of the real service has one with results."""
+    """Whether this is the block of the older shape; no body of the real service has one with results."""
     return block.get("type") == "tool_use" and block.get("name") == "web_search"
 
 

@@ -26,7 +26,7 @@ def usage_of(body: Any) -> Usage:
 
     Tokens read from a cache count as input, thoughts as output. Searches are the queries or calls that the body lists.
 
-    Source: reference/providers.md 4 to 9, and the recorded bodies.
+    Source: the bodies that tests/data holds.
     """
     if isinstance(body, list):
         parts = [usage_of(each) for each in body]

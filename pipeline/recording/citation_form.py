@@ -1,4 +1,7 @@
-"""The one citation form: every provider's marks become `[n]`, numbered by first appearance (design 4.3)."""
+"""The one citation form: every provider's marks become `[n]`, numbered by first appearance.
+
+Source: pipeline/contracts/records.md#answer.
+"""
 
 import json
 import re

@@ -1,1 +1,4 @@
-"""Deep research (seeds 003 and 004): a topic in, a report whose every sentence is cited and checked out."""
+"""Deep research: a topic in, a report whose every sentence is cited and checked out.
+
+Source: pipeline/contracts/research.md.
+"""

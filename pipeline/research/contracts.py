@@ -1,6 +1,8 @@
-"""What a research run tells others: claims, citations, the report, its trace, configuration and figures (seed 004).
+"""What a research run tells others: claims, citations, the report, its trace, configuration and figures.
 
 camelCase in JSON, read in both spellings. `SearchResult`, `Document` and `Chunk` are in `pipeline.sources.schema`.
+
+Source: pipeline/contracts/research.md#data.
 """
 
 from collections.abc import Mapping
@@ -20,13 +22,15 @@ DEFAULT_MODEL = "openai/gpt-oss-120b"
 DEFAULT_BASE_URL = "https://openrouter.ai/api/v1"
 
 SearchName = Literal["duckduckgo", "tavily", "bing", "brave", "local"]
-"""Search providers of seed 004; `bing` was retired by its maker, and `local`, which searches files, is ours."""
+"""Search providers; `bing` was retired by its maker, and `local`, which searches files, is ours."""
 
 
 def clean_text(value: Any) -> Any:
-    """A text with `\\n` for every line end, without control characters and lone surrogates (seed 004 §3).
+    """A text with `\\n` for every line end, without control characters and lone surrogates.
 
     What is no text stays as it is, for pydantic to refuse; it would refuse lone surrogates too.
+
+    Source: pipeline/contracts/research.md#rules.
     """
     return SURROGATE.sub("\ufffd", CONTROL.sub("", LINE_END.sub("\n", value))) if isinstance(value, str) else value
 
@@ -63,7 +67,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Claim(Contract):
-    """One statement that the report may make (seed 004 §2.4)."""
+    """One statement that the report may make (pipeline/contracts/research.md#claim)."""
 
     id: ClaimId
     """Its id, unique in the run."""
@@ -76,7 +80,7 @@ class Claim(Contract):
 
 
 class Citation(Contract):
-    """The sources of one claim (seed 004 §2.5)."""
+    """The sources of one claim (pipeline/contracts/research.md#citation)."""
 
     claim_id: ClaimId
     """The claim."""
@@ -96,7 +100,7 @@ class Reference(Contract):
 
 
 class Report(Contract):
-    """The report as data (seed 004 §2.6)."""
+    """The report as data (pipeline/contracts/research.md#report)."""
 
     topic: Text = Field(min_length=1)
     """What was asked."""
@@ -127,14 +131,17 @@ class Report(Contract):
 
 
 class ReportFile(Contract):
-    """`final/report.json`: the report under its name (seed 004 §5)."""
+    """`final/report.json`: the report under its name (pipeline/contracts/research.md#files)."""
 
     report_json: Report
     """The report."""
 
 
 class TraceEvent(Contract):
-    """One event of a run (seed 004 §2.7); what each kind tells at least is in `pipeline.research.traces`."""
+    """One event of a run; what each kind tells at least is in `pipeline.research.traces`.
+
+    Source: pipeline/contracts/research.md#traces.
+    """
 
     ts: UtcTime
     """When it happened."""
@@ -152,7 +159,7 @@ class Timeouts(Contract):
 
 
 class Config(Contract):
-    """What a run may do (seed 004 §2.8)."""
+    """What a run may do (pipeline/contracts/research.md#config)."""
 
     search_provider: SearchName = "duckduckgo"
     """Who is asked for pages."""
@@ -179,7 +186,7 @@ class Config(Contract):
 
 
 class Metrics(Contract):
-    """The figures of a run (seed 004 §2.9), and below `cache_misses` those that are ours."""
+    """The figures of a run (pipeline/contracts/research.md#metrics), and below `cache_misses` those that are ours."""
 
     duration_s: Amount
     """Seconds of work, all resumes together."""

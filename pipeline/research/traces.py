@@ -1,6 +1,8 @@
-"""What each kind of trace event tells at least, and events into and out of the store (seed 004 §2.7, §7).
+"""What each kind of trace event tells at least, and events into and out of the store.
 
 More fields than these may stand beside them.
+
+Source: pipeline/contracts/research.md#traces.
 """
 
 from typing import Any, Literal

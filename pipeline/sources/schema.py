@@ -1,4 +1,7 @@
-"""What the sources pass on: search results, documents and chunks of seed 004, camelCase in JSON."""
+"""What the sources pass on: search results, documents and chunks, camelCase in JSON.
+
+Source: pipeline/contracts/research.md#data.
+"""
 
 from typing import Annotated
 
@@ -23,17 +26,20 @@ def stored_url(url: str) -> str:
 
 
 CanonicalUrl = Annotated[str, AfterValidator(stored_url)]
-"""An http(s) URL in the form that is stored (seed 004 §3); a refused one is a validation error."""
+"""An http(s) URL in the form that is stored; a refused one is a validation error.
+
+Source: pipeline/contracts/research.md#rules.
+"""
 
 
 class Contract(Frozen):
-    """A value of seed 004: snake_case inside, camelCase in JSON, and read in both."""
+    """A value of the research contract: snake_case inside, camelCase in JSON, and read in both."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
 
 class SearchResult(Contract):
-    """One result of a search provider (seed 004 §2.1)."""
+    """One result of a search provider (pipeline/contracts/research.md#searchresult)."""
 
     title: str = Field(max_length=256)
     """The page's title."""
@@ -55,7 +61,7 @@ class SourceMeta(Contract):
 
 
 class Document(Contract):
-    """The text of one page (seed 004 §2.2)."""
+    """The text of one page (pipeline/contracts/research.md#document)."""
 
     url: CanonicalUrl
     """The page's URL."""
@@ -68,7 +74,7 @@ class Document(Contract):
 
 
 class Chunk(Contract):
-    """One segment of a document (seed 004 §2.3), with its place."""
+    """One segment of a document (pipeline/contracts/research.md#chunk), with its place."""
 
     doc_url: CanonicalUrl
     """URL of the document."""

@@ -44,7 +44,7 @@ def find_links(text: str) -> list[Link]:
 
     The label is empty for `<url>` and bare URLs. Runs in time linear in the text, whatever it holds.
 
-    Source: seed 000 (OpenAI: URLs of the text); CommonMark 0.31 section 6.3 for labels and targets.
+    Source: pipeline/contracts/csv_v2.md#citations; CommonMark 0.31 section 6.3 for labels and targets.
     """
     found = sorted([*delimited_links(text), *bare_links(text)], key=lambda each: each.url_start)
     links: list[Link] = []

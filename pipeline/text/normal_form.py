@@ -1,7 +1,9 @@
-"""The form in which a quote and a page are compared, and the way back from it to the page (seed 002 §4.2 and §7).
+"""The form in which a quote and a page are compared, and the way back from it to the page.
 
 HTML entities are read once, typographic quotes, dashes and the ellipsis become ASCII, a run of white space becomes one
 space, characters without width are dropped, letters are case-folded. Nothing else is made equal.
+
+Source: pipeline/contracts/evidence.md#snippets.
 """
 
 import re

@@ -1,4 +1,7 @@
-"""The URL keys, never mixed: what is stored, what counts as the same source, and whose site it is (design 4.2)."""
+"""The URL keys, never mixed: what is stored, what counts as the same source, and whose site it is.
+
+Source: pipeline/contracts/urls.md.
+"""
 
 import re
 from functools import cache
@@ -48,7 +51,8 @@ def canonical_url(url: str) -> str:
     Raises:
         InputError: it is no http(s) URL, holds a user name or password, or is longer than 8,000 characters.
 
-    Source: seed 004 section 3; `AnyHttpUrl` follows the WHATWG URL standard, which does all of it.
+    Source: pipeline/contracts/urls.md#canonical-url; `AnyHttpUrl` follows the WHATWG URL standard, which does all of
+    it.
     """
     if len(url) > MAX_URL_LENGTH:
         raise InputError(
@@ -70,7 +74,7 @@ def membership_key(url: str) -> str:
     `www.` goes where a dot remains; path, query and fragment otherwise count as they are, a path of just `/` stays.
     What is no http(s) URL is its own key, so that it equals nothing else.
 
-    Source: seed 002 section 4.1.
+    Source: pipeline/contracts/urls.md#membership-key.
     """
     try:
         canonical = canonical_url(url)
@@ -89,7 +93,7 @@ def site_key(url: str, named_site: str = "") -> str:
     count once. An IP address, a host without a known suffix and one that is a suffix itself are their own key; empty
     where the URL has no http(s) host. `named_site` is the site that Google names beside a grounding redirect.
 
-    Source: seed 004 section 4; https://publicsuffix.org/list/ with its private part.
+    Source: pipeline/contracts/urls.md#site-key; https://publicsuffix.org/list/ with its private part.
     """
     host = without_first_label(shown_host(url, named_site).rstrip("."), "www.", "m.")
     return public_suffixes().extract_str(host).top_domain_under_public_suffix or host
@@ -101,7 +105,7 @@ def source_domain(url: str, named_site: str = "") -> str:
     Empty where the URL has no http(s) host. Google's grounding redirects hide the site that they lead to; theirs is
     `named_site`, the site that Google names beside them, where that looks like a host name.
 
-    Source: seed 000 `source_domain`; for redirects https://ai.google.dev/gemini-api/docs/google-search.
+    Source: pipeline/contracts/urls.md#source-domain; for redirects https://ai.google.dev/gemini-api/docs/google-search.
     """
     return shown_host(url, named_site).removeprefix("www.")
 

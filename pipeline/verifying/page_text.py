@@ -51,7 +51,7 @@ class PageText:
 
     @cached_property
     def form(self) -> NormalForm:
-        """The text as quotes are looked up in it (seed 002)."""
+        """The text as quotes are looked up in it (pipeline/contracts/evidence.md#snippets)."""
         return normal_form(self.text)
 
     def around(self, place: int) -> list[str]:

@@ -54,7 +54,8 @@ def read_report(text: str, known: Mapping[str, str] | None = None) -> ReadReport
     the entry of the next source list below it, else of the one above. `known` gives the URLs of an answer's numbers
     that no list has; its last line may hold marks that belong nowhere. Linear in the text, whatever it holds.
 
-    Source: seed 003 for `(C001)`, seed 004 for `[n]`, Markdown for `[^n]` and links; lists as models write them.
+    Source: pipeline/contracts/research.md#paragraphs for `(C001)` and `[n]`, Markdown for `[^n]` and links; lists as
+    models write them.
     """
     text = CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     blocks = read_blocks(text)

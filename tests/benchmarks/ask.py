@@ -1,7 +1,9 @@
-"""`pipeline ask`, 500 narratives, answers of 200 ms, against a bare httpx loop that throws bodies away (design 7).
+"""`pipeline ask`, 500 narratives, answers of 200 ms, against a bare httpx loop that throws bodies away.
 
 Both ask the same loopback server, which runs in a process of its own, with 50 calls at once; start-up is left out.
 Prints one line: name, ratio, goal, `ok` or `short`.
+
+Source: CONTRIBUTING.md#speed.
 """
 
 import asyncio

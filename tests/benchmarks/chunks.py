@@ -1,4 +1,4 @@
-"""500 pages from loopback to chunks, against trafilatura alone on the same bytes (design 7).
+"""500 pages from loopback to chunks, against trafilatura alone on the same bytes (CONTRIBUTING.md#speed).
 
 Ours is the way of the commands, with a parser process a core; trafilatura has one process. Prints one line: name,
 ratio, goal, `ok` or `short`; on stderr the same with one parser process, and how well the articles' text is found.

@@ -1,4 +1,4 @@
-"""A small export in seed 001's schema whose labels can be learnt from its texts."""
+"""A small export in the form of exports/contracts/csv.md whose labels can be learnt from its texts."""
 
 import csv
 import random

@@ -58,7 +58,7 @@ def decide(status: int | None, headers: Mapping[str, str], body: str, attempt: i
     `status` is None where nothing came back whole; a 2xx is an error by its body. Names in `headers` are in lower
     case. `now` is the time in Unix seconds, used where the headers have no `date` of the provider's own.
 
-    Source: https://github.com/openai/openai-python `_base_client.py`; reference/providers.md 11, read 2026-11.
+    Source: https://github.com/openai/openai-python `_base_client.py`, read 2026-11.
     """
     if status is None:
         return Decision("transient", backoff_seconds(attempt))

@@ -1,6 +1,8 @@
-"""The folder of a research run: where each file is, and how it is read and written (seed 003).
+"""The folder of a research run: where each file is, and how it is read and written.
 
 The models of the files are in `pipeline.research.output.run_files`.
+
+Source: pipeline/contracts/research.md#files.
 """
 
 import json

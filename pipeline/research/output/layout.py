@@ -1,4 +1,7 @@
-"""The report laid out: Markdown for people, the same as data, and its sources under their ids (seeds 003 and 004)."""
+"""The report laid out: Markdown for people, the same as data, and its sources under their ids.
+
+Source: pipeline/contracts/research.md.
+"""
 
 import hashlib
 import re

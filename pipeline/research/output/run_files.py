@@ -1,4 +1,7 @@
-"""The files of a run as they are written and read: one model a file or line, exactly its fields (seed 003)."""
+"""The files of a run as they are written and read: one model a file or line, exactly its fields.
+
+Source: pipeline/contracts/research.md#files.
+"""
 
 from typing import Annotated, Literal
 

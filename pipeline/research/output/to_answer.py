@@ -1,6 +1,6 @@
 """A finished run on its way to the jury: an answer of CSV v2, a canonical record, and what the verifier says of it.
 
-In the run's folder: `pipeline.csv`, `records.jsonl` and `judgements.jsonl` (design 4.1, 4.3).
+In the run's folder: `pipeline.csv`, `records.jsonl` and `judgements.jsonl` (pipeline/contracts/research.md#files).
 """
 
 import json

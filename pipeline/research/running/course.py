@@ -196,7 +196,7 @@ class StageLog:
 
 
 def error_code(error: BaseException) -> ErrorCode:
-    """The code of an error in the run's trace (research-pipeline.md 1.3)."""
+    """The code of an error in the run's trace (pipeline/contracts/research.md#traces)."""
     if isinstance(error, ProviderError):
         codes: dict[str, ErrorCode] = {
             "rate_limit": "RATE_LIMITED",

@@ -34,7 +34,7 @@ class Effort(NamedTuple):
     """The most sources that are read."""
 
 
-# research-pipeline.md, gap 2.32.
+# Source: pipeline/contracts/research.md#decisions.
 EFFORTS: dict[Depth, Effort] = {
     "brief": Effort(1, 4, 5),
     "medium": Effort(3, 6, 10),
@@ -131,7 +131,7 @@ class ResearchOptions(Frozen):
         return Effort(self.max_rounds or usual.rounds, self.k or usual.k, self.budget or usual.budget)
 
     def config(self, depth: Depth) -> Config:
-        """The run as seed 004's Config."""
+        """The run's pipeline/contracts/research.md#config."""
         effort = self.effort(depth)
         return Config(
             search_provider=self.search,
@@ -188,7 +188,7 @@ def named_options(named: Mapping[str, Any], runs_dir: Path, limits: Limits) -> R
 
 
 def new_run_id(topic: str, runs_dir: Path, now: datetime | None = None) -> str:
-    """A name that no run in the folder has: the topic's first 20 characters and the time, as seed 003's origin has it.
+    """A name that no run in the folder has: the topic's first 20 characters and the time.
 
     What is no letter, digit, `_` or `-` becomes `_`.
     """

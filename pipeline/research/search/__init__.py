@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pipeline.sources.store.store import Store
 
 SearchName = Literal["duckduckgo", "tavily", "brave", "bing", "local"]
-"""The providers of seed 004's Config, and the user's own documents."""
+"""The providers of the run's configuration (pipeline/contracts/research.md#config), and the user's own documents."""
 
 NAMES: tuple[SearchName, ...] = get_args(SearchName)
 

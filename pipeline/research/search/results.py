@@ -1,4 +1,7 @@
-"""What providers answer, in the one form of seed 004: titles and snippets within its limits, http(s) URLs only."""
+"""What providers answer, in one form: titles and snippets within its limits, http(s) URLs only.
+
+Source: pipeline/contracts/research.md#searchresult.
+"""
 
 import hashlib
 import html

@@ -1,4 +1,7 @@
-"""The stage `audit`: whether the written report keeps what it promises, from its Markdown alone (seed 003)."""
+"""The stage `audit`: whether the written report keeps what it promises, from its Markdown alone.
+
+Source: pipeline/contracts/research.md#audit.
+"""
 
 import re
 from collections import Counter
@@ -67,7 +70,7 @@ def audit(report_md: str, paragraphs: Sequence[ParagraphLine], citations: Sequen
     paragraphs, and each list and table as a whole, ends in `(C001)` or `[1]`; `paragraphs` is `drafts/paragraphs.jsonl`
     and `citations` is `evidence/citations.json`.
 
-    Source: seed 003 for the rule and the counts, seed 004 section 4 for the order of references.
+    Source: pipeline/contracts/research.md#audit.
     """
     blocks = read_blocks(report_md)
     parts = sections(blocks)
@@ -106,7 +109,7 @@ def audit_run(folder: RunFolder) -> Audit:
 def data_problems(report: Report) -> Iterator[str]:
     """What is wrong between the parts of the report as data, each of which may be right for itself.
 
-    Source: seed 004 section 4: each claim has its citation, each cited URL its reference, in order of first citation.
+    Source: pipeline/contracts/research.md#rules: each claim has its citation, each cited URL its reference, in order of first citation.
     """
     claims = Counter(citation.claim_id for citation in report.citations)
     known = {reference.url for reference in report.references}

@@ -228,7 +228,10 @@ def located_claim(answer: ClaimAnswer, section: int, passages: Sequence[Research
 
 
 def quote_in(passage: ResearchPassage, quoted: str) -> Quote | None:
-    """The quote with its place in the page; None where the passage does not hold it word for word (seed 002)."""
+    """The quote with its place in the page; None where the passage does not hold it word for word.
+
+    Source: pipeline/contracts/evidence.md#snippets.
+    """
     if len(set(content_words(quoted))) < LEAST_QUOTED:
         return None
     url = passage.page.url
@@ -254,7 +257,7 @@ PASSAGES = 24
 MOST_CLAIMS = 6
 MOST_OF_A_PAGE = 2
 SAME = 0.8
-"""Word-Jaccard from which two statements are the same one (reference/research-pipeline.md 1.3)."""
+"""Word-Jaccard from which two statements are the same one (pipeline/contracts/research.md#decisions)."""
 PRONOUN = re.compile(r"\b(?:its?|they|them|their|sie|ihre?[nrms]?|er|es|ihm|ihn|sein\w*)\b|それ|その|它|其", re.I)
 LEAST_SHARE, LEAST_SHARE_AROUND = 0.2, 0.45
 """Shares of the asked words' weight that a statement must have, and that it or its passage must have."""

@@ -53,7 +53,7 @@ def gate_questions(topic: str, strict: bool = False) -> tuple[str, ...]:
     `strict` takes the origin's rules by the letter: every topic below 20 characters, whatever its script, and every
     one with a word such as `how` is asked about.
 
-    Source: seed 003; its example `ai`; research-pipeline.md 1.2 and gaps 2.27.
+    Source: pipeline/contracts/research.md#clarification.
     """
     asked = topic.strip()
     is_short = is_short_strictly(asked) if strict else information(asked) < WANTED_LETTERS
@@ -98,7 +98,7 @@ def is_vague_strictly(topic: str) -> bool:
 def clarified_topic(topic: str, questions: Sequence[str], answers: Sequence[str]) -> str:
     """The topic with what was answered behind a colon; an answer that only names a depth is left out of it.
 
-    Source: research-pipeline.md, gap 2.29.
+    Source: pipeline/contracts/research.md#clarification.
     """
     said = [
         answer.strip()

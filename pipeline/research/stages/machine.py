@@ -27,7 +27,7 @@ INTAKE = TypeAdapter(Intake)
 PLAN = TypeAdapter(Plan)
 
 SOURCES_PER_BUDGET = 5
-"""Sources looked at for each that is read (seed 003's example: budget 10, estimated_sources 50)."""
+"""Sources looked at for each that is read (pipeline/contracts/research.md#files)."""
 
 
 async def research(options: ResearchOptions, environment: Environment) -> Finished:

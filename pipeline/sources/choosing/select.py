@@ -1,4 +1,4 @@
-"""Which passages of the pages that an answer cites its record gets (design 4.3).
+"""Which passages of the pages that an answer cites its record gets (pipeline/contracts/records.md#passages).
 
 Texts that the payload carries are all kept. Of the pages that were read each gets its best passage, then the best of
 the rest follow, up to a number of passages and of tokens.

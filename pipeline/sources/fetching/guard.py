@@ -2,7 +2,7 @@
 
 The URL is judged before every request, the addresses of its host before every connection; the connection is made to
 one of the addresses that were judged, while Host and SNI keep the name. So DNS has no second say, and every hop of a
-redirect passes the same check, whoever follows it (design 6).
+redirect passes the same check, whoever follows it (SECURITY.md#cited-pages).
 """
 
 import asyncio

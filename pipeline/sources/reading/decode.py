@@ -131,9 +131,11 @@ def likely_codecs(body: bytes, named: str) -> Iterator[str]:
 
 
 def stored_text(text: str) -> str:
-    """The text with `\\n` for every line end and without control characters (seed 004 §3) and lone surrogates.
+    """The text with `\\n` for every line end and without control characters and lone surrogates.
 
     A tab becomes a blank, blanks at the end of a line go, and more than one empty line becomes one.
+
+    Source: pipeline/contracts/research.md#rules.
     """
     text = LINE_END.sub("\n", text).replace("\t", " ")
     text = SURROGATE.sub("\ufffd", CONTROL.sub("", text))

@@ -1,4 +1,7 @@
-"""What became of a cited source: one reason each, and the one state that the reason stands for (design 4.3)."""
+"""What became of a cited source: one reason each, and the one state that the reason stands for.
+
+Source: pipeline/contracts/records.md#states-of-sources.
+"""
 
 import re
 from typing import Literal

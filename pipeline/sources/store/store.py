@@ -1,4 +1,7 @@
-"""The store: pages, traces and runs in one SQLite file, safe for several processes at once (seed 004 §7)."""
+"""The store: pages, traces and runs in one SQLite file, safe for several processes at once.
+
+Source: pipeline/contracts/research.md#the-store.
+"""
 
 import json
 import sqlite3
@@ -20,7 +23,7 @@ TraceKind = Literal[
     "writer_finalized",
     "error",
 ]
-"""What a trace event tells (seed 004 §2.7)."""
+"""What a trace event tells (pipeline/contracts/research.md#traces)."""
 
 
 class StoredPage(NamedTuple):
@@ -110,7 +113,7 @@ class StoredRun(NamedTuple):
     report_md: str = ""
     """The report; empty before there is one."""
     report_json: Mapping[str, Any] = {}
-    """The report as seed 004's `Report`; empty before there is one."""
+    """The report as pipeline/contracts/research.md#report has it; empty before there is one."""
     metrics: Mapping[str, Any] = {}
     """The run's figures; empty before there are any."""
 

@@ -1,4 +1,4 @@
-"""Our own intervals against 200,000 resamples of each case, as section 4 of the README of the agreement cases says."""
+"""Our own intervals against 200,000 resamples of each case, within the tolerances that the cases come with."""
 
 import math
 from functools import cache

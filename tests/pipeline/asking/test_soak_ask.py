@@ -135,7 +135,7 @@ def asked_text(call: Received) -> str:
 
 
 def kill_live_runs(folder: Path, kills: int) -> None:
-    """Kill runs that ask a server, each at a random number of calls, and hold what design 4.1 says."""
+    """Kill runs that ask a server, each at a random number of calls: pipeline/contracts/run_folder.md#resuming."""
     with open(folder / "live.csv", "w", encoding="utf-8", newline="") as file:
         rows = ((f"N{number}", f"Unique text {number:03}.") for number in range(LIVE))
         csv.writer(file).writerows([("narrative_id", "prompt"), *rows])

@@ -41,7 +41,7 @@ def item(url: str, snippet: str) -> dict[str, str]:
     return {"url": url, "snippet": snippet}
 
 
-# S2-1 to S2-7, and gap 2.14: what heads a page, what is asked for, and whether these are the same.
+# What heads a page, what is asked for, and whether these are the same.
 MEMBERS = {
     "case of the host": ("https://A.Example/x", "https://a.example/x", True),
     "www": ("https://www.a.example/x", "https://a.example/x", True),
@@ -68,7 +68,7 @@ def test_a_url_is_a_member_but_for_scheme_www_and_one_slash(header: str, asked: 
         assert (checked.errors, [each.url for each in checked.items]) == (wanted, [other] if same else [])
 
 
-# S2-8, S2-10 and gap 2.16, all against the first page.
+# All against the first page.
 SNIPPETS = {
     "as it is": ("Rain fell — “a lot”", True),
     "case": ("RAIN FELL", True),

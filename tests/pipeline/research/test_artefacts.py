@@ -1,4 +1,4 @@
-"""The files of a research run: the examples of seed 003 as they stand there, and what must not pass."""
+"""The files of a research run: the contract's examples as they stood there, and what must not pass."""
 
 import json
 from collections.abc import Iterator

@@ -209,7 +209,10 @@ def written_run(path: Path) -> RunFolder:
 
 @pytest.mark.skipif(not REPORTS.is_file(), reason="needs ../shared/corpora/reports")
 def test_real_reports_show_why_the_writer_has_to_make_the_rule_hold() -> None:
-    """Models end fewer than half of the blocks in a citation, whatever they are told (research-pipeline.md 2.23)."""
+    """Models end fewer than half of the blocks in a citation, whatever they are told.
+
+    Source: pipeline/contracts/research.md#audit.
+    """
     reports = [json.loads(line)["article"] for line in REPORTS.read_text(encoding="utf-8").splitlines()[::5]]
     found = [audit(report, PARAGRAPHS, CITATIONS) for report in reports]
     blocks = sum(each.total_paragraphs for each in found)

@@ -1,4 +1,7 @@
-"""The contracts of seed 004: its examples as they stand there, their normal form, and what must not pass."""
+"""The data of a research run: the contract's own examples, their normal form, and what must not pass.
+
+Source: pipeline/contracts/research.md#data.
+"""
 
 import json
 from datetime import UTC, datetime
@@ -90,7 +93,7 @@ EXAMPLES: dict[type[Contract], str] = {
   "cache_misses": 12
 }""",
 }
-"""Section 2 of the seed."""
+"""Its core entities."""
 
 EXPORT = """{
   "reportJson": {
@@ -101,7 +104,7 @@ EXPORT = """{
     "schemaVersion": "v1"
   }
 }"""
-"""Section 5 of the seed: an excerpt, without the outline."""
+"""Its JSON export: an excerpt, without the outline."""
 
 examples = pytest.mark.parametrize("model", EXAMPLES, ids=lambda model: model.__name__)
 

@@ -15,7 +15,7 @@ from pipeline.research.stages.intake import (
     take_in,
 )
 
-# The example of seed 003.
+# The contract's example.
 SEED_QUESTIONS = (
     "Could you provide more context about 'ai'? What specifically would you like to learn?",
     "Your topic seems vague. Could you be more specific about what you mean?",
