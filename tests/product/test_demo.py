@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import stat
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from annotation.labels import LABELS, TASKS
 from exports.cli import main
 from exports.schema import COLUMNS
 from tests.support.csv_check import check_file
+from tests.support.places import ROOT
 
 pytestmark = pytest.mark.server
 
@@ -39,6 +41,11 @@ def rows(home: Path, task: str) -> list[dict[str, str]]:
 def test_it_ends_with_the_agreement_table_on_stdout(first: Result) -> None:
     assert first.exit_code == 0, first.output
     assert all(label in first.stdout for task in TASKS for label in LABELS[task])
+
+
+def test_the_readme_shows_its_table(first: Result) -> None:
+    (shown,) = re.findall(r"```text\n(retrieval: .*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    assert shown in first.stdout
 
 
 def test_its_answers_are_csv_v2_of_all_five_providers(first: Result, home: Path) -> None:
