@@ -109,7 +109,8 @@ def audit_run(folder: RunFolder) -> Audit:
 def data_problems(report: Report) -> Iterator[str]:
     """What is wrong between the parts of the report as data, each of which may be right for itself.
 
-    Source: pipeline/contracts/research.md#rules: each claim has its citation, each cited URL its reference, in order of first citation.
+    Source: pipeline/contracts/research.md#rules: each claim has its citation, each cited URL its reference, in order of
+    first citation.
     """
     claims = Counter(citation.claim_id for citation in report.citations)
     known = {reference.url for reference in report.references}
