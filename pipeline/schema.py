@@ -83,7 +83,7 @@ class Answer(Frozen):
 
 
 class AskOptions(Frozen):
-    """What may be asked of a provider's search and model; a table in the README says which provider takes what."""
+    """What may be asked of a provider's search and model; pipeline/README.md tells which provider takes what."""
 
     allowed_domains: tuple[str, ...] = ()
     """Search only these sites; empty for all."""

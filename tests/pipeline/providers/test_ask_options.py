@@ -33,7 +33,7 @@ from pipeline.schema import PROVIDERS, AskOptions, OpenAIApi, ProviderName
 from pipeline.settings import read_settings
 from tests.support.places import ROOT, SHARED
 
-README = ROOT / "README.md"
+README = ROOT / "pipeline" / "README.md"
 RECORDINGS = SHARED / "recordings"
 
 PLAIN = AskOptions()
