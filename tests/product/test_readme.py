@@ -124,11 +124,10 @@ def shows(shown: str, printed: str) -> bool:
 
 
 def run(block: Block, folder: Path, environment: dict[str, str]) -> None:
-    if block.language == "python":
-        line = [sys.executable, "-c", block.text]
-    else:
-        settings = SETTINGS if (folder / "jury" / "env").exists() else []
-        line = ["bash", "-c", "\n".join(["set -eu", *settings, *commands(block.text)])]
+    settings = SETTINGS if (folder / "jury" / "env").exists() else []
+    python = block.language == "python"
+    script = "\n".join(["set -eu", *settings, *(['exec "$0" -c "$1"'] if python else commands(block.text))])
+    line = ["bash", "-c", script, sys.executable, block.text]
     done = subprocess.run(
         line, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )
