@@ -1,38 +1,100 @@
-"""Files appear whole or not at all: written beside their place and moved in at the end."""
+"""The one writer of files: a file appears whole or not at all, and what is no file is written to, never replaced."""
 
+import errno
 import os
+import re
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
 
+from pipeline.errors import OutputError
+
+ANYBODY, OWNER_ONLY = 0o666, 0o600
+MOST_LINKS = 40
+"""As many links as Linux itself follows before it calls them a circle."""
+
+OWN_DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
+"""Names of what this process has open: Linux and macOS lead `/dev/stdout` there."""
+
 
 @contextmanager
-def staged_file(path: Path) -> Iterator[BinaryIO]:
+def staged_file(path: Path, mode: int = ANYBODY) -> Iterator[BinaryIO]:
     """A new file open for writing bytes, which takes the place of `path` when the block ends without an error.
 
-    After an error nothing of it is left and an earlier `path` is untouched. Missing folders are made.
+    After an error nothing of it is left and an earlier `path` is untouched. Missing folders are made. Of a symbolic
+    link the target is replaced and the link stays. Pipes, terminals and devices are written to as the bytes come.
+
+    Args:
+        path: the place to write to.
+        mode: the file's rights from its first byte on, less the process's umask, whatever an earlier file had.
+
+    Raises:
+        OutputError: a folder, a socket or a disk is there.
+        OSError: the system refuses.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    stream = open_stream(path)
+    if stream:
+        with stream:
+            yield stream
+        return
+    target = followed(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
     # Not `tempfile`: its files are for their owner only, and the result should have the rights that any new file gets.
-    part = path.with_name(f".{path.name}.{uuid4().hex}.part")
+    part = target.with_name(f".{target.name}.{uuid4().hex}.part")
     try:
-        with open(part, "xb") as file:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(part, path)
+        os.replace(part, target)
     finally:
         part.unlink(missing_ok=True)
 
 
 def write_private(path: Path, text: str) -> None:
     """Write a file that nobody else can read at any moment; it appears whole or not at all."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    part.unlink(missing_ok=True)
-    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(part, path)
+    with staged_file(path, OWNER_ONLY) as file:
+        file.write(text.encode())
+
+
+def open_stream(path: Path) -> BinaryIO | None:
+    """The path open for writing where it is a pipe, a terminal or a device; None where it is a file or free.
+
+    Raises:
+        OutputError: it is a folder, a socket or a disk.
+        OSError: it cannot be opened.
+    """
+    own = OWN_DESCRIPTOR.fullmatch(str(followed(path)))
+    if own:  # opened anew by its name, a file behind `/dev/stdout` would be written from its beginning
+        return os.fdopen(os.dup(int(own[1])), "wb")
+    try:
+        kind = path.stat().st_mode
+    except FileNotFoundError:
+        return None
+    if stat.S_ISCHR(kind) or stat.S_ISFIFO(kind):
+        # Whatever a staged file would be moved over is lost to the whole machine: once it was /dev/null.
+        return open(path, "wb")
+    if stat.S_ISDIR(kind):
+        raise OutputError(f"`{path}` is a folder; name a file in it.")
+    if not stat.S_ISREG(kind):
+        raise OutputError(f"`{path}` is no file that can be written; name another one.")
+    return None
+
+
+def followed(path: Path) -> Path:
+    """Where the path's symbolic links lead, up to something that is no link or is open in this process.
+
+    Not `Path.resolve`, which takes `/dev/stdout` further, to a file that must not be replaced or to no name at all.
+
+    Raises:
+        OSError: the links lead in a circle.
+    """
+    path = path.absolute()
+    for _ in range(MOST_LINKS):
+        if not path.is_symlink() or OWN_DESCRIPTOR.fullmatch(str(path)):
+            return path
+        path = path.parent / path.readlink()
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))

@@ -15,7 +15,7 @@ from annotation.labels import LABELS, TaskName
 from annotation.tasks import ORDER, PRODUCTION, takes_suggestions
 from annotation.wording import ANSWERS, LOCALES, Wording, read_texts, read_wording
 from pipeline.errors import NotFoundError, OutputError
-from pipeline.staging import staged_file, write_private
+from pipeline.staging import ANYBODY, OWNER_ONLY, staged_file
 
 PRINTED_STYLE = """
 @page { size: A4; margin: 16mm 15mm; }
@@ -293,11 +293,7 @@ def write(path: Path, text: str, private: bool) -> None:
         OutputError: it cannot be written.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if private:
-            write_private(path, text)
-            return
-        with staged_file(path) as file:
+        with staged_file(path, OWNER_ONLY if private else ANYBODY) as file:
             file.write(text.encode("utf-8"))
     except OSError as error:
         raise OutputError(f"`{path}` cannot be written: {error.strerror or error}. Choose another `--out`.") from error

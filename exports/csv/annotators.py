@@ -1,7 +1,6 @@
 """Who answered: names of annotators by user id, or the pseudonyms that stand for them."""
 
 import json
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
@@ -11,6 +10,7 @@ from pydantic import ValidationError
 from annotation.client import Argilla
 from pipeline.errors import InputError, OutputError
 from pipeline.schema import Frozen
+from pipeline.staging import OWNER_ONLY, staged_file
 
 
 class KeyedAnnotator(Frozen):
@@ -71,25 +71,18 @@ class Pseudonyms:
         """
         key = AnnotatorKey(annotators=dict(sorted(self._annotators.items())))
         content = json.dumps(key.model_dump(), ensure_ascii=False, indent=2).encode("utf-8") + b"\n"
-        part = self.path.with_name(f".{self.path.name}.{os.getpid()}.part")
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            with staged_file(self.path, OWNER_ONLY) as file:
                 file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            if read_content(self.path) != self._content:
-                raise OutputError(
-                    f"The key file `{self.path}` was changed by another export meanwhile, so nothing was written. "
-                    "Export again."
-                )
-            os.replace(part, self.path)
+                if read_content(self.path) != self._content:
+                    raise OutputError(
+                        f"The key file `{self.path}` was changed by another export meanwhile, so nothing was written. "
+                        "Export again."
+                    )
         except OSError as error:
             raise OutputError(
                 f"The key file `{self.path}` cannot be written: {error.strerror}. Name another one with `--key-file`."
             ) from error
-        finally:
-            part.unlink(missing_ok=True)
 
 
 def key_path(out: Path, named: Path | None) -> Path:

@@ -118,6 +118,7 @@ def write_outputs(
             (work / LATEX_FILE).write_text(agreement_latex(agreement), encoding="utf-8", newline="\n")
             write_disagreements_csv(work / DISAGREEMENTS_FILE, disagreements, spreadsheet_safe)
             write_report(work / REPORT_FILE, agreement, disagreements, remarks=measured.remarks)
+            # Not the staged writer: all of them change or, after an error before this line, none.
             for path in sorted(work.iterdir()):
                 os.replace(path, folder / path.name)
     except OSError as error:

@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import json
-import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -33,7 +32,7 @@ from pipeline.records import QueryResponse
 from pipeline.research.running.environment import opened_environment
 from pipeline.research.running.options import EXTRACTIVE, ResearchOptions
 from pipeline.research.stages.machine import research
-from pipeline.staging import staged_file
+from pipeline.staging import write_private
 
 # How often an annotator departs from the verdict on a label that people honestly see differently.
 HARD_SHARE = 0.3
@@ -274,9 +273,7 @@ def set_up_people(owner: Argilla, path: Path, names: list[str]) -> dict[str, str
 
     def remember(user: NewUser) -> None:
         logins[user.username] = user.password
-        with staged_file(path) as file:
-            os.fchmod(file.fileno(), 0o600)
-            file.write(json.dumps(logins, indent=2).encode())
+        write_private(path, json.dumps(logins, indent=2))
 
     set_up(owner, WORKSPACE, annotators=names, min_submitted=OVERLAP, announce=remember)
     return logins

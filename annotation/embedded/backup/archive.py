@@ -84,7 +84,7 @@ def write_backup(home: Path, path: Path) -> BackupManifest:
         InputError: there is no server's home, or its database is damaged.
         OutputError: `path` is something else than a backup, is being written, or cannot be written.
     """
-    home, path = home.absolute(), path.absolute()
+    home, path = home.absolute(), path.resolve()  # of a link the target is replaced
     check_home(home)
     refuse_other_file(path)
     try:
