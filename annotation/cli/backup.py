@@ -5,6 +5,8 @@ from pathlib import Path
 
 import click
 
+from pipeline.progress import ProgressBars
+
 home_option = click.option(
     "--home",
     type=click.Path(file_okay=False, path_type=Path),
@@ -27,13 +29,12 @@ def backup(file: Path, home: Path) -> None:
     Example:
         citejury annotation backup kept/monday.zip --home citejury-home
     """
-    from rich.console import Console
-
     from annotation.embedded.backup.archive import write_backup
     from annotation.embedded.home.event_log import tell
     from annotation.embedded.home.folder import EVENTS_FILE
 
-    with Console(stderr=True).status("Copying the database"):
+    with ProgressBars() as bars:
+        bars.report("Copying the database")
         manifest = write_backup(home, file)
     tell(f"backup written to {file.name}", home / EVENTS_FILE)
     click.echo(file)

@@ -1,21 +1,20 @@
 """The command `judge`: a machine that answers the annotators' questions, with or without a model."""
 
 import math
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from annotation.cli.shared import print_table
+from pipeline.progress import ProgressBars
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from annotation.judge.files import Work
     from annotation.judge.run import Outcome
     from annotation.labels import TaskName
-    from pipeline.asking.questions import Tell
     from pipeline.models.structured import ChosenModel
     from pipeline.settings import Settings
 
@@ -83,9 +82,13 @@ def judge(**given: Any) -> None:
         raise click.BadParameter(f"{asked.max_cost} is no amount.", param_hint="--max-cost")
     chosen = choose(asked, settings, os.environ)
     limits = Limits(asked.concurrency, asked.max_cost, settings.prices)
-    with progress_bar() as (report, tell):
+    with ProgressBars("units", remaining=True) as bars:
+
+        def report(done: int, total: int) -> None:
+            bars.report("judging", done, total)
+
         tasks = asked.task_names or TASKS
-        work = Work(asked.records, asked.out, tasks, asked.explain, asked.sample, limits, report, tell)
+        work = Work(asked.records, asked.out, tasks, asked.explain, asked.sample, limits, report, bars.tell)
         outcome = judge_by_model(work, chosen, asked.attempts) if chosen else judge_by_words(work)
     tell_outcome(outcome, work, chosen.model if chosen else BASELINE)
 
@@ -142,23 +145,6 @@ def refuse_unknown_price(asked: Given, settings: "Settings", chosen: "ChosenMode
         f"`--max-cost` cannot be held: the price of {chosen.model!r} is not known. Write it into `citejury.toml` as "
         f'`[prices."{chosen.model}"]` with `input` and `output` for a million tokens.'
     )
-
-
-@contextmanager
-def progress_bar() -> "Iterator[tuple[Report, Tell]]":
-    """How far the work is, on stderr where that is a terminal, and lines between."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True, markup=False, highlight=False)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
-        bar = progress.add_task("judging", total=None)
-
-        def report(done: int, total: int) -> None:
-            progress.update(bar, completed=done, total=total)
-
-        yield report, lambda line: console.print(line, soft_wrap=True)
 
 
 def tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:

@@ -1,23 +1,19 @@
 """The command `push`: records before the annotators."""
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import click
 
 from annotation.cli.shared import named_again, print_table
+from pipeline.progress import ProgressBars
 
 if TYPE_CHECKING:
-    from rich.progress import TaskID
-
     from annotation.push.push import PushReport
     from annotation.push.record_sources import CheckedPaths
     from annotation.push.suggestions import Proposals
 
-QUIET_SECONDS = 2.0
 """Work that takes no longer shows no bar."""
 
 
@@ -78,8 +74,16 @@ def push(
     proposals = Proposals(read_judgements(suggestions)) if suggestions else None
     checked = check_paths(paths)
     tell_checked(checked)
-    with open_argilla(settings) as argilla, Bars(len(checked.languages)) as bars:
-        how = HowToPush(dry_run, revise, bars.show, bars.progress)
+
+    def show(report: "PushReport") -> None:
+        bars.clear()
+        show_difference(report)
+
+    def progress(what: str, done: int, total: int | None) -> None:
+        bars.report(what, done, len(checked.languages) if total is None else total)
+
+    with open_argilla(settings) as argilla, ProgressBars() as bars:
+        how = HowToPush(dry_run, revise, show, progress)
         how = how._replace(decorator=proposals.decorator) if proposals else how
         where = (argilla, settings.workspace, read_campaign(), checked.languages, records_of(paths))
         report = push_where_named(*where, locale, chosen, how)
@@ -164,48 +168,3 @@ def refuse_problems(problems: Sequence[str], dry_run: bool) -> None:
     if problems:
         rest = "would go in" if dry_run else "is in"
         raise BadRowsError(f"Lines or records refused: {len(problems)}; everything else {rest}:", problems)
-
-
-class Bars:
-    """Bars on stderr that show how far each part is, once it takes longer; none where stderr is no terminal."""
-
-    def __init__(self, records: int) -> None:
-        """Prepare them; `records` is the number of records to compare."""
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-        console = Console(stderr=True)
-        columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
-        self.records = records
-        self.drawn: dict[str, TaskID] = {}
-        self.begun = time.monotonic()
-        # The table goes to stdout as it is, which may be a file.
-        self.bars = Progress(
-            *columns,
-            console=console,
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
-            disable=not console.is_terminal,
-        )
-
-    def __enter__(self) -> Self:
-        """The bars themselves."""
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Remove them."""
-        self.bars.stop()
-
-    def progress(self, what: str, done: int, total: int | None) -> None:
-        """Draw how much of something is done, of all records where no total is given."""
-        if what not in self.drawn:
-            self.drawn[what] = self.bars.add_task(what)
-        self.bars.update(self.drawn[what], completed=done, total=self.records if total is None else total)
-        if time.monotonic() - self.begun > QUIET_SECONDS:
-            self.bars.start()
-
-    def show(self, report: "PushReport") -> None:
-        """Print the difference where no bar is in its way."""
-        self.bars.stop()
-        show_difference(report)

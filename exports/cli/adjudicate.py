@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from exports.cli.agreement import read_labels
+from pipeline.progress import ProgressBars
 
 if TYPE_CHECKING:
     from exports.adjudicate.adjudication import Undecided
@@ -180,7 +181,6 @@ def read(out: Path, export: Path | None, scores: Path | None, workspace: str | N
     from annotation.client import open_argilla
     from exports.adjudicate.push import read_outcome
     from exports.adjudicate.tables import score_lines
-    from exports.progress import shown_progress
     from exports.reading.decisions import score_annotators, write_decisions, write_scores
     from pipeline.settings import read_settings
 
@@ -188,8 +188,8 @@ def read(out: Path, export: Path | None, scores: Path | None, workspace: str | N
         raise click.UsageError("`--scores` needs an `--export` to score.")
     settings = read_settings(workspace=workspace, api_url=api_url)
     tables = read_ratings([export]) if export else []
-    with open_argilla(settings) as argilla, shown_progress() as progress:
-        outcome = read_outcome(argilla, settings.workspace, progress)
+    with open_argilla(settings) as argilla, ProgressBars("records") as bars:
+        outcome = read_outcome(argilla, settings.workspace, bars.report)
     write_decisions(out, outcome.decisions)
     tell_undecided(outcome.undecided)
     if export is not None:

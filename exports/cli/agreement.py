@@ -8,6 +8,7 @@ import click
 from click.core import ParameterSource
 
 from exports.cli.csv import stopping_cleanly
+from pipeline.progress import ProgressBars
 
 if TYPE_CHECKING:
     from exports.agreement.schema import Agreement
@@ -167,11 +168,11 @@ def agreement(
     """
     check_gate_options(ctx, fail_under, fail_labels)
     from exports.measure.write import REPORT_FILE, measure_and_write
-    from exports.progress import shown_work
     from exports.report.judge_terminal import judge_table
     from exports.report.terminal import agreement_table
 
-    with stopping_cleanly(), shown_work("Computing agreement"):
+    with stopping_cleanly(), ProgressBars() as bars:
+        bars.report("Computing agreement")
         measured = measure_and_write(paths, out, resamples, seed, spreadsheet_safe, judges)
     for remark in measured.remarks:
         click.echo(remark, err=True)

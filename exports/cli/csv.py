@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pipeline.progress import ProgressBars
+
 if TYPE_CHECKING:
     from exports.schema import ExportedFile
 
@@ -121,15 +123,14 @@ def csv_command(
     """
     from annotation.client import open_argilla
     from exports.csv.write import export_csv
-    from exports.progress import shown_progress
     from exports.schema import ExportFilters
     from pipeline.settings import read_settings
 
     settings = read_settings(api_url=api_url)
     filters = ExportFilters.model_validate(wanted)
     names = workspaces or (settings.workspace,)
-    with stopping_cleanly(), open_argilla(settings) as client, shown_progress() as progress:
-        export = export_csv(client, names, out, filters, key_file=key_file, progress=progress)
+    with stopping_cleanly(), open_argilla(settings) as client, ProgressBars("records") as bars:
+        export = export_csv(client, names, out, filters, key_file=key_file, progress=bars.report)
     for warning in export.warnings:
         click.echo(f"Warning: {warning}", err=True)
     for line in summary(export.manifest.files):

@@ -9,6 +9,7 @@ import click
 from click.core import ParameterSource
 
 from exports.cli.csv import csv_command, stopping_cleanly
+from pipeline.progress import ProgressBars
 
 if TYPE_CHECKING:
     from exports.dataset.splits import SplitShares
@@ -110,7 +111,6 @@ def dataset(
     """
     from exports.dataset.files import DatasetOptions
     from exports.dataset.write import write_dataset
-    from exports.progress import shown_progress
 
     ctx = click.get_current_context()
     given = [name for name in SERVER_OPTIONS if ctx.get_parameter_source(name) == ParameterSource.COMMANDLINE]
@@ -118,8 +118,8 @@ def dataset(
         option = next(param.opts[0] for param in ctx.command.params if param.name == given[0])
         raise click.UsageError(f"`{option}` says what to read from Argilla and does not go with `--from`.")
     options = DatasetOptions.model_validate({"rule": rule, "shares": shares, "seed": seed})
-    with stopping_cleanly(), source_of(paths, out, **server) as source, shown_progress(unit="") as progress:
-        written = write_dataset(out, source, options, decisions=decisions, progress=progress)
+    with stopping_cleanly(), source_of(paths, out, **server) as source, ProgressBars() as bars:
+        written = write_dataset(out, source, options, decisions=decisions, progress=bars.report)
     for line in [*(f"Warning: {warning}" for warning in written.warnings), *summary(written)]:
         click.echo(line, err=True)
     saved = (out / "datasets" / written.facts[0].task).as_posix()
@@ -147,7 +147,6 @@ def source_of(
     from annotation.client import open_argilla
     from exports.csv.annotators import key_path
     from exports.csv.write import export_csv
-    from exports.progress import shown_progress
     from exports.schema import ExportFilters
     from pipeline.settings import read_settings
 
@@ -158,8 +157,8 @@ def source_of(
     with open_argilla(settings) as client:
 
         def export(work: Path) -> list[Path]:
-            with shown_progress() as progress:
-                exported = export_csv(client, names, work / "source", filters, key_file=keys, progress=progress)
+            with ProgressBars("records") as bars:
+                exported = export_csv(client, names, work / "source", filters, key_file=keys, progress=bars.report)
             for warning in exported.warnings:
                 click.echo(f"Warning: {warning}", err=True)
             return [work / "source"]

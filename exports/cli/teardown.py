@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pipeline.progress import ProgressBars
+
 if TYPE_CHECKING:
     from annotation.campaign.teardown import Teardown
     from annotation.client import Argilla
@@ -98,7 +100,6 @@ def export_first(argilla: "Argilla", plan: "Teardown", folder: Path) -> None:
     """
     from annotation.campaign.teardown import check_exported
     from exports.csv.write import export_csv
-    from exports.progress import shown_progress
     from exports.schema import ExportFilters
 
     if not plan.submitted + plan.discarded:
@@ -106,8 +107,8 @@ def export_first(argilla: "Argilla", plan: "Teardown", folder: Path) -> None:
         return
     out = new_folder(folder, plan.workspace, datetime.now(UTC))
     filters = ExportFilters(extended=True, discarded=True, suggested=True)
-    with shown_progress() as progress:
-        export_csv(argilla, plan.workspace, out, filters, progress=progress, discarded_suffice=True)
+    with ProgressBars("records") as bars:
+        export_csv(argilla, plan.workspace, out, filters, progress=bars.report, discarded_suffice=True)
     check_exported(plan, exported_rows(out))
     click.echo(f"Exported to {out}.", err=True)
 

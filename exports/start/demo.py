@@ -23,9 +23,9 @@ from exports.csv.fetch import Progress
 from exports.csv.write import Export, export_csv
 from exports.measure.files import Measured
 from exports.measure.write import measure_and_write
-from exports.progress import shown_progress
 from pipeline.asking.replay import replay_narratives
 from pipeline.errors import ArgillaError, OutputError
+from pipeline.progress import ProgressBars
 from pipeline.recording.files import read_records, write_records
 from pipeline.recording.run import RESEARCH_RUN
 from pipeline.records import QueryResponse
@@ -250,9 +250,9 @@ def run_demo(home: Path, server: ServerHandle, say: Say) -> DemoReport:
         say("3/6  Pushing the records: retrieval, grounding, generation.")
         push_records(owner, WORKSPACE, read_records(home / RECORDS))
         say("4/6  Four annotators answer, each as herself.")
-        with shown_progress() as progress:
+        with ProgressBars("records") as bars:
             datasets = find_datasets(owner, WORKSPACE).values()
-            answered = sum(answer_queue(owner, dataset, jury, progress) for dataset in datasets)
+            answered = sum(answer_queue(owner, dataset, jury, bars.report) for dataset in datasets)
         say(f"5/6  {answered} new responses. Exporting what was submitted.")
         export = export_csv(owner, WORKSPACE, home / EXPORT)
     say(f"6/6  {rows_of(export)}. Computing agreement.")

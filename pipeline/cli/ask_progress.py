@@ -1,11 +1,14 @@
 """What the user sees of a run: bars while it goes, and what came of it."""
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
+
+from pipeline.progress import ProgressBars
 
 if TYPE_CHECKING:
     from pipeline.asking.questions import Call, Report, Tell
@@ -25,20 +28,14 @@ class Shown(NamedTuple):
 @contextmanager
 def progress_bars() -> Iterator[Shown]:
     """A bar for each provider on stderr, where that is a terminal, and lines between them."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True, markup=False, highlight=False)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
-        bars: dict[str, Any] = {}
+    done: Counter[str] = Counter()
+    with ProgressBars("calls", remaining=True) as bars:
 
         def report(call: "Call", total: int) -> None:
-            if call.provider not in bars:
-                bars[call.provider] = progress.add_task(call.provider, total=total)
-            progress.advance(bars[call.provider])
+            done[call.provider] += 1
+            bars.report(call.provider, done[call.provider], total)
 
-        yield Shown(report, lambda line: console.print(line, soft_wrap=True))
+        yield Shown(report, bars.tell)
 
 
 def end_run(manifest: "RunManifest", out: Path) -> None:

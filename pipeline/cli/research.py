@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from pipeline.cli.sources import address_and_port
+from pipeline.progress import ProgressBars
 
 if TYPE_CHECKING:
     from pipeline.research.running.course import Progress, Spend
@@ -200,35 +201,26 @@ def audit_again(runs_dir: Path, run_id: str) -> None:
 @contextmanager
 def shown_progress() -> "Iterator[Progress]":
     """A line for each stage that is done, on stderr; in a terminal, what goes on and what it took stands below."""
-    from rich.console import Console
-    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bars
-
     from pipeline.research.running.course import Progress
 
-    console = Console(stderr=True, markup=False, highlight=False)
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=20),
-        TextColumn("{task.fields[spent]}", markup=False),
-        TimeElapsedColumn(),
-    )
-    with Bars(*columns, console=console, disable=not console.is_terminal, transient=True) as bars:
-        bar = bars.add_task("", total=None, spent="")
+    with ProgressBars() as bars:
+        name = ""
 
         def start(stage: "Stage", round_: int) -> None:
-            bars.update(bar, description=f"{stage}{again(round_)}", total=None, completed=0)
+            nonlocal name
+            name = f"{stage}{again(round_)}"
+            bars.report(name)
 
         def end(stage: "Stage", round_: int, words: str) -> None:
-            console.print(f"{stage}{again(round_)}: {words or 'done'}", soft_wrap=True)
+            bars.end(f"{stage}{again(round_)}")
+            bars.tell(f"{stage}{again(round_)}: {words or 'done'}")
 
         yield Progress(
             start,
-            lambda done, total: bars.update(bar, completed=done, total=total),
+            lambda done, total: bars.report(name, done, total),
             end,
-            lambda spend: bars.update(bar, spent=spent_words(spend)),
-            lambda line: console.print(line, soft_wrap=True),
+            lambda spend: bars.report(name, words=spent_words(spend)),
+            bars.tell,
         )
 
 

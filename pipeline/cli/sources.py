@@ -1,11 +1,14 @@
 """The command `citejury pipeline sources`."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+
+from pipeline.progress import ProgressBars
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -128,34 +131,28 @@ class PagesBar(NamedTuple):
     begin: Callable[[int], None]
     report: Callable[[str, str], None]
     tell: Callable[[str], None]
+    clear: Callable[[], None]
 
 
 @contextmanager
 def pages_bar() -> Iterator[PagesBar]:
     """A bar of pages with their states on stderr, where that is a terminal, and lines above it."""
-    from collections import Counter
-
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
     from pipeline.sources.store.states import state_of
 
-    console = Console(stderr=True, markup=False, highlight=False)
-    columns = (TextColumn("pages"), BarColumn(bar_width=20), MofNCompleteColumn(), TextColumn("{task.description}"))
     states: Counter[str] = Counter()
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
-        task = progress.add_task("", total=None, visible=False)
+    total = 0
+    with ProgressBars() as bars:
+
+        def begin(pages: int) -> None:
+            nonlocal total
+            total = pages
 
         def report(url: str, reason: str) -> None:
             states[state_of(reason)] += 1
-            shown = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
-            progress.update(task, advance=1, description=shown)
+            words = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+            bars.report("pages", states.total(), total, words)
 
-        yield PagesBar(
-            lambda total: progress.update(task, total=total, visible=total > 0),
-            report,
-            lambda line: console.print(line, soft_wrap=True),
-        )
+        yield PagesBar(begin, report, bars.tell, bars.clear)
 
 
 def web_fetch(asked: Asked, bar: PagesBar) -> "Fetch":

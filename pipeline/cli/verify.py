@@ -98,6 +98,7 @@ def verify_path(asked: Asked) -> Verified:
     with opened_store(asked, file) as store, pages_bar() as bar:
         if store and not asked.offline:
             gathered = fetch_pages(asked, file, store, cited_keys(read_submitted(file)), bar)
+            bar.clear()
         reader = Reader(store)
         with output(asked.out) as write:
             for submitted in read_submitted(file):

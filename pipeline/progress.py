@@ -1,0 +1,83 @@
+"""How far work is: bars on stderr while somebody looks at a terminal, and lines above them."""
+
+import time
+from threading import Timer
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+QUIET_SECONDS = 1.0
+"""Work that takes no longer draws nothing."""
+
+
+class ProgressBars:
+    """Bars by name, drawn once the work takes longer and gone at its end; none where stderr is no terminal."""
+
+    def __init__(self, unit: str = "", *, remaining: bool = False) -> None:
+        """Prepare them.
+
+        Args:
+            unit: stands behind the numbers, such as `records`.
+            remaining: show how long the work will take, not how long it has taken.
+        """
+        # Here, not above: commands import this module at their top, and `--help` is to come at once.
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        self.console = Console(stderr=True, markup=False, highlight=False)
+        self.bars = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=20),
+            TextColumn("{task.fields[counts]}", markup=False),
+            TextColumn("{task.fields[words]}", markup=False),
+            TimeRemainingColumn() if remaining else TimeElapsedColumn(),
+            console=self.console,
+            transient=True,
+            # What goes to stdout goes there, which may be a file; rich would send it to the terminal.
+            redirect_stdout=False,
+            redirect_stderr=False,
+            disable=not self.console.is_terminal,
+        )
+        self.unit = unit
+        self.drawn: dict[str, TaskID] = {}
+        self.quiet_until = time.monotonic() + QUIET_SECONDS
+        self.begin = Timer(QUIET_SECONDS, self.bars.start)  # for work that reports once and then computes
+
+    def __enter__(self) -> Self:
+        """The bars themselves."""
+        if self.console.is_terminal:
+            self.begin.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Remove them."""
+        self.clear()
+
+    def report(self, name: str, done: int | None = None, total: int | None = None, words: str | None = None) -> None:
+        """Draw how much of something is done, of how much and in what words; what is None stays as it was."""
+        if name not in self.drawn:
+            self.drawn[name] = self.bars.add_task(name, total=None, counts="", words="")
+        counts = None if done is None else f"{done:,}" if total is None else f"{done:,}/{total:,} {self.unit}"
+        told = {field: text for field, text in (("counts", counts), ("words", words)) if text is not None}
+        self.bars.update(self.drawn[name], completed=done, total=total, **told)  # type: ignore[arg-type]
+        if time.monotonic() > self.quiet_until:
+            self.bars.start()
+
+    def end(self, name: str) -> None:
+        """Take the bar away, where there is one."""
+        if name in self.drawn:
+            self.bars.remove_task(self.drawn.pop(name))
+
+    def tell(self, line: str) -> None:
+        """Print a line on stderr, above the bars."""
+        self.console.print(line, soft_wrap=True)
+
+    def clear(self) -> None:
+        """Take all bars from the screen, where something else is to be printed; the next report draws them again."""
+        self.begin.cancel()
+        if self.begin.is_alive():
+            self.begin.join()
+        self.bars.stop()

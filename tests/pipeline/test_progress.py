@@ -1,0 +1,67 @@
+"""Bars in a terminal only, lines everywhere, and stdout left alone."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.places import ROOT
+
+WORK = """
+import sys, time
+from pipeline.progress import QUIET_SECONDS, ProgressBars
+with ProgressBars("pages") as bars:
+    bars.report("quick [red]")
+    bars.tell("a line [red]")
+    print("to stdout", flush=True)
+    if sys.argv[1] == "long":
+        deadline = time.monotonic() + QUIET_SECONDS + 20
+        while not bars.bars.live.is_started and time.monotonic() < deadline:
+            time.sleep(0.05)
+        bars.report("reading [red]", 1200, 3400, "2 gone")
+        bars.bars.refresh()
+        print("again", flush=True)
+        bars.end("reading [red]")
+        bars.clear()
+"""
+
+
+def in_terminal(work: str, out: Path) -> str:
+    """What is drawn on stderr, a terminal, while stdout is a file."""
+    terminal, end = pty.openpty()
+    with open(out, "wb") as file:
+        words = [sys.executable, "-c", WORK, work]
+        process = subprocess.Popen(words, stdout=file, stderr=end, cwd=ROOT, env={**os.environ, "TERM": "xterm"})
+        os.close(end)
+        drawn = b""
+        while True:
+            try:
+                piece = os.read(terminal, 4096)
+            except OSError:  # Linux's way of saying that the other end is closed
+                break
+            if not piece:
+                break
+            drawn += piece
+        os.close(terminal)
+        assert process.wait(30) == 0, drawn
+    return drawn.decode()
+
+
+def test_without_a_terminal_lines_come_alone() -> None:
+    done = subprocess.run([sys.executable, "-c", WORK, "quick"], capture_output=True, cwd=ROOT, text=True, check=True)
+    assert done.stderr == "a line [red]\n"
+    assert done.stdout == "to stdout\n"
+
+
+def test_quick_work_draws_nothing(tmp_path: Path) -> None:
+    assert in_terminal("quick", tmp_path / "out") == "a line [red]\r\n"
+
+
+def test_longer_work_is_drawn_by_itself_and_stdout_is_left_alone(tmp_path: Path) -> None:
+    drawn = in_terminal("long", tmp_path / "out")
+    assert "quick [red]" in drawn
+    assert "reading [red]" in drawn
+    assert "1,200/3,400 pages" in drawn
+    assert "2 gone" in drawn
+    assert (tmp_path / "out").read_text() == "to stdout\nagain\n"
