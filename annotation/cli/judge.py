@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from annotation.cli.shared import print_table
+from pipeline.interrupts import SIGNAL_EXITS
 from pipeline.progress import ProgressBars
 
 if TYPE_CHECKING:
@@ -156,7 +157,6 @@ def tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
         click.exceptions.Exit: a signal stopped the run.
     """
     from annotation.judge.files import beside, status_table
-    from pipeline.cli.ask_progress import SIGNAL_EXITS
     from pipeline.errors import BadRowsError, InputError
 
     tally = outcome.tally

@@ -35,6 +35,7 @@ from annotation.embedded.home.folder import (
 )
 from annotation.embedded.patches.middleware import BEHIND_TLS_VARIABLE
 from pipeline.errors import ServerStartError
+from pipeline.interrupts import interrupted_by
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 6900
@@ -118,9 +119,8 @@ def serve(
         starting()
         followed.enter_context(following(home / EVENTS_FILE, show_event))
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
     with (
+        interrupted_by(signal.SIGTERM, signal.SIGHUP),
         contextlib.ExitStack() as followed,
         contextlib.suppress(KeyboardInterrupt),
         run_guardian(home, host, port, start, options) as server,

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,8 +20,9 @@ from annotation.judge.files import Tally, Work, beside, check_work, write_judgem
 from annotation.judge.prompt import Prompt, build_prompt, digest
 from annotation.judge.units import Unit
 from annotation.labels import TaskName
-from pipeline.asking.run import Course, stop_on_signals
+from pipeline.asking.run import Course
 from pipeline.errors import OutputError, ProviderError
+from pipeline.interrupts import stopping_on_signals
 from pipeline.models.completion import Structured
 from pipeline.models.structured import Asker, Asks, ChosenModel, Spent, accept_body, ask_structured, spent_of
 from pipeline.providers.http.client import ApiClient, RetryPolicy
@@ -215,7 +217,7 @@ class Asking:
             async with asyncio.TaskGroup() as group:
                 for _ in range(self.work.limits.concurrency):
                     self.course.tasks.append(group.create_task(self.ask_some(asker, units, total)))
-                with stop_on_signals(self.course, self.work.tell):
+                with stopping_on_signals(partial(self.course.stop, tell=self.work.tell)):
                     await asyncio.gather(*self.course.tasks, return_exceptions=True)
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from None

@@ -1,13 +1,14 @@
 """The command `exports agreement`."""
 
 import math
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 from click.core import ParameterSource
 
-from exports.cli.csv import stopping_cleanly
+from pipeline.interrupts import interrupted_by
 from pipeline.progress import ProgressBars
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def agreement(
     from exports.report.judge_terminal import judge_table
     from exports.report.terminal import agreement_table
 
-    with stopping_cleanly(), ProgressBars() as bars:
+    with interrupted_by(signal.SIGTERM), ProgressBars() as bars:
         bars.report("Computing agreement")
         measured = measure_and_write(paths, out, resamples, seed, spreadsheet_safe, judges)
     for remark in measured.remarks:

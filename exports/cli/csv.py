@@ -2,14 +2,13 @@
 
 import shlex
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from pipeline.interrupts import interrupted_by
 from pipeline.progress import ProgressBars
 
 if TYPE_CHECKING:
@@ -129,7 +128,7 @@ def csv_command(
     settings = read_settings(api_url=api_url)
     filters = ExportFilters.model_validate(wanted)
     names = workspaces or (settings.workspace,)
-    with stopping_cleanly(), open_argilla(settings) as client, ProgressBars("records") as bars:
+    with interrupted_by(signal.SIGTERM), open_argilla(settings) as client, ProgressBars("records") as bars:
         export = export_csv(client, names, out, filters, key_file=key_file, progress=bars.report)
     for warning in export.warnings:
         click.echo(f"Warning: {warning}", err=True)
@@ -138,16 +137,6 @@ def csv_command(
     if export.key_file is not None:
         click.echo(f"Who is who stands in {export.key_file}; keep it, and keep it to yourself.", err=True)
     click.echo(f"Exported to {out}. Next: `citejury exports agreement {shlex.quote(str(out))}`.", err=True)
-
-
-@contextmanager
-def stopping_cleanly() -> Iterator[None]:
-    """SIGTERM does what Ctrl-C does, so that nothing half-written stays."""
-    earlier = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, earlier)
 
 
 def summary(files: "tuple[ExportedFile, ...]") -> list[str]:

@@ -1,5 +1,6 @@
 """The command `exports dataset`."""
 
+import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from exports.cli.csv import csv_command, stopping_cleanly
+from exports.cli.csv import csv_command
+from pipeline.interrupts import interrupted_by
 from pipeline.progress import ProgressBars
 
 if TYPE_CHECKING:
@@ -118,7 +120,7 @@ def dataset(
         option = next(param.opts[0] for param in ctx.command.params if param.name == given[0])
         raise click.UsageError(f"`{option}` says what to read from Argilla and does not go with `--from`.")
     options = DatasetOptions.model_validate({"rule": rule, "shares": shares, "seed": seed})
-    with stopping_cleanly(), source_of(paths, out, **server) as source, ProgressBars() as bars:
+    with interrupted_by(signal.SIGTERM), source_of(paths, out, **server) as source, ProgressBars() as bars:
         written = write_dataset(out, source, options, decisions=decisions, progress=bars.report)
     for line in [*(f"Warning: {warning}" for warning in written.warnings), *summary(written)]:
         click.echo(line, err=True)

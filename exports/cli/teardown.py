@@ -2,6 +2,7 @@
 
 import csv
 import re
+import signal
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pipeline.interrupts import interrupted_by
 from pipeline.progress import ProgressBars
 
 if TYPE_CHECKING:
@@ -57,12 +59,11 @@ def teardown(
     """
     from annotation.campaign.teardown import loss_lines, plan_teardown, tear_down
     from annotation.client import open_argilla
-    from exports.cli.csv import stopping_cleanly
     from pipeline.settings import read_settings
     from pipeline.text.terminal import counted
 
     settings = read_settings(workspace=workspace, api_url=api_url)
-    with stopping_cleanly(), open_argilla(settings) as argilla:
+    with interrupted_by(signal.SIGTERM), open_argilla(settings) as argilla:
         plan = plan_teardown(argilla, settings.workspace, datasets, users)
         click.echo("This is removed for good:", err=True)
         for line in loss_lines(plan):

@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import json
-import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -150,12 +149,7 @@ def research_library(library: Path, runs_dir: Path) -> QueryResponse:
             documents=library,
             offline=True,
         )
-        # A research run hears SIGTERM by itself and leaves it to nobody; the demo's server wants it back.
-        heard = signal.getsignal(signal.SIGTERM)
-        try:
-            asyncio.run(researched(options))
-        finally:
-            signal.signal(signal.SIGTERM, heard)
+        asyncio.run(researched(options))
     return next(read_records(run))
 
 

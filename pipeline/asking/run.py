@@ -4,11 +4,8 @@ Source: pipeline/contracts/run_folder.md#resuming.
 """
 
 import asyncio
-import signal
-import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -26,6 +23,7 @@ from pipeline.asking.run_folder import (
 from pipeline.asking.summary import summarise_run
 from pipeline.csv_v2.file import read_answers
 from pipeline.errors import InputError
+from pipeline.interrupts import stopping_on_signals
 from pipeline.providers.body import load_body
 from pipeline.providers.cost import cost_of, price_of, usage_of
 from pipeline.schema import PROVIDERS, ErrorLine, StoredAnswer
@@ -95,7 +93,7 @@ async def put_calls(out: Path, begun: Begun, source: AnswerSource, course: Cours
                 for _ in range(course.limits.concurrency):
                     work = put_some(out, begun, calls, source, course, report)
                     course.tasks.append(group.create_task(work))
-            with stop_on_signals(course, tell):
+            with stopping_on_signals(partial(course.stop, tell=tell)):
                 await asyncio.gather(*course.tasks, return_exceptions=True)
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from None
@@ -122,26 +120,6 @@ async def put_some(
             course.in_flight -= 1
         report(call, total)
         await asyncio.sleep(0)  # a stored payload is never waited for, and a signal is to be heard all the same
-
-
-@contextmanager
-def stop_on_signals(course: Course, tell: Tell) -> Iterator[None]:
-    """SIGINT and SIGTERM stop the course in good order while the block runs.
-
-    Only the main thread hears signals, and Windows knows no such handlers: there Ctrl-C ends the process at once, and
-    the folder is resumed like after any kill.
-    """
-    if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGINT, course.stop, "SIGINT", tell)
-    loop.add_signal_handler(signal.SIGTERM, course.stop, "SIGTERM", tell)
-    try:
-        yield
-    finally:
-        loop.remove_signal_handler(signal.SIGINT)
-        loop.remove_signal_handler(signal.SIGTERM)
 
 
 __all__ = ["NO_LIMITS", "Limits", "Questions", "Report", "Tell", "ask_narratives"]

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from pipeline.interrupts import SIGNAL_EXITS
 from pipeline.progress import ProgressBars
 
 if TYPE_CHECKING:
     from pipeline.asking.questions import Call, Report, Tell
     from pipeline.asking.run_folder import RunManifest
-
-SIGNAL_EXITS = {"SIGINT": 130, "SIGTERM": 143}
-"""Exit codes of a run that a signal stopped, as shells have them."""
 
 
 class Shown(NamedTuple):

@@ -1,6 +1,7 @@
 """The command `citejury pipeline research`."""
 
 import os
+import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from pipeline.cli.sources import address_and_port
+from pipeline.interrupts import SIGNAL_EXITS, interrupted_by
 from pipeline.progress import ProgressBars
 
 if TYPE_CHECKING:
@@ -112,7 +114,6 @@ def begin(chosen: Mapping[str, Any], runs_dir: Path, asked: Given) -> None:
     """
     import asyncio
 
-    from pipeline.cli.ask_progress import SIGNAL_EXITS
     from pipeline.research.running.course import Stopped
     from pipeline.research.running.options import named_options
     from pipeline.research.stages.intake import ClarificationNeeded
@@ -239,7 +240,7 @@ def spent_words(spend: "Spend") -> str:
 
 def ask_on_terminal(questions: Sequence[str]) -> list[str]:
     """The answers from stdin, a line for each question in order; empty ones where there is no more to read."""
-    with interrupted_at_once():
+    with interrupted_by(signal.SIGINT):  # asyncio's own handler would wait for the line to end
         return [answer_to(question) for question in questions]
 
 
@@ -251,23 +252,6 @@ def answer_to(question: str) -> str:
     if not sys.stdin.isatty() or not line:  # nobody's Enter has ended the line of the question
         click.echo(err=True)
     return line.strip()
-
-
-@contextmanager
-def interrupted_at_once() -> Iterator[None]:
-    """Ctrl-C ends the block at once; asyncio's own handler would wait for the line to end."""
-    import signal
-    import threading
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGINT)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def tell_questions(questions: Sequence[str]) -> None:

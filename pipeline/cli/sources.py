@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from pipeline.interrupts import SIGNAL_EXITS
 from pipeline.progress import ProgressBars
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from pipeline.sources.store.store import Store
 
 STORE = "store.db"
-STOPPED = 130
-"""Exit code of a command that Ctrl-C stopped, as shells have it."""
 
 
 class Asked(NamedTuple):
@@ -85,7 +84,7 @@ def sources(**given: Any) -> None:
         made = make_records(asked)
     except KeyboardInterrupt:
         click.echo("Stopped; what was read is in the store. Next: the same command again goes on", err=True)
-        raise click.exceptions.Exit(STOPPED) from None
+        raise click.exceptions.Exit(SIGNAL_EXITS["SIGINT"]) from None
     end_sources(made, asked)
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from pipeline.cli.sources import STOPPED, address_and_port, pages_bar
+from pipeline.cli.sources import address_and_port, pages_bar
 from pipeline.errors import InputError
+from pipeline.interrupts import SIGNAL_EXITS
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -78,7 +79,7 @@ def verify(**given: Any) -> None:
         verified = verify_path(asked)
     except KeyboardInterrupt:
         click.echo("Stopped; what was read is in the store. Next: the same command again goes on", err=True)
-        raise click.exceptions.Exit(STOPPED) from None
+        raise click.exceptions.Exit(SIGNAL_EXITS["SIGINT"]) from None
     end_verify(verified, asked)
 
 

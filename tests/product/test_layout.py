@@ -19,6 +19,7 @@ ORDER = (
     "pipeline.text",
     "pipeline.records",
     "pipeline.staging",
+    "pipeline.interrupts",
     "pipeline.progress",
     "pipeline.providers",
     "pipeline.providers.http",

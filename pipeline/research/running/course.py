@@ -1,18 +1,17 @@
 """One run under way: its stages begun, kept, logged and traced, and skipped where they are done."""
 
 import asyncio
-import signal
-import sys
-import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter
 
 from pipeline.errors import CitejuryError, InputError, ProviderError
+from pipeline.interrupts import stopping_on_signals
 from pipeline.providers.failure import redact
 from pipeline.research.output.artefacts import RunFolder
 from pipeline.research.output.run_files import StageDetails, StageEvent
@@ -130,29 +129,23 @@ class Course:
         """SIGINT and SIGTERM stop the run in good order while the block runs.
 
         Answers on their way from the model are waited for and kept; a second signal gives them up, as it does with
-        anything else at once. Only the main thread hears signals, and Windows knows no such handlers: there Ctrl-C ends
-        the process, and the run is resumed like after any kill.
+        anything else at once.
 
         Raises:
             Stopped: a signal came.
         """
         task = asyncio.current_task()
-        if sys.platform == "win32" or threading.current_thread() is not threading.main_thread() or task is None:
+        if task is None:
             yield
             return
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self.stop, number.name, task)
         try:
-            yield
+            with stopping_on_signals(partial(self.stop, task=task)):
+                yield
         except asyncio.CancelledError:
             if not self.stopped:
                 raise
             task.uncancel()
             raise Stopped(self.stopped) from None
-        finally:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.remove_signal_handler(number)
 
     def stop(self, name: str, task: "asyncio.Task[Any]") -> None:
         """Ask nothing more of anybody; at once where nobody is being asked for an answer that costs."""
