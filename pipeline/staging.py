@@ -78,9 +78,9 @@ def open_stream(path: Path) -> BinaryIO | None:
         # Whatever a staged file would be moved over is lost to the whole machine: once it was /dev/null.
         return open(path, "wb")
     if stat.S_ISDIR(kind):
-        raise OutputError(f"`{path}` is a folder; name a file in it.")
+        raise OutputError(f"`{path}` cannot be written: it is a folder. Name a file.")
     if not stat.S_ISREG(kind):
-        raise OutputError(f"`{path}` is no file that can be written; name another one.")
+        raise OutputError(f"`{path}` cannot be written: it is neither a file nor a pipe. Name another one.")
     return None
 
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from annotation.cli.shared import print_table
 from pipeline.interrupts import SIGNAL_EXITS
 from pipeline.progress import ProgressBars
+from pipeline.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -160,7 +160,7 @@ def tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
     from pipeline.errors import BadRowsError, InputError
 
     tally = outcome.tally
-    print_table(status_table(tally))
+    click.echo(Table(status_table(tally)).terminal())
     counts = ", ".join(f"{count} {status}" for status, count in sorted(tally.units.items())) or "none"
     click.echo(f"Judgements by {model}: {counts}.", err=True)
     for rule, count in sorted(tally.broken_rules.items()):

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from annotation.cli.shared import named_again, print_table
+from annotation.cli.shared import named_again
 from pipeline.progress import ProgressBars
+from pipeline.tables import Table
 
 if TYPE_CHECKING:
     from annotation.push.push import PushReport
@@ -135,7 +136,7 @@ def show_difference(report: "PushReport") -> None:
         for place, tasks in report.counts.items()
         for task, count in tasks.items()
     ]
-    print_table([heading, *rows])
+    click.echo(Table([heading, *rows]).terminal())
 
 
 def tell_report(report: "PushReport", proposals: "Proposals | None") -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from annotation.cli.shared import named_again, print_table, round_option
+from annotation.cli.shared import named_again, round_option
+from pipeline.tables import Table
 
 if TYPE_CHECKING:
     from annotation.campaign.file import Campaign
@@ -144,7 +145,7 @@ def refuse_options(ctx: click.Context, names: Collection[str]) -> None:
 
 def show_plan(plan: "Plan", campaign: "Campaign | None") -> None:
     """Print what is to be done; names stand behind their workspaces where a campaign may have several."""
-    print_table([("what", "name", "to do", "note"), *plan_rows(plan.steps, bool(campaign))])
+    click.echo(Table([("what", "name", "to do", "note"), *plan_rows(plan.steps, bool(campaign))]).terminal())
 
 
 def plan_rows(steps: "Sequence[Step]", qualified: bool) -> list[tuple[str, str, str, str]]:

@@ -1,7 +1,6 @@
-"""What commands of the group share: the option `--round`, tables, and options that the next command needs too."""
+"""What commands of the group share: the option `--round`, and options that the next command needs too."""
 
 import shlex
-from collections.abc import Sequence
 
 import click
 
@@ -21,14 +20,3 @@ def named_again(workspace: str | None, round_name: str = "production") -> str:
         *(["--round", round_name] * (round_name != "production")),
     ]
     return f" {shlex.join(words)}" if words else ""
-
-
-def print_table(rows: Sequence[Sequence[object]]) -> None:
-    """Print the rows on stdout, their columns aligned; the first row is the heading."""
-    from rich.cells import cell_len
-
-    texts = [[str(cell) for cell in row] for row in rows]
-    widths = [max(map(cell_len, column)) for column in zip(*texts, strict=True)]
-    for row in texts:
-        filled = (cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True))
-        click.echo("  ".join(filled).rstrip())

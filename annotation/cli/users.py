@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from annotation.cli.shared import print_table
+from pipeline.tables import Table
 
 if TYPE_CHECKING:
     from annotation.campaign.file import Annotator
@@ -77,7 +77,7 @@ def add(
         plans = add_users(argilla, people, workspaces or (settings.workspace,), kept)
         roles = {user["username"]: user["role"] for user in argilla.users()}
     rows = [(printable(plan.member.person.name), plan.member.workspace, DONE[plan.step.done]) for plan in plans]
-    print_table([("user", "workspace", "done"), *rows])
+    click.echo(Table([("user", "workspace", "done"), *rows]).terminal())
     for person in people:
         if roles[person.name] != role:
             click.echo(f"{printable(person.name)} stays {roles[person.name]}: `add` changes nobody's role.", err=True)
@@ -108,7 +108,7 @@ def show(api_url: str | None) -> None:
     with open_argilla(read_settings(api_url=api_url)) as argilla:
         found = list_users(argilla)
     rows = [(printable(user.name), user.role, ", ".join(map(printable, user.workspaces)) or "-") for user in found]
-    print_table([("user", "role", "workspaces"), *rows])
+    click.echo(Table([("user", "role", "workspaces"), *rows]).terminal())
     click.echo("Next: citejury annotation status", err=True)
 
 

@@ -5,9 +5,11 @@ Names and notes are data, whatever they hold: nothing of them reaches the termin
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from unicodedata import east_asian_width
+
+from rich.cells import cell_len
 
 from annotation.status.schema import AnnotatorStatus, DatasetStatus, Question, Status
+from pipeline.tables import Table
 from pipeline.text.terminal import printable
 
 NOTHING = "-"
@@ -118,25 +120,16 @@ def question_lines(question: Question) -> Iterator[str]:
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """The rows below their heading, numbers flush right; a long name keeps its columns in line by being cut."""
-    cut = [[cut_name(row[0]), *row[1:]] for row in (head, *rows)]
-    widths = [max(map(columns, column)) for column in zip(*cut, strict=True)]
-    for first, *others in cut:
-        cells = (cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))
-        yield "  ".join((first + " " * (widths[0] - columns(first)), *cells)).rstrip()
+    yield from Table([(cut_name(first), *others) for first, *others in (head, *rows)], left=1).terminal().splitlines()
 
 
 def cut_name(name: str) -> str:
     """The name, cut where it is long."""
-    if columns(name) <= LONGEST_NAME:
+    if cell_len(name) <= LONGEST_NAME:
         return name
-    while columns(name) >= LONGEST_NAME:
+    while cell_len(name) >= LONGEST_NAME:
         name = name[:-1]
     return name + "…"
-
-
-def columns(text: str) -> int:
-    """How many columns of a terminal the text takes; a Chinese or Japanese character takes two."""
-    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def pace(units_per_hour: float | None) -> str:

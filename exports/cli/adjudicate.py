@@ -9,6 +9,7 @@ import click
 
 from exports.cli.agreement import read_labels
 from pipeline.progress import ProgressBars
+from pipeline.tables import Table
 
 if TYPE_CHECKING:
     from exports.adjudicate.adjudication import Undecided
@@ -73,11 +74,11 @@ def list_command(
     found = read_disagreements(paths, tasks, labels)
     if out is not None:
         write_disagreements_csv(out, with_details(found[:top], paths), spreadsheet_safe)
-    echo_table(disagreement_lines(found[:top]))
+    click.echo(Table(disagreement_lines(found[:top])).terminal())
     patterns = pattern_lines(found)
     if patterns:
         click.echo()
-        echo_table(patterns)
+        click.echo(Table(patterns).terminal())
     else:
         click.echo("No two units show the same votes by the same annotators.", err=True)
     written = f"{len(found[:top])} of them are in {out}" if out else "write them to a file with `--out`"
@@ -196,7 +197,7 @@ def read(out: Path, export: Path | None, scores: Path | None, workspace: str | N
         found = [score for ratings in tables for score in score_annotators(ratings, outcome.decisions)]
         scores = scores or out.with_name("scores.csv")
         write_scores(scores, found)
-        echo_table(score_lines(found))
+        click.echo(Table(score_lines(found)).terminal())
         tell_unused(tables, outcome.decisions)
         click.echo(f"Scores by label: {scores}.", err=True)
     click.echo(
@@ -249,16 +250,3 @@ def tell_unused(tables: "Sequence[Ratings]", decisions: "Decisions") -> None:
     unused = len(unused_decisions(tables, decisions.by_unit))
     if unused:
         click.echo(f"{unused} decisions are on units that the export does not hold; they score nobody.", err=True)
-
-
-def echo_table(rows: Sequence[Sequence[object]]) -> None:
-    """Print the rows on stdout, their columns aligned also where letters are two cells wide; the first is the head."""
-    from rich.cells import cell_len
-
-    from pipeline.text.terminal import printable
-
-    texts = [[printable(str(cell)) for cell in row] for row in rows]
-    widths = [max(map(cell_len, column)) for column in zip(*texts, strict=True)]
-    for row in texts:
-        padded = (text + " " * (width - cell_len(text)) for text, width in zip(row, widths, strict=True))
-        click.echo("  ".join(padded).rstrip())

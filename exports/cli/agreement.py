@@ -169,8 +169,7 @@ def agreement(
     """
     check_gate_options(ctx, fail_under, fail_labels)
     from exports.measure.write import REPORT_FILE, measure_and_write
-    from exports.report.judge_terminal import judge_table
-    from exports.report.terminal import agreement_table
+    from exports.report.terminal import agreement_table, judge_table
 
     with interrupted_by(signal.SIGTERM), ProgressBars() as bars:
         bars.report("Computing agreement")

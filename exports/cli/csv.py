@@ -10,6 +10,7 @@ import click
 
 from pipeline.interrupts import interrupted_by
 from pipeline.progress import ProgressBars
+from pipeline.tables import Table
 
 if TYPE_CHECKING:
     from exports.schema import ExportedFile
@@ -132,14 +133,13 @@ def csv_command(
         export = export_csv(client, names, out, filters, key_file=key_file, progress=bars.report)
     for warning in export.warnings:
         click.echo(f"Warning: {warning}", err=True)
-    for line in summary(export.manifest.files):
-        click.echo(line, err=True)
+    click.echo(summary(export.manifest.files), err=True)
     if export.key_file is not None:
         click.echo(f"Who is who stands in {export.key_file}; keep it, and keep it to yourself.", err=True)
     click.echo(f"Exported to {out}. Next: `citejury exports agreement {shlex.quote(str(out))}`.", err=True)
 
 
-def summary(files: "tuple[ExportedFile, ...]") -> list[str]:
+def summary(files: "tuple[ExportedFile, ...]") -> str:
     """A small table: rows, annotators and records of each file."""
-    lines = [f"{'file':<26}{'rows':>9}{'annotators':>12}{'records':>9}"]
-    return lines + [f"{file.file:<26}{file.rows:>9}{file.annotators:>12}{file.records:>9}" for file in files]
+    rows = [(file.file, file.rows, file.annotators, file.records) for file in files]
+    return Table([("file", "rows", "annotators", "records"), *rows], left=1).terminal((26, 7, 10, 7))

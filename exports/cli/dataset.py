@@ -12,6 +12,7 @@ from click.core import ParameterSource
 from exports.cli.csv import csv_command
 from pipeline.interrupts import interrupted_by
 from pipeline.progress import ProgressBars
+from pipeline.tables import Table
 
 if TYPE_CHECKING:
     from exports.dataset.splits import SplitShares
@@ -122,7 +123,7 @@ def dataset(
     options = DatasetOptions.model_validate({"rule": rule, "shares": shares, "seed": seed})
     with interrupted_by(signal.SIGTERM), source_of(paths, out, **server) as source, ProgressBars() as bars:
         written = write_dataset(out, source, options, decisions=decisions, progress=bars.report)
-    for line in [*(f"Warning: {warning}" for warning in written.warnings), *summary(written)]:
+    for line in [*(f"Warning: {warning}" for warning in written.warnings), summary(written)]:
         click.echo(line, err=True)
     saved = (out / "datasets" / written.facts[0].task).as_posix()
     click.echo(f"Wrote {out}; {out / 'README.md'} says what is in it. Next, in Python:", err=True)
@@ -168,12 +169,13 @@ def source_of(
         yield export
 
 
-def summary(written: "WrittenDataset") -> list[str]:
+def summary(written: "WrittenDataset") -> str:
     """A small table: responses, units and records of each task, and responses in each split."""
     from exports.dataset.splits import SPLITS
 
-    lines = [f"{'task':<12}{'rows':>9}{'units':>9}{'records':>9}" + "".join(f"{split:>12}" for split in SPLITS)]
-    for facts in written.facts:
-        splits = "".join(f"{facts.split_rows[split]:>12}" for split in SPLITS)
-        lines.append(f"{facts.task:<12}{facts.n_rows:>9}{facts.n_units:>9}{facts.n_records:>9}{splits}")
-    return lines
+    rows = [
+        (facts.task, facts.n_rows, facts.n_units, facts.n_records, *(facts.split_rows[split] for split in SPLITS))
+        for facts in written.facts
+    ]
+    widths = (12, 7, 7, 7, *(10 for _ in SPLITS))
+    return Table([("task", "rows", "units", "records", *SPLITS), *rows], left=1).terminal(widths)

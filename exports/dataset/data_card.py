@@ -12,8 +12,8 @@ from exports.agreement.ratings import MISSING, Ratings
 from exports.agreement.schema import Agreement, TaskAgreement
 from exports.dataset.files import DatasetManifest
 from exports.dataset.splits import SPLITS, Placed, SplitShares
-from exports.report.markdown import escape_markdown, table
 from exports.report.words import alpha_estimate, decimal, discard_sentence, percent, warning_sentences
+from pipeline.tables import Table, escape_markdown
 
 
 class TaskFacts(NamedTuple):
@@ -177,13 +177,11 @@ def is_code(code: str) -> bool:
 def count_table(facts: Sequence[TaskFacts]) -> str:
     """Responses, units, records and annotators of each task."""
     head = ("task", "responses", "units", "records", "annotators", "with a label left out")
-    return table(
-        head,
-        [
-            (each.task, *map(str, (each.n_rows, each.n_units, each.n_records, len(each.annotators), each.n_incomplete)))
-            for each in facts
-        ],
-    )
+    rows = [
+        (each.task, each.n_rows, each.n_units, each.n_records, len(each.annotators), each.n_incomplete)
+        for each in facts
+    ]
+    return Table([head, *rows], left=1).markdown()
 
 
 def split_table(facts: Sequence[TaskFacts]) -> str:
@@ -193,19 +191,19 @@ def split_table(facts: Sequence[TaskFacts]) -> str:
         for each in facts
         for split in SPLITS
     ]
-    return table(("task", "split", "records", "units", "responses"), rows)
+    return Table([("task", "split", "records", "units", "responses"), *rows], left=1).markdown()
 
 
 def language_table(facts: Sequence[TaskFacts]) -> str:
     """Units of each language."""
     rows = [(each.task, code or "not told", str(units)) for each in facts for code, units in each.languages.items()]
-    return table(("task", "language", "units"), rows)
+    return Table([("task", "language", "units"), *rows], left=1).markdown()
 
 
 def annotator_table(facts: Sequence[TaskFacts]) -> str:
     """Responses of each annotator."""
     rows = [(each.task, name, str(count)) for each in facts for name, count in each.annotators.items()]
-    return table(("task", "annotator", "responses"), rows)
+    return Table([("task", "annotator", "responses"), *rows], left=1).markdown()
 
 
 def guidelines(manifest: DatasetManifest, facts: Sequence[TaskFacts]) -> str:
@@ -233,7 +231,8 @@ def agreement_blocks(facts: TaskFacts, figures: TaskAgreement) -> Iterator[str]:
         )
         for label, found in figures.labels.items()
     ]
-    yield table(("label", "units with two answers or more", "α [95 %]", "AC1", "agreement", "yes"), rows)
+    head = ("label", "units with two answers or more", "α [95 %]", "AC1", "agreement", "yes")
+    yield Table([head, *rows], left=1).markdown()
 
 
 def discards(figures: TaskAgreement) -> str:
@@ -263,7 +262,7 @@ def source_table(facts: Sequence[TaskFacts]) -> str:
         for each in facts
         for label in LABELS[each.task]
     ]
-    return table(("label", *kinds), rows)
+    return Table([("label", *kinds), *rows], left=1).markdown()
 
 
 def sources(manifest: DatasetManifest) -> str:

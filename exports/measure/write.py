@@ -17,11 +17,10 @@ from exports.measure.files import AGREEMENT_FILE, Measured, is_agreement, measur
 from exports.reading.read import export_files
 from exports.report.disagreement_files import with_details, write_disagreements_csv
 from exports.report.html.page import write_report
-from exports.report.judge_markdown import judge_markdown
 from exports.report.latex import MARK as LATEX_MARK
 from exports.report.latex import agreement_latex
 from exports.report.markdown import MARK as MARKDOWN_MARK
-from exports.report.markdown import agreement_markdown
+from exports.report.markdown import agreement_markdown, judge_markdown
 from exports.report.tidy import agreement_tables
 from exports.report.words import REASONS, REFUSED
 from pipeline.asking.run_folder import locked_folder

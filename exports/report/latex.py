@@ -5,53 +5,12 @@ from collections.abc import Iterator
 from exports.agreement.figures import LabelAgreement
 from exports.agreement.schema import Agreement
 from exports.report.words import alpha_estimate, decimal, label_sentence, percent
-from pipeline.text.terminal import printable
+from pipeline.tables import Table, escape_latex
 
 MARK = "% citejury exports agreement"
 """The first line: by it the file is known as ours."""
 
 HEAD = (r"label", r"$n$", r"$\alpha$ [95\,\%]", r"AC\textsubscript{1}", r"agr.", r"$P^{+}$", r"$P^{-}$", r"yes")
-
-SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"\textquotedblright{}",
-    "'": "{'}",
-    "`": "{`}",
-    "-": "{-}",
-    "[": "{[}",
-    "]": "{]}",
-    "α": r"$\alpha$",
-    "κ": r"$\kappa$",
-    "⁺": r"$^{+}$",
-    "⁻": r"$^{-}$",
-    "–": r"\textendash{}",
-    "—": r"\textemdash{}",
-    "’": r"\textquoteright{}",
-    **dict.fromkeys("ÐÞðþ", "?"),
-}
-
-
-def escape_latex(text: str) -> str:
-    """The text as it stands, whatever is in it: no command, comment or column can come of it.
-
-    Letters that the fonts pdfLaTeX loads by itself do not have become `?`.
-    """
-    return "".join(
-        SPECIAL.get(character, character if character.isascii() or "À" <= character <= "ÿ" else "?")
-        for character in printable(text)
-    )
 
 
 def agreement_latex(agreement: Agreement) -> str:
@@ -67,7 +26,7 @@ def agreement_latex(agreement: Agreement) -> str:
             r"\small\setlength{\tabcolsep}{4pt}",
             rf"\begin{{tabular}}{{l{'r' * (len(HEAD) - 1)}}}",
             r"\toprule",
-            latex_row(HEAD),
+            " & ".join(HEAD) + r" \\",
             *task_lines(agreement),
             r"\bottomrule",
             r"\end{tabular}",
@@ -85,13 +44,7 @@ def task_lines(agreement: Agreement) -> Iterator[str]:
     for task, figures in agreement.tasks.items():
         yield r"\midrule"
         yield rf"\multicolumn{{{len(HEAD)}}}{{l}}{{\emph{{{escape_latex(task)}}}}} \\"
-        for label, found in figures.labels.items():
-            yield latex_row((escape_latex(label), *map(signed, label_cells(found))))
-
-
-def latex_row(cells: tuple[str, ...]) -> str:
-    """One line of the table, of cells that are LaTeX."""
-    return " & ".join(cells) + r" \\"
+        yield Table([HEAD, *((label, *label_cells(found)) for label, found in figures.labels.items())], left=1).latex()
 
 
 def label_cells(found: LabelAgreement) -> tuple[str, ...]:
@@ -105,11 +58,6 @@ def label_cells(found: LabelAgreement) -> tuple[str, ...]:
         decimal(found.negative_agreement),
         percent(found.prevalence),
     )
-
-
-def signed(cell: str) -> str:
-    """A cell of numbers as LaTeX, with minus signs instead of hyphens."""
-    return escape_latex(cell).replace("{-}", "$-$")
 
 
 def note_lines(agreement: Agreement) -> Iterator[str]:

@@ -1,48 +1,53 @@
 """Agreement as Markdown for a pull request or an issue: what is fit for use and what to mind first, then a table."""
 
-import re
 from collections.abc import Iterator, Sequence
 
 from annotation.labels import TaskName
-from exports.agreement.figures import LabelAgreement
+from exports.agreement.figures import JudgeAgreement, JudgedLabel, LabelAgreement
 from exports.agreement.schema import Agreement, TaskAgreement
 from exports.report.words import (
     FITNESS_MEANING,
+    JUDGE_LEGEND,
     alpha_estimate,
+    coverage_sentence,
     decimal,
     discard_sentence,
     estimate,
     finding_sentences,
     fitness_sentences,
     label_sentence,
+    left_out_sentences,
     macro_sentence,
+    other_task_sentences,
     percent,
     warning_sentences,
 )
-from pipeline.text.terminal import counted, printable
+from pipeline.tables import Table, escape_markdown
+from pipeline.text.terminal import counted
 
 MARK = "<!-- citejury exports agreement -->"
 """The first line: by it the file is known as ours."""
 
 HEAD = ("label", "n", "α [95 %]", "P(α < .667)", "AC1", "agreement", "P⁺", "P⁻", "yes")
+JUDGE_HEAD = (
+    "label",
+    "n",
+    "tp / fp / fn / tn",
+    "κ [95 %]",
+    "precision",
+    "recall",
+    "F1",
+    "accuracy",
+    "AUC",
+    "Brier",
+    "ECE",
+)
 LEGEND = (
     "n: units with two answers or more. α: Krippendorff's alpha. P(α < .667): share of the resamples below that "
     "threshold. AC1: Gwet's. agreement: share of agreeing pairs. P⁺, P⁻: specific agreement on yes and on no. "
     "yes: share of yes among all answers. –: undefined. "
     "What is said of annotators is beyond chance, though of twenty such statements one is expected by chance alone."
 )
-PUNCTUATION = re.compile(r"([\\`*_{}\[\]|~$]|:(?=//))")
-LINKED = re.compile(r"([@#]|www(?=\.))", re.IGNORECASE)
-
-
-def escape_markdown(text: str) -> str:
-    """The text as it stands, whatever is in it: no markup, HTML, link, mention or table cell can come of it.
-
-    It is for the middle of a line. An empty comment parts `@`, `#` and `www` from what follows: GitHub makes a mention
-    of a name even where its `@` is escaped.
-    """
-    text = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return LINKED.sub(r"\1<!-- -->", PUNCTUATION.sub(r"\\\1", text))
 
 
 def agreement_markdown(agreement: Agreement) -> str:
@@ -66,7 +71,7 @@ def task_blocks(agreement: Agreement, task: TaskName, figures: TaskAgreement) ->
     warnings = [*warning_sentences(figures), *filter(None, (discard_sentence(figures.discards),))]
     if warnings:
         yield "\n".join(f"- ⚠ {escape_markdown(sentence)}" for sentence in warnings)
-    yield table(HEAD, [label_cells(label, found) for label, found in figures.labels.items()])
+    yield Table([HEAD, *(label_cells(label, found) for label, found in figures.labels.items())], left=1).markdown()
     if figures.macro_alpha is not None:
         yield escape_markdown(f"{macro_sentence(agreement, task)}.")
     findings = list(finding_sentences(figures))
@@ -105,17 +110,49 @@ def label_cells(label: str, found: LabelAgreement) -> tuple[str, ...]:
 
 def rounds_table(figures: TaskAgreement) -> str:
     """α of each label in each round, side by side, with the number of pairable units."""
-    rows = []
+    rows: list[tuple[str, ...]] = [("α by round", *(part.name for part in figures.rounds))]
     for label in figures.labels:
         parts = [part.labels[label] for part in figures.rounds]
         rows.append(
             (label, *(f"{estimate(p.krippendorff_alpha, p.interval)}, n = {p.n_pairable_items:,}" for p in parts))
         )
-    return table(("α by round", *(part.name for part in figures.rounds)), rows)
+    return Table(rows, left=1).markdown()
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table: the first column to the left, the others to the right, every cell escaped."""
-    lines = [head, *rows]
-    written = [f"| {' | '.join(map(escape_markdown, line))} |" for line in lines]
-    return "\n".join([written[0], "|---" + "|--:" * (len(head) - 1) + "|", *written[1:]])
+def judge_markdown(judges: Sequence[JudgeAgreement]) -> str:
+    """The part about all judges, ending in a line break; empty where there are none."""
+    if not judges:
+        return ""
+    blocks = ["## Judges against the jury", *(block for judge in judges for block in judge_blocks(judge))]
+    return "\n\n".join(["", *blocks, escape_markdown(JUDGE_LEGEND)]) + "\n"
+
+
+def judge_blocks(judge: JudgeAgreement) -> Iterator[str]:
+    """The blocks of one judge: by task its coverage and a table."""
+    for task, found in judge.tasks.items():
+        yield f"### {escape_markdown(judge.model)}: {task}"
+        yield bullets([coverage_sentence(found), *left_out_sentences(found)])
+        if found.labels:
+            rows = [JUDGE_HEAD, *(judged_cells(label, figures) for label, figures in found.labels.items())]
+            yield Table(rows, left=1).markdown()
+    others = list(other_task_sentences(judge))
+    if others:
+        yield bullets(others)
+
+
+def bullets(sentences: Sequence[str]) -> str:
+    """A list of sentences."""
+    return "\n".join(f"- {escape_markdown(sentence)}" for sentence in sentences)
+
+
+def judged_cells(label: str, found: JudgedLabel) -> tuple[str, ...]:
+    """The cells of one label."""
+    confusion, calibration = found.confusion, found.calibration
+    return (
+        label,
+        f"{found.n_compared:,}",
+        " / ".join(f"{cell:,}" for cell in (confusion.tp, confusion.fp, confusion.fn, confusion.tn)),
+        estimate(confusion.cohen_kappa, found.interval),
+        *map(decimal, (confusion.precision, confusion.recall, confusion.f1, confusion.accuracy)),
+        *map(decimal, (calibration.auc, calibration.brier, calibration.ece)),
+    )

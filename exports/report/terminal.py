@@ -3,23 +3,32 @@
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from exports.agreement.figures import LabelAgreement
+from annotation.labels import TaskName
+from exports.agreement.figures import JudgeAgreement, JudgedLabel, JudgedTask, LabelAgreement
 from exports.agreement.schema import Agreement, TaskAgreement
 from exports.report.words import (
     FITNESS_MEANING,
+    JUDGE_LEGEND,
     alpha_estimate,
+    coverage_sentence,
     decimal,
     discard_sentence,
     estimate,
     finding_sentences,
     fitness_sentences,
+    left_out_sentences,
+    other_task_sentences,
     percent,
     warning_sentences,
 )
+from pipeline.tables import Table
 from pipeline.text.terminal import counted, printable
 
 WIDTH = 72
+WIDTHS = (27, 5, 16, 4, 5, 4)
 HEAD = ("label", "n", "α [95 %]", "AC1", "agree", "yes")
+JUDGE_WIDTHS = (27, 6, 17, 4, 4, 4, 4)
+JUDGE_HEAD = ("label", "n", "κ [95 %]", "prec", "rec", "AUC", "ECE")
 LEGEND = (
     "n: units with two answers or more. α: Krippendorff's alpha with its 95 % interval over records. "
     "AC1: Gwet's. agree: share of agreeing pairs. yes: share of yes among all answers. –: undefined. "
@@ -45,12 +54,11 @@ def task_lines(task: str, figures: TaskAgreement) -> Iterator[str]:
         yield wrapped(sentence, "= ")
     for sentence in warning_sentences(figures):
         yield wrapped(sentence, "! ")
-    yield table_line(HEAD)
-    for label, found in figures.labels.items():
-        yield table_line(label_cells(label, found))
+    rows = [HEAD, *(label_cells(label, found) for label, found in figures.labels.items())]
     if figures.macro_alpha is not None:
         over = f"mean α of {counted(figures.n_labels_with_alpha, 'label')}"
-        yield table_line((over, "", estimate(figures.macro_alpha, figures.macro_interval), "", "", ""))
+        rows.append((over, "", estimate(figures.macro_alpha, figures.macro_interval), "", "", ""))
+    yield Table(rows, left=1).terminal(WIDTHS)
     if discarded := discard_sentence(figures.discards):
         yield wrapped(discarded, "  ")
     for sentence in finding_sentences(figures):
@@ -64,11 +72,6 @@ def wrapped(sentence: str, mark: str) -> str:
     )
 
 
-def table_line(cells: Sequence[str]) -> str:
-    """The first cell to the left, the others to the right."""
-    return f"{cells[0]:<27}{cells[1]:>7}{cells[2]:>18}{cells[3]:>6}{cells[4]:>7}{cells[5]:>6}".rstrip()
-
-
 def label_cells(label: str, found: LabelAgreement) -> tuple[str, ...]:
     """The cells of one label."""
     return (
@@ -78,4 +81,37 @@ def label_cells(label: str, found: LabelAgreement) -> tuple[str, ...]:
         decimal(found.gwet_ac1),
         percent(found.percent_agreement),
         percent(found.prevalence),
+    )
+
+
+def judge_table(judges: Sequence[JudgeAgreement]) -> str:
+    """One block of lines for each judge and task, then the legend; at most 72 columns wide."""
+    blocks = [
+        "\n".join(judged_task_lines(judge.model, task, found))
+        for judge in judges
+        for task, found in judge.tasks.items()
+    ]
+    others = [wrapped(sentence, "! ") for judge in judges for sentence in other_task_sentences(judge)]
+    return "\n\n".join([*blocks, *others, textwrap.fill(JUDGE_LEGEND, WIDTH)])
+
+
+def judged_task_lines(model: str, task: TaskName, found: JudgedTask) -> Iterator[str]:
+    """The judge's name, what it covers, and a line for each label."""
+    yield wrapped(f"{model} against the jury: {task}", "")
+    yield wrapped(coverage_sentence(found), "= ")
+    for sentence in left_out_sentences(found):
+        yield wrapped(sentence, "! ")
+    if found.labels:
+        rows = [JUDGE_HEAD, *(judged_cells(label, figures) for label, figures in found.labels.items())]
+        yield Table(rows, left=1).terminal(JUDGE_WIDTHS, gap=1)
+
+
+def judged_cells(label: str, found: JudgedLabel) -> tuple[str, ...]:
+    """The cells of one label."""
+    confusion, calibration = found.confusion, found.calibration
+    return (
+        label,
+        str(found.n_compared),
+        estimate(confusion.cohen_kappa, found.interval),
+        *map(decimal, (confusion.precision, confusion.recall, calibration.auc, calibration.ece)),
     )

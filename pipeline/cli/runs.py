@@ -1,10 +1,12 @@
 """The commands `citejury pipeline runs list | show | delete`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from pipeline.tables import Table
 
 if TYPE_CHECKING:
     from pipeline.research.running.runs import RunOverview
@@ -42,8 +44,7 @@ def list_command(runs_dir: Path) -> None:
         click.echo('Next: citejury pipeline research "A TOPIC"', err=True)
         return
     head = ("run", "state", "stage", "sources", "cost", "topic")
-    for line in aligned([head, *map(row_of, found)]):
-        click.echo(line)
+    click.echo(Table([head, *map(row_of, found)]).terminal())
     click.echo(f"Next: citejury pipeline runs show {found[0].run_id}{place(runs_dir)}", err=True)
 
 
@@ -114,7 +115,7 @@ def described(run: "RunOverview") -> Iterator[str]:
         yield f"{name.ljust(width)}  {text}"
     if run.sources:
         yield ""
-        yield from aligned([(each.cid, one_line(each.title) or "-", each.url) for each in run.sources])
+        yield Table([(each.cid, one_line(each.title) or "-", each.url) for each in run.sources]).terminal()
 
 
 def facts(run: "RunOverview") -> Iterator[tuple[str, str]]:
@@ -170,13 +171,3 @@ def one_line(text: str) -> str:
     from pipeline.text.terminal import printable
 
     return printable(" ".join(text.split()))
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The rows as lines whose columns stand under each other, letters of double width counted as two."""
-    from rich.cells import cell_len
-
-    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        padded = (text + " " * (width - cell_len(text)) for text, width in zip(row, widths, strict=True))
-        yield "  ".join(padded).rstrip()

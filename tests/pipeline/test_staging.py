@@ -192,14 +192,14 @@ def test_a_folder_a_socket_and_a_disk_are_refused_and_stay(tmp_path: Path) -> No
         write(tmp_path)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(tmp_path / "socket"))
-        with pytest.raises(OutputError, match="is no file"):
+        with pytest.raises(OutputError, match="neither a file nor a pipe"):
             write(tmp_path / "socket")
     assert (tmp_path / "socket").is_socket()
     try:
         os.mknod(tmp_path / "disk", stat.S_IFBLK | 0o600, os.makedev(7, 250))
     except OSError as error:
         pytest.skip(f"no device can be made here: {error.strerror}")
-    with pytest.raises(OutputError, match="is no file"):
+    with pytest.raises(OutputError, match="neither a file nor a pipe"):
         write(tmp_path / "disk")
 
 

@@ -21,6 +21,7 @@ ORDER = (
     "pipeline.staging",
     "pipeline.interrupts",
     "pipeline.progress",
+    "pipeline.tables",
     "pipeline.providers",
     "pipeline.providers.http",
     "pipeline.csv_v2",

@@ -19,8 +19,7 @@ from exports.report.html.elements import (
     table,
 )
 from exports.report.html.plot import Axis, figure_svg
-from exports.report.judge_terminal import coverage_sentence, left_out_sentences, other_task_sentences
-from exports.report.words import UNDEFINED, percent
+from exports.report.words import UNDEFINED, coverage_sentence, left_out_sentences, other_task_sentences, percent
 
 COLUMNS = ("Label", "N", "ties", "tp", "fp", "fn", "tn", "precision", "recall", "F1", "accuracy", "κ [95 %]")
 MEANING = (

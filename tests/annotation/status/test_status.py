@@ -10,6 +10,7 @@ from uuid import UUID
 
 import pytest
 from click.testing import CliRunner
+from rich.cells import cell_len
 
 from annotation.campaign.setup import set_up
 from annotation.client import Argilla
@@ -17,7 +18,7 @@ from annotation.status.page import render_page
 from annotation.status.read import read_status
 from annotation.status.schema import DatasetStatus, Status
 from annotation.status.summary import Submission, Work, forecast, work_today
-from annotation.status.text import ANNOTATOR_HEAD, columns, status_lines, table
+from annotation.status.text import ANNOTATOR_HEAD, status_lines, table
 from annotation.units import read_units, rows_page, units_with_texts
 from exports.cli import main
 from pipeline.errors import ArgillaError, NotAllowedError, NotFoundError
@@ -291,7 +292,7 @@ def test_a_table_fits_a_narrow_terminal_whatever_the_names() -> None:
     names = ("小林 花子" * 5, "carla-maria.gonzalez@institute.example", " calibration-1-retrieval-en")
     rows = [(name, "1000", "1000", "100", "100", "1000", "100", "100", "10") for name in names]
     lines = list(table(ANNOTATOR_HEAD, rows))
-    assert {columns(line) for line in lines} == {80}
+    assert {cell_len(line) for line in lines} == {80}
     assert lines[-1].startswith(" calibration-1-retrieval-en  1000")
 
 

@@ -19,7 +19,7 @@ from exports.agreement.figures import JudgedLabel
 from exports.agreement.judge import JudgedUnits, calibrate, confusion, measure_judge, measure_judges
 from exports.cli import main
 from exports.reading.judgements import BAD_LINES_TOLD, read_judges
-from exports.report.judge_terminal import left_out_sentences
+from exports.report.words import left_out_sentences
 from pipeline.errors import BadRowsError, InputError
 from tests.exports.measure.test_agreement_command import write_export
 from tests.support.agreement_data import Row, ratings_of

@@ -13,9 +13,10 @@ from markdown_it import MarkdownIt
 from exports.agreement.figures import (
     LabelAgreement,
 )
-from exports.report.latex import agreement_latex, escape_latex
-from exports.report.markdown import agreement_markdown, escape_markdown
+from exports.report.latex import agreement_latex
+from exports.report.markdown import agreement_markdown
 from exports.report.tidy import METRICS, Table, agreement_tables
+from pipeline.tables import escape_latex, escape_markdown
 from pipeline.text.terminal import printable
 from tests.support.figures_data import HOSTILE, RICH, agreement, label, task
 
