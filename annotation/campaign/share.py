@@ -4,55 +4,35 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from markupsafe import Markup
 
 from annotation.campaign.file import CALIBRATION, Annotator, Campaign, Member, members
 from annotation.campaign.versions import Series, newest_versions
 from annotation.client import Argilla
 from annotation.labels import LABELS, TaskName
+from annotation.pages import exact, render
 from annotation.tasks import ORDER, PRODUCTION, takes_suggestions
-from annotation.wording import ANSWERS, LOCALES, Wording, read_texts, read_wording
+from annotation.wording import LOCALES, Wording, read_texts, read_wording
 from pipeline.errors import NotFoundError, OutputError
 from pipeline.staging import ANYBODY, OWNER_ONLY, staged_file
 
-PRINTED_STYLE = """
-@page { size: A4; margin: 16mm 15mm; }
-* { box-sizing: border-box; }
-body { font: 10.5pt/1.45 system-ui, "Noto Sans", "Noto Sans CJK JP", "Hiragino Sans", "Yu Gothic", sans-serif;
-  color: #111; max-width: 180mm; margin: 0 auto; padding: 6mm 0; }
-h1 { font-size: 16pt; line-height: 1.25; margin: 0 0 3mm; }
-h2 { font-size: 12pt; margin: 5mm 0 1.5mm; break-after: avoid; }
-p, ul, ol { margin: 1.5mm 0; }
-ul, ol { padding-left: 6mm; }
-table { border-collapse: collapse; width: 100%; margin: 2mm 0 3mm; }
-th, td { text-align: left; vertical-align: top; padding: 1.2mm 2mm; border-bottom: .2mm solid #bbb; }
-th { background: #eee; }
-section { break-inside: avoid; margin: 3mm 0; }
-section h3 { font-size: 10.5pt; margin: 0; }
-section p { margin: .5mm 0; color: #444; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .8mm 3mm; margin: 1mm 0 0; }
-dt { font-weight: bold; border: .2mm solid #888; border-radius: 1mm; padding: 0 1.5mm; align-self: start; }
-dd { margin: 0; }
-.case { border-left: 1mm solid #888; padding: 1mm 3mm; background: #f5f5f5; }
-"""
-
 
 def render_page(task: TaskName, wording: Wording) -> str:
-    """The page of one task, complete; the same task and wording give the same text."""
+    """The guidelines of one task as a page, complete; the same task and wording give the same text."""
     rules, sections = split_guidelines(wording.guidelines[task])
-    title = rules.partition("\n")[0].lstrip("# ")
-    return "\n".join(
-        (
-            f'<!DOCTYPE html>\n<html lang="{escape(wording.locale)}">\n<head>\n<meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width">',
-            f"<title>{escape(title)}</title>\n<style>{PRINTED_STYLE}</style>\n</head>\n<body>",
-            to_html(rules),
-            examples(task, wording),
-            to_html(sections),
-            "</body>\n</html>\n",
-        )
+    examples = wording.examples[task]
+    return render(
+        "annotation.campaign",
+        "guidelines.html",
+        wording=wording,
+        title=rules.partition("\n")[0].lstrip("# "),
+        rules=to_html(rules),
+        sections=to_html(sections),
+        case=examples.case,
+        labels=[(wording.questions[task][label], examples.labels[label]) for label in LABELS[task]],
     )
 
 
@@ -62,30 +42,12 @@ def split_guidelines(text: str) -> tuple[str, str]:
     return rules, f"{mark}{sections}".lstrip()
 
 
-def to_html(markdown: str) -> str:
+def to_html(markdown: str) -> Markup:
     """The Markdown as HTML; tags in it are shown as text."""
     from markdown_it import MarkdownIt
 
     rendered: str = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
-    return rendered
-
-
-def examples(task: TaskName, wording: Wording) -> str:
-    """The examples of the task: the case, then each label's question and nuance with a yes and a no."""
-    given = wording.examples[task]
-    return "\n".join(
-        (
-            f'<h2>{escape(wording.examples_heading)}</h2>\n<p class="case">{escape(given.case)}</p>',
-            *(label_examples(task, label, wording) for label in LABELS[task]),
-        )
-    )
-
-
-def label_examples(task: TaskName, label: str, wording: Wording) -> str:
-    """One label's question, nuance and examples."""
-    question, given = wording.questions[task][label], wording.examples[task].labels[label]
-    rows = "".join(f"<dt>{escape(wording.answers[answer])}</dt><dd>{escape(given[answer])}</dd>" for answer in ANSWERS)
-    return f"<section><h3>{escape(question.title)}</h3><p>{escape(question.description)}</p><dl>{rows}</dl></section>"
+    return Markup(rendered)  # markdown-it has escaped the tags
 
 
 SHEET_TEXTS = (
@@ -100,10 +62,6 @@ SHEET_TEXTS = (
     "thanks",
 )
 PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
-STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:42rem;margin:2rem auto;padding:0 1rem}"
-    "dt{font-weight:bold}dd{margin:0 0 .6rem;overflow-wrap:anywhere}@media print{body{margin:0}}"
-)
 
 
 class WorkItem(NamedTuple):
@@ -241,21 +199,22 @@ def render_sheet(api_url: str, name: str, password: str | None, items: Sequence[
     """The sheet as one HTML page without scripts or anything from elsewhere, in the language of her first dataset."""
     locale = items[0].series.locale
     words = sheet_wording(locale)
-    facts = (
-        (words["address"], api_url),
-        (words["user"], name),
-        (words["password"], password or words["password_elsewhere"]),
-    )
-    listed = "".join(f"<dt>{escape(term)}</dt><dd>{escape(fact)}</dd>" for term, fact in facts)
-    datasets = "".join(f"<li>{dataset_entry(item, words)}</li>" for item in items)
-    pages = dict.fromkeys((item.series.task, item.series.locale) for item in items)
-    guides = "".join(f"<li>{guideline_entry(task, its_locale)}</li>" for task, its_locale in pages)
-    return (
-        f'<!DOCTYPE html>\n<html lang="{escape(locale)}">\n<head>\n<meta charset="utf-8">\n'
-        f"<title>{escape(words['title'])}: {escape(name)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-        f"<h1>{escape(words['title'])}</h1>\n<dl>{listed}</dl>\n"
-        f"<h2>{escape(words['guidelines'])}</h2>\n<ul>{guides}</ul>\n"
-        f"<p>{escape(words['order'])}</p>\n<ol>{datasets}</ol>\n<p>{escape(words['thanks'])}</p>\n</body>\n</html>\n"
+    return render(
+        "annotation.campaign",
+        "sheet.html",
+        locale=locale,
+        words=words,
+        facts=(
+            (words["address"], exact(api_url)),
+            (words["user"], exact(name)),
+            (words["password"], exact(password or words["password_elsewhere"])),
+        ),
+        name=name,
+        guidelines=dict.fromkeys((item.series.task, item.series.locale) for item in items),
+        guideline_name=guideline_name,
+        numbers=ORDER,
+        items=items,
+        calibration=CALIBRATION,
     )
 
 
@@ -270,20 +229,9 @@ def sheet_wording(locale: str, folder: Path = LOCALES) -> dict[str, str]:
     return read_texts(tomllib.loads(path.read_text(encoding="utf-8")), ("sheet",), SHEET_TEXTS, path)
 
 
-def dataset_entry(item: WorkItem, words: Mapping[str, str]) -> str:
-    """One dataset of the sheet, as a link whose address can be read on paper."""
-    remark = f" ({escape(words['calibration'])})" if item.series.round_name == CALIBRATION else ""
-    return f'<a href="{escape(item.url)}">{escape(item.name)}</a>{remark}<br><small>{escape(item.url)}</small>'
-
-
 def guideline_name(task: TaskName, locale: str) -> str:
     """The file name of a guideline page."""
     return f"guidelines-{task}-{locale}.html"
-
-
-def guideline_entry(task: TaskName, locale: str) -> str:
-    """The link to a guideline page, which lies beside the sheet."""
-    return f'<a href="{guideline_name(task, locale)}">{ORDER[task]} {task} ({escape(locale)})</a>'
 
 
 def write(path: Path, text: str, private: bool) -> None:

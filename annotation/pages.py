@@ -1,0 +1,44 @@
+"""HTML pages from templates that a designer can edit; what a template is told becomes text in it, never markup."""
+
+from base64 import b64encode
+from hashlib import sha256
+from importlib.resources import files
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from annotation.defuse import harmless_characters
+
+
+def clean(value: object) -> object:
+    """A text without characters that damage a page or reorder it; markup and other values as they are."""
+    return harmless_characters(value.encode("utf-8", "replace").decode()) if type(value) is str else value
+
+
+ENVIRONMENT = Environment(
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+    finalize=clean,
+)
+ENVIRONMENT.filters["number"] = "{:,}".format
+
+
+def render(package: str, template: str, **values: object) -> str:
+    """The page of a template in the package's folder. Texts among the values are escaped, `Markup` is not."""
+    return ENVIRONMENT.from_string(files(package).joinpath(template).read_text(encoding="utf-8")).render(values)
+
+
+def exact(text: str) -> Markup:
+    """The text escaped, every character kept: for what people copy, such as a password."""
+    return Markup.escape(text)
+
+
+def own_style(package: str, name: str) -> tuple[Markup, str]:
+    """A style sheet in the package's folder, and a Content-Security-Policy that lets nothing in but it."""
+    style = files(package).joinpath(name).read_text(encoding="utf-8")
+    digest = b64encode(sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    return Markup(style), policy  # our own file
