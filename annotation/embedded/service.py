@@ -348,7 +348,11 @@ def run_processes(number: int, serve: Callable[[], None]) -> int:
         wait([process.sentinel for process in processes])
     unasked = not stopping.is_set()
     stop()
-    wait_for_all(processes)
+    for process in processes:
+        process.join(GRACE_SECONDS)
+        if process.is_alive():
+            process.kill()
+            process.join()
     return int(unasked)
 
 
@@ -358,15 +362,6 @@ def begin(prepare: Callable[[], None], serve: Callable[[], None]) -> None:
         signal.signal(signal_number, signal.SIG_DFL)
     prepare()
     serve()
-
-
-def wait_for_all(processes: list[ForkProcess]) -> None:
-    """Return once all have ended; those that take too long are killed."""
-    for process in processes:
-        process.join(GRACE_SECONDS)
-        if process.is_alive():
-            process.kill()
-            process.join()
 
 
 if __name__ == "__main__":

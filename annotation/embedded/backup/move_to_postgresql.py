@@ -113,10 +113,13 @@ def move(database: Path, owner_username: str) -> None:
 
 def fill_empty(target: Any, source: sqlite3.Connection, owner_username: str) -> None:
     """Copy Argilla's tables in the target's transaction, while nobody else writes to it."""
+    from argilla_server.models import Record
+
     from annotation.embedded.engines import database
     from annotation.embedded.search import text_index
 
-    columns = argilla_columns()
+    # Tables that others refer to come first.
+    columns = {table.name: tuple(table.columns.keys()) for table in Record.metadata.sorted_tables}
     database.wait_for_others(target)
     target.exec_driver_sql(f"LOCK TABLE {', '.join(columns)} IN SHARE ROW EXCLUSIVE MODE")
     refuse_used_database(target, owner_username)
@@ -129,13 +132,6 @@ def fill_empty(target: Any, source: sqlite3.Connection, owner_username: str) -> 
     text_index.forget(target)
     database.prepare(target)
     target.exec_driver_sql(f"ANALYZE {', '.join(columns)}")
-
-
-def argilla_columns() -> dict[str, tuple[str, ...]]:
-    """By name Argilla's tables with their columns, those that others refer to first."""
-    from argilla_server.models import Record
-
-    return {table.name: tuple(table.columns.keys()) for table in Record.metadata.sorted_tables}
 
 
 def refuse_used_database(target: Any, owner_username: str) -> None:
