@@ -1,32 +1,92 @@
-"""What cog writes into the documentation: tables of fields, the commands' help, the packages in their order."""
+"""What cog writes into the documentation, a function for each part; the pages themselves import nothing else."""
 
 import ast
-from collections.abc import Iterable, Iterator
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
+import yaml
 from pydantic import BaseModel
 
+from annotation.judge.units import Evidence, FullJudgement
+from annotation.labels import RULES, TASKS
 from exports.cli import main
+from exports.csv.tables import EXTENDED_COLUMNS
+from exports.schema import COLUMNS, ROW_MODELS, ExportedDataset, ExportedFile, ExportFilters, Manifest
+from pipeline.asking.ask_live import OPTION_NAMES
+from pipeline.asking.run_folder import NarrativesFile, ProviderCounts, RunManifest
+from pipeline.providers.options import CHAT_OPTION_SUPPORT, OPTION_SUPPORT
+from pipeline.providers.request import BASE_URLS, DEFAULT_CHAT_MODELS, DEFAULT_MODELS, KEY_VARIABLES
+from pipeline.records import Passage, Provenance, QueryResponse, Source, SourceState
+from pipeline.research.contracts import Citation, Claim, Config, Metrics, Reference, Report, Timeouts
+from pipeline.research.output.run_files import (
+    CitationEntry,
+    Clarify,
+    ParagraphLine,
+    PlanDetails,
+    PlanFile,
+    StageDetails,
+    StageEvent,
+    VerifyResult,
+)
+from pipeline.research.traces import PAYLOADS
+from pipeline.schema import PROVIDERS, AnswerRow, AskOptions, ErrorLine
+from pipeline.sources.schema import Chunk, Document, SearchResult, SourceMeta
+from pipeline.sources.store.states import STATES
+from pipeline.verifying.schema import UnresolvedMark, VerifiedReport, VerifiedSentence, VerifiedSource
+from tests.product.test_layout import ORDER
 
 HELP_WIDTH = 110
 
 
-def field_table(model: type[BaseModel], types: bool = True) -> str:
+def table(header: str, rows: Iterator[str]) -> str:
+    return "\n".join([f"| {header} |", "|---" * (header.count("|") + 1) + "|", *(f"| {row} |" for row in rows)]) + "\n"
+
+
+def sentence(text: str | None) -> str:
+    return " ".join((text or "").split()).replace("|", "\\|")
+
+
+def help_of(*names: str) -> str:
+    """The help of the commands of these names and of all that stand below them."""
+    context = click.Context(main)
+    return "\n".join(page for name in names for page in help_pages(main.get_command(context, name), f"citejury {name}"))
+
+
+def help_pages(command: click.Command | None, path: str) -> Iterator[str]:
+    assert command is not None, path
+    context = click.Context(command, info_name=path, max_content_width=HELP_WIDTH, terminal_width=HELP_WIDTH)
+    yield f"```text\n$ {path} --help\n{command.get_help(context)}\n```\n"
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            yield from help_pages(command.get_command(context, name), f"{path} {name}")
+
+
+def field_table(model: type[BaseModel]) -> str:
     """A row for each field as it stands in JSON: name, type with its limits, and the sentence under the field."""
-    schema = model.model_json_schema(mode="serialization")
-    rows = ["| field | type | |\n|---|---|---|" if types else "| field | |\n|---|---|"]
-    for name, field in schema["properties"].items():
-        said = " ".join(field.get("description", "").split()).replace("|", "\\|")
-        rows.append(f"| `{name}` | {type_of(field)} | {said} |" if types else f"| `{name}` | {said} |")
-    return "\n".join(rows) + "\n"
+    fields = model.model_json_schema(mode="serialization")["properties"].items()
+    return table(
+        "field | type | ",
+        (f"`{name}` | {type_of(field)} | {sentence(field.get('description'))}" for name, field in fields),
+    )
+
+
+def field_tables(*models: type[BaseModel], level: str = "###") -> str:
+    """The tables of several models, each under its name and what it is."""
+
+    def part(model: type[BaseModel]) -> str:
+        said = sentence(model.__doc__).partition(" (")[0].rstrip(".")
+        return f"{level} {model.__name__}\n\n{said}.\n\n{field_table(model)}"
+
+    return "\n".join(map(part, models))
 
 
 def type_of(schema: dict[str, Any]) -> str:
     """The type in words, such as `integer, 1 to 10` or `"pending" or "failed"`."""
     if "$ref" in schema:
-        return f"{schema['$ref'].rpartition('/')[2]}"
+        return str(schema["$ref"]).rpartition("/")[2]
     if "anyOf" in schema:
         return " or ".join(dict.fromkeys(type_of(each) for each in schema["anyOf"]))
     if values := schema.get("enum", [schema["const"]] if "const" in schema else []):
@@ -54,28 +114,127 @@ def limits(schema: dict[str, Any]) -> Iterator[str]:
         yield schema["format"]
 
 
-def help_of(*names: str) -> str:
-    """The help of the commands of these names and of all that stand below them."""
-    context = click.Context(main)
-    return "\n".join(page for name in names for page in help_pages(main.get_command(context, name), f"citejury {name}"))
+def folders() -> str:
+    """The written order of the packages' folders, each with the first sentence of its docstring."""
 
-
-def help_pages(command: click.Command | None, path: str) -> Iterator[str]:
-    assert command is not None, path
-    context = click.Context(command, info_name=path, max_content_width=HELP_WIDTH, terminal_width=HELP_WIDTH)
-    yield f"```text\n$ {path} --help\n{command.get_help(context)}\n```\n"
-    if isinstance(command, click.Group):
-        for name in command.list_commands(context):
-            yield from help_pages(command.get_command(context, name), f"{path} {name}")
-
-
-def folder_table(order: Iterable[str]) -> str:
-    """A row for each module or folder with the first sentence of its docstring."""
-    rows = ["| | |\n|---|---|"]
-    for name in order:
+    def said(name: str) -> str:
         path = Path(name.replace(".", "/"))
         path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-        said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-        first = " ".join(said.split("\n\n")[0].split()).partition(". ")[0].rstrip(".").replace("|", "\\|")
-        rows.append(f"| `{name}` | {first} |")
-    return "\n".join(rows) + "\n"
+        doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        return sentence(doc.split("\n\n")[0].replace("\n", " ").partition(". ")[0].rstrip("."))
+
+    return table(" | ", (f"`{name}` | {said(name)}" for name in ORDER))
+
+
+def providers() -> str:
+    def rows() -> Iterator[str]:
+        for name in PROVIDERS:
+            keys = " or ".join(f"`{variable}`" for variable in KEY_VARIABLES[name])
+            yield f"{name} | {keys} | `{DEFAULT_MODELS[name]}` | `{BASE_URLS[name]}`"
+        for api, model in DEFAULT_CHAT_MODELS.items():
+            yield f"openai, spoken to by `{api}` | `{KEY_VARIABLES['openai'][0]}` | `{model}` | the server's"
+
+    return table("provider | key in | model, unless you name one | base URL", rows())
+
+
+def options() -> str:
+    """Which option of `pipeline ask` reaches whom, and where it goes in the request."""
+
+    def row(option: str) -> str:
+        own, chat = OPTION_SUPPORT[option], CHAT_OPTION_SUPPORT[option]
+        places = [own["openai"], chat["chat"], chat["openrouter"], *(own[name] for name in PROVIDERS[1:])]
+        shown = " | ".join(f"`{place}`" if place else "–" for place in places)
+        return f"`--{OPTION_NAMES.get(option, option)}` | {shown}"
+
+    header = " | ".join(["option", "openai", "`chat`", "`openrouter`", *PROVIDERS[1:]])
+    return table(header, map(row, AskOptions.model_fields))
+
+
+def csv_v2_columns() -> str:
+    fields = AnswerRow.model_fields.items()
+    return table("column | ", (f"`{name}` | {sentence(field.description)}" for name, field in fields))
+
+
+def export_columns() -> str:
+    def columns(task: Any) -> str:
+        fields = ROW_MODELS[task].model_fields
+        return table("column | ", (f"`{name}` | {sentence(fields[name].description)}" for name in COLUMNS[task]))
+
+    return "\n".join(f"**{task}.csv**\n\n{columns(task)}" for task in TASKS)
+
+
+def extended_columns() -> str:
+    return ", ".join(f"`{name}`" for name in EXTENDED_COLUMNS) + ".\n"
+
+
+def export_manifest() -> str:
+    return field_tables(Manifest, ExportedDataset, ExportFilters, ExportedFile)
+
+
+def label_rules() -> str:
+    rows = (
+        f"`{rule.name}` | `{rule.antecedent}` ⇒ {'' if rule.required else 'not '}`{rule.consequent}`" for rule in RULES
+    )
+    return table("rule | ", rows)
+
+
+def judgements() -> str:
+    return field_tables(FullJudgement, Evidence, level="##")
+
+
+def records() -> str:
+    titles = {QueryResponse: "The record", Source: "A source", Passage: "A passage", Provenance: "Provenance"}
+    return "\n".join(f"## {title}\n\n{model.__doc__}\n\n{field_table(model)}" for model, title in titles.items())
+
+
+def states() -> str:
+    def row(state: SourceState) -> str:
+        reasons = [f"`{reason}`" for reason, known in STATES.items() if known == state]
+        return f"`{state}` | {', '.join(reasons)}{', `status_<n>` for every other status' if state == 'unread' else ''}"
+
+    return table("state | reasons", map(row, get_args(SourceState)))
+
+
+def error_line() -> str:
+    return field_table(ErrorLine)
+
+
+def run_manifest() -> str:
+    return field_tables(RunManifest, NarrativesFile, ProviderCounts)
+
+
+def research_files() -> str:
+    return field_tables(
+        Clarify, PlanFile, PlanDetails, StageEvent, StageDetails, ParagraphLine, CitationEntry, VerifyResult
+    )
+
+
+def research_data() -> str:
+    return field_tables(
+        SearchResult, Document, SourceMeta, Chunk, Claim, Citation, Reference, Report, Config, Timeouts, Metrics
+    )
+
+
+def traces() -> str:
+    rows = (
+        f"`{kind}` | {', '.join(f'`{name}`' for name in payload.model_fields)}" for kind, payload in PAYLOADS.items()
+    )
+    return table("kind | payload, at least", rows)
+
+
+def verdicts() -> str:
+    return field_tables(VerifiedReport, VerifiedSentence, UnresolvedMark, VerifiedSource, level="##")
+
+
+def stack() -> str:
+    """How docker/make-secrets is called, and the services of docker/compose.yaml."""
+    script = subprocess.run(["docker/make-secrets", "--help"], capture_output=True, text=True, check=False)
+    services = yaml.safe_load(Path("docker/compose.yaml").read_text(encoding="utf-8"))["services"]
+
+    def row(name: str) -> str:
+        command = services[name].get("command") or []
+        words = command if isinstance(command, str) else " ".join(command)
+        return f"`{name}` | `{services[name]['image']}` | {f'`{words}`' if words else 'the image’s own'}"
+
+    usage = f"```text\n$ docker/make-secrets --help\n{script.stderr.strip()}\n```\n"
+    return f"{usage}\n{table('service | image | command', map(row, services))}"
