@@ -20,7 +20,7 @@ from annotation.judge.files import Tally, Work, beside, check_work, write_judgem
 from annotation.judge.prompt import Prompt, build_prompt, digest
 from annotation.judge.units import Unit
 from annotation.labels import TaskName
-from pipeline.asking.run import Course
+from pipeline.asking.run import RunState
 from pipeline.errors import OutputError, ProviderError
 from pipeline.interrupts import stopping_on_signals
 from pipeline.models.completion import Structured
@@ -193,7 +193,7 @@ class Asking:
         self.work = work
         self.model = model
         self.replies = replies
-        self.course = Course(work.limits, self.spent().cost, stop_waiting)
+        self.state = RunState(work.limits, self.spent().cost, stop_waiting)
         self.failed: dict[tuple[str, TaskName, str | None], Structured[ModelAnswer]] = {}
         self.done = 0
 
@@ -216,9 +216,9 @@ class Asking:
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(self.work.limits.concurrency):
-                    self.course.tasks.append(group.create_task(self.ask_some(asker, units, total)))
-                with stopping_on_signals(partial(self.course.stop, tell=self.work.tell)):
-                    await asyncio.gather(*self.course.tasks, return_exceptions=True)
+                    self.state.tasks.append(group.create_task(self.ask_some(asker, units, total)))
+                with stopping_on_signals(partial(self.state.stop, tell=self.work.tell)):
+                    await asyncio.gather(*self.state.tasks, return_exceptions=True)
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from None
 
@@ -227,7 +227,7 @@ class Asking:
         for unit in units:
             prompt = build_prompt(unit)
             about = UnitAsker(unit, self.model, self.replies, asker)
-            if about.is_answered(prompt) or self.course.goes_on():
+            if about.is_answered(prompt) or self.state.may_start_call():
                 await self.ask_about(about, prompt)
             self.done += 1
             self.work.report(self.done, total)
@@ -235,12 +235,12 @@ class Asking:
 
     async def ask_about(self, about: UnitAsker, prompt: Prompt) -> None:
         """Nothing; the unit is settled, its replies kept, or it counts as failed."""
-        self.course.in_flight += 1
+        self.state.in_flight += 1
         try:
             said = await read_answer(about, prompt)
         finally:
-            self.course.in_flight -= 1
-            self.course.spent += self.spent_of(about.received).cost
+            self.state.in_flight -= 1
+            self.state.spent += self.spent_of(about.received).cost
         if said.status == "http_error":
             self.failed[about.unit.key] = said
 
@@ -314,7 +314,7 @@ def judge_by_model(work: Work, chosen: ChosenModel, attempts: int = 2) -> Outcom
         asyncio.run(ask())
         tally = write_judgements(work, asking.judged(work.units(takes_model)))
         unsettled = checked.units - tally.units.total()
-        return Outcome(tally, checked.problems, unsettled, asking.course.stopped if unsettled else "", asking.spent())
+        return Outcome(tally, checked.problems, unsettled, asking.state.stopped if unsettled else "", asking.spent())
 
 
 def takes_words(unit: Unit) -> bool:

@@ -1,1 +1,7 @@
-"""Narratives times providers into a run folder, resumable after a kill at any moment."""
+"""Narratives times providers into a run folder that goes on after a kill at any moment.
+
+In come a CSV file of narratives and a source of answers: the providers themselves (`ask_live`) or a folder of stored
+payloads (`replay`). Out comes a folder with one CSV v2 a provider, `errors.jsonl`, `citations.jsonl` and
+`manifest.json`; `reparse` reads its payloads again by today's rules. Read `run` first: `ask_narratives` opens the
+folder, and workers put call after call to the source and write down what came back.
+"""

@@ -5,26 +5,22 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
-from uuid import UUID
 
 import httpx
 
-from pipeline.asking.narratives import NarrativesCsv
+from pipeline.asking.narratives import NarrativesCsv, describe_file
 from pipeline.asking.questions import NO_LIMITS, SYSTEM_PROMPT, Call, Limits, Questions, Reply, Report, Tell
-from pipeline.asking.resume import Begun, refuse_other_model, refuse_other_narratives
 from pipeline.asking.run import ask_narratives
 from pipeline.asking.run_folder import (
     CITATIONS,
-    MANIFEST,
+    OpenRun,
     ProviderCounts,
     RunManifest,
     csv_file,
-    describe_file,
     locked_folder,
-    read_manifest,
+    look_into,
 )
-from pipeline.csv_v2.file import HEADER, find_whole_answers
-from pipeline.errors import InputError, OutputError, ProviderError, SettingsError
+from pipeline.errors import InputError, ProviderError, SettingsError
 from pipeline.providers.cost import Usage, cost_of
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.providers.options import check_options
@@ -160,7 +156,7 @@ def select_providers(
 
 
 def check_selection(selection: ProviderSelection) -> None:
-    """Nothing where every provider takes the options.
+    """Check that every provider takes the options.
 
     Raises:
         InputError: one of them would refuse the request.
@@ -207,7 +203,7 @@ def ask_providers(
     tell: Tell = lambda line: None,
     redirect_client: Callable[[], httpx.AsyncClient] | None = guarded_client,
 ) -> RunManifest:
-    """The manifest of the run in `out` that puts the narratives to the providers.
+    """Put the narratives to the providers, and give the manifest of the run in `out`.
 
     At its end the targets of Gemini's redirect links are looked up with a `redirect_client`; None leaves them alone.
 
@@ -219,18 +215,18 @@ def ask_providers(
     refuse_unknown_prices(selection, limits)
     questions = live_questions(narratives, selection, max_rows, repeats)
 
-    async def run() -> RunManifest:
+    async def ask() -> RunManifest:
         async with LiveAnswers(selection, RetryPolicy(attempts), limits.concurrency) as answers:
             manifest = await ask_narratives(questions, out, answers, report, tell, limits)
         if redirect_client and csv_file(out, "gemini").is_file():
             await look_up_redirects(out, redirect_client, tell)
         return manifest
 
-    return asyncio.run(run())
+    return asyncio.run(ask())
 
 
 async def look_up_redirects(out: Path, redirect_client: Callable[[], httpx.AsyncClient], tell: Tell) -> None:
-    """Nothing; the targets of Gemini's redirects that were found stand in `citations.jsonl`, and `tell` has heard."""
+    """Look up the targets of Gemini's redirects, note them in `citations.jsonl`, and tell how many were found."""
     with locked_folder(out):
         async with redirect_client() as client:
             found = await resolve_citations(out / CITATIONS, client)
@@ -249,7 +245,7 @@ def live_questions(
 
 
 def refuse_unknown_prices(selection: ProviderSelection, limits: Limits) -> None:
-    """Nothing where every answer's cost will be known, or no cost is limited.
+    """Refuse a limit of cost that cannot be held.
 
     Raises:
         InputError: a model has no price, and its provider states none.
@@ -301,51 +297,20 @@ def preview_run(
         OutputError: `out` holds something else than a run.
         InputError: its answers are to other narratives or of another model.
     """
-    begun = look_into(out, questions)
-    for provider in PROVIDERS:
-        if begun.answered[provider]:
-            refuse_other_narratives(out, begun, provider)
-            refuse_other_model(out, begun.manifest, questions, provider)
-    return [
-        preview(begun, provider, selection, prices)
-        for provider in selection.providers
-        if provider in selection.endpoints
-    ]
+    run = look_into(out, questions)
+    asked = [provider for provider in selection.providers if provider in selection.endpoints]
+    return [preview(run, provider, selection, prices) for provider in asked]
 
 
-def look_into(out: Path, questions: Questions) -> Begun:
-    """The run in the folder as it would go on, or a new one; nothing is touched.
-
-    Raises:
-        OutputError: the folder holds something else.
-    """
-    if (out / MANIFEST).is_file():
-        manifest = read_manifest(out)
-    elif out.is_dir() and any(not path.name.startswith(".") for path in out.iterdir()):
-        raise OutputError(f"{str(out)!r} is not empty and holds no `{MANIFEST}` of a run; name another `--out`.")
-    else:
-        manifest = RunManifest(version="", run_id=str(UUID(int=0)), started="", narratives=questions.source)
-    manifest = manifest.model_copy(update={"repeats": max(manifest.repeats, questions.repeats)})
-    return Begun(manifest, questions, {provider: whole_answers(csv_file(out, provider)) for provider in PROVIDERS})
-
-
-def whole_answers(path: Path) -> set[str]:
-    """The ids of the whole answers in a file, which is left as it is; none where there is no file."""
-    if not path.is_file() or path.stat().st_size <= len(HEADER):
-        return set()
-    with open(path, "rb") as file:
-        return find_whole_answers(path, file)[0]
-
-
-def preview(begun: Begun, provider: ProviderName, selection: ProviderSelection, prices: Mapping[str, Price]) -> Preview:
+def preview(run: OpenRun, provider: ProviderName, selection: ProviderSelection, prices: Mapping[str, Price]) -> Preview:
     """What would be asked of the provider."""
-    questions, answered = begun.questions, begun.answered[provider]
+    questions, answered = run.questions, run.answered[provider]
     model = selection.models[provider]
     open_calls = 0
     characters = 0
     url = ""
     body: Mapping[str, Any] = {}
-    for call in questions.calls(begun.manifest.run_id, provider):
+    for call in questions.calls(run.manifest.run_id, provider):
         if call.answer_id in answered:
             continue
         if not open_calls:
@@ -354,7 +319,7 @@ def preview(begun: Begun, provider: ProviderName, selection: ProviderSelection, 
         open_calls += 1
         characters += len(call.prompt)
     usage = Usage(characters // CHARACTERS_A_TOKEN, open_calls * selection.options.max_tokens, open_calls)
-    earlier = begun.manifest.providers.get(provider, ProviderCounts())
+    earlier = run.manifest.providers.get(provider, ProviderCounts())
     cost, basis = expected_cost(earlier, open_calls, usage, prices.get(model))
     return Preview(provider, model, url, open_calls, questions.calls_each() - open_calls, cost, basis, body)
 

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from hashlib import file_digest
 from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.csv_v2.lines import numbered_rows
 from pipeline.errors import BadRowsError, InputError
-from pipeline.schema import Narrative
+from pipeline.schema import Frozen, Narrative
 
 TEXT_COLUMNS = ("prompt", "narrative_prompt")
 TYPE_COLUMN = "narrative_type"
@@ -132,3 +133,21 @@ def row_problem(cells: Sequence[str], header: Sequence[str], id_at: int, text_at
     if any("\0" in cell for cell in cells):
         return "it holds a NUL character, which no text has"
     return ""
+
+
+class NarrativesFile(Frozen):
+    """The narratives that were asked."""
+
+    file: str
+    """Base name of the file."""
+    sha256: str
+    """Digest of its bytes."""
+    rows: int
+    """How many narratives it holds."""
+
+
+def describe_file(narratives: Path, rows: int) -> NarrativesFile:
+    """What the manifest keeps of the narratives' file: no path, which may name a person."""
+    with open(narratives, "rb") as file:
+        digest = file_digest(file, "sha256").hexdigest()
+    return NarrativesFile(file=narratives.name, sha256=digest, rows=rows)

@@ -1,4 +1,4 @@
-"""What a run is to ask, and within which limits."""
+"""What a run is to ask: its calls with their prompts, whom they go to, and within which limits."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -7,7 +7,7 @@ from itertools import islice
 from typing import NamedTuple, Protocol
 from uuid import UUID, uuid5
 
-from pipeline.asking.run_folder import NarrativesFile
+from pipeline.asking.narratives import NarrativesFile
 from pipeline.errors import InputError
 from pipeline.schema import AskOptions, Narrative, Price, ProviderName
 

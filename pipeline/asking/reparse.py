@@ -5,12 +5,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.asking.resume import keep_answers
 from pipeline.asking.run_folder import (
     CITATIONS,
     MANIFEST,
-    RunManifest,
     csv_file,
+    keep_answers,
     locked_folder,
     read_manifest,
     write_manifest,
@@ -55,7 +54,7 @@ class Reparsed(NamedTuple):
 def reparse_run(
     run: Path, prices: Mapping[str, Price], changed: Callable[[Change], None] = lambda change: None
 ) -> Reparsed:
-    """What came of reading every stored body again; each file is replaced as a whole, or not touched where it is right.
+    """Read every stored body again; each file is replaced as a whole, or not touched where it is right.
 
     `changed` hears of every answer that is different now. `citations.jsonl` and the manifest's counts follow.
 
@@ -73,7 +72,9 @@ def reparse_run(
             if path.is_file() and keep_answers(path):
                 tally += reparse_file(path, provider, changed)
         before = read_bytes(run / CITATIONS)
-        refresh_counts(run, manifest, prices)
+        counted = count_run(run, manifest, prices)
+        if counted != manifest:
+            write_manifest(run, counted)
         citations_changed = read_bytes(run / CITATIONS) != before
     return Reparsed(tally["answers"], tally["changed"], tally["unreadable"], citations_changed)
 
@@ -113,13 +114,6 @@ def reread(stored: StoredAnswer, provider: ProviderName) -> StoredAnswer | None:
             "search_results": answer.search_results,
         }
     )
-
-
-def refresh_counts(run: Path, manifest: RunManifest, prices: Mapping[str, Price]) -> None:
-    """Nothing; `citations.jsonl` follows from the CSV files, and so does the manifest where its counts differ."""
-    counted = count_run(run, manifest, prices)
-    if counted != manifest:
-        write_manifest(run, counted)
 
 
 def read_bytes(path: Path) -> bytes:

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pipeline.asking.narratives import NarrativesCsv
-from pipeline.asking.questions import Call, Reply
-from pipeline.asking.run import NO_LIMITS, Limits, Questions, Report, Tell, ask_narratives
-from pipeline.asking.run_folder import RunManifest, describe_file
+from pipeline.asking.narratives import NarrativesCsv, describe_file
+from pipeline.asking.questions import NO_LIMITS, Call, Limits, Questions, Reply, Report, Tell
+from pipeline.asking.run import ask_narratives
+from pipeline.asking.run_folder import RunManifest
 from pipeline.errors import InputError, ProviderError
 from pipeline.providers import ALIASES
 from pipeline.schema import PROVIDERS, ProviderName

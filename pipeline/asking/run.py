@@ -1,4 +1,4 @@
-"""Narratives times providers into a run folder, resumable after a kill at any moment.
+"""A run: every narrative put to every provider, and what comes back written down before the next call.
 
 Source: pipeline/contracts/run_folder.md#resuming.
 """
@@ -7,31 +7,46 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from pipeline.asking.questions import NO_LIMITS, AnswerSource, Call, Limits, Questions, Report, Tell
-from pipeline.asking.resume import Begun, Settled, answer_call, begin_run, standing_errors, time_now
+from pipeline.asking.questions import NO_LIMITS, AnswerSource, Call, Limits, Questions, Reply, Report, Tell
 from pipeline.asking.run_folder import (
     ERRORS,
+    OpenRun,
     RunManifest,
+    append_error,
     csv_file,
     locked_folder,
+    open_run,
     read_errors,
+    standing_errors,
+    time_now,
     write_errors,
     write_manifest,
 )
 from pipeline.asking.summary import summarise_run
-from pipeline.csv_v2.file import read_answers
-from pipeline.errors import InputError
+from pipeline.csv_v2.file import append_answer, read_answers
+from pipeline.errors import InputError, ProviderError
 from pipeline.interrupts import stopping_on_signals
+from pipeline.providers import read_payload
 from pipeline.providers.body import load_body
 from pipeline.providers.cost import cost_of, price_of, usage_of
-from pipeline.schema import PROVIDERS, ErrorLine, StoredAnswer
+from pipeline.providers.failure import unreadable_error
+from pipeline.schema import PROVIDERS, Answer, ErrorLine, StoredAnswer
+
+UNKNOWN_MODEL = "unknown"
 
 StopReason = Literal["", "SIGINT", "SIGTERM", "max_cost"]
 
 
-class Course:
+class Settled(NamedTuple):
+    """What stands on the disk for a call: one of the two."""
+
+    answer: StoredAnswer | None = None
+    error: ErrorLine | None = None
+
+
+class RunState:
     """How far a run has come: what it has spent, what failed, and why no further call is to be started."""
 
     def __init__(self, limits: Limits, spent: float = 0.0, stop_waiting: Callable[[], int] = lambda: 0) -> None:
@@ -45,15 +60,15 @@ class Course:
         self.stopped: StopReason = ""
         self.tasks: list[asyncio.Task[None]] = []
 
-    def goes_on(self) -> bool:
+    def may_start_call(self) -> bool:
         """Whether another call may be started; the known cost is looked at now."""
         limit = self.limits.max_cost
         if not self.stopped and limit is not None and self.spent >= limit:
             self.stopped = "max_cost"
         return not self.stopped
 
-    def take_in(self, call: Call, settled: Settled) -> None:
-        """Nothing; the call counts."""
+    def record(self, call: Call, settled: Settled) -> None:
+        """Count the settled call, and its cost where a limit needs it."""
         self.settled += 1
         if settled.error:
             self.errors.append(settled.error)
@@ -61,7 +76,7 @@ class Course:
             self.spent += known_cost(settled.answer, self.limits, call.model)
 
     def stop(self, reason: StopReason, tell: Tell) -> None:
-        """Nothing; no further request is sent, and the second time those under way are given up."""
+        """Let no further request be sent; the second time, give up those under way."""
         if self.stopped in ("SIGINT", "SIGTERM"):
             for task in self.tasks:
                 task.cancel()
@@ -72,59 +87,6 @@ class Course:
         tell(f"Stopping: {under_way} calls under way are finished and kept; {again} gives them up.")
 
 
-def known_cost(answer: StoredAnswer, limits: Limits, model: str) -> float:
-    """What the answer cost; 0 where that is not known."""
-    price = price_of(limits.prices, answer.model_version, model)
-    return cost_of(usage_of(load_body(answer.answer_raw_json)), price) or 0.0
-
-
-async def put_calls(out: Path, begun: Begun, source: AnswerSource, course: Course, report: Report, tell: Tell) -> None:
-    """Nothing; every call that is not answered yet is settled, or the course says why not.
-
-    Each provider has as many calls under way as the limits say; none waits for another provider.
-
-    Raises:
-        OutputError, OSError: a result cannot be written; the other calls are given up.
-    """
-    shared = [begun.questions.calls(begun.manifest.run_id, provider) for provider in begun.questions.providers]
-    try:
-        async with asyncio.TaskGroup() as group:
-            for calls in shared:
-                for _ in range(course.limits.concurrency):
-                    work = put_some(out, begun, calls, source, course, report)
-                    course.tasks.append(group.create_task(work))
-            with stopping_on_signals(partial(course.stop, tell=tell)):
-                await asyncio.gather(*course.tasks, return_exceptions=True)
-    except BaseExceptionGroup as failures:
-        raise failures.exceptions[0] from None
-    for calls in shared:  # what a stop has left over
-        course.settled += sum(call.answer_id in begun.answered[call.provider] for call in calls)
-
-
-async def put_some(
-    out: Path, begun: Begun, calls: Iterator[Call], source: AnswerSource, course: Course, report: Report
-) -> None:
-    """Nothing; no call is left in the iterator, which several of these share, or the course has been stopped."""
-    total = begun.questions.calls_each()
-    for call in calls:
-        if call.answer_id in begun.answered[call.provider]:
-            course.settled += 1
-            report(call, total)
-            continue
-        if not course.goes_on():
-            return
-        course.in_flight += 1
-        try:
-            course.take_in(call, await answer_call(out, call, source))
-        finally:
-            course.in_flight -= 1
-        report(call, total)
-        await asyncio.sleep(0)  # a stored payload is never waited for, and a signal is to be heard all the same
-
-
-__all__ = ["NO_LIMITS", "Limits", "Questions", "Report", "Tell", "ask_narratives"]
-
-
 async def ask_narratives(
     questions: Questions,
     out: Path,
@@ -133,54 +95,157 @@ async def ask_narratives(
     tell: Tell = lambda line: None,
     limits: Limits = NO_LIMITS,
 ) -> RunManifest:
-    """The manifest of the run; its folder holds one CSV a provider, errors, citations and the manifest.
+    """Put the questions to the source, and give the manifest of the run.
 
-    Calls answered earlier are not put again; what failed earlier is. `report` hears of every call when it is settled.
-    SIGINT, SIGTERM and the known cost stop the run in good order: the manifest says so, and the same questions asked
-    again go on. A signal also stops the source's calls that only wait.
+    The folder `out` holds one CSV a provider, errors, citations and the manifest. Calls answered earlier are not put
+    again; what failed earlier is. `report` hears of every call when it is settled. SIGINT, SIGTERM and the known cost
+    stop the run in good order: the manifest says so, and the same questions asked again go on.
 
     Raises:
         OutputError: the folder holds something else, or is in use.
         InputError: answers in the folder are to other narratives or of another model, or nothing at all was answered.
     """
     with locked_folder(out):
-        begun = begin_run(out, questions)
-        standing = standing_errors(read_errors(out), begun)
+        run = open_run(out, questions)
+        standing = standing_errors(read_errors(out), questions)
         write_errors(out, standing)
-        course = Course(limits, spent_earlier(out, begun, limits), source.stop)
-        await put_calls(out, begun, source, course, report, tell)
-        manifest = finish_run(out, begun, course, [*standing, *course.errors])
+        state = RunState(limits, spent_earlier(run, limits), source.stop)
+        await ask_all(run, source, state, report, tell)
+        manifest = finish_run(run, state, [*standing, *state.errors])
     if not manifest.answers and not manifest.stopped:
         kinds = ", ".join(f"{count} {kind}" for kind, count in manifest.errors.items())
         raise InputError(f"Nothing was answered ({kinds}); the reasons are in `{ERRORS}` in {str(out)!r}.")
     return manifest
 
 
-def spent_earlier(out: Path, begun: Begun, limits: Limits) -> float:
+async def ask_all(run: OpenRun, source: AnswerSource, state: RunState, report: Report, tell: Tell) -> None:
+    """Settle every call that is not answered yet, unless the state says that the run is stopped.
+
+    Each provider has as many calls under way as the limits say; none waits for another provider.
+
+    Raises:
+        OutputError, OSError: a result cannot be written; the other calls are given up.
+    """
+    shared = [run.questions.calls(run.manifest.run_id, provider) for provider in run.questions.providers]
+    try:
+        async with asyncio.TaskGroup() as group:
+            for calls in shared:
+                for _ in range(state.limits.concurrency):
+                    state.tasks.append(group.create_task(worker(run, calls, source, state, report)))
+            with stopping_on_signals(partial(state.stop, tell=tell)):
+                await asyncio.gather(*state.tasks, return_exceptions=True)
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    for calls in shared:  # what a stop has left over
+        state.settled += sum(call.answer_id in run.answered[call.provider] for call in calls)
+
+
+async def worker(run: OpenRun, calls: Iterator[Call], source: AnswerSource, state: RunState, report: Report) -> None:
+    """Settle call after call from the iterator, which several workers share, until it is empty or the run stopped."""
+    total = run.questions.calls_each()
+    for call in calls:
+        if call.answer_id in run.answered[call.provider]:
+            state.settled += 1
+            report(call, total)
+            continue
+        if not state.may_start_call():
+            return
+        state.in_flight += 1
+        try:
+            state.record(call, await answer_call(run.out, call, source))
+        finally:
+            state.in_flight -= 1
+        report(call, total)
+        await asyncio.sleep(0)  # a stored payload is never waited for, and a signal is to be heard all the same
+
+
+async def answer_call(out: Path, call: Call, source: AnswerSource) -> Settled:
+    """Get the reply to a call, and append to the folder its answer, or the error that says why there is none.
+
+    Cancelled while the provider is waited for, it writes nothing.
+    """
+    requested = time_now()
+    reply: Reply | None = None
+    try:
+        reply = await source.answer(call)
+        if reply.status is not None and reply.status >= 400:
+            raise unreadable_error(reply.text, reply.status)
+        answer = read_payload(call.provider, reply.text)
+    except ProviderError as failure:
+        error = error_line(call, reply, failure, requested)
+        append_error(out, error)
+        return Settled(error=error)
+    stored = stored_answer(call, reply, answer, requested)
+    append_answer(csv_file(out, call.provider), stored)
+    return Settled(answer=stored)
+
+
+def error_line(call: Call, reply: Reply | None, failure: ProviderError, timestamp: str) -> ErrorLine:
+    """The line of `errors.jsonl` that says why the call has no answer."""
+    attempts = reply.attempts if reply else failure.attempts
+    return ErrorLine(
+        narrative_id=call.narrative.narrative_id,
+        row=call.row,
+        provider=call.provider,
+        model=call.model or (reply.model if reply else ""),
+        kind=failure.kind,
+        status=reply.status if reply else failure.status,
+        message=str(failure),
+        attempts=0 if failure.kind in ("not_recorded", "missing_key") else attempts,
+        timestamp=timestamp,
+        repeat=call.repeat,
+    )
+
+
+def stored_answer(call: Call, reply: Reply, answer: Answer, timestamp: str) -> StoredAnswer:
+    """What CSV v2 keeps of an answer; its model is the one the body names, else the one asked for."""
+    return StoredAnswer(
+        narrative_id=call.narrative.narrative_id,
+        narrative_type=call.narrative.narrative_type,
+        narrative_prompt=call.narrative.prompt,
+        model_name=call.provider,
+        model_version=answer.model or call.model or reply.model or UNKNOWN_MODEL,
+        answer_id=call.answer_id,
+        answer_prompt=call.prompt,
+        answer_text=answer.text,
+        answer_raw_json=reply.text,
+        answer_timestamp=timestamp,
+        citations=answer.citations,
+        domains=answer.domains,
+        search_results=answer.search_results,
+    )
+
+
+def known_cost(answer: StoredAnswer, limits: Limits, model: str) -> float:
+    """What the answer cost; 0 where that is not known."""
+    price = price_of(limits.prices, answer.model_version, model)
+    return cost_of(usage_of(load_body(answer.answer_raw_json)), price) or 0.0
+
+
+def spent_earlier(run: OpenRun, limits: Limits) -> float:
     """The known cost of the answers in the folder; it is looked up only where there is a limit to hold."""
     if limits.max_cost is None:
         return 0.0
     return sum(
-        known_cost(answer, limits, begun.questions.models.get(provider, ""))
+        known_cost(answer, limits, run.questions.models.get(provider, ""))
         for provider in PROVIDERS
-        if begun.answered[provider]
-        for answer in read_answers(csv_file(out, provider))
+        if run.answered[provider]
+        for answer in read_answers(csv_file(run.out, provider))
     )
 
 
-def finish_run(out: Path, begun: Begun, course: Course, errors: Sequence[ErrorLine]) -> RunManifest:
-    """The run's manifest, written with answers, errors and citations in their final order.
+def finish_run(run: OpenRun, state: RunState, errors: Sequence[ErrorLine]) -> RunManifest:
+    """Write answers, errors and citations in their final order, and the manifest that is given back.
 
     It counts as finished unless calls are left that a stop kept from being settled.
     """
-    write_errors(out, sorted(errors, key=lambda error: (PROVIDERS.index(error.provider), error.row, error.repeat)))
-    unsettled = begun.questions.calls_each() * len(begun.questions.providers) - course.settled
-    manifest = summarise_run(out, begun, errors, course.limits.prices)
+    write_errors(run.out, sorted(errors, key=lambda error: (PROVIDERS.index(error.provider), error.row, error.repeat)))
+    unsettled = run.questions.calls_each() * len(run.questions.providers) - state.settled
     changes = {
         "finished": None if unsettled else time_now(),
-        "stopped": course.stopped if unsettled else "",
+        "stopped": state.stopped if unsettled else "",
         "unsettled": unsettled,
     }
-    manifest = manifest.model_copy(update=changes)
-    write_manifest(out, manifest)
+    manifest = summarise_run(run, errors, state.limits.prices).model_copy(update=changes)
+    write_manifest(run.out, manifest)
     return manifest

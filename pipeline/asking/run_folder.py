@@ -1,21 +1,27 @@
-"""The run folder: who may write to it, its manifest, and its errors (pipeline/contracts/run_folder.md#resuming)."""
+"""The run folder: who may write to it, its manifest and errors, and how a run that was begun in it goes on.
+
+Source: pipeline/contracts/run_folder.md#resuming.
+"""
 
 import errno
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from hashlib import file_digest
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
-from typing import Literal
-from uuid import uuid4
+from typing import Literal, NamedTuple
+from uuid import UUID, uuid4
 
 from pydantic import Field, ValidationError
 
-from pipeline.csv_v2.file import error_bytes
-from pipeline.errors import OutputError
-from pipeline.schema import AskOptions, ErrorLine, Frozen, ProviderName
+from pipeline.asking.narratives import NarrativesFile
+from pipeline.asking.questions import Call, Questions, plan_calls
+from pipeline.csv_v2.file import HEADER, error_bytes, find_whole_answers, keep_whole_answers, read_answers
+from pipeline.errors import InputError, OutputError
+from pipeline.schema import PROVIDERS, AskOptions, ErrorLine, Frozen, ProviderName
 from pipeline.staging import staged_file
 
 MANIFEST = "manifest.json"
@@ -24,17 +30,6 @@ CITATIONS = "citations.jsonl"
 
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
 """What the system says of a disk that takes no more."""
-
-
-class NarrativesFile(Frozen):
-    """The narratives that were asked."""
-
-    file: str
-    """Base name of the file."""
-    sha256: str
-    """Digest of its bytes."""
-    rows: int
-    """How many narratives it holds."""
 
 
 class ProviderCounts(Frozen):
@@ -97,13 +92,6 @@ class RunManifest(Frozen):
     """Known cost of all answers; those that a provider counts as `unpriced` are left out."""
 
 
-def describe_file(narratives: Path, rows: int) -> NarrativesFile:
-    """What the manifest keeps of the narratives' file: no path, which may name a person."""
-    with open(narratives, "rb") as file:
-        digest = file_digest(file, "sha256").hexdigest()
-    return NarrativesFile(file=narratives.name, sha256=digest, rows=rows)
-
-
 def csv_file(out: Path, provider: ProviderName) -> Path:
     """The provider's CSV v2 in the run folder."""
     return out / f"{provider}.csv"
@@ -146,28 +134,6 @@ def locked_folder(out: Path, command: str = "pipeline ask") -> Iterator[Path]:
         os.close(descriptor)
 
 
-def open_manifest(out: Path, narratives: NarrativesFile, version: str, now: str) -> RunManifest:
-    """The manifest of the run in this folder; a new one, not yet written, where the folder is empty.
-
-    What a killed run left half-written beside its files is removed.
-
-    Raises:
-        OutputError: the folder holds something else.
-    """
-    leftovers = [path for path in out.iterdir() if path.name.startswith(".") and path.name.endswith(".part")]
-    if (out / MANIFEST).is_file():
-        manifest = read_manifest(out)
-    elif len(leftovers) == len(list(out.iterdir())):
-        manifest = RunManifest(version=version, run_id=str(uuid4()), started=now, narratives=narratives)
-    else:
-        raise OutputError(
-            f"{str(out)!r} is not empty and holds no `{MANIFEST}` of a run; name another folder with `--out`."
-        )
-    for path in leftovers:
-        path.unlink()
-    return manifest
-
-
 def read_manifest(out: Path) -> RunManifest:
     """The manifest in the folder.
 
@@ -183,7 +149,7 @@ def read_manifest(out: Path) -> RunManifest:
 
 
 def write_manifest(out: Path, manifest: RunManifest) -> None:
-    """Nothing; the manifest stands in the folder, whole."""
+    """Write the manifest, whole or not at all."""
     with staged_file(out / MANIFEST) as file:
         file.write((json.dumps(manifest.model_dump(), ensure_ascii=False, indent=2) + "\n").encode())
 
@@ -214,13 +180,186 @@ def read_errors(out: Path) -> list[ErrorLine]:
 
 
 def append_error(out: Path, error: ErrorLine) -> None:
-    """Nothing; the error stands at the end of the file."""
+    """Append the error to the file."""
     with open(out / ERRORS, "ab") as file:
         file.write(error_bytes(error))
 
 
 def write_errors(out: Path, errors: Iterable[ErrorLine]) -> None:
-    """Nothing; the file holds exactly these errors."""
+    """Write the file anew with exactly these errors."""
     with staged_file(out / ERRORS) as file:
         for error in errors:
             file.write(error_bytes(error))
+
+
+def time_now() -> str:
+    """The time now: ISO 8601, UTC, with offset."""
+    return datetime.now(UTC).isoformat()
+
+
+class OpenRun(NamedTuple):
+    """A run that may go on: its folder, manifest and questions, and the ids of the calls that are answered."""
+
+    out: Path
+    manifest: RunManifest
+    questions: Questions
+    answered: Mapping[ProviderName, set[str]]
+
+    def every_call(self, provider: ProviderName) -> Iterator[Call]:
+        """Every call that may ever have been put to the provider in this run, in order; made one by one."""
+        run_id, repeats = self.manifest.run_id, self.manifest.repeats
+        return plan_calls(run_id, provider, self.questions.narratives, repeats=repeats)
+
+
+def open_run(out: Path, questions: Questions) -> OpenRun:
+    """Open the run in this folder, a new one or one to go on with, and note in its manifest that it is not finished.
+
+    What a killed run left half-written beside its files is removed.
+
+    Raises:
+        OutputError: the folder holds something else.
+        InputError: answers in the folder are to other narratives, or of another model.
+    """
+    leftovers = [path for path in out.iterdir() if path.name.startswith(".") and path.name.endswith(".part")]
+    if (out / MANIFEST).is_file():
+        manifest = read_manifest(out)
+    elif len(leftovers) == len(list(out.iterdir())):
+        manifest = new_manifest(questions, str(uuid4()))
+    else:
+        raise OutputError(
+            f"{str(out)!r} is not empty and holds no `{MANIFEST}` of a run; name another folder with `--out`."
+        )
+    for path in leftovers:
+        path.unlink()
+    manifest = manifest.model_copy(update={"repeats": max(manifest.repeats, questions.repeats)})
+    answered = {provider: keep_answers(csv_file(out, provider)) for provider in PROVIDERS}
+    run = OpenRun(out, manifest, questions, answered)
+    refuse_other_run(run)
+    changes = {
+        "narratives": questions.source,
+        "finished": None,
+        "stopped": "",
+        "unsettled": 0,
+        "options": questions.options or manifest.options,
+        "providers": models_asked(manifest, questions),
+        "version": version("citejury"),
+    }
+    manifest = manifest.model_copy(update=changes)
+    write_manifest(out, manifest)
+    return run._replace(manifest=manifest)
+
+
+def look_into(out: Path, questions: Questions) -> OpenRun:
+    """The run in the folder as it would go on, or a new one; nothing is touched.
+
+    Raises:
+        OutputError: the folder holds something else.
+        InputError: answers in the folder are to other narratives, or of another model.
+    """
+    if (out / MANIFEST).is_file():
+        manifest = read_manifest(out)
+    elif out.is_dir() and any(not path.name.startswith(".") for path in out.iterdir()):
+        raise OutputError(f"{str(out)!r} is not empty and holds no `{MANIFEST}` of a run; name another `--out`.")
+    else:
+        manifest = new_manifest(questions, str(UUID(int=0)))
+    manifest = manifest.model_copy(update={"repeats": max(manifest.repeats, questions.repeats)})
+    run = OpenRun(out, manifest, questions, {each: whole_answers(csv_file(out, each)) for each in PROVIDERS})
+    refuse_other_run(run)
+    return run
+
+
+def new_manifest(questions: Questions, run_id: str) -> RunManifest:
+    """The manifest of a run that begins now."""
+    return RunManifest(version=version("citejury"), run_id=run_id, started=time_now(), narratives=questions.source)
+
+
+def whole_answers(path: Path) -> set[str]:
+    """The ids of the whole answers in a CSV, which is left as it is; none where there is no file."""
+    if not path.is_file() or path.stat().st_size <= len(HEADER):
+        return set()
+    with open(path, "rb") as file:
+        return find_whole_answers(path, file)[0]
+
+
+def keep_answers(path: Path) -> set[str]:
+    """The ids of the whole answers in a CSV; a file that a kill left without any is removed."""
+    whole = keep_whole_answers(path)
+    if not whole:
+        path.unlink(missing_ok=True)
+    return whole
+
+
+def models_asked(manifest: RunManifest, questions: Questions) -> dict[ProviderName, ProviderCounts]:
+    """What the manifest says of each provider, with the model asked for now; a kill must not lose that."""
+    told: dict[ProviderName, ProviderCounts] = {}
+    for provider in PROVIDERS:
+        counts = manifest.providers.get(provider)
+        model = questions.models.get(provider, "") if provider in questions.providers else ""
+        if counts or provider in questions.providers:
+            counts = counts or ProviderCounts()
+            told[provider] = counts.model_copy(update={"model_asked": model or counts.model_asked})
+    return told
+
+
+def refuse_other_run(run: OpenRun) -> None:
+    """Refuse questions whose answers would not go with those in the folder; more narratives are fine.
+
+    Raises:
+        InputError: answers in the folder are to other narratives, or of another model.
+    """
+    for provider in PROVIDERS:
+        if run.answered[provider]:
+            refuse_other_narratives(run, provider)
+            refuse_other_model(run, provider)
+
+
+def refuse_other_model(run: OpenRun, provider: ProviderName) -> None:
+    """Refuse to ask a provider for another model than the one that answered before.
+
+    Raises:
+        InputError: another model is named, and the file would mix the answers of two.
+    """
+    questions = run.questions
+    earlier = run.manifest.providers.get(provider, ProviderCounts()).model_asked
+    model = questions.models.get(provider, "")
+    if provider in questions.providers and earlier and model and model != earlier:
+        raise InputError(
+            f"{str(run.out)!r} holds answers of {provider} from the model {earlier!r}, and {model!r} is asked for now. "
+            f"Ask with `--model {provider}={earlier}`, or name another `--out`."
+        )
+
+
+def refuse_other_narratives(run: OpenRun, provider: ProviderName) -> None:
+    """Refuse narratives that do not hold every one that was answered.
+
+    Raises:
+        InputError: a narrative has another text than the one that was asked, or is gone.
+    """
+    strange = set(run.answered[provider])
+    for call in run.every_call(provider):
+        strange.discard(call.answer_id)
+    if not strange:
+        return
+    stored = next(answer for answer in read_answers(csv_file(run.out, provider)) if answer.answer_id in strange)
+    lines = (each.line for each in run.questions.narratives if each.narrative_id == stored.narrative_id)
+    line = next(lines, None)
+    found = f"has another text now (line {line})" if line else "is no longer among the narratives"
+    others = f", and so it is with {len(strange) - 1} more" if len(strange) > 1 else ""
+    raise InputError(
+        f"{str(run.out)!r} holds answers to other narratives: {stored.narrative_id!r} {found}, it was asked as "
+        f"{stored.narrative_prompt[:60]!r}{others}. Give the narratives back as they were, or name another `--out`."
+    )
+
+
+def standing_errors(errors: Sequence[ErrorLine], questions: Questions) -> list[ErrorLine]:
+    """The earlier errors of calls that are neither put again now nor answered since, the latest of each."""
+    latest = {
+        (error.provider, error.row, error.repeat): error
+        for error in errors
+        if error.provider not in questions.providers or error.row > questions.rows() or error.repeat > questions.repeats
+    }
+    rows = {error.row for error in latest.values()}
+    # The narratives are read through only where an error needs it: the file may be large.
+    narratives = enumerate(questions.narratives, start=1) if rows else ()
+    ids = {row: each.narrative_id for row, each in narratives if row in rows}
+    return [error for error in latest.values() if ids.get(error.row) == error.narrative_id]

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from pipeline.asking.resume import Begun
-from pipeline.asking.run_folder import CITATIONS, ProviderCounts, RunManifest, csv_file
+from pipeline.asking.run_folder import CITATIONS, OpenRun, ProviderCounts, RunManifest, csv_file
 from pipeline.csv_v2.file import put_in_order, read_answers
 from pipeline.errors import ProviderError
 from pipeline.providers.body import load_body
@@ -23,13 +22,13 @@ WHOLE = frozenset({"", "stop", "end_turn", "stop_sequence", "completed", "reason
 COST_DIGITS = 8
 
 
-def summarise_run(out: Path, begun: Begun, errors: Sequence[ErrorLine], prices: Mapping[str, Price]) -> RunManifest:
-    """The manifest with its counts; `citations.jsonl` is written anew from the stored payloads."""
+def summarise_run(run: OpenRun, errors: Sequence[ErrorLine], prices: Mapping[str, Price]) -> RunManifest:
+    """Put the rows in order and write `citations.jsonl` anew; gives the manifest with its counts."""
     for provider in PROVIDERS:
-        if csv_file(out, provider).is_file():
-            rank = {call.answer_id: index for index, call in enumerate(begun.every_call(provider))}
-            put_in_order(csv_file(out, provider), rank)
-    counted = count_run(out, begun.manifest, prices)
+        if csv_file(run.out, provider).is_file():
+            rank = {call.answer_id: index for index, call in enumerate(run.every_call(provider))}
+            put_in_order(csv_file(run.out, provider), rank)
+    counted = count_run(run.out, run.manifest, prices)
     return counted.model_copy(update={"errors": dict(sorted(Counter(error.kind for error in errors).items()))})
 
 

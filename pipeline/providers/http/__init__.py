@@ -1,1 +1,5 @@
-"""The one HTTP client for strangers' APIs: requests out, answers back, with retries, limits and a price."""
+"""HTTP to other people's APIs: an endpoint and a request in, a JSON body or a ProviderError out.
+
+Read `client` first: `ApiClient.send` goes through the API's `gate`, sends with `transfer`, and asks `retry` whether
+and when another attempt is worth it. Nothing here knows narratives, answers or models.
+"""
