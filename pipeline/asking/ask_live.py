@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import httpx
 
-from pipeline.asking.narratives import NarrativesCsv, describe_file
+from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.questions import NO_LIMITS, SYSTEM_PROMPT, Call, Limits, Questions, Reply, Report, Tell
 from pipeline.asking.run import ask_narratives
 from pipeline.asking.run_folder import (
@@ -63,6 +63,10 @@ class ProviderSelection(NamedTuple):
         """The request that puts the call."""
         build = request_builder(call.provider, self.openai_api)
         return build(call.model, SYSTEM_PROMPT, call.prompt, self.options)
+
+    def questions(self, narratives: NarrativesCsv, max_rows: int | None = None, repeats: int = 1) -> Questions:
+        """The narratives as questions to these providers."""
+        return Questions(narratives, self.providers, self.models, max_rows, repeats, self.options)
 
 
 class LiveAnswers:
@@ -191,19 +195,17 @@ OPTION_NAMES = {
 
 
 def ask_providers(
-    narratives: NarrativesCsv,
+    questions: Questions,
     out: Path,
     selection: ProviderSelection,
     *,
-    max_rows: int | None = None,
-    repeats: int = 1,
     attempts: int = 2,
     limits: Limits = NO_LIMITS,
     report: Report = lambda call, total: None,
     tell: Tell = lambda line: None,
     redirect_client: Callable[[], httpx.AsyncClient] | None = guarded_client,
 ) -> RunManifest:
-    """Put the narratives to the providers, and give the manifest of the run in `out`.
+    """Put the questions to the selected providers, and give the manifest of the run in `out`.
 
     At its end the targets of Gemini's redirect links are looked up with a `redirect_client`; None leaves them alone.
 
@@ -213,7 +215,6 @@ def ask_providers(
         SettingsError: a key or a base URL cannot be used.
     """
     refuse_unknown_prices(selection, limits)
-    questions = live_questions(narratives, selection, max_rows, repeats)
 
     async def ask() -> RunManifest:
         async with LiveAnswers(selection, RetryPolicy(attempts), limits.concurrency) as answers:
@@ -234,14 +235,6 @@ async def look_up_redirects(out: Path, redirect_client: Callable[[], httpx.Async
     if found.targets or missing:
         rest = f"; not found: {missing}, tried again at the next start" if missing else ""
         tell(f"gemini: {len(found.targets)} targets of redirect links found{rest}.")
-
-
-def live_questions(
-    narratives: NarrativesCsv, selection: ProviderSelection, max_rows: int | None, repeats: int
-) -> Questions:
-    """What to ask of whom."""
-    source = describe_file(narratives.path, len(narratives))
-    return Questions(source, narratives, selection.providers, selection.models, max_rows, repeats, selection.options)
 
 
 def refuse_unknown_prices(selection: ProviderSelection, limits: Limits) -> None:

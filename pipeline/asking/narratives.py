@@ -14,6 +14,17 @@ TEXT_COLUMNS = ("prompt", "narrative_prompt")
 TYPE_COLUMN = "narrative_type"
 
 
+class NarrativesFile(Frozen):
+    """The narratives that were asked."""
+
+    file: str
+    """Base name of the file."""
+    sha256: str
+    """Digest of its bytes."""
+    rows: int
+    """How many narratives it holds."""
+
+
 class NarrativesCsv:
     """The narratives of a file that was found right, read from it anew at each pass and never held as a whole."""
 
@@ -34,6 +45,10 @@ class NarrativesCsv:
             raise BadRowsError(f"{str(path)!r} has {what}:", problems)
         if not self.count:
             raise InputError(f"{str(path)!r} has a header but no narratives; add a row for each.")
+        with open(path, "rb") as file:
+            digest = file_digest(file, "sha256").hexdigest()
+        # No path, which may name a person.
+        self.file = NarrativesFile(file=path.name, sha256=digest, rows=self.count)
 
     def __len__(self) -> int:
         return self.count
@@ -42,7 +57,7 @@ class NarrativesCsv:
         return stream_narratives(self.path, *self.columns, self.refuse)
 
     def refuse(self, problem: str) -> None:
-        """Never returns: the file was right when it was opened.
+        """Raise for a row that was right when the file was opened.
 
         Raises:
             InputError: always.
@@ -133,21 +148,3 @@ def row_problem(cells: Sequence[str], header: Sequence[str], id_at: int, text_at
     if any("\0" in cell for cell in cells):
         return "it holds a NUL character, which no text has"
     return ""
-
-
-class NarrativesFile(Frozen):
-    """The narratives that were asked."""
-
-    file: str
-    """Base name of the file."""
-    sha256: str
-    """Digest of its bytes."""
-    rows: int
-    """How many narratives it holds."""
-
-
-def describe_file(narratives: Path, rows: int) -> NarrativesFile:
-    """What the manifest keeps of the narratives' file: no path, which may name a person."""
-    with open(narratives, "rb") as file:
-        digest = file_digest(file, "sha256").hexdigest()
-    return NarrativesFile(file=narratives.name, sha256=digest, rows=rows)

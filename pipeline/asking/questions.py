@@ -7,7 +7,7 @@ from itertools import islice
 from typing import NamedTuple, Protocol
 from uuid import UUID, uuid5
 
-from pipeline.asking.narratives import NarrativesFile
+from pipeline.asking.narratives import NarrativesCsv
 from pipeline.errors import InputError
 from pipeline.schema import AskOptions, Narrative, Price, ProviderName
 
@@ -116,8 +116,7 @@ class Questions(NamedTuple):
     `narratives` is gone through several times. `options` is None for answers from stored payloads.
     """
 
-    source: NarrativesFile
-    narratives: Iterable[Narrative]
+    narratives: NarrativesCsv
     providers: Sequence[ProviderName]
     models: Mapping[ProviderName, str]
     max_rows: int | None = None
@@ -131,7 +130,7 @@ class Questions(NamedTuple):
 
     def rows(self) -> int:
         """How many narratives are put."""
-        return self.source.rows if self.max_rows is None else min(self.source.rows, self.max_rows)
+        return len(self.narratives) if self.max_rows is None else min(len(self.narratives), self.max_rows)
 
     def calls_each(self) -> int:
         """How many calls each provider gets."""

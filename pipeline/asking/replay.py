@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pipeline.asking.narratives import NarrativesCsv, describe_file
-from pipeline.asking.questions import NO_LIMITS, Call, Limits, Questions, Reply, Report, Tell
+from pipeline.asking.narratives import NarrativesCsv
+from pipeline.asking.questions import Call, Questions, Reply, Report
 from pipeline.asking.run import ask_narratives
 from pipeline.asking.run_folder import RunManifest
 from pipeline.errors import InputError, ProviderError
@@ -30,34 +30,24 @@ def replay_narratives(
     *,
     providers: Sequence[ProviderName] | None = None,
     models: Mapping[ProviderName, str] | None = None,
-    id_column: str = "narrative_id",
-    text_column: str | None = None,
     max_rows: int | None = None,
-    repeats: int = 1,
     report: Report = lambda call, total: None,
-    tell: Tell = lambda line: None,
-    limits: Limits = NO_LIMITS,
 ) -> RunManifest:
-    """The manifest of the run in `out` that answers a file of narratives from a folder of stored payloads.
+    """Answer a file of narratives from a folder of stored payloads, and give the manifest of the run in `out`.
 
-    `providers` are by default those that have payloads. Every repeat of a row is answered from the same payload.
-    Nothing is written before narratives and payloads are found.
+    `providers` are by default those that have payloads. Nothing is written before narratives and payloads are found.
 
     Raises:
         InputError: the narratives cannot be read, there are no payloads, or nothing at all was answered.
         OutputError: `out` holds something else, or is in use.
     """
-    rows = NarrativesCsv(narratives, id_column, text_column)
-    recorded = recorded_providers(folder)
-    questions = Questions(
-        describe_file(narratives, len(rows)), rows, providers or recorded, models or {}, max_rows, repeats
-    )
-
-    return asyncio.run(ask_narratives(questions, out, RecordedAnswers(folder), report, tell, limits))
+    rows = NarrativesCsv(narratives)
+    questions = Questions(rows, providers or recorded_providers(folder), models or {}, max_rows)
+    return asyncio.run(ask_narratives(questions, out, RecordedAnswers(folder), report))
 
 
 class RecordedAnswers(NamedTuple):
-    """A folder of stored payloads as a source of answers."""
+    """A folder of stored payloads as a source of answers; every repeat of a row has the same one."""
 
     folder: Path
 

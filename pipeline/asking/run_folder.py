@@ -236,7 +236,7 @@ def open_run(out: Path, questions: Questions) -> OpenRun:
     run = OpenRun(out, manifest, questions, answered)
     refuse_other_run(run)
     changes = {
-        "narratives": questions.source,
+        "narratives": questions.narratives.file,
         "finished": None,
         "stopped": "",
         "unsettled": 0,
@@ -270,7 +270,9 @@ def look_into(out: Path, questions: Questions) -> OpenRun:
 
 def new_manifest(questions: Questions, run_id: str) -> RunManifest:
     """The manifest of a run that begins now."""
-    return RunManifest(version=version("citejury"), run_id=run_id, started=time_now(), narratives=questions.source)
+    return RunManifest(
+        version=version("citejury"), run_id=run_id, started=time_now(), narratives=questions.narratives.file
+    )
 
 
 def whole_answers(path: Path) -> set[str]:

@@ -3,43 +3,16 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pipeline.cli.ask_progress import end_run, progress_bars
 
 if TYPE_CHECKING:
-    from pipeline.asking.ask_live import ProviderSelection
-    from pipeline.asking.questions import Limits
-    from pipeline.asking.run_folder import RunManifest
+    from pipeline.asking.ask_live import Preview, ProviderSelection
     from pipeline.schema import ProviderName
     from pipeline.settings import Settings
-
-
-class Asked(NamedTuple):
-    """What stands on the command line."""
-
-    narratives: Path
-    out: Path
-    providers: str | None
-    models: tuple[str, ...]
-    id_column: str
-    text_column: str | None
-    max_rows: int | None
-    repeats: int
-    concurrency: int
-    attempts: int
-    max_cost: float | None
-    dry_run: bool
-    replay: Path | None
-    allowed_domains: tuple[str, ...]
-    blocked_domains: tuple[str, ...]
-    country: str
-    recency: str
-    max_uses: int | None
-    temperature: float | None
-    max_tokens: int
 
 
 @click.command()
@@ -63,7 +36,22 @@ class Asked(NamedTuple):
 @click.option("--max-uses", type=click.IntRange(min=1), metavar="N", help="Searches an answer may take.")
 @click.option("--temperature", type=click.FloatRange(0, 2), help="Sampling temperature, where the model takes one.")
 @click.option("--max-tokens", type=click.IntRange(min=1), default=4096, show_default=True, help="Longest answer.")
-def ask(**given: Any) -> None:
+def ask(
+    narratives: Path,
+    out: Path,
+    providers: str | None,
+    models: tuple[str, ...],
+    id_column: str,
+    text_column: str | None,
+    max_rows: int | None,
+    repeats: int,
+    concurrency: int,
+    attempts: int,
+    max_cost: float | None,
+    dry_run: bool,
+    replay: Path | None,
+    **options: Any,
+) -> None:
     """Put the narratives of a CSV file to the providers, and keep their answers in the folder RUN.
 
     Keys come from OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, XAI_API_KEY and PERPLEXITY_API_KEY. RUN holds one
@@ -78,62 +66,60 @@ def ask(**given: Any) -> None:
         citejury pipeline ask narratives.csv --out answers --providers claude,gemini --dry-run
         citejury pipeline ask narratives.csv --out answers --replay payloads
     """
+    import asyncio
     from math import isfinite
 
-    from pipeline.asking.questions import Limits
+    from pipeline.asking.ask_live import ask_providers, preview_run
+    from pipeline.asking.narratives import NarrativesCsv
+    from pipeline.asking.questions import Limits, Questions
+    from pipeline.asking.replay import RecordedAnswers, recorded_providers
+    from pipeline.asking.run import ask_narratives
     from pipeline.settings import read_settings
+    from pipeline.sources.fetching.guard import guarded_client
 
-    asked = Asked(**given)
-    if asked.replay and asked.dry_run:
+    if replay and dry_run:
         raise click.UsageError("`--dry-run` shows what would be sent, and with `--replay` nothing is; leave one out.")
     settings = read_settings()
     with usage_errors():
-        chosen = chosen_providers(asked.providers) if asked.providers is not None else None
-        models = chosen_models(settings.models, asked.models)
-    if asked.max_cost is not None and not isfinite(asked.max_cost):
-        raise click.BadParameter(f"{asked.max_cost} is no amount.", param_hint="--max-cost")
-    limits = Limits(asked.concurrency, asked.max_cost, settings.prices)
-    if asked.replay:
-        end_run(ask_payloads(asked, asked.replay, chosen, models, limits), asked.out)
+        chosen = chosen_providers(providers) if providers is not None else None
+        model_names = chosen_models(settings.models, models)
+    if max_cost is not None and not isfinite(max_cost):
+        raise click.BadParameter(f"{max_cost} is no amount.", param_hint="--max-cost")
+    limits = Limits(concurrency, max_cost, settings.prices)
+    if replay:
+        rows = NarrativesCsv(narratives, id_column, text_column)
+        questions = Questions(rows, chosen or recorded_providers(replay), model_names, max_rows, repeats)
+        with progress_bars() as shown:
+            source = RecordedAnswers(replay)
+            manifest = asyncio.run(ask_narratives(questions, out, source, shown.report, shown.tell, limits))
+        end_run(manifest, out)
         return
-    selection = choose_live(asked, chosen, models, settings)
-    if asked.dry_run:
-        print_preview(asked, selection, limits)
-    else:
-        end_run(ask_live(asked, selection, limits, settings.resolve_redirects), asked.out)
-
-
-def ask_payloads(
-    asked: Asked,
-    folder: Path,
-    chosen: "list[ProviderName] | None",
-    models: "dict[ProviderName, str]",
-    limits: "Limits",
-) -> "RunManifest":
-    """The run answered from stored payloads."""
-    from pipeline.asking.replay import replay_narratives
-
+    selection = select(chosen, model_names, options, settings)
+    questions = selection.questions(NarrativesCsv(narratives, id_column, text_column), max_rows, repeats)
+    if dry_run:
+        print_preview(preview_run(questions, out, selection, settings.prices))
+        return
     with progress_bars() as shown:
-        return replay_narratives(
-            asked.narratives,
-            asked.out,
-            folder,
-            providers=chosen,
-            models=models,
-            id_column=asked.id_column,
-            text_column=asked.text_column,
-            max_rows=asked.max_rows,
-            repeats=asked.repeats,
+        manifest = ask_providers(
+            questions,
+            out,
+            selection,
+            attempts=attempts,
+            limits=limits,
             report=shown.report,
             tell=shown.tell,
-            limits=limits,
+            redirect_client=guarded_client if settings.resolve_redirects else None,
         )
+    end_run(manifest, out)
 
 
-def choose_live(
-    asked: Asked, chosen: "list[ProviderName] | None", models: "dict[ProviderName, str]", settings: "Settings"
+def select(
+    chosen: "list[ProviderName] | None",
+    models: "dict[ProviderName, str]",
+    options: dict[str, Any],
+    settings: "Settings",
 ) -> "ProviderSelection":
-    """Whom to ask and how, told on stderr.
+    """Whom to ask and how, told on stderr; `options` are those of `read_options`.
 
     Raises:
         click.UsageError: an option has a value that no provider, or one of those asked, takes.
@@ -145,16 +131,8 @@ def choose_live(
     from pipeline.providers.options import read_options
 
     with usage_errors():
-        options = read_options(
-            allowed_domains=asked.allowed_domains,
-            blocked_domains=asked.blocked_domains,
-            country=asked.country,
-            recency=asked.recency,
-            max_uses=asked.max_uses,
-            temperature=asked.temperature,
-            max_tokens=asked.max_tokens,
-        )
-    selection = select_providers(chosen, models, options, os.environ, settings.base_urls, settings.openai_api)
+        wanted = read_options(**options)
+    selection = select_providers(chosen, models, wanted, os.environ, settings.base_urls, settings.openai_api)
     with usage_errors():
         check_selection(selection)
     for note in selection.notes:
@@ -164,31 +142,9 @@ def choose_live(
     return selection
 
 
-def ask_live(asked: Asked, selection: "ProviderSelection", limits: "Limits", resolve_redirects: bool) -> "RunManifest":
-    """The run answered by the providers."""
-    from pipeline.asking.ask_live import ask_providers
-    from pipeline.asking.narratives import NarrativesCsv
-    from pipeline.sources.fetching.guard import guarded_client
-
-    narratives = NarrativesCsv(asked.narratives, asked.id_column, asked.text_column)
-    with progress_bars() as shown:
-        return ask_providers(
-            narratives,
-            asked.out,
-            selection,
-            max_rows=asked.max_rows,
-            repeats=asked.repeats,
-            attempts=asked.attempts,
-            limits=limits,
-            report=shown.report,
-            tell=shown.tell,
-            redirect_client=guarded_client if resolve_redirects else None,
-        )
-
-
 @contextmanager
 def usage_errors() -> Iterator[None]:
-    """Turns the error about a value on the command line into a usage error.
+    """Turn the error about a value on the command line into a usage error.
 
     Raises:
         click.UsageError: the block raised an `InputError`.
@@ -233,16 +189,10 @@ def chosen_models(configured: dict[str, str], options: tuple[str, ...]) -> "dict
     return models
 
 
-def print_preview(asked: Asked, selection: "ProviderSelection", limits: "Limits") -> None:
+def print_preview(previews: "list[Preview]") -> None:
     """Print what would be asked: a line for each provider on stderr, and all of it as one JSON object on stdout."""
     import json
 
-    from pipeline.asking.ask_live import live_questions, preview_run
-    from pipeline.asking.narratives import NarrativesCsv
-
-    narratives = NarrativesCsv(asked.narratives, asked.id_column, asked.text_column)
-    questions = live_questions(narratives, selection, asked.max_rows, asked.repeats)
-    previews = preview_run(questions, asked.out, selection, limits.prices)
     for each in previews:
         cost = "cost not known" if each.cost is None else f"about {each.cost:.2f}"
         click.echo(

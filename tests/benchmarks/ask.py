@@ -97,7 +97,7 @@ def bare_loop(url: str, bodies: list[bytes]) -> Taken:
 def whole_run(narratives: Path, out: Path, selection: ProviderSelection) -> Taken:
     """How long the run takes, from the narratives' file to the finished folder."""
     start, processor = perf_counter(), process_time()
-    manifest = ask_providers(NarrativesCsv(narratives), out, selection, limits=Limits(CONCURRENCY))
+    manifest = ask_providers(selection.questions(NarrativesCsv(narratives)), out, selection, limits=Limits(CONCURRENCY))
     if manifest.answers != NARRATIVES:
         raise SystemExit(f"{manifest.answers} answers instead of {NARRATIVES}: {manifest.errors}")
     return Taken(perf_counter() - start, process_time() - processor)

@@ -59,7 +59,7 @@ def ask(folder: Path, server: ProviderServer, port: int) -> list[str]:
     selection = select_providers(["gemini"], {}, AskOptions(), {"GEMINI_API_KEY": "planted-0123456789"}, urls)
     said: list[str] = []
     ask_providers(
-        NarrativesCsv(folder / "narratives.csv", "narrative_id", None),
+        selection.questions(NarrativesCsv(folder / "narratives.csv")),
         folder / "run",
         selection,
         tell=said.append,
