@@ -21,6 +21,7 @@ from pipeline.asking.run_folder import (
     look_into,
 )
 from pipeline.errors import InputError, ProviderError, SettingsError
+from pipeline.providers import recognise
 from pipeline.providers.cost import Usage, cost_of
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.providers.options import check_options
@@ -35,7 +36,6 @@ from pipeline.providers.request import (
     request_builder,
     unsupported_options,
 )
-from pipeline.providers.shape import recognise
 from pipeline.schema import PROVIDERS, AskOptions, OpenAIApi, Price, ProviderName
 from pipeline.sources.fetching.guard import guarded_client
 from pipeline.sources.fetching.redirects import resolve_citations

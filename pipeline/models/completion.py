@@ -6,11 +6,10 @@ from contextlib import suppress
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
 from pipeline.errors import ProviderError
-from pipeline.providers import READERS, reader_of
+from pipeline.providers import READERS, SHAPES, Shape, reader_of, recognise
+from pipeline.providers.answer import clean_text
 from pipeline.providers.body import as_object, as_objects, as_text, first_object, load_body
 from pipeline.providers.failure import is_error
-from pipeline.providers.message import clean_text
-from pipeline.providers.shape import SHAPES, Shape, recognise
 
 Value = TypeVar("Value")
 

@@ -5,9 +5,8 @@ Source: https://docs.x.ai/docs/guides/tools/overview
 
 from typing import Any
 
-from pipeline.providers.answer import build_answer, distinct
+from pipeline.providers.answer import Message, build_answer, distinct, read_message
 from pipeline.providers.body import as_object, as_objects, as_text
-from pipeline.providers.message import Message, read_message
 from pipeline.providers.openai import NUMBER, annotation_occurrences, link_occurrences, listed_urls
 from pipeline.schema import Answer
 from pipeline.text.links import find_links

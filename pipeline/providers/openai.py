@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from pipeline.providers.answer import build_answer, place
+from pipeline.providers.answer import Annotation, build_answer, place, read_message
 from pipeline.providers.body import as_object, as_text
-from pipeline.providers.message import Annotation, read_message
 from pipeline.schema import Answer, Occurrence, Placement
 from pipeline.text.links import Link, find_links
 

@@ -6,9 +6,8 @@ Source: https://docs.perplexity.ai/api-reference
 from collections.abc import Mapping
 from typing import Any
 
-from pipeline.providers.answer import build_answer
+from pipeline.providers.answer import Message, build_answer, read_message
 from pipeline.providers.body import as_number, as_objects, as_text
-from pipeline.providers.message import Message, read_message
 from pipeline.providers.openai import REFERENCE, annotation_occurrences, listed_urls, reference_occurrences
 from pipeline.schema import Answer, SearchResult
 
