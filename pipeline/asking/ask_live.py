@@ -73,7 +73,7 @@ class LiveAnswers:
     """The selected providers as a source of answers; use it as an asynchronous context."""
 
     def __init__(self, selection: ProviderSelection, policy: RetryPolicy, concurrency: int) -> None:
-        """Nothing is sent before the first call; each provider has `concurrency` calls at a time.
+        """Prepare a client for each provider, for `concurrency` calls at a time; the first call sends first.
 
         Raises:
             SettingsError: a key is nothing that a header can carry.

@@ -1,4 +1,7 @@
-"""The group `pipeline`: questions to providers, their answers as CSV v2, canonical records."""
+"""The commands `citejury pipeline …`: options in, one call of the library, what came of it on stdout and stderr.
+
+A file a command, heavy imports within the function so that `--help` stays instant. Read `ask` first.
+"""
 
 from pathlib import Path
 

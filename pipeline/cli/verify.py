@@ -111,7 +111,7 @@ def verify_path(asked: Asked) -> Verified:
 
 
 def refuse_to_replace(file: Path, out: Path | None) -> None:
-    """Nothing where the verdicts go elsewhere than into the file that they are about.
+    """Refuse to write the verdicts into the file that they are about.
 
     Raises:
         InputError: they would take its place.

@@ -307,7 +307,7 @@ class Asker:
     """One model behind a client; remembers which form of asking for JSON its server takes."""
 
     def __init__(self, client: ApiClient, chosen: ChosenModel, options: AskOptions | None = None) -> None:
-        """Nothing is asked yet. The client asks the chosen endpoint, and its `check` is `accept_body`."""
+        """Ask `client`, whose endpoint is the chosen one and whose `check` is `accept_body`."""
         self.client = client
         self.chosen = chosen
         self.options = options or AskOptions()

@@ -50,7 +50,7 @@ def read_fraction(digits: str) -> float | None:
 
 
 def refuse_constant(name: str) -> NoReturn:
-    """Never returns: `NaN` and its like are Python's, not JSON's.
+    """Refuse `NaN` and its like, which are Python's and not JSON's.
 
     Raises:
         ValueError: always.

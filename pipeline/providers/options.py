@@ -250,7 +250,7 @@ def given_options(options: AskOptions) -> dict[str, Any]:
 
 
 def check_options(provider: ProviderName, options: AskOptions, model: str, openai_api: OpenAIApi = "responses") -> None:
-    """Nothing where the provider takes these values; one that does not reach it is no matter here.
+    """Refuse values that the provider would refuse; one that does not reach it is no matter here.
 
     Raises:
         InputError: the provider would refuse the request, or has no such model.
@@ -279,7 +279,7 @@ def is_model_name(name: str) -> bool:
 
 
 def check_preset(name: str) -> None:
-    """Nothing where Perplexity takes the name as that of a preset or of a model.
+    """Refuse a name that is neither that of a preset of Perplexity's nor of a model.
 
     Raises:
         InputError: it is neither; the message names the nearest, or what took the place of a retired model.

@@ -32,7 +32,7 @@ class Gate:
         `sent` requests were made for the call so far; `patience` is the longest wait that makes sense, in seconds.
 
         Raises:
-            ProviderError: the provider's door is shut, or opens only after the patience has ended.
+            ProviderError: the provider's door is shut, or opens only after the longest wait that makes sense.
         """
         with self.rests():
             async with self.moved:
@@ -48,10 +48,10 @@ class Gate:
                 self.moved.notify(max(1, self.allowed - self.under_way))
 
     async def wait_until_open(self, sent: int, patience: float) -> None:
-        """Returns when nothing forbids a start any more.
+        """Wait until nothing forbids a start any more.
 
         Raises:
-            ProviderError: the door is shut, or opens only after the patience has ended.
+            ProviderError: the door is shut, or opens only after the longest wait that makes sense.
         """
         while True:
             if self.shut is not None:
@@ -65,7 +65,7 @@ class Gate:
             await asyncio.sleep(wait)
 
     async def rest(self, seconds: float) -> None:
-        """Returns after so long; a stop ends it, and the task with it."""
+        """Wait so long; a stop ends it, and the task with it."""
         with self.rests():
             await asyncio.sleep(seconds)
 

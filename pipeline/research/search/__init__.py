@@ -1,4 +1,9 @@
-"""Who is asked for pages on a query: providers of the web, or documents that the user has."""
+"""Who is asked for pages on a query: a query in, at most `k` titles, URLs and snippets out, the best first.
+
+`search_provider` below gives the one of a name; read it first. `api` asks Brave and Tavily, `duckduckgo` DuckDuckGo,
+`local` the user's own documents, which `documents` reads into the store; `results` brings what they say into one form
+and keeps it for a run that goes on.
+"""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -45,7 +45,7 @@ class SearchApi:
     def __init__(
         self, service: SearchService, environment: Mapping[str, str], policy: RetryPolicy = SEARCH_POLICY
     ) -> None:
-        """Nothing is sent before the first query.
+        """Find the key and prepare the client; the first query sends first.
 
         Raises:
             SettingsError: the environment holds no key for it, or its address is none that a key may be sent to.

@@ -27,7 +27,7 @@ class DuckDuckGo:
     name = "duckduckgo"
 
     def __init__(self, ask: Ask | None = None, backoff: float = BACKOFF_SECONDS) -> None:
-        """Nothing is asked before the first query; `backoff` are the seconds before a second try.
+        """Find the library; `backoff` are the seconds before a second try of a query.
 
         Raises:
             NotInstalledError: ddgs is not installed.

@@ -116,7 +116,7 @@ class LocalSearch:
     name = "local"
 
     def __init__(self, documents: Path | None, store: Store, tell: Tell = lambda line: None) -> None:
-        """Nothing is read yet; `tell` hears of files that are left out.
+        """Check that the folder is there; `tell` hears of files that are left out when it is read.
 
         Raises:
             InputError: there is no folder `documents`.
