@@ -151,5 +151,5 @@ def swap(new: Path, target: Path, earlier: Path) -> None:
 
 
 def write_manifest(manifest: Manifest, folder: Path) -> None:
-    """Write the manifest into the folder."""
+    """Write the manifest into the folder, a work folder that takes the place of the export as a whole."""
     (folder / MANIFEST_FILE).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8", newline="\n")

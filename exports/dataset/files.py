@@ -274,5 +274,5 @@ def file_digests(folder: Path) -> dict[str, str]:
 
 
 def write_dataset_manifest(manifest: DatasetManifest, folder: Path) -> None:
-    """Write the manifest into the folder."""
+    """Write the manifest into the folder, a work folder that takes the place of the dataset as a whole."""
     (folder / MANIFEST_FILE).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8", newline="\n")

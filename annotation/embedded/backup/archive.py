@@ -103,7 +103,7 @@ def write_backup(home: Path, path: Path) -> BackupManifest:
             )
             archive = folder / "archive.zip"
             write_archive(archive, manifest, stored)
-            os.replace(archive, path)
+            os.replace(archive, path)  # not the staged writer: what a kill leaves stands in the workshop, and goes
     except OSError as error:
         raise OutputError(
             f"The backup `{path}` cannot be written: {error.strerror or error}. Make room, or name another file."
