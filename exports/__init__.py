@@ -7,7 +7,7 @@ them is asked for, so that commands start at once.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from exports.measure.results import find_disagreements, measure_agreement
+    from exports.measure.notebook import find_disagreements, measure_agreement
     from exports.reading.frames import read_task
 
 __all__ = ["find_disagreements", "measure_agreement", "read_task"]
@@ -21,10 +21,10 @@ def __getattr__(name: str) -> object:
     """
     if name not in __all__:
         raise AttributeError(f"module 'exports' has no attribute {name!r}")
-    from exports.measure import results
+    from exports.measure import notebook
     from exports.reading import frames
 
-    return getattr(frames if name == "read_task" else results, name)
+    return getattr(frames if name == "read_task" else notebook, name)
 
 
 def __dir__() -> list[str]:

@@ -6,11 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from exports.agreement.coefficients import ratio, unit_sums
-from exports.agreement.figures import AnnotatorAgreement, Interval, UndefinedReason
 from exports.agreement.pairs import kappas
 from exports.agreement.patterns import Entries, LabelPatterns, TaskPatterns, task_patterns
 from exports.agreement.ratings import FloatArray, IntArray, Ratings
 from exports.agreement.resampling import BoolArray, Replicates, Statistic, bootstrap_frames, interval, wilson_interval
+from exports.agreement.schema import AnnotatorAgreement, Interval, UndefinedReason
 
 
 class AgainstRest(NamedTuple):

@@ -11,11 +11,10 @@ import numpy as np
 
 from annotation.labels import LABELS
 from exports.agreement.coefficients import Votes, count_votes
-from exports.agreement.figures import LabelAgreement, LabelWarning, TaskWarning
 from exports.agreement.pairs import FEW_SHARED
 from exports.agreement.ratings import FloatArray, IntArray, Ratings
 from exports.agreement.resampling import FEW_RECORDS, UNDEFINED_SHARE
-from exports.agreement.schema import TaskAgreement
+from exports.agreement.schema import LabelAgreement, LabelWarning, TaskAgreement, TaskWarning
 
 FEW_ITEMS = 30
 """Fewer pairable units than this: no interval would keep its promise."""

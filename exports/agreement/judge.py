@@ -8,7 +8,10 @@ import numpy as np
 
 from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement.coefficients import Votes, label_votes, ratio
-from exports.agreement.figures import (
+from exports.agreement.pairs import FEW_SHARED, kappas
+from exports.agreement.ratings import MISSING, YES, FloatArray, IntArray, LabelArray, Ratings
+from exports.agreement.resampling import BoolArray, Statistic, bootstrap_frames, interval
+from exports.agreement.schema import (
     Calibration,
     Confusion,
     Interval,
@@ -20,9 +23,6 @@ from exports.agreement.figures import (
     RefusedReason,
     ReliabilityBin,
 )
-from exports.agreement.pairs import FEW_SHARED, kappas
-from exports.agreement.ratings import MISSING, YES, FloatArray, IntArray, LabelArray, Ratings
-from exports.agreement.resampling import BoolArray, Statistic, bootstrap_frames, interval
 
 BINS = 10
 

@@ -20,7 +20,6 @@ from exports.agreement.coefficients import (
     count_votes,
     totals,
 )
-from exports.agreement.figures import ConditionalAgreement, Interval, LabelAgreement, RefusedReason, UndefinedReason
 from exports.agreement.pairs import LabelPairs, label_pairs, plan_pairs
 from exports.agreement.patterns import LabelPatterns, TaskPatterns, core_entries, dense, task_patterns
 from exports.agreement.ratings import MISSING, NO, YES, FloatArray, IntArray, Ratings
@@ -37,6 +36,7 @@ from exports.agreement.resampling import (
     shifted_powers,
     undefined_share,
 )
+from exports.agreement.schema import ConditionalAgreement, Interval, LabelAgreement, RefusedReason, UndefinedReason
 
 OVER_ALL_RATED = frozenset(("prevalence", "fleiss_kappa", "gwet_ac1"))
 """Figures that singletons count in: all rated records are resampled for them."""

@@ -8,7 +8,6 @@ import numpy as np
 from annotation.labels import TASKS
 from exports.agreement.annotators import plan_annotators, read_annotators
 from exports.agreement.cautions import task_warnings, with_cautions
-from exports.agreement.figures import AnnotatorAgreement, PairAgreement
 from exports.agreement.labels import (
     LabelFigures,
     conditional_agreement,
@@ -21,7 +20,7 @@ from exports.agreement.pairs import identical_vectors, label_pairs, measure_over
 from exports.agreement.patterns import task_patterns
 from exports.agreement.ratings import Ratings
 from exports.agreement.resampling import bootstrap_frames
-from exports.agreement.schema import Agreement, Discards, InputFile, TaskAgreement
+from exports.agreement.schema import Agreement, AnnotatorAgreement, Discards, InputFile, PairAgreement, TaskAgreement
 from exports.agreement.slices import language_parts, measure_changes, measure_slices, round_parts, split, week_parts
 
 

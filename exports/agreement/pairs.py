@@ -11,11 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from exports.agreement.coefficients import ratio
-from exports.agreement.figures import Interval, PairAgreement, UndefinedReason
 from exports.agreement.patterns import Entries, LabelPatterns, TaskPatterns, task_patterns
 from exports.agreement.ratings import MISSING, FloatArray, IntArray, Ratings
 from exports.agreement.resampling import BoolArray, Replicates, Statistic, bootstrap_frames, interval
-from exports.agreement.schema import Overlap
+from exports.agreement.schema import Interval, Overlap, PairAgreement, UndefinedReason
 
 FEW_SHARED = 20
 """Pairs that share fewer units have no interval, and their figures say little."""

@@ -14,8 +14,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from exports.agreement.figures import Interval, RefusedReason
 from exports.agreement.ratings import FloatArray, IntArray
+from exports.agreement.schema import Interval, RefusedReason
 
 FEW_RECORDS = 20
 UNDEFINED_SHARE = 0.05

@@ -1,21 +1,403 @@
-"""The whole of `agreement.json`: every figure, and where there is none, the reason (exports/contracts/agreement.md)."""
+"""The whole of `agreement.json`: every figure, and where there is none, the reason.
+
+Source: exports/contracts/agreement.md.
+"""
 
 from typing import Literal
 
 from annotation.labels import TaskName
-from exports.agreement.figures import (
-    AgreementSlice,
-    AlphaChange,
-    AnnotatorAgreement,
-    ConditionalAgreement,
-    Interval,
-    JudgeAgreement,
-    JudgeFile,
-    LabelAgreement,
-    PairAgreement,
-    TaskWarning,
-)
 from pipeline.schema import Frozen
+
+JudgeReason = Literal[
+    "no_compared_units",
+    "judge_never_says_yes",
+    "jury_never_says_yes",
+    "nobody_says_yes",
+    "constant_both_raters",
+    "jury_is_constant",
+]
+UndefinedReason = Literal["no_pairable_items", "single_annotator", "no_variation", "constant_both_raters"]
+RefusedReason = Literal["undefined", "undefined_resamples", "single_record", "constant"]
+IntervalMethod = Literal["bca", "expanded_percentile"]
+LabelWarning = Literal[
+    "NO_OVERLAP",
+    "SINGLE_ANNOTATOR",
+    "FEW_ITEMS",
+    "FEW_CLUSTERS",
+    "RARE_CLASS",
+    "SAMPLE_SIZE",
+    "UNDEFINED_RESAMPLES",
+    "CONSTANT_RATER",
+    "PARADOX",
+    "SELECTION",
+]
+TaskWarning = Literal["PAIR_OVERLAP", "DISCONNECTED", "DUPLICATES", "CONSTRAINT", "CLOCK"]
+
+
+class Interval(Frozen):
+    """A 95 % interval."""
+
+    low: float
+    """Its lower end."""
+    high: float
+    """Its upper end."""
+    method: IntervalMethod
+    """How its ends were read off the resamples: `bca`; where that is undefined or records are few, the other."""
+    unit: Literal["record_uuid"] = "record_uuid"
+    """What was resampled: whole records, with all their units and all their labels."""
+
+
+class LabelAgreement(Frozen):
+    """Agreement on one label; a figure that is undefined is None and has its reason in `undefined`."""
+
+    n_items: int
+    """Units with at least one rating."""
+    n_pairable_items: int
+    """Units with at least two ratings."""
+    n_ratings: int
+    """Ratings on all units."""
+    prevalence: float | None
+    """Share of yes among all ratings."""
+    percent_agreement: float | None
+    """Mean over pairable units of the share of agreeing pairs of ratings, between 0 and 1."""
+    krippendorff_alpha: float | None
+    """Krippendorff's alpha, nominal."""
+    fleiss_kappa: float | None
+    """Fleiss' kappa, generalised to varying numbers of ratings."""
+    gwet_ac1: float | None
+    """Gwet's AC1 with two categories."""
+    brennan_prediger: float | None
+    """Brennan and Prediger's coefficient with two categories."""
+    positive_agreement: float | None
+    """Specific agreement on yes."""
+    negative_agreement: float | None
+    """Specific agreement on no."""
+    full_agreement_share: float | None
+    """Share of pairable units on which all ratings are equal."""
+    mean_pairwise_kappa: float | None
+    """Mean of Cohen's kappa over the pairs of annotators that have one (Light)."""
+    n_pairs_with_kappa: int
+    """Pairs of annotators whose kappa is defined."""
+    n_cluster_records: int
+    """Records with at least one pairable unit: what is resampled for alpha and agreement."""
+    intervals: dict[str, Interval]
+    """95 % intervals by the name of their figure; one that is missing has its reason in `refused_intervals`."""
+    refused_intervals: dict[str, RefusedReason]
+    """Why a figure has no interval, by its name."""
+    undefined_resamples: float | None
+    """Share of the resamples in which alpha was undefined; None where alpha itself is."""
+    p_below: dict[str, float]
+    """Share of the resamples with an alpha below `0.667` and below `0.800`; empty where alpha has no interval."""
+    standard_error: float | None
+    """Standard deviation of alpha over the resamples of records; None where alpha has no interval."""
+    design_effect: float | None
+    """What clusters cost: squared ratio of alpha's jackknife errors, records left out against single units left out.
+
+    Exactly 1 where no record has two pairable units; None where leaving one out leaves alpha undefined.
+    """
+    n_effective: float | None
+    """Pairable units divided by the design effect: as many independent ones would tell as much."""
+    required_items: int | None
+    """Units with two ratings that would show an alpha of .667 at this prevalence (Bloch & Kraemer); None for 0 or 1."""
+    undefined: dict[str, UndefinedReason]
+    """Why a figure is None, by its name."""
+    warnings: tuple[LabelWarning, ...]
+    """What to mind when reading the figures."""
+
+
+class PairAgreement(Frozen):
+    """Two annotators on one label, over the units that both rated; the first name comes first in the alphabet."""
+
+    label: str
+    """The label."""
+    rater_a: str
+    """The first annotator."""
+    rater_b: str
+    """The second annotator."""
+    n_shared: int
+    """Units that both rated."""
+    n11: int
+    """Units on which both say yes."""
+    n10: int
+    """Units on which only the first says yes."""
+    n01: int
+    """Units on which only the second says yes."""
+    n00: int
+    """Units on which both say no."""
+    percent_agreement: float | None
+    """Share of equal ratings."""
+    cohen_kappa: float | None
+    """Cohen's kappa."""
+    pabak: float | None
+    """Kappa adjusted for prevalence and bias: twice the percent agreement less one."""
+    prevalence_index: float | None
+    """(both yes − both no) / shared units."""
+    bias_index: float | None
+    """(only the first − only the second) / shared units: who says yes more often."""
+    positive_agreement: float | None
+    """Specific agreement on yes."""
+    negative_agreement: float | None
+    """Specific agreement on no."""
+    mcc: float | None
+    """Matthews' correlation; None where one of the two says the same everywhere."""
+    mcnemar_p: float | None
+    """Exact two-sided p that the two say yes equally often; None without shared units."""
+    interval: Interval | None
+    """95 % interval of kappa from the joint bootstrap; None below 20 shared units, where it is refused or undefined."""
+    undefined: dict[str, UndefinedReason]
+    """Why a figure is None, by its name."""
+
+
+class AnnotatorAgreement(Frozen):
+    """One annotator against the rest on one label."""
+
+    label: str
+    """The label."""
+    rater: str
+    """The annotator."""
+    n_ratings: int
+    """Her ratings."""
+    positive_rate: float | None
+    """Share of yes among them; None without ratings."""
+    positive_rate_interval: tuple[float, float] | None
+    """Wilson's 95 % interval of that share, as if her units were independent."""
+    alpha_without: float | None
+    """Alpha of the others alone."""
+    delta_alpha: float | None
+    """`alpha_without` less alpha of all: above 0 where the others agree better without her."""
+    delta_interval: Interval | None
+    """95 % interval of `delta_alpha` from the joint bootstrap; None where it is refused."""
+    n_compared: int
+    """Units on which the others have a majority."""
+    n_ties: int
+    """Units on which the others tie; skipped."""
+    agreement_with_majority_of_others: float | None
+    """Share of the compared units on which she says what the majority of the others says."""
+    kappa_with_majority_of_others: float | None
+    """Cohen's kappa of her and that majority."""
+    bias_index: float | None
+    """(only she says yes − only the majority of the others does) / compared units."""
+    lone_dissents: int
+    """Units with at least three ratings on which she alone says otherwise."""
+    undefined: dict[str, UndefinedReason]
+    """Why a figure is None, by its name."""
+
+
+class ConditionalAgreement(Frozen):
+    """Agreement on a label among ratings that do not follow from a rule between labels.
+
+    Where the consequent of a rule does not hold, its antecedent can only be no: `evidence_sufficient` needs
+    `topically_relevant`, so on passages off the topic it answers itself, and those units would flatter AC1 and percent
+    agreement. The open question is the antecedent where the consequent holds. Here only annotators who say that it
+    holds count, on units where at least two do.
+    """
+
+    rule: str
+    """The rule between labels."""
+    premise: str
+    """The rule's consequent: the label that must have the value `premise_value` for the other one to be open."""
+    premise_value: bool
+    """What the rule wants of it: no where the two labels exclude each other."""
+    label: str
+    """The rule's antecedent: the label that is open there."""
+    n_pairable_items: int
+    """Units on which at least two annotators say so of the premise."""
+    prevalence: float | None
+    """Share of yes among the ratings that count."""
+    percent_agreement: float | None
+    """Percent agreement over those units."""
+    krippendorff_alpha: float | None
+    """Alpha over those units."""
+    gwet_ac1: float | None
+    """AC1 over those units."""
+    interval: Interval | None
+    """95 % interval of alpha from the joint bootstrap; None where it is refused."""
+    undefined: dict[str, UndefinedReason]
+    """Why a figure is None, by its name."""
+
+
+class SliceLabel(Frozen):
+    """One label in one part of the responses."""
+
+    n_pairable_items: int
+    """Units with at least two ratings."""
+    prevalence: float | None
+    """Share of yes among the ratings."""
+    krippendorff_alpha: float | None
+    """Alpha."""
+    percent_agreement: float | None
+    """Percent agreement."""
+    interval: Interval | None
+    """95 % interval of alpha; None where it is refused."""
+    undefined: dict[str, UndefinedReason]
+    """Why a figure is None, by its name."""
+    positive_rates: dict[str, float]
+    """Share of yes by annotator, of those who rated here."""
+
+
+class AgreementSlice(Frozen):
+    """Agreement in one round, week or language."""
+
+    name: str
+    """Name of the round, ISO week such as `2025-W10` (UTC, of the unit's last response), or language code."""
+    n_records: int
+    """Records in it."""
+    n_units: int
+    """Units in it."""
+    labels: dict[str, SliceLabel]
+    """The labels in the order of the task."""
+
+
+class AlphaChange(Frozen):
+    """The change of one label's alpha from one round or week to the next."""
+
+    kind: Literal["round", "week"]
+    """What is compared."""
+    label: str
+    """The label."""
+    before: str
+    """The earlier one."""
+    after: str
+    """The later one."""
+    difference: float
+    """Alpha after less alpha before."""
+    interval: Interval | None
+    """95 % interval of the difference; None where it is refused."""
+    p_value: float
+    """Two-sided permutation p of a difference as large: whole records exchanged between the two, at least 999 times."""
+    p_holm: float
+    """The same, corrected for all labels and steps of this kind in the task by Holm."""
+
+
+RefusedInterval = RefusedReason | Literal["few_units"]
+
+
+class Confusion(Frozen):
+    """The judge's answers against those that count as right; a share that is undefined is None."""
+
+    tp: int
+    """Units on which both say yes."""
+    fp: int
+    """Units on which only the judge says yes."""
+    fn: int
+    """Units on which only the other side says yes."""
+    tn: int
+    """Units on which both say no."""
+    precision: float | None
+    """tp / (tp + fp)."""
+    recall: float | None
+    """tp / (tp + fn)."""
+    f1: float | None
+    """2·tp / (2·tp + fp + fn)."""
+    accuracy: float | None
+    """(tp + tn) / units."""
+    cohen_kappa: float | None
+    """Cohen's kappa."""
+    undefined: dict[str, JudgeReason]
+    """Why a figure is None, by its name."""
+
+
+class ReliabilityBin(Frozen):
+    """The units whose probability of yes, as the judge states it, lies in one tenth of the scale."""
+
+    low: float
+    """Lower end, included."""
+    high: float
+    """Upper end, included in the last bin only."""
+    n: int
+    """Units in it."""
+    mean_confidence: float | None
+    """Mean probability that the judge states; None in an empty bin."""
+    share_yes: float | None
+    """Share of them on which the majority of the jury says yes; None in an empty bin."""
+
+
+class Calibration(Frozen):
+    """Whether the judge's probabilities of yes are what they say; a figure that is undefined is None."""
+
+    bins: tuple[ReliabilityBin, ...]
+    """Ten bins of the same width, from 0 to 1."""
+    brier: float | None
+    """Mean squared distance between probability and the jury's yes (1) or no (0); 0 is best (Brier 1950)."""
+    ece: float | None
+    """Expected calibration error: mean distance of share and mean probability over the bins, weighted by units."""
+    auc: float | None
+    """Probability that a unit with yes is given a higher one than a unit with no; ties count half (Hanley 1982)."""
+    undefined: dict[str, JudgeReason]
+    """Why a figure is None, by its name."""
+
+
+class JudgeAgainstAnnotator(Frozen):
+    """The judge against one annotator on one label."""
+
+    annotator: str
+    """The annotator."""
+    confusion: Confusion
+    """Over the units that both answered; her answers count as right."""
+
+
+class JudgedLabel(Frozen):
+    """The judge on one label, against the majority of the jury."""
+
+    n_judged: int
+    """Units of the export that the judge answered."""
+    n_compared: int
+    """Those of them on which the jury has a majority; one vote is one."""
+    n_ties: int
+    """Those of them on which the jury ties; they are left out."""
+    n_without_votes: int
+    """Those of them on which nobody of the jury answered this label."""
+    confusion: Confusion
+    """Over the compared units; the majority counts as right."""
+    interval: Interval | None
+    """95 % interval of kappa from resampled records; None where it is refused."""
+    refused_interval: RefusedInterval | None
+    """Why there is none; `few_units` below 20 compared units."""
+    calibration: Calibration
+    """Over the compared units."""
+    annotators: tuple[JudgeAgainstAnnotator, ...]
+    """Against each annotator who shares a unit with the judge, by name."""
+
+
+class JudgedTask(Frozen):
+    """A judge on one task that the export has."""
+
+    n_units: int
+    """Units of the export."""
+    n_judged: int
+    """Those with a usable judgement."""
+    n_not_judged: int
+    """Those without one."""
+    n_unknown: int
+    """Usable judgements of units that the export does not hold."""
+    statuses: dict[str, int]
+    """Judgements that cannot be used, by their status."""
+    labels: dict[str, JudgedLabel]
+    """The labels that the judge answered, in the order of the task."""
+
+
+class JudgeAgreement(Frozen):
+    """One judge against the jury."""
+
+    model: str
+    """Its name as its lines state it; the name of the file where they state none."""
+    tasks: dict[TaskName, JudgedTask]
+    """The tasks of the export on which it has a judgement."""
+    other_tasks: dict[TaskName, int]
+    """Its judgements on tasks that have no file in the export."""
+
+
+class JudgeFile(Frozen):
+    """A file of judgements."""
+
+    file: str
+    """Its name without folder."""
+    sha256: str
+    """Of the file's bytes, in hexadecimal."""
+    lines: int
+    """Lines that are not blank."""
+    bad_lines: int
+    """Those that are no judgement or a second one of their unit, and are left out."""
 
 
 class Discards(Frozen):

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from annotation.labels import LABELS
 from exports.agreement.coefficients import Votes, alpha_sums, alphas, coefficients, count_votes, totals
-from exports.agreement.figures import AgreementSlice, AlphaChange, Interval, RefusedReason, SliceLabel
 from exports.agreement.labels import undefined_reason
 from exports.agreement.ratings import EPOCH, FloatArray, IntArray, Ratings
 from exports.agreement.resampling import Statistic, bootstrap, interval
+from exports.agreement.schema import AgreementSlice, AlphaChange, Interval, RefusedReason, SliceLabel
 
 PERMUTATIONS = 999
 SETTLED = 20

@@ -11,7 +11,7 @@ import click
 from pipeline.errors import CitejuryError
 
 
-class Place(NamedTuple):
+class Command(NamedTuple):
     """Where a command is, and its first sentence, which the help of the root shows without importing it."""
 
     module: str
@@ -19,13 +19,13 @@ class Place(NamedTuple):
     summary: str
 
 
-PLACES = (
-    Place("exports.cli.annotation_group", "annotation", "Put answers before annotators in Argilla."),
-    Place("exports.cli.start", "demo", "Run the whole product once, on narratives and answers that come with it."),
-    Place("exports.cli.start", "doctor", "Look at what is here and what is missing."),
-    Place("exports.cli.group", "exports", "Bring responses back as CSV files and datasets, and measure agreement."),
-    Place("exports.cli.start", "init", "Start a project of your own in DIR."),
-    Place("pipeline.cli", "pipeline", "Ask providers for answers with citations, and turn them into records."),
+COMMANDS = (
+    Command("exports.cli.groups", "annotation", "Put answers before annotators in Argilla."),
+    Command("exports.cli.start", "demo", "Run the whole product once, on narratives and answers that come with it."),
+    Command("exports.cli.start", "doctor", "Look at what is here and what is missing."),
+    Command("exports.cli.groups", "exports", "Bring responses back as CSV files and datasets, and measure agreement."),
+    Command("exports.cli.start", "init", "Start a project of your own in DIR."),
+    Command("pipeline.cli", "pipeline", "Ask providers for answers with citations, and turn them into records."),
 )
 
 
@@ -59,19 +59,19 @@ class LazyRoot(ErrorBoundary):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names, in order of the alphabet."""
-        return sorted({*(place.name for place in PLACES), *self.commands})
+        return sorted({*(lazy.name for lazy in COMMANDS), *self.commands})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of the name; None where there is none."""
-        for place in PLACES:
-            if place.name == cmd_name and cmd_name not in self.commands:
-                self.add_command(getattr(importlib.import_module(place.module), place.name))
+        for lazy in COMMANDS:
+            if lazy.name == cmd_name and cmd_name not in self.commands:
+                self.add_command(getattr(importlib.import_module(lazy.module), lazy.name))
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the names with their first sentences."""
         with formatter.section("Commands"):
-            formatter.write_dl([(place.name, place.summary) for place in PLACES])
+            formatter.write_dl([(lazy.name, lazy.summary) for lazy in COMMANDS])
 
 
 def print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

@@ -168,7 +168,7 @@ def agreement(
         citejury exports agreement export --judge judgements.jsonl
     """
     check_gate_options(ctx, fail_under, fail_labels)
-    from exports.measure.write import REPORT_FILE, measure_and_write
+    from exports.measure.files import REPORT_FILE, measure_and_write
     from exports.report.terminal import agreement_table, judge_table
 
     with interrupted_by(signal.SIGTERM), ProgressBars() as bars:
@@ -202,7 +202,7 @@ def check_gate_options(ctx: click.Context, fail_under: float | None, fail_labels
 
 def end_below(agreement: "Agreement", threshold: float, on: Literal["lower", "point"], labels: tuple[str, ...]) -> None:
     """Name the labels that do not reach the threshold, and end with 1 where there are any."""
-    from exports.measure.write import gate_failures
+    from exports.report.words import gate_failures
 
     failures = gate_failures(agreement, threshold, on, labels)
     for failure in failures:

@@ -15,7 +15,7 @@ from pipeline.progress import ProgressBars
 from pipeline.tables import Table
 
 if TYPE_CHECKING:
-    from exports.dataset.splits import SplitShares
+    from exports.dataset.rows import SplitShares
     from exports.dataset.write import Source, WrittenDataset
 
 SERVER_OPTIONS = (
@@ -39,7 +39,7 @@ def read_split(ctx: click.Context, param: click.Parameter, value: str) -> "Split
     Raises:
         click.BadParameter: they cannot be read.
     """
-    from exports.dataset.splits import read_shares
+    from exports.dataset.rows import read_shares
 
     try:
         return read_shares(value)
@@ -171,7 +171,7 @@ def source_of(
 
 def summary(written: "WrittenDataset") -> str:
     """A small table: responses, units and records of each task, and responses in each split."""
-    from exports.dataset.splits import SPLITS
+    from exports.dataset.rows import SPLITS
 
     rows = [
         (facts.task, facts.n_rows, facts.n_units, facts.n_records, *(facts.split_rows[split] for split in SPLITS))

@@ -60,7 +60,7 @@ def demo(home: Path, port: int, end: bool) -> None:
 
 def show(home: Path, server: "ServerHandle") -> "DemoReport":
     """Run the demo, print its agreement table on stdout, and say where everything is."""
-    from exports.measure.write import REPORT_FILE
+    from exports.measure.files import REPORT_FILE
     from exports.report.terminal import agreement_table
     from exports.start.demo import AGREEMENT, ANSWERS, EXPORT, RECORDS, RESEARCH, run_demo
 

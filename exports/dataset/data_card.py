@@ -11,7 +11,7 @@ from annotation.labels import LABELS, TaskName
 from exports.agreement.ratings import MISSING, Ratings
 from exports.agreement.schema import Agreement, TaskAgreement
 from exports.dataset.files import DatasetManifest
-from exports.dataset.splits import SPLITS, Placed, SplitShares
+from exports.dataset.rows import SPLITS, Placed, SplitShares
 from exports.report.words import alpha_estimate, decimal, discard_sentence, percent, warning_sentences
 from pipeline.tables import Table, escape_markdown
 

@@ -29,8 +29,17 @@ from exports.dataset.files import (
     write_parquet,
     write_splits,
 )
-from exports.dataset.rows import Row, RowStore, consensus_rows, merged_columns, merged_rows, soft_label
-from exports.dataset.splits import Placed, group_records, place_records
+from exports.dataset.rows import (
+    Placed,
+    Row,
+    RowStore,
+    consensus_rows,
+    group_records,
+    merged_columns,
+    merged_rows,
+    place_records,
+    soft_label,
+)
 from exports.measure.files import measure_tables
 from exports.reading.decisions import read_decisions
 from exports.reading.read import export_files, read_tables, task_of

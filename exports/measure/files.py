@@ -1,20 +1,54 @@
-"""Agreement on CSV files: read them, measure, and write `agreement.json`."""
+"""Export files in; figures, tables, Markdown, LaTeX, disagreements and the report out: all of `exports agreement`."""
 
 import json
-from collections.abc import Sequence
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from exports.agreement.disagreements import Disagreement, find_disagreements
 from exports.agreement.judge import measure_judges
 from exports.agreement.measure import measure_agreement
 from exports.agreement.ratings import Ratings
 from exports.agreement.schema import Agreement
+from exports.csv.folder import made_parents
 from exports.reading.judgements import read_judges
 from exports.reading.read import ReadTables, export_files, read_tables
+from exports.report.disagreement_files import with_details, write_disagreements_csv
+from exports.report.html.page import write_report
+from exports.report.latex import MARK as LATEX_MARK
+from exports.report.latex import agreement_latex
+from exports.report.markdown import MARK as MARKDOWN_MARK
+from exports.report.markdown import agreement_markdown, judge_markdown
+from exports.report.tidy import agreement_tables
+from pipeline.asking.run_folder import locked_folder
 from pipeline.errors import InputError, OutputError
 from pipeline.staging import staged_file
 
 AGREEMENT_FILE = "agreement.json"
+MARKDOWN_FILE, LATEX_FILE = "agreement.md", "agreement.tex"
+DISAGREEMENTS_FILE, REPORT_FILE = "disagreements.csv", "report.html"
+WORK_FOLDER = ".agreement.citejury"
+
+DISAGREEMENTS_KEPT = 10_000
+"""So many of a task are described: more would take memory without bound, and nobody reads them."""
+
+MARKS: dict[str, bytes] = {
+    MARKDOWN_FILE: MARKDOWN_MARK.encode(),
+    LATEX_FILE: LATEX_MARK.encode(),
+    DISAGREEMENTS_FILE: b"task,label,record_uuid,",
+    REPORT_FILE: b'<meta name="generator" content="citejury',
+    "tasks.csv": b"task,n_units,n_records,",
+    "labels.csv": b"task,label,n_items,",
+    "pairs.csv": b"task,label,rater_a,",
+    "annotators.csv": b"task,label,rater,",
+    "slices.csv": b"task,kind,name,",
+    "changes.csv": b"task,kind,label,",
+    "conditional.csv": b"task,rule,premise,",
+}
+"""What a file of ours holds near its beginning: a CSV table at its very beginning, the first columns."""
 
 
 class Measured(NamedTuple):
@@ -26,6 +60,30 @@ class Measured(NamedTuple):
     """The ratings that they were computed from, one for each task that has a file."""
     remarks: list[str]
     """Plain sentences about rows that were left out; empty where all count."""
+
+
+def measure_and_write(
+    paths: Sequence[Path],
+    folder: Path,
+    resamples: int = 2000,
+    seed: int = 0,
+    spreadsheet_safe: bool = False,
+    judges: Sequence[Path] = (),
+) -> Measured:
+    """Agreement on export folders and CSV files, after every file about it has been written to `folder`.
+
+    `judges` are files of judgements, which are measured against the jury.
+
+    Raises:
+        InputError: as `measure_files` and `with_judges` raise.
+        OutputError: as `write_outputs` raises; a file in the way is found before anything is measured.
+    """
+    check_outputs(folder)
+    measured = with_judges(measure_files(paths, resamples, seed), judges)
+    disagreements, remarks = collect_disagreements(measured.tables, paths)
+    measured = measured._replace(remarks=[*measured.remarks, *remarks])
+    write_outputs(measured, disagreements, folder, spreadsheet_safe)
+    return measured
 
 
 def measure_files(paths: Sequence[Path], resamples: int = 2000, seed: int = 0) -> Measured:
@@ -71,6 +129,54 @@ def with_judges(measured: Measured, paths: Sequence[Path]) -> Measured:
     return measured._replace(agreement=found, remarks=[*measured.remarks, *read.remarks])
 
 
+def collect_disagreements(tables: Sequence[Ratings], paths: Sequence[Path]) -> tuple[list[Disagreement], list[str]]:
+    """The disagreements of all tasks with their texts, and a sentence for each task that has more than are kept.
+
+    Raises:
+        InputError: a file cannot be read any more.
+    """
+    found: list[Disagreement] = []
+    remarks: list[str] = []
+    for ratings in tables:
+        of_task = find_disagreements(ratings, top=DISAGREEMENTS_KEPT + 1)
+        if len(of_task) > DISAGREEMENTS_KEPT:
+            remarks.append(
+                f"{ratings.task}: annotators differ more often than {DISAGREEMENTS_KEPT:,} times; {DISAGREEMENTS_FILE} "
+                f"holds the {DISAGREEMENTS_KEPT:,} that weigh most."
+            )
+        found += of_task[:DISAGREEMENTS_KEPT]
+    return with_details(found, export_files(paths)), remarks
+
+
+def write_outputs(
+    measured: Measured, disagreements: Sequence[Disagreement], folder: Path, spreadsheet_safe: bool = False
+) -> None:
+    """Write the files to `folder`, which is made; each takes the place of an earlier one of ours as a whole.
+
+    All of them are written beside their place first: after an error, nothing in the folder has changed.
+
+    Raises:
+        OutputError: a file of such a name is not ours, another run is writing to the folder, or it cannot be written.
+    """
+    try:
+        with made_parents(folder / AGREEMENT_FILE), work_folder(folder) as work:
+            check_outputs(folder)
+            agreement = measured.agreement
+            write_agreement(agreement, work)
+            for name, table in agreement_tables(agreement).items():
+                (work / name).write_bytes(table.to_csv(spreadsheet_safe))
+            markdown = agreement_markdown(agreement) + judge_markdown(agreement.judges)
+            (work / MARKDOWN_FILE).write_text(markdown, encoding="utf-8", newline="\n")
+            (work / LATEX_FILE).write_text(agreement_latex(agreement), encoding="utf-8", newline="\n")
+            write_disagreements_csv(work / DISAGREEMENTS_FILE, disagreements, spreadsheet_safe)
+            write_report(work / REPORT_FILE, agreement, disagreements, remarks=measured.remarks)
+            # Not the staged writer: all of them change or, after an error before this line, none.
+            for path in sorted(work.iterdir()):
+                os.replace(path, folder / path.name)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+
+
 def write_agreement(agreement: Agreement, folder: Path) -> Path:
     """The path of the `agreement.json` written in `folder`, which is made; an earlier one is replaced as a whole.
 
@@ -93,6 +199,44 @@ def agreement_json(agreement: Agreement) -> str:
     return agreement.model_dump_json(indent=2) + "\n"
 
 
+@contextmanager
+def work_folder(folder: Path) -> Iterator[Path]:
+    """An empty folder within `folder` for this process alone, gone when the block ends.
+
+    It has the same name each time, so that what a killed run left is mended by the next.
+
+    Raises:
+        OutputError: another run is writing to `folder`, or it cannot be written.
+    """
+    with locked_folder(folder / WORK_FOLDER, "exports agreement") as work:
+        try:
+            for left in work.iterdir():
+                left.unlink()
+            yield work
+        except OSError as error:
+            raise unwritable(folder, error) from error
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+
+def unwritable(folder: Path, error: OSError) -> OutputError:
+    """The error of a folder that the system refuses."""
+    return OutputError(f"`{folder}` cannot be written: {error.strerror}. Choose another `--out`.")
+
+
+def check_outputs(folder: Path) -> None:
+    """Nothing where no file in the folder stands in the way of ours.
+
+    Raises:
+        OutputError: a file that has the name of one of ours is somebody else's.
+    """
+    for name in (AGREEMENT_FILE, *MARKS):
+        path = folder / name
+        ours: Callable[[Path], bool] = is_agreement if name == AGREEMENT_FILE else is_marked
+        if path.exists() and not (path.is_file() and ours(path)):
+            raise OutputError(f"`{path}` is not a file of `exports agreement`. Move it or choose another `--out`.")
+
+
 def is_agreement(path: Path) -> bool:
     """Whether the file is an `agreement.json` of ours, of this version or another."""
     try:
@@ -100,3 +244,11 @@ def is_agreement(path: Path) -> bool:
     except ValueError:
         return False
     return isinstance(found, dict) and {"version", "latest_response", "tasks"} <= found.keys()
+
+
+def is_marked(path: Path) -> bool:
+    """Whether the file begins as ours do, whatever version wrote it; a spreadsheet's BOM does not matter."""
+    with path.open("rb") as file:
+        head = file.read(4096).removeprefix(b"\xef\xbb\xbf")
+    mark = MARKS[path.name]
+    return mark in head if path.name == REPORT_FILE else head.startswith(mark)

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from annotation.labels import TaskName
 from annotation.push.suggestions import GOOD, Judgement, external_id, read_judgement
-from exports.agreement.figures import JudgeFile
 from exports.agreement.judge import JudgedUnits, UnitKey
+from exports.agreement.schema import JudgeFile
 from pipeline.errors import BadRowsError, InputError
 from pipeline.recording.files import numbered_lines
 from pipeline.text.terminal import printable

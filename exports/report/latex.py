@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from exports.agreement.figures import LabelAgreement
-from exports.agreement.schema import Agreement
+from exports.agreement.schema import Agreement, LabelAgreement
 from exports.report.words import alpha_estimate, decimal, label_sentence, percent
 from pipeline.tables import Table, escape_latex
 

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from annotation.labels import TaskName
-from exports.agreement.figures import JudgeAgreement, JudgedLabel, LabelAgreement
-from exports.agreement.schema import Agreement, TaskAgreement
+from exports.agreement.schema import Agreement, JudgeAgreement, JudgedLabel, LabelAgreement, TaskAgreement
 from exports.report.words import (
     FITNESS_MEANING,
     JUDGE_LEGEND,

@@ -4,8 +4,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from annotation.labels import TaskName
-from exports.agreement.figures import JudgeAgreement, JudgedLabel, JudgedTask, LabelAgreement
-from exports.agreement.schema import Agreement, TaskAgreement
+from exports.agreement.schema import Agreement, JudgeAgreement, JudgedLabel, JudgedTask, LabelAgreement, TaskAgreement
 from exports.report.words import (
     FITNESS_MEANING,
     JUDGE_LEGEND,

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from annotation.labels import TaskName
 from exports.agreement.coefficients import COEFFICIENTS
-from exports.agreement.figures import (
+from exports.agreement.schema import (
+    Agreement,
     AgreementSlice,
     AlphaChange,
     AnnotatorAgreement,
@@ -21,8 +22,8 @@ from exports.agreement.figures import (
     LabelAgreement,
     PairAgreement,
     SliceLabel,
+    TaskAgreement,
 )
-from exports.agreement.schema import Agreement, TaskAgreement
 from exports.csv.tables import spreadsheet_cell
 from pipeline.schema import Frozen
 

@@ -4,15 +4,18 @@ Sentences hold names of annotators and rounds as they are: whoever puts one into
 whole. `plain` takes out what could steer a terminal.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Literal
 
 from annotation.labels import TaskName
 from exports.agreement.cautions import ADVICE
-from exports.agreement.figures import (
+from exports.agreement.schema import (
+    Agreement,
     AlphaChange,
     AnnotatorAgreement,
+    Discards,
     Interval,
     IntervalMethod,
     JudgeAgreement,
@@ -22,10 +25,14 @@ from exports.agreement.figures import (
     LabelAgreement,
     RefusedInterval,
     RefusedReason,
+    TaskAgreement,
     UndefinedReason,
 )
-from exports.agreement.schema import Agreement, Discards, TaskAgreement
 from pipeline.text.terminal import counted
+
+GateEnd = Literal["lower", "point"]
+"""What a threshold is held against: the lower end of α's interval, or α itself."""
+
 
 METHODS: dict[IntervalMethod, str] = {
     "bca": "BCa bootstrap",
@@ -331,3 +338,50 @@ def other_task_sentences(judge: JudgeAgreement) -> Iterator[str]:
     """How many judgements are of tasks that the export has no file of."""
     for task, count in judge.other_tasks.items():
         yield f"{judge.model}: {counted(count, 'judgement')} of {task}, which has no file in the export."
+
+
+def gate_failures(
+    agreement: Agreement, threshold: float, on: GateEnd = "lower", labels: Sequence[str] = ()
+) -> list[str]:
+    """A sentence for each label that does not reach the threshold; empty where all do.
+
+    They are in the order of the tasks; labels that are in no file come last.
+
+    A label without an α, or without the interval that is asked for, has not shown that it reaches the threshold, and
+    fails. So does a label that is named and not in any file.
+
+    Args:
+        agreement: The figures.
+        threshold: The least that passes.
+        on: `lower` asks it of the lower end of α's 95 % interval, `point` of α itself.
+        labels: Only these labels count; all when empty.
+    """
+    found = [
+        f"{task} {label}: {shortfall}"
+        for task, figures in agreement.tasks.items()
+        for label, figure in figures.labels.items()
+        if (not labels or label in labels) and (shortfall := label_failure(figure, threshold, on))
+    ]
+    measured = {label for figures in agreement.tasks.values() for label in figures.labels}
+    absent = [label for label in dict.fromkeys(labels) if label not in measured]
+    return found + [f"{label}: none of the files has this label." for label in absent]
+
+
+def label_failure(found: LabelAgreement, threshold: float, on: GateEnd) -> str:
+    """Why the label does not reach the threshold; empty where it does."""
+    alpha, interval = found.krippendorff_alpha, found.intervals.get("krippendorff_alpha")
+    if alpha is None:
+        return f"α is undefined: {REASONS[found.undefined['krippendorff_alpha']]}."
+    if on == "point":
+        return "" if alpha >= threshold else f"α is {digits(alpha)}, below {threshold:g}."
+    if interval is None:
+        reason = found.refused_intervals.get("krippendorff_alpha")
+        return f"α is {digits(alpha)} and has no interval" + (f": {REFUSED[reason]}." if reason else ".")
+    if interval.low >= threshold:
+        return ""
+    return f"the lower end of α's interval is {digits(interval.low)}, below {threshold:g} (α is {digits(alpha)})."
+
+
+def digits(value: float) -> str:
+    """Four decimals, rounded down: rounded up, .66699 would stand beside "below 0.667" as .6670."""
+    return f"{math.floor(value * 10_000) / 10_000:.4f}"

@@ -20,8 +20,7 @@ from annotation.labels import LABELS, TaskName
 from annotation.push.push import push_records
 from exports.csv.fetch import Progress
 from exports.csv.write import Export, export_csv
-from exports.measure.files import Measured
-from exports.measure.write import measure_and_write
+from exports.measure.files import Measured, measure_and_write
 from pipeline.asking.replay import replay_narratives
 from pipeline.errors import ArgillaError, OutputError
 from pipeline.progress import ProgressBars

@@ -1,14 +1,17 @@
 """Figures of agreement made by hand, and a name that means harm in every format."""
 
-from exports.agreement.figures import (
+from exports.agreement.schema import (
+    Agreement,
     AgreementSlice,
     AlphaChange,
     AnnotatorAgreement,
+    Discards,
     Interval,
     LabelAgreement,
+    Overlap,
     SliceLabel,
+    TaskAgreement,
 )
-from exports.agreement.schema import Agreement, Discards, Overlap, TaskAgreement
 
 HOSTILE = (
     '=HYPERLINK("http://x")|`a`*b*_c_<script>&amp;@team #1 www.x.org '

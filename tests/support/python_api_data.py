@@ -37,7 +37,7 @@ def three_records(**changed: str) -> list[dict[str, str]]:
     return rows
 
 
-def without_inputs(result: exports.measure.results.AgreementResult) -> dict[str, Any]:
+def without_inputs(result: exports.measure.notebook.AgreementResult) -> dict[str, Any]:
     figures: dict[str, Any] = json.loads(result.to_json())
     del figures["inputs"]
     return figures

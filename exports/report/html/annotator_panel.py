@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from exports.agreement.figures import AnnotatorAgreement
-from exports.agreement.schema import TaskAgreement
+from exports.agreement.schema import AnnotatorAgreement, TaskAgreement
 from exports.report.html.elements import (
     SHORT_REASONS,
     Child,

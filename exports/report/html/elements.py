@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from xml.etree.ElementTree import Element, tostring
 
 from annotation.defuse import harmless_characters
-from exports.agreement.figures import Interval, RefusedReason, UndefinedReason
+from exports.agreement.schema import Interval, RefusedReason, UndefinedReason
 from exports.report.words import UNDEFINED, bounds, decimal
 
 SHORT_REASONS: dict[UndefinedReason, str] = {

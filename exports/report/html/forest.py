@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element
 
-from exports.agreement.figures import ConditionalAgreement, LabelAgreement
-from exports.agreement.schema import TaskAgreement
+from exports.agreement.schema import ConditionalAgreement, LabelAgreement, TaskAgreement
 from exports.report.html.elements import Child, cell, coefficient, element, estimated, head, missing, number, row, table
 from exports.report.html.plot import (
     THRESHOLDS,

@@ -5,9 +5,8 @@ from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from annotation.defuse import one_line
-from exports.agreement.figures import PairAgreement
 from exports.agreement.pairs import FEW_SHARED
-from exports.agreement.schema import TaskAgreement
+from exports.agreement.schema import PairAgreement, TaskAgreement
 from exports.report.html.elements import (
     SHORT_REASONS,
     Child,

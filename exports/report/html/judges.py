@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element
 
 from annotation.labels import TaskName
-from exports.agreement.figures import Calibration, Confusion, JudgeAgreement, JudgedLabel, JudgedTask, JudgeReason
+from exports.agreement.schema import Calibration, Confusion, JudgeAgreement, JudgedLabel, JudgedTask, JudgeReason
 from exports.report.html.elements import (
     Child,
     cell,

@@ -6,8 +6,7 @@ from itertools import groupby
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from exports.agreement.figures import AgreementSlice, AlphaChange, Interval, SliceLabel
-from exports.agreement.schema import TaskAgreement
+from exports.agreement.schema import AgreementSlice, AlphaChange, Interval, SliceLabel, TaskAgreement
 from exports.report.html.elements import (
     Child,
     cell,

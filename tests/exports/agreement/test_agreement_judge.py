@@ -15,8 +15,8 @@ from hypothesis import settings as run_settings
 from hypothesis import strategies as st
 from sklearn import metrics
 
-from exports.agreement.figures import JudgedLabel
 from exports.agreement.judge import JudgedUnits, calibrate, confusion, measure_judge, measure_judges
+from exports.agreement.schema import JudgedLabel
 from exports.cli import main
 from exports.reading.judgements import BAD_LINES_TOLD, read_judges
 from exports.report.words import left_out_sentences

@@ -5,10 +5,10 @@ import warnings
 import numpy as np
 import pytest
 
-from exports.agreement.figures import LabelAgreement, PairAgreement
 from exports.agreement.labels import measure_labels
 from exports.agreement.pairs import measure_pairs
 from exports.agreement.ratings import FloatArray
+from exports.agreement.schema import LabelAgreement, PairAgreement
 from tests.support.agreement_data import ratings_of_matrix
 
 FEW_RESAMPLES = 20

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from annotation.labels import LABELS
 from exports.agreement.coefficients import alpha_sums, alphas, count_votes
-from exports.agreement.figures import LabelAgreement
 from exports.agreement.labels import measure_labels
 from exports.agreement.measure import measure_task
 from exports.agreement.ratings import MISSING, NO, YES, FloatArray
 from exports.agreement.resampling import Statistic, bootstrap, distinct_rows
+from exports.agreement.schema import LabelAgreement
 from tests.support.agreement_data import START, Row, ratings_of
 
 RESAMPLES = 40

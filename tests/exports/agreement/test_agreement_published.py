@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from exports.agreement.figures import LabelAgreement
 from exports.agreement.labels import measure_labels
+from exports.agreement.schema import LabelAgreement
 from tests.support.agreement_data import SINGLE_LABEL, expected_of_case, ratings_of_case
 
 PRINTED = {

@@ -8,12 +8,11 @@ import pytest
 
 from exports.agreement.cautions import ADVICE, items_to_show, required_items, selection_p, with_cautions
 from exports.agreement.coefficients import Votes
-from exports.agreement.figures import LabelAgreement, LabelWarning, TaskWarning
 from exports.agreement.labels import measure_labels
 from exports.agreement.measure import measure_agreement, measure_task
 from exports.agreement.pairs import components, identical_vectors, measure_overlap
 from exports.agreement.ratings import MISSING, Ratings
-from exports.agreement.schema import TaskAgreement
+from exports.agreement.schema import LabelAgreement, LabelWarning, TaskAgreement, TaskWarning
 from tests.support.agreement_data import Row, ratings_of, ratings_of_matrix
 
 RESAMPLES = 200

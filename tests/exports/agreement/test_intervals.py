@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from exports.agreement.coefficients import alpha_sums, alphas, count_votes
-from exports.agreement.figures import Interval
 from exports.agreement.labels import measure_labels
 from exports.agreement.ratings import FloatArray, Ratings
 from exports.agreement.resampling import (
@@ -22,6 +21,7 @@ from exports.agreement.resampling import (
     interval,
     percentile_ends,
 )
+from exports.agreement.schema import Interval
 from exports.reading.read import export_files, read_tables
 from tests.support.agreement_data import CASES, SINGLE_LABEL, expected_of_case, ratings_of_case
 

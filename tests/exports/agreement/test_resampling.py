@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from exports.agreement.annotators import annotators_vs_rest
-from exports.agreement.figures import Interval
 from exports.agreement.labels import measure_labels
 from exports.agreement.measure import measure_figures
 from exports.agreement.pairs import measure_pairs
@@ -28,6 +27,7 @@ from exports.agreement.resampling import (
     student_quantile,
     undefined_share,
 )
+from exports.agreement.schema import Interval
 from tests.support.agreement_data import CASES, Row, ratings_of, ratings_of_matrix
 from tests.support.places import ROOT
 

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from statsmodels.stats.multitest import multipletests
 
-from exports.agreement.figures import AlphaChange
 from exports.agreement.measure import measure_agreement, measure_task
 from exports.agreement.ratings import Ratings
-from exports.agreement.schema import TaskAgreement
+from exports.agreement.schema import AlphaChange, TaskAgreement
 from exports.agreement.slices import (
     deal,
     deck_of,

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from exports.agreement.coefficients import alpha_sums, alphas, count_votes
-from exports.agreement.figures import Interval
 from exports.agreement.ratings import FloatArray, IntArray
 from exports.agreement.resampling import Statistic, bootstrap, interval
+from exports.agreement.schema import Interval
 from tests.support.agreement_data import ratings_of_matrix
 
 RESAMPLES = 999

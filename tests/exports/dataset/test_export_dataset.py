@@ -11,7 +11,7 @@ from annotation.labels import LABELS
 from exports.agreement.consensus import UnitLabel
 from exports.csv.tables import csv_line
 from exports.dataset.files import DatasetOptions
-from exports.dataset.splits import read_shares
+from exports.dataset.rows import read_shares
 from exports.reading.decisions import COLUMNS as DECISION_COLUMNS
 from tests.support.dataset_export import JURY, jury_export, make, row, rows_of, write_export
 from tests.support.places import SHARED

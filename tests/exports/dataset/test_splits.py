@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exports.dataset.splits import SPLITS, RecordLink, SplitShares, group_records, place_records, read_shares
+from exports.dataset.rows import SPLITS, RecordLink, SplitShares, group_records, place_records, read_shares
 
 SHARES = SplitShares(train=0.8, validation=0.1, test=0.1)
 LINKS = st.lists(

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exports.agreement.cautions import with_cautions
-from exports.agreement.figures import LabelAgreement
 from exports.agreement.labels import measure_labels
 from exports.agreement.ratings import FloatArray, Ratings
+from exports.agreement.schema import LabelAgreement
 from exports.cli import main
 from exports.measure.files import measure_files, write_agreement
 from exports.schema import COLUMNS

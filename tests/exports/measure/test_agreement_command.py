@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from exports.measure.write import DISAGREEMENTS_KEPT, WORK_FOLDER, collect_disagreements
+from exports.measure.files import DISAGREEMENTS_KEPT, WORK_FOLDER, collect_disagreements
 from exports.schema import COLUMNS
 from pipeline.asking.run_folder import locked_folder
 from tests.support.agreement_data import ratings_of_matrix

@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from exports.agreement.figures import (
-    LabelAgreement,
-)
+from exports.agreement.schema import LabelAgreement
 from exports.report.latex import agreement_latex
 from exports.report.markdown import agreement_markdown
 from exports.report.tidy import METRICS, Table, agreement_tables

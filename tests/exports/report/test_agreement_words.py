@@ -5,17 +5,14 @@ import re
 import pytest
 
 from exports.agreement.cautions import ADVICE
-from exports.agreement.figures import (
-    LabelAgreement,
-)
-from exports.agreement.schema import Discards
-from exports.measure.write import gate_failures
+from exports.agreement.schema import Discards, LabelAgreement
 from exports.report.terminal import agreement_table
 from exports.report.words import (
     decimal,
     discard_sentence,
     finding_sentences,
     fitness,
+    gate_failures,
     label_sentence,
     macro_sentence,
     warning_sentences,

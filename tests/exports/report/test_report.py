@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from exports.agreement.disagreements import Disagreement, find_disagreements
-from exports.agreement.figures import Interval
-from exports.agreement.schema import Agreement
+from exports.agreement.schema import Agreement, Interval
 from exports.measure.files import measure_files
 from exports.report.html.browser import LONGEST_TEXT, PRINTED, SHOWN_OF_TASK
 from exports.report.html.elements import to_html

@@ -5,7 +5,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, get_args, get_origin, overload
 
 from annotation.labels import LABELS, TASKS, TaskName
-from exports.agreement import figures
+from exports.agreement import schema as figures
 from exports.agreement.disagreements import Disagreement, rank_together
 from exports.agreement.disagreements import find_disagreements as disagreements_of_task
 from exports.agreement.schema import Agreement, TaskAgreement

@@ -1,0 +1,22 @@
+"""The groups `exports` and `annotation`; `annotation teardown` is added here, because it exports first."""
+
+import click
+
+from annotation.cli import annotation
+from exports.cli.adjudicate import adjudicate
+from exports.cli.agreement import agreement
+from exports.cli.csv import csv_command
+from exports.cli.dataset import dataset
+from exports.cli.teardown import teardown
+
+__all__ = ["annotation", "exports"]
+
+
+@click.group()
+def exports() -> None:
+    """Bring responses back as CSV files and datasets, and measure agreement."""
+
+
+for command in (csv_command, dataset, agreement, adjudicate):
+    exports.add_command(command)
+annotation.add_command(teardown)
