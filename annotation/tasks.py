@@ -110,7 +110,7 @@ def round_of(dataset: Mapping[str, Any]) -> str:
 
 
 def check_round(name: str) -> None:
-    """Nothing where the name can be a round's.
+    """Check that the name can be a round's.
 
     Raises:
         InputError: it holds more than lower-case letters, digits and hyphens, begins with a hyphen, or is too long.
@@ -128,7 +128,7 @@ def takes_suggestions(round_name: str) -> bool:
 
 
 def check_takes_suggestions(round_name: str) -> None:
-    """Nothing where suggestions may go into the round's datasets.
+    """Check that suggestions may go into the round's datasets.
 
     Raises:
         InputError: what annotators answer there counts for agreement.

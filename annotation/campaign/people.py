@@ -2,12 +2,11 @@
 
 import json
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from annotation.campaign.file import Annotator, Member
-from annotation.campaign.steps import Done, Step
+from annotation.campaign.file import Annotator
 from annotation.client import Argilla
 from annotation.sdk import connected, load_sdk, user_handle, workspace_handle
 from pipeline.errors import InputError, NotFoundError, OutputError
@@ -29,17 +28,6 @@ class NewUser(NamedTuple):
     password: str
 
 
-class MemberPlan(NamedTuple):
-    """What is to be done about one person in one workspace."""
-
-    member: Member
-    """Who and where."""
-    user_id: str | None
-    """Her id; None where she is to be created."""
-    step: Step
-    """What is to be done."""
-
-
 def checked_names(annotators: Sequence[str]) -> list[str]:
     """The annotators' names, trimmed.
 
@@ -58,48 +46,6 @@ def checked_names(annotators: Sequence[str]) -> list[str]:
     if twice:
         raise InputError(f"Annotators are named twice: {', '.join(map(repr, twice))}. Name each once.")
     return names
-
-
-def plan_members(
-    argilla: Argilla, wanted: Sequence[Member], workspace_ids: Mapping[str, str | None]
-) -> tuple[MemberPlan, ...]:
-    """What is to be done about each person in each workspace, in the order given, then who else is a member there.
-
-    Raises:
-        NotAllowedError: the key may not look at users; that needs an owner's.
-    """
-    if not wanted:
-        return ()
-    users = {user["username"]: user for user in argilla.users()}
-    there = {
-        name: {user["username"] for user in argilla.workspace_users(found)} if found else set()
-        for name, found in workspace_ids.items()
-    }
-    plans: list[MemberPlan] = []
-    for member in wanted:
-        user = users.get(member.person.name)
-        is_first = all(each.member.person.name != member.person.name for each in plans)
-        done = what_to_do(member.person, user, is_first, member.person.name in there[member.workspace])
-        step = Step("annotator", member.person.name, done, role_note(member.person, user), member.workspace)
-        plans.append(MemberPlan(member, user["id"] if user else None, step))
-    return tuple(plans)
-
-
-def what_to_do(person: Annotator, user: Mapping[str, Any] | None, is_first: bool, is_member: bool) -> Done:
-    """What is to be done about her in one workspace; she is created where she is met first."""
-    if person.left:
-        return "removed" if is_member else "kept"
-    if user is None and is_first:
-        return "created"
-    return "kept" if is_member else "added"
-
-
-def role_note(person: Annotator, user: Mapping[str, Any] | None) -> str:
-    """A remark about somebody who left, or who may read everybody's responses."""
-    if person.left:
-        return "has left; what she answered stays"
-    role = user["role"] if user else person.role
-    return "" if role == "annotator" else f"role {role}: may read what the others answer"
 
 
 class Passwords:
@@ -157,32 +103,6 @@ def read_passwords(file: Path) -> dict[str, str]:
     return found
 
 
-def apply_members(
-    argilla: Argilla, plans: Sequence[MemberPlan], workspace_ids: Mapping[str, str], passwords: Passwords
-) -> None:
-    """Create, add and take out as planned; whoever leaves keeps her user and everything that she answered."""
-    if all(plan.step.done == "kept" for plan in plans):
-        return
-    client = connected(argilla)
-    created: dict[str, str] = {}
-    for plan in plans:
-        person, workspace = plan.member.person, workspace_handle(client, workspace_ids[plan.member.workspace])
-        if plan.step.done == "created":
-            created[person.name] = create_user(client, person, passwords)
-        user = user_handle(client, plan.user_id or created[person.name])
-        if plan.step.done in ("created", "added"):
-            user.add_to_workspace(workspace)
-        elif plan.step.done == "removed":
-            user.remove_from_workspace(workspace)
-
-
-def add_members(argilla: Argilla, workspace_id: str, user_ids: Sequence[str]) -> None:
-    """Let users join a workspace of which they are no members yet."""
-    client = connected(argilla)
-    for user_id in user_ids:
-        user_handle(client, user_id).add_to_workspace(workspace_handle(client, workspace_id))
-
-
 def create_user(client: "rg.Argilla", person: Annotator, passwords: Passwords) -> str:
     """The id of a new user, whose password is kept or told at once."""
     password = passwords.make(person.name)
@@ -217,22 +137,6 @@ def list_users(argilla: Argilla) -> tuple[User, ...]:
             member_of.setdefault(member["id"], []).append(workspace)
     found = (User(user["id"], user["username"], user["role"], tuple(member_of[user["id"]])) for user in users)
     return tuple(sorted(found, key=lambda user: user.name))
-
-
-def add_users(
-    argilla: Argilla, annotators: Sequence[Annotator], workspaces: Sequence[str], passwords: Passwords
-) -> tuple[MemberPlan, ...]:
-    """What was done about each person in each workspace; who is there already is left as she is.
-
-    Raises:
-        NotFoundError: there is no such workspace.
-        OutputError: the passwords cannot be written; nobody was made.
-    """
-    ids = {workspace: argilla.find_workspace(workspace) for workspace in workspaces}
-    wanted = [Member(workspace, person) for workspace in workspaces for person in annotators]
-    plans = plan_members(argilla, wanted, ids)
-    apply_members(argilla, plans, ids, passwords)
-    return plans
 
 
 def renew_password(argilla: Argilla, name: str, passwords: Passwords) -> User:
@@ -320,7 +224,7 @@ def found_among(users: Sequence[User], name: str, api_url: str) -> User:
 
 
 def refuse_owner(user: User) -> None:
-    """Nothing where the user is no owner.
+    """Refuse an owner.
 
     Raises:
         InputError: she is one.

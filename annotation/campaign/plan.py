@@ -6,12 +6,10 @@ done, with the way out: a new version of the dataset.
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from annotation.campaign.file import Member, Place
-from annotation.campaign.people import MemberPlan, plan_members
+from annotation.campaign.file import Annotator, Member, Place
 from annotation.campaign.routing import ROUTING
-from annotation.campaign.steps import Done, Step
 from annotation.campaign.versions import (
     CARRIED_FROM,
     RAISED_TOGETHER,
@@ -29,67 +27,230 @@ from annotation.tasks import DatasetDefinition, check_round, define_dataset, sch
 from annotation.wording import read_wording
 from pipeline.errors import ArgillaError, InputError
 
+Done = Literal["created", "finished", "updated", "added", "removed", "kept"]
+
+
 DIFFERENCES_SHOWN = 6
 CHANGEABLE = frozenset({"title", "description", "settings"})
 RESPONSES = ("submitted", "discarded", "draft")
 Part = tuple[str, dict[str, Any]]
 
 
-def refuse_strangers(described: Sequence[Mapping[str, Any]], definition: DatasetDefinition) -> None:
-    """Nothing where no dataset of somebody else's has the name.
+NEW_VERSION = (
+    "Run `citejury annotation setup --new-version {task}` to make a new version of it with its records, or choose "
+    "another `--workspace`."
+)
 
-    Raises:
-        ArgillaError: one has.
-    """
-    if any(each["name"] == definition.name and task_of(each) != definition.task for each in described):
-        raise ArgillaError(
-            f"The workspace already has a dataset {definition.name!r} that citejury did not make. Rename it in "
-            "Argilla, or choose another `--workspace`."
+
+class Step(NamedTuple):
+    """One thing that set-up looks at, and what it does: `kept` where nothing is to do."""
+
+    kind: Literal["workspace", "dataset", "annotator"]
+    """What it is."""
+    name: str
+    """Its name."""
+    done: Done
+    """What is done about it."""
+    note: str = ""
+    """What differs, or a remark; empty where there is none."""
+    workspace: str = ""
+    """The workspace that it is in."""
+
+
+class Wanted(NamedTuple):
+    """What there is to be."""
+
+    places: Mapping[Place, Mapping[TaskName, int | None]]
+    """The overlap of each task at each place; None takes an existing dataset's, and 1 for a new one."""
+    members: Sequence[Member]
+    """Who is to belong to which workspace, those who left included."""
+    routing: Mapping[str, Any] | None
+    """What decides the split of the records; None outside campaigns."""
+    notes: Mapping[Place, str]
+    """Remarks about places."""
+
+
+class DatasetPlan(NamedTuple):
+    """What is to be done about one dataset."""
+
+    workspace: str
+    """Name of its workspace."""
+    definition: DatasetDefinition
+    """What it is to be."""
+    existing: Mapping[str, Any] | None
+    """The dataset as the server describes it; None where it is to be made."""
+    earlier: Mapping[str, Any] | None
+    """The version whose records are to be carried over; None where there is nothing to carry."""
+    parts: tuple[Part, ...]
+    """Path and body of each change to a field or question."""
+    body: dict[str, Any]
+    """What is to be changed in the dataset itself; empty where nothing is."""
+    step: Step
+    """The same in words."""
+    affected: str
+    """What it does to responses that are there; empty where it touches none."""
+
+
+class MemberPlan(NamedTuple):
+    """What is to be done about one person in one workspace."""
+
+    member: Member
+    """Who and where."""
+    user_id: str | None
+    """Her id; None where she is to be created."""
+    step: Step
+    """What is to be done."""
+
+
+class Plan(NamedTuple):
+    """Everything that is to be done, in order."""
+
+    workspaces: dict[str, str | None]
+    """Ids of the workspaces by name; None where one is to be created."""
+    datasets: tuple[DatasetPlan, ...]
+    """The datasets."""
+    members: tuple[MemberPlan, ...]
+    """The people."""
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Everything that was looked at, in words."""
+        made = tuple(
+            Step("workspace", name, "kept" if workspace_id else "created", workspace=name)
+            for name, workspace_id in self.workspaces.items()
         )
+        return (*made, *(each.step for each in self.datasets), *(each.step for each in self.members))
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything is to be done."""
+        return any(step.done != "kept" for step in self.steps)
+
+    @property
+    def affected(self) -> tuple[str, ...]:
+        """A line for each thing that touches what has been answered."""
+        return tuple(each.affected for each in self.datasets if each.affected)
 
 
-def refuse_other_schema(
-    argilla: Argilla, existing: Mapping[str, Any], definition: DatasetDefinition, way_out: str
-) -> None:
-    """Nothing where the existing dataset fits; a draft may lack fields and questions.
+def plan_setup(argilla: Argilla, wanted: Wanted, new_versions: Collection[TaskName] = ()) -> Plan:
+    """What is to be done so that everything wanted is there; `new_versions` names tasks whose datasets are made anew.
 
     Raises:
-        ArgillaError: it has other fields or questions; the message lists them and ends in the way out.
+        InputError: there is no wording for a language, or a round cannot have its name.
+        ArgillaError: a dataset's name is taken by somebody else's, or a dataset has other fields or questions than this
+            version asks for and no new version is asked for.
+        NotAllowedError: the key may not look at users; that needs an owner's.
     """
-    differences = schema_differences(
-        [*parts_of(argilla, existing["id"], "fields"), *parts_of(argilla, existing["id"], "questions")],
-        [*definition.fields, *definition.questions],
-        is_draft=existing["status"] == "draft",
+    for place in wanted.places:  # before anything is asked
+        check_round(place.round_name)
+        read_wording(place.locale)
+    known = argilla.workspaces()
+    names = dict.fromkeys([*(place.workspace for place in wanted.places), *(each.workspace for each in wanted.members)])
+    check_new_workspaces([name for name in names if name not in known])
+    ids = {name: known.get(name) for name in names}
+    described = {name: current_datasets(argilla, found) if found else [] for name, found in ids.items()}
+    newest = {
+        (place, task): newest_versions(described[place.workspace]).get(Series(task, place.locale, place.round_name))
+        for place in wanted.places
+        for task in TASKS
+    }
+    raised = {
+        task: to_be_raised([each for (_, of), each in newest.items() if of == task and each is not None])
+        for task in new_versions
+    }
+    datasets = tuple(
+        plan_dataset(argilla, place, task, wanted, described[place.workspace], raised.get(task, ()))
+        for place, task in newest
     )
-    if differences:
-        raise ArgillaError(
-            f"The dataset {existing['name']!r} differs from what this version of citejury asks for, and Argilla cannot "
-            f"change a published dataset: {'; '.join(differences[:DIFFERENCES_SHOWN])}. {way_out}"
+    return Plan(ids, datasets, plan_members(argilla, wanted.members, ids))
+
+
+def check_new_workspaces(names: Sequence[str]) -> None:
+    """Check that workspaces may be made with these names.
+
+    Source: argilla 2.8.0, `_models/_workspace.py`; its server takes any name.
+
+    Raises:
+        InputError: Argilla's own library refuses one of them, and then lists no workspace at all to anybody.
+    """
+    odd = [name for name in names if not re.fullmatch(r"[A-Za-z0-9_-]+", name)]
+    if odd:
+        raise InputError(
+            f"A workspace cannot have the name {odd[0]!r}: Argilla's own library would list none of the server's any "
+            "more. Use letters from A to Z, digits, - and _ only."
         )
 
 
-def schema_differences(
-    theirs: Sequence[Mapping[str, Any]], ours: Sequence[Mapping[str, Any]], is_draft: bool
-) -> list[str]:
-    """Each difference in words; in a draft what is missing is none."""
-    there = {part["name"]: schema_part(part) for part in theirs}
-    wanted = {part["name"]: schema_part(part) for part in ours}
-    missing = [] if is_draft else [f"`{name}` is missing" for name in wanted if name not in there]
-    extra = [f"`{name}` is not asked for" for name in there if name not in wanted]
-    changed = [
-        f"`{name}` has {key} {there[name].get(key)!r} instead of {value!r}"
-        for name in wanted
-        if name in there
-        for key, value in wanted[name].items()
-        if there[name].get(key) != value
-    ]
-    return missing + extra + changed
+def plan_dataset(
+    argilla: Argilla,
+    place: Place,
+    task: TaskName,
+    wanted: Wanted,
+    described: Sequence[Mapping[str, Any]],
+    raised_ids: Sequence[str],
+) -> DatasetPlan:
+    """What is to be done about one dataset, given the datasets of its workspace and those to be made anew.
+
+    Raises:
+        ArgillaError: its name is taken by somebody else's, or its schema differs and no new version is asked for.
+    """
+    newest = newest_versions(described).get(Series(task, place.locale, place.round_name))
+    unfinished = newest is not None and is_carrying(newest)
+    raised = newest is not None and newest["id"] in raised_ids
+    number = 1 if newest is None else version_of(newest) + raised
+    existing = newest if newest is not None and number == version_of(newest) else None
+    overlap = wanted.places[place][task] or (newest["distribution"]["min_submitted"] if newest else 1)
+    plain = define_dataset(task, read_wording(place.locale), overlap, place.round_name)
+    definition = with_version(plain, number)
+    refuse_strangers(described, definition)
+    if existing is not None:
+        refuse_other_schema(argilla, existing, definition, NEW_VERSION.format(task=task))
+    earlier = newest if existing is None else earlier_version(newest, described) if unfinished else None
+    if wanted.routing is not None:
+        definition.metadata[ROUTING] = dict(wanted.routing)
+    if earlier is not None:
+        definition.metadata.update({CARRIED_FROM: earlier["id"], RAISED_TOGETHER: list(raised_ids)})
+    return with_changes(argilla, place, definition, existing, earlier, wanted.notes.get(place, ""))
 
 
-def parts_of(argilla: Argilla, dataset_id: str, kind: str) -> list[dict[str, Any]]:
-    """The dataset's `fields` or `questions` as the server describes them."""
-    parts: list[dict[str, Any]] = argilla.request("GET", f"/datasets/{dataset_id}/{kind}")["items"]
-    return parts
+def earlier_version(
+    dataset: Mapping[str, Any] | None, described: Sequence[Mapping[str, Any]]
+) -> Mapping[str, Any] | None:
+    """The version that the dataset's records come from; None for a first one."""
+    origin = ((dataset or {}).get("metadata") or {}).get(CARRIED_FROM)
+    return next((each for each in described if origin is not None and each["id"] == origin), None)
+
+
+def with_changes(
+    argilla: Argilla,
+    place: Place,
+    definition: DatasetDefinition,
+    existing: Mapping[str, Any] | None,
+    earlier: Mapping[str, Any] | None,
+    remark: str,
+) -> DatasetPlan:
+    """The dataset's plan: what of it differs, what that does to responses, and the same in words."""
+    parts: tuple[Part, ...] = ()
+    body: dict[str, Any] = {}
+    differences: list[str] = []
+    if existing is not None:
+        parts, body = changed_parts(argilla, existing, definition), changed_body(existing, definition)
+        differences = described_changes(existing, parts, body)
+    done: Done = "created" if existing is None else "kept"
+    if existing is not None and (existing["status"] == "draft" or earlier is not None):
+        done = "finished"
+    elif differences:
+        done = "updated"
+    touched = earlier if earlier is not None else existing if differences else None
+    responses = count_responses(argilla, touched["id"]) if touched is not None else 0
+    carried = [f"records carried over from {earlier['name']}"] if earlier is not None else []
+    note = "; ".join(filter(None, [*differences, *carried, remark]))
+    affected = ""
+    if touched is not None and responses:
+        what = f"a new version, {definition.name}; they stay in the old one" if earlier is not None else note
+        affected = f"{place.workspace}/{touched['name']} has {responses} responses: {what}"
+    step = Step("dataset", definition.name, done, note, place.workspace)
+    return DatasetPlan(place.workspace, definition, existing, earlier, parts, body, step, affected)
 
 
 def changed_parts(argilla: Argilla, existing: Mapping[str, Any], definition: DatasetDefinition) -> tuple[Part, ...]:
@@ -146,192 +307,100 @@ def count_responses(argilla: Argilla, dataset_id: str) -> int:
     return sum(int(user[state][kind]) for user in progress for state in ("completed", "pending") for kind in RESPONSES)
 
 
-NEW_VERSION = (
-    "Run `citejury annotation setup --new-version {task}` to make a new version of it with its records, or choose "
-    "another `--workspace`."
-)
+def parts_of(argilla: Argilla, dataset_id: str, kind: str) -> list[dict[str, Any]]:
+    """The dataset's `fields` or `questions` as the server describes them."""
+    parts: list[dict[str, Any]] = argilla.request("GET", f"/datasets/{dataset_id}/{kind}")["items"]
+    return parts
 
 
-class Wanted(NamedTuple):
-    """What there is to be."""
-
-    places: Mapping[Place, Mapping[TaskName, int | None]]
-    """The overlap of each task at each place; None takes an existing dataset's, and 1 for a new one."""
-    members: Sequence[Member]
-    """Who is to belong to which workspace, those who left included."""
-    routing: Mapping[str, Any] | None
-    """What decides the split of the records; None outside campaigns."""
-    notes: Mapping[Place, str]
-    """Remarks about places."""
-
-
-class DatasetPlan(NamedTuple):
-    """What is to be done about one dataset."""
-
-    workspace: str
-    """Name of its workspace."""
-    definition: DatasetDefinition
-    """What it is to be."""
-    existing: Mapping[str, Any] | None
-    """The dataset as the server describes it; None where it is to be made."""
-    earlier: Mapping[str, Any] | None
-    """The version whose records are to be carried over; None where there is nothing to carry."""
-    parts: tuple[Part, ...]
-    """Path and body of each change to a field or question."""
-    body: dict[str, Any]
-    """What is to be changed in the dataset itself; empty where nothing is."""
-    step: Step
-    """The same in words."""
-    affected: str
-    """What it does to responses that are there; empty where it touches none."""
-
-
-class Plan(NamedTuple):
-    """Everything that is to be done, in order."""
-
-    workspaces: dict[str, str | None]
-    """Ids of the workspaces by name; None where one is to be created."""
-    datasets: tuple[DatasetPlan, ...]
-    """The datasets."""
-    members: tuple[MemberPlan, ...]
-    """The people."""
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        """Everything that was looked at, in words."""
-        made = tuple(
-            Step("workspace", name, "kept" if workspace_id else "created", workspace=name)
-            for name, workspace_id in self.workspaces.items()
-        )
-        return (*made, *(each.step for each in self.datasets), *(each.step for each in self.members))
-
-    @property
-    def changes(self) -> bool:
-        """Whether anything is to be done."""
-        return any(step.done != "kept" for step in self.steps)
-
-    @property
-    def affected(self) -> tuple[str, ...]:
-        """A line for each thing that touches what has been answered."""
-        return tuple(each.affected for each in self.datasets if each.affected)
-
-
-def check_new_workspaces(names: Sequence[str]) -> None:
-    """Nothing where workspaces may be made with these names.
-
-    Source: argilla 2.8.0, `_models/_workspace.py`; its server takes any name.
+def refuse_strangers(described: Sequence[Mapping[str, Any]], definition: DatasetDefinition) -> None:
+    """Refuse the name of somebody else's dataset.
 
     Raises:
-        InputError: Argilla's own library refuses one of them, and then lists no workspace at all to anybody.
+        ArgillaError: one has.
     """
-    odd = [name for name in names if not re.fullmatch(r"[A-Za-z0-9_-]+", name)]
-    if odd:
-        raise InputError(
-            f"A workspace cannot have the name {odd[0]!r}: Argilla's own library would list none of the server's any "
-            "more. Use letters from A to Z, digits, - and _ only."
+    if any(each["name"] == definition.name and task_of(each) != definition.task for each in described):
+        raise ArgillaError(
+            f"The workspace already has a dataset {definition.name!r} that citejury did not make. Rename it in "
+            "Argilla, or choose another `--workspace`."
         )
 
 
-def plan_setup(argilla: Argilla, wanted: Wanted, new_versions: Collection[TaskName] = ()) -> Plan:
-    """What is to be done so that everything wanted is there; `new_versions` names tasks whose datasets are made anew.
+def refuse_other_schema(
+    argilla: Argilla, existing: Mapping[str, Any], definition: DatasetDefinition, way_out: str
+) -> None:
+    """Refuse an existing dataset that does not fit; a draft may lack fields and questions.
 
     Raises:
-        InputError: there is no wording for a language, or a round cannot have its name.
-        ArgillaError: a dataset's name is taken by somebody else's, or a dataset has other fields or questions than this
-            version asks for and no new version is asked for.
+        ArgillaError: it has other fields or questions; the message lists them and ends in the way out.
+    """
+    differences = schema_differences(
+        [*parts_of(argilla, existing["id"], "fields"), *parts_of(argilla, existing["id"], "questions")],
+        [*definition.fields, *definition.questions],
+        is_draft=existing["status"] == "draft",
+    )
+    if differences:
+        raise ArgillaError(
+            f"The dataset {existing['name']!r} differs from what this version of citejury asks for, and Argilla cannot "
+            f"change a published dataset: {'; '.join(differences[:DIFFERENCES_SHOWN])}. {way_out}"
+        )
+
+
+def schema_differences(
+    theirs: Sequence[Mapping[str, Any]], ours: Sequence[Mapping[str, Any]], is_draft: bool
+) -> list[str]:
+    """Each difference in words; in a draft what is missing is none."""
+    there = {part["name"]: schema_part(part) for part in theirs}
+    wanted = {part["name"]: schema_part(part) for part in ours}
+    missing = [] if is_draft else [f"`{name}` is missing" for name in wanted if name not in there]
+    extra = [f"`{name}` is not asked for" for name in there if name not in wanted]
+    changed = [
+        f"`{name}` has {key} {there[name].get(key)!r} instead of {value!r}"
+        for name in wanted
+        if name in there
+        for key, value in wanted[name].items()
+        if there[name].get(key) != value
+    ]
+    return missing + extra + changed
+
+
+def plan_members(
+    argilla: Argilla, wanted: Sequence[Member], workspace_ids: Mapping[str, str | None]
+) -> tuple[MemberPlan, ...]:
+    """What is to be done about each person in each workspace, in the order given, then who else is a member there.
+
+    Raises:
         NotAllowedError: the key may not look at users; that needs an owner's.
     """
-    for place in wanted.places:  # before anything is asked
-        check_round(place.round_name)
-        read_wording(place.locale)
-    known = argilla.workspaces()
-    names = dict.fromkeys([*(place.workspace for place in wanted.places), *(each.workspace for each in wanted.members)])
-    check_new_workspaces([name for name in names if name not in known])
-    ids = {name: known.get(name) for name in names}
-    described = {name: current_datasets(argilla, found) if found else [] for name, found in ids.items()}
-    newest = {
-        (place, task): newest_versions(described[place.workspace]).get(Series(task, place.locale, place.round_name))
-        for place in wanted.places
-        for task in TASKS
+    if not wanted:
+        return ()
+    users = {user["username"]: user for user in argilla.users()}
+    there = {
+        name: {user["username"] for user in argilla.workspace_users(found)} if found else set()
+        for name, found in workspace_ids.items()
     }
-    raised = {
-        task: to_be_raised([each for (_, of), each in newest.items() if of == task and each is not None])
-        for task in new_versions
-    }
-    datasets = tuple(
-        plan_dataset(argilla, place, task, wanted, described[place.workspace], raised.get(task, ()))
-        for place, task in newest
-    )
-    return Plan(ids, datasets, plan_members(argilla, wanted.members, ids))
+    plans: list[MemberPlan] = []
+    for member in wanted:
+        user = users.get(member.person.name)
+        is_first = all(each.member.person.name != member.person.name for each in plans)
+        done = what_to_do(member.person, user, is_first, member.person.name in there[member.workspace])
+        step = Step("annotator", member.person.name, done, role_note(member.person, user), member.workspace)
+        plans.append(MemberPlan(member, user["id"] if user else None, step))
+    return tuple(plans)
 
 
-def plan_dataset(
-    argilla: Argilla,
-    place: Place,
-    task: TaskName,
-    wanted: Wanted,
-    described: Sequence[Mapping[str, Any]],
-    raised_ids: Sequence[str],
-) -> DatasetPlan:
-    """What is to be done about one dataset, given the datasets of its workspace and those to be made anew.
-
-    Raises:
-        ArgillaError: its name is taken by somebody else's, or its schema differs and no new version is asked for.
-    """
-    newest = newest_versions(described).get(Series(task, place.locale, place.round_name))
-    unfinished = newest is not None and is_carrying(newest)
-    raised = newest is not None and newest["id"] in raised_ids
-    number = 1 if newest is None else version_of(newest) + raised
-    existing = newest if newest is not None and number == version_of(newest) else None
-    overlap = wanted.places[place][task] or (newest["distribution"]["min_submitted"] if newest else 1)
-    plain = define_dataset(task, read_wording(place.locale), overlap, place.round_name)
-    definition = with_version(plain, number)
-    refuse_strangers(described, definition)
-    if existing is not None:
-        refuse_other_schema(argilla, existing, definition, NEW_VERSION.format(task=task))
-    earlier = newest if existing is None else earlier_version(newest, described) if unfinished else None
-    if wanted.routing is not None:
-        definition.metadata[ROUTING] = dict(wanted.routing)
-    if earlier is not None:
-        definition.metadata.update({CARRIED_FROM: earlier["id"], RAISED_TOGETHER: list(raised_ids)})
-    return with_changes(argilla, place, definition, existing, earlier, wanted.notes.get(place, ""))
+def what_to_do(person: Annotator, user: Mapping[str, Any] | None, is_first: bool, is_member: bool) -> Done:
+    """What is to be done about her in one workspace; she is created where she is met first."""
+    if person.left:
+        return "removed" if is_member else "kept"
+    if user is None and is_first:
+        return "created"
+    return "kept" if is_member else "added"
 
 
-def with_changes(
-    argilla: Argilla,
-    place: Place,
-    definition: DatasetDefinition,
-    existing: Mapping[str, Any] | None,
-    earlier: Mapping[str, Any] | None,
-    remark: str,
-) -> DatasetPlan:
-    """The dataset's plan: what of it differs, what that does to responses, and the same in words."""
-    parts: tuple[Part, ...] = ()
-    body: dict[str, Any] = {}
-    differences: list[str] = []
-    if existing is not None:
-        parts, body = changed_parts(argilla, existing, definition), changed_body(existing, definition)
-        differences = described_changes(existing, parts, body)
-    done: Done = "created" if existing is None else "kept"
-    if existing is not None and (existing["status"] == "draft" or earlier is not None):
-        done = "finished"
-    elif differences:
-        done = "updated"
-    touched = earlier if earlier is not None else existing if differences else None
-    responses = count_responses(argilla, touched["id"]) if touched is not None else 0
-    carried = [f"records carried over from {earlier['name']}"] if earlier is not None else []
-    note = "; ".join(filter(None, [*differences, *carried, remark]))
-    affected = ""
-    if touched is not None and responses:
-        what = f"a new version, {definition.name}; they stay in the old one" if earlier is not None else note
-        affected = f"{place.workspace}/{touched['name']} has {responses} responses: {what}"
-    step = Step("dataset", definition.name, done, note, place.workspace)
-    return DatasetPlan(place.workspace, definition, existing, earlier, parts, body, step, affected)
-
-
-def earlier_version(
-    dataset: Mapping[str, Any] | None, described: Sequence[Mapping[str, Any]]
-) -> Mapping[str, Any] | None:
-    """The version that the dataset's records come from; None for a first one."""
-    origin = ((dataset or {}).get("metadata") or {}).get(CARRIED_FROM)
-    return next((each for each in described if origin is not None and each["id"] == origin), None)
+def role_note(person: Annotator, user: Mapping[str, Any] | None) -> str:
+    """A remark about somebody who left, or who may read everybody's responses."""
+    if person.left:
+        return "has left; what she answered stays"
+    role = user["role"] if user else person.role
+    return "" if role == "annotator" else f"role {role}: may read what the others answer"

@@ -112,7 +112,7 @@ def check_routing(
     campaign: Campaign,
     keys: Collection[str] = ("calibration", "locales", "groups"),
 ) -> None:
-    """Nothing where each of our datasets was set up for the same split as the campaign's.
+    """Check that each of our datasets was set up for the same split as the campaign's.
 
     Pass them as `dataset_log.current_datasets` describes them: what was set up may have changed since they were made.
 

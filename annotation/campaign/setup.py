@@ -1,59 +1,38 @@
-"""Workspaces, datasets and annotators in Argilla: made where missing, changed where different, never deleted."""
+"""Workspaces, datasets and annotators in Argilla: made where missing, changed where different, never deleted.
+
+Workspaces and users are made by Argilla's SDK. A dataset is made of `rg.Settings`, but by requests of our own, which a
+kill may separate: the first one carries the dataset's metadata, by which a draft is known and finished later. The
+SDK's `Dataset.create` sends no metadata, and cannot go on with a draft.
+"""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from annotation.campaign.file import CALIBRATION, Annotator, Campaign, Member, Place, members, places
-from annotation.campaign.people import NewUser, Passwords, apply_members, checked_names
+from annotation.campaign.people import NewUser, Passwords, checked_names, create_user
 from annotation.campaign.plan import (
     DatasetPlan,
+    MemberPlan,
     Plan,
+    Step,
     Wanted,
     parts_of,
+    plan_members,
     plan_setup,
     refuse_other_schema,
     refuse_strangers,
 )
 from annotation.campaign.routing import check_routing, routing_metadata
-from annotation.campaign.steps import Step
-from annotation.campaign.versions import CARRYING, carry_records, newest_versions, version_of
+from annotation.campaign.versions import CARRYING, carry_records
 from annotation.client import Argilla
 from annotation.dataset_log import append, current_datasets
 from annotation.labels import TASKS, TaskName
-from annotation.sdk import connected, load_sdk
+from annotation.sdk import connected, load_sdk, user_handle, workspace_handle
 from annotation.tasks import (
     PRODUCTION,
     DatasetDefinition,
-    check_round,
-    dataset_name,
-    locale_of,
-    round_of,
-    task_of,
 )
-from pipeline.errors import ArgillaError, InputError, NotFoundError
-
-
-class SetupReport(NamedTuple):
-    """Everything that set-up looked at, in order."""
-
-    steps: tuple[Step, ...]
-
-    @property
-    def changed(self) -> bool:
-        """Whether anything was created, finished, changed, added or taken out."""
-        return any(step.done != "kept" for step in self.steps)
-
-
-class JuryDataset(NamedTuple):
-    """One of our datasets on the server."""
-
-    id: str
-    name: str
-    task: TaskName
-    locale: str
-    status: str
-    min_submitted: int
-    version: int = 1
+from pipeline.errors import ArgillaError, InputError
 
 
 def set_up(
@@ -64,8 +43,8 @@ def set_up(
     min_submitted: int | None = None,
     announce: Callable[[NewUser], None] = lambda user: None,
     round_name: str = PRODUCTION,
-) -> SetupReport:
-    """What was found and made: the workspace, three published datasets of one round and language, its annotators.
+) -> Plan:
+    """The plan that was carried out: the workspace, three published datasets of one round and language, its annotators.
 
     Running it again changes nothing; after it was killed, running it again finishes the work. Titles, descriptions and
     guidelines of another wording, and another overlap, are changed. New annotators are passed to `announce` one by one
@@ -150,8 +129,8 @@ def plan_campaign(
     return plan_setup(argilla, wanted, new_versions)
 
 
-def apply_plan(argilla: Argilla, plan: Plan, passwords: Passwords) -> SetupReport:
-    """Do what the plan says, step by step; killed at any moment, a new plan has what is left.
+def apply_plan(argilla: Argilla, plan: Plan, passwords: Passwords) -> Plan:
+    """Do what the plan says, step by step, and give it back; killed at any moment, a new plan has what is left.
 
     Raises:
         OutputError: the passwords cannot be written; no user was made then.
@@ -162,7 +141,7 @@ def apply_plan(argilla: Argilla, plan: Plan, passwords: Passwords) -> SetupRepor
         if dataset.step.done != "kept":
             apply_dataset(argilla, ids[dataset.workspace], dataset)
     apply_members(argilla, plan.members, ids, passwords)
-    return SetupReport(plan.steps)
+    return plan
 
 
 def create_workspace(argilla: Argilla, name: str) -> str:
@@ -222,7 +201,7 @@ def make_dataset(
 def refuse_other_dataset(
     argilla: Argilla, existing: Mapping[str, Any], definition: DatasetDefinition, min_submitted: int | None
 ) -> None:
-    """Nothing where the existing dataset is ours and fits; a draft may lack fields and questions.
+    """Refuse an existing dataset that is not ours or does not fit; a draft may lack fields and questions.
 
     Raises:
         ArgillaError: it is somebody else's, has another schema, or waits for another number of annotators.
@@ -237,52 +216,44 @@ def refuse_other_dataset(
         )
 
 
-def find_datasets(
-    argilla: Argilla, workspace: str, locale: str | None = None, round_name: str = PRODUCTION
-) -> dict[TaskName, JuryDataset]:
-    """The three published datasets of a round in their newest versions, by task.
+def apply_members(
+    argilla: Argilla, plans: Sequence[MemberPlan], workspace_ids: Mapping[str, str], passwords: Passwords
+) -> None:
+    """Create, add and take out as planned; whoever leaves keeps her user and everything that she answered."""
+    changes = [plan for plan in plans if plan.step.done != "kept"]
+    if not changes:
+        return
+    client = connected(argilla)
+    created: dict[str, str] = {}
+    for plan in changes:
+        person, workspace = plan.member.person, workspace_handle(client, workspace_ids[plan.member.workspace])
+        if plan.step.done == "created":
+            created[person.name] = create_user(client, person, passwords)
+        user = user_handle(client, plan.user_id or created[person.name])
+        if plan.step.done == "removed":
+            user.remove_from_workspace(workspace)
+        else:
+            user.add_to_workspace(workspace)
 
-    `locale` chooses where there are several languages.
+
+def add_members(argilla: Argilla, workspace_id: str, user_ids: Sequence[str]) -> None:
+    """Let users join a workspace of which they are no members yet."""
+    client = connected(argilla)
+    for user_id in user_ids:
+        user_handle(client, user_id).add_to_workspace(workspace_handle(client, workspace_id))
+
+
+def add_users(
+    argilla: Argilla, annotators: Sequence[Annotator], workspaces: Sequence[str], passwords: Passwords
+) -> tuple[MemberPlan, ...]:
+    """What was done about each person in each workspace; who is there already is left as she is.
 
     Raises:
-        NotFoundError: no such workspace, or one of the three is missing or not published.
-        InputError: there are datasets in several languages and `locale` is None, or a round cannot have that name.
+        NotFoundError: there is no such workspace.
+        OutputError: the passwords cannot be written; nobody was made.
     """
-    check_round(round_name)
-    ours = [item for item in argilla.datasets(argilla.find_workspace(workspace)) if task_of(item)]
-    described = [item for item in ours if round_of(item) == round_name]
-    languages = sorted({locale_of(item) for item in described})
-    if locale is None and len(languages) > 1:
-        raise InputError(
-            f"The workspace {workspace!r} has datasets in several languages: {', '.join(languages)}. Choose one with "
-            "`--locale`."
-        )
-    wanted = locale or (languages[0] if languages else "")
-    ready = [item for item in described if locale_of(item) == wanted and item["status"] == "ready"]
-    found = {dataset.task: dataset for dataset in map(jury_dataset, newest_versions(ready).values())}
-    missing = [dataset_name(task, wanted, round_name) if wanted else task for task in TASKS if task not in found]
-    if missing:
-        of_round = "" if round_name == PRODUCTION else f" of the round {round_name!r}"
-        option = "" if round_name == PRODUCTION else f" --round {round_name}"
-        raise NotFoundError(
-            f"The workspace {workspace!r} on Argilla at {argilla.api_url} lacks the published datasets{of_round}: "
-            f"{', '.join(missing)}; it has the rounds: {', '.join(sorted(set(map(round_of, ours)))) or 'none'}. "
-            f"Make them with `citejury annotation setup{option}`."
-        )
-    return {task: found[task] for task in TASKS}
-
-
-def jury_dataset(described: Mapping[str, Any]) -> JuryDataset:
-    """The dataset as the server describes it, one of ours."""
-    task = task_of(described)
-    if task is None:
-        raise ArgillaError(f"The dataset {described.get('name')!r} is not one of citejury's.")
-    return JuryDataset(
-        id=described["id"],
-        name=described["name"],
-        task=task,
-        locale=locale_of(described),
-        status=described["status"],
-        min_submitted=int(described["distribution"]["min_submitted"]),
-        version=version_of(described),
-    )
+    ids = {workspace: argilla.find_workspace(workspace) for workspace in workspaces}
+    wanted = [Member(workspace, person) for workspace in workspaces for person in annotators]
+    plans = plan_members(argilla, wanted, ids)
+    apply_members(argilla, plans, ids, passwords)
+    return plans

@@ -38,7 +38,7 @@ class Contents(NamedTuple):
     """When a response was changed last; None where there is none."""
 
 
-class Doomed(NamedTuple):
+class DatasetToDelete(NamedTuple):
     """A dataset that is to go."""
 
     id: str
@@ -49,7 +49,7 @@ class Doomed(NamedTuple):
     """What goes with it."""
 
 
-class UserFate(NamedTuple):
+class UserToDelete(NamedTuple):
     """A member of the workspace, and why she stays."""
 
     id: str
@@ -67,11 +67,11 @@ class Teardown(NamedTuple):
     """The workspace's name."""
     workspace_id: str
     """Its id."""
-    datasets: tuple[Doomed, ...]
+    datasets: tuple[DatasetToDelete, ...]
     """The datasets that go, in order of their names."""
     is_whole: bool
     """Whether the workspace goes too."""
-    users: tuple[UserFate, ...]
+    users: tuple[UserToDelete, ...]
     """The members, where users were asked for; none otherwise."""
 
     @property
@@ -118,8 +118,8 @@ def plan_teardown(argilla: Argilla, workspace: str, names: Collection[str] = (),
             f"The workspace {workspace!r} holds the dataset {strangers[0]!r}, which citejury did not set up and cannot "
             "export. Remove it in Argilla, or name the others with `--dataset`."
         )
-    doomed = tuple(Doomed(each["id"], each["name"], contents(argilla, each["id"])) for each in chosen)
-    fates = user_fates(argilla, workspace_id) if users else ()
+    doomed = tuple(DatasetToDelete(each["id"], each["name"], contents(argilla, each["id"])) for each in chosen)
+    fates = plan_users(argilla, workspace_id) if users else ()
     return Teardown(workspace, workspace_id, doomed, not names, fates)
 
 
@@ -139,7 +139,7 @@ def contents(argilla: Argilla, dataset_id: str) -> Contents:
     )
 
 
-def user_fates(argilla: Argilla, workspace_id: str) -> tuple[UserFate, ...]:
+def plan_users(argilla: Argilla, workspace_id: str) -> tuple[UserToDelete, ...]:
     """Each member of the workspace, in order of their names, with why she stays.
 
     Owners stay, and so do members of other workspaces and whoever answered in one.
@@ -154,7 +154,7 @@ def user_fates(argilla: Argilla, workspace_id: str) -> tuple[UserFate, ...]:
     }
     own_id = argilla.me()["id"]
     return tuple(
-        UserFate(user["id"], user["username"], why_she_stays(user, own_id, members, answered))
+        UserToDelete(user["id"], user["username"], why_she_stays(user, own_id, members, answered))
         for user in sorted(argilla.workspace_users(workspace_id), key=lambda user: str(user["username"]))
     )
 
@@ -169,7 +169,7 @@ def why_she_stays(user: Mapping[str, Any], own_id: str, members: Collection[str]
 
 
 def check_exported(plan: Teardown, rows: Mapping[tuple[str, str], int]) -> None:
-    """Nothing where the export holds every submitted and discarded response.
+    """Check that the export holds every submitted and discarded response.
 
     `rows` counts the export's rows by dataset id and status.
 
@@ -206,7 +206,7 @@ def tear_down(argilla: Argilla, plan: Teardown, tell: Callable[[str], object] = 
         remove(dataset_handle(workspace, dataset.id))
         tell(f"Removed the dataset {dataset.name!r}.")
     agreed = {user.id for user in plan.users if not user.stays}
-    for user in user_fates(argilla, plan.workspace_id) if agreed else ():
+    for user in plan_users(argilla, plan.workspace_id) if agreed else ():
         if user.id in agreed and not user.stays:  # she may have joined another workspace meanwhile
             remove(user_handle(client, user.id))
             tell(f"Removed the user {user.username!r}.")

@@ -25,7 +25,7 @@ BASELINE = "baseline"
 TASK_NAMES = ("retrieval", "grounding", "generation")
 
 
-class Given(NamedTuple):
+class JudgeOptions(NamedTuple):
     """What stands on the command line."""
 
     records: Path
@@ -77,60 +77,60 @@ def judge(**given: Any) -> None:
     from pipeline.asking.questions import Limits
     from pipeline.settings import read_settings
 
-    asked = Given(**given)
+    options = JudgeOptions(**given)
     settings = read_settings()
-    if asked.max_cost is not None and not math.isfinite(asked.max_cost):
-        raise click.BadParameter(f"{asked.max_cost} is no amount.", param_hint="--max-cost")
-    chosen = choose(asked, settings, os.environ)
-    limits = Limits(asked.concurrency, asked.max_cost, settings.prices)
+    if options.max_cost is not None and not math.isfinite(options.max_cost):
+        raise click.BadParameter(f"{options.max_cost} is no amount.", param_hint="--max-cost")
+    chosen = choose(options, settings, os.environ)
+    limits = Limits(options.concurrency, options.max_cost, settings.prices)
     with ProgressBars("units", remaining=True) as bars:
 
         def report(done: int, total: int) -> None:
             bars.report("judging", done, total)
 
-        tasks = asked.task_names or TASKS
-        work = Work(asked.records, asked.out, tasks, asked.explain, asked.sample, limits, report, bars.tell)
-        outcome = judge_by_model(work, chosen, asked.attempts) if chosen else judge_by_words(work)
+        tasks = options.task_names or TASKS
+        work = Work(options.records, options.out, tasks, options.explain, options.sample, limits, report, bars.tell)
+        outcome = judge_by_model(work, chosen, options.attempts) if chosen else judge_by_words(work)
     tell_outcome(outcome, work, chosen.model if chosen else BASELINE)
 
 
-def choose(asked: Given, settings: "Settings", environment: "Mapping[str, str]") -> "ChosenModel | None":
+def choose(options: JudgeOptions, settings: "Settings", environment: "Mapping[str, str]") -> "ChosenModel | None":
     """The model to ask; None for the baseline.
 
     Raises:
-        click.UsageError: options contradict each other, or nobody is named that could be asked.
+        click.UsageError: options contradict each other, or nobody is named that could be options.
         SettingsError: there is no key, or the base URL is none that a key may be sent to.
         InputError: a limit of cost cannot be held for want of a price.
     """
     from pipeline.errors import InputError
     from pipeline.models.structured import choose_model
 
-    if asked.model == BASELINE or not (asked.model or asked.provider or asked.base_url):
-        if asked.provider or asked.base_url or asked.max_cost is not None:
+    if options.model == BASELINE or not (options.model or options.provider or options.base_url):
+        if options.provider or options.base_url or options.max_cost is not None:
             raise click.UsageError("The baseline asks nobody: leave out `--provider`, `--base-url` and `--max-cost`.")
-        if "generation" in asked.task_names and len(set(asked.task_names)) == 1:
+        if "generation" in options.task_names and len(set(options.task_names)) == 1:
             raise click.UsageError("The baseline knows no label of generation; name a model with `--model`.")
         return None
-    if asked.base_url and not asked.model:
+    if options.base_url and not options.model:
         raise click.UsageError("A server at `--base-url` needs the name of a model; give it with `--model`.")
     try:
         chosen = choose_model(
             environment,
-            model=asked.model,
-            provider=asked.provider,
-            base_url=asked.base_url,
+            model=options.model,
+            provider=options.provider,
+            base_url=options.base_url,
             base_urls=settings.base_urls,
             openai_api=settings.openai_api,
         )
     except InputError as error:
         raise click.UsageError(str(error)) from error
-    refuse_unknown_price(asked, settings, chosen)
+    refuse_unknown_price(options, settings, chosen)
     click.echo(f"Asking {chosen.model} at {chosen.endpoint.base_url}.", err=True)
     return chosen
 
 
-def refuse_unknown_price(asked: Given, settings: "Settings", chosen: "ChosenModel") -> None:
-    """Nothing where the cost will be known, or none is limited.
+def refuse_unknown_price(options: JudgeOptions, settings: "Settings", chosen: "ChosenModel") -> None:
+    """Refuse a limit of cost that cannot be held.
 
     Raises:
         InputError: the model has no price, and its server states none.
@@ -140,7 +140,7 @@ def refuse_unknown_price(asked: Given, settings: "Settings", chosen: "ChosenMode
     from pipeline.models.structured import OPENROUTER_URL
 
     states_cost = chosen.endpoint.base_url == OPENROUTER_URL
-    if asked.max_cost is None or states_cost or is_priced(chosen.provider, chosen.model, settings.prices):
+    if options.max_cost is None or states_cost or is_priced(chosen.provider, chosen.model, settings.prices):
         return
     raise InputError(
         f"`--max-cost` cannot be held: the price of {chosen.model!r} is not known. Write it into `citejury.toml` as "

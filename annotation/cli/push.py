@@ -64,7 +64,7 @@ def push(
     """
     from annotation.campaign.file import read_campaign
     from annotation.client import open_argilla
-    from annotation.push.push import HowToPush, push_where_named
+    from annotation.push.push import PushOptions, push_where_named
     from annotation.push.record_sources import check_paths, records_of
     from annotation.push.suggestions import Proposals, read_judgements
     from annotation.tasks import PRODUCTION
@@ -84,10 +84,10 @@ def push(
         bars.report(what, done, len(checked.languages) if total is None else total)
 
     with open_argilla(settings) as argilla, ProgressBars() as bars:
-        how = HowToPush(dry_run, revise, show, progress)
-        how = how._replace(decorator=proposals.decorator) if proposals else how
+        options = PushOptions(dry_run, revise, show, progress)
+        options = options._replace(decorator=proposals.decorator) if proposals else options
         where = (argilla, settings.workspace, read_campaign(), checked.languages, records_of(paths))
-        report = push_where_named(*where, locale, chosen, how)
+        report = push_where_named(*where, locale, chosen, options)
     tell_report(report, proposals)
     done = "Nothing was written (dry run)." if dry_run else "Annotators find them in their queues."
     click.echo(f"Records read: {len(checked.languages)}. {done}", err=True)
@@ -159,7 +159,7 @@ def tell_lines(what: str, lines: Sequence[str]) -> None:
 
 
 def refuse_problems(problems: Sequence[str], dry_run: bool) -> None:
-    """Nothing where everything went in.
+    """Fail where something did not go in.
 
     Raises:
         BadRowsError: something did not; the message lists it.

@@ -13,8 +13,7 @@ from pipeline.tables import Table
 if TYPE_CHECKING:
     from annotation.campaign.file import Campaign
     from annotation.campaign.people import NewUser
-    from annotation.campaign.plan import Plan
-    from annotation.campaign.steps import Step
+    from annotation.campaign.plan import Plan, Step
 
 IN_CAMPAIGN = {"locale": "--locale", "annotators": "--annotator", "overlap": "--overlap"}
 TASK_NAMES = ("retrieval", "grounding", "generation")  # the label models would load pydantic for `--help`
@@ -117,7 +116,7 @@ def setup(
             return
         agree(plan, yes)
         apply_plan(argilla, plan, kept)
-    click.echo("Set up." if plan.changes else "Everything was there already; nothing was changed.", err=True)
+    click.echo("Set up." if plan.changed else "Everything was there already; nothing was changed.", err=True)
     if passwords and passwords.exists():
         click.echo(f"Passwords are in {passwords}, which only you can read.", err=True)
     proposals = " --suggestions JUDGEMENTS.jsonl" if takes_suggestions(round_name) else ""
@@ -126,7 +125,7 @@ def setup(
 
 
 def refuse_options(ctx: click.Context, names: Collection[str]) -> None:
-    """Nothing where none of the options, which say what the campaign says already, is given.
+    """Refuse options that say what the campaign says already.
 
     Raises:
         click.UsageError: one does.

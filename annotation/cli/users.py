@@ -64,7 +64,8 @@ def add(
         citejury annotation users add ana ben --passwords passwords.json
     """
     from annotation.campaign.file import Annotator, read_campaign
-    from annotation.campaign.people import Passwords, add_users, checked_names
+    from annotation.campaign.people import Passwords, checked_names
+    from annotation.campaign.setup import add_users
     from annotation.client import open_argilla
     from pipeline.settings import read_settings
     from pipeline.text.terminal import printable

@@ -103,7 +103,7 @@ def check_work(work: Work, wanted: Callable[[Unit], bool], model: str) -> Checke
 
 
 def refuse_other_file(work: Work, model: str) -> None:
-    """Nothing where `work.out` is free or holds judgements of the model.
+    """Check that `work.out` is free or holds judgements of the model.
 
     Raises:
         OutputError: it or a file beside it is the records' file, it is no file or one of something else, or it holds

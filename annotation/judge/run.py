@@ -96,7 +96,7 @@ def open_replies(path: Path) -> Iterator[Replies]:
 
 
 def lock(descriptor: int, path: Path) -> None:
-    """Nothing; the file is this process's until it is closed. Windows knows no such lock.
+    """Keep the file for this process until it is closed. Windows knows no such lock.
 
     Raises:
         OutputError: it is another's.
@@ -139,7 +139,7 @@ class UnitAsker:
     """
 
     def __init__(self, unit: Unit, model: str, replies: Replies, further: Asks) -> None:
-        """Nothing is asked yet."""
+        """Start with nothing asked."""
         self.unit = unit
         self.model = model
         self.replies = replies
@@ -177,7 +177,7 @@ class Nobody:
     """Asked where nothing more may be asked."""
 
     async def ask(self, prompt: str, system: str, schema: Mapping[str, Any], kept: list[str]) -> str:
-        """Nothing.
+        """Refuse to ask.
 
         Raises:
             ProviderError: in any case.
@@ -189,7 +189,7 @@ class Asking:
     """One run: the model, the replies that are there, and what became of the units without one."""
 
     def __init__(self, work: Work, model: str, replies: Replies, stop_waiting: Callable[[], int]) -> None:
-        """Nothing is asked yet."""
+        """Start with nothing asked."""
         self.work = work
         self.model = model
         self.replies = replies
@@ -208,7 +208,7 @@ class Asking:
         return spent_of(payloads, self.model, self.work.limits.prices)
 
     async def ask_all(self, asker: Asks, units: Iterator[Unit], total: int) -> None:
-        """Nothing; every unit is settled, or the run has been stopped.
+        """Settle every unit, unless the run is stopped.
 
         Raises:
             OSError: a reply cannot be kept; the other calls are given up.
@@ -223,7 +223,7 @@ class Asking:
             raise failures.exceptions[0] from None
 
     async def ask_some(self, asker: Asks, units: Iterator[Unit], total: int) -> None:
-        """Nothing; no unit is left in the iterator, which several of these share. After a stop none is asked about."""
+        """Settle the units of the iterator, which several of these share. After a stop none is asked about."""
         for unit in units:
             prompt = build_prompt(unit)
             about = UnitAsker(unit, self.model, self.replies, asker)
@@ -234,7 +234,7 @@ class Asking:
             await asyncio.sleep(0)  # a kept reply is never waited for, and a signal is to be heard all the same
 
     async def ask_about(self, about: UnitAsker, prompt: Prompt) -> None:
-        """Nothing; the unit is settled, its replies kept, or it counts as failed."""
+        """Settle the unit and keep its replies, or count it as failed."""
         self.state.in_flight += 1
         try:
             said = await read_answer(about, prompt)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 from uuid import UUID, uuid5
 
+from annotation.campaign.datasets import JuryDataset
 from annotation.campaign.file import Place
-from annotation.campaign.setup import JuryDataset
 from annotation.client import Argilla
 from annotation.display import HIDDEN, HIDDEN_VERSION, content_hash, to_records
 from annotation.labels import TASKS, TaskName
@@ -24,7 +24,9 @@ REVISION_OF = "revision_of"
 SUGGESTION_HASH = "suggested"
 """In the hidden metadata of a record with suggestions: a hash of them."""
 
-Fate = Literal["new", "unchanged", "updated", "refused", "revised"]
+Change = Literal["new", "unchanged", "updated", "refused", "revised"]
+Body = tuple[TaskName, dict[str, Any]]
+"""What Argilla is sent of one unit, with the unit's task."""
 Decorate = Callable[[TaskName, dict[str, Any]], None]
 Progress = Callable[[str, int, int | None], None]
 """Is told what is going on, how much of it is done, and of how much; None where that is not known."""
@@ -82,7 +84,7 @@ class Unit(NamedTuple):
     """Its task."""
     body: dict[str, Any]
     """What Argilla is sent."""
-    fate: Fate
+    change: Change
     """What is to become of it."""
     record_id: str = ""
     """Argilla's id of the record that it replaces; empty where there is none."""
@@ -139,6 +141,15 @@ def is_answered_change(known: Stored, body: Mapping[str, Any]) -> bool:
     return known.answered and known.judged != judged_hash(body, known.version)
 
 
+class WentIn(NamedTuple):
+    """A record that this push has put in, or found there."""
+
+    content: str
+    """Hash of its bodies."""
+    units: frozenset[tuple[TaskName, str]] | None
+    """Task and external id of its units; None where a revision went in and all units of the earlier one stay."""
+
+
 class Diff:
     """What is to become of each unit of one place, and the counts of it so far."""
 
@@ -151,42 +162,49 @@ class Diff:
     ) -> None:
         """Start from what Argilla holds; `decorate` adds to each body what is not part of the record."""
         self.target = target
-        self.stored = {task: dict(units) for task, units in stored.items()}
+        self.stored = stored
         self.revise = revise
         self.decorate = decorate
-        self.counts: dict[TaskName, Counter[Fate]] = {task: Counter() for task in TASKS}
+        self.counts: Counter[tuple[TaskName, Change]] = Counter()
         self.refused: list[str] = []
         self.revised: list[str] = []
-        self.pushed: dict[str, str] = {}
-        self.units_by_record: dict[str, set[tuple[TaskName, str]]] = {}
-        for task, units in self.stored.items():
-            for external_id, unit in units.items():
-                self.units_by_record.setdefault(unit.record_uuid, set()).add((task, external_id))
+        self.went_in: dict[str, WentIn] = {}
 
-    def units(self, record: QueryResponse) -> list[Unit]:
-        """The record's units, each with its fate; all changes are refused, or made a revision, where one of them is."""
-        bodies = self.bodies(record)
+    def add(self, record: QueryResponse) -> list[Unit]:
+        """The record's units, each with what is to become of it.
+
+        Where one of them was answered and would change, all changes are refused, or become a revision. A record that
+        comes twice in a push is refused the second time, unless it is the same.
+        """
+        units = self._compare(record)
+        self.counts.update((unit.task, unit.change) for unit in units)
+        return units
+
+    def _compare(self, record: QueryResponse) -> list[Unit]:
+        bodies = self._bodies(record)
         content = short_hash(bodies)
-        if (before := self.pushed.get(record.record_uuid)) is not None and before != content:
-            reason = "it comes twice with different content; the first one went in"
-            return self.refuse(record.record_uuid, reason, bodies)
-        answered = self.answered_changes(bodies)
+        before = self.went_in.get(record.record_uuid)
+        if before is not None and before.content != content:
+            return self._refuse(record, "it comes twice with different content; the first one went in", bodies)
+        answered = self._answered_changes(bodies)
+        if before is not None:
+            revised = self._bodies(revision_of(record, bodies), record.record_uuid) if answered else bodies
+            return [Unit(task, body, "unchanged") for task, body in revised]
         if not answered:
-            self.pushed[record.record_uuid] = content
-            self.keep_in_mind(record.record_uuid, bodies)
-            return self.counted(bodies)
+            units = frozenset((task, str(body["external_id"])) for task, body in bodies)
+            self.went_in[record.record_uuid] = WentIn(content, units)
+            return [self._unit(task, body, "new") for task, body in bodies]
         revision = revision_of(record, bodies)
-        revised = self.bodies(revision, revision_of=record.record_uuid)
-        is_there = any(body["external_id"] in self.stored[task] for task, body in revised)
-        if (self.revise or is_there) and not self.answered_changes(revised):
-            self.pushed[record.record_uuid] = content
-            self.units_by_record.pop(record.record_uuid, None)
-            if not is_there:
-                self.revised.append(f"{record.record_uuid}: now also {revision.record_uuid}")
-            return self.counted(revised, new="revised")
-        return self.refuse(record.record_uuid, f"changed after it was answered: {', '.join(answered)}", bodies)
+        revised = self._bodies(revision, record.record_uuid)
+        is_there = any(self._held(task, body) for task, body in revised)
+        if not (self.revise or is_there) or self._answered_changes(revised):
+            return self._refuse(record, f"changed after it was answered: {', '.join(answered)}", bodies)
+        self.went_in[record.record_uuid] = WentIn(content, None)
+        if not is_there:
+            self.revised.append(f"{record.record_uuid}: now also {revision.record_uuid}")
+        return [self._unit(task, body, "revised") for task, body in revised]
 
-    def bodies(self, record: QueryResponse, revision_of: str = "") -> list[tuple[TaskName, dict[str, Any]]]:
+    def _bodies(self, record: QueryResponse, revision_of: str = "") -> list[Body]:
         """The bodies of the record's units with their tasks, in the order of the tasks."""
         found = [(task, body) for task, group in to_records(record, self.target.wording).items() for body in group]
         for task, body in found:
@@ -195,71 +213,61 @@ class Diff:
             self.decorate(task, body)
         return found
 
-    def answered_changes(self, bodies: Sequence[tuple[TaskName, Mapping[str, Any]]]) -> list[str]:
+    def _held(self, task: TaskName, body: Mapping[str, Any]) -> Stored | None:
+        return self.stored[task].get(body["external_id"])
+
+    def _is_there(self, task: TaskName, body: Mapping[str, Any]) -> bool:
+        known = self._held(task, body)
+        return known is not None and known.digest == digest(body)
+
+    def _answered_changes(self, bodies: Sequence[Body]) -> list[str]:
         """The units that were answered and now hold something else."""
         return [
             f"{task} {body['external_id']}"
             for task, body in bodies
-            if (known := self.stored[task].get(body["external_id"])) is not None and is_answered_change(known, body)
+            if (known := self._held(task, body)) and is_answered_change(known, body)
         ]
 
-    def refuse(self, record_uuid: str, reason: str, bodies: Sequence[tuple[TaskName, dict[str, Any]]]) -> list[Unit]:
+    def _refuse(self, record: QueryResponse, reason: str, bodies: Sequence[Body]) -> list[Unit]:
         """The units of a record that does not go in; what is unchanged stays so."""
-        self.refused.append(f"{record_uuid}: {reason}")
-        units = []
-        for task, body in bodies:
-            known = self.stored[task].get(body["external_id"])
-            same = known is not None and known.digest == digest(body)
-            units.append(Unit(task, body, "unchanged" if same else "refused"))
-        return self.count(units)
-
-    def counted(self, bodies: Sequence[tuple[TaskName, dict[str, Any]]], new: Fate = "new") -> list[Unit]:
-        """The units of a record that goes in, which from now on count as stored."""
-        units = []
-        for task, body in bodies:
-            external_id, own = body["external_id"], digest(body)
-            known = self.stored[task].get(external_id)
-            fate: Fate = new if known is None else "unchanged" if known.digest == own else "updated"
-            record_id, position, answered = (
-                (known.record_id, known.position, known.answered) if known else ("", 0, False)
+        self.refused.append(f"{record.record_uuid}: {reason}")
+        return [
+            Unit(
+                task,
+                body,
+                "unchanged" if (known := self._held(task, body)) and known.digest == digest(body) else "refused",
             )
-            units.append(Unit(task, body, fate, record_id, position))
-            if fate != "unchanged":
-                record_uuid = body["metadata"][HIDDEN]["record_uuid"]
-                self.stored[task][external_id] = Stored(
-                    record_id, position, record_uuid, own, HIDDEN_VERSION, judged_hash(body), answered
-                )
-        return self.count(units)
+            for task, body in bodies
+        ]
 
-    def count(self, units: list[Unit]) -> list[Unit]:
-        """The units themselves, each counted under its fate."""
-        for unit in units:
-            self.counts[unit.task][unit.fate] += 1
-        return units
-
-    def keep_in_mind(self, record_uuid: str, bodies: Sequence[tuple[TaskName, Mapping[str, Any]]]) -> None:
-        """Nothing; these units of the record are not left over."""
-        self.units_by_record.get(record_uuid, set()).difference_update(
-            (task, str(body["external_id"])) for task, body in bodies
+    def _unit(self, task: TaskName, body: dict[str, Any], new: Change) -> Unit:
+        """A unit of a record that goes in; `new` is said of one that Argilla does not hold."""
+        known = self._held(task, body)
+        if known is None:
+            return Unit(task, body, new)
+        return Unit(
+            task, body, "unchanged" if known.digest == digest(body) else "updated", known.record_id, known.position
         )
 
     def task_counts(self) -> dict[TaskName, TaskCount]:
         """The counts so far."""
-        return {task: TaskCount(*(counts[fate] for fate in get_args(Fate))) for task, counts in self.counts.items()}
+        return {task: TaskCount(*(self.counts[task, change] for change in get_args(Change))) for task in TASKS}
 
     def left_over(self) -> tuple[str, ...]:
         """A line for each unit in Argilla that its record, seen in this push, no longer has.
 
         The units of a record that was revised are none of them: they are the earlier version.
         """
-        return tuple(
-            f"{task} {external_id}"
-            for record_uuid in self.pushed
-            for task, external_id in sorted(self.units_by_record.get(record_uuid, ()))
-        )
+        lines: dict[str, list[str]] = {record_uuid: [] for record_uuid in self.went_in}
+        for task, units in self.stored.items():
+            for external_id, stored in sorted(units.items()):
+                record = self.went_in.get(stored.record_uuid)
+                if record and record.units is not None and (task, external_id) not in record.units:
+                    lines[stored.record_uuid].append(f"{task} {external_id}")
+        return tuple(line for found in lines.values() for line in sorted(found))
 
 
-def revision_of(record: QueryResponse, bodies: Sequence[tuple[TaskName, Mapping[str, Any]]]) -> QueryResponse:
+def revision_of(record: QueryResponse, bodies: Sequence[Body]) -> QueryResponse:
     """The record under the id that its present content gives it: uuid5 of the old id and what is judged."""
     content = short_hash([[task, body["external_id"], judged_hash(body)] for task, body in bodies])
     old = record.record_uuid

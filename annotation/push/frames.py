@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from annotation.campaign.file import read_campaign
-from annotation.push.push import HowToPush, PushReport, push_where_named
+from annotation.push.push import PushOptions, PushReport, push_where_named
 from annotation.tasks import takes_suggestions
 from pipeline.errors import BadRowsError, InputError
 from pipeline.providers.body import writable
@@ -57,9 +57,9 @@ def push_frame(
     settings = read_settings(workspace=workspace, api_url=api_url)
     campaign, languages = read_campaign(), [(record.record_uuid, record.language) for record in records]
     with open_argilla(settings) as argilla:
-        how = HowToPush(dry_run=dry_run, revise=revise)
+        options = PushOptions(dry_run=dry_run, revise=revise)
         where = (argilla, settings.workspace, campaign, languages, records)
-        report = push_where_named(*where, locale, round_name, how)
+        report = push_where_named(*where, locale, round_name, options)
     return report._replace(invalid=tuple(invalid))
 
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from typing import NamedTuple
 
+from annotation.campaign.datasets import find_datasets
 from annotation.campaign.file import Campaign, Place, places
 from annotation.campaign.routing import check_routing, locale_for, plan_routes
-from annotation.campaign.setup import find_datasets
 from annotation.client import Argilla
 from annotation.dataset_log import current_datasets
 from annotation.labels import TASKS, TaskName
@@ -46,7 +46,7 @@ class PushReport(NamedTuple):
         }
 
 
-class HowToPush(NamedTuple):
+class PushOptions(NamedTuple):
     """What a push does besides putting in what is new."""
 
     dry_run: bool = False
@@ -68,7 +68,7 @@ def push_records(
     locale: str | None = None,
     dry_run: bool = False,
     round_name: str = PRODUCTION,
-    how: HowToPush | None = None,
+    options: PushOptions | None = None,
 ) -> PushReport:
     """What became of each unit, all of one round: new, unchanged, updated, refused or revised.
 
@@ -83,7 +83,8 @@ def push_records(
     """
     datasets = find_datasets(argilla, workspace, locale, round_name)
     place = Place(workspace, datasets["generation"].locale, round_name)
-    chosen = (how or HowToPush())._replace(dry_run=dry_run or (how or HowToPush()).dry_run)
+    chosen = options or PushOptions()
+    chosen = chosen._replace(dry_run=dry_run or chosen.dry_run)
     diff = read_diff(argilla, Target(place, datasets, read_wording(place.locale)), chosen)
     return push_differences(argilla, {place: diff}, lambda record: place, records, chosen)
 
@@ -96,7 +97,7 @@ def push_where_named(
     records: Iterable[QueryResponse],
     locale: str | None,
     round_name: str | None,
-    how: HowToPush,
+    options: PushOptions,
 ) -> PushReport:
     """What became of the records: at their places in the campaign, in a round of it, or in the datasets named.
 
@@ -106,10 +107,10 @@ def push_where_named(
         CitejuryError: as `push_records`, `push_round` and `push_campaign`.
     """
     if campaign is None or locale:
-        return push_records(argilla, workspace, records, locale, round_name=round_name or PRODUCTION, how=how)
+        return push_records(argilla, workspace, records, locale, round_name=round_name or PRODUCTION, options=options)
     if round_name:
-        return push_round(argilla, workspace, campaign, round_name, languages, records, how)
-    return push_campaign(argilla, workspace, campaign, languages, records, how)
+        return push_round(argilla, workspace, campaign, round_name, languages, records, options)
+    return push_campaign(argilla, workspace, campaign, languages, records, options)
 
 
 def push_campaign(
@@ -118,7 +119,7 @@ def push_campaign(
     campaign: Campaign,
     languages: Iterable[tuple[str, str]],
     records: Iterable[QueryResponse],
-    how: HowToPush,
+    options: PushOptions,
 ) -> PushReport:
     """What became of each unit, each record at its place in the campaign (`annotation.campaign.routing`).
 
@@ -134,7 +135,7 @@ def push_campaign(
     wanted = places(campaign, workspace)
     for name in dict.fromkeys(place.workspace for place in wanted):
         check_routing(current_datasets(argilla, argilla.find_workspace(name)), campaign)
-    diffs = {place: find_diff(argilla, place, how) for place in wanted}
+    diffs = {place: find_diff(argilla, place, options) for place in wanted}
     stored = {
         unit.record_uuid: place
         for place in reversed(diffs)
@@ -142,7 +143,7 @@ def push_campaign(
         for unit in units.values()
     }
     routes = plan_routes(languages, stored, campaign, workspace)
-    return push_differences(argilla, diffs, lambda record: routes[record.record_uuid], records, how)
+    return push_differences(argilla, diffs, lambda record: routes[record.record_uuid], records, options)
 
 
 def push_round(
@@ -152,7 +153,7 @@ def push_round(
     round_name: str,
     languages: Iterable[tuple[str, str]],
     records: Iterable[QueryResponse],
-    how: HowToPush,
+    options: PushOptions,
 ) -> PushReport:
     """What became of each unit, all of one round in the campaign's common workspace, each record in its language.
 
@@ -165,24 +166,24 @@ def push_round(
     routes = {
         record_uuid: Place(workspace, locale_for(language, campaign), round_name) for record_uuid, language in languages
     }
-    diffs = {place: find_diff(argilla, place, how) for place in dict.fromkeys(routes.values())}
-    return push_differences(argilla, diffs, lambda record: routes[record.record_uuid], records, how)
+    diffs = {place: find_diff(argilla, place, options) for place in dict.fromkeys(routes.values())}
+    return push_differences(argilla, diffs, lambda record: routes[record.record_uuid], records, options)
 
 
-def find_diff(argilla: Argilla, place: Place, how: HowToPush) -> Diff:
+def find_diff(argilla: Argilla, place: Place, options: PushOptions) -> Diff:
     """The difference to what Argilla holds at the place, no record compared yet.
 
     Raises:
         NotFoundError: the workspace or one of the place's datasets is missing.
     """
     datasets = find_datasets(argilla, place.workspace, place.locale, place.round_name)
-    return read_diff(argilla, Target(place, datasets, read_wording(place.locale)), how)
+    return read_diff(argilla, Target(place, datasets, read_wording(place.locale)), options)
 
 
-def read_diff(argilla: Argilla, target: Target, how: HowToPush) -> Diff:
+def read_diff(argilla: Argilla, target: Target, options: PushOptions) -> Diff:
     """The difference to what Argilla holds at the place, no record compared yet."""
-    stored = {task: stored_units(argilla, target.datasets[task], how.progress) for task in TASKS}
-    return Diff(target, stored, how.revise, how.decorator(argilla, target))
+    stored = {task: stored_units(argilla, target.datasets[task], options.progress) for task in TASKS}
+    return Diff(target, stored, options.revise, options.decorator(argilla, target))
 
 
 def push_differences(
@@ -190,20 +191,20 @@ def push_differences(
     diffs: Mapping[Place, Diff],
     place_of: Callable[[QueryResponse], Place],
     records: Iterable[QueryResponse],
-    how: HowToPush,
+    options: PushOptions,
 ) -> PushReport:
     """What became of each unit: first all records are compared, then what is to be written goes in."""
     with ExitStack() as stack:
         waiting = {place: stack.enter_context(opened_waiting(diff.target)) for place, diff in diffs.items()}
         for done, record in enumerate(records, start=1):
             place = place_of(record)
-            units = diffs[place].units(record)
-            if not how.dry_run:
+            units = diffs[place].add(record)
+            if not options.dry_run:
                 waiting[place].add(units)
-            how.progress("compared", done, None)
+            options.progress("compared", done, None)
         report = report_of(diffs)
-        how.show(report)
-        sent = counted(how.progress, sum(each.count for each in waiting.values()))
+        options.show(report)
+        sent = counted(options.progress, sum(each.count for each in waiting.values()))
         late = [line for place in reversed(waiting) for line in send_waiting(argilla, waiting[place], sent)]
     return report._replace(refused=(*report.refused, *late))
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from tempfile import TemporaryFile
 from typing import IO, Any, NamedTuple
 
-from annotation.campaign.setup import JuryDataset
+from annotation.campaign.datasets import JuryDataset
 from annotation.client import BATCH_BYTES, BATCH_RECORDS, Argilla
 from annotation.labels import TASKS, TaskName
 from annotation.push.diff import Progress, Stored, Target, Unit, is_answered_change, stored_unit
@@ -27,13 +27,11 @@ class Batch:
         self,
         argilla: Argilla,
         dataset: JuryDataset,
-        dry_run: bool,
         receive: Callable[[Sequence[Mapping[str, Any]]], None] = lambda items: None,
     ) -> None:
         """Start empty; `receive` is told how Argilla describes the records of each batch after it is in."""
         self.argilla = argilla
         self.dataset = dataset
-        self.dry_run = dry_run
         self.receive = receive
         self.bodies: list[dict[str, Any]] = []
         self.bytes = self.suggestions = 0
@@ -49,12 +47,12 @@ class Batch:
         self.suggestions += suggestions
 
     def send(self) -> None:
-        """Send what waits, in a dry run nowhere.
+        """Send what waits.
 
         Raises:
             ArgillaError: the server refused the batch as a whole; the message names the record that it minds.
         """
-        if self.bodies and not self.dry_run:
+        if self.bodies:
             path = f"/datasets/{self.dataset.id}/records/bulk"
             try:
                 self.receive(self.argilla.request("PUT", path, json={"items": self.bodies})["items"])
@@ -82,9 +80,9 @@ class Waiting:
 
     def add(self, units: Sequence[Unit]) -> None:
         """Keep those of a record's units that are to be written; together where one of them replaces another text."""
-        written = [unit for unit in units if unit.fate in WRITTEN]
+        written = [unit for unit in units if unit.change in WRITTEN]
         self.count += len(written)
-        if any(unit.fate == "updated" for unit in written):
+        if any(unit.change == "updated" for unit in written):
             write_line(self._changed, written)
             return
         for unit in written:
@@ -109,7 +107,7 @@ def opened_waiting(target: Target) -> Iterator[Waiting]:
 
 
 def write_line(file: IO[bytes], value: Any) -> None:
-    """Nothing; the value is a line of the file."""
+    """Write the value as a line."""
     file.write(json.dumps(value).encode("ascii") + b"\n")
 
 
@@ -137,7 +135,7 @@ def send_waiting(argilla: Argilla, waiting: Waiting, sent: Callable[[int], None]
         late += replace_records(argilla, waiting.target, group)
         sent(sum(map(len, group)))
     for task in reversed(TASKS):
-        batch = Batch(argilla, waiting.target.datasets[task], False, lambda items: sent(len(items)))
+        batch = Batch(argilla, waiting.target.datasets[task], lambda items: sent(len(items)))
         for body in waiting.new(task):
             batch.add(body)
         batch.send()
@@ -214,7 +212,7 @@ def read_before(argilla: Argilla, target: Target, units: Sequence[Unit]) -> dict
 
 
 def withdraw_suggestions(argilla: Argilla, replaced: Sequence[tuple[Mapping[str, Any], Unit]]) -> None:
-    """Nothing; what the units no longer propose is gone, given each with the body that it replaces.
+    """Remove what the units no longer propose, given each with the body that it replaces.
 
     A bulk write leaves suggestions to other questions as they are. This comes before it: a push that is killed in
     between finds the old hash of suggestions, and does it again.
@@ -262,9 +260,9 @@ def write_units(
     units: Sequence[Unit],
     receive: Callable[[Sequence[Mapping[str, Any]]], None] = lambda items: None,
 ) -> None:
-    """Nothing; the units are in, the last task's first."""
+    """Send the units, the last task's first."""
     for task in reversed(TASKS):
-        batch = Batch(argilla, target.datasets[task], False, receive)
+        batch = Batch(argilla, target.datasets[task], receive)
         for unit in units:
             if unit.task == task:
                 batch.add(unit.body)

@@ -134,7 +134,7 @@ class Tally:
     """What the records of one dataset add up to."""
 
     def __init__(self, place: Place) -> None:
-        """Nothing counted yet."""
+        """Start with no record."""
         self.place = place
         self.records = self.open = self.reached = self.closed_early = 0
         self.needed = self.reachable = self.unreachable = 0

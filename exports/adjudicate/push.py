@@ -10,8 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from annotation.campaign.people import add_members, checked_names
-from annotation.campaign.setup import create_workspace, jury_dataset, make_dataset, refuse_other_dataset
+from annotation.campaign.datasets import jury_dataset
+from annotation.campaign.people import checked_names
+from annotation.campaign.setup import add_members, create_workspace, make_dataset, refuse_other_dataset
 from annotation.client import Argilla
 from annotation.display import hidden_metadata
 from annotation.labels import TaskName
@@ -128,7 +129,7 @@ def push_units(
     for definition in definitions.values():
         make_dataset(argilla, target_id, definition, existing.get(definition.name))
     add_members(argilla, target_id, [user_id for user_id, name in members.names.items() if name in members.new])
-    copy_records(argilla, target_id, plan.sources, definitions, kind)
+    copy_records(argilla, target, plan.sources, definitions, kind)
     return PushedUnits(
         target,
         tuple(sorted(members.names.values())),
@@ -284,15 +285,16 @@ def needed_datasets(
 
 def copy_records(
     argilla: Argilla,
-    target_id: str,
+    target: str,
     sources: Sequence[SourceRecord],
     definitions: Mapping[tuple[TaskName, str], DatasetDefinition],
     kind: AdjudicationKind,
 ) -> None:
     """Put the records into the adjudicators' datasets, in their order."""
-    described = {item["name"]: item for item in argilla.datasets(target_id)}
+    found = (jury_dataset(each, target) for each in argilla.datasets(argilla.find_workspace(target)))
+    datasets = {dataset.name: dataset for dataset in found if dataset}
     for (task, locale), definition in definitions.items():
-        batch = Batch(argilla, jury_dataset(described[definition.name]), dry_run=False)
+        batch = Batch(argilla, datasets[definition.name])
         for source in sources:
             if (source.unit.task, source.locale) == (task, locale):
                 batch.add(to_adjudicate(source.record, task, read_wording(locale), kind))

@@ -9,12 +9,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+from annotation.campaign.datasets import JuryDataset
 from annotation.client import Argilla
 from annotation.dataset_log import guideline_version_at
 from annotation.display import HIDDEN
 from annotation.labels import LABELS, TaskName
 from exports.csv.annotators import Annotators
-from exports.csv.find import TaskDataset
 from exports.csv.tables import LINE_END, csv_cells, record_values, response_values, table_columns, utc
 from exports.schema import COLUMNS, ExportedDataset, ExportFilters
 from pipeline.errors import ArgillaError, RecordsMovedError
@@ -171,7 +171,7 @@ class ReadDataset(NamedTuple):
     """Whose responses it holds."""
 
 
-def read_dataset(reading: Reading, dataset: TaskDataset) -> ReadDataset:
+def read_dataset(reading: Reading, dataset: JuryDataset) -> ReadDataset:
     """What was read: the wanted responses of the dataset are in the spool, each record once.
 
     Pages shift when records are deleted or added meanwhile. So the records are counted by id against the server's
@@ -192,7 +192,7 @@ def read_dataset(reading: Reading, dataset: TaskDataset) -> ReadDataset:
     )
 
 
-def read_once(reading: Reading, dataset: TaskDataset) -> ReadDataset | None:
+def read_once(reading: Reading, dataset: JuryDataset) -> ReadDataset | None:
     """What was read; None where records were added or deleted meanwhile, so that the spool may lack some.
 
     Raises:
@@ -253,7 +253,7 @@ def is_ours(record: Mapping[str, Any]) -> bool:
 
 def page_rows(
     reading: Reading,
-    dataset: TaskDataset,
+    dataset: JuryDataset,
     answered: Sequence[tuple[dict[str, Any], list[dict[str, Any]]]],
     tally: Tally,
 ) -> list[SpooledRow]:
@@ -290,7 +290,7 @@ def wants(reading: Reading, response: Mapping[str, Any], language: str) -> bool:
 
 
 def record_rows(
-    reading: Reading, dataset: TaskDataset, record: Mapping[str, Any], responses: Sequence[Mapping[str, Any]]
+    reading: Reading, dataset: JuryDataset, record: Mapping[str, Any], responses: Sequence[Mapping[str, Any]]
 ) -> Iterator[SpooledRow]:
     """One finished row for each response to one record.
 

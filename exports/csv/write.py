@@ -6,11 +6,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
+from annotation.campaign.datasets import JuryDataset
 from annotation.client import Argilla
 from annotation.labels import TASKS
 from exports.csv.annotators import Annotators, Pseudonyms, key_path
 from exports.csv.fetch import Progress, ReadDataset, Reading, Spool, read_dataset
-from exports.csv.find import TaskDataset, check_server, find_datasets, has, in_words
+from exports.csv.find import check_server, choose_datasets, has, in_words
 from exports.csv.folder import file_name, has_filter, staged_folder, write_manifest
 from exports.csv.tables import table_columns, utc, write_table
 from exports.schema import ExportedDataset, ExportedFile, ExportFilters, Manifest
@@ -188,7 +189,7 @@ def export_csv(
     lost = pseudonyms is not None and pseudonyms.is_new and has_filter(out, "anonymized")
     with staged_folder(out) as work:
         check_server(client)
-        datasets, passed_over = find_datasets(client, names, filters)
+        datasets, passed_over = choose_datasets(client, names, filters)
         annotators = Annotators(client, pseudonyms)
         with Spool(work / "spool.sqlite") as spool:
             started = datetime.now(UTC)
@@ -244,7 +245,7 @@ def filters_without_names(filters: ExportFilters, read: Sequence[ReadDataset], a
 
 
 def write_files(
-    spool: Spool, folder: Path, datasets: Sequence[TaskDataset], filters: ExportFilters
+    spool: Spool, folder: Path, datasets: Sequence[JuryDataset], filters: ExportFilters
 ) -> list[ExportedFile]:
     """The files of each task that has a dataset, in the order of the tasks."""
     kinds = (False, True) if filters.discarded else (False,)

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
+from annotation.campaign.datasets import JuryDataset, find_datasets
 from annotation.campaign.people import NewUser
-from annotation.campaign.setup import JuryDataset, find_datasets, set_up
+from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.display import hidden_metadata
 from annotation.embedded.launch import ServerHandle

@@ -13,7 +13,8 @@ from typing import Any
 from bare_server import unpatched_server
 from seeding import made_up
 
-from annotation.campaign.setup import find_datasets, set_up
+from annotation.campaign.datasets import find_datasets
+from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.display import to_records
 from annotation.embedded.launch import start_server

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from seeding import make_many
 
-from annotation.campaign.setup import find_datasets
+from annotation.campaign.datasets import find_datasets
 from annotation.client import Argilla
 from annotation.embedded.launch import start_server
 from exports.csv.write import export_csv

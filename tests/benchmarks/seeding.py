@@ -12,7 +12,8 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from annotation.campaign.setup import find_datasets, set_up
+from annotation.campaign.datasets import find_datasets
+from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.display import to_records
 from annotation.embedded.launch import ServerHandle

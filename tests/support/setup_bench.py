@@ -4,7 +4,8 @@ from typing import Any
 
 from annotation.campaign.file import Campaign
 from annotation.campaign.people import Passwords
-from annotation.campaign.setup import SetupReport, apply_plan, plan_campaign
+from annotation.campaign.plan import Plan
+from annotation.campaign.setup import apply_plan, plan_campaign
 from annotation.client import Argilla
 from annotation.dataset_log import current_datasets
 from annotation.labels import LABELS
@@ -21,11 +22,11 @@ def campaign(workspace: str, **values: Any) -> Campaign:
     return Campaign.model_validate({"locales": ["en"], "annotators": people, **values})
 
 
-def make(owner: Argilla, workspace: str, wanted: Campaign, *new_versions: Any) -> SetupReport:
+def make(owner: Argilla, workspace: str, wanted: Campaign, *new_versions: Any) -> Plan:
     return apply_plan(owner, plan_campaign(owner, wanted, workspace, new_versions), Passwords())
 
 
-def done(report: SetupReport) -> dict[tuple[str, str], str]:
+def done(report: Plan) -> dict[tuple[str, str], str]:
     return {(step.workspace, step.name): step.done for step in report.steps}
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.campaign.datasets import find_datasets
 from annotation.campaign.people import NewUser, Passwords
-from annotation.campaign.setup import apply_plan, find_datasets, plan_campaign, set_up
+from annotation.campaign.setup import apply_plan, plan_campaign, set_up
 from annotation.client import Argilla
 from annotation.dataset_log import current_datasets
 from annotation.labels import TASKS

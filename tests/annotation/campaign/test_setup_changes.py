@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from annotation.campaign.datasets import find_datasets
 from annotation.campaign.people import Passwords
-from annotation.campaign.setup import apply_plan, find_datasets, plan_campaign
+from annotation.campaign.setup import apply_plan, plan_campaign
 from annotation.campaign.versions import version_of
 from annotation.client import Argilla
 from annotation.dataset_log import append, guideline_version_at

@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 from rich.cells import cell_len
 
-from annotation.campaign.setup import find_datasets, set_up
+from annotation.campaign.datasets import find_datasets
+from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.labels import LABELS
 from annotation.push.push import push_records

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import pytest
 from click.testing import CliRunner, Result
 
-from annotation.campaign.setup import find_datasets, set_up
+from annotation.campaign.datasets import find_datasets
+from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.embedded.backup.upgrade import bring_up_to_date
 from annotation.embedded.home.folder import DATABASE_FILE, EVENTS_FILE, VERSIONS_FILE

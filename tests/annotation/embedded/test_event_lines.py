@@ -21,7 +21,8 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-from annotation.campaign.setup import find_datasets, set_up
+from annotation.campaign.datasets import find_datasets
+from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.embedded.home.event_log import EVENTS_VARIABLE, LONGEST, tell
 from annotation.embedded.home.folder import DATABASE_FILE, EVENTS_FILE, read_or_make_secrets

@@ -13,7 +13,8 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import create_engine
 
-from annotation.campaign.setup import find_datasets, set_up
+from annotation.campaign.datasets import find_datasets
+from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.embedded.home.folder import hold_seconds
 from annotation.embedded.launch import ServerHandle

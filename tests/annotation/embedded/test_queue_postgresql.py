@@ -13,7 +13,8 @@ from uuid import uuid4
 import psycopg2
 import pytest
 
-from annotation.campaign.setup import find_datasets, set_up
+from annotation.campaign.datasets import find_datasets
+from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from tests.support.big_stack import run_part, running_web
 from tests.support.postgresql import running_postgresql

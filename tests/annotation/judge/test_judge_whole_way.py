@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from annotation.campaign.setup import find_datasets, set_up
+from annotation.campaign.datasets import find_datasets
+from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.embedded.launch import ServerHandle
 from annotation.labels import LABELS, TASKS

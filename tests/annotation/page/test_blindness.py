@@ -14,8 +14,9 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from annotation.campaign.datasets import find_datasets
 from annotation.campaign.people import NewUser
-from annotation.campaign.setup import find_datasets, set_up
+from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.display import to_records
 from annotation.embedded.launch import ServerHandle

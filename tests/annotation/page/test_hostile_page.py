@@ -13,7 +13,8 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.common.keys import Keys
 
-from annotation.campaign.setup import find_datasets, set_up
+from annotation.campaign.datasets import find_datasets
+from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.display import to_records
 from annotation.labels import LABELS, TASKS, TaskName

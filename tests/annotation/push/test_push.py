@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from annotation.campaign.setup import NewUser, find_datasets, set_up
+from annotation.campaign.datasets import find_datasets
+from annotation.campaign.setup import NewUser, set_up
 from annotation.client import Argilla
 from annotation.display import HIDDEN, original_text
 from annotation.labels import LABELS, TASKS, TaskName

@@ -8,14 +8,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from annotation import push_frame
+from annotation.campaign.datasets import find_datasets
 from annotation.campaign.file import Calibration, Campaign, Place
 from annotation.campaign.people import Passwords
 from annotation.campaign.plan import plan_setup
-from annotation.campaign.setup import apply_plan, find_datasets, plan_campaign, set_up, wanted_of_round
+from annotation.campaign.setup import apply_plan, plan_campaign, set_up, wanted_of_round
 from annotation.client import Argilla
 from annotation.display import HIDDEN
 from annotation.labels import LABELS, TaskName
-from annotation.push.push import HowToPush, PushReport, push_campaign, push_records, push_round
+from annotation.push.push import PushOptions, PushReport, push_campaign, push_records, push_round
 from exports.cli import main
 from pipeline.errors import InputError
 from pipeline.records import Passage, QueryResponse
@@ -50,8 +51,10 @@ def test_a_changed_and_answered_record_goes_in_once_as_a_revision_that_names_the
     set_up(owner, workspace)
     push_records(owner, workspace, [made_up(1)])
     submit_first(owner, workspace)
-    first = push_records(owner, workspace, [made_up(1, "Ann.")], how=HowToPush(revise=True))
-    again = [push_records(owner, workspace, [made_up(1, "Ann.")], how=HowToPush(revise=each)) for each in (True, False)]
+    first = push_records(owner, workspace, [made_up(1, "Ann.")], options=PushOptions(revise=True))
+    again = [
+        push_records(owner, workspace, [made_up(1, "Ann.")], options=PushOptions(revise=each)) for each in (True, False)
+    ]
     old, revision = held(owner, workspace, "generation")
     assert (first.tasks["generation"].revised, len(first.revised), first.left_over) == (1, 1, ())
     assert {(report.tasks["generation"], report.revised, report.refused) for report in again} == {
@@ -65,7 +68,7 @@ def test_a_changed_and_answered_record_goes_in_once_as_a_revision_that_names_the
 
 def push_all(owner: Argilla, workspace: str, campaign: Campaign, records: list[QueryResponse]) -> PushReport:
     languages = [(record.record_uuid, record.language) for record in records]
-    return push_campaign(owner, workspace, campaign, languages, records, HowToPush())
+    return push_campaign(owner, workspace, campaign, languages, records, PushOptions())
 
 
 def test_records_of_a_campaign_go_to_their_language_and_stay_where_they_are(owner, workspace) -> None:
@@ -90,7 +93,7 @@ def test_records_of_a_round_beside_the_campaigns_own_go_to_their_language_too(ow
     apply_plan(owner, plan, Passwords())
     records = [made_up(1), made_up(2, language="de"), made_up(3, language="fr")]
     languages = [(record.record_uuid, record.language) for record in records]
-    report = push_round(owner, workspace, campaign, "pilot", languages, records, HowToPush())
+    report = push_round(owner, workspace, campaign, "pilot", languages, records, PushOptions())
     assert report.tasks["generation"].new == 3
     assert [item["external_id"] for item in held(owner, workspace, "generation", "de", "pilot")] == ["r2"]
 

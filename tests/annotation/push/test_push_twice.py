@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from annotation.campaign.datasets import find_datasets
 from annotation.campaign.file import Place
-from annotation.campaign.setup import find_datasets, set_up
+from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.labels import LABELS, TASKS, TaskName
-from annotation.push.push import HowToPush, push_records
+from annotation.push.push import PushOptions, push_records
 from pipeline.records import Passage, QueryResponse
 
 pytestmark = pytest.mark.server
@@ -111,8 +112,8 @@ def test_an_answer_that_comes_after_the_difference_was_shown_keeps_its_text(owne
     set_up(owner, "meanwhile")
     push_records(owner, "meanwhile", [made_up(1), made_up(2)])
     answered = next(item for item in held(owner, "meanwhile", "grounding") if item["external_id"] == "r1")
-    how = HowToPush(show=lambda report: submit(owner, answered["id"], "grounding"))
-    report = push_records(owner, "meanwhile", [made_up(1, "Changed."), made_up(2, "Changed.")], how=how)
+    options = PushOptions(show=lambda report: submit(owner, answered["id"], "grounding"))
+    report = push_records(owner, "meanwhile", [made_up(1, "Changed."), made_up(2, "Changed.")], options=options)
     assert [line.split(":")[0] for line in report.refused] == ["r1"]
     assert report.counts[Place("meanwhile", "en", "production")]["generation"].updated == 2
     for task in ("grounding", "generation"):

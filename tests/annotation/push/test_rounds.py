@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner, Result
 
-from annotation.campaign.setup import find_datasets, set_up
+from annotation.campaign.datasets import find_datasets
+from annotation.campaign.setup import set_up
 from annotation.cli import annotation
 from annotation.client import Argilla
 from annotation.labels import TASKS

@@ -6,7 +6,8 @@ import httpx
 import pytest
 from click.testing import CliRunner, Result
 
-from annotation.campaign.setup import NewUser, find_datasets, set_up
+from annotation.campaign.datasets import find_datasets
+from annotation.campaign.setup import NewUser, set_up
 from annotation.client import Argilla
 from annotation.labels import LABELS
 from annotation.tasks import define_dataset

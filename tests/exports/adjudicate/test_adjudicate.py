@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import Result
 
-from annotation.campaign.setup import find_datasets, set_up
+from annotation.campaign.datasets import find_datasets
+from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.push.push import push_records
 from annotation.tasks import round_of

@@ -1,0 +1,173 @@
+"""Set-up that is killed after each change, and started again, ends like a set-up that nobody disturbed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from annotation.client import Argilla
+from annotation.push.push import push_records
+from tests.support.lossy_link import Forward, LossyLink, lossy_link
+from tests.support.places import ROOT
+from tests.support.setup_bench import ANSWER
+
+pytestmark = pytest.mark.server
+PEOPLE = ("anna", "ben")
+MOST_KILLS = 80
+
+
+class Killing(Forward):
+    """Passes requests on; kills the client after each one that changes something, before it learns of the answer."""
+
+    killer: "Killer"
+
+    def reply(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
+        if self.command != "GET" and self.killer.armed:
+            self.killer.kill(f"{self.command} {self.path}")
+        else:
+            super().reply(status, headers, body)
+
+
+class Killer:
+    """Commands in processes of their own, and the changes after which they were killed."""
+
+    def __init__(self, driver: "subprocess.Popen[str]") -> None:
+        self.driver = driver
+        self.process = 0
+        self.started = threading.Event()
+        self.armed = False
+        self.killed: list[str] = []
+
+    def run(self, *words: str, armed: bool = False) -> int:
+        """How the command ended; 0 where it came to its end."""
+        assert self.driver.stdin
+        assert self.driver.stdout
+        self.started.clear()
+        self.armed = armed
+        self.driver.stdin.write(" ".join(words) + "\n")
+        self.driver.stdin.flush()
+        self.process = int(self.driver.stdout.readline())
+        self.started.set()
+        return int(self.driver.stdout.readline())
+
+    def run_killed(self, *words: str) -> list[str]:
+        """The changes after which the command was killed, until it came to its end."""
+        self.killed = []
+        while (ended := self.run(*words, armed=True)) == signal.SIGKILL:
+            assert len(self.killed) < MOST_KILLS
+        assert ended == 0
+        return self.killed
+
+    def kill(self, change: str) -> None:
+        """Kill the command; what it asked for is done."""
+        self.started.wait()
+        self.armed = False
+        self.killed.append(change)
+        os.kill(self.process, signal.SIGKILL)
+
+
+@pytest.fixture
+def link(argilla_server) -> Iterator[LossyLink]:
+    with lossy_link(argilla_server.url) as link:
+        yield link
+
+
+@pytest.fixture
+def killer(argilla_server, link: LossyLink, tmp_path: Path) -> Iterator[Killer]:
+    environment = {
+        **os.environ,
+        "ARGILLA_API_URL": link.url,
+        "ARGILLA_API_KEY": argilla_server.owner_api_key,
+        "PYTHONPATH": str(ROOT),
+    }
+    command = [sys.executable, "-m", "tests.support.setup_driver"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, **pipes) as driver:
+        killer = Killer(driver)
+        link.RequestHandlerClass = type("Handler", (Killing,), {"killer": killer})
+        yield killer
+        assert driver.stdin
+        driver.stdin.close()
+
+
+def campaign_words(workspace: str) -> list[str]:
+    people = [word for name in PEOPLE for word in ("--annotator", f"{workspace}-{name}")]
+    return ["annotation", "setup", "--workspace", workspace, "--passwords", f"{workspace}.json", "--yes", *people]
+
+
+def everything(owner: Argilla, workspace: str) -> dict[str, Any]:
+    """What Argilla has of the workspace, without ids and times."""
+    workspace_id = owner.find_workspace(workspace)
+    datasets = owner.datasets(workspace_id)
+    names = {dataset["id"]: dataset["name"] for dataset in datasets}
+    return {
+        "datasets": {
+            dataset["name"]: {
+                **{key: dataset[key] for key in ("status", "guidelines", "distribution", "allow_extra_metadata")},
+                "metadata": renamed(dataset["metadata"], names),
+                **{kind: parts(owner, f"/datasets/{dataset['id']}/{kind}") for kind in ("fields", "questions")},
+                "log": parts(owner, f"/me/datasets/{dataset['id']}/metadata-properties"),
+                "records": [
+                    [record["external_id"], record["fields"], record["metadata"], len(record["responses"])]
+                    for _, page in owner.record_pages(dataset["id"])
+                    for record in page
+                ],
+            }
+            for dataset in datasets
+        },
+        "people": sorted(
+            (user["username"].removeprefix(workspace), user["role"], user["first_name"].removeprefix(workspace))
+            for user in owner.workspace_users(workspace_id)
+        ),
+    }
+
+
+def renamed(metadata: dict[str, Any], names: dict[str, str]) -> Any:
+    text = json.dumps(metadata, sort_keys=True)
+    for dataset_id, name in names.items():
+        text = text.replace(dataset_id, name)
+    return json.loads(text)
+
+
+def parts(owner: Argilla, path: str) -> list[dict[str, Any]]:
+    kept = ("name", "title", "description", "required", "settings", "visible_for_annotators")
+    return [{key: part[key] for key in kept if key in part} for part in owner.request("GET", path)["items"]]
+
+
+def test_killed_after_each_change_it_ends_like_a_set_up_that_nobody_disturbed(
+    owner: Argilla, killer: Killer, tmp_path: Path
+) -> None:
+    disturbed, quiet = (f"k-{uuid.uuid4().hex[:8]}" for _ in range(2))
+    assert killer.run(*campaign_words(quiet)) == 0
+    changes = killer.run_killed(*campaign_words(disturbed))
+    assert len(changes) > 30
+    assert len(set(changes)) > 10
+    assert everything(owner, disturbed) == everything(owner, quiet)
+    passwords = json.loads((tmp_path / f"{disturbed}.json").read_text(encoding="utf-8"))
+    for name in PEOPLE:
+        login = {"username": f"{disturbed}-{name}", "password": passwords[f"{disturbed}-{name}"]}
+        assert httpx.post(f"{owner.api_url}/api/v1/token", data=login, trust_env=False).status_code == 201
+
+
+def test_a_new_version_that_is_killed_after_each_change_has_every_record_once(owner: Argilla, killer: Killer) -> None:
+    disturbed, quiet = (f"k-{uuid.uuid4().hex[:8]}" for _ in range(2))
+    for workspace in (disturbed, quiet):
+        assert killer.run(*campaign_words(workspace)) == 0
+        push_records(owner, workspace, [ANSWER, ANSWER.model_copy(update={"record_uuid": "r2"})])
+    again = ("--new-version", "generation")
+    assert killer.run(*campaign_words(quiet), *again) == 0
+    killer.killed = []
+    while "3-generation-en-v2" not in {each["name"] for each in owner.datasets(owner.find_workspace(disturbed))}:
+        assert killer.run(*campaign_words(disturbed), *again, armed=True) == signal.SIGKILL
+        assert len(killer.killed) < MOST_KILLS
+    assert len(killer.killed) > 10
+    assert everything(owner, disturbed) == everything(owner, quiet)

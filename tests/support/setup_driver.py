@@ -1,0 +1,25 @@
+"""Runs `citejury` for each line of its input, each time in a process of its own that has Argilla's SDK loaded already.
+
+It prints the process's number when it starts, and its end, as `os.waitpid` tells it, when it is over.
+"""
+
+import os
+import shlex
+import sys
+
+import annotation.campaign.setup  # noqa: F401
+from annotation.sdk import load_sdk
+from exports.cli import main
+
+load_sdk()
+for line in sys.stdin:
+    process = os.fork()
+    if process == 0:
+        nothing = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nothing, 0)
+        os.dup2(nothing, 1)
+        main(shlex.split(line))
+    sys.stdout.write(f"{process}\n")
+    sys.stdout.flush()
+    sys.stdout.write(f"{os.waitpid(process, 0)[1]}\n")
+    sys.stdout.flush()
