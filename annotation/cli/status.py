@@ -53,7 +53,7 @@ def status(
     from annotation.campaign.file import workspaces as campaign_workspaces
     from annotation.client import open_argilla
     from annotation.status.page import write_page
-    from annotation.status.read import read_status
+    from annotation.status.summary import read_status
     from annotation.status.text import status_lines
     from pipeline.settings import read_settings
     from pipeline.text.terminal import printable

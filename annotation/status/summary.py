@@ -1,15 +1,22 @@
-"""From counts to the report: totals, paces, forecasts, questions and what needs a look."""
+"""How far the work is: counted from the answers to each record, not from what Argilla's own progress says.
+
+`read_status` reads, `Tally` counts one dataset, and the rest sums up: paces, forecasts, questions, what needs a look.
+"""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from importlib.metadata import version
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from annotation.labels import TASKS, TaskName, broken_rules
+from annotation.campaign.datasets import JuryDataset, jury_dataset
+from annotation.campaign.versions import is_carrying, newest_versions, series_of
+from annotation.client import Argilla
+from annotation.labels import TASKS, broken_rules
 from annotation.status.schema import AnnotatorStatus, DatasetStatus, HalfDone, Question, Status
 from annotation.tasks import PRODUCTION
-from annotation.units import Answer, Unit
+from annotation.units import Answer, Unit, read_units
+from pipeline.errors import NotFoundError
 
 TODAY = timedelta(hours=24)
 PAUSE = timedelta(minutes=30)
@@ -50,6 +57,331 @@ class Forecast(NamedTuple):
     """The moment."""
     reason: str
     """Why there is none; empty where there is one."""
+
+
+class WatchedDataset(NamedTuple):
+    """A dataset of ours, and who can work in it."""
+
+    dataset: JuryDataset
+    """The dataset."""
+    is_ready: bool
+    """Whether annotators can work in it: it is published, and all its records are in it."""
+    is_superseded: bool
+    """Whether a newer version has taken its place."""
+    members: frozenset[str]
+    """User ids of the annotators who can work in it."""
+
+    @property
+    def order(self) -> tuple[str, bool, str, str, int, int]:
+        """What the datasets are sorted by: other rounds, such as calibration, stand before production."""
+        of = self.dataset
+        return of.workspace, of.round == PRODUCTION, of.round, of.locale, TASKS.index(of.task), of.version
+
+
+def read_status(
+    argilla: Argilla,
+    workspaces: Sequence[str],
+    now: datetime,
+    *,
+    rounds: Collection[str] = (),
+    languages: Mapping[str, Collection[str]] | None = None,
+    slowly: Callable[[], object] = lambda: None,
+) -> Status:
+    """How far the work in these workspaces is.
+
+    Args:
+        argilla: The server, as an owner or admin.
+        workspaces: Their names.
+        now: The end of the last 24 hours, in which work is measured.
+        rounds: Only these rounds; all where none is named.
+        languages: In which languages somebody labels, by user name; all for those who are not named.
+        slowly: Called where the server is a stock Argilla, whose answers hold all texts.
+
+    Raises:
+        NotFoundError: no such workspace, or no dataset of ours in them, or none of a round that is named.
+        ArgillaError: the server does not answer, refuses the key, or its records are being deleted.
+    """
+    found = find_watched(argilla, workspaces, rounds, languages or {})
+    names = argilla.usernames()
+    tallies = [Tally(watched) for watched in found if watched.is_ready]
+    for tally in tallies:
+        for unit in read_units(argilla, tally.watched.dataset.id, slowly):
+            tally.add(unit)
+    warnings = [
+        f"The dataset '{watched.dataset.workspace}/{watched.dataset.name}' is not finished, so nobody can work in it. "
+        "Run `citejury annotation setup`."
+        for watched in found
+        if not watched.is_ready
+    ]
+    return summed_up(tallies, names, now, argilla.api_url, workspaces, warnings)
+
+
+def find_watched(
+    argilla: Argilla, workspaces: Sequence[str], rounds: Collection[str], languages: Mapping[str, Collection[str]]
+) -> list[WatchedDataset]:
+    """The datasets of ours in these workspaces, sorted, those that are not finished included.
+
+    Raises:
+        NotFoundError: no such workspace, or no such dataset.
+    """
+    ours = [each for name in dict.fromkeys(workspaces) for each in watched_in(argilla, name, languages)]
+    there = sorted({each.dataset.round for each in ours})
+    missing = [name for name in rounds if name not in there]
+    if missing or not ours:
+        raise NotFoundError(
+            f"There is no dataset of citejury{f' of the round {missing[0]!r}' if missing else ''} in "
+            f"{', '.join(map(repr, workspaces))} on Argilla at {argilla.api_url}; the rounds there are: "
+            f"{', '.join(there) or 'none'}. Check `--workspace` and `--round`, or run `citejury annotation setup`."
+        )
+    return sorted(
+        (watched for watched in ours if not rounds or watched.dataset.round in rounds),
+        key=lambda watched: watched.order,
+    )
+
+
+def watched_in(argilla: Argilla, workspace: str, languages: Mapping[str, Collection[str]]) -> Iterator[WatchedDataset]:
+    """One workspace's datasets of ours, with those of its annotators who label in their languages.
+
+    Raises:
+        NotFoundError: no such workspace.
+    """
+    workspace_id = argilla.find_workspace(workspace)
+    jury = [user for user in argilla.workspace_users(workspace_id) if user["role"] == "annotator"]
+    described = argilla.datasets(workspace_id)
+    newest = newest_versions(each for each in described if is_ready(each))
+    for each in described:
+        dataset, series = jury_dataset(each, workspace), series_of(each)
+        if dataset is None or series is None:
+            continue
+        labelling = (
+            user["id"] for user in jury if dataset.locale in languages.get(user["username"], (dataset.locale,))
+        )
+        is_superseded = is_ready(each) and newest[series]["id"] != dataset.id
+        yield WatchedDataset(dataset, is_ready(each), is_superseded, frozenset(labelling))
+
+
+def is_ready(dataset: Mapping[str, Any]) -> bool:
+    """Whether annotators can work in the dataset: it is published, and all its records are in it."""
+    return bool(dataset["status"] == "ready") and not is_carrying(dataset)
+
+
+class Tally:
+    """What the records of one dataset add up to."""
+
+    def __init__(self, watched: WatchedDataset) -> None:
+        """Start with no record."""
+        self.watched = watched
+        self.records = self.open = self.reached = self.closed_early = 0
+        self.needed = self.reachable = self.unreachable = 0
+        self.by_status: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.answered_open: Counter[str] = Counter()
+        self.broken: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.passages: defaultdict[str, list[bool]] = defaultdict(list)
+        self.submissions: list[Submission] = []
+        self.questions: list[tuple[Unit, Answer]] = []
+
+    def add(self, unit: Unit) -> None:
+        """Count a record."""
+        submitters = {each.user_id for each in unit.answers if each.status == "submitted"}
+        settled = submitters | {each.user_id for each in unit.answers if each.status == "discarded"}
+        wanting = max(0, self.watched.dataset.min_submitted - len(submitters))
+        self.records += 1
+        self.open += unit.is_open
+        self.reached += not wanting
+        self.passages[self.record_uuid(unit)].append(not wanting)
+        if wanting and not self.watched.is_superseded:
+            left = len(self.watched.members - settled)
+            self.needed += wanting
+            self.reachable += min(wanting, left)
+            self.unreachable += wanting > left
+            self.closed_early += not unit.is_open
+        for each in unit.answers:
+            self.add_answer(unit, each)
+
+    def add_answer(self, unit: Unit, each: Answer) -> None:
+        """Count one answer to the record."""
+        self.by_status[each.user_id][each.status] += 1
+        self.answered_open[each.user_id] += unit.is_open
+        if each.status == "submitted":
+            self.submissions.append(Submission(each.user_id, each.at, self.watched.dataset.id))
+            self.broken[each.user_id].update(broken_rules(self.watched.dataset.task, each.labels))
+        if each.question is not None:
+            self.questions.append((unit, each))
+
+    def record_uuid(self, unit: Unit) -> str:
+        """The id of the record that the unit is of; a passage's own id begins with it."""
+        return unit.external_id.partition(":")[0] if self.watched.dataset.task == "retrieval" else unit.external_id
+
+    def total(self, status: str) -> int:
+        """Everybody's answers of a status."""
+        return sum(counts[status] for counts in self.by_status.values())
+
+    def pending_for(self, user_id: str) -> int:
+        """How many records wait in a person's queue."""
+        if user_id not in self.watched.members or self.watched.is_superseded:
+            return 0
+        return self.open - self.answered_open[user_id]
+
+
+def summed_up(
+    tallies: Sequence[Tally],
+    names: Mapping[str, str],
+    now: datetime,
+    server: str,
+    workspaces: Sequence[str],
+    warnings: Sequence[str] = (),
+) -> Status:
+    """The report of what was counted; `names` are the user names by id."""
+    work = work_today((each for tally in tallies for each in tally.submissions), now)
+    datasets = tuple(dataset_status(tally, names, work, now) for tally in tallies)
+    needed, reachable = sum(each.needed for each in datasets), sum(each.reachable for each in datasets)
+    done_today = sum(each.units for each in work.values())
+    expected = forecast(needed, reachable, done_today, now)
+    return Status(
+        citejury=version("citejury"),
+        server=server,
+        moment=stamp(now),
+        workspaces=tuple(dict.fromkeys(workspaces)),
+        needed=needed,
+        reachable=reachable,
+        done_today=done_today,
+        finish=stamp(expected.finish) if expected.finish else None,
+        no_finish=expected.reason,
+        datasets=datasets,
+        annotators=people(tallies, names, work),
+        questions=questions(tallies, names),
+        warnings=(*warnings, *warnings_about(datasets)),
+    )
+
+
+def dataset_status(
+    tally: Tally, names: Mapping[str, str], work: Mapping[tuple[str, str], Work], now: datetime
+) -> DatasetStatus:
+    """What one dataset's records add up to."""
+    watched = tally.watched
+    here = together(each for (_, dataset_id), each in work.items() if dataset_id == watched.dataset.id)
+    expected = forecast(tally.needed, tally.reachable, here.units, now)
+    last = max((each.at for each in tally.submissions), default=None)
+    return DatasetStatus(
+        workspace=watched.dataset.workspace,
+        round=watched.dataset.round,
+        task=watched.dataset.task,
+        language=watched.dataset.locale,
+        dataset=watched.dataset.name,
+        version=watched.dataset.version,
+        is_superseded=watched.is_superseded,
+        min_submitted=watched.dataset.min_submitted,
+        records=tally.records,
+        overlap_reached=tally.reached,
+        pending=0 if watched.is_superseded else tally.records - tally.reached,
+        needed=tally.needed,
+        reachable=tally.reachable,
+        unreachable=tally.unreachable,
+        closed_early=tally.closed_early,
+        done=tally.total("submitted"),
+        drafts=tally.total("draft"),
+        discarded=tally.total("discarded"),
+        done_today=here.units,
+        units_per_hour=here.per_hour,
+        last_submission=stamp(last) if last else None,
+        finish=stamp(expected.finish) if expected.finish else None,
+        no_finish=why_no_finish(tally, expected),
+        broken_rules=dict(sorted(sum(tally.broken.values(), Counter[str]()).items())),
+        half_done=half_done(tally),
+        annotators=people([tally], names, work),
+    )
+
+
+def why_no_finish(tally: Tally, expected: Forecast) -> str:
+    """Why a dataset has no finish; empty where it has one."""
+    if tally.watched.is_superseded:
+        return "a newer version has taken its place"
+    return expected.reason if tally.records else "there are no records yet"
+
+
+def half_done(tally: Tally) -> tuple[HalfDone, ...]:
+    """The answers of which some passages are done and others are not, in order of arrival."""
+    if tally.watched.dataset.task != "retrieval" or tally.watched.is_superseded:
+        return ()
+    return tuple(
+        HalfDone(record_uuid=record_uuid, units=len(reached), done=sum(reached))
+        for record_uuid, reached in tally.passages.items()
+        if 0 < sum(reached) < len(reached)
+    )
+
+
+def people(
+    tallies: Sequence[Tally], names: Mapping[str, str], work: Mapping[tuple[str, str], Work]
+) -> tuple[AnnotatorStatus, ...]:
+    """Everybody who can work in these datasets or did, in order of their names."""
+    user_ids = {user_id for tally in tallies for user_id in (*tally.watched.members, *tally.by_status)}
+    found = (annotator_status(user_id, tallies, names, work) for user_id in user_ids)
+    return tuple(sorted(found, key=lambda each: each.annotator))
+
+
+def annotator_status(
+    user_id: str, tallies: Sequence[Tally], names: Mapping[str, str], work: Mapping[tuple[str, str], Work]
+) -> AnnotatorStatus:
+    """One person's work in these datasets together."""
+    counts: Counter[str] = Counter()
+    broken: Counter[str] = Counter()
+    for tally in tallies:
+        counts.update(tally.by_status.get(user_id, {}))
+        broken.update(tally.broken.get(user_id, {}))
+    today = together(work.get((user_id, tally.watched.dataset.id), Work()) for tally in tallies)
+    return AnnotatorStatus(
+        annotator=names.get(user_id, user_id),
+        is_member=any(user_id in tally.watched.members for tally in tallies),
+        done=counts["submitted"],
+        pending=sum(tally.pending_for(user_id) for tally in tallies),
+        drafts=counts["draft"],
+        discarded=counts["discarded"],
+        done_today=today.units,
+        units_per_hour=today.per_hour,
+        broken_rules=dict(sorted(broken.items())),
+        questions=sum(each.user_id == user_id for tally in tallies for _, each in tally.questions),
+    )
+
+
+def questions(tallies: Iterable[Tally], names: Mapping[str, str]) -> tuple[Question, ...]:
+    """What annotators ask, the oldest first."""
+    found = [
+        Question(
+            annotator=names.get(each.user_id, each.user_id),
+            record_uuid=tally.record_uuid(unit),
+            external_id=unit.external_id,
+            record_id=unit.record_id,
+            workspace=tally.watched.dataset.workspace,
+            dataset=tally.watched.dataset.name,
+            status=each.status,
+            at=stamp(each.at),
+            text=each.question or "",
+        )
+        for tally in tallies
+        for unit, each in tally.questions
+    ]
+    return tuple(sorted(found, key=lambda question: (question.at, question.annotator, question.external_id)))
+
+
+def warnings_about(datasets: Sequence[DatasetStatus]) -> Iterator[str]:
+    """Plain sentences about what needs a look; nothing where nothing does."""
+    stuck = [(dataset, dataset.unreachable) for dataset in datasets if dataset.unreachable]
+    if stuck:
+        yield (
+            "Some records cannot reach their overlap: too few annotators are left who have neither submitted nor "
+            f"discarded them ({counts_by_name(stuck)}). Add annotators with `citejury annotation setup`."
+        )
+    closed = [(dataset, dataset.closed_early) for dataset in datasets if dataset.closed_early]
+    if closed:
+        yield (
+            "Argilla hands some records out to nobody, though fewer annotators submitted them than their dataset waits "
+            f"for ({counts_by_name(closed)}). They were done when the overlap was smaller."
+        )
+
+
+def counts_by_name(found: Iterable[tuple[DatasetStatus, int]]) -> str:
+    """How many in which dataset."""
+    return ", ".join(f"{dataset.workspace}/{dataset.dataset}: {count}" for dataset, count in found)
 
 
 def work_today(submissions: Iterable[Submission], now: datetime) -> dict[tuple[str, str], Work]:
@@ -95,258 +427,6 @@ def forecast(needed: int, reachable: int, done_today: int, now: datetime) -> For
     if reachable / done_today > LONGEST_FORECAST / TODAY:
         return Forecast(None, "more than ten years at today's pace")
     return Forecast(now + TODAY * (reachable / done_today), "")
-
-
-class Place(NamedTuple):
-    """A dataset of ours, and who can work in it."""
-
-    id: str
-    """Its id."""
-    workspace: str
-    """Its workspace."""
-    round: str
-    """Its round."""
-    language: str
-    """Language of its questions."""
-    task: TaskName
-    """Its task."""
-    version: int
-    """Its version."""
-    name: str
-    """Its name."""
-    is_ready: bool
-    """Whether annotators can work in it."""
-    is_superseded: bool
-    """Whether a newer version has taken its place."""
-    min_submitted: int
-    """How many annotators a record waits for."""
-    members: frozenset[str]
-    """User ids of the annotators who can work in it."""
-
-    @property
-    def order(self) -> tuple[str, bool, str, str, int, int]:
-        """What the datasets are sorted by: other rounds, such as calibration, stand before production."""
-        task = TASKS.index(self.task)
-        return self.workspace, self.round == PRODUCTION, self.round, self.language, task, self.version
-
-
-class Tally:
-    """What the records of one dataset add up to."""
-
-    def __init__(self, place: Place) -> None:
-        """Start with no record."""
-        self.place = place
-        self.records = self.open = self.reached = self.closed_early = 0
-        self.needed = self.reachable = self.unreachable = 0
-        self.by_status: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        self.answered_open: Counter[str] = Counter()
-        self.broken: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        self.passages: defaultdict[str, list[bool]] = defaultdict(list)
-        self.submissions: list[Submission] = []
-        self.questions: list[tuple[Unit, Answer]] = []
-
-    def add(self, unit: Unit) -> None:
-        """Count a record."""
-        submitters = {each.user_id for each in unit.answers if each.status == "submitted"}
-        settled = submitters | {each.user_id for each in unit.answers if each.status == "discarded"}
-        wanting = max(0, self.place.min_submitted - len(submitters))
-        self.records += 1
-        self.open += unit.is_open
-        self.reached += not wanting
-        self.passages[self.record_uuid(unit)].append(not wanting)
-        if wanting and not self.place.is_superseded:
-            left = len(self.place.members - settled)
-            self.needed += wanting
-            self.reachable += min(wanting, left)
-            self.unreachable += wanting > left
-            self.closed_early += not unit.is_open
-        for each in unit.answers:
-            self.add_answer(unit, each)
-
-    def add_answer(self, unit: Unit, each: Answer) -> None:
-        """Count one answer to the record."""
-        self.by_status[each.user_id][each.status] += 1
-        self.answered_open[each.user_id] += unit.is_open
-        if each.status == "submitted":
-            self.submissions.append(Submission(each.user_id, each.at, self.place.id))
-            self.broken[each.user_id].update(broken_rules(self.place.task, each.labels))
-        if each.question is not None:
-            self.questions.append((unit, each))
-
-    def record_uuid(self, unit: Unit) -> str:
-        """The id of the record that the unit is of; a passage's own id begins with it."""
-        return unit.external_id.partition(":")[0] if self.place.task == "retrieval" else unit.external_id
-
-    def total(self, status: str) -> int:
-        """Everybody's answers of a status."""
-        return sum(counts[status] for counts in self.by_status.values())
-
-    def pending_for(self, user_id: str) -> int:
-        """How many records wait in a person's queue."""
-        if user_id not in self.place.members or self.place.is_superseded:
-            return 0
-        return self.open - self.answered_open[user_id]
-
-
-def summed_up(
-    tallies: Sequence[Tally],
-    names: Mapping[str, str],
-    now: datetime,
-    server: str,
-    workspaces: Sequence[str],
-    warnings: Sequence[str] = (),
-) -> Status:
-    """The report of what was counted; `names` are the user names by id."""
-    work = work_today((each for tally in tallies for each in tally.submissions), now)
-    datasets = tuple(dataset_status(tally, names, work, now) for tally in tallies)
-    needed, reachable = sum(each.needed for each in datasets), sum(each.reachable for each in datasets)
-    done_today = sum(each.units for each in work.values())
-    expected = forecast(needed, reachable, done_today, now)
-    return Status(
-        citejury=version("citejury"),
-        server=server,
-        moment=stamp(now),
-        workspaces=tuple(dict.fromkeys(workspaces)),
-        needed=needed,
-        reachable=reachable,
-        done_today=done_today,
-        finish=stamp(expected.finish) if expected.finish else None,
-        no_finish=expected.reason,
-        datasets=datasets,
-        annotators=people(tallies, names, work),
-        questions=questions(tallies, names),
-        warnings=(*warnings, *warnings_about(datasets)),
-    )
-
-
-def dataset_status(
-    tally: Tally, names: Mapping[str, str], work: Mapping[tuple[str, str], Work], now: datetime
-) -> DatasetStatus:
-    """What one dataset's records add up to."""
-    place = tally.place
-    here = together(each for (_, dataset_id), each in work.items() if dataset_id == place.id)
-    expected = forecast(tally.needed, tally.reachable, here.units, now)
-    last = max((each.at for each in tally.submissions), default=None)
-    return DatasetStatus(
-        workspace=place.workspace,
-        round=place.round,
-        task=place.task,
-        language=place.language,
-        dataset=place.name,
-        version=place.version,
-        is_superseded=place.is_superseded,
-        min_submitted=place.min_submitted,
-        records=tally.records,
-        overlap_reached=tally.reached,
-        pending=0 if place.is_superseded else tally.records - tally.reached,
-        needed=tally.needed,
-        reachable=tally.reachable,
-        unreachable=tally.unreachable,
-        closed_early=tally.closed_early,
-        done=tally.total("submitted"),
-        drafts=tally.total("draft"),
-        discarded=tally.total("discarded"),
-        done_today=here.units,
-        units_per_hour=here.per_hour,
-        last_submission=stamp(last) if last else None,
-        finish=stamp(expected.finish) if expected.finish else None,
-        no_finish=why_no_finish(tally, expected),
-        broken_rules=dict(sorted(sum(tally.broken.values(), Counter[str]()).items())),
-        half_done=half_done(tally),
-        annotators=people([tally], names, work),
-    )
-
-
-def why_no_finish(tally: Tally, expected: Forecast) -> str:
-    """Why a dataset has no finish; empty where it has one."""
-    if tally.place.is_superseded:
-        return "a newer version has taken its place"
-    return expected.reason if tally.records else "there are no records yet"
-
-
-def half_done(tally: Tally) -> tuple[HalfDone, ...]:
-    """The answers of which some passages are done and others are not, in order of arrival."""
-    if tally.place.task != "retrieval" or tally.place.is_superseded:
-        return ()
-    return tuple(
-        HalfDone(record_uuid=record_uuid, units=len(reached), done=sum(reached))
-        for record_uuid, reached in tally.passages.items()
-        if 0 < sum(reached) < len(reached)
-    )
-
-
-def people(
-    tallies: Sequence[Tally], names: Mapping[str, str], work: Mapping[tuple[str, str], Work]
-) -> tuple[AnnotatorStatus, ...]:
-    """Everybody who can work in these datasets or did, in order of their names."""
-    user_ids = {user_id for tally in tallies for user_id in (*tally.place.members, *tally.by_status)}
-    found = (annotator_status(user_id, tallies, names, work) for user_id in user_ids)
-    return tuple(sorted(found, key=lambda each: each.annotator))
-
-
-def annotator_status(
-    user_id: str, tallies: Sequence[Tally], names: Mapping[str, str], work: Mapping[tuple[str, str], Work]
-) -> AnnotatorStatus:
-    """One person's work in these datasets together."""
-    counts: Counter[str] = Counter()
-    broken: Counter[str] = Counter()
-    for tally in tallies:
-        counts.update(tally.by_status.get(user_id, {}))
-        broken.update(tally.broken.get(user_id, {}))
-    today = together(work.get((user_id, tally.place.id), Work()) for tally in tallies)
-    return AnnotatorStatus(
-        annotator=names.get(user_id, user_id),
-        is_member=any(user_id in tally.place.members for tally in tallies),
-        done=counts["submitted"],
-        pending=sum(tally.pending_for(user_id) for tally in tallies),
-        drafts=counts["draft"],
-        discarded=counts["discarded"],
-        done_today=today.units,
-        units_per_hour=today.per_hour,
-        broken_rules=dict(sorted(broken.items())),
-        questions=sum(each.user_id == user_id for tally in tallies for _, each in tally.questions),
-    )
-
-
-def questions(tallies: Iterable[Tally], names: Mapping[str, str]) -> tuple[Question, ...]:
-    """What annotators ask, the oldest first."""
-    found = [
-        Question(
-            annotator=names.get(each.user_id, each.user_id),
-            record_uuid=tally.record_uuid(unit),
-            external_id=unit.external_id,
-            record_id=unit.record_id,
-            workspace=tally.place.workspace,
-            dataset=tally.place.name,
-            status=each.status,
-            at=stamp(each.at),
-            text=each.question or "",
-        )
-        for tally in tallies
-        for unit, each in tally.questions
-    ]
-    return tuple(sorted(found, key=lambda question: (question.at, question.annotator, question.external_id)))
-
-
-def warnings_about(datasets: Sequence[DatasetStatus]) -> Iterator[str]:
-    """Plain sentences about what needs a look; nothing where nothing does."""
-    stuck = [(dataset, dataset.unreachable) for dataset in datasets if dataset.unreachable]
-    if stuck:
-        yield (
-            "Some records cannot reach their overlap: too few annotators are left who have neither submitted nor "
-            f"discarded them ({counts_by_name(stuck)}). Add annotators with `citejury annotation setup`."
-        )
-    closed = [(dataset, dataset.closed_early) for dataset in datasets if dataset.closed_early]
-    if closed:
-        yield (
-            "Argilla hands some records out to nobody, though fewer annotators submitted them than their dataset waits "
-            f"for ({counts_by_name(closed)}). They were done when the overlap was smaller."
-        )
-
-
-def counts_by_name(found: Iterable[tuple[DatasetStatus, int]]) -> str:
-    """How many in which dataset."""
-    return ", ".join(f"{dataset.workspace}/{dataset.dataset}: {count}" for dataset, count in found)
 
 
 def stamp(moment: datetime) -> str:
