@@ -7,7 +7,7 @@ commands start at once.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from annotation.push.frames import push_frame
+    from annotation.push.push import push_frame
     from annotation.tasks import task_settings
 
 __all__ = ["push_frame", "task_settings"]
@@ -20,7 +20,7 @@ def __getattr__(name: str) -> object:
         AttributeError: there is no such function.
     """
     if name == "push_frame":
-        from annotation.push.frames import push_frame
+        from annotation.push.push import push_frame
 
         return push_frame
     if name == "task_settings":

@@ -32,7 +32,7 @@ class JuryDataset(NamedTuple):
     min_submitted: int
     """How many annotators a record waits for."""
     metadata: Mapping[str, Any]
-    """Its metadata; with the history of its guidelines where it was described by `dataset_log`."""
+    """Its metadata; with the history of its guidelines where it was described by `versions.current_datasets`."""
 
     @property
     def guideline_version(self) -> str:

@@ -14,6 +14,7 @@ from annotation.campaign.versions import (
     CARRIED_FROM,
     RAISED_TOGETHER,
     Series,
+    current_datasets,
     is_carrying,
     newest_versions,
     to_be_raised,
@@ -21,21 +22,17 @@ from annotation.campaign.versions import (
     with_version,
 )
 from annotation.client import Argilla
-from annotation.dataset_log import current_datasets
 from annotation.labels import TASKS, TaskName
 from annotation.tasks import DatasetDefinition, check_round, define_dataset, schema_part, task_of
 from annotation.wording import read_wording
 from pipeline.errors import ArgillaError, InputError
 
 Done = Literal["created", "finished", "updated", "added", "removed", "kept"]
-
-
 DIFFERENCES_SHOWN = 6
 CHANGEABLE = frozenset({"title", "description", "settings"})
 RESPONSES = ("submitted", "discarded", "draft")
 Part = tuple[str, dict[str, Any]]
-
-
+"""Path and body of a change to a field or question."""
 NEW_VERSION = (
     "Run `citejury annotation setup --new-version {task}` to make a new version of it with its records, or choose "
     "another `--workspace`."

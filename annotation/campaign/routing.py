@@ -114,7 +114,7 @@ def check_routing(
 ) -> None:
     """Check that each of our datasets was set up for the same split as the campaign's.
 
-    Pass them as `dataset_log.current_datasets` describes them: what was set up may have changed since they were made.
+    Pass them as `versions.current_datasets` describes them: what was set up may have changed since they were made.
 
     Datasets that are in no campaign, such as those of rounds by hand, are passed over. `keys` names what is compared.
 

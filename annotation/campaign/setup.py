@@ -23,9 +23,8 @@ from annotation.campaign.plan import (
     refuse_strangers,
 )
 from annotation.campaign.routing import check_routing, routing_metadata
-from annotation.campaign.versions import CARRYING, carry_records
+from annotation.campaign.versions import CARRYING, append_to_log, carry_records, current_datasets
 from annotation.client import Argilla
-from annotation.dataset_log import append, current_datasets
 from annotation.labels import TASKS, TaskName
 from annotation.sdk import connected, load_sdk, user_handle, workspace_handle
 from annotation.tasks import (
@@ -162,7 +161,7 @@ def apply_dataset(argilla: Argilla, workspace_id: str, plan: DatasetPlan) -> Non
     if visible:
         argilla.request("PATCH", f"/datasets/{dataset_id}", json=visible)
     if "metadata" in plan.body:
-        append(argilla, str(dataset_id), plan.body["metadata"])
+        append_to_log(argilla, str(dataset_id), plan.body["metadata"])
     if plan.earlier is not None:
         carry_records(argilla, plan.earlier["id"], str(dataset_id))
         argilla.request("PATCH", f"/datasets/{dataset_id}", json={"name": definition.name})

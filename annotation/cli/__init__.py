@@ -2,10 +2,9 @@
 
 import click
 
-from annotation.cli.backup import backup, restore
 from annotation.cli.judge import judge
 from annotation.cli.push import push
-from annotation.cli.serve import serve
+from annotation.cli.serve import backup, restore, serve
 from annotation.cli.setup import setup, share
 from annotation.cli.status import status
 from annotation.cli.users import users

@@ -6,19 +6,22 @@ is deleted.
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from annotation.campaign.datasets import find_datasets
-from annotation.campaign.file import Campaign, Place, places
+from annotation.campaign.file import Campaign, Place, places, read_campaign
 from annotation.campaign.routing import check_routing, locale_for, plan_routes
+from annotation.campaign.versions import current_datasets
 from annotation.client import Argilla
-from annotation.dataset_log import current_datasets
 from annotation.labels import TASKS, TaskName
 from annotation.push.diff import Decorate, Diff, Progress, Target, TaskCount, stored_units
+from annotation.push.record_sources import records_from_frame
 from annotation.push.send import counted, opened_waiting, send_waiting
-from annotation.tasks import PRODUCTION
+from annotation.tasks import PRODUCTION, takes_suggestions
 from annotation.wording import read_wording
+from pipeline.errors import BadRowsError, InputError
 from pipeline.records import QueryResponse
+from pipeline.settings import read_settings
 
 
 class PushReport(NamedTuple):
@@ -219,3 +222,48 @@ def report_of(diffs: Mapping[Place, Diff]) -> PushReport:
         revised=tuple(line for diff in diffs.values() for line in diff.revised),
         left_over=tuple(line for diff in diffs.values() for line in diff.left_over()),
     )
+
+
+def push_frame(
+    frame: Any,
+    *,
+    workspace: str | None = None,
+    locale: str | None = None,
+    round_name: str | None = None,
+    dry_run: bool = False,
+    revise: bool = False,
+    api_url: str | None = None,
+) -> PushReport:
+    """What became of each unit of the frame's rows; rows that are no records are listed in `invalid`, and none is lost.
+
+    `frame` is a pandas DataFrame, or a list of dicts, with the columns `query`, `answer` and `passages`: a list of
+    texts in rank order, or of dicts with `text` and, where known, `title`, `url` and `origin` (`page`, `snippet` or
+    `cited_text`); an empty list or a missing value where there are none. Columns named `record_uuid`, `language` or as
+    a field of the provenance are taken as such, others are not read. Without `record_uuid` a row's id is derived from
+    its content, so that pushing the same rows again writes nothing. Address, key, workspace and the campaign, which
+    chooses the datasets unless `locale` or `round_name` do, come from the settings as in `citejury annotation push`.
+
+    Raises:
+        InputError: a column is missing, there are no rows, the round is for suggestions, or without a campaign `locale`
+            is None and the round has several languages.
+        BadRowsError: none of the rows is a record.
+        NotFoundError: the workspace or one of its datasets is missing.
+        SettingsError: `ARGILLA_API_KEY` is missing, or the campaign cannot be used or is another than Argilla's.
+        ArgillaError: Argilla refused a batch; pushing again goes on from there.
+    """
+    from annotation.client import open_argilla
+
+    if round_name and takes_suggestions(round_name):
+        raise InputError(
+            f"The round {round_name!r} is for suggestions. Push a file with `citejury annotation push --suggestions`."
+        )
+    records, invalid = records_from_frame(frame)
+    if invalid and not records:
+        raise BadRowsError("No row is a record:", invalid)
+    settings = read_settings(workspace=workspace, api_url=api_url)
+    campaign, languages = read_campaign(), [(record.record_uuid, record.language) for record in records]
+    with open_argilla(settings) as argilla:
+        options = PushOptions(dry_run=dry_run, revise=revise)
+        where = (argilla, settings.workspace, campaign, languages, records)
+        report = push_where_named(*where, locale, round_name, options)
+    return report._replace(invalid=tuple(invalid))

@@ -1,88 +1,28 @@
-"""Records out of what people have: run folders, CSV v2 files, and JSON Lines, canonical or ragas-style.
+"""Records out of what people have: run folders, CSV v2 files, JSON Lines (canonical or ragas-style), and data frames.
 
-Whatever is no record is noted with its place and reason, and the reading goes on.
+Whatever is no record is noted with its place and reason, and the reading goes on. `check_naming` finds the answers
+that tell annotators who wrote them.
 """
 
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from annotation.defuse import one_line
 from pipeline.csv_v2.lines import numbered_rows
 from pipeline.csv_v2.rows import ANSWER_ID, AnswerParts
 from pipeline.errors import BadRowsError, InputError
-from pipeline.recording.files import read_records, research_records
+from pipeline.providers.body import writable
+from pipeline.recording.files import read_canonical, read_records, research_records
 from pipeline.recording.run import RESEARCH_RUN, read_run_id, record_from_answer
-from pipeline.records import QueryResponse
+from pipeline.records import Provenance, QueryResponse, document_id
 from pipeline.schema import CSV_COLUMNS, PROVIDERS, StoredAnswer
 
-MODEL = (
-    r"(?:chat[ -]?gpt|gpt-?[3-9][\w.-]*|openai o\d|claude(?! (?!sonnet|opus|haiku)(?-i:[A-Z][a-zà-ÿ]))|"
-    r"(?:google )?gemini|bard|grok|perplexity(?: ai)?|sonar(?: pro)?|copilot|deepseek|mistral|llama|"
-    r"チャットgpt|クロード|ジェミニ|グロック|パープレキシティ)"
-)
-MAKER = (
-    r"(?:open ?ai|anthropic|google(?: deepmind)?|deepmind|alphabet|x\.?ai|perplexity(?: ai)?|microsoft|meta|mistral|"
-    r"deepseek|オープンai|アンソロピック|グーグル|パープレキシティ)"
-)
-KIND = r"(?:an?|the|large|ai|artificial|intelligence|language|model|assistant|chat ?bot|called|named|simply|just)"
-KIND_DE = r"(?:eine?|der|die|das|großes?|ki|ki-\w+|sprachmodell|assistent(?:in)?|chat-?bot|namens)"
-I_AM = r"(?:\bi am|\bi['’]m|\bmy name is)"
-ICH_BIN = r"(?:\bich bin|\bich heiße|\bmein name ist)"
-MADE = r"(?:developed|made|created|trained|built|designed|provided|powered|from)"
-MADE_JA = r"(?:が|によって|により|で|に)(?:開発|訓練|トレーニング|学習|作成|作ら|提供)"
-I_JA = r"(?:私|わたし|わたくし|僕|当方)(?:の名前)?は[、,\s]*"
-# Letters and digits of Latin script only: in Japanese a name has other letters on both sides.
-START, END = r"(?<![a-z0-9])", r"(?![a-z0-9])"
-SELF_REFERENCES = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"{I_AM} (?:{KIND}[ ,]+){{0,8}}(?P<name>{MODEL}){END}",
-        rf"\bas (?:{KIND}[ ,]+){{0,8}}(?P<name>{MODEL}){END}(?:,| i\b)",
-        rf"(?:{I_AM}|\bi(?: was| have been|['’]ve been)|\bas an? (?:ai|artificial|large|language|assistant|chatbot))\b"
-        rf"[^.!?\n]{{0,80}}?\b{MADE}(?: by)? (?P<name>{MAKER}){END}",
-        rf"(?:{I_AM}|\bas) (?P<name>{MAKER})['’]s (?:{KIND}[ ,]*)+",
-        rf"{ICH_BIN} (?:{KIND_DE}[ ,]+){{0,6}}(?P<name>{MODEL}){END}",
-        rf"\bals (?:{KIND_DE}[ ,]+){{0,6}}(?P<name>{MODEL}){END}(?:,| (?:kann|habe|bin|darf|werde|weiß|möchte)\b)",
-        rf"(?:{ICH_BIN}|\bich wurde|\bals (?:eine? )?(?:großes )?(?:ki|sprachmodell|künstliche|assistent|chat-?bot))\b"
-        rf"[^.!?\n]{{0,80}}?\bvon (?P<name>{MAKER}){END}",
-        rf"\bals (?:eine?s? )?von (?P<name>{MAKER}) (?:entwickelt|trainiert|erstellt|geschaffen)",
-        rf"{I_JA}(?P<name>{MODEL}){END}",
-        rf"{I_JA}[^。！？\n]{{0,40}}?(?P<name>{MAKER}){MADE_JA}",
-        rf"(?:^|[。！？\n])[ 　]*(?P<name>{MAKER}){MADE_JA}[^。！？\n]{{0,40}}?(?:モデル|ai|アシスタント)"
-        r"(?:です|である|として)",
-        rf"(?:^|[。！？\n])[ 　]*(?P<name>{MODEL}){END}(?:です|と申します|といいます|として)",
-    )
-)
-# Part of every name above: the patterns are slow, and most answers name nobody.
-STEMS = (
-    *(
-        "gpt",
-        "openai",
-        "open ai",
-        "claude",
-        "anthropic",
-        "gemini",
-        "google",
-        "bard",
-        "deepmind",
-        "alphabet",
-        "grok",
-        "xai",
-    ),
-    *("x.ai", "perplexity", "sonar", "copilot", "microsoft", "meta", "deepseek", "mistral", "llama"),
-    *("オープンai", "クロード", "アンソロピック", "ジェミニ", "グーグル", "グロック", "パープレキシティ"),
-)
-# What means nothing but the provider, its model or its site; the case tells xAI from "explainable AI".
-OWN_NAMES = {
-    "openai": re.compile(rf"{START}(?:[Oo]pen[Aa][Ii]|[Cc]hat ?GPT|GPT-\d[\w.]*){END}"),
-    "claude": re.compile(rf"{START}Anthropic{END}"),
-    "gemini": re.compile(rf"{START}(?:Google (?:Gemini|AI|DeepMind)|Gemini \d[\w.]*){END}"),
-    "grok": re.compile(rf"{START}(?:Grok|xAI|x\.ai){END}"),
-    "perplexity": re.compile(rf"{START}Perplexity(?: AI|\.ai)?{END}"),
-}
-AROUND = 40  # characters of the excerpt before and after the name
+TEXT_COLUMNS = ("query", "answer")
+PASSAGES = "passages"
+OPTIONAL_COLUMNS = ("record_uuid", "language")
 
 
 def read_source(path: Path, problems: list[str]) -> Iterator[QueryResponse]:
@@ -196,51 +136,6 @@ def described(path: Path, line: int, reason: str) -> str:
     return f"{path.name}, line {line}: {reason}"
 
 
-class Naming(NamedTuple):
-    """One place where an answer tells who wrote it."""
-
-    name: str
-    """The name as the answer writes it."""
-    excerpt: str
-    """The words around it, on one line."""
-
-
-def check_naming(record: QueryResponse) -> tuple[Naming, ...]:
-    """Where the answer tells who wrote it: each name once, at its first place, in order; empty where nothing does."""
-    found: dict[str, Naming] = {}
-    for start, end in sorted(name_spans(record)):
-        name = record.answer[start:end]
-        found.setdefault(name.casefold(), Naming(name, excerpt(record.answer, start, end)))
-    return tuple(found.values())
-
-
-def name_spans(record: QueryResponse) -> Iterator[tuple[int, int]]:
-    """Start and end of every such name in the answer."""
-    lowered = record.answer.lower()
-    for pattern in SELF_REFERENCES if any(stem in lowered for stem in STEMS) else ():
-        yield from (found.span("name") for found in pattern.finditer(record.answer))
-    for own in own_patterns(record):
-        yield from (found.span() for found in own.finditer(record.answer))
-
-
-def own_patterns(record: QueryResponse) -> list[re.Pattern[str]]:
-    """What names the record's own provider or model and nothing else."""
-    provenance = record.provenance
-    patterns = [OWN_NAMES[provenance.model_name]] if provenance.model_name in OWN_NAMES else []
-    version = provenance.model_version.rsplit("/", 1)[-1]
-    if any(character.isdigit() for character in version):  # a preset such as `fast` is a word like any other
-        words = r"[ -]?".join(map(re.escape, version.split("-")))
-        patterns.append(re.compile(rf"{START}{words}{END}", re.IGNORECASE))
-    return patterns
-
-
-def excerpt(text: str, start: int, end: int) -> str:
-    """The name with the words around it, on one line."""
-    before, after = max(0, start - AROUND), min(len(text), end + AROUND)
-    cut = ("…" if before else "") + text[before:after] + ("…" if after < len(text) else "")
-    return one_line(cut)
-
-
 class CheckedPaths(NamedTuple):
     """What the paths hold."""
 
@@ -285,3 +180,192 @@ def records_of(paths: Sequence[Path]) -> Iterator[QueryResponse]:
     """
     for path in paths:
         yield from read_source(path, [])
+
+
+def records_from_frame(frame: Any) -> tuple[list[QueryResponse], list[str]]:
+    """The records of the rows, and a line for each row that is none: its number from 1, and why.
+
+    Raises:
+        InputError: a column is missing, or there are no rows.
+    """
+    rows: Sequence[Mapping[str, Any]] = frame if isinstance(frame, list) else frame.to_dict("records")
+    if not rows:
+        raise InputError("The frame has no rows. Push one that holds answers.")
+    missing = [name for name in (*TEXT_COLUMNS, PASSAGES) if name not in rows[0]]
+    if missing:
+        raise InputError(f"The frame has no column {', '.join(map(repr, missing))}. Rename its own, or add it.")
+    records, invalid = [], []
+    for number, row in enumerate(rows, start=1):
+        try:
+            records.append(record_from_row(row))
+        except InputError as error:
+            invalid.append(f"row {number}: {error}")
+    return records, invalid
+
+
+def record_from_row(row: Mapping[str, Any]) -> QueryResponse:
+    """The canonical record of one row.
+
+    Raises:
+        InputError: a text is missing or none, or a passage is neither a text nor a dict with one.
+    """
+    for name in TEXT_COLUMNS:
+        if not isinstance(row.get(name), str):
+            raise InputError(f"`{name}` is no text: found {row.get(name)!r}")
+    if not row["query"].strip():
+        raise InputError("`query` is empty")
+    provenance = {name: str(row[name]) for name in Provenance.model_fields if not is_missing(row.get(name))}
+    value = {
+        **{name: row[name] for name in TEXT_COLUMNS},
+        **{name: str(row[name]) for name in OPTIONAL_COLUMNS if not is_missing(row.get(name))},
+        "chunks": [passage_value(passage, rank) for rank, passage in enumerate(passages_of(row), start=1)],
+        "provenance": provenance,
+    }
+    return read_canonical(writable(value))
+
+
+def passages_of(row: Mapping[str, Any]) -> list[Any]:
+    """The row's passages.
+
+    Raises:
+        InputError: the cell holds something else than a list.
+    """
+    cell: Any = row.get(PASSAGES)
+    if is_missing(cell):
+        return []
+    if isinstance(cell, str | bytes | Mapping) or not hasattr(cell, "__iter__"):
+        raise InputError(f"`{PASSAGES}` is no list of texts: found {cell!r}")
+    return list(cell)
+
+
+def passage_value(passage: Any, rank: int) -> dict[str, Any]:
+    """The passage as a canonical record holds it; its ids are derived from its URL or text where it has none.
+
+    Raises:
+        InputError: it is neither a text nor a dict with one, or the text is empty.
+    """
+    given = {"text": passage} if isinstance(passage, str) else passage
+    if not isinstance(given, Mapping) or not isinstance(given.get("text"), str) or not given["text"].strip():
+        raise InputError(f"passage {rank} is neither a text nor a dict with `text`: found {passage!r}")
+    doc_id = document_id(str(given.get("url") or ""), given["text"])
+    return {"chunk_id": f"{doc_id}#{rank - 1}", "doc_id": doc_id, "chunk_rank": rank, **given}
+
+
+def is_missing(cell: Any) -> bool:
+    """Whether a cell is empty, as frames say it: None or NaN."""
+    return cell is None or (isinstance(cell, float) and math.isnan(cell))
+
+
+# What follows finds where an answer tells its annotators which model or company wrote it.
+
+MODEL = (
+    r"(?:chat[ -]?gpt|gpt-?[3-9][\w.-]*|openai o\d|claude(?! (?!sonnet|opus|haiku)(?-i:[A-Z][a-zà-ÿ]))|"
+    r"(?:google )?gemini|bard|grok|perplexity(?: ai)?|sonar(?: pro)?|copilot|deepseek|mistral|llama|"
+    r"チャットgpt|クロード|ジェミニ|グロック|パープレキシティ)"
+)
+MAKER = (
+    r"(?:open ?ai|anthropic|google(?: deepmind)?|deepmind|alphabet|x\.?ai|perplexity(?: ai)?|microsoft|meta|mistral|"
+    r"deepseek|オープンai|アンソロピック|グーグル|パープレキシティ)"
+)
+KIND = r"(?:an?|the|large|ai|artificial|intelligence|language|model|assistant|chat ?bot|called|named|simply|just)"
+KIND_DE = r"(?:eine?|der|die|das|großes?|ki|ki-\w+|sprachmodell|assistent(?:in)?|chat-?bot|namens)"
+I_AM = r"(?:\bi am|\bi['’]m|\bmy name is)"
+ICH_BIN = r"(?:\bich bin|\bich heiße|\bmein name ist)"
+MADE = r"(?:developed|made|created|trained|built|designed|provided|powered|from)"
+MADE_JA = r"(?:が|によって|により|で|に)(?:開発|訓練|トレーニング|学習|作成|作ら|提供)"
+I_JA = r"(?:私|わたし|わたくし|僕|当方)(?:の名前)?は[、,\s]*"
+# Letters and digits of Latin script only: in Japanese a name has other letters on both sides.
+START, END = r"(?<![a-z0-9])", r"(?![a-z0-9])"
+SELF_REFERENCES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"{I_AM} (?:{KIND}[ ,]+){{0,8}}(?P<name>{MODEL}){END}",
+        rf"\bas (?:{KIND}[ ,]+){{0,8}}(?P<name>{MODEL}){END}(?:,| i\b)",
+        rf"(?:{I_AM}|\bi(?: was| have been|['’]ve been)|\bas an? (?:ai|artificial|large|language|assistant|chatbot))\b"
+        rf"[^.!?\n]{{0,80}}?\b{MADE}(?: by)? (?P<name>{MAKER}){END}",
+        rf"(?:{I_AM}|\bas) (?P<name>{MAKER})['’]s (?:{KIND}[ ,]*)+",
+        rf"{ICH_BIN} (?:{KIND_DE}[ ,]+){{0,6}}(?P<name>{MODEL}){END}",
+        rf"\bals (?:{KIND_DE}[ ,]+){{0,6}}(?P<name>{MODEL}){END}(?:,| (?:kann|habe|bin|darf|werde|weiß|möchte)\b)",
+        rf"(?:{ICH_BIN}|\bich wurde|\bals (?:eine? )?(?:großes )?(?:ki|sprachmodell|künstliche|assistent|chat-?bot))\b"
+        rf"[^.!?\n]{{0,80}}?\bvon (?P<name>{MAKER}){END}",
+        rf"\bals (?:eine?s? )?von (?P<name>{MAKER}) (?:entwickelt|trainiert|erstellt|geschaffen)",
+        rf"{I_JA}(?P<name>{MODEL}){END}",
+        rf"{I_JA}[^。！？\n]{{0,40}}?(?P<name>{MAKER}){MADE_JA}",
+        rf"(?:^|[。！？\n])[ 　]*(?P<name>{MAKER}){MADE_JA}[^。！？\n]{{0,40}}?(?:モデル|ai|アシスタント)"
+        r"(?:です|である|として)",
+        rf"(?:^|[。！？\n])[ 　]*(?P<name>{MODEL}){END}(?:です|と申します|といいます|として)",
+    )
+)
+# Part of every name above: the patterns are slow, and most answers name nobody.
+STEMS = (
+    *(
+        "gpt",
+        "openai",
+        "open ai",
+        "claude",
+        "anthropic",
+        "gemini",
+        "google",
+        "bard",
+        "deepmind",
+        "alphabet",
+        "grok",
+        "xai",
+    ),
+    *("x.ai", "perplexity", "sonar", "copilot", "microsoft", "meta", "deepseek", "mistral", "llama"),
+    *("オープンai", "クロード", "アンソロピック", "ジェミニ", "グーグル", "グロック", "パープレキシティ"),
+)
+# What means nothing but the provider, its model or its site; the case tells xAI from "explainable AI".
+OWN_NAMES = {
+    "openai": re.compile(rf"{START}(?:[Oo]pen[Aa][Ii]|[Cc]hat ?GPT|GPT-\d[\w.]*){END}"),
+    "claude": re.compile(rf"{START}Anthropic{END}"),
+    "gemini": re.compile(rf"{START}(?:Google (?:Gemini|AI|DeepMind)|Gemini \d[\w.]*){END}"),
+    "grok": re.compile(rf"{START}(?:Grok|xAI|x\.ai){END}"),
+    "perplexity": re.compile(rf"{START}Perplexity(?: AI|\.ai)?{END}"),
+}
+AROUND = 40  # characters of the excerpt before and after the name
+
+
+class Naming(NamedTuple):
+    """One place where an answer tells who wrote it."""
+
+    name: str
+    """The name as the answer writes it."""
+    excerpt: str
+    """The words around it, on one line."""
+
+
+def check_naming(record: QueryResponse) -> tuple[Naming, ...]:
+    """Where the answer tells who wrote it: each name once, at its first place, in order; empty where nothing does."""
+    found: dict[str, Naming] = {}
+    for start, end in sorted(name_spans(record)):
+        name = record.answer[start:end]
+        found.setdefault(name.casefold(), Naming(name, excerpt(record.answer, start, end)))
+    return tuple(found.values())
+
+
+def name_spans(record: QueryResponse) -> Iterator[tuple[int, int]]:
+    """Start and end of every such name in the answer."""
+    lowered = record.answer.lower()
+    for pattern in SELF_REFERENCES if any(stem in lowered for stem in STEMS) else ():
+        yield from (found.span("name") for found in pattern.finditer(record.answer))
+    for own in own_patterns(record):
+        yield from (found.span() for found in own.finditer(record.answer))
+
+
+def own_patterns(record: QueryResponse) -> list[re.Pattern[str]]:
+    """What names the record's own provider or model and nothing else."""
+    provenance = record.provenance
+    patterns = [OWN_NAMES[provenance.model_name]] if provenance.model_name in OWN_NAMES else []
+    version = provenance.model_version.rsplit("/", 1)[-1]
+    if any(character.isdigit() for character in version):  # a preset such as `fast` is a word like any other
+        words = r"[ -]?".join(map(re.escape, version.split("-")))
+        patterns.append(re.compile(rf"{START}{words}{END}", re.IGNORECASE))
+    return patterns
+
+
+def excerpt(text: str, start: int, end: int) -> str:
+    """The name with the words around it, on one line."""
+    before, after = max(0, start - AROUND), min(len(text), end + AROUND)
+    cut = ("…" if before else "") + text[before:after] + ("…" if after < len(text) else "")
+    return one_line(cut)

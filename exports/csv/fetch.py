@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from annotation.campaign.datasets import JuryDataset
+from annotation.campaign.versions import guideline_version_at
 from annotation.client import Argilla
-from annotation.dataset_log import guideline_version_at
 from annotation.display import HIDDEN
 from annotation.labels import LABELS, TaskName
 from exports.csv.annotators import Annotators

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from annotation.campaign.datasets import JuryDataset, jury_dataset
+from annotation.campaign.versions import current_datasets
 from annotation.client import Argilla
-from annotation.dataset_log import current_datasets
 from annotation.labels import TASKS
 from annotation.tasks import takes_suggestions
 from exports.schema import ExportFilters

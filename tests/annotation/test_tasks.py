@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from annotation import task_settings
 from annotation.labels import LABELS, TASKS
+from annotation.sdk import load_sdk
 from annotation.tasks import (
     COLUMN_FIELDS,
     DESCRIPTION_LENGTH,
@@ -51,6 +53,13 @@ def test_every_text_keeps_to_the_servers_limits(task, locale, round_name) -> Non
     for part in (*definition.fields, *definition.questions):
         assert 0 < len(part["title"]) <= TITLE_LENGTH
         assert len(part.get("description", "")) <= DESCRIPTION_LENGTH
+
+
+def test_a_notebook_gets_the_settings_of_a_task_and_language_in_one_call() -> None:
+    settings = task_settings("grounding", "de")
+    assert isinstance(settings, load_sdk().Settings)
+    assert settings.serialize() == define_dataset("grounding", read_wording("de")).settings.serialize()
+    assert settings.questions["source_cited"].labels == ["yes", "no"]
 
 
 def test_grounding_opens_with_the_list_of_sources() -> None:

@@ -50,7 +50,6 @@ ORDER = (
     "annotation.defuse",
     "annotation.pages",
     "annotation.display",
-    "annotation.dataset_log",
     "annotation.units",
     "annotation.campaign",
     "annotation.push",

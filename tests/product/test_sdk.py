@@ -14,7 +14,9 @@ from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.labels import LABELS, TASKS, TaskName
 from annotation.push.push import push_records
+from annotation.tasks import schema_part
 from pipeline.records import Passage, QueryResponse
+from tests.support.places import ROOT
 
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
@@ -78,3 +80,40 @@ def test_the_sdk_lists_the_records_and_responses_of_a_dataset(argilla_server: "S
             }
         ],
     }
+
+
+MAKES_A_DATASET = """
+import json, sys
+import argilla
+from annotation import task_settings
+workspace, = sys.argv[1:]
+settings = task_settings("grounding", "de", min_submitted=2)
+client = argilla.Argilla()
+made = argilla.Dataset(name="by-hand", workspace=workspace, settings=settings, client=client).create()
+print(json.dumps([made.settings.serialize()[name] for name in ("guidelines", "distribution")]))
+"""
+
+
+def test_a_dataset_is_made_of_our_settings_by_the_sdk(argilla_server: "ServerHandle") -> None:
+    workspace = f"w-{uuid.uuid4().hex[:12]}"
+    environment = {
+        **os.environ,
+        "ARGILLA_API_URL": argilla_server.url,
+        "ARGILLA_API_KEY": argilla_server.owner_api_key,
+        "PYTHONPATH": str(ROOT),
+    }
+    with Argilla(argilla_server.url, argilla_server.owner_api_key) as owner:
+        set_up(owner, workspace, "de", min_submitted=2)
+        ours = find_datasets(owner, workspace)["grounding"]
+        command = [sys.executable, "-W", "ignore", "-c", MAKES_A_DATASET, workspace]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, encoding="utf-8", check=False)
+        assert done.returncode == 0, done.stderr
+        theirs = next(each for each in owner.datasets(owner.find_workspace(workspace)) if each["name"] == "by-hand")
+        for kind in ("fields", "questions"):
+            there, here = (
+                owner.request("GET", f"/datasets/{each}/{kind}")["items"] for each in (theirs["id"], ours.id)
+            )
+            assert [schema_part(part) | {"title": part["title"]} for part in there] == [
+                schema_part(part) | {"title": part["title"]} for part in here
+            ]
+    assert json.loads(done.stdout)[1] == {"strategy": "overlap", "min_submitted": 2}

@@ -6,8 +6,8 @@ from annotation.campaign.file import Campaign
 from annotation.campaign.people import Passwords
 from annotation.campaign.plan import Plan
 from annotation.campaign.setup import apply_plan, plan_campaign
+from annotation.campaign.versions import current_datasets
 from annotation.client import Argilla
-from annotation.dataset_log import current_datasets
 from annotation.labels import LABELS
 from pipeline.records import Passage, QueryResponse
 

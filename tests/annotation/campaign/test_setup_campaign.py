@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.people import NewUser, Passwords
 from annotation.campaign.setup import apply_plan, plan_campaign, set_up
+from annotation.campaign.versions import current_datasets
 from annotation.client import Argilla
-from annotation.dataset_log import current_datasets
 from annotation.labels import TASKS
 from annotation.push.push import push_records
 from exports.cli import main

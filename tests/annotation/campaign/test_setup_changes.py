@@ -9,9 +9,8 @@ import pytest
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.people import Passwords
 from annotation.campaign.setup import apply_plan, plan_campaign
-from annotation.campaign.versions import version_of
+from annotation.campaign.versions import append_to_log, guideline_version_at, version_of
 from annotation.client import Argilla
-from annotation.dataset_log import append, guideline_version_at
 from annotation.push.push import push_records
 from exports.csv.write import export_csv
 from exports.schema import ExportFilters
@@ -44,7 +43,7 @@ def test_titles_and_guidelines_that_differ_are_changed_and_the_moment_is_kept(ow
     question = owner.request("GET", f"{path}/questions")["items"][0]
     owner.request("PATCH", f"/questions/{question['id']}", json={"title": "Old title"})
     owner.request("PATCH", path, json={"guidelines": "Old."})
-    append(owner, old["id"], {"guideline_version": "before"})
+    append_to_log(owner, old["id"], {"guideline_version": "before"})
     early = submit_first(owner, old["id"])["updated_at"]
     plan = plan_campaign(owner, campaign(workspace), workspace)
     assert plan.affected == (f"{workspace}/3-generation-en has 1 responses: titles and descriptions; guidelines",)
@@ -128,7 +127,7 @@ def test_an_extended_export_has_both_versions_and_the_guidelines_of_each_respons
     make(owner, workspace, campaign(workspace))
     push_records(owner, workspace, [ANSWER])
     old = find_datasets(owner, workspace)["generation"]
-    append(owner, old.id, {"guideline_version": "later"})
+    append_to_log(owner, old.id, {"guideline_version": "later"})
     submit_first(owner, old.id)
     make(owner, workspace, campaign(workspace), "generation")
     submit_first(owner, find_datasets(owner, workspace)["generation"].id)
