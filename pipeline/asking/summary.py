@@ -11,9 +11,8 @@ from pipeline.csv_v2.file import put_in_order, read_answers
 from pipeline.errors import ProviderError
 from pipeline.providers.body import load_body
 from pipeline.providers.cost import Usage, cost_of, price_of, usage_of
-from pipeline.recording.run import read_stored
+from pipeline.recording.run import read_stored, resolved_earlier
 from pipeline.schema import PROVIDERS, Answer, ErrorLine, Price, ProviderName, StoredAnswer
-from pipeline.sources.fetching.redirects import resolved_earlier
 from pipeline.staging import staged_file
 
 # The words with which the five say that an answer came to its end, in lower case.

@@ -156,7 +156,7 @@ def pages_bar() -> Iterator[PagesBar]:
 
 def web_fetch(asked: Asked, bar: PagesBar) -> "Fetch":
     """What fetches missing pages; the targets of the run's redirects are looked up before."""
-    from pipeline.gathering.run_sources import Online, fetch_missing, look_up_targets
+    from pipeline.gathering.gather import Online, fetch_missing, look_up_targets
     from pipeline.recording.run import read_run_id
     from pipeline.sources.fetching.fetch import FetchPolicy
     from pipeline.sources.fetching.guard import guarded_client

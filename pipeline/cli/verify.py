@@ -150,7 +150,7 @@ def fetch_pages(asked: Asked, file: Path, store: "Store", keys: list[str], bar: 
     Raises:
         OutputError: the store cannot be written.
     """
-    from pipeline.gathering.run_sources import Online, fetch_missing
+    from pipeline.gathering.gather import Online, fetch_missing
     from pipeline.recording.run import read_run_id
     from pipeline.sources.fetching.fetch import FetchPolicy
     from pipeline.sources.fetching.guard import guarded_client

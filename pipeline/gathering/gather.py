@@ -1,16 +1,21 @@
 """Cited pages fetched, read and stored: many hosts at once, each page in the store the moment it is read."""
 
 import asyncio
-import hashlib
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.sources.fetching.fetch import Fetched, Fetcher
+import httpx
+
+from pipeline.asking.run_folder import CITATIONS, csv_file
+from pipeline.gathering.run_sources import Tell
+from pipeline.sources.fetching.fetch import Fetched, Fetcher, FetchPolicy, host_of
 from pipeline.sources.fetching.politeness import UNREACHABLE
 from pipeline.sources.reading.extractor import Extractor
-from pipeline.sources.store.store import Outcome, Store, StoredPage, row_from_page
+from pipeline.sources.store.states import READ
+from pipeline.sources.store.store import Outcome, Store, StoredPage, row_from_page, text_hash
 from pipeline.text.urls import source_domain, url_host
 
 # Failures that another day may mend; a host name that is not found is one, for so it looks where the network is away.
@@ -18,7 +23,6 @@ from pipeline.text.urls import source_domain, url_host
 TRANSIENT = re.compile(
     r"network|timeout|no_such_host|not_tried|parser_timeout|status_(?:408|425|429|5[0-9]{2})", re.ASCII
 )
-READ = ("page", "added")
 NOT_MODIFIED = {"status": 304, "bytes": 0, "reason": "page"}
 
 Report = Callable[[str, str], None]
@@ -101,7 +105,7 @@ async def gather_pages(
     run_id: str = "",
     workers: int | None = None,
 ) -> Gathered:
-    """What came of fetching these pages; each is stored as soon as it is read.
+    """Fetch, read and store these pages, each in the store as soon as it is read; what came of it.
 
     That nobody was reached is stored at the end, and not at all where the network was away: a page that nobody could
     ask for is no page that does not answer. Each page leaves a `fetch_result` in the run's trace. `workers` pages are
@@ -112,47 +116,64 @@ async def gather_pages(
         NotInstalledError: no process that reads pages can be started.
     """
     queues = HostQueues(wanted, fetcher.policy.per_host)
-    failed: list[StoredPage] = []
+    running: dict[asyncio.Task[StoredPage | None], tuple[Wanted, deque[Wanted]]] = {}
+    unreached: list[StoredPage] = []
     kept: list[str] = []
-    fetched = stopped = 0
-
-    async def work() -> None:
-        nonlocal fetched, stopped
-        while not fetcher.away and (taken := queues.take()):
-            page, host = taken
-            stored, seconds = await fetch_page(page, fetcher, extractor)
-            queues.give_back(host)
-            reason = stored.reason if stored else "page"
-            if stored and page.held and reason not in READ:
-                kept.append(page.url)
-                reason = "page"
-            elif stored and reason in UNREACHABLE:
-                failed.append(stored)
-            elif stored:
-                await put_page(store, stored)
-            report(page.url, reason)
-            fetched += 1
-            leave_trace(store, run_id, page.url, stored, seconds, fetcher.policy.robots)
-            while stopped and not fetcher.away:  # this answer tells that it was not the network
-                stopped -= 1
-                group.create_task(work())
-        stopped += fetcher.away
-
+    fetched = 0
     try:
         async with asyncio.TaskGroup() as group:
-            for _ in range(workers or fetcher.policy.concurrency):
-                group.create_task(work())
+            while True:
+                # An answer that was still on its way may tell that it was not the network, so this is asked each time.
+                while len(running) < (workers or fetcher.policy.concurrency) and not fetcher.away:
+                    taken = queues.take()
+                    if taken is None:
+                        break
+                    running[group.create_task(gather_page(taken[0], fetcher, extractor, store, run_id))] = taken
+                if not running:
+                    break
+                done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    page, host = running.pop(task)
+                    queues.give_back(host)
+                    found = task.result()
+                    if found and found.reason in UNREACHABLE and not page.held:
+                        unreached.append(found)
+                    if found and loses_text(page, found):
+                        kept.append(page.url)
+                    report(page.url, found.reason if found and not loses_text(page, found) else "page")
+                    fetched += 1
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from None
     away = fetcher.away and (bool(queues.take()) or not fetcher.answered)
-    for stored in () if away else failed:
-        store.put_page(stored)
+    for page_without_answer in () if away else unreached:
+        store.put_page(page_without_answer)
     return Gathered(fetched, tuple(sorted(kept)), away)
 
 
-async def put_page(store: Store, page: StoredPage) -> None:
-    """Put the page into the store; others go on while it is packed, which takes tenths of a second for 10 MB."""
-    store.put_row(await asyncio.to_thread(row_from_page, page))
+async def gather_page(
+    page: Wanted, fetcher: Fetcher, extractor: Extractor, store: Store, run_id: str
+) -> StoredPage | None:
+    """Fetch, read and store one page; what came of it, None where it has not changed since.
+
+    It is not stored where it would take the place of a text, nor where nobody was reached.
+    """
+    fetched = await fetcher.fetch(page.url, page.etag, page.last_modified)
+    if fetched.not_modified:
+        found = None
+    elif fetched.reason == "page":
+        found = await extracted_page(fetched, extractor)
+    else:
+        found = stored_page(fetched)
+    if found and found.reason not in UNREACHABLE and not loses_text(page, found):
+        # Packing takes tenths of a second for 10 MB; in a thread, the other pages go on meanwhile.
+        store.put_row(await asyncio.to_thread(row_from_page, found))
+    leave_trace(store, run_id, page.url, found, fetched.seconds, fetcher.policy.robots)
+    return found
+
+
+def loses_text(page: Wanted, found: StoredPage) -> bool:
+    """Whether storing what was found would replace a text that is held by a failure."""
+    return page.held and found.reason not in READ
 
 
 def leave_trace(store: Store, run_id: str, url: str, stored: StoredPage | None, seconds: float, robots: bool) -> None:
@@ -160,16 +181,6 @@ def leave_trace(store: Store, run_id: str, url: str, stored: StoredPage | None, 
     came = {"status": stored.status, "bytes": len(stored.raw), "reason": stored.reason} if stored else NOT_MODIFIED
     manner = {"latency_ms": round(seconds * 1000), "robots_respected": robots, "cached": stored is None}
     store.put_event(run_id, "fetch_result", {"url": url, **came, **manner})
-
-
-async def fetch_page(page: Wanted, fetcher: Fetcher, extractor: Extractor) -> tuple[StoredPage | None, float]:
-    """The page as it is to be stored, None where it has not changed since; and the seconds that its requests took."""
-    fetched = await fetcher.fetch(page.url, page.etag, page.last_modified)
-    if fetched.not_modified:
-        return None, fetched.seconds
-    if fetched.reason != "page":
-        return stored_page(fetched), fetched.seconds
-    return await extracted_page(fetched, extractor), fetched.seconds
 
 
 async def extracted_page(fetched: Fetched, extractor: Extractor) -> StoredPage:
@@ -210,6 +221,41 @@ def stored_page(fetched: Fetched) -> StoredPage:
     )
 
 
-def text_hash(text: str) -> str:
-    """SHA-256 of the text in hex."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+class Online(NamedTuple):
+    """How the web is asked."""
+
+    client: Callable[[], httpx.AsyncClient]
+    """Makes the client, a guarded one."""
+    policy: FetchPolicy = FetchPolicy()
+    refresh: bool = False
+    """Whether pages that are held are asked for again."""
+
+
+def fetch_missing(
+    store: Store, keys: Sequence[str], online: Online, run_id: str, report: Report, begin: Callable[[int], None]
+) -> Gathered:
+    """What came of fetching the pages that the store lacks; `begin` hears how many, `report` of each."""
+    wanted = list(missing_pages(keys, store, online.refresh))
+    begin(len(wanted))
+    if not wanted:
+        return Gathered()
+    silent_before = {host_of(page.url) for page in wanted if page.silent}
+
+    async def fetch() -> Gathered:
+        async with (
+            online.client() as client,
+            Fetcher(client, online.policy, silent_before) as fetcher,
+            Extractor() as extractor,
+        ):
+            return await gather_pages(wanted, fetcher, extractor, store, report, run_id)
+
+    return asyncio.run(fetch())
+
+
+def look_up_targets(run: Path, online: Online, tell: Tell) -> None:
+    """Add the targets of Gemini's redirects to the run's `citations.jsonl`, as far as they are missing and found."""
+    if not csv_file(run, "gemini").is_file() or not (run / CITATIONS).is_file():
+        return
+    from pipeline.asking.ask_live import look_up_redirects
+
+    asyncio.run(look_up_redirects(run, online.client, tell))

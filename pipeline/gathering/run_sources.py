@@ -1,29 +1,40 @@
 """A run's answers with the pages that they cite: from the run folder and the store to records for the jury."""
 
 import asyncio
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import httpx
-
-from pipeline.asking.run_folder import CITATIONS, csv_file
+from pipeline.asking.run_folder import CITATIONS
 from pipeline.errors import InputError
-from pipeline.gathering.gather import Gathered, Report, gather_pages, missing_pages
 from pipeline.recording.files import write_records
-from pipeline.recording.run import answers_of_run, records_from_run
+from pipeline.recording.run import answers_of_run, records_from_run, resolved_earlier
 from pipeline.records import QueryResponse
 from pipeline.sources.choosing.select import PassageLimits
 from pipeline.sources.choosing.shelf import CitedPage, Shelf, cited_page
 from pipeline.sources.choosing.tally import Tally
-from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy, host_of
-from pipeline.sources.fetching.redirects import resolved_earlier
+from pipeline.sources.reading.extract import Extracted
 from pipeline.sources.reading.extractor import Extractor
-from pipeline.sources.store.store import Store
-from pipeline.text.urls import site_key, without_password
+from pipeline.sources.store.store import Store, StoredPage, text_hash
+from pipeline.text.urls import site_key, source_domain, without_password
 
 if TYPE_CHECKING:
-    pass
+    from pipeline.gathering.gather import Gathered
+
+
+MAX_BYTES = 100_000_000
+MEDIA_TYPES = {
+    ".pdf": "application/pdf",
+    ".html": "text/html",
+    ".htm": "text/html",
+    ".xhtml": "application/xhtml+xml",
+    ".txt": "text/plain",
+    ".md": "text/markdown",
+    ".markdown": "text/markdown",
+}
+
 
 Tell = Callable[[str], None]
 Added = tuple[str, Path]
@@ -91,8 +102,6 @@ def add_pages(
     Raises:
         InputError: a URL is none, or a file cannot be read; those before it are stored.
     """
-    from pipeline.gathering.added import added_page
-    from pipeline.sources.reading.extractor import Extractor
 
     async def add() -> None:
         async with Extractor() as extractor:
@@ -125,41 +134,74 @@ def with_pages(records: Iterator[QueryResponse], shelf: Shelf, tally: Tally) -> 
         yield selected.record
 
 
-class Online(NamedTuple):
-    """How the web is asked."""
+async def added_page(key: str, file: Path, extractor: Extractor) -> StoredPage:
+    """The user's file as the page under this key; it wins over the web for good.
 
-    client: Callable[[], httpx.AsyncClient]
-    """Makes the client, a guarded one."""
-    policy: FetchPolicy = FetchPolicy()
-    refresh: bool = False
-    """Whether pages that are held are asked for again."""
+    What makes a fetched page useless, such as a notice of cookies on it, is the user's to judge: only a file without
+    any text is refused.
 
-
-def fetch_missing(
-    store: Store, keys: Sequence[str], online: Online, run_id: str, report: Report, begin: Callable[[int], None]
-) -> Gathered:
-    """What came of fetching the pages that the store lacks; `begin` hears how many, `report` of each."""
-    wanted = list(missing_pages(keys, store, online.refresh))
-    begin(len(wanted))
-    if not wanted:
-        return Gathered()
-    silent_before = {host_of(page.url) for page in wanted if page.silent}
-
-    async def fetch() -> Gathered:
-        async with (
-            online.client() as client,
-            Fetcher(client, online.policy, silent_before) as fetcher,
-            Extractor() as extractor,
-        ):
-            return await gather_pages(wanted, fetcher, extractor, store, report, run_id)
-
-    return asyncio.run(fetch())
+    Raises:
+        InputError: the file is missing, too large, of a kind that is not read, or holds no text.
+    """
+    body = read_file(file)
+    media_type = told_type(file, body)
+    extracted = await extractor.extract(body, media_type, "", key)
+    if not extracted.text.strip():
+        why = extracted.detail or extracted.reason
+        raise InputError(f"{str(file)!r} holds no text that can be read ({why}); save the page anew, or as plain text.")
+    return page_of_file(key, body, extracted)
 
 
-def look_up_targets(run: Path, online: Online, tell: Tell) -> None:
-    """Add the targets of Gemini's redirects to the run's `citations.jsonl`, as far as they are missing and found."""
-    if not csv_file(run, "gemini").is_file() or not (run / CITATIONS).is_file():
-        return
-    from pipeline.asking.ask_live import look_up_redirects
+def read_file(file: Path) -> bytes:
+    """The file's bytes.
 
-    asyncio.run(look_up_redirects(run, online.client, tell))
+    Raises:
+        InputError: there is no such file, or it is too large.
+    """
+    try:
+        if file.stat().st_size > MAX_BYTES:
+            raise InputError(f"{str(file)!r} is larger than {MAX_BYTES:,} bytes; that is no page.")
+        return file.read_bytes()
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise InputError(f"There is no file {str(file)!r} to add; `--add` wants the URL and then the file.") from error
+
+
+def told_type(file: Path, body: bytes) -> str:
+    """The file's media type, by its beginning or its name.
+
+    Raises:
+        InputError: it is neither PDF nor HTML nor text.
+    """
+    beginning = body[:1024].lstrip().lower()
+    if beginning.startswith(b"%pdf-"):
+        return "application/pdf"
+    named = MEDIA_TYPES.get(file.suffix.lower(), "")
+    if named:
+        return named
+    if beginning.startswith((b"<!doctype html", b"<html")):
+        return "text/html"
+    if b"\0" in body[:1024]:
+        raise InputError(f"{str(file)!r} is none of PDF, HTML, Markdown and plain text; nothing else is read.")
+    return "text/plain"
+
+
+def page_of_file(key: str, body: bytes, extracted: Extracted) -> StoredPage:
+    """The page as it is stored."""
+    return StoredPage(
+        url=key,
+        final_url=key,
+        text=extracted.text,
+        title=extracted.title,
+        domain=source_domain(key),
+        lang=extracted.language,
+        content_type=extracted.content_type,
+        hash=text_hash(extracted.text),
+        ts=datetime.now(UTC).isoformat(timespec="seconds"),
+        raw=body,
+        raw_sha256=hashlib.sha256(body).hexdigest(),
+        status=None,
+        reason="added",
+        detail="",
+        page_starts=extracted.page_starts,
+        added=True,
+    )

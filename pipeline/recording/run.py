@@ -1,8 +1,9 @@
 """Canonical records of a run folder: each answer with its sources and the passages that its payload carries."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from pipeline.csv_v2.file import read_answers
 from pipeline.errors import InputError, ProviderError
@@ -21,6 +22,7 @@ from pipeline.records import (
     join_context,
 )
 from pipeline.schema import PROVIDERS, Answer, Occurrence, StoredAnswer
+from pipeline.staging import staged_file
 from pipeline.text.language import detect_language
 from pipeline.text.links import find_links
 
@@ -175,3 +177,52 @@ def sources(answer: Answer, chunks: tuple[Passage, ...]) -> tuple[Source, ...]:
         )
         for number, (url, host) in enumerate(zip(answer.citations, answer.domains, strict=True), start=1)
     )
+
+
+def resolved_earlier(path: Path) -> dict[str, str]:
+    """The targets that a `citations.jsonl` holds, by the redirect's URL; empty where there is no such file.
+
+    A line that something tore is passed over: the file is derived, and its target is looked up again.
+    """
+    if not path.is_file():
+        return {}
+    with open(path, "rb") as file:
+        lines = [line for line in map(read_citation, file) if line and line.get("resolved_url")]
+    return {line["url"]: line["resolved_url"] for line in lines}
+
+
+def read_citations(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a `citations.jsonl`, one at a time.
+
+    Raises:
+        InputError: a line is no JSON object with a `url`, or its `resolved_url` is no text.
+    """
+    with open(path, "rb") as file:
+        for number, raw in enumerate(file, start=1):
+            line = read_citation(raw)
+            if line is None:
+                raise InputError(
+                    f"Line {number} of {str(path)!r} is no citation. Remove the file; it is derived from the answers."
+                )
+            yield line
+
+
+def read_citation(raw: bytes) -> dict[str, Any] | None:
+    """One line of a `citations.jsonl`; None where it is no JSON object with a `url`."""
+    try:
+        line = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(line, dict):
+        return None
+    texts = (line.get("url"), line.get("resolved_url", ""))
+    return line if all(isinstance(text, str) for text in texts) else None
+
+
+def write_resolved(path: Path, targets: Mapping[str, str]) -> None:
+    """Write the targets beside their redirects' URLs; a line that has one already keeps it."""
+    with staged_file(path) as file:
+        for line in read_citations(path):
+            target = "" if line.get("resolved_url") else targets.get(line["url"], "")
+            line = {**line, "resolved_url": target} if target else line
+            file.write((json.dumps(line, ensure_ascii=False) + "\n").encode())

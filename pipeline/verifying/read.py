@@ -10,9 +10,8 @@ from pipeline.asking.run_folder import CITATIONS
 from pipeline.csv_v2.file import read_answers
 from pipeline.errors import InputError
 from pipeline.recording.citation_form import to_one_form
-from pipeline.recording.run import RESEARCH_RUN, read_stored
+from pipeline.recording.run import RESEARCH_RUN, read_stored, resolved_earlier
 from pipeline.schema import StoredAnswer
-from pipeline.sources.fetching.redirects import resolved_earlier
 from pipeline.text.language import detect_language
 from pipeline.text.sentences import sentence_spans
 from pipeline.verifying.marks import (

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 from pipeline.errors import InputError
-from pipeline.sources.choosing.shelf import READ, cited_page
+from pipeline.sources.choosing.shelf import cited_page
 from pipeline.sources.choosing.tally import STATES, Tally, failure_lines
-from pipeline.sources.store.states import state_of
+from pipeline.sources.store.states import READ, state_of
 from pipeline.sources.store.store import Outcome, Store
 from pipeline.text.terminal import printable
 from pipeline.text.urls import site_key

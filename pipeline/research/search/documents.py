@@ -16,7 +16,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from pipeline.errors import InputError
-from pipeline.gathering.added import MEDIA_TYPES, added_page, read_file
+from pipeline.gathering.run_sources import MEDIA_TYPES, added_page, read_file
 from pipeline.sources.reading.extractor import Extractor
 from pipeline.sources.store.store import Store, StoredPage
 from pipeline.text.urls import canonical_url

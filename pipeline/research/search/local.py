@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.errors import InputError
-from pipeline.gathering.gather import READ
 from pipeline.research.search.documents import ReadDocuments, read_documents
 from pipeline.research.search.results import RawResult, SearchResults, readable_results
+from pipeline.sources.store.states import READ
 from pipeline.sources.store.store import Store, StoredPage
 from pipeline.text.words import NUMBERS, UNSPACED_RUN, content_words, pairs
 

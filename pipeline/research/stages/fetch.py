@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pipeline.gathering.gather import READ, Report, gather_pages, missing_pages
+from pipeline.gathering.gather import Report, gather_pages, missing_pages
 from pipeline.research.traces import FetchResult, put_trace
 from pipeline.research.values import Found
 from pipeline.sources.fetching.fetch import Fetcher
 from pipeline.sources.reading.extractor import Extractor
+from pipeline.sources.store.states import READ
 from pipeline.sources.store.store import Outcome, Store, StoredPage
 from pipeline.text.urls import site_key
 from pipeline.text.words import UNSPACED

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from pydantic import TypeAdapter
 
 from pipeline.errors import ProviderError
-from pipeline.gathering.gather import READ
 from pipeline.research.running.checkpoint import RunSearch
 from pipeline.research.running.course import Course, put_new_traces
 from pipeline.research.running.environment import Environment
@@ -20,6 +19,7 @@ from pipeline.research.stages.passages import chunks_of
 from pipeline.research.stages.verify import ask_verdicts, verify
 from pipeline.research.traces import ChunksMade, ClaimMade, ClaimsVerified, Payload
 from pipeline.research.values import Found, Plan, Verified
+from pipeline.sources.store.states import READ
 from pipeline.verifying.values import Claim, Page
 
 HARVEST = TypeAdapter(Harvest)

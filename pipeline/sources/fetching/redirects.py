@@ -6,68 +6,17 @@ Source: https://ai.google.dev/gemini-api/docs/google-search, `groundingChunks[].
 """
 
 import asyncio
-import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import httpx
 
 from pipeline.errors import InputError
+from pipeline.recording.run import read_citations, write_resolved
 from pipeline.sources.fetching.guard import web_target
-from pipeline.staging import staged_file
 from pipeline.text.urls import is_grounding_redirect
-
-
-def resolved_earlier(path: Path) -> dict[str, str]:
-    """The targets that a `citations.jsonl` holds, by the redirect's URL; empty where there is no such file.
-
-    A line that something tore is passed over: the file is derived, and its target is looked up again.
-    """
-    if not path.is_file():
-        return {}
-    with open(path, "rb") as file:
-        lines = [line for line in map(read_citation, file) if line and line.get("resolved_url")]
-    return {line["url"]: line["resolved_url"] for line in lines}
-
-
-def read_citations(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a `citations.jsonl`, one at a time.
-
-    Raises:
-        InputError: a line is no JSON object with a `url`, or its `resolved_url` is no text.
-    """
-    with open(path, "rb") as file:
-        for number, raw in enumerate(file, start=1):
-            line = read_citation(raw)
-            if line is None:
-                raise InputError(
-                    f"Line {number} of {str(path)!r} is no citation. Remove the file; it is derived from the answers."
-                )
-            yield line
-
-
-def read_citation(raw: bytes) -> dict[str, Any] | None:
-    """One line of a `citations.jsonl`; None where it is no JSON object with a `url`."""
-    try:
-        line = json.loads(raw)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(line, dict):
-        return None
-    texts = (line.get("url"), line.get("resolved_url", ""))
-    return line if all(isinstance(text, str) for text in texts) else None
-
-
-def write_resolved(path: Path, targets: Mapping[str, str]) -> None:
-    """Write the targets beside their redirects' URLs; a line that has one already keeps it."""
-    with staged_file(path) as file:
-        for line in read_citations(path):
-            target = "" if line.get("resolved_url") else targets.get(line["url"], "")
-            line = {**line, "resolved_url": target} if target else line
-            file.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
-
 
 CONCURRENCY = 8
 SECONDS = 20.0

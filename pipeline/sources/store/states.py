@@ -66,6 +66,8 @@ STATES: dict[Reason, SourceState] = {
     "not_a_url": "unresolved",
     "not_tried": "unfetched",
 }
+READ = ("page", "added")
+"""The reasons of pages whose text is in the store."""
 STATUS = re.compile(r"status_[0-9]{1,3}", re.ASCII)
 
 

@@ -3,6 +3,7 @@
 Source: pipeline/contracts/research.md#the-store.
 """
 
+import hashlib
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -278,3 +279,8 @@ def run_from_row(row: StoredRun) -> StoredRun:
 def json_text(value: Mapping[str, Any]) -> str:
     """The value as JSON in plain UTF-8."""
     return storable(json.dumps(value, ensure_ascii=False))
+
+
+def text_hash(text: str) -> str:
+    """SHA-256 of the text in hex."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

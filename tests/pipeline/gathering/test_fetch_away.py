@@ -8,7 +8,8 @@ from typing import TypeVar
 
 import pytest
 
-from pipeline.gathering.run_sources import Online, RunSources, fetch_missing, write_run_records
+from pipeline.gathering.gather import Online, fetch_missing
+from pipeline.gathering.run_sources import RunSources, write_run_records
 from pipeline.recording.files import read_records
 from pipeline.sources.choosing.select import PassageLimits
 from pipeline.sources.fetching.fetch import AWAY_AFTER, Fetcher, FetchPolicy

@@ -16,8 +16,8 @@ from click.testing import CliRunner, Result
 from annotation.display import source_of
 from exports.cli import main
 from pipeline.errors import InputError
-from pipeline.gathering.gather import HostQueues, Wanted
-from pipeline.gathering.run_sources import Online, RunSources, fetch_missing, write_run_records
+from pipeline.gathering.gather import HostQueues, Online, Wanted, fetch_missing
+from pipeline.gathering.run_sources import RunSources, write_run_records
 from pipeline.recording.files import read_records
 from pipeline.records import QueryResponse
 from pipeline.sources.choosing.select import PassageLimits

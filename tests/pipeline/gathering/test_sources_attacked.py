@@ -3,7 +3,8 @@
 import resource
 from pathlib import Path
 
-from pipeline.gathering.run_sources import Online, fetch_missing, write_run_records
+from pipeline.gathering.gather import Online, fetch_missing
+from pipeline.gathering.run_sources import write_run_records
 from pipeline.recording.files import read_records
 from pipeline.sources.choosing.select import PassageLimits
 from pipeline.sources.choosing.tally import tally_lines

@@ -9,14 +9,9 @@ import httpx
 import pytest
 
 from pipeline.errors import InputError
+from pipeline.recording.run import read_citations, resolved_earlier
 from pipeline.sources.fetching.guard import guarded_client
-from pipeline.sources.fetching.redirects import (
-    Redirects,
-    read_citations,
-    resolve_citations,
-    resolve_redirects,
-    resolved_earlier,
-)
+from pipeline.sources.fetching.redirects import Redirects, resolve_citations, resolve_redirects
 
 HOST = "vertexaisearch.cloud.google.com"
 Replies = dict[str, str]

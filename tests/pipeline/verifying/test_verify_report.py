@@ -11,10 +11,9 @@ from click.testing import CliRunner, Result
 
 from exports.cli import main
 from pipeline.cli.verify import nearest_store
-from pipeline.gathering.gather import text_hash
-from pipeline.gathering.run_sources import Online, fetch_missing
+from pipeline.gathering.gather import Online, fetch_missing
 from pipeline.sources.fetching.fetch import FetchPolicy
-from pipeline.sources.store.store import StoredPage, open_store
+from pipeline.sources.store.store import StoredPage, open_store, text_hash
 from pipeline.verifying.read import Submitted, read_report
 from pipeline.verifying.verify import Reader, cited_keys, verify_report
 from tests.support.cited_run import cited_answer, write_run
