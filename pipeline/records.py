@@ -37,7 +37,7 @@ class Source(Frozen):
     """`read`: we hold text of it. `unread`: it exists but could not be read. `gone`: 404 or 410. `unresolved`: no such
     host, or it never answered. `unfetched`: nobody tried yet."""
     reason: str = ""
-    """Why it is in this state, a word of `pipeline.sources.store.states` such as `page` or `robots`;
+    """Why it is in this state, a word of `pipeline.sources.schema` such as `page` or `robots`;
     empty where not said."""
     page_url: str = ""
     """URL of the page where a redirect of the provider's leads; empty where `url` is the page's own."""

@@ -275,7 +275,7 @@ def place(options: "ResearchOptions") -> str:
 
 def end_research(finished: "Finished", options: "ResearchOptions") -> None:
     """Print the report's path on stdout; what was found, what it took and what to do next on stderr."""
-    from pipeline.research.report_words import ENGLISH
+    from pipeline.research.output.layout import ENGLISH
     from pipeline.text.terminal import counted
 
     check, metrics = finished.check, finished.metrics

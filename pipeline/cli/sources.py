@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pipeline.gathering.gather import Gathered
     from pipeline.gathering.run_sources import Fetch, RunSources
-    from pipeline.sources.store.store import Store
+    from pipeline.sources.store import Store
 
 STORE = "store.db"
 
@@ -110,7 +110,7 @@ def opened_store(asked: Asked) -> "AbstractContextManager[Store | None]":
         InputError: the run or a named store is not there.
     """
     from pipeline.errors import InputError
-    from pipeline.sources.store.store import open_store
+    from pipeline.sources.store import open_store
 
     if not asked.run.is_dir():
         raise InputError(f"There is no run folder {str(asked.run)!r}. Name the one that `citejury pipeline ask` wrote.")
@@ -136,7 +136,7 @@ class PagesBar(NamedTuple):
 @contextmanager
 def pages_bar() -> Iterator[PagesBar]:
     """A bar of pages with their states on stderr, where that is a terminal, and lines above it."""
-    from pipeline.sources.store.states import state_of
+    from pipeline.sources.schema import state_of
 
     states: Counter[str] = Counter()
     total = 0

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pipeline.cli.sources import PagesBar
     from pipeline.gathering.gather import Gathered
-    from pipeline.sources.store.store import Store
+    from pipeline.sources.store import Store
     from pipeline.verifying.verify import Summary
 
 FAILED = 3
@@ -126,7 +126,7 @@ def opened_store(asked: Asked, file: Path) -> "AbstractContextManager[Store | No
     Raises:
         InputError: a named store is not there.
     """
-    from pipeline.sources.store.store import open_store
+    from pipeline.sources.store import open_store
 
     path = asked.store or nearest_store(file)
     if asked.no_fetch or (asked.offline and not asked.store and not path.exists()):

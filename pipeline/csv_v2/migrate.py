@@ -21,8 +21,7 @@ from pipeline.providers import provider_name, read_payload
 from pipeline.providers.failure import error_kind, redact
 from pipeline.schema import CSV_COLUMNS, Answer, ErrorLine, ProviderName, SearchResult, StoredAnswer
 from pipeline.staging import staged_file
-from pipeline.text.links import find_links
-from pipeline.text.urls import source_domain
+from pipeline.text.urls import find_links, source_domain
 
 # The contract's table, row by row: the v1 column (None: new in v2) and the v2 column (None: dropped; of
 # `search_results_json` the `source_*` and `result_*` columns take the place).

@@ -14,8 +14,8 @@ from pipeline.gathering.run_sources import Tell
 from pipeline.sources.fetching.fetch import Fetched, Fetcher, FetchPolicy, host_of
 from pipeline.sources.fetching.politeness import UNREACHABLE
 from pipeline.sources.reading.extractor import Extractor
-from pipeline.sources.store.states import READ
-from pipeline.sources.store.store import Outcome, Store, StoredPage, row_from_page, text_hash
+from pipeline.sources.schema import READ
+from pipeline.sources.store import Outcome, Store, StoredPage, row_from_page, text_hash
 from pipeline.text.urls import source_domain, url_host
 
 # Failures that another day may mend; a host name that is not found is one, for so it looks where the network is away.

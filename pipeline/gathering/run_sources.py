@@ -17,7 +17,7 @@ from pipeline.sources.choosing.shelf import CitedPage, Shelf, cited_page
 from pipeline.sources.choosing.tally import Tally
 from pipeline.sources.reading.extract import Extracted
 from pipeline.sources.reading.extractor import Extractor
-from pipeline.sources.store.store import Store, StoredPage, text_hash
+from pipeline.sources.store import Store, StoredPage, text_hash
 from pipeline.text.urls import site_key, source_domain, without_password
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pipeline.providers.answer import Message, build_answer, distinct, read_mess
 from pipeline.providers.body import as_object, as_objects, as_text
 from pipeline.providers.openai import NUMBER, annotation_occurrences, link_occurrences, listed_urls
 from pipeline.schema import Answer
-from pipeline.text.links import find_links
+from pipeline.text.urls import find_links
 
 
 def read(body: dict[str, Any]) -> Answer:

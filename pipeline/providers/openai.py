@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pipeline.providers.answer import Annotation, build_answer, place, read_message
 from pipeline.providers.body import as_object, as_text
 from pipeline.schema import Answer, Occurrence, Placement
-from pipeline.text.links import Link, find_links
+from pipeline.text.urls import Link, find_links
 
 BRACKETS = {"(": ")", "（": "）"}
 REFERENCE = re.compile(r"\[(\d{1,6})\]", re.ASCII)

@@ -10,8 +10,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from pipeline.schema import Answer, Occurrence, StoredAnswer
-from pipeline.text.links import Link, find_links
-from pipeline.text.urls import is_grounding_redirect
+from pipeline.text.urls import Link, find_links, is_grounding_redirect
 
 # The full-width forms are there for reports that people have edited.
 ID_MARK = re.compile(r"[(（](C[0-9]{3}(?:[,，、] ?C[0-9]{3}){0,998})[)）]", re.ASCII)

@@ -24,7 +24,7 @@ from pipeline.records import (
 from pipeline.schema import PROVIDERS, Answer, Occurrence, StoredAnswer
 from pipeline.staging import staged_file
 from pipeline.text.language import detect_language
-from pipeline.text.links import find_links
+from pipeline.text.urls import find_links
 
 RESEARCH_RUN = "pipeline"
 

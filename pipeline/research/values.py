@@ -2,7 +2,12 @@
 
 from typing import Literal, NamedTuple
 
+from pipeline.text.language import text_language
 from pipeline.verifying.values import Checked, Paragraph
+
+BETWEEN = ": "
+"""Stands between the topic and the side of it that a section looks at."""
+
 
 Depth = Literal["brief", "medium", "deep"]
 Stage = Literal["intake", "plan", "harvest", "fetch", "extract", "verify", "write", "audit", "cache"]
@@ -63,3 +68,8 @@ class Written(NamedTuple):
     """In the order of the report."""
     left_out: tuple[Checked, ...] = ()
     """Claims that are not in it, with their verdicts and problems."""
+
+
+def plan_language(plan: Plan) -> str:
+    """ISO 639-1 code of the language in which the plan is written; `en` where it cannot be told."""
+    return text_language(" ".join(plan.sections), "en")

@@ -6,7 +6,7 @@ from functools import cache
 from html import unescape
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from pipeline.text.links import Link, find_links
+from pipeline.text.urls import Link, find_links
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from pipeline.errors import InputError
-from pipeline.text.links import Link, find_links
-from pipeline.text.urls import canonical_url
+from pipeline.text.urls import Link, canonical_url, find_links
 from pipeline.verifying.marks import CID, Block, Mark, heading_words, plain_words
 from pipeline.verifying.values import Cited, ListedSource, Nowhere, ReadReport, Sentence, Unresolved
 

@@ -11,15 +11,22 @@ from typing import Any, get_args
 from pipeline.errors import InputError
 from pipeline.sources.choosing.shelf import cited_page
 from pipeline.sources.choosing.tally import STATES, Tally, failure_lines
-from pipeline.sources.store.states import READ, state_of
-from pipeline.sources.store.store import Outcome, Store
+from pipeline.sources.schema import READ, state_of
+from pipeline.sources.store import Outcome, Store
 from pipeline.text.terminal import printable
 from pipeline.text.urls import site_key
 from pipeline.verifying.claim import check_sentence
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.read import Submitted
-from pipeline.verifying.schema import UnresolvedMark, VerifiedReport, VerifiedSentence, VerifiedSource
-from pipeline.verifying.values import ListedSource, Sentence, Verdict
+from pipeline.verifying.values import (
+    ListedSource,
+    Sentence,
+    UnresolvedMark,
+    Verdict,
+    VerifiedReport,
+    VerifiedSentence,
+    VerifiedSource,
+)
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 SHOWN = 10

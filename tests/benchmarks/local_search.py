@@ -17,7 +17,7 @@ from time import perf_counter
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from pipeline.research.search.local import CREATE, MOST_QUERY_WORDS, LocalSearch, passage_spans, phrase
-from pipeline.sources.store.store import Store, StoredPage, open_store
+from pipeline.sources.store import Store, StoredPage, open_store
 from pipeline.text.words import content_words
 from tests.support.debian_pages import HANDBOOK, PLACES
 from tests.support.debian_web import title_and_text

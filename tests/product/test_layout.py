@@ -27,7 +27,6 @@ ORDER = (
     "pipeline.csv_v2",
     "pipeline.recording",
     "pipeline.sources",
-    "pipeline.sources.store",
     "pipeline.sources.reading",
     "pipeline.sources.fetching",
     "pipeline.sources.choosing",
@@ -114,7 +113,7 @@ def dotted(path: Path) -> str:
 
 
 def is_folder(name: str) -> bool:
-    return (ROOT / name.replace(".", "/")).is_dir()
+    return (ROOT / name.replace(".", "/") / "__init__.py").is_file()
 
 
 def place(name: str) -> str:

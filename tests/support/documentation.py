@@ -21,7 +21,7 @@ from pipeline.providers.options import CHAT_OPTION_SUPPORT, OPTION_SUPPORT
 from pipeline.providers.request import BASE_URLS, DEFAULT_CHAT_MODELS, DEFAULT_MODELS, KEY_VARIABLES
 from pipeline.records import Passage, Provenance, QueryResponse, Source, SourceState
 from pipeline.research.contracts import Citation, Claim, Config, Metrics, Reference, Report, Timeouts
-from pipeline.research.output.run_files import (
+from pipeline.research.output.artefacts import (
     CitationEntry,
     Clarify,
     ParagraphLine,
@@ -31,11 +31,11 @@ from pipeline.research.output.run_files import (
     StageEvent,
     VerifyResult,
 )
-from pipeline.research.traces import PAYLOADS
+from pipeline.research.contracts import PAYLOADS
 from pipeline.schema import PROVIDERS, AnswerRow, AskOptions, ErrorLine
 from pipeline.sources.schema import Chunk, Document, SearchResult, SourceMeta
-from pipeline.sources.store.states import STATES
-from pipeline.verifying.schema import UnresolvedMark, VerifiedReport, VerifiedSentence, VerifiedSource
+from pipeline.sources.schema import STATES
+from pipeline.verifying.values import UnresolvedMark, VerifiedReport, VerifiedSentence, VerifiedSource
 from tests.product.test_layout import ORDER
 
 HELP_WIDTH = 110

@@ -22,7 +22,7 @@ from pipeline.schema import Price
 from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy
 from pipeline.sources.fetching.guard import guarded_client
 from pipeline.sources.reading.extractor import Extractor
-from pipeline.sources.store.store import open_store
+from pipeline.sources.store import open_store
 from tests.support.provider_server import Behaviour, Hang, Received
 from tests.support.scripted_model import ScriptedModel, prompts_of, says
 from tests.support.scripted_search import Hit, ScriptedSearch

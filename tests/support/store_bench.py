@@ -2,7 +2,7 @@
 
 from hashlib import sha256
 
-from pipeline.sources.store.store import StoredPage
+from pipeline.sources.store import StoredPage
 
 
 def stored_page(url: str = "https://a.de/x", text: str = "Text.", raw: bytes = b"<p>Text.</p>") -> StoredPage:

@@ -9,10 +9,17 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
-from pipeline.research.contracts import CONTRACTS
-from pipeline.research.output.artefacts import CITATIONS, json_text, write_text
-from pipeline.research.output.run_files import Clarify, ParagraphLine, PlanFile, StageEvent, VerifyResult
-from pipeline.research.traces import PAYLOADS
+from pipeline.research.contracts import CONTRACTS, PAYLOADS
+from pipeline.research.output.artefacts import (
+    CITATIONS,
+    Clarify,
+    ParagraphLine,
+    PlanFile,
+    StageEvent,
+    VerifyResult,
+    json_text,
+    write_text,
+)
 from pipeline.sources.schema import Chunk, Document, SearchResult
 
 FOLDER = Path(__file__).parents[1] / "schemas"

@@ -15,11 +15,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from pipeline.errors import InputError
 from pipeline.models.structured import Spent, added
+from pipeline.research.contracts import Payload, ToolCall, put_trace
 from pipeline.research.search import SearchProvider
 from pipeline.research.search.results import RecordedSearch, SearchResults, answer_key
-from pipeline.research.traces import Payload, ToolCall, put_trace
 from pipeline.research.values import Stage
-from pipeline.sources.store.store import Store
+from pipeline.sources.store import Store
 
 SEARCHES = "searches.jsonl"
 

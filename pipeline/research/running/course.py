@@ -13,12 +13,11 @@ from pydantic import TypeAdapter
 from pipeline.errors import CitejuryError, InputError, ProviderError
 from pipeline.interrupts import stopping_on_signals
 from pipeline.providers.failure import redact
-from pipeline.research.output.artefacts import RunFolder
-from pipeline.research.output.run_files import StageDetails, StageEvent
+from pipeline.research.contracts import KINDS, ErrorCode, Failure, Payload, put_trace
+from pipeline.research.output.artefacts import RunFolder, StageDetails, StageEvent
 from pipeline.research.running.checkpoint import Journal
-from pipeline.research.traces import KINDS, ErrorCode, Failure, Payload, put_trace
 from pipeline.research.values import Stage
-from pipeline.sources.store.store import Store
+from pipeline.sources.store import Store
 
 Value = TypeVar("Value")
 

@@ -11,9 +11,8 @@ from pydantic import Field, ValidationError
 from pipeline.errors import InputError
 from pipeline.models.structured import Spent
 from pipeline.research.contracts import DEFAULT_BASE_URL, DEFAULT_MODEL, MAX_TOPIC, Config, SearchName
-from pipeline.research.output.artefacts import checked_run_id, problems
+from pipeline.research.output.artefacts import MAX_SOURCES, checked_run_id, problems
 from pipeline.research.output.layout import CitationForm
-from pipeline.research.output.run_files import MAX_SOURCES
 from pipeline.research.running.checkpoint import read_setup
 from pipeline.research.values import Depth
 from pipeline.schema import Frozen

@@ -13,12 +13,19 @@ from pydantic import ValidationError
 from pipeline.asking.run_folder import locked_folder
 from pipeline.errors import InputError, OutputError
 from pipeline.research.contracts import Metrics, Report, Text, UtcTime, aware_time
-from pipeline.research.output.artefacts import RUN_ID, RunFolder, checked_run_id
-from pipeline.research.output.run_files import CitationEntry, Clarify, StageEvent, VerifyResult
+from pipeline.research.output.artefacts import (
+    RUN_ID,
+    CitationEntry,
+    Clarify,
+    RunFolder,
+    StageEvent,
+    VerifyResult,
+    checked_run_id,
+)
 from pipeline.research.running.checkpoint import JOURNAL
 from pipeline.research.values import Depth
 from pipeline.sources.schema import Contract
-from pipeline.sources.store.store import Store, StoredRun, open_store
+from pipeline.sources.store import Store, StoredRun, open_store
 
 STORE = "store.db"
 """The store of all runs in a folder, beside theirs."""

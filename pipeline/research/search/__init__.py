@@ -13,7 +13,7 @@ from pipeline.errors import InputError
 
 if TYPE_CHECKING:
     from pipeline.sources.schema import SearchResult
-    from pipeline.sources.store.store import Store
+    from pipeline.sources.store import Store
 
 SearchName = Literal["duckduckgo", "tavily", "brave", "bing", "local"]
 """The providers of the run's configuration (pipeline/contracts/research.md#config), and the user's own documents."""

@@ -18,7 +18,7 @@ from urllib.parse import quote
 from pipeline.errors import InputError
 from pipeline.gathering.run_sources import MEDIA_TYPES, added_page, read_file
 from pipeline.sources.reading.extractor import Extractor
-from pipeline.sources.store.store import Store, StoredPage
+from pipeline.sources.store import Store, StoredPage
 from pipeline.text.urls import canonical_url
 
 HOST = "documents.invalid"

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from pipeline.errors import InputError
 from pipeline.research.search.documents import ReadDocuments, read_documents
 from pipeline.research.search.results import RawResult, SearchResults, readable_results
-from pipeline.sources.store.states import READ
-from pipeline.sources.store.store import Store, StoredPage
+from pipeline.sources.schema import READ
+from pipeline.sources.store import Store, StoredPage
 from pipeline.text.words import NUMBERS, UNSPACED_RUN, content_words, pairs
 
 # About as long as three paragraphs: so the best place of a long PDF counts as much as a short page.

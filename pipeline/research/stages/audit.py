@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 from pipeline.errors import BadRowsError, InputError
 from pipeline.research.contracts import Report
-from pipeline.research.output.artefacts import RunFolder
+from pipeline.research.output.artefacts import CitationEntry, ParagraphLine, RunFolder, VerifyResult
 from pipeline.research.output.layout import cid
-from pipeline.research.output.run_files import CitationEntry, ParagraphLine, VerifyResult
 from pipeline.research.output.to_answer import numbers_in_order
 from pipeline.text.urls import canonical_url
 from pipeline.verifying.marks import CID, Block, Piece, find_marks, heading_words, plain_words, read_blocks

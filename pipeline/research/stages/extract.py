@@ -12,8 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from pipeline.errors import ProviderError
 from pipeline.models.evidence import aggregate_context, validate_and_normalize_evidence
-from pipeline.research.report_words import BETWEEN, plan_language
-from pipeline.research.running.model import Model
+from pipeline.research.running.environment import Model
 from pipeline.research.stages.passages import (
     ADDRESS,
     CITATION_LIKE,
@@ -26,7 +25,7 @@ from pipeline.research.stages.passages import (
     statement_in,
 )
 from pipeline.research.stages.plan import FIRST_HEADINGS, aspect_of
-from pipeline.research.values import Plan
+from pipeline.research.values import BETWEEN, Plan, plan_language
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import ASKS_WITHOUT_BLANKS, content_words, numbers_in
 from pipeline.verifying.values import Claim, Page, Quote

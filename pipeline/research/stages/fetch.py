@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from pipeline.gathering.gather import Report, gather_pages, missing_pages
-from pipeline.research.traces import FetchResult, put_trace
+from pipeline.research.contracts import FetchResult, put_trace
 from pipeline.research.values import Found
 from pipeline.sources.fetching.fetch import Fetcher
 from pipeline.sources.reading.extractor import Extractor
-from pipeline.sources.store.states import READ
-from pipeline.sources.store.store import Outcome, Store, StoredPage
+from pipeline.sources.schema import READ
+from pipeline.sources.store import Outcome, Store, StoredPage
 from pipeline.text.urls import site_key
 from pipeline.text.words import UNSPACED
 from pipeline.verifying.values import Page
@@ -85,7 +85,7 @@ class Unread(NamedTuple):
     url: str
     """Its canonical URL."""
     reason: str
-    """Why, a reason of `pipeline.sources.store.states`."""
+    """Why, a reason of `pipeline.sources.schema`."""
     detail: str
     """The same in plain words; empty where there is nothing to add. May hold words of the server's."""
 

@@ -7,12 +7,11 @@ from typing import NamedTuple
 from pydantic import TypeAdapter
 
 from pipeline.models.structured import Spent
-from pipeline.research.contracts import Metrics, Report, contract_json
+from pipeline.research.contracts import Coverage, Metrics, Report, WriterFinalized, contract_json
+from pipeline.research.output.artefacts import ParagraphLine, VerifyResult
 from pipeline.research.output.layout import Account, LaidOut, cid, lay_out
-from pipeline.research.output.run_files import ParagraphLine, VerifyResult
 from pipeline.research.output.to_answer import FinishedRun, write_for_jury
 from pipeline.research.output.verification_md import Circumstances, verification_markdown
-from pipeline.research.report_words import plan_language
 from pipeline.research.running.checkpoint import KeptAnswers
 from pipeline.research.running.course import Course, put_new_traces
 from pipeline.research.running.environment import Environment
@@ -21,10 +20,9 @@ from pipeline.research.stages.audit import audit_run, verify_result
 from pipeline.research.stages.gathering import Gathered
 from pipeline.research.stages.verify import read_pages
 from pipeline.research.stages.write import write_report
-from pipeline.research.traces import Coverage, WriterFinalized
-from pipeline.research.values import Intake, Plan, Verified, Written
+from pipeline.research.values import Intake, Plan, Verified, Written, plan_language
 from pipeline.sources.choosing.chunk import ENCODING
-from pipeline.sources.store.store import StoredEvent, StoredRun
+from pipeline.sources.store import StoredEvent, StoredRun
 from pipeline.text.urls import site_key
 from pipeline.verifying.scores import Scores, citation_scores, cited_texts, conflicts, single_source
 from pipeline.verifying.values import Page

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from pydantic import TypeAdapter
 
 from pipeline.errors import ProviderError
+from pipeline.research.contracts import ChunksMade, ClaimMade, ClaimsVerified, Payload
 from pipeline.research.running.checkpoint import RunSearch
 from pipeline.research.running.course import Course, put_new_traces
 from pipeline.research.running.environment import Environment
@@ -17,9 +18,8 @@ from pipeline.research.stages.fetch import PagesRead, Unread, fetch, without_dup
 from pipeline.research.stages.harvest import Harvest, harvest
 from pipeline.research.stages.passages import chunks_of
 from pipeline.research.stages.verify import ask_verdicts, verify
-from pipeline.research.traces import ChunksMade, ClaimMade, ClaimsVerified, Payload
 from pipeline.research.values import Found, Plan, Verified
-from pipeline.sources.store.states import READ
+from pipeline.sources.schema import READ
 from pipeline.verifying.values import Claim, Page
 
 HARVEST = TypeAdapter(Harvest)

@@ -9,11 +9,11 @@ from typing import NamedTuple
 from urllib.parse import urldefrag, urlsplit
 
 from pipeline.errors import ProviderError
+from pipeline.research.contracts import ErrorCode, Failure, Payload, ToolCall
+from pipeline.research.contracts import SearchResults as Answered
 from pipeline.research.search import SearchProvider
 from pipeline.research.search.documents import is_document
 from pipeline.research.search.results import SearchResults
-from pipeline.research.traces import ErrorCode, Failure, Payload, ToolCall
-from pipeline.research.traces import SearchResults as Answered
 from pipeline.research.values import Found, Plan
 from pipeline.sources.schema import SearchResult
 from pipeline.text.urls import membership_key, site_key

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 from pipeline.errors import InputError
 from pipeline.research.contracts import MAX_TOPIC, clean_text
-from pipeline.research.output.artefacts import RunFolder
-from pipeline.research.output.run_files import Clarify
+from pipeline.research.output.artefacts import Clarify, RunFolder
 from pipeline.research.running.options import ResearchOptions, topic_language
 from pipeline.research.values import Depth, Intake
 from pipeline.text.words import content_words

@@ -10,8 +10,7 @@ from pydantic import TypeAdapter
 from pipeline.asking.run_folder import locked_folder
 from pipeline.errors import InputError, OutputError
 from pipeline.models.structured import Spent, spent_of
-from pipeline.research.output.artefacts import RunFolder
-from pipeline.research.output.run_files import PlanDetails, PlanFile
+from pipeline.research.output.artefacts import PlanDetails, PlanFile, RunFolder
 from pipeline.research.running.checkpoint import JOURNAL, Journal, KeptAnswers
 from pipeline.research.running.course import SILENT, Course, Progress, Spend
 from pipeline.research.running.environment import Environment
@@ -21,7 +20,7 @@ from pipeline.research.stages.gathering import Gathering
 from pipeline.research.stages.intake import AskQuestions, take_in
 from pipeline.research.stages.plan import make_plan
 from pipeline.research.values import Intake, Plan
-from pipeline.sources.store.store import Store, StoredRun
+from pipeline.sources.store import Store, StoredRun
 
 INTAKE = TypeAdapter(Intake)
 PLAN = TypeAdapter(Plan)

@@ -4,8 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pipeline.research.report_words import BETWEEN, plan_language
-from pipeline.research.values import Plan
+from pipeline.research.values import BETWEEN, Plan, plan_language
 from pipeline.sources.choosing.chunk import tokenize_chunk
 from pipeline.sources.choosing.select import rank_passages
 from pipeline.sources.schema import Chunk, Document, SourceMeta

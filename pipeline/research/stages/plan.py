@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from pipeline.research.report_words import BETWEEN
-from pipeline.research.running.model import Model
-from pipeline.research.values import Depth, Intake, Plan
+from pipeline.research.running.environment import Model
+from pipeline.research.values import BETWEEN, Depth, Intake, Plan
 from pipeline.text.language import text_language
 from pipeline.text.words import ASKS_WITHOUT_BLANKS
 
@@ -115,7 +114,6 @@ MOST_SECTIONS = 6
 MOST_QUERIES = 8
 LONGEST_LINE = 200
 """Characters of a section or a query of the model's; a longer one is cut."""
-"""Stands between the topic and the side of it that a section looks at."""
 
 QUESTION_END = re.compile(r"[?？;；。]\s*|[.!](?:\s+|$)")
 ASKING = (

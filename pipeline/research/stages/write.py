@@ -8,11 +8,10 @@ from typing import NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from pipeline.errors import ProviderError
-from pipeline.research.report_words import plan_language
-from pipeline.research.running.model import Model
+from pipeline.research.running.environment import Model
 from pipeline.research.stages.extract import is_fit
 from pipeline.research.stages.passages import WITHOUT_BLANKS, likeness
-from pipeline.research.values import Intake, Plan, Verified, Written
+from pipeline.research.values import Intake, Plan, Verified, Written, plan_language
 from pipeline.text.normal_form import normalise
 from pipeline.text.urls import site_key, source_domain
 from pipeline.text.words import content_words, without_marks

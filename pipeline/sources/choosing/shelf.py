@@ -9,9 +9,8 @@ from pipeline.errors import InputError
 from pipeline.records import QueryResponse, Source, document_id
 from pipeline.sources.choosing.chunk import tokenize_chunk
 from pipeline.sources.choosing.select import PageChunks, PassageLimits, Selected, select_passages
-from pipeline.sources.schema import Chunk, Document, SourceMeta
-from pipeline.sources.store.states import READ, state_of
-from pipeline.sources.store.store import Outcome, Store, StoredPage
+from pipeline.sources.schema import READ, Chunk, Document, SourceMeta, state_of
+from pipeline.sources.store import Outcome, Store, StoredPage
 from pipeline.text.urls import canonical_url, has_user_name, is_grounding_redirect, source_domain
 
 # Answers to one narrative cite the same pages, and stand far apart in the run: one provider's follow another's.

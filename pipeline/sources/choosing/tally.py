@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, get_args
 
 from pipeline.records import QueryResponse, SourceState
-from pipeline.sources.store.states import state_of
+from pipeline.sources.schema import state_of
 from pipeline.text.terminal import printable
 from pipeline.text.urls import without_password
 

@@ -158,7 +158,7 @@ class Exchange(NamedTuple):
 
     `status` is None where no head of a response came, names in `headers` are in lower case, `location` is where a
     redirect leads. `reason` is empty where the response is as it was wanted, a redirect or an error status included;
-    otherwise a reason of `states.py` with the words for it in `detail`. `seconds` is how long it took. `reached` tells
+    otherwise a `Reason` with the words for it in `detail`. `seconds` is how long it took. `reached` tells
     that somebody is there, whatever they said or failed to say.
     """
 

@@ -55,7 +55,7 @@ class Fetched(NamedTuple):
     seconds: float = 0.0
     """How long the requests took together, waits between them left out."""
     reason: str = "page"
-    """`page` where there is a body to read, or where it has not changed; otherwise a reason of `states.py`."""
+    """`page` where there is a body to read, or where it has not changed; otherwise a `Reason`."""
     detail: str = ""
     """The reason in plain words; may hold words of the server's."""
     not_modified: bool = False

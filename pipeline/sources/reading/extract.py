@@ -1,11 +1,12 @@
 """A page's bytes turned into the text that is stored, whatever they are: HTML, plain text or PDF."""
 
 import re
-from typing import NamedTuple
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 from pipeline.sources.reading.decode import decoded, stored_text, unwrapped
 from pipeline.sources.reading.quality import verdict_on
-from pipeline.sources.store.states import Reason
+from pipeline.sources.schema import Reason
 
 HTML_TYPES = ("text/html", "application/xhtml+xml")
 TEXT_TYPES = ("application/json", "application/ld+json", "application/x-ndjson", "application/yaml", "application/toml")
@@ -91,8 +92,6 @@ def looks_binary(head: bytes) -> bool:
 
 def extract_html(page: str, url: str) -> Extracted:
     """What an HTML page says, judged."""
-    from pipeline.sources.reading.html_text import read_html
-
     html = read_html(page, url)
     verdict = verdict_on(html.text, html.title, html.marked_paid)
     language = language_of(html.text) or (html.language if len(html.language) == len("de") else "")
@@ -111,8 +110,6 @@ def extract_plain(text: str) -> Extracted:
 
 def extract_pdf(body: bytes) -> Extracted:
     """What a PDF says, with the places of its pages."""
-    from pipeline.sources.reading.pdf import UnreadablePdfError, read_pdf
-
     kind = "application/pdf"
     try:
         pdf = read_pdf(body)
@@ -136,3 +133,209 @@ def language_of(text: str) -> str:
 def unread(content_type: str, reason: Reason, detail: str) -> Extracted:
     """A body without anything to read."""
     return Extracted("", "", "", content_type, (), reason, detail)
+
+
+NO_TEXT = frozenset(("script", "style", "template", "svg", "math", "head", "select", "iframe", "object", "canvas"))
+BLOCKS = """address article aside blockquote br dd details div dl dt fieldset figcaption figure footer form h1
+h2 h3 h4 h5 h6 header hr li main nav ol p pre section summary table tr ul"""
+BREAKS = frozenset(BLOCKS.split())
+BLANKS = re.compile(r"\s+")
+XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]{0,200}\?>")
+HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
+NOT_FREE = re.compile(r"\"isAccessibleForFree\"\s*:\s*\"?false", re.I)
+LEAST_MAIN_TEXT = 100
+LONGEST_TITLE = 300
+
+
+class HtmlText(NamedTuple):
+    """What an HTML page says."""
+
+    text: str
+    """The main text, one paragraph, list item or table row a line; all visible text where no main text is found."""
+    title: str
+    """The page's title; empty where it has none."""
+    language: str
+    """The language that the page names, such as `de`; empty where it names none."""
+    marked_paid: bool
+    """Whether the page marks itself as not free to read."""
+
+
+def read_html(page: str, url: str) -> HtmlText:
+    """What the page says. Comments of readers and hidden parts are left out; nothing is fetched."""
+    import trafilatura
+
+    tree = parsed(page)
+    if tree is None:
+        return HtmlText("", "", "", False)
+    title, language = title_of(tree), (tree.get("lang") or "").split("-")[0].lower()
+    drop_hidden(tree)
+    found = trafilatura.extract(tree, url=url, include_comments=False) or ""
+    text = "\n".join(line for line in map(str.strip, stored_text(found).split("\n")) if line)
+    if len(text) < LEAST_MAIN_TEXT:
+        text = all_text(page) or text
+    return HtmlText(text, title, language, bool(NOT_FREE.search(page)))
+
+
+def all_text(page: str) -> str:
+    """All visible text of the page, parsed anew: looking for the main text takes a tree apart."""
+    tree = parsed(page)
+    drop_hidden(tree)
+    return visible_text(tree)
+
+
+def parsed(page: str) -> Any:
+    """The page's tree, mended where it can be; None where there is nothing in it."""
+    import trafilatura
+    from lxml.etree import ParserError
+    from lxml.html import HTMLParser, document_fromstring
+
+    page = XML_DECLARATION.sub("", page)
+    tree = trafilatura.load_html(page)  # None for what it takes for a fragment
+    if tree is not None:
+        return tree
+    try:
+        return document_fromstring(page, parser=HTMLParser(remove_comments=True, remove_pis=True, no_network=True))
+    except ParserError:
+        return None
+
+
+def title_of(tree: Any) -> str:
+    """The title that the page gives to be shown, else its own, else its first heading."""
+    for path in ("//meta[@property='og:title']/@content", "//head/title/text()", "//title/text()", "//h1//text()"):
+        title = " ".join(stored_text(" ".join(tree.xpath(path)[:20])).split())
+        if title:
+            return title[:LONGEST_TITLE]
+    return ""
+
+
+def visible_text(tree: Any) -> str:
+    """All text of the page that a browser would show, a block a line; scripts are left out."""
+    from lxml.etree import iterwalk
+
+    parts: list[str] = []
+    walk = iterwalk(tree, events=("start", "end"))
+    for event, element in walk:
+        name = element.tag if isinstance(element.tag, str) else ""
+        parts.append("\n" if name in BREAKS else " " if name in ("td", "th") else "")
+        if event == "end":
+            parts.append(BLANKS.sub(" ", element.tail or ""))
+        elif not name or name in NO_TEXT:
+            walk.skip_subtree()
+        else:
+            parts.append(BLANKS.sub(" ", element.text or ""))
+    lines = (" ".join(line.split()) for line in stored_text("".join(parts)).split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
+def drop_hidden(tree: Any) -> None:
+    """Take out what the page keeps from view: no reader sees it, and no judge is to be talked to behind their back.
+
+    A body that is hidden stays: a script shows it when the page has loaded.
+    """
+    for element in tree.xpath("//*[@hidden or @style]"):
+        if element.tag not in ("html", "body") and is_hidden(element):
+            element.drop_tree()
+
+
+def is_hidden(element: Any) -> bool:
+    """Whether the element itself says that it is not to be shown."""
+    return element.get("hidden") is not None or bool(HIDDEN.search(element.get("style") or ""))
+
+
+BROKEN_WORD = re.compile(r"(?<=\w)[-\u00ad\u2010\x02\ufffe]$")
+ENDS_A_LINE = re.compile(r"[.!?…:;。！？」)\]\"”’]$")
+BEGINS_AN_ITEM = re.compile(r"[-*•◦▪–]\s|\(?\d{1,3}(?:\.\d+)*[.)]?\s|[A-Z]\.\s")
+WRITTEN_WITHOUT_BLANKS = re.compile(r"[\u3001-\u30ff\u3400-\u9fff\uff01-\uff60]")
+FULL_LINE = 0.7
+AMONG_THE_LONGEST = 0.8
+LONGEST_TEXT = 20_000_000
+
+
+class PdfText(NamedTuple):
+    """What a PDF says."""
+
+    text: str
+    """The text of its pages, each on a new line."""
+    title: str
+    """The title in its properties; empty where it has none."""
+    page_starts: tuple[int, ...]
+    """First code point of each page, in order; an empty page begins where the next one does."""
+    whole: bool
+    """Whether all pages are there: reading ends behind 20 million characters."""
+
+
+class UnreadablePdfError(ValueError):
+    """The file is broken, or needs a password."""
+
+
+def read_pdf(body: bytes) -> PdfText:
+    """The text of the PDF, paragraphs joined from their lines and words from their halves.
+
+    Raises:
+        UnreadablePdfError: it is broken, or needs a password.
+    """
+    import pypdfium2
+
+    try:
+        document = pypdfium2.PdfDocument(body)
+    except pypdfium2.PdfiumError as error:
+        raise UnreadablePdfError("it is broken, or needs a password") from error
+    try:
+        pages, length = [], 0
+        for number in range(len(document)):
+            pages.append(page_text(document, number))
+            length += len(pages[-1])
+            if length > LONGEST_TEXT:
+                break
+        title = " ".join(stored_text(document.get_metadata_dict().get("Title", "")).split())
+        text, page_starts = joined(pages)
+        return PdfText(text, title, page_starts, len(pages) == len(document))
+    finally:
+        document.close()
+
+
+def page_text(document: Any, number: int) -> str:
+    """The text of one page, a paragraph a line; empty for a page without text, or one that cannot be read."""
+    import pypdfium2
+
+    try:
+        page = document[number]
+        words = page.get_textpage()
+        text = words.get_text_range(errors="replace")
+    except pypdfium2.PdfiumError:
+        return ""
+    words.close()
+    page.close()
+    lines = [line.strip() for line in re.split(r"[\r\n]+", text)]
+    return stored_text("\n".join(paragraphs([line for line in lines if line])))
+
+
+def paragraphs(lines: list[str]) -> list[str]:
+    """The lines of a page joined to paragraphs: a full line that ends in the middle of a sentence goes on below."""
+    lengths = sorted(map(len, lines))
+    full = FULL_LINE * lengths[int(len(lines) * AMONG_THE_LONGEST)] if lines else 0.0
+    found: list[str] = []
+    last_length = 0
+    for line in lines:
+        goes_on = found and last_length >= full and not ENDS_A_LINE.search(found[-1]) and not BEGINS_AN_ITEM.match(line)
+        if found and BROKEN_WORD.search(found[-1]) and line[0].islower():
+            found[-1] = found[-1][:-1] + line
+        elif goes_on:
+            found[-1] = found[-1] + between(found[-1], line) + line
+        else:
+            found.append(line)
+        last_length = len(line)
+    return found
+
+
+def between(line: str, following: str) -> str:
+    """What joins two lines: a blank, or nothing in scripts that are written without."""
+    without = WRITTEN_WITHOUT_BLANKS.match(line[-1]) and WRITTEN_WITHOUT_BLANKS.match(following)
+    return "" if without else " "
+
+
+def joined(pages: list[str]) -> tuple[str, tuple[int, ...]]:
+    """The pages as one text, and where each begins."""
+    with_text = [f"{page}\n" if page else "" for page in pages]
+    starts = list(accumulate((len(page) for page in with_text), initial=0))
+    return "".join(with_text).rstrip("\n"), tuple(starts[:-1])

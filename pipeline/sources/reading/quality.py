@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from pipeline.sources.store.states import Reason
+from pipeline.sources.schema import Reason
 
 WALL_WORDS = 150
 PAYWALL_WORDS = 350

@@ -14,7 +14,7 @@ from pipeline.recording.files import read_records
 from pipeline.sources.choosing.select import PassageLimits
 from pipeline.sources.fetching.fetch import AWAY_AFTER, Fetcher, FetchPolicy
 from pipeline.sources.fetching.guard import guarded_client
-from pipeline.sources.store.store import open_store
+from pipeline.sources.store import open_store
 from tests.support.cited_run import write_run
 from tests.support.web import Asked, Loopback, Page, Site, Web
 

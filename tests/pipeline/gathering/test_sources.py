@@ -23,7 +23,7 @@ from pipeline.records import QueryResponse
 from pipeline.sources.choosing.select import PassageLimits
 from pipeline.sources.choosing.tally import Tally, tally_lines
 from pipeline.sources.fetching.fetch import FetchPolicy
-from pipeline.sources.store.store import open_store
+from pipeline.sources.store import open_store
 from tests.support.cited_run import cited_answer, sonar_answer, write_run
 from tests.support.web import Asked, Page, Site, Web
 

@@ -9,8 +9,8 @@ from pipeline.recording.files import read_records
 from pipeline.sources.choosing.select import PassageLimits
 from pipeline.sources.choosing.tally import tally_lines
 from pipeline.sources.fetching.fetch import FetchPolicy
-from pipeline.sources.store.states import state_of
-from pipeline.sources.store.store import open_store
+from pipeline.sources.schema import state_of
+from pipeline.sources.store import open_store
 from tests.support.cited_run import write_run
 from tests.support.hostile_web import ATTACKS, REFUSED, HostileWeb
 

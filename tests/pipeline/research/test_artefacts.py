@@ -9,16 +9,17 @@ import pytest
 from pydantic import ValidationError
 
 from pipeline.errors import BadRowsError, InputError
-from pipeline.research.output.artefacts import RunFolder, checked_run_id
-from pipeline.research.output.run_files import (
+from pipeline.research.output.artefacts import (
     CitationEntry,
     Clarify,
     ParagraphLine,
     PlanDetails,
     PlanFile,
+    RunFolder,
     StageDetails,
     StageEvent,
     VerifyResult,
+    checked_run_id,
 )
 
 CLARIFIED = """{

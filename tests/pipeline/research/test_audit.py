@@ -9,8 +9,7 @@ import pytest
 
 from pipeline.errors import InputError
 from pipeline.research.contracts import Citation, Reference, Report
-from pipeline.research.output.artefacts import RunFolder
-from pipeline.research.output.run_files import CitationEntry, ParagraphLine, VerifyResult
+from pipeline.research.output.artefacts import CitationEntry, ParagraphLine, RunFolder, VerifyResult
 from pipeline.research.stages.audit import Audit, audit, audit_run, verify_result
 from tests.support.places import SHARED
 

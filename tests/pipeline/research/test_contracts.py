@@ -13,20 +13,22 @@ import pytest
 from pydantic import ValidationError
 
 from pipeline.research.contracts import (
+    PAYLOADS,
     Citation,
     Claim,
     Config,
+    FetchResult,
     Metrics,
     Report,
     ReportFile,
     TraceEvent,
     contract_json,
+    put_trace,
 )
 from pipeline.research.output.json_schemas import FOLDER, json_schemas, write_schemas
 from pipeline.research.output.to_answer import numbers_in_order
-from pipeline.research.traces import PAYLOADS, FetchResult, put_trace
 from pipeline.sources.schema import Chunk, Contract, Document, SearchResult
-from pipeline.sources.store.store import open_store
+from pipeline.sources.store import open_store
 
 EXAMPLES: dict[type[Contract], str] = {
     SearchResult: """{

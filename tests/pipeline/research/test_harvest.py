@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import ProviderError
+from pipeline.research.contracts import Payload, put_trace
 from pipeline.research.search.api import SEARCH_POLICY, SearchApi, tavily
 from pipeline.research.stages.fetch import PagesRead, fetch
 from pipeline.research.stages.harvest import Harvest, choose, harvest, page_key
-from pipeline.research.traces import Payload, put_trace
 from pipeline.research.values import Found, Plan
 from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy
 from pipeline.sources.reading.extractor import Extractor
-from pipeline.sources.store.store import Store, open_store
+from pipeline.sources.store import Store, open_store
 from pipeline.text.urls import site_key
 from tests.support.debian_web import debian_web
 from tests.support.scripted_search import Answer, Find, Hit, ScriptedSearch, SearchAsked, debian_search

@@ -12,7 +12,7 @@ from pipeline.errors import InputError
 from pipeline.research.search import SearchProvider, search_provider
 from pipeline.research.search.documents import document_url
 from pipeline.research.search.local import LocalSearch, PassageIndex
-from pipeline.sources.store.store import Store, open_store
+from pipeline.sources.store import Store, open_store
 from pipeline.text.urls import site_key
 
 DOCUMENTS = {

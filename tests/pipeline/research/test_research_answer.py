@@ -19,7 +19,7 @@ from pipeline.research.output.artefacts import RunFolder
 from pipeline.research.output.layout import CitationForm, LaidOut, lay_out
 from pipeline.research.output.to_answer import VERIFIER, FinishedRun, write_for_jury
 from pipeline.research.values import Intake, Plan, Verified, Written
-from pipeline.sources.store.store import StoredPage, open_store
+from pipeline.sources.store import StoredPage, open_store
 from pipeline.verifying.values import Checked, Claim, Page, Paragraph, Quote
 
 BUTTER, ICE, WATER = "https://butter.example/a", "https://ice.example/", "https://water.example/#top"

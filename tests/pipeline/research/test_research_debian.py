@@ -22,7 +22,7 @@ from pipeline.research.stages.audit import audit_run
 from pipeline.research.stages.machine import research
 from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy
 from pipeline.sources.reading.extractor import Extractor
-from pipeline.sources.store.store import open_store
+from pipeline.sources.store import open_store
 from pipeline.text.sentences import sentence_spans
 from tests.support.debian_web import debian_page_list, debian_web, url_of
 from tests.support.scripted_search import ScriptedSearch, debian_search

@@ -17,7 +17,7 @@ from pipeline.research.stages.finishing import Finished
 from pipeline.research.stages.gathering import Gathering
 from pipeline.research.stages.machine import opened_run, research
 from pipeline.research.values import Found
-from pipeline.sources.store.store import open_store
+from pipeline.sources.store import open_store
 from tests.support.provider_server import Status
 from tests.support.research_process import (
     QUERIES,

@@ -12,7 +12,7 @@ from pipeline.errors import ProviderError
 from pipeline.models.structured import Asker, accept_body, choose_model
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.research.output.layout import Account, LaidOut, lay_out
-from pipeline.research.running.model import Model
+from pipeline.research.running.environment import Model
 from pipeline.research.stages.extract import extract_claims
 from pipeline.research.stages.plan import make_plan
 from pipeline.research.stages.verify import verify

@@ -11,7 +11,7 @@ import pytest
 from pipeline.research.output.artefacts import RunFolder
 from pipeline.research.running.runs import STORE
 from pipeline.research.values import Stage
-from pipeline.sources.store.store import open_store
+from pipeline.sources.store import open_store
 from tests.support.places import ROOT
 from tests.support.research_process import HangsAt, Servers, options_in, research_until, run_here, running_servers
 

@@ -10,7 +10,7 @@ from pipeline.research.running.checkpoint import Journal, RunSearch
 from pipeline.research.stages.fetch import tell_cached
 from pipeline.research.stages.harvest import ask_once
 from pipeline.sources.schema import SearchResult
-from pipeline.sources.store.store import Store, open_store
+from pipeline.sources.store import Store, open_store
 
 PAGE = "https://a.example/"
 

@@ -8,21 +8,20 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from pipeline.research.contracts import Citation, Metrics, Reference, Report, contract_json
-from pipeline.research.output.artefacts import RunFolder
-from pipeline.research.output.run_files import (
+from pipeline.research.contracts import Citation, ClaimMade, Metrics, Reference, Report, contract_json, put_trace
+from pipeline.research.output.artefacts import (
     CitationEntry,
     Clarify,
     PlanDetails,
     PlanFile,
+    RunFolder,
     StageDetails,
     StageEvent,
     VerifyResult,
 )
 from pipeline.research.running.checkpoint import Journal
-from pipeline.research.traces import ClaimMade, put_trace
 from pipeline.research.values import Stage
-from pipeline.sources.store.store import StoredRun, open_store
+from pipeline.sources.store import StoredRun, open_store
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 URL = "https://a.example/"

@@ -116,5 +116,5 @@ def test_a_process_at_work_ends_with_the_one_that_started_it() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such limit on Windows")
 def test_a_process_that_holds_its_lock_is_ended_by_the_system() -> None:
-    code = "from pipeline.sources.reading.worker import limit_processor_time as limit; limit(0)\nwhile True: pass"
+    code = "from pipeline.sources.reading.extractor import limit_processor_time as limit; limit(0)\nwhile True: pass"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -signal.SIGXCPU

@@ -8,7 +8,7 @@ import pytest
 from pipeline.sources.fetching.fetch import Fetched, Fetcher, FetchPolicy
 from pipeline.sources.fetching.guard import guarded_client
 from pipeline.sources.fetching.politeness import SILENT_AFTER
-from pipeline.sources.store.states import state_of
+from pipeline.sources.schema import state_of
 from tests.support.web import Asked, Loopback, Page, Site, Web
 
 Came = TypeVar("Came")

@@ -9,7 +9,7 @@ import pytest
 from pipeline.sources.fetching.exchange import MAX_PIECES, read_body
 from pipeline.sources.fetching.fetch import Fetched, Fetcher, FetchPolicy
 from pipeline.sources.fetching.guard import guarded_client
-from pipeline.sources.store.states import state_of
+from pipeline.sources.schema import state_of
 from tests.support.hostile_web import HOW_IT_ENDS, REFUSED, ROBOTS_SIZE, SLOW, HostileWeb
 from tests.support.web import Loopback
 

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import InputError, OutputError
-from pipeline.sources.store.file import APPLICATION_ID, VERSION
-from pipeline.sources.store.store import open_store
+from pipeline.sources.store import APPLICATION_ID, VERSION, open_store
 from tests.support.places import ROOT
 from tests.support.store_bench import stored_page
 
@@ -23,7 +22,7 @@ PAGES = """
 import os, resource, sys
 from hashlib import sha256
 from pathlib import Path
-from pipeline.sources.store.store import StoredPage, open_store
+from pipeline.sources.store import StoredPage, open_store
 
 def numbered_page(writer, number):
     text = f"Seite {number} von {writer}, 富士山. " * (number * 7 % 500)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.text.links import Link, find_links
+from pipeline.text.urls import Link, find_links
 
 
 def urls(text: str) -> list[str]:

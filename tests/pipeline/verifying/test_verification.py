@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pipeline.research.stages.verify import read_pages, verify
-from pipeline.sources.reading.html_text import read_html
+from pipeline.sources.reading.extract import read_html
 from pipeline.verifying.claim import Finding, check_claim, check_sentence
 from pipeline.verifying.contradiction import contradiction, is_rounded, statement_of
 from pipeline.verifying.page_text import PageText

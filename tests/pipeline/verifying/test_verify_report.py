@@ -13,7 +13,7 @@ from exports.cli import main
 from pipeline.cli.verify import nearest_store
 from pipeline.gathering.gather import Online, fetch_missing
 from pipeline.sources.fetching.fetch import FetchPolicy
-from pipeline.sources.store.store import StoredPage, open_store, text_hash
+from pipeline.sources.store import StoredPage, open_store, text_hash
 from pipeline.verifying.read import Submitted, read_report
 from pipeline.verifying.verify import Reader, cited_keys, verify_report
 from tests.support.cited_run import cited_answer, write_run

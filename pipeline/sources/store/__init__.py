@@ -1,1 +1,0 @@
-"""Pages, traces and runs in one SQLite file."""
