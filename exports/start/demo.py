@@ -28,9 +28,9 @@ from pipeline.progress import ProgressBars
 from pipeline.recording.files import read_records, write_records
 from pipeline.recording.run import RESEARCH_RUN
 from pipeline.records import QueryResponse
-from pipeline.research.running.environment import opened_environment
+from pipeline.research.running.environment import open_environment
 from pipeline.research.running.options import EXTRACTIVE, ResearchOptions
-from pipeline.research.stages.machine import research
+from pipeline.research.stages.run_stages import research
 from pipeline.staging import write_private
 
 # How often an annotator departs from the verdict on a label that people honestly see differently.
@@ -159,7 +159,7 @@ async def researched(options: ResearchOptions) -> None:
     Raises:
         CitejuryError: as `research` raises.
     """
-    async with opened_environment(options, {}) as environment:
+    async with open_environment(options, {}) as environment:
         await research(options, environment)
 
 

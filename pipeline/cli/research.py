@@ -15,10 +15,10 @@ from pipeline.interrupts import SIGNAL_EXITS, interrupted_by
 from pipeline.progress import ProgressBars
 
 if TYPE_CHECKING:
-    from pipeline.research.running.course import Progress, Spend
     from pipeline.research.running.options import Limits, ResearchOptions
-    from pipeline.research.stages.finishing import Finished
+    from pipeline.research.running.research_run import Progress, Spend
     from pipeline.research.stages.intake import AskQuestions
+    from pipeline.research.stages.report import Finished
     from pipeline.research.values import Stage
 
 UNCLEAR = 2
@@ -109,13 +109,13 @@ def begin(chosen: Mapping[str, Any], runs_dir: Path, asked: Given) -> None:
     """Run, and print what came of it.
 
     Raises:
-        CitejuryError: as `research` of `pipeline.research.stages.machine`.
+        CitejuryError: as `research` of `pipeline.research.stages.run_stages`.
         click.exceptions.Exit: the topic is unclear, the audit failed, or a signal stopped the run.
     """
     import asyncio
 
-    from pipeline.research.running.course import Stopped
     from pipeline.research.running.options import named_options
+    from pipeline.research.running.research_run import Stopped
     from pipeline.research.stages.intake import ClarificationNeeded
 
     options = named_options(chosen, runs_dir, limits_of(asked))
@@ -148,11 +148,11 @@ async def run(options: "ResearchOptions", asked: Given, ask: "AskQuestions | Non
     """The finished run; questions are asked before anybody needs a key.
 
     Raises:
-        CitejuryError: as `research` of `pipeline.research.stages.machine`.
+        CitejuryError: as `research` of `pipeline.research.stages.run_stages`.
     """
-    from pipeline.research.running.environment import opened_environment
-    from pipeline.research.stages.machine import clarified
-    from pipeline.research.stages.machine import research as run_stages
+    from pipeline.research.running.environment import open_environment
+    from pipeline.research.stages.run_stages import clarified
+    from pipeline.research.stages.run_stages import research as run_stages
     from pipeline.settings import read_settings
 
     allowed = [address_and_port(text) for text in asked.allowed]
@@ -160,7 +160,7 @@ async def run(options: "ResearchOptions", asked: Given, ask: "AskQuestions | Non
         progress.tell(f"Warning: pages may lead to {address}, port {port}, which is not the public web.")
     await clarified(options, ask)
     prices = read_settings().prices
-    place = opened_environment(
+    place = open_environment(
         options, os.environ, allowed=allowed, prices=prices, search_url=asked.search_url, report=progress
     )
     async with place as environment:
@@ -202,7 +202,7 @@ def audit_again(runs_dir: Path, run_id: str) -> None:
 @contextmanager
 def shown_progress() -> "Iterator[Progress]":
     """A line for each stage that is done, on stderr; in a terminal, what goes on and what it took stands below."""
-    from pipeline.research.running.course import Progress
+    from pipeline.research.running.research_run import Progress
 
     with ProgressBars() as bars:
         name = ""

@@ -1,1 +1,4 @@
-"""CSV v2: answers in, rows out and back, every rule checked, and the older table brought over."""
+"""Answers go in as rows of CSV v2 and come out of them again, unchanged.
+
+Read `file.py` first; `rows.py` has the 20 columns' rules, `check.py` tells every violation, `migrate.py` reads v1.
+"""

@@ -79,7 +79,7 @@ def wanted_time(cell: str) -> str:
 
 
 def refuse_constant(name: str) -> None:
-    """Nothing; Python's reader takes NaN and Infinity for JSON.
+    """Refuse NaN and Infinity, which Python's reader takes for JSON.
 
     Raises:
         ValueError: always.

@@ -45,7 +45,7 @@ def csv_text(parts: Iterable[Sequence[str]]) -> list[str]:
 
 
 def append_answer(path: Path, answer: StoredAnswer) -> None:
-    """Nothing; the answer's rows stand at the end of the file and are on the disk, after a header in a new file.
+    """Append the answer's rows, after a header in a new file; they are on the disk when this returns.
 
     The rows go out in one write. Killed in the middle of it the file ends in a torn answer, which
     `keep_whole_answers` drops.
@@ -58,7 +58,7 @@ def append_answer(path: Path, answer: StoredAnswer) -> None:
 
 
 def write_answers(path: Path, answers: Iterable[StoredAnswer]) -> int:
-    """How many answers the new file holds; it replaces an earlier one when all of them are written."""
+    """Write the answers into a new file and count them; it replaces an earlier one when all of them are written."""
     count = 0
     with staged_file(path) as file:
         file.write(HEADER)
@@ -128,7 +128,7 @@ def begin_answer(path: Path, line: int, cells: list[str]) -> AnswerParts:
 
 
 def add_row(path: Path, line: int, parts: AnswerParts, cells: list[str]) -> None:
-    """Nothing; the row is part of the answer."""
+    """Add the row to the answer."""
     try:
         parts.add(cells)
     except ValueError as error:
@@ -278,7 +278,7 @@ def answer_spans(path: Path) -> Iterator[Span]:
 
 
 def put_in_order(path: Path, rank: Mapping[str, int]) -> None:
-    """Nothing; the answers stand in the order of their ranks. The file is not touched where they do already."""
+    """Put the answers in the order of their ranks. The file is not touched where they are already."""
     spans = list(answer_spans(path))
     ordered = sorted(spans, key=lambda span: rank[span.answer_id])
     if ordered == spans:

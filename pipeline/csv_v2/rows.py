@@ -88,7 +88,7 @@ class AnswerParts:
         self.results: dict[str, list[str]] = {}
 
     def add(self, cells: list[str]) -> None:
-        """Take in one row of the answer.
+        """Add one row of the answer.
 
         Raises:
             ValueError: its shared cells differ from those of the first row.

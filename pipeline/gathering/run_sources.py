@@ -144,7 +144,7 @@ async def added_page(key: str, file: Path, extractor: Extractor) -> StoredPage:
         InputError: the file is missing, too large, of a kind that is not read, or holds no text.
     """
     body = read_file(file)
-    media_type = told_type(file, body)
+    media_type = media_type_of(file, body)
     extracted = await extractor.extract(body, media_type, "", key)
     if not extracted.text.strip():
         why = extracted.detail or extracted.reason
@@ -166,7 +166,7 @@ def read_file(file: Path) -> bytes:
         raise InputError(f"There is no file {str(file)!r} to add; `--add` wants the URL and then the file.") from error
 
 
-def told_type(file: Path, body: bytes) -> str:
+def media_type_of(file: Path, body: bytes) -> str:
     """The file's media type, by its beginning or its name.
 
     Raises:

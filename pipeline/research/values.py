@@ -35,7 +35,7 @@ class Plan(NamedTuple):
     """Queries for the search provider, distinct, in order of weight."""
 
 
-class Found(NamedTuple):
+class FoundPage(NamedTuple):
     """One search result that is worth reading."""
 
     url: str

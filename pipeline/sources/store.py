@@ -158,13 +158,13 @@ class Store:
 
     def page(self, url: str, with_raw: bool = True) -> StoredPage | None:
         """The page under this canonical URL, its body only `with_raw`; None where nobody has tried it."""
-        with told_plainly(self.path):
+        with store_errors(self.path):
             row = self.connection.execute(SELECT_PAGE if with_raw else SELECT_TEXT, [url]).fetchone()
             return None if row is None else page_from_row(StoredPage(*row))
 
     def outcome(self, url: str) -> Outcome | None:
         """What came of this canonical URL, without any of its text; None where nobody has tried it."""
-        with told_plainly(self.path):
+        with store_errors(self.path):
             row = self.connection.execute(SELECT_OUTCOME, [url]).fetchone()
             if row is None:
                 return None
@@ -177,42 +177,42 @@ class Store:
 
     def put_row(self, row: tuple[Any, ...]) -> None:
         """Keep a page that `row_from_page` has packed, in another thread perhaps."""
-        with told_plainly(self.path):
+        with store_errors(self.path):
             self.connection.execute(PUT_PAGE, row)
 
     def pages(self) -> Iterator[StoredPage]:
         """All pages by URL, one at a time; no lock is held between two."""
-        with told_plainly(self.path):
+        with store_errors(self.path):
             urls = [url for (url,) in self.connection.execute("SELECT url FROM pages ORDER BY url")]
         return (page for page in map(self.page, urls) if page is not None)
 
     def put_event(self, run_id: str, kind: TraceKind, payload: Mapping[str, Any]) -> None:
         """Add an event to the end of the run's trace; its `seq` follows on."""
         ts = datetime.now(UTC).isoformat(timespec="milliseconds")
-        with told_plainly(self.path):
+        with store_errors(self.path):
             self.connection.execute(
                 PUT_EVENT, {"run_id": run_id, "ts": ts, "kind": kind, "payload": json_text(payload)}
             )
 
     def events(self, run_id: str) -> list[StoredEvent]:
         """The run's trace in order; empty where there is none."""
-        with told_plainly(self.path):
+        with store_errors(self.path):
             rows = self.connection.execute(SELECT_EVENTS, [run_id]).fetchall()
             return [StoredEvent(*row)._replace(payload=json.loads(row[-1])) for row in rows]
 
     def put_run(self, run: StoredRun) -> None:
         """Keep the run; what was stored under its id gives way."""
-        with told_plainly(self.path):
+        with store_errors(self.path):
             self.connection.execute(PUT_RUN, row_from_run(run))
 
     def runs(self) -> list[StoredRun]:
         """All runs, the oldest first."""
-        with told_plainly(self.path):
+        with store_errors(self.path):
             return [run_from_row(StoredRun(*row)) for row in self.connection.execute(SELECT_RUNS).fetchall()]
 
     def delete_run(self, run_id: str) -> bool:
         """Remove the run and its trace, and say whether there was anything; pages belong to no run and stay."""
-        with told_plainly(self.path), self.connection:
+        with store_errors(self.path), self.connection:
             self.connection.execute("BEGIN IMMEDIATE")
             runs = self.connection.execute("DELETE FROM runs WHERE id = ?", [run_id]).rowcount
             events = self.connection.execute("DELETE FROM traces WHERE run_id = ?", [run_id]).rowcount
@@ -230,8 +230,8 @@ def open_store(path: Path, read_only: bool = False) -> Iterator[Store]:
         InputError: the file is no store, damaged, or of a newer citejury; or it is to be read and is not there.
         OutputError: it cannot be opened or written, or stays locked by others.
     """
-    with told_plainly(path):
-        connection = opened(path, read_only)
+    with store_errors(path):
+        connection = open_connection(path, read_only)
     with closing(connection):
         yield Store(connection, path)
 
@@ -369,7 +369,7 @@ LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 UNUSABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
-def opened(path: Path, read_only: bool) -> sqlite3.Connection:
+def open_connection(path: Path, read_only: bool) -> sqlite3.Connection:
     """A connection to the store, brought to today's version; every statement is a transaction of its own.
 
     Raises:
@@ -434,7 +434,7 @@ def prepare(connection: sqlite3.Connection, path: Path, changeable: bool) -> Non
 
 
 @contextmanager
-def told_plainly(path: Path) -> Iterator[None]:
+def store_errors(path: Path) -> Iterator[None]:
     """Turn SQLite's errors in the block into ours.
 
     Raises:

@@ -92,27 +92,27 @@ class WordIndex:
         return sum(self.holds(place, word) for word in words)
 
 
-class Place(NamedTuple):
+class SentencePlace(NamedTuple):
     """A sentence: by its index among those that were asked, and its place there; both counted from 0."""
 
     source: int
     sentence: int
 
 
-def best_places(words: Iterable[str], indexes: Sequence[WordIndex], count: int = SENTENCES) -> list[Place]:
+def best_places(words: Iterable[str], indexes: Sequence[WordIndex], count: int = SENTENCES) -> list[SentencePlace]:
     """The sentences with most of the words, the best first, the earlier one where two have as many."""
     wanted = list(words)
     found = []
     for number, index in enumerate(indexes):
         shared = index.shared(wanted)
         best = nsmallest(count, shared, key=lambda sentence: (-shared[sentence], sentence))
-        found += [(-shared[sentence], Place(number, sentence)) for sentence in best]
+        found += [(-shared[sentence], SentencePlace(number, sentence)) for sentence in best]
     return [place for _, place in nsmallest(count, found)]
 
 
 def cover(
     words: Set[str], numbers: Set[str], indexes: Sequence[WordIndex], count: int = SENTENCES
-) -> tuple[Coverage, list[Place]]:
+) -> tuple[Coverage, list[SentencePlace]]:
     """How much of a text with these words and numbers is covered, and by which sentences, the best first.
 
     All is 0 where no sentence shares a word with it. Of a text of numbers alone these count as its words.

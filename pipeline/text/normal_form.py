@@ -94,7 +94,7 @@ class Writer:
     """Puts a normal form together, stretch by stretch."""
 
     def __init__(self, text: str) -> None:
-        """Nothing of the text yet."""
+        """Begin at the start of the text."""
         self.text = text
         self.parts: list[str] = []
         self.form = NormalForm("", [], [], [])

@@ -196,7 +196,7 @@ class Link(NamedTuple):
     kind: LinkKind
 
 
-class Found(NamedTuple):
+class LocatedLink(NamedTuple):
     """A link and the code points that its URL alone takes."""
 
     url_start: int
@@ -221,7 +221,7 @@ def find_links(text: str) -> list[Link]:
     return links
 
 
-def delimited_links(text: str) -> Iterator[Found]:
+def delimited_links(text: str) -> Iterator[LocatedLink]:
     """Markdown links, images and `<url>`; what begins as one and does not end as one is a bare URL."""
     openings = list(OPENING.finditer(text))
     labels = label_starts(text, (match.start() for match in openings if match[0][0] == "]"))
@@ -233,7 +233,7 @@ def delimited_links(text: str) -> Iterator[Found]:
         url_start, url_end = target.span()
         whole = whole_link(text, opening, url_end, labels.get(opening.start()))
         start, end, label, kind = whole or (url_start, url_start + len(url), "", "bare")
-        yield Found(url_start, url_end, Link(start, end, url, label, kind))
+        yield LocatedLink(url_start, url_end, Link(start, end, url, label, kind))
 
 
 def whole_link(
@@ -272,13 +272,13 @@ def label_starts(text: str, closings: Iterable[int]) -> dict[int, int]:
     return starts
 
 
-def bare_links(text: str) -> Iterator[Found]:
+def bare_links(text: str) -> Iterator[LocatedLink]:
     """URLs as they stand, those inside other links included."""
     for match in BARE_URL.finditer(text):
         url = clean_url(match[0])
         if url:
             start = match.start()
-            yield Found(start, match.end(), Link(start, start + len(url), url, "", "bare"))
+            yield LocatedLink(start, match.end(), Link(start, start + len(url), url, "", "bare"))
 
 
 def clean_url(url: str) -> str:

@@ -11,7 +11,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from pipeline.models.evidence import ContextPage, NormalisedContext, validate_and_normalize_evidence
-from pipeline.text.coverage import SENTENCES, SOME_SUPPORT, Coverage, Place, cover, probability, words_and_numbers
+from pipeline.text.coverage import (
+    SENTENCES,
+    SOME_SUPPORT,
+    Coverage,
+    SentencePlace,
+    cover,
+    probability,
+    words_and_numbers,
+)
 from pipeline.text.language import detect_language
 from pipeline.text.normal_form import normalise
 from pipeline.text.urls import membership_key
@@ -53,7 +61,7 @@ class Finding(NamedTuple):
     """From 0 to 1: the chance that the pages support at least a part of it."""
     problems: tuple[str, ...] = ()
     """Why it is not supported, in words; empty where it is."""
-    places: tuple[Place, ...] = ()
+    places: tuple[SentencePlace, ...] = ()
     """The sentences that come nearest to it, the best first: the index of the page, and of the sentence on it."""
     against: tuple[Quote, ...] = ()
     """Ranges of the pages that say otherwise."""
@@ -115,7 +123,9 @@ def stands_on(text: str, page: PageText) -> bool:
     return False
 
 
-def opposed(text: str, pages: Sequence[PageText], places: Sequence[Place]) -> tuple[tuple[str, ...], tuple[Quote, ...]]:
+def opposed(
+    text: str, pages: Sequence[PageText], places: Sequence[SentencePlace]
+) -> tuple[tuple[str, ...], tuple[Quote, ...]]:
     """Why the sentences contradict the text, each reason once, and these sentences as quotes; empty where none does."""
     words, _ = words_and_numbers(text, "")
     least = OPPOSED_FROM * len(words)
@@ -130,7 +140,7 @@ def opposed(text: str, pages: Sequence[PageText], places: Sequence[Place]) -> tu
     return tuple(dict.fromkeys(found.values())), quotes
 
 
-def missing(text: str, pages: Sequence[PageText], places: Sequence[Place]) -> tuple[str, ...]:
+def missing(text: str, pages: Sequence[PageText], places: Sequence[SentencePlace]) -> tuple[str, ...]:
     """What the text says in particular and the pages do not: numbers beside its sentences, names, a negation.
 
     A year may stand anywhere on the pages, which often have it in their heading only.

@@ -228,7 +228,7 @@ def mark_of_link(text: str, link: Link) -> Mark:
     return Mark(start, end, (), "" if link.kind == "image" else link.url, "" if gone or label == link.url else label)
 
 
-class Plain(NamedTuple):
+class PlainText(NamedTuple):
     """Running text without its marks."""
 
     text: str
@@ -237,7 +237,7 @@ class Plain(NamedTuple):
     """Each mark with the character of `text` behind which it stood, in order."""
 
 
-def without_citations(text: str) -> Plain:
+def without_citations(text: str) -> PlainText:
     """The text as it is read, and where its marks stood. Words of links and of code stay."""
     parts: list[str] = []
     marks: list[tuple[int, Mark]] = []
@@ -254,7 +254,7 @@ def without_citations(text: str) -> Plain:
         marks.append((length, mark))
         position = mark.end
     parts.append(plain_words(text[position:]))
-    return Plain("".join(parts), tuple(marks))
+    return PlainText("".join(parts), tuple(marks))
 
 
 def gap(text: str, mark: Mark) -> str:

@@ -23,14 +23,14 @@ from pipeline.verifying.marks import (
     Block,
     Mark,
     Piece,
-    Plain,
+    PlainText,
     find_marks,
     plain_words,
     read_blocks,
     without_citations,
 )
 from pipeline.verifying.source_list import Lookup, Section, read_entries, sections, to_report
-from pipeline.verifying.values import Cited, ReadReport
+from pipeline.verifying.values import CitedSentence, ReadReport
 
 REPORT = Path("final") / "report.md"
 
@@ -69,12 +69,14 @@ def read_report(text: str, known: Mapping[str, str] | None = None) -> ReadReport
     return to_report(cited, Lookup(entries, known or {}))
 
 
-def section_sentences(section: Section, listed: Container[int], language: str, marks_stand_alone: bool) -> list[Cited]:
+def section_sentences(
+    section: Section, listed: Container[int], language: str, marks_stand_alone: bool
+) -> list[CitedSentence]:
     """The section's sentences in order.
 
     With `marks_stand_alone` a block of nothing but marks cites for all sentences above it that have none.
     """
-    found: list[list[Cited]] = []
+    found: list[list[CitedSentence]] = []
     said = [section.heading] if section.heading and says_something(section.heading) else []
     for block in [*said, *section.blocks]:
         pieces = [stretch for piece in block.pieces for stretch in unlisted(piece, listed)]
@@ -114,12 +116,12 @@ def names_sources(section: Section, piece: Piece) -> bool:
     return section.is_about_sources or (section.lists_sources and "://" in piece.text)
 
 
-def cited_sentences(piece: Piece, names_sources: bool, language: str) -> Iterator[Cited]:
+def cited_sentences(piece: Piece, names_sources: bool, language: str) -> Iterator[CitedSentence]:
     """The sentences of the piece with their marks; where it only names sources, one without text."""
     plain = without_citations(piece.text)
     spans = [(0, len(plain.text))] if piece.is_row else sentence_spans(plain.text, language)
     if names_sources or not spans or only_links(plain):
-        yield Cited("", tuple(mark for _, mark in plain.marks), piece.line)
+        yield CitedSentence("", tuple(mark for _, mark in plain.marks), piece.line)
         return
     starts = [start for start, _ in spans]
     marks: list[list[Mark]] = [[] for _ in spans]
@@ -133,10 +135,10 @@ def cited_sentences(piece: Piece, names_sources: bool, language: str) -> Iterato
         words = LINE_ENDS.sub(" ", JOINED_LINES.sub("", plain.text[start:end]))
         if piece.is_row:
             words = CELLS.join(filter(None, map(str.strip, words.split(CELLS.strip()))))
-        yield Cited(words, tuple(own or closing), line)
+        yield CitedSentence(words, tuple(own or closing), line)
 
 
-def only_links(plain: Plain) -> bool:
+def only_links(plain: PlainText) -> bool:
     """Whether nothing but links stands there: no sentence, but sources."""
     rest: list[str] = []
     position = 0
@@ -151,7 +153,7 @@ def is_cid(mark: Mark) -> bool:
     return bool(mark.ids) and CID.fullmatch(mark.ids[0]) is not None
 
 
-class Submitted(NamedTuple):
+class SubmittedReport(NamedTuple):
     """One report, or one answer."""
 
     answer_id: str | None
@@ -179,7 +181,7 @@ def is_csv(file: Path) -> bool:
     return file.suffix.lower() == ".csv"
 
 
-def read_submitted(file: Path) -> Iterator[Submitted]:
+def read_submitted(file: Path) -> Iterator[SubmittedReport]:
     """The report, or every answer of the file in order, one at a time.
 
     Raises:
@@ -189,11 +191,11 @@ def read_submitted(file: Path) -> Iterator[Submitted]:
         report = read_report(markdown_of(file))
         if not report.sentences:
             raise InputError(f"{str(file)!r} has no sentence outside headings, code and source lists to verify.")
-        yield Submitted(None, report)
+        yield SubmittedReport(None, report)
         return
     targets = resolved_earlier(file.parent / CITATIONS)
     for stored in read_answers(file):
-        yield Submitted(stored.answer_id, report_of_answer(stored, targets))
+        yield SubmittedReport(stored.answer_id, report_of_answer(stored, targets))
 
 
 def markdown_of(file: Path) -> str:

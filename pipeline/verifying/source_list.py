@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from pipeline.errors import InputError
 from pipeline.text.urls import Link, canonical_url, find_links
 from pipeline.verifying.marks import CID, Block, Mark, heading_words, plain_words
-from pipeline.verifying.values import Cited, ListedSource, Nowhere, ReadReport, Sentence, Unresolved
+from pipeline.verifying.values import CitedSentence, ListedSource, ReadReport, Sentence, Unresolved, UnresolvedReason
 
 EntryKind = Literal["marked", "numbered"]
 """`marked`: a number in square or lenticular brackets, a footnote, or `C001`. `numbered`: `1.`, `(1)`, `1)`."""
@@ -212,7 +212,7 @@ class Target(NamedTuple):
     url: str
     """Canonical URL; empty where it leads nowhere."""
     title: str = ""
-    reason: Nowhere | None = None
+    reason: UnresolvedReason | None = None
     """Why it leads nowhere."""
 
 
@@ -265,23 +265,23 @@ class SourceTally:
     """One source while it is counted."""
 
     def __init__(self) -> None:
-        """Nothing is known of it yet."""
+        """Begin without title, ids and sentences."""
         self.title = ""
         self.ids: dict[str, None] = {}
         self.sentences = 0
 
     def add(self, target: Target) -> None:
-        """Take in its title and its id."""
+        """Add the title and the id of one place that leads to it."""
         self.title = self.title or target.title
         if target.id:
             self.ids.setdefault(target.id)
 
 
-def to_report(cited: Iterable[Cited], lookup: Lookup) -> ReadReport:
+def to_report(cited: Iterable[CitedSentence], lookup: Lookup) -> ReadReport:
     """The report whose sentences are these; what has no text only names sources."""
     sentences: list[Sentence] = []
     sources: dict[str, SourceTally] = {}
-    nowhere: dict[tuple[str, Nowhere], Unresolved] = {}
+    nowhere: dict[tuple[str, UnresolvedReason], Unresolved] = {}
     uncited: list[Target] = []
     for each in cited:
         targets = [target for mark in each.marks for target in lookup.targets(mark, each.line)]
@@ -309,7 +309,7 @@ def to_report(cited: Iterable[Cited], lookup: Lookup) -> ReadReport:
     )
 
 
-def count_nowhere(nowhere: dict[tuple[str, Nowhere], Unresolved], lost: Target, line: int) -> None:
+def count_nowhere(nowhere: dict[tuple[str, UnresolvedReason], Unresolved], lost: Target, line: int) -> None:
     """Count one more sentence whose mark leads nowhere."""
     assert lost.reason is not None
     key = (lost.id, lost.reason)

@@ -10,11 +10,11 @@ Verdict = Literal["supported", "partial", "unsupported", "contradicted", "unknow
 ClaimType = Literal["fact", "estimate", "opinion"]
 
 
-Nowhere = Literal["no_entry", "no_url", "not_a_url"]
+UnresolvedReason = Literal["no_entry", "no_url", "not_a_url"]
 """Why a mark leads nowhere: no source list has its number, the entry names no URL, or its URL is no http(s) one."""
 
 
-class Cited(NamedTuple):
+class CitedSentence(NamedTuple):
     """One sentence and its marks, not yet looked up; one without text only lists what it links to."""
 
     text: str
@@ -56,7 +56,7 @@ class Unresolved(NamedTuple):
 
     id: str
     """The number, `C001`, name of the footnote, or URL."""
-    reason: Nowhere
+    reason: UnresolvedReason
     """Why it leads nowhere."""
     line: int
     """Line of the first sentence that has it, counted from 1."""
@@ -174,7 +174,7 @@ class UnresolvedMark(Frozen):
 
     id: str
     """The number, `C001`, footnote or URL."""
-    reason: Nowhere
+    reason: UnresolvedReason
     """`no_entry`: no source list has it. `no_url`: its entry names no URL. `not_a_url`: no http or https URL."""
     line: int
     """Line of the first sentence that has it, counted from 1."""

@@ -17,7 +17,7 @@ from pipeline.text.terminal import printable
 from pipeline.text.urls import site_key
 from pipeline.verifying.claim import check_sentence
 from pipeline.verifying.page_text import PageText
-from pipeline.verifying.read import Submitted
+from pipeline.verifying.read import SubmittedReport
 from pipeline.verifying.values import (
     ListedSource,
     Sentence,
@@ -45,7 +45,7 @@ class Reader:
     """The pages that reports cite, as a store has them; without one, no page is read."""
 
     def __init__(self, store: Store | None) -> None:
-        """Nothing is read yet."""
+        """Read from this store."""
         self.store = store
         self.page = lru_cache(PAGES_HELD)(self.read_page)
 
@@ -64,13 +64,13 @@ class Reader:
         return (self.store.outcome(cited.key) if self.store else None) or Outcome("not_tried")
 
 
-def cited_keys(submitted: Iterable[Submitted]) -> list[str]:
+def cited_keys(submitted: Iterable[SubmittedReport]) -> list[str]:
     """The keys of all pages that sentences cite, each once, in order of first appearance."""
     urls = (source.url for each in submitted for source in each.report.sources if source.sentences)
     return list(dict.fromkeys(key for url in urls if (key := cited_page(url, {}).key)))
 
 
-def verify_report(submitted: Submitted, reader: Reader) -> VerifiedReport:
+def verify_report(submitted: SubmittedReport, reader: Reader) -> VerifiedReport:
     """The report with a verdict on each sentence, and what became of each source."""
     report = submitted.report
     return VerifiedReport(
@@ -116,7 +116,7 @@ class Summary:
     """Counts over all reports."""
 
     def __init__(self) -> None:
-        """Nothing counted yet."""
+        """Start all counts at zero."""
         self.reports = self.sentences = self.cited = self.marks = 0
         self.verdicts: Counter[Verdict] = Counter()
         self.unresolved: list[UnresolvedMark] = []
@@ -142,7 +142,7 @@ class Summary:
                 self.pages.add_page(site_key(source.url), source.url, *outcome(source.url)[:2])
 
     def check(self, file: Path) -> None:
-        """Nothing where there was anything to verify.
+        """Refuse a file in which there was nothing to verify.
 
         Raises:
             InputError: a CSV file has no answers.

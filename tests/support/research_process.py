@@ -10,13 +10,13 @@ from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pipeline.research.running.course import Progress
-from pipeline.research.running.environment import Environment, opened_model
+from pipeline.research.running.environment import Environment, open_model
 from pipeline.research.running.options import ResearchOptions
+from pipeline.research.running.research_run import Progress
 from pipeline.research.running.runs import STORE
 from pipeline.research.search import search_provider
-from pipeline.research.stages.finishing import Finished
-from pipeline.research.stages.machine import research
+from pipeline.research.stages.report import Finished
+from pipeline.research.stages.run_stages import research
 from pipeline.research.values import Stage
 from pipeline.schema import Price
 from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy
@@ -190,7 +190,7 @@ async def opened_place(
             await stack.enter_async_context(Fetcher(client, FetchPolicy(delay=0.0))),
             await stack.enter_async_context(Extractor(1)),
             search,
-            await opened_model(options, {}, PRICES, stack),
+            await open_model(options, {}, PRICES, stack),
             report or Progress(),
         )
 

@@ -1,1 +1,5 @@
-"""The files of a research run: artefacts, the report's layout, and the way to the jury."""
+"""A finished run's values go in; the files that people, programs and the jury read come out.
+
+Read `artefacts.py` first: which file is where, and what it holds. `layout.py` makes the report, `to_answer.py` the
+answer and record for the jury.
+"""

@@ -185,7 +185,7 @@ def read_json(path: Path, model: type[Model]) -> Model | None:
     """
     if not path.is_file():
         return None
-    with told_plainly(path):
+    with file_errors(path):
         return model.model_validate_json(path.read_bytes())
 
 
@@ -197,12 +197,12 @@ def read_text(path: Path) -> str:
     """
     if not path.is_file():
         return ""
-    with told_plainly(path):
+    with file_errors(path):
         return path.read_bytes().decode()
 
 
 @contextmanager
-def told_plainly(path: Path) -> Iterator[None]:
+def file_errors(path: Path) -> Iterator[None]:
     """Turn what is wrong with a file's content into our error.
 
     Raises:
@@ -395,7 +395,7 @@ class RunFolder(NamedTuple):
         path = self.path / "evidence" / "citations.json"
         if not path.is_file():
             return ()
-        with told_plainly(path):
+        with file_errors(path):
             return CITATIONS.validate_json(path.read_bytes())
 
     def write_citations(self, citations: Iterable[CitationEntry]) -> None:

@@ -20,9 +20,9 @@ from pipeline.schema import StoredAnswer
 from pipeline.sources.choosing.chunk import tokenize_chunk
 from pipeline.sources.choosing.select import (
     Candidate,
+    ChunkPlace,
     PageChunks,
     PassageLimits,
-    Place,
     distinct_chunks,
     passage_of,
     rank_passages,
@@ -131,7 +131,7 @@ def cited_pages(urls: Iterable[str], pages: Iterable[Page]) -> Iterator[PageChun
         yield PageChunks(page.url, document_id(page.url), page.title, chunks)
 
 
-def wanted_places(pages: Sequence[PageChunks], ranked: Sequence[Candidate], quotes: Sequence[Quote]) -> set[Place]:
+def wanted_places(pages: Sequence[PageChunks], ranked: Sequence[Candidate], quotes: Sequence[Quote]) -> set[ChunkPlace]:
     """The places of the chunks in which a quote stands, and of the best one of each page without any."""
     spans: dict[str, list[tuple[int, int]]] = {}
     for quote in quotes:

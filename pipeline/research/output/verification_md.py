@@ -27,7 +27,7 @@ HOW = (
 )
 
 
-class Circumstances(NamedTuple):
+class RunNotes(NamedTuple):
     """What a reader of `verification.md` is told beside the claims."""
 
     topic: str
@@ -41,7 +41,7 @@ class Circumstances(NamedTuple):
 
 
 def verification_markdown(
-    about: Circumstances,
+    about: RunNotes,
     verified: Verified,
     written: Written,
     pages: Sequence[Page],

@@ -25,8 +25,8 @@ from pipeline.models.structured import (
     spent_of,
 )
 from pipeline.providers.http.client import ApiClient
-from pipeline.research.running.course import SILENT, Progress
 from pipeline.research.running.options import EXTRACTIVE, ResearchOptions
+from pipeline.research.running.research_run import SILENT, Progress
 from pipeline.research.running.runs import STORE
 from pipeline.research.search import SearchProvider, search_provider
 from pipeline.schema import Price
@@ -64,13 +64,13 @@ class Model:
         asker: Asker,
         answered: AnsweredCalls,
         prices: Mapping[str, Price] | None = None,
-        goes_on: Callable[[], bool] = lambda: True,
+        may_ask: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Nothing is asked yet. `goes_on` says before each call whether the budget allows it; kept calls are free."""
+        """Ask through this asker. `may_ask` says before each call whether the budget allows it; kept calls are free."""
         self.asker = asker
         self.answered = answered
         self.prices = dict(prices or {})
-        self.goes_on = goes_on
+        self.may_ask = may_ask
         self.spent = Spent()
         self.notes: list[str] = []
 
@@ -80,7 +80,7 @@ class Model:
         return self.asker.chosen.model
 
     def note(self, words: str) -> None:
-        """Nothing; the words stand among the notes, once."""
+        """Add the words to the notes, once."""
         if words not in self.notes:
             self.notes.append(words)
 
@@ -108,7 +108,7 @@ class Model:
             wide = Asker(self.asker.client, self.asker.chosen, larger)
             said = await self.put(wide, prompt, schema, to_value)
         if said.value is None:
-            if said.status == "http_error" and self.goes_on():
+            if said.status == "http_error" and self.may_ask():
                 raise ProviderError(f"The model {self.name!r} gave no answer for {purpose}: {said.error}")
             self.note(f"The model gave no usable answer for {purpose}: {said.error}")
         return said.value
@@ -117,16 +117,16 @@ class Model:
         self, asker: Asker, prompt: str, schema: Mapping[str, Any], to_value: Callable[[Any], Value]
     ) -> Structured[Value]:
         """What one asker's model answers, after one repair where that is needed; its payloads are counted."""
-        said = await ask_structured(KeptAsker(asker, self), prompt, SYSTEM_PROMPT, schema, to_value)
+        said = await ask_structured(CachedAsker(asker, self), prompt, SYSTEM_PROMPT, schema, to_value)
         self.spent = added(self.spent, spent_of(said.payloads, self.name, self.prices))
         return said
 
 
-class KeptAsker:
+class CachedAsker:
     """Asks what was never answered; takes the rest from the calls that were kept."""
 
     def __init__(self, asker: Asker, model: Model) -> None:
-        """Nothing is asked yet."""
+        """Ask for this model, within its budget."""
         self.asker = asker
         self.model = model
 
@@ -139,7 +139,7 @@ class KeptAsker:
         key = request_key(self.asker, prompt, system, schema)
         payloads = self.model.answered.get(key)
         if not payloads:
-            if not self.model.goes_on():
+            if not self.model.may_ask():
                 raise ProviderError("The run's budget is used up.", "not_recorded", attempts=0)
             payloads = []
             await self.asker.ask(prompt, system, schema, payloads)
@@ -174,7 +174,7 @@ class Environment(NamedTuple):
 
 
 @asynccontextmanager
-async def opened_environment(
+async def open_environment(
     options: ResearchOptions,
     variables: Mapping[str, str],
     *,
@@ -198,14 +198,14 @@ async def opened_environment(
         search = search_provider(
             options.search, documents=options.documents, store=store, environment=variables, base_url=search_url
         )
-        model = await opened_model(options, variables, prices or {}, stack)
+        model = await open_model(options, variables, prices or {}, stack)
         client = await stack.enter_async_context(guarded_client(allowed, connections=options.workers))
         fetcher = await stack.enter_async_context(Fetcher(client, FetchPolicy(concurrency=options.workers)))
         extractor = await stack.enter_async_context(Extractor())
         yield Environment(store, fetcher, extractor, search, model, report)
 
 
-async def opened_model(
+async def open_model(
     options: ResearchOptions, variables: Mapping[str, str], prices: Mapping[str, Price], stack: AsyncExitStack
 ) -> Model | None:
     """The model; None for `extractive`.

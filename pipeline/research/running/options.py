@@ -13,7 +13,7 @@ from pipeline.models.structured import Spent
 from pipeline.research.contracts import DEFAULT_BASE_URL, DEFAULT_MODEL, MAX_TOPIC, Config, SearchName
 from pipeline.research.output.artefacts import MAX_SOURCES, checked_run_id, problems
 from pipeline.research.output.layout import CitationForm
-from pipeline.research.running.checkpoint import read_setup
+from pipeline.research.running.journal import read_setup
 from pipeline.research.values import Depth
 from pipeline.schema import Frozen
 from pipeline.text.language import detect_language
@@ -56,7 +56,7 @@ class Budget:
     """What a run has used of its limits; `seconds` and `spent` tell how much that is now."""
 
     def __init__(self, limits: Limits, seconds: Callable[[], float], spent: Callable[[], Spent]) -> None:
-        """Nothing is held up yet."""
+        """Hold these limits against what the run has taken."""
         self.limits = limits
         self.seconds = seconds
         self.spent = spent

@@ -22,7 +22,7 @@ from pipeline.research.output.artefacts import (
     VerifyResult,
     checked_run_id,
 )
-from pipeline.research.running.checkpoint import JOURNAL
+from pipeline.research.running.journal import JOURNAL
 from pipeline.research.values import Depth
 from pipeline.sources.schema import Contract
 from pipeline.sources.store import Store, StoredRun, open_store
@@ -277,7 +277,7 @@ def delete_run(runs_dir: Path, run_id: str) -> None:
     remove_folder(doomed)
     if there:
         # One step takes the run away as a whole; half of one would look like a run that was never finished.
-        with told_plainly(path):
+        with removal_errors(path):
             path.rename(doomed)
         remove_folder(doomed)
 
@@ -306,13 +306,13 @@ def remove_folder(path: Path) -> None:
     Raises:
         OutputError: something of it cannot be removed.
     """
-    with told_plainly(path):
+    with removal_errors(path):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
 
 
 @contextmanager
-def told_plainly(path: Path) -> Iterator[None]:
+def removal_errors(path: Path) -> Iterator[None]:
     """Turn what the system refuses into our error.
 
     Raises:

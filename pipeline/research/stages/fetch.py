@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pipeline.gathering.gather import Report, gather_pages, missing_pages
 from pipeline.research.contracts import FetchResult, put_trace
-from pipeline.research.values import Found
+from pipeline.research.values import FoundPage
 from pipeline.sources.fetching.fetch import Fetcher
 from pipeline.sources.reading.extractor import Extractor
 from pipeline.sources.schema import READ
@@ -34,7 +34,7 @@ class Duplicate(NamedTuple):
     """The one that is kept."""
 
 
-class Text(NamedTuple):
+class Shingled(NamedTuple):
     """What two texts are compared by."""
 
     whole: int
@@ -43,16 +43,16 @@ class Text(NamedTuple):
     """Checksums of words in a row; empty for a text that is too short for that."""
 
 
-def shingled(text: str) -> Text:
+def shingled(text: str) -> Shingled:
     """The text in the form in which it is compared: white space, case and punctuation do not matter."""
     words = TOKEN.findall(text.casefold())
     rows = (" ".join(words[at : at + SHINGLE]) for at in range(len(words) - SHINGLE + 1))
     shingles = frozenset(zlib.crc32(row.encode(errors="replace")) for row in rows)
     whole = zlib.crc32(" ".join(words).encode(errors="replace"))
-    return Text(whole, shingles if len(words) >= FEWEST else frozenset())
+    return Shingled(whole, shingles if len(words) >= FEWEST else frozenset())
 
 
-def same(one: Text, other: Text) -> bool:
+def same(one: Shingled, other: Shingled) -> bool:
     """Whether the two are mirrors; a page that is a part of a much longer one is none."""
     if one.whole == other.whole:
         return True
@@ -66,7 +66,7 @@ def same(one: Text, other: Text) -> bool:
 def without_duplicates(pages: Sequence[Page]) -> tuple[tuple[Page, ...], tuple[Duplicate, ...]]:
     """The pages of which none says the same as one before it, and those that do; all in their order."""
     kept: list[Page] = []
-    texts: list[Text] = []
+    texts: list[Shingled] = []
     duplicates: list[Duplicate] = []
     for page in pages:
         text = shingled(page.text)
@@ -113,7 +113,7 @@ class PagesRead(NamedTuple):
 
 
 async def fetch(
-    found: Sequence[Found],
+    found: Sequence[FoundPage],
     fetcher: Fetcher,
     extractor: Extractor,
     store: Store,

@@ -14,7 +14,7 @@ from pipeline.research.contracts import SearchResults as Answered
 from pipeline.research.search import SearchProvider
 from pipeline.research.search.documents import is_document
 from pipeline.research.search.results import SearchResults
-from pipeline.research.values import Found, Plan
+from pipeline.research.values import FoundPage, Plan
 from pipeline.sources.schema import SearchResult
 from pipeline.text.urls import membership_key, site_key
 
@@ -33,7 +33,7 @@ ERROR_CODES: Mapping[str, ErrorCode] = {
 class Harvest(NamedTuple):
     """What the queries brought."""
 
-    found: tuple[Found, ...]
+    found: tuple[FoundPage, ...]
     """Pages worth reading, new in this round: the queries' first results, then their second ones, and so on."""
     results: int = 0
     """Results of all queries together, those without an http(s) URL left out."""
@@ -52,7 +52,7 @@ class Harvest(NamedTuple):
 async def harvest(
     plan: Plan,
     provider: SearchProvider,
-    seen: Sequence[Found],
+    seen: Sequence[FoundPage],
     k: int,
     per_domain_cap: int,
     budget: int,
@@ -119,19 +119,19 @@ async def ask_once(query: str, provider: SearchProvider, k: int, note: Note) -> 
     return results
 
 
-def by_rank(answers: Mapping[str, Sequence[SearchResult]]) -> Iterator[Found]:
+def by_rank(answers: Mapping[str, Sequence[SearchResult]]) -> Iterator[FoundPage]:
     """The results as pages to read: the first ones of all queries, then the second ones."""
     for rank, row in enumerate(zip_longest(*answers.values()), start=1):
         for query, result in zip(answers, row, strict=True):
             if result is not None:
-                yield Found(urldefrag(result.url).url, result.title, query, rank)
+                yield FoundPage(urldefrag(result.url).url, result.title, query, rank)
 
 
-def choose(candidates: Iterator[Found], seen: Sequence[Found], per_domain_cap: int, budget: int) -> Harvest:
+def choose(candidates: Iterator[FoundPage], seen: Sequence[FoundPage], per_domain_cap: int, budget: int) -> Harvest:
     """The candidates that are taken, and how many were left out and why."""
     pages = {page_key(found.url) for found in seen}
     sites = Counter(site_key(found.url) for found in seen)
-    taken: list[Found] = []
+    taken: list[FoundPage] = []
     left: Counter[str] = Counter()
     for found in candidates:
         key, site = page_key(found.url), site_key(found.url)

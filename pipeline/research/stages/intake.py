@@ -133,7 +133,7 @@ class ClarificationNeeded(InputError):
         super().__init__("The topic says too little to be researched, and nobody may be asked; give a fuller one.")
 
 
-def take_in(options: ResearchOptions, folder: RunFolder, ask: AskQuestions | None) -> Intake:
+def clarify_topic(options: ResearchOptions, folder: RunFolder, ask: AskQuestions | None) -> Intake:
     """What is to be researched; `clarify.json` tells of questions, where there were any.
 
     What a killed run was answered is not asked again. `ask` is None where nobody is there.

@@ -106,7 +106,7 @@ class VerdictAnswer(BaseModel):
     quote: str = ""
 
 
-class Open(NamedTuple):
+class OpenQuestion(NamedTuple):
     """A claim whose own pages have to be read for their meaning, and the sentences of each that come nearest."""
 
     checked: Checked
@@ -141,7 +141,7 @@ async def ask_verdicts(verified: Verified, pages: Sequence[Page], sections: Sequ
     return verified_of([decided.get(each.claim.id, each) for each in verified.claims], sections)
 
 
-def open_question(checked: Checked, pages: dict[str, Page]) -> Open | None:
+def open_question(checked: Checked, pages: dict[str, Page]) -> OpenQuestion | None:
     """What to ask about the claim; None where its words decide."""
     cited = tuple(pages[url] for url in dict.fromkeys(quote.url for quote in checked.claim.quotes) if url in pages)
     texts = [read_page(page) for page in cited]
@@ -149,7 +149,7 @@ def open_question(checked: Checked, pages: dict[str, Page]) -> Open | None:
     if checked.verdict not in ("supported", "partial") or any(stands_on(text, each) for each in texts):
         return None
     passages = nearest_passages(text, texts)
-    return Open(checked, cited, passages) if passages else None
+    return OpenQuestion(checked, cited, passages) if passages else None
 
 
 def nearest_passages(text: str, pages: Sequence[PageText]) -> tuple[str, ...]:
@@ -158,7 +158,7 @@ def nearest_passages(text: str, pages: Sequence[PageText]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(" ".join(pages[place.source].around(place.sentence)) for place in places))
 
 
-async def ask_verdict(question: Open, model: Model) -> VerdictAnswer | None:
+async def ask_verdict(question: OpenQuestion, model: Model) -> VerdictAnswer | None:
     """What the model says of the claim; None where that is no use.
 
     Raises:
@@ -171,7 +171,7 @@ async def ask_verdict(question: Open, model: Model) -> VerdictAnswer | None:
     return await model.ask(TASK, texts, schema, VerdictAnswer.model_validate, f"the claim {claim.id}")
 
 
-def with_answer(question: Open, answer: VerdictAnswer, model: Model) -> Checked:
+def with_answer(question: OpenQuestion, answer: VerdictAnswer, model: Model) -> Checked:
     """The claim with the verdict that the words and the model give together.
 
     The model lifts a claim to `supported` with a quote only that has all of its numbers, and makes it contradicted

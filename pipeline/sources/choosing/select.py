@@ -70,7 +70,7 @@ class PageChunks(NamedTuple):
     """None of them empty."""
 
 
-class Place(NamedTuple):
+class ChunkPlace(NamedTuple):
     """Where a chunk is: the page among the pages and the chunk among its chunks, both counted from 0."""
 
     page: int
@@ -80,7 +80,7 @@ class Place(NamedTuple):
 class Candidate(NamedTuple):
     """One chunk of a page."""
 
-    place: Place
+    place: ChunkPlace
     chunk: Chunk
 
     @property
@@ -128,7 +128,7 @@ def distinct_chunks(pages: Sequence[PageChunks], held: Iterable[str]) -> Iterato
         for position, chunk in enumerate(page.chunks):
             if plain(chunk.text) not in seen:
                 seen.add(plain(chunk.text))
-                yield Candidate(Place(number, position), chunk)
+                yield Candidate(ChunkPlace(number, position), chunk)
 
 
 def plain(text: str) -> str:
@@ -136,13 +136,13 @@ def plain(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def choose(ranked: Sequence[Candidate], limits: PassageLimits) -> set[Place]:
+def choose(ranked: Sequence[Candidate], limits: PassageLimits) -> set[ChunkPlace]:
     """The best one of each page, then the best of the rest, as far as the limits go; `ranked` has the best first."""
     best: dict[int, Candidate] = {}
     for candidate in ranked:
         best.setdefault(candidate.page, candidate)
     firsts = {candidate.place for candidate in best.values()}
-    chosen: set[Place] = set()
+    chosen: set[ChunkPlace] = set()
     tokens = 0
     for place, chunk in [*best.values(), *(candidate for candidate in ranked if candidate.place not in firsts)]:
         wanted = place in firsts or len(chosen) < limits.passages

@@ -72,10 +72,10 @@ class Shelf:
                 final_url, title, chunks = self.chunks_of(cited.key)
                 url = page_url(cited, final_url)
                 pages.setdefault(url, PageChunks(url, document_id(url), title or source.title, chunks))
-                source = told(source, reason, url, title)
+                source = with_state(source, reason, url, title)
             else:
                 held = source.state == "read"
-                source = told(source, source.reason if held else reason, cited.url or source.url, "")
+                source = with_state(source, source.reason if held else reason, cited.url or source.url, "")
             sources.append(source)
         record = record.model_copy(update={"sources": tuple(sources)})
         return select_passages(record, list(pages.values()), self.limits)
@@ -99,7 +99,7 @@ def page_url(cited: CitedPage, final_url: str) -> str:
     return cited_page(final_url, {}).url or cited.url
 
 
-def told(source: Source, reason: str, url: str, title: str) -> Source:
+def with_state(source: Source, reason: str, url: str, title: str) -> Source:
     """The source with its state, its reason, and the page behind it where the provider's redirect hides one."""
     redirected = is_grounding_redirect(source.url) and not is_grounding_redirect(url)
     hidden = is_grounding_redirect(source.host and f"https://{source.host}/")

@@ -158,7 +158,7 @@ class Body(httpx.AsyncByteStream):
 
 @contextmanager
 def httpx_errors(request: httpx.Request) -> Iterator[None]:
-    """Nothing; an error of httpcore inside the block becomes the one of the same name in httpx."""
+    """Turn an error of httpcore inside the block into the one of the same name in httpx."""
     try:
         yield
     except (

@@ -59,7 +59,7 @@ async def read_body(pieces: AsyncIterator[bytes], encoding: str, limit: int) -> 
     return Body(bytes(content))
 
 
-class Plain:
+class Unpacked:
     """Passes on what was not packed."""
 
     whole = True
@@ -102,11 +102,11 @@ class Unzip:
         return unpacked
 
 
-def unpacker_of(encoding: str) -> Plain | Unzip | None:
+def unpacker_of(encoding: str) -> Unpacked | Unzip | None:
     """What unpacks a body of this `Content-Encoding`; None where nothing here does."""
     encoding = encoding.strip().lower()
     if encoding in ("", "identity", "none", "utf-8"):  # the last two are common mistakes
-        return Plain()
+        return Unpacked()
     return Unzip() if encoding in (*GZIP, "deflate") else None
 
 
@@ -140,7 +140,7 @@ TRANSPORT_WORDS: dict[type[Exception], str] = {
 }
 
 
-class Demand(NamedTuple):
+class RequestLimits(NamedTuple):
     """What is wanted of one request.
 
     The body is read up to `max_bytes`, within `seconds` for all of it. With `beginning` a body that is larger, or of
@@ -172,7 +172,7 @@ class Exchange(NamedTuple):
     reached: bool = False
 
 
-async def exchange(client: httpx.AsyncClient, url: str, demand: Demand) -> Exchange:
+async def exchange(client: httpx.AsyncClient, url: str, demand: RequestLimits) -> Exchange:
     """What came of one GET by a guarded client; a redirect is told, and not followed."""
     clock = asyncio.get_running_loop().time
     begun = clock()
@@ -206,7 +206,7 @@ def head_of(response: httpx.Response) -> Exchange:
     return Exchange(response.status_code, headers, location="" if target is None else str(target.url), reached=True)
 
 
-async def take_body(response: httpx.Response, head: Exchange, demand: Demand) -> Exchange:
+async def take_body(response: httpx.Response, head: Exchange, demand: RequestLimits) -> Exchange:
     """The exchange with its body, if it is one that is wanted; of redirects and errors the body is never read."""
     if head.status not in SUCCESS or head.location:
         return head

@@ -13,7 +13,7 @@ import httpx
 
 from pipeline.errors import InputError
 from pipeline.providers.http.retry import time_there, wait_seconds
-from pipeline.sources.fetching.exchange import SUCCESS, Demand, Exchange, exchange, media_type
+from pipeline.sources.fetching.exchange import SUCCESS, Exchange, RequestLimits, exchange, media_type
 from pipeline.sources.fetching.guard import web_target
 from pipeline.sources.fetching.politeness import MAX_BYTES as ROBOTS_BYTES
 from pipeline.sources.fetching.politeness import UNREACHABLE, HostQueue, Rules, read_rules
@@ -79,7 +79,7 @@ def with_body(end: Fetched, came: Exchange) -> Fetched:
     """What became of a URL whose server answered with a body."""
     if not came.body:
         return end._replace(reason="empty", detail="the server sent an empty page")
-    media = told_type(end.content_type, came.body)
+    media = media_type_of(end.content_type, came.body)
     if media in PDF_TYPES:  # and yet it is none
         return end._replace(reason="not_text", detail=f"it is {media!r}" if media else "it is no text")
     charset = "" if media == PDF else charset_of(came.body, named_charset(came.headers))
@@ -98,7 +98,7 @@ def refused_by_status(end: Fetched, came: Exchange) -> Fetched:
     )
 
 
-def told_type(media: str, body: bytes) -> str:
+def media_type_of(media: str, body: bytes) -> str:
     """The media type, by the first bytes where the server names none that says anything.
 
     Source: https://mimesniff.spec.whatwg.org/#identifying-a-resource-with-an-unknown-mime-type, read 2026-11.
@@ -165,7 +165,7 @@ class FetchPolicy(NamedTuple):
     """Seconds before the first retry where the server names none; doubled for each further one."""
 
 
-class Effort:
+class TimeBudget:
     """What one URL may still take."""
 
     def __init__(self, seconds: float) -> None:
@@ -179,7 +179,7 @@ class Effort:
         return self.seconds - self.spent
 
 
-class Forbidden(NamedTuple):
+class RobotsVerdict(NamedTuple):
     """What robots.txt of one site says: rules, or why nothing of the site may be asked for."""
 
     rules: Rules = Rules()
@@ -193,7 +193,7 @@ class Fetcher:
     def __init__(
         self, client: httpx.AsyncClient, policy: FetchPolicy | None = None, silent_before: Collection[str] = ()
     ) -> None:
-        """Nothing is sent yet. The client is a guarded one; whoever made it closes it.
+        """Fetch with this client, a guarded one; whoever made it closes it.
 
         `silent_before` are hosts, as `host_of` names them, that nobody reached on an earlier day when the network was
         there: that they are silent again says nothing about it.
@@ -202,7 +202,7 @@ class Fetcher:
         self.policy = FetchPolicy() if policy is None else policy
         self.everyone = asyncio.Semaphore(self.policy.concurrency)
         self.hosts: dict[str, HostQueue] = {}
-        self.robots: dict[str, asyncio.Task[Forbidden]] = {}
+        self.robots: dict[str, asyncio.Task[RobotsVerdict]] = {}
         self.silent_before = frozenset(silent_before)
         self.silent: set[str] = set()
         self.answered = False
@@ -240,12 +240,12 @@ class Fetcher:
             reason = "refused" if has_user_name(url) else "not_a_url"
             return Fetched(url, url, fetched_at=moment(), reason=reason, detail=str(error))
         conditions = {"If-None-Match": header_value(etag), "If-Modified-Since": header_value(last_modified)}
-        effort = Effort(self.policy.max_seconds)
+        effort = TimeBudget(self.policy.max_seconds)
         came, final_url = await self.follow(asked, {name: value for name, value in conditions.items() if value}, effort)
         start = Fetched(asked, final_url, fetched_at=moment(), seconds=effort.spent)
         return to_fetched(came, start, conditional=any(conditions.values()))
 
-    async def follow(self, url: str, conditions: Mapping[str, str], effort: Effort) -> tuple[Exchange, str]:
+    async def follow(self, url: str, conditions: Mapping[str, str], effort: TimeBudget) -> tuple[Exchange, str]:
         """What came at the end of the redirects, and the URL of it; each of them is judged as the first one is."""
         headers = {"Accept": ACCEPT, **conditions}
         seen: list[str] = []
@@ -280,10 +280,10 @@ class Fetcher:
             return None
         return Exchange(reason="robots", detail=f"robots.txt of {parsed.host} closes it to us")
 
-    async def read_robots(self, site: str) -> Forbidden:
+    async def read_robots(self, site: str) -> RobotsVerdict:
         """What the robots.txt of a site says; with the longer delay, if it names one, noted for its host."""
         url = f"{site}/robots.txt"
-        effort = Effort(min(ROBOTS_SECONDS, self.policy.max_seconds))
+        effort = TimeBudget(min(ROBOTS_SECONDS, self.policy.max_seconds))
         for hop in range(ROBOTS_REDIRECTS + 1):
             came = await self.ask(url, {"Accept": "text/plain,*/*;q=0.5"}, effort, ROBOTS_BYTES, follows=hop > 0)
             if not came.location:
@@ -292,10 +292,10 @@ class Fetcher:
                 queue.delay = max(queue.delay, min(said.rules.delay, LONGEST_DELAY))
                 return said
             url = came.location
-        return Forbidden()  # RFC 9309 2.3.1.2: as if there were none
+        return RobotsVerdict()  # RFC 9309 2.3.1.2: as if there were none
 
     async def ask(
-        self, url: str, headers: Mapping[str, str], effort: Effort, beginning: int = 0, follows: bool = False
+        self, url: str, headers: Mapping[str, str], effort: TimeBudget, beginning: int = 0, follows: bool = False
     ) -> Exchange:
         """What came of one URL after as many requests as it takes and the policy allows."""
         queue = self.queue(url)
@@ -307,7 +307,7 @@ class Fetcher:
                     return given_up
                 limit = beginning or self.policy.max_bytes
                 came = await exchange(
-                    self.client, url, Demand(limit, effort.left, {**named, **headers}, beginning=bool(beginning))
+                    self.client, url, RequestLimits(limit, effort.left, {**named, **headers}, beginning=bool(beginning))
                 )
             effort.spent += came.seconds
             self.learn(host_of(url), queue, came)
@@ -336,19 +336,19 @@ class Fetcher:
             self.silent.add(host)
 
 
-async def judge_robots(came: Exchange, site: str, first: bool) -> Forbidden:
+async def judge_robots(came: Exchange, site: str, first: bool) -> RobotsVerdict:
     """What an answer to the question for robots.txt means; `first` where no redirect led there.
 
     Source: RFC 9309 2.3.1: 4xx opens everything, 5xx and silence close everything for now.
     """
     if not came.reason and came.status is not None and came.status < SERVER_ERRORS:
         # Large files take a while to read, in which others go on.
-        return Forbidden(await asyncio.to_thread(read_rules, came.body)) if came.body else Forbidden()
+        return RobotsVerdict(await asyncio.to_thread(read_rules, came.body)) if came.body else RobotsVerdict()
     if first and came.reason in (*UNREACHABLE, "refused"):
-        return Forbidden(reason=came.reason, detail=came.detail)
+        return RobotsVerdict(reason=came.reason, detail=came.detail)
     why = came.detail if came.reason else f"status {came.status}"
     reason = "robots" if came.reason else f"status_{came.status}"  # one that may pass, and is asked about again
-    return Forbidden(reason=reason, detail=f"robots.txt of {site} cannot be had now: {why}")
+    return RobotsVerdict(reason=reason, detail=f"robots.txt of {site} cannot be had now: {why}")
 
 
 def retry_wait(came: Exchange, attempt: int, backoff: float, now: float) -> float | None:

@@ -115,7 +115,7 @@ def web_target(url: str | httpx.URL) -> tuple[str, int]:
 
 
 def check_redirect(url: httpx.URL, location: str) -> None:
-    """Nothing where a redirect from `url` leads to an http(s) URL; httpx itself trips over some that it reads.
+    """Refuse a redirect from `url` that does not lead to an http(s) URL; httpx itself trips over some that it reads.
 
     Raises:
         InputError: it leads to none.

@@ -134,7 +134,7 @@ class Extractor:
     """
 
     def __init__(self, workers: int | None = None, seconds: float = SECONDS) -> None:
-        """Nothing is started yet; as many processes as there are processors, at most 4, unless told."""
+        """Prepare for `workers` processes; without a number as many as there are processors, at most 4."""
         self.count = workers or min(os.cpu_count() or 1, MOST_WORKERS)
         self.seconds = seconds
         self.free: asyncio.LifoQueue[Worker | None] = asyncio.LifoQueue()

@@ -15,7 +15,7 @@ from pipeline.research.contracts import Payload, put_trace
 from pipeline.research.search.api import SEARCH_POLICY, SearchApi, tavily
 from pipeline.research.stages.fetch import PagesRead, fetch
 from pipeline.research.stages.harvest import Harvest, choose, harvest, page_key
-from pipeline.research.values import Found, Plan
+from pipeline.research.values import FoundPage, Plan
 from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy
 from pipeline.sources.reading.extractor import Extractor
 from pipeline.sources.store import Store, open_store
@@ -37,7 +37,7 @@ def many_hits(query: str, k: int) -> list[Hit]:
 def gather(
     queries: Sequence[str],
     find: Find = many_hits,
-    seen: Sequence[Found] = (),
+    seen: Sequence[FoundPage] = (),
     cap: int = 3,
     budget: int = 10,
     workers: int = 4,
@@ -84,8 +84,8 @@ def test_a_later_round_counts_what_was_found_before() -> None:
 def test_no_choice_exceeds_cap_or_budget_or_holds_a_page_twice(
     urls: list[str], before: list[int], cap: int, budget: int
 ) -> None:
-    seen = [Found(f"https://old.example/{path}", "", "q", 1) for path in dict.fromkeys(before)]
-    chosen = choose((Found(url, "", "q", rank) for rank, url in enumerate(urls, start=1)), seen, cap, budget)
+    seen = [FoundPage(f"https://old.example/{path}", "", "q", 1) for path in dict.fromkeys(before)]
+    chosen = choose((FoundPage(url, "", "q", rank) for rank, url in enumerate(urls, start=1)), seen, cap, budget)
     all_urls = [found.url for found in (*seen, *chosen.found)]
     assert len({page_key(url) for url in all_urls}) == len(all_urls)
     assert len(all_urls) <= max(budget, len(seen))
@@ -95,7 +95,7 @@ def test_no_choice_exceeds_cap_or_budget_or_holds_a_page_twice(
 
 def test_documents_of_the_users_have_no_cap() -> None:
     urls = [f"https://docs.documents.invalid/{number}.pdf" for number in range(9)]
-    assert len(choose((Found(url, "", "q", 1) for url in urls), (), 3, 20).found) == 9
+    assert len(choose((FoundPage(url, "", "q", 1) for url in urls), (), 3, 20).found) == 9
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def read(
     web: Web, store: Store, urls: Sequence[str], notes: list[tuple[str, str]] | None = None, run_id: str = "run"
 ) -> PagesRead:
-    found = [Found(url, "Title", "query", 1) for url in urls]
+    found = [FoundPage(url, "Title", "query", 1) for url in urls]
 
     async def run() -> PagesRead:
         async with web.client() as client, Fetcher(client, POLICY) as fetcher, Extractor() as extractor:

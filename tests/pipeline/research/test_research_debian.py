@@ -19,7 +19,7 @@ from pipeline.research.running.environment import Environment
 from pipeline.research.running.options import ResearchOptions
 from pipeline.research.search import search_provider
 from pipeline.research.stages.audit import audit_run
-from pipeline.research.stages.machine import research
+from pipeline.research.stages.run_stages import research
 from pipeline.sources.fetching.fetch import Fetcher, FetchPolicy
 from pipeline.sources.reading.extractor import Extractor
 from pipeline.sources.store import open_store

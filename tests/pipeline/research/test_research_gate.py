@@ -11,8 +11,8 @@ from pipeline.research.stages.intake import (
     ClarificationNeeded,
     answered_depth,
     clarified_topic,
+    clarify_topic,
     gate_questions,
-    take_in,
 )
 
 # The contract's example.
@@ -87,7 +87,7 @@ def options(topic: str, **more: object) -> ResearchOptions:
 def test_questions_without_anybody_to_answer_stay_pending(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     with pytest.raises(ClarificationNeeded) as needed:
-        take_in(options("ai"), folder, None)
+        clarify_topic(options("ai"), folder, None)
     assert needed.value.questions == SEED_QUESTIONS
     held = folder.read_clarify()
     assert held is not None
@@ -96,15 +96,15 @@ def test_questions_without_anybody_to_answer_stay_pending(tmp_path: Path) -> Non
 
 def test_what_was_answered_once_is_not_asked_again(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
-    intake = take_in(options("ai"), folder, lambda questions: SEED_ANSWERS)
+    intake = clarify_topic(options("ai"), folder, lambda questions: SEED_ANSWERS)
     assert intake == ("ai: artificial intelligence trends, 2024", "ai", "en", "deep")
-    assert take_in(options("ai"), folder, None) == intake
+    assert clarify_topic(options("ai"), folder, None) == intake
 
 
 def test_silence_fails_and_is_written_down(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     with pytest.raises(InputError, match="No clarification provided"):
-        take_in(options("ai"), folder, lambda questions: ["", " ", ""])
+        clarify_topic(options("ai"), folder, lambda questions: ["", " ", ""])
     held = folder.read_clarify()
     assert held is not None
     assert (held.status, held.answers, held.failure_reason) == ("failed", (), "No clarification provided")
@@ -112,7 +112,7 @@ def test_silence_fails_and_is_written_down(tmp_path: Path) -> None:
 
 def test_a_topic_that_answers_make_too_long_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="more than the 512"):
-        take_in(options("ai"), RunFolder(tmp_path / "run"), lambda questions: ["x" * 600])
+        clarify_topic(options("ai"), RunFolder(tmp_path / "run"), lambda questions: ["x" * 600])
 
 
 def test_the_language_is_the_topics_unless_it_is_named(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_the_language_is_the_topics_unless_it_is_named(tmp_path: Path) -> None:
     assert topic_language("Wie wirksam sind Impfungen gegen Masern bei Kindern?") == "de"
     assert topic_language("Butter") == "en"
     named = options("量子计算应用", lang="de")
-    assert take_in(named, RunFolder(tmp_path / "run"), None).lang == "de"
+    assert clarify_topic(named, RunFolder(tmp_path / "run"), None).lang == "de"
 
 
 def test_run_ids_are_topic_and_time_and_never_taken(tmp_path: Path) -> None:

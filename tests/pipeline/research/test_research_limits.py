@@ -13,10 +13,10 @@ from pipeline.models.structured import Spent
 from pipeline.research.output.artefacts import RunFolder
 from pipeline.research.running.options import Budget, Limits, ResearchOptions, checked_options
 from pipeline.research.running.runs import STORE
-from pipeline.research.stages.finishing import Finished
-from pipeline.research.stages.gathering import Gathering
-from pipeline.research.stages.machine import opened_run, research
-from pipeline.research.values import Found
+from pipeline.research.stages.report import Finished
+from pipeline.research.stages.rounds import ResearchRounds
+from pipeline.research.stages.run_stages import open_run, research
+from pipeline.research.values import FoundPage
 from pipeline.sources.store import open_store
 from tests.support.provider_server import Status
 from tests.support.research_process import (
@@ -141,14 +141,14 @@ def test_the_store_knows_of_a_run_before_it_is_finished(servers: Servers, runs_d
     assert (run.id, run.topic, run.status) == ("pumps", TOPIC, "unfinished")
 
 
-async def cut_off(options: ResearchOptions, servers: Servers, found: list[Found]) -> tuple[int, int]:
+async def cut_off(options: ResearchOptions, servers: Servers, found: list[FoundPage]) -> tuple[int, int]:
     """How many pages are read and not, when the time is over while they are fetched."""
     async with opened_place(options, servers.outside) as place:
-        with opened_run(options, place.report) as course:
+        with open_run(options, place.report) as run:
             budget = Budget(Limits(seconds=1), lambda: 1.0, Spent)
             effort = options.effort("medium")
-            gathering = Gathering(course, place, options, effort, budget, lambda verified, pages: None)
-            read = await gathering.fetch(found)
+            rounds = ResearchRounds(run, place, options, effort, budget, lambda verified, pages: None)
+            read = await rounds.fetch(found)
     assert {page.reason for page in read.unread} == {"not_tried"}
     return len(read.pages), len(read.unread)
 
@@ -156,7 +156,7 @@ async def cut_off(options: ResearchOptions, servers: Servers, found: list[Found]
 def test_when_the_time_is_over_pages_that_were_read_count(servers: Servers, runs_dir: Path) -> None:
     options = options_in(runs_dir, servers, model="extractive")
     places = (("physics.test", "/page"), ("cost.test", "/page"), ("cost.test", "/other"))
-    found = [Found(servers.web.url(*place), "", "", 1) for place in places]
+    found = [FoundPage(servers.web.url(*place), "", "", 1) for place in places]
     assert asyncio.run(cut_off(options, servers, found)) == (2, 1)
 
 
@@ -206,7 +206,7 @@ def test_only_one_process_works_on_a_run(servers: Servers, runs_dir: Path) -> No
 
     async def both() -> None:
         async with opened_place(options, servers.outside) as place:
-            with opened_run(options, place.report):
+            with open_run(options, place.report):
                 await research(options, place)
 
     with pytest.raises(OutputError, match="Another `pipeline research`"):

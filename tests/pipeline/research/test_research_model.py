@@ -108,18 +108,18 @@ async def whole_run(model: Model, calls: list[Received]) -> Came:
     return Came(plan, written, laid_out, model.notes, list(calls), model)
 
 
-def runs(server: ScriptedModel, answered: dict[str, list[str]], goes_on: Callable[[], bool] = lambda: True) -> Came:
+def runs(server: ScriptedModel, answered: dict[str, list[str]], may_ask: Callable[[], bool] = lambda: True) -> Came:
     async def ask() -> Came:
         chosen = choose_model({}, model="m-1", base_url=server.url)
         async with ApiClient(chosen.endpoint, QUICK, check=accept_body) as client:
-            return await whole_run(Model(Asker(client, chosen), answered, goes_on=goes_on), server.calls)
+            return await whole_run(Model(Asker(client, chosen), answered, may_ask=may_ask), server.calls)
 
     return asyncio.run(ask())
 
 
-def run(respond: Respond, goes_on: Callable[[], bool] = lambda: True) -> Came:
+def run(respond: Respond, may_ask: Callable[[], bool] = lambda: True) -> Came:
     with ScriptedModel(respond) as server:
-        return runs(server, {}, goes_on)
+        return runs(server, {}, may_ask)
 
 
 def is_right(came: Came) -> None:
@@ -253,7 +253,7 @@ def test_an_answered_call_is_never_asked_again_and_a_used_up_budget_asks_nothing
     assert len(first.calls) == len(again.calls) == len(answered)
     assert again.model.spent == first.model.spent
     assert again.laid_out.markdown == first.laid_out.markdown
-    broke = run(lambda received: says(good_answer(received)), goes_on=lambda: False)
+    broke = run(lambda received: says(good_answer(received)), may_ask=lambda: False)
     assert broke.calls == []
     is_right(broke)
 

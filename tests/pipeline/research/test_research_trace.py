@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.research.running.checkpoint import Journal, RunSearch
+from pipeline.research.running.journal import Journal, RunSearch
 from pipeline.research.stages.fetch import tell_cached
 from pipeline.research.stages.harvest import ask_once
 from pipeline.sources.schema import SearchResult

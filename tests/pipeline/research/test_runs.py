@@ -19,7 +19,7 @@ from pipeline.research.output.artefacts import (
     StageEvent,
     VerifyResult,
 )
-from pipeline.research.running.checkpoint import Journal
+from pipeline.research.running.journal import Journal
 from pipeline.research.values import Stage
 from pipeline.sources.store import StoredRun, open_store
 

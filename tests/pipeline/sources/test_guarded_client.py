@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.errors import InputError
 from pipeline.sources.fetching.connection import JudgedBackend
-from pipeline.sources.fetching.exchange import Demand, Exchange, exchange
+from pipeline.sources.fetching.exchange import Exchange, RequestLimits, exchange
 from pipeline.sources.fetching.guard import guarded_client
 from tests.support.guard_bench import resolver
 
@@ -140,9 +140,9 @@ def test_a_redirect_to_a_closed_place_is_refused(location: str, follow: bool) ->
                 url = f"http://site.example:{port}/"
                 if follow:
                     await client.get(url, follow_redirects=True)
-                hop = await exchange(client, url, Demand(max_bytes=1000, seconds=10))
+                hop = await exchange(client, url, RequestLimits(max_bytes=1000, seconds=10))
                 if not hop.reason:
-                    hop = await exchange(client, hop.location, Demand(max_bytes=1000, seconds=10))
+                    hop = await exchange(client, hop.location, RequestLimits(max_bytes=1000, seconds=10))
                 raise InputError(hop.detail) if hop.reason == "refused" else AssertionError(hop)
 
     with pytest.raises(InputError):
@@ -152,7 +152,7 @@ def test_a_redirect_to_a_closed_place_is_refused(location: str, follow: bool) ->
 
 def test_the_endless_body_of_a_redirect_is_not_read() -> None:
     heads: list[str] = []
-    demand = Demand(max_bytes=1000, seconds=10)
+    demand = RequestLimits(max_bytes=1000, seconds=10)
 
     async def fetch() -> str:
         async with serving(PAGE, []) as page:
@@ -185,7 +185,7 @@ def test_a_cookie_is_not_kept_least_of_all_one_that_cannot_be_sent() -> None:
 def test_a_server_that_drips_its_answer_ends_with_the_time() -> None:
     async def fetch() -> Exchange:
         async with serving("HTTP/1.1 200 OK\r\n", []) as port, guarded_client([("127.0.0.1", port)]) as client:
-            return await exchange(client, f"http://127.0.0.1:{port}/", Demand(max_bytes=1000, seconds=0.1))
+            return await exchange(client, f"http://127.0.0.1:{port}/", RequestLimits(max_bytes=1000, seconds=0.1))
 
     assert asyncio.run(fetch()).reason == "timeout"
 

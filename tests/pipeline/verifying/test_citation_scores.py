@@ -3,7 +3,7 @@
 import pytest
 from markdown_it import MarkdownIt
 
-from pipeline.research.output.verification_md import Circumstances, verification_markdown
+from pipeline.research.output.verification_md import RunNotes, verification_markdown
 from pipeline.research.values import Verified, Written
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.scores import CitedText, Scores, citation_scores, cited_texts
@@ -78,7 +78,7 @@ def test_people_read_what_was_left_out_and_both_sides_of_a_conflict() -> None:
     verified = Verified((supported, dropped), 0.5)
     written = Written("Honey", (Paragraph(0, HONEY, ("c1",), (A,)),), (dropped,))
     scores = citation_scores(cited_texts(written.paragraphs), PAGES)
-    about = Circumstances("Does honey help?", "time", ("One page was not read.",))
+    about = RunNotes("Does honey help?", "time", ("One page was not read.",))
     text = verification_markdown(about, verified, written, [first, other], {A: "C001"}, scores)
     assert "| claims checked | 2 |" in text
     assert "| stopped early by | time |" in text
@@ -100,11 +100,11 @@ def test_hostile_text_stays_text_in_it() -> None:
     checked = Checked(Claim(HOSTILE, HOSTILE, 0, (quote,)), "contradicted", 0.1, (HOSTILE,), (), (quote,))
     supported = checked._replace(claim=Claim("c1", HOSTILE, 0, (quote,)), verdict="supported", supporters=(A,))
     written = Written(HOSTILE, (Paragraph(0, HOSTILE, ("c1",), (A,)),), (checked,))
-    about = Circumstances(HOSTILE, HOSTILE, (HOSTILE,), (HOSTILE,))
+    about = RunNotes(HOSTILE, HOSTILE, (HOSTILE,), (HOSTILE,))
     text = verification_markdown(about, Verified((checked, supported), 0.0), written, [hostile], {}, Scores())
     markdown = MarkdownIt("commonmark").enable("table")
     plain = verification_markdown(
-        Circumstances("x", "x", ("x",), ("x",)), Verified((), 0.0), Written("x", ()), [], {}, Scores()
+        RunNotes("x", "x", ("x",), ("x",)), Verified((), 0.0), Written("x", ()), [], {}, Scores()
     )
     headings = [token for token in markdown.parse(plain) if token.type == "heading_open"]
     parsed = markdown.parse(text)

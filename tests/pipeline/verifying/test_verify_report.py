@@ -14,7 +14,7 @@ from pipeline.cli.verify import nearest_store
 from pipeline.gathering.gather import Online, fetch_missing
 from pipeline.sources.fetching.fetch import FetchPolicy
 from pipeline.sources.store import StoredPage, open_store, text_hash
-from pipeline.verifying.read import Submitted, read_report
+from pipeline.verifying.read import SubmittedReport, read_report
 from pipeline.verifying.verify import Reader, cited_keys, verify_report
 from tests.support.cited_run import cited_answer, write_run
 from tests.support.places import SHARED
@@ -243,7 +243,7 @@ def test_on_wice_the_score_tells_supported_claims_from_others(tmp_path: Path) ->
         urls = [web.url("wice.example", f"/{number}") for number in range(len(rows))]
         path = written(tmp_path / "claims.md", report_of_claims(rows, urls))
         with open_store(tmp_path / "store.db") as store:
-            keys = cited_keys([Submitted(None, read_report(path.read_text(encoding="utf-8")))])
+            keys = cited_keys([SubmittedReport(None, read_report(path.read_text(encoding="utf-8")))])
             online = Online(web.client, FetchPolicy(delay=0.0, per_host=8))
             gathered = fetch_missing(store, keys, online, "", lambda url, reason: None, lambda total: None)
         assert gathered.fetched == len(rows)
@@ -268,6 +268,6 @@ def test_on_all_of_wice_the_score_tells_supported_claims_from_others(tmp_path: P
     with open_store(tmp_path / "store.db") as store:
         for url, text in texts.items():
             store.put_page(held_page(url, text))
-        verified = verify_report(Submitted(None, read_report(report_of_claims(rows, urls))), Reader(store))
+        verified = verify_report(SubmittedReport(None, read_report(report_of_claims(rows, urls))), Reader(store))
     assert not verified.unresolved
     assert auc(scores_of([each.model_dump() for each in verified.sentences]), rows, urls) >= 0.9

@@ -9,16 +9,16 @@ from pydantic import TypeAdapter
 
 from pipeline.errors import ProviderError
 from pipeline.research.contracts import ChunksMade, ClaimMade, ClaimsVerified, Payload
-from pipeline.research.running.checkpoint import RunSearch
-from pipeline.research.running.course import Course, put_new_traces
 from pipeline.research.running.environment import Environment
+from pipeline.research.running.journal import RunSearch
 from pipeline.research.running.options import ENOUGH_COVERAGE, Budget, Effort, ResearchOptions, StopReason
+from pipeline.research.running.research_run import ResearchRun, put_new_traces
 from pipeline.research.stages.extract import extract_claims
 from pipeline.research.stages.fetch import PagesRead, Unread, fetch, without_duplicates
 from pipeline.research.stages.harvest import Harvest, harvest
 from pipeline.research.stages.passages import chunks_of
 from pipeline.research.stages.verify import ask_verdicts, verify
-from pipeline.research.values import Found, Plan, Verified
+from pipeline.research.values import FoundPage, Plan, Verified
 from pipeline.sources.schema import READ
 from pipeline.verifying.values import Claim, Page
 
@@ -46,7 +46,7 @@ ROUND = TypeAdapter(Round)
 class Gathered(NamedTuple):
     """What all rounds came to so far."""
 
-    found: tuple[Found, ...] = ()
+    found: tuple[FoundPage, ...] = ()
     """What the searches brought, in order."""
     pages: tuple[Page, ...] = ()
     """The pages that were read, in order; of those that say the same the first."""
@@ -62,20 +62,20 @@ class Gathered(NamedTuple):
     """The limit that ended the gathering; None where none did."""
 
 
-class Gathering:
-    """Gathers for one run, each pass of a stage kept by its course."""
+class ResearchRounds:
+    """Gathers for one run, each pass of a stage kept by its run."""
 
     def __init__(
         self,
-        course: Course,
+        run: ResearchRun,
         environment: Environment,
         options: ResearchOptions,
         effort: Effort,
         budget: Budget,
         settle: Callable[[Verified, Sequence[Page]], None],
     ) -> None:
-        """Nothing is gathered yet; `settle` writes what follows from checked claims."""
-        self.course = course
+        """Gather for this run; `settle` writes what follows from checked claims."""
+        self.run = run
         self.environment = environment
         self.options = options
         self.effort = effort
@@ -83,9 +83,9 @@ class Gathering:
         self.settle = settle
         self.search = RunSearch(
             environment.search,
-            course.journal,
+            run.journal,
             environment.store,
-            course.folder.run_id,
+            run.folder.run_id,
             lambda: budget.used_up() != "seconds",
         )
 
@@ -107,14 +107,14 @@ class Gathering:
     async def one_round(self, plan: Plan, before: Gathered) -> tuple[Gathered, bool]:
         """What there is after one more round of the plan's queries, and whether another one follows."""
         number = before.rounds + 1
-        harvested = await self.course.run(
+        harvested = await self.run.run_stage(
             "harvest",
             HARVEST,
             lambda: self.harvest(plan, before),
             round_=number,
             words=lambda value: f"{len(value.found)} pages of {value.results} results",
         )
-        read = await self.course.run(
+        read = await self.run.run_stage(
             "fetch",
             PAGES,
             lambda: self.fetch(harvested.found),
@@ -123,11 +123,11 @@ class Gathering:
         )
         pages, _ = without_duplicates([*before.pages, *read.pages])
         new = pages[len(before.pages) :]
-        claims = await self.course.run(
+        claims = await self.run.run_stage(
             "extract",
             CLAIMS,
             lambda: self.extract(plan, new, len(before.claims) + 1),
-            lambda value: put_new_traces(self.environment.store, self.course.folder.run_id, map(chunks_made, new)),
+            lambda value: put_new_traces(self.environment.store, self.run.folder.run_id, map(chunks_made, new)),
             number,
             lambda value: f"{len(value)} claims",
             asks_model=True,
@@ -139,7 +139,7 @@ class Gathering:
             (*before.claims, *claims),
             rounds=number,
         )
-        came = await self.course.run(
+        came = await self.run.run_stage(
             "verify",
             ROUND,
             lambda: self.verify(plan, gathered, bool(harvested.found)),
@@ -170,7 +170,7 @@ class Gathering:
             self.search.note,
         )
 
-    async def fetch(self, found: Sequence[Found]) -> PagesRead:
+    async def fetch(self, found: Sequence[FoundPage]) -> PagesRead:
         """The pages as text; those that the store has not where the run is offline or its time is over are not read.
 
         Raises:
@@ -189,7 +189,7 @@ class Gathering:
             )
         return read
 
-    async def fetched(self, found: Sequence[Found]) -> PagesRead:
+    async def fetched(self, found: Sequence[FoundPage]) -> PagesRead:
         """What comes of the pages by asking for those that the store lacks."""
         done = 0
 
@@ -199,10 +199,10 @@ class Gathering:
             self.environment.report.step(done, len(found))
 
         place = self.environment
-        run_id = self.course.folder.run_id
+        run_id = self.run.folder.run_id
         return await fetch(found, place.fetcher, place.extractor, place.store, self.options.workers, note, run_id)
 
-    async def held(self, found: Sequence[Found]) -> PagesRead:
+    async def held(self, found: Sequence[FoundPage]) -> PagesRead:
         """What the store has of the pages, without asking anybody."""
         outcomes = {page.url: self.environment.store.outcome(page.url) for page in found}
         readable = [page for page in found if (held := outcomes[page.url]) and held.reason in READ]
@@ -235,7 +235,7 @@ class Gathering:
     def settle_round(self, came: Round, pages: Sequence[Page]) -> None:
         """Write the preliminary check, and tell the run's trace of claims and verdicts."""
         self.settle(came.verified, pages)
-        put_new_traces(self.environment.store, self.course.folder.run_id, trace_of(came))
+        put_new_traces(self.environment.store, self.run.folder.run_id, trace_of(came))
 
 
 def chunks_made(page: Page) -> ChunksMade:

@@ -15,7 +15,7 @@ from pipeline.interrupts import stopping_on_signals
 from pipeline.providers.failure import redact
 from pipeline.research.contracts import KINDS, ErrorCode, Failure, Payload, put_trace
 from pipeline.research.output.artefacts import RunFolder, StageDetails, StageEvent
-from pipeline.research.running.checkpoint import Journal
+from pipeline.research.running.journal import Journal
 from pipeline.research.values import Stage
 from pipeline.sources.store import Store
 
@@ -62,7 +62,7 @@ class Stopped(CitejuryError):
         super().__init__(f"The run was stopped by {name}.")
 
 
-class Course:
+class ResearchRun:
     """The stages of one run. A stage is done once its result is in the journal; the log says so a moment later."""
 
     def __init__(self, folder: RunFolder, journal: Journal, progress: Progress) -> None:
@@ -78,7 +78,7 @@ class Course:
             (event.stage, event.details.round or 1) for event in folder.read_log() if event.status == "completed"
         }
 
-    async def run(
+    async def run_stage(
         self,
         stage: Stage,
         kind: TypeAdapter[Value],
@@ -159,14 +159,14 @@ class Course:
 class StageLog:
     """Writes the failure of a stage into log and trace while an error passes through the block."""
 
-    def __init__(self, course: Course, stage: Stage, round_: int) -> None:
-        """Nothing has failed yet."""
-        self.course = course
+    def __init__(self, run: ResearchRun, stage: Stage, round_: int) -> None:
+        """Watch one pass of a stage of this run."""
+        self.run = run
         self.stage = stage
         self.round = round_
 
     def __enter__(self) -> None:
-        """Nothing happens at the start."""
+        """Begin to watch."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -175,16 +175,16 @@ class StageLog:
 
         Of an error that is not ours the kind alone is told: its words may be a page's.
         """
-        course = self.course
+        run = self.run
         if error is None:
             return
         told = redact(str(error))[:LONGEST_ERROR] if isinstance(error, CitejuryError) else type(error).__name__
-        if course.stopped:
-            told = f"stopped by {course.stopped}; the same command goes on"
-        course.log(self.stage, self.round, "failed", StageDetails(success=False, error=told))
-        if course.store and not course.stopped:
+        if run.stopped:
+            told = f"stopped by {run.stopped}; the same command goes on"
+        run.log(self.stage, self.round, "failed", StageDetails(success=False, error=told))
+        if run.store and not run.stopped:
             failure = Failure(code=error_code(error), message=told, category=self.stage, retried=False)
-            put_trace(course.store, course.folder.run_id, failure)
+            put_trace(run.store, run.folder.run_id, failure)
 
 
 def error_code(error: BaseException) -> ErrorCode:

@@ -29,7 +29,7 @@ Value = TypeVar("Value")
 JOURNAL = Path(".state") / "journal.jsonl"
 
 
-class Kept(NamedTuple):
+class StageResult(NamedTuple):
     """What a stage left in the journal."""
 
     value: Any
@@ -51,7 +51,7 @@ class Journal:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.setup: dict[str, Any] | None = None
         self.created_at = ""
-        self.stages: dict[tuple[Stage, int], Kept] = {}
+        self.stages: dict[tuple[Stage, int], StageResult] = {}
         self.answers: dict[str, list[str]] = {}
         self.seconds_before = 0.0
         self.began = self.written = time.monotonic()
@@ -61,11 +61,11 @@ class Journal:
             for number, line in enumerate(file, start=1):
                 if not line.endswith(b"\n"):
                     break
-                self.take_in(line, number)
+                self.read_entry(line, number)
                 read += len(line)
             os.ftruncate(file.fileno(), read)
 
-    def take_in(self, line: bytes, number: int) -> None:
+    def read_entry(self, line: bytes, number: int) -> None:
         """Remember what a line holds.
 
         Raises:
@@ -86,7 +86,7 @@ class Journal:
         if entry["entry"] == "setup":
             self.setup, self.created_at = entry["setup"], entry["created_at"]
         elif entry["entry"] == "stage":
-            self.stages[entry["stage"], entry["round"]] = Kept(entry["value"], tuple(entry["notes"]))
+            self.stages[entry["stage"], entry["round"]] = StageResult(entry["value"], tuple(entry["notes"]))
         else:
             self.answers[entry["key"]] = entry["payloads"]
 
@@ -147,7 +147,7 @@ def read_setup(folder: Path) -> dict[str, Any] | None:
     return setup if isinstance(setup, dict) else None
 
 
-class KeptAnswers:
+class JournaledAnswers:
     """The model's answered calls as `Model` keeps them; `spent` is what all of them took, earlier starts included."""
 
     def __init__(
@@ -184,16 +184,16 @@ class KeptAnswers:
 
 
 class RunSearch:
-    """A run's search: answers are recorded, and once `goes_on` is false nobody is asked any more."""
+    """A run's search: answers are recorded, and once `may_ask` says no, nobody is asked any more."""
 
     def __init__(
-        self, provider: SearchProvider, journal: Journal, store: Store, run_id: str, goes_on: Callable[[], bool]
+        self, provider: SearchProvider, journal: Journal, store: Store, run_id: str, may_ask: Callable[[], bool]
     ) -> None:
-        """Nothing is asked yet."""
+        """Search with this provider; its earlier answers come from the run's folder."""
         self.recorded = RecordedSearch(provider, journal.path.parent / SEARCHES)
         self.store = store
         self.run_id = run_id
-        self.goes_on = goes_on
+        self.may_ask = may_ask
         self.name = provider.name
         self.answered = set(self.recorded.answers)
         self.told = {
@@ -209,7 +209,7 @@ class RunSearch:
             ProviderError: the provider does not answer, or refuses.
             InputError: the documents that are searched cannot be read.
         """
-        if answer_key(self.name, query, k) not in self.recorded.answers and not self.goes_on():
+        if answer_key(self.name, query, k) not in self.recorded.answers and not self.may_ask():
             return SearchResults()
         return await self.recorded.search(query, k)
 

@@ -11,13 +11,13 @@ from pipeline.research.contracts import Coverage, Metrics, Report, WriterFinaliz
 from pipeline.research.output.artefacts import ParagraphLine, VerifyResult
 from pipeline.research.output.layout import Account, LaidOut, cid, lay_out
 from pipeline.research.output.to_answer import FinishedRun, write_for_jury
-from pipeline.research.output.verification_md import Circumstances, verification_markdown
-from pipeline.research.running.checkpoint import KeptAnswers
-from pipeline.research.running.course import Course, put_new_traces
+from pipeline.research.output.verification_md import RunNotes, verification_markdown
 from pipeline.research.running.environment import Environment
+from pipeline.research.running.journal import JournaledAnswers
 from pipeline.research.running.options import Budget, ResearchOptions, StopReason
+from pipeline.research.running.research_run import ResearchRun, put_new_traces
 from pipeline.research.stages.audit import audit_run, verify_result
-from pipeline.research.stages.gathering import Gathered
+from pipeline.research.stages.rounds import Gathered
 from pipeline.research.stages.verify import read_pages
 from pipeline.research.stages.write import write_report
 from pipeline.research.values import Intake, Plan, Verified, Written, plan_language
@@ -137,21 +137,21 @@ class Finished(NamedTuple):
     """What the audit counted."""
 
 
-class Finishing:
+class ReportStages:
     """Writes what follows from checked claims, and at the end the report, its audit and its row in the store."""
 
     def __init__(
         self,
-        course: Course,
+        run: ResearchRun,
         environment: Environment,
         options: ResearchOptions,
         intake: Intake,
         plan: Plan,
         budget: Budget,
-        answers: KeptAnswers,
+        answers: JournaledAnswers,
     ) -> None:
-        """Nothing is written yet."""
-        self.course = course
+        """Write the report of this run."""
+        self.run = run
         self.environment = environment
         self.options = options
         self.intake = intake
@@ -163,8 +163,8 @@ class Finishing:
         """Write the supported claims as first paragraphs, and the check of all claims so far."""
         lines = first_paragraphs(verified)
         sites = {page.url: page.site for page in pages}
-        self.course.folder.write_paragraphs(lines)
-        self.course.folder.write_verify(check_of_claims(verified, sites, len(lines)))
+        self.run.folder.write_paragraphs(lines)
+        self.run.folder.write_verify(check_of_claims(verified, sites, len(lines)))
 
     async def finish(self, gathered: Gathered) -> Finished:
         """The finished run, from all that was gathered.
@@ -174,8 +174,8 @@ class Finishing:
             InputError: the report cites more sources than can be numbered.
             OutputError: a file cannot be written.
         """
-        folder = self.course.folder
-        came = await self.course.run(
+        folder = self.run.folder
+        came = await self.run.run_stage(
             "write",
             WRITTEN,
             lambda: self.write(gathered),
@@ -184,14 +184,14 @@ class Finishing:
             asks_model=True,
         )
         laid_out = self.laid_out(gathered, came)
-        audited = await self.course.run(
+        audited = await self.run.run_stage(
             "audit",
             AUDITED,
             lambda: self.audit(gathered, came),
             lambda value: self.settle_audit(value, laid_out, gathered, came),
             words=lambda value: "passed" if value.check.passed else f"{len(value.problems)} problems",
         )
-        metrics = await self.course.run(
+        metrics = await self.run.run_stage(
             "cache",
             METRICS,
             lambda: self.measure(laid_out, gathered, audited.scores),
@@ -215,14 +215,14 @@ class Finishing:
         Raises:
             InputError: it cites more sources than can be numbered.
         """
-        account = Account(tuple(self.course.notes), came.stop_reason or "")
+        account = Account(tuple(self.run.notes), came.stop_reason or "")
         return lay_out(
             self.intake, self.plan, gathered.verified, came.written, gathered.pages, account, self.options.citations
         )
 
     def settle_report(self, laid_out: LaidOut, gathered: Gathered) -> None:
         """Write the report's files, and tell the run's trace that it is written."""
-        folder = self.course.folder
+        folder = self.run.folder
         folder.write_paragraphs(laid_out.paragraphs)
         folder.write_citations(laid_out.citations)
         folder.write_report(laid_out.markdown, laid_out.report)
@@ -242,7 +242,7 @@ class Finishing:
             InputError: somebody has removed or damaged the files.
         """
         sites = {page.url: page.site for page in gathered.pages}
-        audit = audit_run(self.course.folder)
+        audit = audit_run(self.run.folder)
         check = verify_result(audit, check_of_claims(gathered.verified, sites, 0))
         # A paragraph without claims says who says what; that one page does not say the other's words is its point.
         stated = [paragraph for paragraph in came.written.paragraphs if paragraph.claim_ids]
@@ -251,8 +251,8 @@ class Finishing:
 
     def settle_audit(self, audited: Audited, laid_out: LaidOut, gathered: Gathered, came: WrittenReport) -> None:
         """Write the check, and the account of it for people."""
-        folder = self.course.folder
-        about = Circumstances(self.intake.topic, came.stop_reason or "", tuple(self.course.notes), audited.problems)
+        folder = self.run.folder
+        about = RunNotes(self.intake.topic, came.stop_reason or "", tuple(self.run.notes), audited.problems)
         cids = {entry.url: entry.cid for entry in laid_out.citations}
         folder.write_verify(audited.check)
         folder.write_verification_md(
@@ -261,13 +261,13 @@ class Finishing:
 
     async def measure(self, laid_out: LaidOut, gathered: Gathered, scores: Scores) -> Metrics:
         """The run's figures."""
-        trace = self.environment.store.events(self.course.folder.run_id)
-        work = Work(self.answers.spent, self.course.journal.seconds(), gathered.rounds)
+        trace = self.environment.store.events(self.run.folder.run_id)
+        work = Work(self.answers.spent, self.run.journal.seconds(), gathered.rounds)
         return run_metrics(laid_out.report, gathered.pages, count_pages(trace), scores, work)
 
     def settle_run(self, laid_out: LaidOut, gathered: Gathered, metrics: Metrics) -> None:
         """Put the run into the store, and write what the jury needs of it."""
-        run_id, created_at = self.course.folder.run_id, self.course.journal.created_at
+        run_id, created_at = self.run.folder.run_id, self.run.journal.created_at
         report = laid_out.report
         self.environment.store.put_run(stored_run(run_id, created_at, laid_out.markdown, report, metrics))
         finished = FinishedRun(
@@ -280,7 +280,7 @@ class Finishing:
             gathered.verified.claims,
             gathered.pages,
         )
-        write_for_jury(self.course.folder, finished)
+        write_for_jury(self.run.folder, finished)
 
 
 def first_paragraphs(verified: Verified) -> list[ParagraphLine]:

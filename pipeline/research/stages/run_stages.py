@@ -11,14 +11,14 @@ from pipeline.asking.run_folder import locked_folder
 from pipeline.errors import InputError, OutputError
 from pipeline.models.structured import Spent, spent_of
 from pipeline.research.output.artefacts import PlanDetails, PlanFile, RunFolder
-from pipeline.research.running.checkpoint import JOURNAL, Journal, KeptAnswers
-from pipeline.research.running.course import SILENT, Course, Progress, Spend
 from pipeline.research.running.environment import Environment
+from pipeline.research.running.journal import JOURNAL, Journal, JournaledAnswers
 from pipeline.research.running.options import Budget, ResearchOptions, checked_options, new_run_id
-from pipeline.research.stages.finishing import Finished, Finishing
-from pipeline.research.stages.gathering import Gathering
-from pipeline.research.stages.intake import AskQuestions, take_in
+from pipeline.research.running.research_run import SILENT, Progress, ResearchRun, Spend
+from pipeline.research.stages.intake import AskQuestions, clarify_topic
 from pipeline.research.stages.plan import make_plan
+from pipeline.research.stages.report import Finished, ReportStages
+from pipeline.research.stages.rounds import ResearchRounds
 from pipeline.research.values import Intake, Plan
 from pipeline.sources.store import Store, StoredRun
 
@@ -42,9 +42,9 @@ async def research(options: ResearchOptions, environment: Environment) -> Finish
         OutputError: a file cannot be written, or another process works on the run.
         Stopped: a signal came; called again, the run goes on.
     """
-    with opened_run(options, environment.report) as course, course.hearing_signals():
-        course.store = environment.store
-        return await stages(course, options, environment)
+    with open_run(options, environment.report) as run, run.hearing_signals():
+        run.store = environment.store
+        return await run_stages(run, options, environment)
 
 
 async def clarified(options: ResearchOptions, ask: AskQuestions | None) -> Intake:
@@ -57,12 +57,12 @@ async def clarified(options: ResearchOptions, ask: AskQuestions | None) -> Intak
         InputError: as `research`, or nothing was answered.
         OutputError: as `research`.
     """
-    with opened_run(options, SILENT) as course:
-        return await taken_in(course, options, ask)
+    with open_run(options, SILENT) as run:
+        return await run_intake(run, options, ask)
 
 
 @contextmanager
-def opened_run(options: ResearchOptions, report: Progress) -> Iterator[Course]:
+def open_run(options: ResearchOptions, report: Progress) -> Iterator[ResearchRun]:
     """The run of these options for this process alone; a new one, or the one that was begun.
 
     Raises:
@@ -71,16 +71,16 @@ def opened_run(options: ResearchOptions, report: Progress) -> Iterator[Course]:
     """
     checked_options(options)
     folder = RunFolder(options.runs_dir / (options.run_id or new_run_id(options.topic, options.runs_dir)))
-    refuse_other_folder(folder.path)
+    check_folder(folder.path)
     with locked_folder(folder.path, "pipeline research"):
         folder.remove_parts()
         journal = Journal(folder.path)
-        refuse_other_setup(journal, options)
-        yield Course(folder, journal, report)
+        check_setup(journal, options)
+        yield ResearchRun(folder, journal, report)
 
 
-def refuse_other_folder(path: Path) -> None:
-    """Nothing where the folder is empty, missing, or a run's.
+def check_folder(path: Path) -> None:
+    """Refuse a folder that is neither empty, nor missing, nor a run's.
 
     Raises:
         OutputError: it holds something else, or is a link.
@@ -95,8 +95,8 @@ def is_waiting(path: Path) -> bool:
     return (path / "clarify.json").exists()
 
 
-def refuse_other_setup(journal: Journal, options: ResearchOptions) -> None:
-    """Nothing where the run is new, or goes on with the topic and configuration that it was begun with.
+def check_setup(journal: Journal, options: ResearchOptions) -> None:
+    """Refuse to go on with a run under another topic or configuration than it was begun with.
 
     Raises:
         InputError: it was begun with others.
@@ -118,7 +118,7 @@ def shown(value: object) -> str:
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
-async def taken_in(course: Course, options: ResearchOptions, ask: AskQuestions | None) -> Intake:
+async def run_intake(run: ResearchRun, options: ResearchOptions, ask: AskQuestions | None) -> Intake:
     """What is to be researched.
 
     Raises:
@@ -126,50 +126,50 @@ async def taken_in(course: Course, options: ResearchOptions, ask: AskQuestions |
     """
 
     async def work() -> Intake:
-        intake = take_in(options, course.folder, ask)
-        if course.journal.setup is None:
-            course.journal.keep_setup(options.setup(), datetime.now(UTC).isoformat(timespec="seconds"))
+        intake = clarify_topic(options, run.folder, ask)
+        if run.journal.setup is None:
+            run.journal.keep_setup(options.setup(), datetime.now(UTC).isoformat(timespec="seconds"))
         return intake
 
-    return await course.run("intake", INTAKE, work, words=lambda value: f"{value.depth}, {value.lang}")
+    return await run.run_stage("intake", INTAKE, work, words=lambda value: f"{value.depth}, {value.lang}")
 
 
-async def stages(course: Course, options: ResearchOptions, environment: Environment) -> Finished:
+async def run_stages(run: ResearchRun, options: ResearchOptions, environment: Environment) -> Finished:
     """All nine stages.
 
     Raises:
         CitejuryError: as `research`.
     """
-    intake = await taken_in(course, options, None)
-    tell_store(course, environment.store, intake.topic)
-    answers = kept_answers(course, environment)
-    budget = Budget(options.limits, course.journal.seconds, lambda: answers.spent)
+    intake = await run_intake(run, options, None)
+    tell_store(run, environment.store, intake.topic)
+    answers = kept_answers(run, environment)
+    budget = Budget(options.limits, run.journal.seconds, lambda: answers.spent)
     model = environment.model
     if model:
         model.answered = answers
-        model.goes_on = lambda: not course.stopped and budget.used_up() is None
-        model.notes = course.notes
-    plan = await course.run(
+        model.may_ask = lambda: not run.stopped and budget.used_up() is None
+        model.notes = run.notes
+    plan = await run.run_stage(
         "plan",
         PLAN,
         lambda: make_plan(intake, model),
-        lambda value: course.folder.write_plan(plan_file(options, intake, value)),
+        lambda value: run.folder.write_plan(plan_file(options, intake, value)),
         words=lambda value: f"{len(value.sections)} sections, {len(value.queries)} queries",
         asks_model=True,
     )
-    finishing = Finishing(course, environment, options, intake, plan, budget, answers)
+    finishing = ReportStages(run, environment, options, intake, plan, budget, answers)
     effort = options.effort(intake.depth)
-    gathered = await Gathering(course, environment, options, effort, budget, finishing.settle_claims).gather(plan)
+    gathered = await ResearchRounds(run, environment, options, effort, budget, finishing.settle_claims).gather(plan)
     return await finishing.finish(gathered)
 
 
-def tell_store(course: Course, store: Store, topic: str) -> None:
+def tell_store(run: ResearchRun, store: Store, topic: str) -> None:
     """Put the run into the store while it is not finished, so that its trace belongs to something."""
-    if ("cache", 1) not in course.logged:
-        store.put_run(StoredRun(course.folder.run_id, topic, course.journal.created_at, status="unfinished"))
+    if ("cache", 1) not in run.logged:
+        store.put_run(StoredRun(run.folder.run_id, topic, run.journal.created_at, status="unfinished"))
 
 
-def kept_answers(course: Course, environment: Environment) -> KeptAnswers:
+def kept_answers(run: ResearchRun, environment: Environment) -> JournaledAnswers:
     """The model's answers of this run, those of earlier starts among them; the one who waits hears what they took."""
     model = environment.model
 
@@ -179,7 +179,7 @@ def kept_answers(course: Course, environment: Environment) -> KeptAnswers:
     def heard(spent: Spent) -> None:
         environment.report.spend(Spend(spent.tokens_in + spent.tokens_out, spent.cost, spent.unpriced))
 
-    return KeptAnswers(course.journal, environment.store, course.folder.run_id, count, heard)
+    return JournaledAnswers(run.journal, environment.store, run.folder.run_id, count, heard)
 
 
 def plan_file(options: ResearchOptions, intake: Intake, plan: Plan) -> PlanFile:
