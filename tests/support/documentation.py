@@ -20,7 +20,7 @@ from pipeline.asking.run_folder import NarrativesFile, ProviderCounts, RunManife
 from pipeline.providers.options import CHAT_OPTION_SUPPORT, OPTION_SUPPORT
 from pipeline.providers.request import BASE_URLS, DEFAULT_CHAT_MODELS, DEFAULT_MODELS, KEY_VARIABLES
 from pipeline.records import Passage, Provenance, QueryResponse, Source, SourceState
-from pipeline.research.contracts import Citation, Claim, Config, Metrics, Reference, Report, Timeouts
+from pipeline.research.contracts import PAYLOADS, Citation, Claim, Config, Metrics, Reference, Report, Timeouts
 from pipeline.research.output.artefacts import (
     CitationEntry,
     Clarify,
@@ -31,10 +31,8 @@ from pipeline.research.output.artefacts import (
     StageEvent,
     VerifyResult,
 )
-from pipeline.research.contracts import PAYLOADS
 from pipeline.schema import PROVIDERS, AnswerRow, AskOptions, ErrorLine
-from pipeline.sources.schema import Chunk, Document, SearchResult, SourceMeta
-from pipeline.sources.schema import STATES
+from pipeline.sources.schema import STATES, Chunk, Document, SearchResult, SourceMeta
 from pipeline.verifying.values import UnresolvedMark, VerifiedReport, VerifiedSentence, VerifiedSource
 from tests.product.test_layout import ORDER
 
