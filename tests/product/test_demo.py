@@ -43,9 +43,14 @@ def test_it_ends_with_the_agreement_table_on_stdout(first: Result) -> None:
     assert all(label in first.stdout for task in TASKS for label in LABELS[task])
 
 
+def without_intervals(text: str) -> str:
+    """The table as words; the ends of intervals go, for resampling goes by ids that are new in each demo."""
+    return " ".join(re.sub(r"\[[^\]]*\]", "[]", text).split())
+
+
 def test_the_readme_shows_its_table(first: Result) -> None:
     (shown,) = re.findall(r"```text\n(retrieval: .*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
-    assert shown in first.stdout
+    assert without_intervals(shown) in without_intervals(first.stdout)
 
 
 def test_its_answers_are_csv_v2_of_all_five_providers(first: Result, home: Path) -> None:
