@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from annotation.cli.shared import named_again
+from annotation.cli.setup import named_again
 from pipeline.progress import ProgressBars
 from pipeline.tables import Table
 

@@ -1,5 +1,6 @@
 """The command `setup`: what a campaign needs in Argilla, planned, shown and made."""
 
+import shlex
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from annotation.cli.shared import named_again, round_option
 from pipeline.tables import Table
 
 if TYPE_CHECKING:
@@ -36,7 +36,13 @@ TO_DO = {
 @click.option(
     "--overlap", type=click.IntRange(1), help="How many annotators a record waits for; 1 for new datasets if not given."
 )
-@round_option
+@click.option(
+    "--round",
+    "round_name",
+    default="production",
+    metavar="NAME",
+    help="Round of annotation, such as calibration; production if not given.",
+)
 @click.option(
     "--new-version",
     "new_versions",
@@ -122,6 +128,15 @@ def setup(
     proposals = " --suggestions JUDGEMENTS.jsonl" if takes_suggestions(round_name) else ""
     named = named_again(workspace, round_name)
     click.echo(f"Next: citejury annotation push RECORDS.jsonl{proposals}{named}", err=True)
+
+
+def named_again(workspace: str | None, round_name: str = "production") -> str:
+    """The options that the next command needs as well; empty where workspace and round are those without options."""
+    words = [
+        *(["--workspace", workspace] if workspace else []),
+        *(["--round", round_name] * (round_name != "production")),
+    ]
+    return f" {shlex.join(words)}" if words else ""
 
 
 def refuse_options(ctx: click.Context, names: Collection[str]) -> None:
