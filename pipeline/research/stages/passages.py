@@ -46,7 +46,6 @@ POINTERS = r"""see (?:also|section|chapter|figure|below|above|the)\b|(?:section|
 参照してください|を参照|ご覧ください|第 ?[0-9]+ ?[章節节]|[例図表图] ?[0-9]+|[0-9.]+ ?[章節节]|参见|参阅|请看"""
 ADDRESS = re.compile(r"https?:|www\.|\S@\S+\.\w|://", re.IGNORECASE)
 CITATION_LIKE = re.compile(r"[(（]C[0-9]{3}|\[\^|【|\[[0-9]+(?:[-,–][ 0-9]+)*\]", re.IGNORECASE)
-COLON_AT_END = re.compile(r"[:：]\s*$")
 LETTERS = re.compile(r"[^\W\d_]")
 LEAST_LETTERS = 0.7
 LEAST_WORDS, LEAST_SIGNS = 7, 18
