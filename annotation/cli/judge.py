@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from pipeline.cli.sections import SectionedCommand
 from pipeline.interrupts import SIGNAL_EXITS
 from pipeline.progress import ProgressBars
 from pipeline.tables import Table
@@ -41,7 +42,7 @@ class JudgeOptions(NamedTuple):
     attempts: int
 
 
-@click.command()
+@click.command(cls=SectionedCommand, rare="--provider --base-url --sample --explain --concurrency --attempts")
 @click.argument("records", type=click.Path(path_type=Path), metavar="RECORDS")
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="JUDGEMENTS", help="File to write.")
 @click.option("--model", default="", metavar="NAME", help="`baseline`, which is the default, or a model's name.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from pipeline.cli.sections import SectionedCommand
 from pipeline.tables import Table
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ TO_DO = {
 }
 
 
-@click.command()
+@click.command(cls=SectionedCommand, rare="--round --new-version --api-url")
 @click.option("--workspace", help="Argilla workspace to make; the setting `workspace` (citejury) if not given.")
 @click.option("--locale", help="Language of questions and guidelines: en, de or ja; the setting `locale` if not given.")
 @click.option(

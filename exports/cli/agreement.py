@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 from click.core import ParameterSource
 
+from pipeline.cli.sections import SectionedCommand
 from pipeline.interrupts import interrupted_by
 from pipeline.progress import ProgressBars
 
@@ -59,7 +60,9 @@ def print_schema(ctx: click.Context, param: click.Parameter, wanted: bool) -> No
     ctx.exit()
 
 
-@click.command("agreement")
+@click.command(
+    "agreement", cls=SectionedCommand, rare="--resamples --seed --spreadsheet-safe --on --fail-label --schema"
+)
 @click.argument("paths", metavar="DIR|CSV...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--out",

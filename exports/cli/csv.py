@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pipeline.cli.sections import SectionedCommand
 from pipeline.interrupts import interrupted_by
 from pipeline.progress import ProgressBars
 from pipeline.tables import Table
@@ -32,7 +33,11 @@ def read_moment(ctx: click.Context, param: click.Parameter, value: str | None) -
         ) from error
 
 
-@click.command("csv")
+@click.command(
+    "csv",
+    cls=SectionedCommand,
+    rare="--until --annotator --language --text-pair --discarded --key-file --spreadsheet-safe --api-url",
+)
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option(
     "--workspace",

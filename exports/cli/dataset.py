@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from exports.cli.csv import csv_command
+from pipeline.cli.sections import SectionedCommand
 from pipeline.interrupts import interrupted_by
 from pipeline.progress import ProgressBars
 from pipeline.tables import Table
@@ -49,7 +50,11 @@ def read_split(ctx: click.Context, param: click.Parameter, value: str) -> "Split
         ) from error
 
 
-@click.command("dataset")
+@click.command(
+    "dataset",
+    cls=SectionedCommand,
+    rare="--seed --decisions --task --since --until --annotator --language --round --key-file --api-url",
+)
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option(
     "--from",

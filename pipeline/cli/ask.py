@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipeline.cli.ask_progress import end_run, progress_bars
+from pipeline.cli.sections import SectionedCommand
 
 if TYPE_CHECKING:
     from pipeline.asking.ask_live import Preview, ProviderSelection
@@ -15,7 +16,11 @@ if TYPE_CHECKING:
     from pipeline.settings import Settings
 
 
-@click.command()
+@click.command(
+    cls=SectionedCommand,
+    rare="--id-column --text-column --concurrency --attempts --allow-domain --block-domain --country --recency "
+    "--max-uses --temperature --max-tokens",
+)
 @click.argument("narratives", type=click.Path(path_type=Path))
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="RUN", help="Run folder to write to.")
 @click.option("--providers", metavar="A,B", help="Whom to ask.  [default: those whose key is set, or with payloads]")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from pipeline.cli.sections import SectionedCommand
 from pipeline.cli.sources import address_and_port
 from pipeline.interrupts import SIGNAL_EXITS, interrupted_by
 from pipeline.progress import ProgressBars
@@ -39,7 +40,11 @@ class Given(NamedTuple):
     max_cost: float | None
 
 
-@click.command()
+@click.command(
+    cls=SectionedCommand,
+    rare="--budget --rounds --results --per-site --workers --base-url --search-url --citations --max-seconds "
+    "--max-tokens --allow-address --strict-gate --non-interactive",
+)
 @click.argument("topic", required=False, default=None)
 @click.option("--run-id", help="Name of the run; of one that was begun, to go on with it.  [default: topic and time]")
 @click.option("--depth", type=click.Choice(["brief", "medium", "deep"]), help="How far to go.  [default: medium]")

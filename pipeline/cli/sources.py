@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from pipeline.cli.sections import SectionedCommand
 from pipeline.interrupts import SIGNAL_EXITS
 from pipeline.progress import ProgressBars
 
@@ -37,7 +38,9 @@ class Asked(NamedTuple):
     refresh: bool
 
 
-@click.command()
+@click.command(
+    cls=SectionedCommand, rare="--store --context-tokens --chunk-tokens --concurrency --allow-address --refresh"
+)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--out", required=True, type=click.Path(path_type=Path, dir_okay=False), help="File of records to write.")
 @click.option("--offline", is_flag=True, help="Ask nobody: the store alone says what the pages hold.")

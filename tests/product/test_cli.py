@@ -1,6 +1,7 @@
 """The root command: one boundary for errors, settings in their order, help for everything."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,8 +11,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from exports.cli import PLACES, main
+from exports.cli import COMMANDS as ROOT_COMMANDS
+from exports.cli import main
 from exports.cli.start import own_name
+from pipeline.cli.sections import SectionedCommand
 from pipeline.errors import InputError, SettingsError
 from pipeline.settings import read_settings
 from tests.support.places import ROOT
@@ -28,6 +31,9 @@ def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[t
 
 
 COMMANDS = [pytest.param(path, command, id=" ".join(path)) for path, command in commands(main)]
+
+MANY_OPTIONS = 8
+"""A help of more is told apart."""
 
 
 @pytest.fixture
@@ -48,6 +54,28 @@ def test_every_command_has_help_and_says_what_its_options_do(path: tuple[str, ..
 def test_the_help_of_every_command_shows_an_example(path: tuple[str, ...], command: click.Command) -> None:
     if not isinstance(command, click.Group):
         assert f"citejury {' '.join(path)}" in (command.help or "")
+
+
+def option_names(command: click.Command) -> list[str]:
+    return [param.opts[0] for param in command.params if isinstance(param, click.Option)]
+
+
+@pytest.mark.parametrize(
+    ("path", "command"), [param for param in COMMANDS if len(option_names(param.values[1])) > MANY_OPTIONS]
+)
+def test_a_command_with_many_options_shows_the_rarely_needed_ones_below_the_others(
+    path: tuple[str, ...], command: click.Command
+) -> None:
+    assert isinstance(command, SectionedCommand)
+    context = click.Context(command, info_name=" ".join(path))
+    head, common, rare = re.split(r"^(?:Options|Rarely needed):$", command.get_help(context), flags=re.MULTILINE)
+    names = option_names(command)
+    assert set(re.findall(r"^  (--[\w-]+)", rare, re.MULTILINE)) == command.rare
+    assert re.findall(r"^  (--[\w-]+)", common, re.MULTILINE) == [
+        *(name for name in names if name not in command.rare),
+        "--help",
+    ]
+    assert head.startswith("Usage: ")
 
 
 def test_an_error_of_ours_is_one_line_on_stderr_and_exit_1(in_tmp: Path) -> None:
@@ -145,11 +173,11 @@ def test_letters_that_the_terminal_does_not_have_are_no_traceback() -> None:
 
 def test_the_root_says_of_each_command_what_the_command_says_of_itself() -> None:
     context = click.Context(main)
-    assert main.list_commands(context) == [place.name for place in PLACES]
-    for place in PLACES:
-        command = main.get_command(context, place.name)
+    assert main.list_commands(context) == [lazy.name for lazy in ROOT_COMMANDS]
+    for lazy in ROOT_COMMANDS:
+        command = main.get_command(context, lazy.name)
         assert command is not None
-        assert " ".join((command.help or "").split()).startswith(place.summary.rstrip("."))
+        assert " ".join((command.help or "").split()).startswith(lazy.summary.rstrip("."))
 
 
 def test_a_command_names_the_next_one_as_this_shell_can_call_it(
