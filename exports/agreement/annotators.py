@@ -1,15 +1,15 @@
 """One annotator against the rest on one label (exports/contracts/agreement.md#annotators-and-consensus)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from exports.agreement.coefficients import ratio, unit_sums
 from exports.agreement.pairs import kappas
-from exports.agreement.patterns import Entries, LabelPatterns, TaskPatterns, task_patterns
-from exports.agreement.ratings import FloatArray, IntArray, Ratings
-from exports.agreement.resampling import BoolArray, Replicates, Statistic, bootstrap_frames, interval, wilson_interval
+from exports.agreement.patterns import Entries, LabelPatterns, TaskPatterns
+from exports.agreement.ratings import FloatArray, IntArray
+from exports.agreement.resampling import BoolArray, Resampled, interval_or_none, wilson_interval
 from exports.agreement.schema import AnnotatorAgreement, Interval, UndefinedReason
 
 
@@ -28,21 +28,31 @@ class AgainstRest(NamedTuple):
     """Units with three ratings or more on which she alone says otherwise."""
 
 
-def annotators_vs_rest(ratings: Ratings, resamples: int, seed: int) -> tuple[AnnotatorAgreement, ...]:
-    """Every annotator against the others, label by label, by name."""
-    task = task_patterns(ratings)
-    return read_annotators(task, bootstrap_frames(plan_annotators(task), resamples, seed))
+class AnnotatorStatistics:
+    """Every annotator against the others on one label: what it asks of the resamples, and how it reads them."""
 
+    def __init__(self, task: TaskPatterns, label: LabelPatterns) -> None:
+        """Plan alpha without each annotator."""
+        self.annotators, self.label = task.annotators, label
+        entries = without_entries(label, len(task.annotators))
+        self.totals = label.total(entries)
+        self.statistic = task.statistic([(label, entries)], delta_alphas, task.frame(label, at_least=2))
+        """Alpha without each annotator, less alpha of all."""
 
-def plan_annotators(task: TaskPatterns) -> list[tuple[Statistic, BoolArray]]:
-    """One statistic a label: alpha without each annotator, less alpha of all."""
-    return [
-        (
-            task.statistic([(label, without_entries(label, len(task.annotators)))], delta_alphas),
-            task.frame(label, at_least=2),
-        )
-        for label in task.labels
-    ]
+    def read(self, resampled: Resampled) -> Iterator[AnnotatorAgreement]:
+        """Every annotator, by name."""
+        counts = count_against_rest(self.label, len(self.annotators))
+        alphas = [None if np.isnan(value) else float(value) for value in alphas_without(self.totals)]
+        for rater, name in enumerate(self.annotators):
+            yield annotator_agreement(
+                self.label.label,
+                name,
+                rater,
+                counts,
+                (alphas[0], alphas[rater + 1]),
+                bool((self.totals[:2] + self.totals[3 + 3 * rater : 5 + 3 * rater]).any()),
+                interval_or_none(resampled[self.statistic], rater),
+            )
 
 
 def without_entries(label: LabelPatterns, n_annotators: int) -> Entries:
@@ -86,29 +96,6 @@ def delta_alphas(totals: FloatArray) -> FloatArray:
     """Alpha without each annotator less alpha of all (… × annotators)."""
     found = alphas_without(totals)
     return found[..., 1:] - found[..., :1]
-
-
-def read_annotators(task: TaskPatterns, replicates: Sequence[Replicates]) -> tuple[AnnotatorAgreement, ...]:
-    """Every annotator, from the replicates of `plan_annotators`."""
-    found: list[AnnotatorAgreement] = []
-    for label, resampled in zip(task.labels, replicates, strict=True):
-        counts = count_against_rest(label, len(task.annotators))
-        totals = label.total(without_entries(label, len(task.annotators)))
-        alphas = [None if np.isnan(value) else float(value) for value in alphas_without(totals)]
-        for rater, name in enumerate(task.annotators):
-            delta_interval = interval(resampled, rater)
-            found.append(
-                annotator_agreement(
-                    label.label,
-                    name,
-                    rater,
-                    counts,
-                    (alphas[0], alphas[rater + 1]),
-                    bool((totals[:2] + totals[3 + 3 * rater : 5 + 3 * rater]).any()),
-                    delta_interval if isinstance(delta_interval, Interval) else None,
-                )
-            )
-    return tuple(found)
 
 
 def count_against_rest(label: LabelPatterns, n_annotators: int) -> AgainstRest:

@@ -10,7 +10,7 @@ from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement.coefficients import Votes, label_votes, ratio
 from exports.agreement.pairs import FEW_SHARED, kappas
 from exports.agreement.ratings import MISSING, YES, FloatArray, IntArray, LabelArray, Ratings
-from exports.agreement.resampling import BoolArray, Statistic, bootstrap_frames, interval
+from exports.agreement.resampling import BoolArray, Statistic, bootstrap, interval
 from exports.agreement.schema import (
     Calibration,
     Confusion,
@@ -199,12 +199,13 @@ def kappa_intervals(
 ) -> list[Interval | RefusedReason]:
     """The interval of each label's kappa with the majority, or why it is refused; records are drawn for all at once."""
     n_records = len(ratings.records)
-    planned: list[tuple[Statistic, BoolArray]] = []
+    statistics: list[Statistic] = []
     for column in columns:
         cells = [np.bincount(ratings.unit_records, each, n_records) for each in column.cells.T]
         frame = np.bincount(ratings.unit_records[column.compared], minlength=n_records) > 0
-        planned.append((Statistic(np.stack(cells, axis=1).astype(np.float64), kappas), frame))
-    return [interval(replicates, 0) for replicates in bootstrap_frames(planned, resamples, seed)]
+        statistics.append(Statistic(np.stack(cells, axis=1).astype(np.float64), kappas, frame))
+    resampled = bootstrap(statistics, resamples, seed)
+    return [interval(resampled[statistic], 0) for statistic in statistics]
 
 
 def measure_label(ratings: Ratings, column: JudgedColumn, found: Interval | RefusedReason) -> JudgedLabel:

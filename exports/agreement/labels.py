@@ -1,7 +1,8 @@
 """Agreement on each label of a task, with intervals from the joint bootstrap (exports/contracts/agreement.md)."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,17 +21,17 @@ from exports.agreement.coefficients import (
     count_votes,
     totals,
 )
-from exports.agreement.pairs import LabelPairs, label_pairs, plan_pairs
-from exports.agreement.patterns import LabelPatterns, TaskPatterns, core_entries, dense, task_patterns
+from exports.agreement.pairs import PairStatistics
+from exports.agreement.patterns import LabelPatterns, TaskPatterns, core_entries, dense
 from exports.agreement.ratings import MISSING, NO, YES, FloatArray, IntArray, Ratings
 from exports.agreement.resampling import (
-    BoolArray,
     Replicates,
+    Resampled,
     Statistic,
     bootstrap,
-    bootstrap_frames,
     central_moments,
     interval,
+    interval_or_none,
     rounded,
     share_below,
     shifted_powers,
@@ -44,26 +45,89 @@ THRESHOLDS = ("0.667", "0.800")
 """Krippendorff's: below the first nothing follows, above the second conclusions are firm."""
 
 
-class LabelFigures(NamedTuple):
-    """Agreement on the labels of a task."""
+class LabelStatistics:
+    """One label: what it asks of the resamples, and how it reads them."""
 
-    labels: dict[str, LabelAgreement]
-    """The labels in the order of the task, without warnings."""
+    def __init__(self, task: TaskPatterns, label: LabelPatterns, pairs: PairStatistics) -> None:
+        """Plan the coefficients; the mean kappa is that of `pairs`, which are of the same label."""
+        self.task, self.label, self.pairs = task, label, pairs
+        self.over_pairable = task.statistic(
+            [(label, core_entries(label))], coefficient_values, task.frame(label, at_least=2)
+        )
+        """The coefficients over records with a pairable unit."""
+        self.over_rated = replace(self.over_pairable, frame=task.frame(label, at_least=1))
+        """The same over all rated records."""
+
+    def read(self, resampled: Resampled) -> LabelAgreement:
+        """Agreement on the label, without warnings."""
+        label, pairable = self.label, resampled[self.over_pairable]
+        found = measure_label(label.zeros, label.ones, len(np.unique(label.raters)), label.units)
+        kappas = self.pairs.kappas[~np.isnan(self.pairs.kappas)].tolist()
+        intervals = {
+            name: interval(resampled[self.over_rated] if name in OVER_ALL_RATED else pairable, column)
+            for column, name in enumerate(COEFFICIENTS)
+        }
+        intervals["mean_pairwise_kappa"] = self.pairs.read_mean(resampled)
+        undefined = dict(found.undefined)
+        if not kappas:
+            alone = undefined.get("percent_agreement")
+            undefined["mean_pairwise_kappa"] = alone or "constant_both_raters"
+        return found.model_copy(
+            update={
+                "mean_pairwise_kappa": math.fsum(kappas) / len(kappas) if kappas else None,
+                "n_pairs_with_kappa": len(kappas),
+                "n_cluster_records": pairable.n_records,
+                "intervals": {name: each for name, each in intervals.items() if isinstance(each, Interval)},
+                "refused_intervals": {name: each for name, each in intervals.items() if not isinstance(each, Interval)},
+                **alpha_spread(self.task, label, pairable, intervals["krippendorff_alpha"]),
+                "undefined": undefined,
+            }
+        )
+
+
+class MacroFigures(NamedTuple):
+    """The mean alpha of a task's labels."""
+
     macro_alpha: float | None
     """Mean of the alphas that are defined; None where none is."""
-    n_labels_with_alpha: int
-    """How many are defined."""
     macro_interval: Interval | None
     """95 % interval of the mean over those labels; None where it is refused."""
+    n_labels_with_alpha: int
+    """How many are defined."""
 
 
-def measure_labels(ratings: Ratings, resamples: int, seed: int) -> LabelFigures:
-    """Every label of the task; without responses every figure is undefined."""
-    task = task_patterns(ratings)
-    pairs = [label_pairs(task, label) for label in task.labels]
-    planned = plan_labels(task)
-    replicates = bootstrap_frames([*planned, *plan_pairs(task, pairs)], resamples, seed)
-    return read_labels(task, pairs, replicates[: len(planned)], replicates[len(planned) :])
+class MacroAlpha:
+    """The mean alpha of the labels that have one: what it asks of the resamples, and how it reads them."""
+
+    def __init__(self, task: TaskPatterns) -> None:
+        """Find the labels that have an alpha."""
+        totaled = [coefficients(totals(label.zeros, label.ones, label.units)) for label in task.labels]
+        self.alphas = [each["krippendorff_alpha"] for each in totaled]
+        pairable = np.any([task.frame(label, at_least=2) for label in task.labels], axis=0)
+        defined = np.flatnonzero([alpha is not None for alpha in self.alphas])
+        parts = [(label, core_entries(label)) for label in task.labels]
+        self.statistic = task.statistic(parts, mean_alpha(defined), pairable)
+        """The mean over the records with a pairable unit on any label."""
+
+    def read(self, resampled: Resampled) -> MacroFigures:
+        """The mean and its interval."""
+        alphas = [alpha for alpha in self.alphas if alpha is not None]
+        mean = math.fsum(alphas) / len(alphas) if alphas else None
+        return MacroFigures(mean, interval_or_none(resampled[self.statistic], 0), len(alphas))
+
+
+def mean_alpha(labels: IntArray) -> Callable[[FloatArray], FloatArray]:
+    """The formula of the mean alpha (… × 1) of the labels of these numbers, from totals of `Sums`, label after label.
+
+    It is undefined in a resample where one of the alphas is: so it is the same figure in all of them.
+    """
+
+    def formula(sums: FloatArray) -> FloatArray:
+        values = coefficient_values(sums.reshape(*sums.shape[:-1], -1, len(Sums._fields)))[..., ALPHA]
+        mean: FloatArray = values[..., labels].sum(axis=-1, keepdims=True) / (len(labels) or math.nan)
+        return mean
+
+    return formula
 
 
 def measure_label(zeros: IntArray, ones: IntArray, n_annotators: int, units: IntArray | None = None) -> LabelAgreement:
@@ -107,89 +171,6 @@ def undefined_reason(total: Sums, n_annotators: int) -> UndefinedReason:
     if total.pairable:
         return "no_variation"
     return "single_annotator" if n_annotators == 1 else "no_pairable_items"
-
-
-def plan_labels(task: TaskPatterns) -> list[tuple[Statistic, BoolArray]]:
-    """Coefficients of each label over records with a pairable unit, then over all rated ones; at last macro alpha."""
-    parts = [(label, core_entries(label)) for label in task.labels]
-    planned: list[tuple[Statistic, BoolArray]] = []
-    for label, entries in parts:
-        statistic = task.statistic([(label, entries)], coefficient_values)
-        planned += [(statistic, task.frame(label, at_least=2)), (statistic, task.frame(label, at_least=1))]
-    pairable = np.any([task.frame(label, at_least=2) for label in task.labels], axis=0)
-    alphas = [coefficients(totals(label.zeros, label.ones, label.units))["krippendorff_alpha"] for label in task.labels]
-    defined = np.flatnonzero([alpha is not None for alpha in alphas])
-    return [*planned, (task.statistic(parts, macro_alpha(defined)), pairable)]
-
-
-def macro_alpha(labels: IntArray) -> Callable[[FloatArray], FloatArray]:
-    """The formula of the mean alpha (… × 1) of the labels of these numbers, from totals of `Sums`, label after label.
-
-    It is undefined in a resample where one of the alphas is: so it is the same figure in all of them.
-    """
-
-    def formula(sums: FloatArray) -> FloatArray:
-        values = coefficient_values(sums.reshape(*sums.shape[:-1], -1, len(Sums._fields)))[..., ALPHA]
-        mean: FloatArray = values[..., labels].sum(axis=-1, keepdims=True) / (len(labels) or math.nan)
-        return mean
-
-    return formula
-
-
-def read_labels(
-    task: TaskPatterns,
-    pairs: Sequence[LabelPairs],
-    replicates: Sequence[Replicates],
-    pair_replicates: Sequence[Replicates],
-) -> LabelFigures:
-    """The labels, from the replicates of `plan_labels` and `plan_pairs`."""
-    labels = {
-        label.label: read_label(
-            task, label, pairs[place], replicates[2 * place : 2 * place + 2], pair_replicates[place]
-        )
-        for place, label in enumerate(task.labels)
-    }
-    alphas = [found.krippendorff_alpha for found in labels.values() if found.krippendorff_alpha is not None]
-    macro_interval = interval(replicates[-1], 0)
-    return LabelFigures(
-        labels=labels,
-        macro_alpha=math.fsum(alphas) / len(alphas) if alphas else None,
-        n_labels_with_alpha=len(alphas),
-        macro_interval=macro_interval if isinstance(macro_interval, Interval) else None,
-    )
-
-
-def read_label(
-    task: TaskPatterns,
-    label: LabelPatterns,
-    pairs: LabelPairs,
-    replicates: Sequence[Replicates],
-    pair_replicates: Replicates,
-) -> LabelAgreement:
-    """One label, from its replicates over pairable and over all rated records and those of its pairs."""
-    pairable, rated = replicates
-    found = measure_label(label.zeros, label.ones, len(np.unique(label.raters)), label.units)
-    kappas = pairs.kappas[~np.isnan(pairs.kappas)].tolist()
-    intervals = {
-        name: interval(rated if name in OVER_ALL_RATED else pairable, column)
-        for column, name in enumerate(COEFFICIENTS)
-    }
-    intervals["mean_pairwise_kappa"] = interval(pair_replicates, len(pair_replicates.estimates) - 1)
-    undefined = dict(found.undefined)
-    if not kappas:
-        alone = undefined.get("percent_agreement")
-        undefined["mean_pairwise_kappa"] = alone or "constant_both_raters"
-    return found.model_copy(
-        update={
-            "mean_pairwise_kappa": math.fsum(kappas) / len(kappas) if kappas else None,
-            "n_pairs_with_kappa": len(kappas),
-            "n_cluster_records": pairable.n_records,
-            "intervals": {name: each for name, each in intervals.items() if isinstance(each, Interval)},
-            "refused_intervals": {name: each for name, each in intervals.items() if not isinstance(each, Interval)},
-            **alpha_spread(task, label, pairable, intervals["krippendorff_alpha"]),
-            "undefined": undefined,
-        }
-    )
 
 
 def alpha_spread(
@@ -304,7 +285,5 @@ def alpha_interval(votes: Votes, ratings: Ratings, resamples: int, seed: int) ->
     frame = np.bincount(ratings.unit_records[votes.ratings[:, 0] >= 2], minlength=n_records) > 0
     if not frame.any():
         return None
-    sums = alpha_sums(votes, ratings.unit_records, n_records)
-    (replicates,) = bootstrap([Statistic(sums, alphas)], frame, resamples, seed)
-    found = interval(replicates, 0)
-    return found if isinstance(found, Interval) else None
+    alpha = Statistic(alpha_sums(votes, ratings.unit_records, n_records), alphas, frame)
+    return interval_or_none(bootstrap([alpha], resamples, seed)[alpha], 0)

@@ -6,46 +6,62 @@ from typing import NamedTuple
 import numpy as np
 
 from annotation.labels import TASKS
-from exports.agreement.annotators import plan_annotators, read_annotators
+from exports.agreement.annotators import AnnotatorStatistics
 from exports.agreement.cautions import task_warnings, with_cautions
 from exports.agreement.labels import (
-    LabelFigures,
+    LabelStatistics,
+    MacroAlpha,
+    MacroFigures,
     conditional_agreement,
     count_violations,
     count_violations_by_annotator,
-    plan_labels,
-    read_labels,
 )
-from exports.agreement.pairs import identical_vectors, label_pairs, measure_overlap, plan_pairs, read_pairs
+from exports.agreement.pairs import PairStatistics, identical_vectors, measure_overlap
 from exports.agreement.patterns import task_patterns
 from exports.agreement.ratings import Ratings
-from exports.agreement.resampling import bootstrap_frames
-from exports.agreement.schema import Agreement, AnnotatorAgreement, Discards, InputFile, PairAgreement, TaskAgreement
+from exports.agreement.resampling import bootstrap
+from exports.agreement.schema import (
+    Agreement,
+    AnnotatorAgreement,
+    Discards,
+    InputFile,
+    LabelAgreement,
+    PairAgreement,
+    TaskAgreement,
+)
 from exports.agreement.slices import language_parts, measure_changes, measure_slices, round_parts, split, week_parts
 
 
 class TaskFigures(NamedTuple):
     """Every figure of a task that the joint bootstrap has a part in."""
 
-    labels: LabelFigures
-    """The labels and macro alpha."""
+    labels: dict[str, LabelAgreement]
+    """The labels in the order of the task, without warnings."""
+    macro: MacroFigures
+    """The mean alpha of the labels."""
     pairs: tuple[PairAgreement, ...]
-    """Every pair of annotators, label by label."""
+    """Every pair of annotators, label by label; kappa has an interval where they share 20 units or more."""
     annotators: tuple[AnnotatorAgreement, ...]
     """Every annotator against the others, label by label."""
 
 
 def measure_figures(ratings: Ratings, resamples: int, seed: int) -> TaskFigures:
-    """The same as `measure_labels`, `measure_pairs` and `annotators_vs_rest`, with the records drawn once for all."""
+    """The figures of a task; records are drawn once for all of them, and each reads its own resamples."""
     task = task_patterns(ratings)
-    pairs = [label_pairs(task, label) for label in task.labels]
-    by_label, by_pair, by_annotator = plan_labels(task), plan_pairs(task, pairs), plan_annotators(task)
-    found = iter(bootstrap_frames([*by_label, *by_pair, *by_annotator], resamples, seed))
-    of_labels, of_pairs, of_annotators = ([next(found) for _ in each] for each in (by_label, by_pair, by_annotator))
+    pairs = [PairStatistics(task, label) for label in task.labels]
+    labels = [LabelStatistics(task, label, own) for label, own in zip(task.labels, pairs, strict=True)]
+    annotators = [AnnotatorStatistics(task, label) for label in task.labels]
+    macro = MacroAlpha(task)
+    statistics = [macro.statistic]
+    statistics += [statistic for each in labels for statistic in (each.over_pairable, each.over_rated)]
+    statistics += [each.statistic for each in pairs]
+    statistics += [each.statistic for each in annotators]
+    resampled = bootstrap(statistics, resamples, seed)
     return TaskFigures(
-        read_labels(task, pairs, of_labels, of_pairs),
-        read_pairs(task, pairs, of_pairs),
-        read_annotators(task, of_annotators),
+        labels={each.label.label: each.read(resampled) for each in labels},
+        macro=macro.read(resampled),
+        pairs=tuple(pair for each in pairs for pair in each.read(resampled)),
+        annotators=tuple(annotator for each in annotators for annotator in each.read(resampled)),
     )
 
 
@@ -86,10 +102,8 @@ def measure_task(ratings: Ratings, resamples: int, seed: int) -> TaskAgreement:
         n_records=len(np.unique(ratings.unit_records)),
         n_duplicates=ratings.n_duplicates,
         annotators=tuple(sorted(ratings.annotators)),
-        labels=with_cautions(ratings, figures.labels.labels),
-        macro_alpha=figures.labels.macro_alpha,
-        macro_interval=figures.labels.macro_interval,
-        n_labels_with_alpha=figures.labels.n_labels_with_alpha,
+        labels=with_cautions(ratings, figures.labels),
+        **figures.macro._asdict(),
         identical_vectors=identical_vectors(ratings),
         pairs=figures.pairs,
         annotators_vs_rest=figures.annotators,

@@ -5,53 +5,64 @@ Source: exports/contracts/agreement.md#coefficients.
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from exports.agreement.coefficients import ratio
-from exports.agreement.patterns import Entries, LabelPatterns, TaskPatterns, task_patterns
+from exports.agreement.patterns import Entries, LabelPatterns, TaskPatterns
 from exports.agreement.ratings import MISSING, FloatArray, IntArray, Ratings
-from exports.agreement.resampling import BoolArray, Replicates, Statistic, bootstrap_frames, interval
-from exports.agreement.schema import Interval, Overlap, PairAgreement, UndefinedReason
+from exports.agreement.resampling import Resampled, interval, interval_or_none
+from exports.agreement.schema import Interval, Overlap, PairAgreement, RefusedReason, UndefinedReason
 
 FEW_SHARED = 20
 """Pairs that share fewer units have no interval, and their figures say little."""
 NEGLIGIBLE = 1e-18
 
 
-class LabelPairs(NamedTuple):
-    """The pairs of annotators that share units on one label."""
+class PairStatistics:
+    """The pairs of annotators on one label: what they ask of the resamples, and how they read them."""
 
-    raters: IntArray
-    """Pairs × 2: numbers of the annotators, the first below the second; sorted."""
-    cells: IntArray
-    """Pairs × 4: units on which both say yes, only the first, only the second, neither."""
-    entries: Entries
-    """The cells of each pattern: patterns × four a pair."""
-
-    @property
-    def kappas(self) -> FloatArray:
+    def __init__(self, task: TaskPatterns, label: LabelPatterns) -> None:
+        """Count the cells of the pairs that share units."""
+        self.annotators, self.label = task.annotators, label.label
+        self.raters, self.cells, entries = shared_cells(label, len(task.annotators))
+        self.kappas = kappas(self.cells.reshape(-1).astype(np.float64))
         """Cohen's kappa of each pair; NaN where both say the same everywhere."""
-        return kappas(self.cells.reshape(-1).astype(np.float64))
-
-    @property
-    def with_interval(self) -> IntArray:
+        self.with_interval = np.flatnonzero((self.cells.sum(axis=1) >= FEW_SHARED) & ~np.isnan(self.kappas))
         """Places of the pairs whose kappa gets an interval."""
-        return np.flatnonzero((self.cells.sum(axis=1) >= FEW_SHARED) & ~np.isnan(self.kappas))
+
+        def figures(totals: FloatArray) -> FloatArray:
+            found = kappas(totals)
+            return np.concatenate([found[..., self.with_interval], mean_of_defined(found)], axis=-1)
+
+        self.statistic = task.statistic([(label, entries)], figures, task.frame(label, at_least=2))
+        """Kappa of the pairs with an interval, and at last the mean over all that are defined."""
+
+    def read(self, resampled: Resampled) -> Iterator[PairAgreement]:
+        """Every pair in the order of the names, those that share no unit too."""
+        columns = {int(place): column for column, place in enumerate(self.with_interval)}
+        places = {(int(first), int(second)): place for place, (first, second) in enumerate(self.raters)}
+        for first, second in itertools.combinations(range(len(self.annotators)), 2):
+            place = places.get((first, second))
+            yield pair_agreement(
+                self.label,
+                self.annotators[first],
+                self.annotators[second],
+                (0, 0, 0, 0) if place is None else tuple(self.cells[place].tolist()),
+                interval_or_none(resampled[self.statistic], columns[place]) if place in columns else None,
+            )
+
+    def read_mean(self, resampled: Resampled) -> Interval | RefusedReason:
+        """The interval of the mean kappa, or why it is refused."""
+        return interval(resampled[self.statistic], len(self.with_interval))
 
 
-def measure_pairs(ratings: Ratings, resamples: int, seed: int) -> tuple[PairAgreement, ...]:
-    """Every pair of annotators, label by label, by name; kappa has an interval where they share 20 units or more."""
-    task = task_patterns(ratings)
-    pairs = [label_pairs(task, label) for label in task.labels]
-    return read_pairs(task, pairs, bootstrap_frames(plan_pairs(task, pairs), resamples, seed))
+def shared_cells(label: LabelPatterns, n_annotators: int) -> tuple[IntArray, IntArray, Entries]:
+    """The pairs that share units: their annotators (pairs × 2, sorted), their cells (pairs × 4), those of each pattern.
 
-
-def label_pairs(task: TaskPatterns, label: LabelPatterns) -> LabelPairs:
-    """The pairs that share units, with their cells."""
-    n_annotators = len(task.annotators)
+    The cells are units on which both say yes, only the first, only the second, neither; the first has the lower number.
+    """
     patterns, codes, cells = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
     # Ratings are sorted by pattern and annotator: each pair is met at the distance of its two ratings.
     for distance in range(1, int(label.ratings.max(initial=0))):
@@ -63,28 +74,11 @@ def label_pairs(task: TaskPatterns, label: LabelPatterns) -> LabelPairs:
     found, places = np.unique(np.concatenate(codes), return_inverse=True)
     columns = 4 * places + np.concatenate(cells)
     at = np.concatenate(patterns)
-    return LabelPairs(
-        raters=np.stack([found // max(n_annotators, 1), found % max(n_annotators, 1)], axis=1),
-        cells=np.bincount(columns, label.units[at], 4 * len(found)).astype(np.int64).reshape(-1, 4),
-        entries=Entries(at, columns, np.ones(len(at)), 4 * len(found)),
+    return (
+        np.stack([found // max(n_annotators, 1), found % max(n_annotators, 1)], axis=1),
+        np.bincount(columns, label.units[at], 4 * len(found)).astype(np.int64).reshape(-1, 4),
+        Entries(at, columns, np.ones(len(at)), 4 * len(found)),
     )
-
-
-def plan_pairs(task: TaskPatterns, pairs: Sequence[LabelPairs]) -> list[tuple[Statistic, BoolArray]]:
-    """One statistic a label: kappa of the pairs with an interval, and at last the mean over all that are defined."""
-
-    def statistic(label: LabelPatterns, each: LabelPairs) -> Statistic:
-        chosen = each.with_interval
-
-        def figures(totals: FloatArray) -> FloatArray:
-            found = kappas(totals)
-            return np.concatenate([found[..., chosen], mean_of_defined(found)], axis=-1)
-
-        return task.statistic([(label, each.entries)], figures)
-
-    return [
-        (statistic(label, each), task.frame(label, at_least=2)) for label, each in zip(task.labels, pairs, strict=True)
-    ]
 
 
 def kappas(totals: FloatArray) -> FloatArray:
@@ -107,29 +101,6 @@ def mean_of_defined(values: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         mean: FloatArray = np.where(defined, values, 0).sum(axis=-1, keepdims=True) / defined.sum(-1, keepdims=True)
     return mean
-
-
-def read_pairs(
-    task: TaskPatterns, pairs: Sequence[LabelPairs], replicates: Sequence[Replicates]
-) -> tuple[PairAgreement, ...]:
-    """Every pair, from the replicates of `plan_pairs`."""
-    found: list[PairAgreement] = []
-    for label, each, resampled in zip(task.labels, pairs, replicates, strict=True):
-        columns = {int(place): column for column, place in enumerate(each.with_interval)}
-        places = {(int(first), int(second)): place for place, (first, second) in enumerate(each.raters)}
-        for first, second in itertools.combinations(range(len(task.annotators)), 2):
-            place = places.get((first, second))
-            kappa_interval = interval(resampled, columns[place]) if place in columns else None
-            found.append(
-                pair_agreement(
-                    label.label,
-                    task.annotators[first],
-                    task.annotators[second],
-                    (0, 0, 0, 0) if place is None else tuple(each.cells[place].tolist()),
-                    kappa_interval if isinstance(kappa_interval, Interval) else None,
-                )
-            )
-    return tuple(found)
 
 
 def pair_agreement(

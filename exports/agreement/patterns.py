@@ -91,18 +91,21 @@ class TaskPatterns(NamedTuple):
         return np.bincount(self.unit_records[units], minlength=self.n_records) > 0
 
     def statistic(
-        self, parts: Sequence[tuple[LabelPatterns, Entries]], formula: Callable[[FloatArray], FloatArray]
+        self,
+        parts: Sequence[tuple[LabelPatterns, Entries]],
+        formula: Callable[[FloatArray], FloatArray],
+        frame: BoolArray,
     ) -> Statistic:
         """The statistic whose formula takes the totals of the parts' columns, one part after the other."""
         if self.counts is None:
-            return Statistic(self.record_sums([entries for _, entries in parts]), formula)
+            return Statistic(self.record_sums([entries for _, entries in parts]), formula, frame)
         n_units = len(self.unit_records)
         sums = [(label.columns, exact_addends(dense(entries, len(label.units)), n_units)) for label, entries in parts]
 
         def from_counts(totals: FloatArray) -> FloatArray:
             return formula(np.concatenate([totals[..., columns] @ each for columns, each in sums], axis=-1))
 
-        return Statistic(self.counts, from_counts)
+        return Statistic(self.counts, from_counts, frame)
 
     def record_sums(self, parts: Sequence[Entries]) -> FloatArray | SparseSums:
         """What the entries of all parts add up to in each record, where every pattern is a unit."""

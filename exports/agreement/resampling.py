@@ -7,7 +7,8 @@ Source: exports/contracts/agreement.md#intervals.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal, NamedTuple
 
@@ -27,7 +28,6 @@ MOST_DEGREES = 2000
 
 
 BoolArray = npt.NDArray[np.bool_]
-
 BLOCK = 2**21
 """Numbers that a block of weights, of totals or of left-out sums may hold: 16 MiB."""
 LARGEST_BLOCK = 512
@@ -51,13 +51,16 @@ class SparseSums(NamedTuple):
     """Records and columns."""
 
 
-class Statistic(NamedTuple):
-    """Figures that depend on sums over records alone."""
+@dataclass(frozen=True, eq=False)
+class Statistic:
+    """Figures that depend on sums over records alone. `bootstrap` gives its replicates under the statistic itself."""
 
     sums: FloatArray | SparseSums
     """Records × k: the sums of each record. Statistics that name the same array share its totals."""
     formula: Callable[[FloatArray], FloatArray]
     """From totals (… × k) to figures (… × m), NaN where one is undefined."""
+    frame: BoolArray
+    """Which records may be drawn, one value a record; none leaves every figure NaN."""
 
 
 class Replicates(NamedTuple):
@@ -73,6 +76,10 @@ class Replicates(NamedTuple):
     """Jackknife standard error of each figure: m; NaN where leaving one record out leaves it undefined."""
     n_records: int
     """Records in the frame."""
+
+
+Resampled = Mapping[Statistic, Replicates]
+"""What `bootstrap` gives."""
 
 
 class Moments(NamedTuple):
@@ -98,49 +105,49 @@ class Moments(NamedTuple):
         return np.sqrt((self.n - 1) / self.n * self.squares)
 
 
-def bootstrap(statistics: Sequence[Statistic], frame: BoolArray, resamples: int, seed: int) -> list[Replicates]:
-    """The replicates of each statistic, in their order, when as many records as the frame has are drawn from it.
+def bootstrap(statistics: Iterable[Statistic], resamples: int, seed: int) -> dict[Statistic, Replicates]:
+    """The replicates of each statistic, when as many records as its frame has are drawn from it.
 
-    The records drawn depend on the size of the frame, `resamples` and `seed` alone: figures of separate calls with the
-    same three are jointly distributed. Sums are brought to a grid on which additions are exact, so that neither the
-    order of additions nor the number of threads changes a digit.
+    The records drawn depend on the size of the frame, `resamples` and `seed` alone: figures with the same three are
+    jointly distributed, those of separate calls too. Sums are brought to a grid on which additions are exact, so that
+    neither the order of additions nor the number of threads changes a digit.
 
     Args:
-        statistics: Their sums have a row for every record of the task.
-        frame: Which records may be drawn, one value a record; none leaves every figure NaN.
+        statistics: Their sums have a row for every record of the task; equal frames are drawn from once.
         resamples: How many times to draw.
         seed: Of the random numbers.
     """
+    by_frame: dict[bytes, list[Statistic]] = {}
+    for statistic in dict.fromkeys(statistics):
+        by_frame.setdefault(statistic.frame.tobytes(), []).append(statistic)
+    found: dict[Statistic, Replicates] = {}
+    for group in by_frame.values():
+        found |= bootstrap_frame(group, group[0].frame, resamples, seed)
+    return found
+
+
+def bootstrap_frame(
+    statistics: Sequence[Statistic], frame: BoolArray, resamples: int, seed: int
+) -> dict[Statistic, Replicates]:
+    """The replicates of statistics that have the same frame."""
     n = int(np.count_nonzero(frame))
-    shared = {id(statistic.sums): statistic.sums for statistic in statistics}
-    sums = {key: framed(array, frame) for key, array in shared.items()}
-    once = {id(statistic): statistic for statistic in statistics}.values()
-    groups = {key: [each for each in once if id(each.sums) == key] for key in sums}
-    found: dict[int, Replicates] = {}
-    drawn = {key: [np.empty((resamples, width(each, sums[key]))) for each in groups[key]] for key in sums}
-    widest = max((array.shape[1] for array in sums.values()), default=0)
+    by_sums: dict[int, list[Statistic]] = {}
+    for statistic in statistics:
+        by_sums.setdefault(id(statistic.sums), []).append(statistic)
+    groups = [(framed(group[0].sums, frame), group) for group in by_sums.values()]
+    estimates = {each: each.formula(column_totals(sums)) for sums, group in groups for each in group}
+    resampled = {each: np.empty((resamples, len(figures))) for each, figures in estimates.items()}
+    widest = max(sums.shape[1] for sums, _ in groups)
     for start, weights in weight_blocks(n, widest, resamples, seed):
-        for key, array in sums.items():
-            block = weighted_totals(weights, array)
-            for statistic, replicates in zip(groups[key], drawn[key], strict=True):
-                replicates[start : start + len(weights)] = statistic.formula(block)
-    for key, group in groups.items():
-        total = column_totals(sums[key])
-        for statistic, moments, replicates in zip(group, left_out(sums[key], total, group), drawn[key], strict=True):
-            found[id(statistic)] = Replicates(
-                statistic.formula(total), replicates, moments.acceleration, moments.standard_error, n
-            )
-    return [found[id(statistic)] for statistic in statistics]
-
-
-def bootstrap_frames(planned: Sequence[tuple[Statistic, BoolArray]], resamples: int, seed: int) -> list[Replicates]:
-    """The replicates of each statistic, in their order, each with a frame of its own; equal frames are drawn once."""
-    frames = {frame.tobytes(): frame for _, frame in planned}
-    found: dict[int, Replicates] = {}
-    for key, frame in frames.items():
-        places = [place for place, (_, each) in enumerate(planned) if each.tobytes() == key]
-        found |= zip(places, bootstrap([planned[place][0] for place in places], frame, resamples, seed), strict=True)
-    return [found[place] for place in range(len(planned))]
+        for sums, group in groups:
+            totals = weighted_totals(weights, sums)
+            for statistic in group:
+                resampled[statistic][start : start + len(weights)] = statistic.formula(totals)
+    found: dict[Statistic, Replicates] = {}
+    for sums, group in groups:
+        for each, moments in zip(group, left_out(sums, [(one.formula, estimates[one]) for one in group]), strict=True):
+            found[each] = Replicates(estimates[each], resampled[each], moments.acceleration, moments.standard_error, n)
+    return found
 
 
 def weight_blocks(n: int, widest: int, resamples: int, seed: int) -> Iterator[tuple[int, FloatArray]]:
@@ -201,23 +208,20 @@ def column_totals(sums: FloatArray | SparseSums) -> FloatArray:
     return np.bincount(sums.columns, sums.values, sums.shape[1]).astype(np.float64)
 
 
-def width(statistic: Statistic, sums: FloatArray | SparseSums) -> int:
-    """How many figures the statistic has."""
-    return len(statistic.formula(column_totals(sums)))
-
-
-def left_out(sums: FloatArray | SparseSums, total: FloatArray, group: Sequence[Statistic]) -> list[Moments]:
-    """The moments of each statistic's leave-one-record-out values: total less row, no further passes."""
+def left_out(
+    sums: FloatArray | SparseSums, group: Sequence[tuple[Callable[[FloatArray], FloatArray], FloatArray]]
+) -> list[Moments]:
+    """The moments of leave-one-record-out values for each formula with its estimates: total less row, in one pass."""
     n, columns = sums.shape
+    total = column_totals(sums)
     kinds, counts = (sums, None) if isinstance(sums, SparseSums) else distinct_rows(sums)
-    figures = [statistic.formula(total) for statistic in group]
-    powers = [np.zeros((3, len(each))) for each in figures]
-    rows = max(1, BLOCK // max(1, columns + 8 * max(map(len, figures))))
+    powers = [np.zeros((3, len(estimates))) for _, estimates in group]
+    rows = max(1, BLOCK // max(1, columns + 8 * max(len(estimates) for _, estimates in group)))
     for start in range(0, kinds.shape[0], rows):
         rest = total - dense_rows(kinds, start, min(start + rows, kinds.shape[0]))
         weights = None if counts is None else counts[start : start + rows]
-        for statistic, whole, power in zip(group, figures, powers, strict=True):
-            power += shifted_powers(statistic.formula(rest) - whole, weights)
+        for (formula, estimates), power in zip(group, powers, strict=True):
+            power += shifted_powers(formula(rest) - estimates, weights)
     return [central_moments(power, n) for power in powers]
 
 
@@ -283,6 +287,12 @@ def interval(replicates: Replicates, column: int) -> Interval | RefusedReason:
     method: Literal["bca", "expanded_percentile"] = "bca" if ends else "expanded_percentile"
     low, high = ends or expanded_percentile_ends(defined, replicates.n_records)
     return Interval(low=rounded(low), high=rounded(high), method=method)
+
+
+def interval_or_none(replicates: Replicates, column: int) -> Interval | None:
+    """One interval; None where it is refused."""
+    found = interval(replicates, column)
+    return found if isinstance(found, Interval) else None
 
 
 def undefined_share(resampled: FloatArray) -> float:

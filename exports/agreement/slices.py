@@ -12,8 +12,8 @@ from annotation.labels import LABELS
 from exports.agreement.coefficients import Votes, alpha_sums, alphas, coefficients, count_votes, totals
 from exports.agreement.labels import undefined_reason
 from exports.agreement.ratings import EPOCH, FloatArray, IntArray, Ratings
-from exports.agreement.resampling import Statistic, bootstrap, interval
-from exports.agreement.schema import AgreementSlice, AlphaChange, Interval, RefusedReason, SliceLabel
+from exports.agreement.resampling import Statistic, bootstrap, interval_or_none
+from exports.agreement.schema import AgreementSlice, AlphaChange, Interval, SliceLabel
 
 PERMUTATIONS = 999
 SETTLED = 20
@@ -138,15 +138,16 @@ def measure_part(ratings: Ratings, part: Part, resamples: int, seed: int) -> Agr
     )
 
 
-def alpha_intervals(part: Part, resamples: int, seed: int) -> list[Interval | RefusedReason]:
-    """The interval of each label's alpha in one part."""
+def alpha_intervals(part: Part, resamples: int, seed: int) -> list[Interval | None]:
+    """The interval of each label's alpha in one part; None where it is refused."""
     if not part.frame.any():
-        return ["undefined"] * part.yes.shape[1]
-    (replicates,) = bootstrap([Statistic(part.sums, alphas)], part.frame, resamples, seed)
-    return [interval(replicates, column) for column in range(part.yes.shape[1])]
+        return [None] * part.yes.shape[1]
+    statistic = Statistic(part.sums, alphas, part.frame)
+    replicates = bootstrap([statistic], resamples, seed)[statistic]
+    return [interval_or_none(replicates, column) for column in range(part.yes.shape[1])]
 
 
-def slice_label(ratings: Ratings, part: Part, column: int, alpha_interval: Interval | RefusedReason) -> SliceLabel:
+def slice_label(ratings: Ratings, part: Part, column: int, alpha_interval: Interval | None) -> SliceLabel:
     """One label in one part."""
     total = totals(part.votes.zeros[:, column], part.votes.ones[:, column])
     found = coefficients(total)
@@ -157,7 +158,7 @@ def slice_label(ratings: Ratings, part: Part, column: int, alpha_interval: Inter
     return SliceLabel(
         n_pairable_items=int(total.pairable),
         **figures,
-        interval=alpha_interval if isinstance(alpha_interval, Interval) else None,
+        interval=alpha_interval,
         undefined={name: reason for name, value in figures.items() if value is None},
         positive_rates={ratings.annotators[rater]: float(yes[rater] / n_ratings[rater]) for rater in raters},
     )
@@ -227,10 +228,9 @@ def step_changes(
 ) -> Iterator[AlphaChange]:
     """The changes of the tested labels in one step, with `p_holm` still uncorrected."""
     sums = np.concatenate([step.sums_before, step.sums_after], axis=1)
-    frame = np.ones(len(sums), dtype=np.bool_)
-    (replicates,) = bootstrap([Statistic(sums, alpha_difference)], frame, resamples, seed)
+    statistic = Statistic(sums, alpha_difference, np.ones(len(sums), dtype=np.bool_))
+    replicates = bootstrap([statistic], resamples, seed)[statistic]
     for column in np.flatnonzero(step.tested):
-        found = interval(replicates, int(column))
         before, after = (exact_alpha(part, int(column)) for part in (step.before, step.after))
         yield AlphaChange(
             kind=kind,
@@ -238,7 +238,7 @@ def step_changes(
             before=step.before.name,
             after=step.after.name,
             difference=after - before,
-            interval=found if isinstance(found, Interval) else None,
+            interval=interval_or_none(replicates, int(column)),
             p_value=float(p_values[column]),
             p_holm=float(p_values[column]),
         )

@@ -5,8 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from exports.agreement.labels import measure_labels
-from exports.agreement.pairs import measure_pairs
+from exports.agreement.measure import measure_figures
 from exports.agreement.ratings import FloatArray
 from exports.agreement.schema import LabelAgreement, PairAgreement
 from tests.support.agreement_data import ratings_of_matrix
@@ -31,11 +30,11 @@ def draw(seed: int, n_units: int, n_annotators: int, missing: float) -> FloatArr
 
 
 def measured(matrix: FloatArray) -> LabelAgreement:
-    return measure_labels(ratings_of_matrix(matrix), FEW_RESAMPLES, 0).labels["proper_action"]
+    return measure_figures(ratings_of_matrix(matrix), FEW_RESAMPLES, 0).labels["proper_action"]
 
 
 def measured_pairs(matrix: FloatArray) -> list[PairAgreement]:
-    pairs = measure_pairs(ratings_of_matrix(matrix), FEW_RESAMPLES, 0)
+    pairs = measure_figures(ratings_of_matrix(matrix), FEW_RESAMPLES, 0).pairs
     return [pair for pair in pairs if pair.label == "proper_action"]
 
 

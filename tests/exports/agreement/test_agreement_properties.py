@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from annotation.labels import LABELS
 from exports.agreement.coefficients import alpha_sums, alphas, count_votes
-from exports.agreement.labels import measure_labels
-from exports.agreement.measure import measure_task
+from exports.agreement.measure import measure_figures, measure_task
 from exports.agreement.ratings import MISSING, NO, YES, FloatArray
 from exports.agreement.resampling import Statistic, bootstrap, distinct_rows
 from exports.agreement.schema import LabelAgreement
@@ -45,7 +44,7 @@ fewer = settings(max_examples=15)
 
 
 def labels_of(rows: list[Row]) -> dict[str, LabelAgreement]:
-    return measure_labels(ratings_of(rows, "retrieval"), RESAMPLES, 0).labels
+    return measure_figures(ratings_of(rows, "retrieval"), RESAMPLES, 0).labels
 
 
 @fewer
@@ -100,8 +99,9 @@ def test_doubling_every_record_halves_the_squared_standard_error() -> None:
 
     def squared_error(values: FloatArray) -> float:
         sums = np.stack([values, np.ones(len(values))], axis=1)
-        statistic = Statistic(sums, lambda totals: totals[..., :1] / totals[..., 1:])
-        return float(bootstrap([statistic], np.ones(len(values), dtype=bool), 10, 0)[0].jackknife_se[0] ** 2)
+        every = np.ones(len(values), dtype=bool)
+        statistic = Statistic(sums, lambda totals: totals[..., :1] / totals[..., 1:], every)
+        return float(bootstrap([statistic], 10, 0)[statistic].jackknife_se[0] ** 2)
 
     once, twice = squared_error(agreement), squared_error(np.tile(agreement, 2))
     assert twice / once == pytest.approx(59 / 119)
@@ -140,7 +140,7 @@ def test_alpha_of_the_whole_agrees_with_the_vectorised_formula(rows: list[Row]) 
     ratings = ratings_of(rows, "retrieval")
     votes = count_votes(ratings.values, ratings.units, len(ratings.unit_records))
     found = alphas(alpha_sums(votes, ratings.unit_records, len(ratings.records)).sum(axis=0))
-    measured = measure_labels(ratings, RESAMPLES, 0).labels
+    measured = measure_figures(ratings, RESAMPLES, 0).labels
     for label, alpha in zip(LABELS["retrieval"], found, strict=True):
         expected = measured[label].krippendorff_alpha
         assert np.isnan(alpha) if expected is None else alpha == pytest.approx(expected, abs=1e-9)

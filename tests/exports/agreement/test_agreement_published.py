@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from exports.agreement.labels import measure_labels
+from exports.agreement.measure import measure_figures
 from exports.agreement.schema import LabelAgreement
 from tests.support.agreement_data import SINGLE_LABEL, expected_of_case, ratings_of_case
 
@@ -34,7 +34,7 @@ UNANIMOUS_IS_ONE = {"edge_all_positive": {"alpha", "fleiss_kappa"}}
 
 
 def measured(path: Path) -> LabelAgreement:
-    return measure_labels(ratings_of_case(path), 20, 0).labels["proper_action"]
+    return measure_figures(ratings_of_case(path), 20, 0).labels["proper_action"]
 
 
 def printed_figures(path: Path) -> dict[str, float]:

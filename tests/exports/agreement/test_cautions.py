@@ -8,8 +8,7 @@ import pytest
 
 from exports.agreement.cautions import ADVICE, items_to_show, required_items, selection_p, with_cautions
 from exports.agreement.coefficients import Votes
-from exports.agreement.labels import measure_labels
-from exports.agreement.measure import measure_agreement, measure_task
+from exports.agreement.measure import measure_agreement, measure_figures, measure_task
 from exports.agreement.pairs import components, identical_vectors, measure_overlap
 from exports.agreement.ratings import MISSING, Ratings
 from exports.agreement.schema import LabelAgreement, LabelWarning, TaskAgreement, TaskWarning
@@ -22,7 +21,7 @@ def label_of(*units: str, resamples: int = RESAMPLES) -> LabelAgreement:
     """One label; each unit is a word with an answer for each annotator: 1, 0, or `.` for none."""
     matrix = np.array([[np.nan if answer == "." else float(answer) for answer in unit] for unit in units])
     ratings = ratings_of_matrix(matrix)
-    return with_cautions(ratings, measure_labels(ratings, resamples, 0).labels)["proper_action"]
+    return with_cautions(ratings, measure_figures(ratings, resamples, 0).labels)["proper_action"]
 
 
 def warnings_of(*units: str) -> tuple[LabelWarning, ...]:
@@ -59,7 +58,7 @@ def test_few_units_few_records_and_rare_values_are_warned_of_at_their_bounds() -
 def test_few_clusters_counts_records_and_not_their_units() -> None:
     units = np.array([[1.0, 1.0], [0.0, 0.0]] * 50)
     ratings = ratings_of_matrix(units, np.repeat(np.arange(10), 10).tolist())
-    found = with_cautions(ratings, measure_labels(ratings, RESAMPLES, 0).labels)["proper_action"]
+    found = with_cautions(ratings, measure_figures(ratings, RESAMPLES, 0).labels)["proper_action"]
     assert found.warnings == ("FEW_CLUSTERS",)
 
 

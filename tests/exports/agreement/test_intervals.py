@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from exports.agreement.coefficients import alpha_sums, alphas, count_votes
-from exports.agreement.labels import measure_labels
+from exports.agreement.measure import measure_figures
 from exports.agreement.ratings import FloatArray, Ratings
 from exports.agreement.resampling import (
     Replicates,
@@ -62,7 +62,8 @@ each_reference = pytest.mark.parametrize("path", REFERENCES, ids=lambda path: pa
 def resample_alpha(ratings: Ratings, resamples: int = RESAMPLES) -> Replicates:
     votes = count_votes(ratings.values[:, :1], ratings.units, len(ratings.unit_records))
     sums = alpha_sums(votes, ratings.unit_records, len(ratings.records))
-    return bootstrap([Statistic(sums, alphas)], sums.any(axis=1), resamples, SEED)[0]
+    statistic = Statistic(sums, alphas, sums.any(axis=1))
+    return bootstrap([statistic], resamples, SEED)[statistic]
 
 
 @cache
@@ -157,7 +158,7 @@ def test_the_intervals_of_a_whole_export_are_those_of_200_000_resamples_of_its_r
     expected = expected_of_case(EXPORT / "expected")["tasks"]
     compared = 0
     for ratings in read_tables(export_files([EXPORT])).tables:
-        for label, found in measure_labels(ratings, RESAMPLES, SEED).labels.items():
+        for label, found in measure_figures(ratings, RESAMPLES, SEED).labels.items():
             reference = expected[ratings.task]["labels"][label]["bootstrap"]["clusters_record_uuid"]
             assert found.n_cluster_records == reference["n_resampled_units"]
             if (alpha := found.intervals.get("krippendorff_alpha")) is None:
@@ -174,7 +175,7 @@ def test_the_intervals_of_a_whole_export_are_those_of_200_000_resamples_of_its_r
 @pytest.mark.skipif(not EXPORT.is_dir(), reason="the agreement cases are not here")
 def test_clusters_cost_precision_in_retrieval_and_none_elsewhere() -> None:
     effects = {
-        ratings.task: [each.design_effect for each in measure_labels(ratings, 200, SEED).labels.values()]
+        ratings.task: [each.design_effect for each in measure_figures(ratings, 200, SEED).labels.values()]
         for ratings in read_tables(export_files([EXPORT])).tables
     }
     assert set(effects.pop("grounding")) == {1}

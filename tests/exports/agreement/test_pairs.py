@@ -62,7 +62,7 @@ def test_pairs_and_annotators_of_the_cases_come_out_to_nine_digits(path: Path) -
     found = measure_figures(ratings_of_case(path), 20, 0)
     expected = expected_of_case(path)
     assert_pairs_and_annotators(found, "proper_action", expected)
-    label = found.labels.labels["proper_action"]
+    label = found.labels["proper_action"]
     mean = expected["expected"]["mean_pairwise_cohen_kappa_defined_pairs"]
     assert label.mean_pairwise_kappa == (None if mean is None else pytest.approx(mean, abs=1e-9))
     assert label.n_pairs_with_kappa == expected["expected"]["n_pairs_with_kappa"]
@@ -85,7 +85,7 @@ def test_mean_kappa_of_the_real_sets_comes_out_to_nine_digits(path: Path) -> Non
     expected = expected_of_case(path)["expected"]
     found = measure_figures(ratings_of_case(path), 20, 0)
     pairs, _ = figures_of(found, "proper_action")
-    label = found.labels.labels["proper_action"]
+    label = found.labels["proper_action"]
     assert len(pairs) == expected["n_rater_pairs"]
     assert sum(pair.n_shared > 0 for pair in pairs) == expected["n_rater_pairs_sharing_items"]
     assert label.n_pairs_with_kappa == expected["n_pairs_with_defined_kappa"]
@@ -195,9 +195,9 @@ def test_a_label_answered_on_some_records_only_is_resampled_among_those() -> Non
         for unit in range(40)
         for name in "abc"
     ]
-    labels = measure_figures(ratings_of(rows), 300, 0).labels.labels
+    labels = measure_figures(ratings_of(rows), 300, 0).labels
     assert (labels["proper_action"].n_cluster_records, labels["response_on_topic"].n_cluster_records) == (40, 25)
-    shortened = measure_figures(ratings_of([row for row in rows if row.record < "r25"]), 300, 0).labels.labels
+    shortened = measure_figures(ratings_of([row for row in rows if row.record < "r25"]), 300, 0).labels
     for name, found in labels["response_on_topic"].intervals.items():
         alone = shortened["response_on_topic"].intervals[name]
         assert (found.low, found.high) == pytest.approx((alone.low, alone.high), abs=1e-12), name

@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from exports.agreement.annotators import annotators_vs_rest
-from exports.agreement.labels import measure_labels
+from exports.agreement.annotators import AnnotatorStatistics
 from exports.agreement.measure import measure_figures
-from exports.agreement.pairs import measure_pairs
+from exports.agreement.pairs import PairStatistics
 from exports.agreement.patterns import task_patterns
 from exports.agreement.ratings import FloatArray, Ratings
 from exports.agreement.resampling import (
@@ -70,7 +69,7 @@ def test_a_case_worked_by_hand() -> None:
     # Records 0, 0, 3 and 9; their mean is 3. Leaving one out: 12/3 = 4, 4, 3, 1, whose mean is 3.
     # u = mean − value: −1, −1, 0, 2; Σu² = 6, Σu³ = −1 − 1 + 8 = 6.
     # Acceleration 6/(6·6^1.5) = 6^−1.5; jackknife error √(3/4 · 6) = √4.5.
-    (found,) = bootstrap([Statistic(records_of(0, 0, 3, 9), mean)], np.ones(4, dtype=bool), 500, 0)
+    (found,) = bootstrap([Statistic(records_of(0, 0, 3, 9), mean, np.ones(4, dtype=bool))], 500, 0).values()
     assert found.n_records == 4
     assert found.estimates.tolist() == [3]
     assert found.acceleration == pytest.approx([6**-1.5])
@@ -83,7 +82,7 @@ def test_a_case_worked_by_hand() -> None:
 
 def test_only_records_of_the_frame_are_drawn() -> None:
     frame = np.array([True, False, True])
-    (found,) = bootstrap([Statistic(records_of(1, 1000, 2), mean)], frame, 200, 0)
+    (found,) = bootstrap([Statistic(records_of(1, 1000, 2), mean, frame)], 200, 0).values()
     assert found.n_records == 2
     assert set(found.resampled[:, 0]) == {1, 1.5, 2}
 
@@ -92,15 +91,14 @@ def test_figures_of_separate_calls_come_from_the_same_resamples() -> None:
     first, second = records_of(*range(30)), records_of(*(5 - 2 * value for value in range(30)))
     wide = np.hstack([second, np.zeros((30, 300))])
     frame = np.ones(30, dtype=bool)
-    (alone,) = bootstrap([Statistic(first, mean)], frame, 700, 3)
-    (other,) = bootstrap([Statistic(wide, mean)], frame, 700, 3)
+    (alone,) = bootstrap([Statistic(first, mean, frame)], 700, 3).values()
+    (other,) = bootstrap([Statistic(wide, mean, frame)], 700, 3).values()
     assert other.resampled == pytest.approx(5 - 2 * alone.resampled)
 
 
 def test_another_seed_draws_other_records() -> None:
-    frame = np.ones(30, dtype=bool)
-    statistic = Statistic(records_of(*range(30)), mean)
-    (first,), (second,) = (bootstrap([statistic], frame, 50, seed) for seed in (1, 2))
+    statistic = Statistic(records_of(*range(30)), mean, np.ones(30, dtype=bool))
+    first, second = (bootstrap([statistic], 50, seed)[statistic] for seed in (1, 2))
     assert (first.resampled != second.resampled).any()
 
 
@@ -109,8 +107,8 @@ def test_sparse_sums_give_what_dense_ones_do() -> None:
     records, columns = np.nonzero(dense)
     halves = SparseSums(records.repeat(2), columns.repeat(2), (dense[records, columns] / 2).repeat(2), (40, 2))
     frame = np.arange(40) % 4 > 0
-    (one,) = bootstrap([Statistic(dense, mean)], frame, 60, 0)
-    (other,) = bootstrap([Statistic(halves, mean)], frame, 60, 0)
+    (one,) = bootstrap([Statistic(dense, mean, frame)], 60, 0).values()
+    (other,) = bootstrap([Statistic(halves, mean, frame)], 60, 0).values()
     for field in ("estimates", "resampled", "acceleration", "jackknife_se"):
         assert getattr(one, field) == pytest.approx(getattr(other, field), rel=1e-9), field
 
@@ -126,7 +124,7 @@ def test_added_in_any_order_sums_are_the_same_to_the_last_digit() -> None:
 
 
 def test_without_records_every_figure_is_undefined() -> None:
-    (found,) = bootstrap([Statistic(records_of(1, 2), mean)], np.zeros(2, dtype=bool), 10, 0)
+    (found,) = bootstrap([Statistic(records_of(1, 2), mean, np.zeros(2, dtype=bool))], 10, 0).values()
     assert np.isnan(found.estimates).all()
     assert np.isnan(found.resampled).all()
     assert interval(found, 0) == "undefined"
@@ -198,13 +196,15 @@ def test_quantiles_of_student_are_those_of_the_tables(degrees: int, quantile: fl
     assert student_quantile(degrees) == pytest.approx(quantile, abs=1e-6)
 
 
-def test_the_joint_figures_are_those_of_each_part() -> None:
+def test_figures_do_not_depend_on_what_else_is_resampled_nor_in_what_order() -> None:
     ratings = drawn(units=120, annotators=4, share=0.6, records=40)
-    joint = measure_figures(ratings, 300, 5)
-    alone = measure_labels(ratings, 300, 5)
-    assert joint.labels == alone
-    assert joint.pairs == measure_pairs(ratings, 300, 5)
-    assert joint.annotators == annotators_vs_rest(ratings, 300, 5)
+    joint, task = measure_figures(ratings, 300, 5), task_patterns(ratings)
+    pairs = [PairStatistics(task, label) for label in task.labels]
+    alone = bootstrap([each.statistic for each in reversed(pairs)], 300, 5)
+    assert joint.pairs == tuple(found for each in pairs for found in each.read(alone))
+    annotators = [AnnotatorStatistics(task, label) for label in task.labels]
+    alone = bootstrap([each.statistic for each in reversed(annotators)], 300, 5)
+    assert joint.annotators == tuple(found for each in annotators for found in each.read(alone))
 
 
 def test_units_told_by_pattern_give_what_single_units_give(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,8 +216,8 @@ def test_units_told_by_pattern_give_what_single_units_give(monkeypatch: pytest.M
     monkeypatch.setattr("exports.agreement.patterns.DENSE", 0)
     by_sparse_unit = measure_figures(ratings, 300, 5)
     for found in (by_unit, by_sparse_unit):
-        assert flat(found.labels.labels["proper_action"].model_dump()) == pytest.approx(
-            flat(by_pattern.labels.labels["proper_action"].model_dump()), abs=1e-9
+        assert flat(found.labels["proper_action"].model_dump()) == pytest.approx(
+            flat(by_pattern.labels["proper_action"].model_dump()), abs=1e-9
         )
         for one, other in zip(
             (*found.pairs, *found.annotators), (*by_pattern.pairs, *by_pattern.annotators), strict=True
@@ -240,18 +240,19 @@ def test_macro_alpha_moves_as_one_with_its_labels() -> None:
     ratings = drawn(units=60, annotators=3, share=1, records=60)
     values = ratings.values.copy()
     values[:, 1] = values[:, 2] = values[:, 0]
-    found = measure_labels(ratings._replace(values=values), 500, 0)
+    found = measure_figures(ratings._replace(values=values), 500, 0)
     alpha = found.labels["proper_action"].intervals["krippendorff_alpha"]
-    assert found.n_labels_with_alpha == 3
-    assert found.macro_alpha == pytest.approx(found.labels["proper_action"].krippendorff_alpha)
-    assert found.macro_interval is not None
-    assert (found.macro_interval.low, found.macro_interval.high) == pytest.approx((alpha.low, alpha.high), abs=1e-9)
+    assert found.macro.n_labels_with_alpha == 3
+    assert found.macro.macro_alpha == pytest.approx(found.labels["proper_action"].krippendorff_alpha)
+    mean = found.macro.macro_interval
+    assert mean is not None
+    assert (mean.low, mean.high) == pytest.approx((alpha.low, alpha.high), abs=1e-9)
 
 
 def test_a_record_with_one_pairable_unit_has_a_design_effect_of_exactly_one() -> None:
-    alone = measure_labels(drawn(units=80, annotators=3, share=1, records=80), 300, 0).labels["proper_action"]
+    alone = measure_figures(drawn(units=80, annotators=3, share=1, records=80), 300, 0).labels["proper_action"]
     assert (alone.design_effect, alone.n_effective) == (1, 80)
-    together = measure_labels(
+    together = measure_figures(
         ratings_of(
             [
                 Row(f"r{unit // 4:02d}", name, (int(unit % 8 < 4 or (name == "c" and unit % 3 == 0)),), f"c{unit}")
@@ -268,11 +269,11 @@ def test_a_record_with_one_pairable_unit_has_a_design_effect_of_exactly_one() ->
 
 
 def test_shares_of_resamples_below_the_thresholds_come_with_the_interval() -> None:
-    found = measure_labels(drawn(units=80, annotators=3, share=1, records=80), 400, 0).labels["proper_action"]
+    found = measure_figures(drawn(units=80, annotators=3, share=1, records=80), 400, 0).labels["proper_action"]
     assert list(found.p_below) == ["0.667", "0.800"]
     assert 0 < found.p_below["0.667"] <= found.p_below["0.800"] <= 1
     assert (found.p_below["0.667"] > 0.025) == (found.intervals["krippendorff_alpha"].low < 0.667)
-    nothing = measure_labels(ratings_of([Row("r", "anna", (1,))]), 400, 0).labels["proper_action"]
+    nothing = measure_figures(ratings_of([Row("r", "anna", (1,))]), 400, 0).labels["proper_action"]
     assert (nothing.p_below, nothing.undefined_resamples, nothing.design_effect) == ({}, None, None)
 
 
@@ -280,11 +281,8 @@ def test_the_same_seed_gives_the_same_digits_and_another_one_others() -> None:
     ratings = drawn(units=100, annotators=3, share=0.8, records=30)
     first, second, third = (measure_figures(ratings, 200, seed) for seed in (7, 7, 8))
     assert first == second
-    assert first.labels.labels["proper_action"].intervals != third.labels.labels["proper_action"].intervals
-    assert (
-        first.labels.labels["proper_action"].krippendorff_alpha
-        == third.labels.labels["proper_action"].krippendorff_alpha
-    )
+    assert first.labels["proper_action"].intervals != third.labels["proper_action"].intervals
+    assert first.labels["proper_action"].krippendorff_alpha == third.labels["proper_action"].krippendorff_alpha
 
 
 DIGEST = """
@@ -295,7 +293,7 @@ from tests.exports.agreement.test_resampling import drawn
 digest = hashlib.sha256()
 for patterns.MOST_PATTERNS in (256, 0):
     found = measure_figures(drawn(units=6000, annotators=4, share=0.7, records=2500), 400, 0)
-    for each in (*found.labels.labels.values(), found.labels.macro_interval, *found.pairs, *found.annotators):
+    for each in (*found.labels.values(), found.macro.macro_interval, *found.pairs, *found.annotators):
         digest.update(each.model_dump_json().encode() if each else b"none")
 print(digest.hexdigest())
 """

@@ -55,7 +55,8 @@ SIMULATIONS = pytest.mark.parametrize(
 def statistic_of(matrix: FloatArray, records: IntArray) -> Statistic:
     ratings = ratings_of_matrix(matrix, records.tolist())
     votes = count_votes(ratings.values[:, :1], ratings.units, len(ratings.unit_records))
-    return Statistic(alpha_sums(votes, ratings.unit_records, len(ratings.records)), alphas)
+    n_records = len(ratings.records)
+    return Statistic(alpha_sums(votes, ratings.unit_records, n_records), alphas, np.ones(n_records, dtype=np.bool_))
 
 
 def coverage(simulate: Simulation, alpha: float, runs: int) -> float:
@@ -64,8 +65,7 @@ def coverage(simulate: Simulation, alpha: float, runs: int) -> float:
     held = 0
     for run in range(runs):
         statistic = statistic_of(*simulate(random))
-        frame = np.ones(len(statistic.sums), dtype=np.bool_)
-        found = interval(bootstrap([statistic], frame, RESAMPLES, run)[0], 0)
+        found = interval(bootstrap([statistic], RESAMPLES, run)[statistic], 0)
         assert isinstance(found, Interval)
         assert found.method == "bca"
         held += found.low <= alpha <= found.high

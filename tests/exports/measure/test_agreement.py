@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exports.agreement.cautions import with_cautions
-from exports.agreement.labels import measure_labels
+from exports.agreement.measure import measure_figures
 from exports.agreement.ratings import FloatArray, Ratings
 from exports.agreement.schema import LabelAgreement
 from exports.cli import main
@@ -58,7 +58,7 @@ def measure_matrix(matrix: FloatArray) -> LabelAgreement:
 
 
 def measure_case(ratings: Ratings) -> LabelAgreement:
-    labels = measure_labels(ratings, FEW_RESAMPLES, 0).labels
+    labels = measure_figures(ratings, FEW_RESAMPLES, 0).labels
     return with_cautions(ratings, labels)["proper_action"]
 
 
