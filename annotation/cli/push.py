@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from annotation.push.record_sources import CheckedPaths
     from annotation.push.suggestions import Proposals
 
-"""Work that takes no longer shows no bar."""
-
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH…")

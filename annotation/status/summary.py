@@ -20,6 +20,7 @@ from pipeline.errors import NotFoundError
 
 TODAY = timedelta(hours=24)
 PAUSE = timedelta(minutes=30)
+"""Who submits nothing for longer was not at work."""
 LONGEST_FORECAST = timedelta(days=3650)
 
 

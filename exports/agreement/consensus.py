@@ -14,10 +14,14 @@ from exports.agreement.coefficients import label_votes
 from exports.agreement.ratings import YES, FloatArray, IntArray, LabelArray, Ratings
 
 MIN_TRIPLED_UNITS = 10
+"""Units with three ratings or more that the model must have: two raters leave two of its five figures open."""
 PRIOR = 0.5
+"""Imagined ratings on each side of each of an annotator's two rates: keeps them off 0 and 1, and weighs little."""
 TOLERANCE = 1e-9
+"""The fit ends when the log-likelihood grows by less than this for each rating."""
 MAX_ITERATIONS = 1000
 SMALLEST = 1e-12
+"""Rates are kept this far from 0 and 1, so that their logarithms exist without a prior too."""
 BoolArray = npt.NDArray[np.bool_]
 Refusal = Literal["too_few_units_with_three_ratings", "no_variation"]
 

@@ -19,12 +19,16 @@ from exports.agreement.ratings import FloatArray, IntArray
 from exports.agreement.schema import Interval, RefusedReason
 
 FEW_RECORDS = 20
+"""With fewer records intervals cover 90 to 94 % instead of 95 %; the expanded percentile is nearer than BCa."""
 UNDEFINED_SHARE = 0.05
+"""Above this share of undefined resamples those that are left say too little."""
 TIE = 1e-9
+"""Replicates this near to the estimate are equal to it, but for rounding."""
 NORMAL = NormalDist()
 TAIL = 0.025
 NORMAL_QUANTILE = NORMAL.inv_cdf(1 - TAIL)
 MOST_DEGREES = 2000
+"""Beyond them Student's t is the normal within its series' first term."""
 
 
 BoolArray = npt.NDArray[np.bool_]

@@ -16,13 +16,21 @@ from exports.agreement.resampling import Statistic, bootstrap, interval_or_none
 from exports.agreement.schema import AgreementSlice, AlphaChange, Interval, SliceLabel
 
 PERMUTATIONS = 999
+"""Exchanges of records for every step."""
 SETTLED = 20
+"""A step whose labels all had more exchanges as large as this among those needs no more."""
 HOLM_RESOLUTION = 50
+"""Exchanges for each test of a kind where a step is not settled: with too few, Holm's p could never get small."""
 FEWEST_RECORDS = 2
+"""Records with a pairable unit that each of the two needs: one record alone has nothing to be exchanged with."""
 MOST_STEPS = 104
+"""Steps of a kind that are tested, the latest: two years of weeks."""
 BLOCK = 2_000_000
+"""Exchanged records held in memory at a time."""
 MANY_RECORDS, ALIKE = 500, 4
+"""From so many records on, those alike are dealt together, if there are as many of each kind on average."""
 TIE = 1e-9
+"""Differences closer than this are equal: the order of a sum must not decide."""
 Kind = Literal["round", "week"]
 
 

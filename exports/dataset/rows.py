@@ -126,11 +126,13 @@ RETRIEVAL_COLUMNS: Mapping[str, str] = {
     "any_evidence_sufficient": "bool",
     "any_misleading": "bool",
 }
+"""What is said of all passages of a query together, with types."""
 TEXTS: Mapping[TaskName, Mapping[str, str]] = {
     "retrieval": {"query": "text"},
     "grounding": {"answer": "text", "context_set": "text_pair"},
     "generation": {"query": "text", "answer": "text_pair"},
 }
+"""The texts of the merged view, and where each task keeps them."""
 
 
 QUERY_COLUMNS: Mapping[TaskName, str] = {"retrieval": "input_query", "generation": "query"}

@@ -74,6 +74,7 @@ def guideline_versions(files: Sequence[Path]) -> dict[TaskName, tuple[str, ...]]
 
 REPORTED_ROWS = 1000
 RESAMPLES = 2000
+"""Enough to read at the terminal; figures to be published want 10,000."""
 
 Source = Callable[[Path], Sequence[Path]]
 """Given a work folder, names the export folders and CSV files to read; it may make them there."""

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 LABEL_HEAD = ("label", "units with two answers", "α [95 %]", "AC1", "agreement", "share of yes")
 DISAGREEMENT_HEAD = ("task", "label", "record", "influence on α", "who said what", "text", "text pair", "notes")
 SHOWN = 20
+"""Disagreements that are shown."""
 EXCERPT = 160
+"""Characters of a text that are shown."""
 
 
 def agreement_html(agreement: Agreement) -> str:

@@ -18,9 +18,12 @@ BOOLEANS: Mapping[str, int] = {
     **dict.fromkeys(("False", "false", "FALSE", "0", "no"), NO),
     "": MISSING,
 }
+"""The spellings that count; a blank cell is missing for that label only."""
 STATUSES = ("submitted", "discarded", "draft", "pending")
 RANK = re.compile(r"0*[1-9][0-9]{0,17}")
+"""A whole number from 1 that fits 64 bits."""
 KNOWN_COMBINATIONS = 10_000
+"""So many are remembered; a table with more is checked anew from there on, and memory stays bounded."""
 
 
 DUPLICATES_SHOWN = 10

@@ -127,6 +127,7 @@ def chance(*words: str) -> float:
 TOPIC = "Butter or cool water on a burn"
 RUN_ID = "butter_or_cool_water"
 ANSWER = f"{RESEARCH_RUN}/{RUN_ID}"
+"""The run's place among the demo's verdicts."""
 
 
 def research_library(library: Path, runs_dir: Path) -> QueryResponse:

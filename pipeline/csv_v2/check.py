@@ -28,6 +28,7 @@ from pipeline.schema import CSV_COLUMNS, PROVIDERS
 from pipeline.text.urls import GROUNDING_REDIRECT_HOST, host_name, source_domain
 
 Problem = tuple[str, str, str]
+"""Column, what was found, what was wanted."""
 # A refusal or a block is an answer without text, and a narrative need not have a type:
 # pipeline/contracts/csv_v2.md#columns.
 MAY_BE_EMPTY = ("narrative_type", "answer_text")

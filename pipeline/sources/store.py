@@ -289,6 +289,7 @@ def text_hash(text: str) -> str:
 
 
 APPLICATION_ID = 0x63697465
+"""The four letters `cite` in the file's header (https://www.sqlite.org/pragma.html#pragma_application_id)."""
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         "CREATE TABLE pages (url TEXT PRIMARY KEY, text BLOB, title TEXT, domain TEXT, lang TEXT, content_type TEXT,"
@@ -316,6 +317,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE runs ADD COLUMN status TEXT NOT NULL DEFAULT ''",
     ),
 )
+"""Step n leads from version n to version n + 1; a step that was ever released is never changed."""
 VERSION = len(MIGRATIONS)
 
 

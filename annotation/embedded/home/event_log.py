@@ -21,6 +21,7 @@ LONGEST = 400  # characters; names come from people
 LOOK_SECONDS = 0.25
 MINUTE = 60.0
 TOLD_AT_THE_END: list[Callable[[], None]] = []
+"""What writes down the counts of each sum of this process."""
 
 K = TypeVar("K", bound=Hashable)
 

@@ -24,6 +24,7 @@ HEADINGS = {
     "ja": "出典が食い違う点",
     "zh": "来源说法不一之处",
 }
+"""Of the section behind the others, by the report's language; other languages have the English one."""
 
 
 class ReportWords(NamedTuple):

@@ -19,6 +19,7 @@ from pipeline.schema import Frozen
 from pipeline.text.language import detect_language
 
 StopReason = Literal["seconds", "tokens", "cost", "fetches"]
+"""Why a run ended before it had done all it wanted: the limit that it reached. Its last round is none."""
 ENOUGH_COVERAGE = 0.8
 
 

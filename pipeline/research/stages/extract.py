@@ -31,13 +31,19 @@ from pipeline.text.words import ASKS_WITHOUT_BLANKS, content_words, numbers_in
 from pipeline.verifying.values import Claim, Page, Quote
 
 LEAST_COMMON = 5
+"""Letters at the beginning that two longer words must share."""
 ENDINGS = 2
+"""Letters of a word's end that need not be shared."""
 LEAST_WEIGHT = 0.2
+"""What a word weighs that every text has."""
 MOST_RARITY = 1.5
+"""What a word's rarity counts at most."""
 NAME_WORTH = 1.0
+"""What a name counts beside its rarity."""
 HIRAGANA = re.compile(r"[\u3041-\u3096]")
 WRITTEN_WORD = re.compile(r"[^\W_]+")
 WITHOUT_BLANKS_FROM = "\u3000"
+"""Scripts without blanks begin here; their words are pairs of signs, which have no endings."""
 
 
 class AskedWord(NamedTuple):
@@ -115,6 +121,7 @@ MOST_MODEL_CLAIMS = 6
 LONGEST_QUOTE = 600
 LONGEST_CLAIM = 400
 LEAST_QUOTED = 3
+"""Content words of a quote; fewer stand on any page."""
 
 
 class ClaimAnswer(BaseModel):

@@ -48,10 +48,12 @@ ADDRESS = re.compile(r"https?:|www\.|\S@\S+\.\w|://", re.IGNORECASE)
 CITATION_LIKE = re.compile(r"[(（]C[0-9]{3}|\[\^|【|\[[0-9]+(?:[-,–][ 0-9]+)*\]", re.IGNORECASE)
 LETTERS = re.compile(r"[^\W\d_]")
 LEAST_LETTERS = 0.7
+"""Share of letters and blanks; less is code or a table."""
 LEAST_WORDS, LEAST_SIGNS = 7, 18
 MOST_CHARACTERS, MOST_SIGNS = 360, 160
 LEAST_CONTENT = 4
 LEAST_OF_SCRIPT = 0.4
+"""Share of Chinese or Japanese signs among the letters of a sentence in these languages; the rest are names."""
 BRACKETS = ("()", "[]", "（）", "「」", "『』", "“”", "„“", "«»")
 
 
@@ -124,9 +126,11 @@ POINTS_BACK = re.compile(
     rf"|{alternatives(BACKWARDS_JAPANESE)}|{alternatives(BACKWARDS_CHINESE)})",
     re.IGNORECASE,
 )
+"""Openings of sentences that need the one before them."""
 
 
 NAVIGATION = re.compile(f"{alternatives(MENUS)}|{alternatives(POINTERS)}", re.IGNORECASE)
+"""Words of menus, and of sentences that send the reader elsewhere."""
 
 
 def statement_in(sentence: str, language: str) -> str:

@@ -94,6 +94,7 @@ CHINESE = (
 )
 ASPECTS = {"en": ENGLISH, "de": GERMAN, "ja": JAPANESE, "zh": CHINESE}
 FIRST_HEADINGS = frozenset(aspects[0].heading for aspects in ASPECTS.values())
+"""Sides that any statement on the topic may show."""
 
 
 def aspects_of(language: str) -> tuple[Aspect, ...]:

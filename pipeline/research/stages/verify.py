@@ -18,7 +18,9 @@ from pipeline.verifying.particulars import particulars_of
 from pipeline.verifying.values import Checked, Claim, Page, Quote
 
 MOST_ASKED = 40
+"""Claims of a round that a model is asked about, the first ones."""
 LEAST_QUOTED = 3
+"""Content words of a quote; fewer stand on any page."""
 TASK = (
     "Say whether the passages support the claim. `verdict` is `supported` where they say all of it, `partial` where "
     "they say a part of it, `contradicted` where they say otherwise, else `unsupported`. `quote` is copied letter for "

@@ -20,6 +20,7 @@ from pipeline.verifying.scores import conflicts
 from pipeline.verifying.values import Checked, Claim, Page, Paragraph, Quote
 
 MOST = 5
+"""Disagreements in a report; `verification.md` has the others."""
 LONGEST_SIDE = 300
 LONGEST_NAME = 80
 BLANK_BEFORE_STOP = re.compile(r" (?=[.,;。、])")
@@ -203,6 +204,7 @@ MOST_OF_A_PARAGRAPH = 4
 MOST_SOURCES = 3
 """Sources that one paragraph cites."""
 SAME = 0.8
+"""Word-Jaccard from which two statements are the same one."""
 SAID_ALREADY = "another claim of the report says the same"
 
 

@@ -16,6 +16,7 @@ from pipeline.text.words import content_words, without_marks
 SEARCH = "SELECT rowid, bm25(passages) FROM passages WHERE passages MATCH ?"
 OTHER = "x"
 DIGITS = 9
+"""Scores that differ in later digits only are ties: the sum of the same numbers depends on their order."""
 
 
 def rank_passages(query: str, answer: str, texts: Sequence[str], language: str = "") -> list[int]:
