@@ -3,20 +3,20 @@
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pipeline.cli.sections import SectionedCommand
-from pipeline.cli.sources import address_and_port
+from pipeline.cli.sources import allow_address_option, tell_allowed
 from pipeline.interrupts import SIGNAL_EXITS, interrupted_by
 from pipeline.progress import ProgressBars
 
 if TYPE_CHECKING:
-    from pipeline.research.running.options import Limits, ResearchOptions
+    from pipeline.research.running.options import ResearchOptions
     from pipeline.research.running.research_run import Progress, Spend
     from pipeline.research.stages.intake import AskQuestions
     from pipeline.research.stages.report import Finished
@@ -26,18 +26,6 @@ UNCLEAR = 2
 """Exit code where the topic must be clarified and nobody may be asked (pipeline/contracts/research.md#stages)."""
 AUDIT_FAILED = 3
 """Exit code where the report did not pass the audit (pipeline/contracts/research.md#stages)."""
-
-
-class Given(NamedTuple):
-    """What stands on the command line beside the options of the run itself."""
-
-    non_interactive: bool
-    verify_only: bool
-    allowed: tuple[str, ...]
-    search_url: str
-    max_seconds: float | None
-    max_tokens: int | None
-    max_cost: float | None
 
 
 @click.command(
@@ -79,11 +67,21 @@ class Given(NamedTuple):
 @click.option("--max-seconds", type=click.FloatRange(min=0), help="Stop gathering after so long.")
 @click.option("--max-tokens", type=click.IntRange(min=0), help="Stop gathering after so many tokens of the model.")
 @click.option("--max-cost", type=click.FloatRange(min=0), help="Stop gathering at this known cost, in USD.")
-@click.option("--allow-address", "allowed", multiple=True, metavar="ADDRESS:PORT", help="Let a private server be read.")
+@allow_address_option
 @click.option("--strict-gate", is_flag=True, default=None, help="Ask about every short or general topic.")
 @click.option("--non-interactive", is_flag=True, help="Ask nothing; an unclear topic ends with exit code 2.")
 @click.option("--verify-only", is_flag=True, help="Audit the report of the run named by --run-id again.")
-def research(topic: str | None, runs_dir: Path, **given: Any) -> None:
+def research(
+    runs_dir: Path,
+    search_url: str,
+    max_seconds: float | None,
+    max_tokens: int | None,
+    max_cost: float | None,
+    allowed: tuple[tuple[str, int], ...],
+    non_interactive: bool,
+    verify_only: bool,
+    **options: Any,
+) -> None:
     """Research TOPIC: search, read pages, and write a report whose every sentence cites a page that holds it.
 
     The report is runs/RUN/final/report.md. Each claim is checked against the text of the pages that it cites; what does
@@ -100,56 +98,42 @@ def research(topic: str | None, runs_dir: Path, **given: Any) -> None:
         citejury pipeline research "How do vaccines train the immune system?"
         citejury pipeline research "Energy use of heat pumps" --documents papers --model extractive
     """
-    asked = Given(**{name: given.pop(name) for name in Given._fields})
-    chosen = {name: value for name, value in given.items() if value is not None}
-    if topic is not None:
-        chosen["topic"] = topic
-    if asked.verify_only:
-        audit_again(runs_dir, chosen.get("run_id", ""))
-    else:
-        begin(chosen, runs_dir, asked)
-
-
-def begin(chosen: Mapping[str, Any], runs_dir: Path, asked: Given) -> None:
-    """Run, and print what came of it.
-
-    Raises:
-        CitejuryError: as `research` of `pipeline.research.stages.run_stages`.
-        click.exceptions.Exit: the topic is unclear, the audit failed, or a signal stopped the run.
-    """
     import asyncio
 
-    from pipeline.research.running.options import named_options
+    from pipeline.research.running.options import Limits, named_options
     from pipeline.research.running.research_run import Stopped
     from pipeline.research.stages.intake import ClarificationNeeded
 
-    options = named_options(chosen, runs_dir, limits_of(asked))
+    given = {name: value for name, value in options.items() if value is not None}
+    if verify_only:
+        audit_again(runs_dir, given.get("run_id", ""))
+        return
+    wanted = named_options(given, runs_dir, Limits(max_seconds, max_tokens, max_cost))
+    ask = None if non_interactive else ask_on_terminal
     with shown_progress() as progress:
-        ask = None if asked.non_interactive else ask_on_terminal
         try:
-            finished = asyncio.run(run(options, asked, ask, progress))
+            finished = asyncio.run(run(wanted, allowed, search_url, ask, progress))
         except ClarificationNeeded as needed:
             tell_questions(needed.questions)
             raise click.exceptions.Exit(UNCLEAR) from None
         except Stopped as stopped:
-            tell_stopped(options)
+            tell_stopped(wanted)
             raise click.exceptions.Exit(SIGNAL_EXITS[stopped.name]) from None
         except KeyboardInterrupt:
-            tell_stopped(options)
+            tell_stopped(wanted)
             raise click.exceptions.Exit(SIGNAL_EXITS["SIGINT"]) from None
-    end_research(finished, options)
+    end_research(finished, wanted)
     if not finished.passed:
         raise click.exceptions.Exit(AUDIT_FAILED)
 
 
-def limits_of(asked: Given) -> "Limits":
-    """Where gathering stops."""
-    from pipeline.research.running.options import Limits
-
-    return Limits(asked.max_seconds, asked.max_tokens, asked.max_cost)
-
-
-async def run(options: "ResearchOptions", asked: Given, ask: "AskQuestions | None", progress: "Progress") -> "Finished":
+async def run(
+    options: "ResearchOptions",
+    allowed: Sequence[tuple[str, int]],
+    search_url: str,
+    ask: "AskQuestions | None",
+    progress: "Progress",
+) -> "Finished":
     """The finished run; questions are asked before anybody needs a key.
 
     Raises:
@@ -160,13 +144,11 @@ async def run(options: "ResearchOptions", asked: Given, ask: "AskQuestions | Non
     from pipeline.research.stages.run_stages import research as run_stages
     from pipeline.settings import read_settings
 
-    allowed = [address_and_port(text) for text in asked.allowed]
-    for address, port in allowed:
-        progress.tell(f"Warning: pages may lead to {address}, port {port}, which is not the public web.")
+    tell_allowed(allowed, progress.tell)
     await clarified(options, ask)
     prices = read_settings().prices
     place = open_environment(
-        options, os.environ, allowed=allowed, prices=prices, search_url=asked.search_url, report=progress
+        options, os.environ, allowed=allowed, prices=prices, search_url=search_url, report=progress
     )
     async with place as environment:
         return await run_stages(options, environment)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -15,27 +15,54 @@ from pipeline.progress import ProgressBars
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from pipeline.gathering.gather import Gathered
+    from pipeline.gathering.gather import Online
     from pipeline.gathering.run_sources import Fetch, RunSources
     from pipeline.sources.store import Store
 
 STORE = "store.db"
 
 
-class Asked(NamedTuple):
-    """What stands on the command line."""
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Where the user stops the command, say that the same command goes on.
 
-    run: Path
-    out: Path
-    offline: bool
-    added: tuple[tuple[str, Path], ...]
-    store: Path | None
-    passages: int
-    context_tokens: int
-    chunk_tokens: int
-    concurrency: int
-    allowed: tuple[str, ...]
-    refresh: bool
+    Raises:
+        click.exceptions.Exit: she did.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo("Stopped; what was read is in the store. Next: the same command again goes on", err=True)
+        raise click.exceptions.Exit(SIGNAL_EXITS["SIGINT"]) from None
+
+
+def address_and_port(text: str) -> tuple[str, int]:
+    """The two parts of `127.0.0.1:8000` or `[::1]:8000`.
+
+    Raises:
+        click.BadParameter: it is no such pair.
+    """
+    from ipaddress import ip_address
+
+    host, _, port = text.rpartition(":")
+    try:
+        address = str(ip_address(host.removeprefix("[").removesuffix("]")))
+        number = int(port)
+    except ValueError:
+        number, address = 0, ""
+    if not 0 < number < 65536:
+        raise click.BadParameter(f"{text!r} is no ADDRESS:PORT such as 127.0.0.1:8000.")
+    return address, number
+
+
+allow_address_option = click.option(
+    "--allow-address",
+    "allowed",
+    multiple=True,
+    type=address_and_port,
+    metavar="ADDRESS:PORT",
+    help="Let a private server be read.",
+)
 
 
 @click.command(
@@ -63,9 +90,22 @@ class Asked(NamedTuple):
     "--chunk-tokens", type=click.IntRange(20, 2000), default=250, show_default=True, help="Tokens of one passage."
 )
 @click.option("--concurrency", type=click.IntRange(1, 500), default=32, show_default=True, help="Requests at once.")
-@click.option("--allow-address", "allowed", multiple=True, metavar="ADDRESS:PORT", help="Let a private server be read.")
+@allow_address_option
 @click.option("--refresh", is_flag=True, help="Ask again for pages that are held, whether they have changed.")
-def sources(**given: Any) -> None:
+@stoppable()
+def sources(
+    run: Path,
+    out: Path,
+    offline: bool,
+    added: tuple[tuple[str, Path], ...],
+    store: Path | None,
+    passages: int,
+    context_tokens: int,
+    chunk_tokens: int,
+    concurrency: int,
+    allowed: tuple[tuple[str, int], ...],
+    refresh: bool,
+) -> None:
     """Read the pages that the answers in the folder RUN cite, and write one record an answer for the jury.
 
     Each cited page is fetched once, politely and within limits, and kept in the store; stopped at any moment and
@@ -80,51 +120,31 @@ def sources(**given: Any) -> None:
         citejury pipeline sources answers --out records.jsonl --offline
         citejury pipeline sources answers --out records.jsonl --add https://paper.example/article article.pdf
     """
-    asked = Asked(**given)
-    if asked.offline and asked.refresh:
-        raise click.UsageError("`--refresh` asks the web again, and `--offline` asks nobody; leave one out.")
-    try:
-        made = make_records(asked)
-    except KeyboardInterrupt:
-        click.echo("Stopped; what was read is in the store. Next: the same command again goes on", err=True)
-        raise click.exceptions.Exit(SIGNAL_EXITS["SIGINT"]) from None
-    end_sources(made, asked)
-
-
-def make_records(asked: Asked) -> "RunSources":
-    """What came of the run's sources; the records are written.
-
-    Raises:
-        CitejuryError: as `write_run_records` raises.
-    """
+    from pipeline.errors import InputError
     from pipeline.gathering.run_sources import write_run_records
     from pipeline.sources.choosing.select import PassageLimits
 
-    limits = PassageLimits(asked.passages, asked.context_tokens, asked.chunk_tokens)
-    with opened_store(asked) as store, pages_bar() as bar:
-        fetch = None if asked.offline else web_fetch(asked, bar)
-        return write_run_records(asked.run, asked.out, store, limits, fetch, asked.added, bar.tell)
+    if offline and refresh:
+        raise click.UsageError("`--refresh` asks the web again, and `--offline` asks nobody; leave one out.")
+    if not run.is_dir():
+        raise InputError(f"There is no run folder {str(run)!r}. Name the one that `citejury pipeline ask` wrote.")
+    path = store or run.absolute().parent / STORE  # beside the run folder, which others share
+    limits = PassageLimits(passages, context_tokens, chunk_tokens)
+    with opened_store(path, store is not None, offline and not added) as held, pages_bar() as bar:
+        fetch = None if offline else run_fetch(run, open_web(allowed, concurrency, bar.tell, refresh), bar)
+        made = write_run_records(run, out, held, limits, fetch, added, bar.tell)
+    end_sources(made, out, path)
 
 
-def opened_store(asked: Asked) -> "AbstractContextManager[Store | None]":
-    """The store; None offline where none is named and none is there.
+def opened_store(path: Path, named: bool, read_only: bool) -> "AbstractContextManager[Store | None]":
+    """The store; None where it is only to be read, the user did not name it, and it is not there.
 
     Raises:
-        InputError: the run or a named store is not there.
+        InputError: a named store is not there.
     """
-    from pipeline.errors import InputError
     from pipeline.sources.store import open_store
 
-    if not asked.run.is_dir():
-        raise InputError(f"There is no run folder {str(asked.run)!r}. Name the one that `citejury pipeline ask` wrote.")
-    path = store_path(asked)
-    read_only = asked.offline and not asked.added
-    return nullcontext() if read_only and not asked.store and not path.exists() else open_store(path, read_only)
-
-
-def store_path(asked: Asked) -> Path:
-    """Where the store is: as named, or beside the run folder, which others share."""
-    return asked.store or asked.run.absolute().parent / STORE
+    return nullcontext() if read_only and not named and not path.exists() else open_store(path, read_only)
 
 
 class PagesBar(NamedTuple):
@@ -157,50 +177,36 @@ def pages_bar() -> Iterator[PagesBar]:
         yield PagesBar(begin, report, bars.tell, bars.clear)
 
 
-def web_fetch(asked: Asked, bar: PagesBar) -> "Fetch":
-    """What fetches missing pages; the targets of the run's redirects are looked up before."""
-    from pipeline.gathering.gather import Online, fetch_missing, look_up_targets
-    from pipeline.recording.run import read_run_id
+def open_web(
+    allowed: Sequence[tuple[str, int]], concurrency: int, tell: Callable[[str], None], refresh: bool = False
+) -> "Online":
+    """How the web is asked; what is `allowed` is told."""
+    from pipeline.gathering.gather import Online
     from pipeline.sources.fetching.fetch import FetchPolicy
     from pipeline.sources.fetching.guard import guarded_client
 
-    allowed = [address_and_port(text) for text in asked.allowed]
+    tell_allowed(allowed, tell)
+    policy = FetchPolicy(concurrency=concurrency)
+    return Online(lambda: guarded_client(allowed, connections=concurrency), policy, refresh)
+
+
+def tell_allowed(allowed: Sequence[tuple[str, int]], tell: Callable[[str], None]) -> None:
+    """Warn of each private address that may be read."""
     for address, port in allowed:
-        bar.tell(f"Warning: pages may lead to {address}, port {port}, which is not the public web.")
-    online = Online(
-        lambda: guarded_client(allowed, connections=asked.concurrency),
-        FetchPolicy(concurrency=asked.concurrency),
-        asked.refresh,
-    )
-    look_up_targets(asked.run, online, bar.tell)
-    run_id = read_run_id(asked.run)
-
-    def fetch(store: "Store", keys: Sequence[str]) -> "Gathered":
-        return fetch_missing(store, keys, online, run_id, bar.report, bar.begin)
-
-    return fetch
+        tell(f"Warning: pages may lead to {address}, port {port}, which is not the public web.")
 
 
-def address_and_port(text: str) -> tuple[str, int]:
-    """The two parts of `127.0.0.1:8000` or `[::1]:8000`.
+def run_fetch(run: Path, online: "Online", bar: PagesBar) -> "Fetch":
+    """What fetches missing pages; the targets of the run's redirects are looked up before."""
+    from pipeline.gathering.gather import fetch_missing, look_up_targets
+    from pipeline.recording.run import read_run_id
 
-    Raises:
-        click.BadParameter: it is no such pair.
-    """
-    from ipaddress import ip_address
-
-    host, _, port = text.rpartition(":")
-    try:
-        address = str(ip_address(host.removeprefix("[").removesuffix("]")))
-        number = int(port)
-    except ValueError:
-        number, address = 0, ""
-    if not 0 < number < 65536:
-        raise click.BadParameter(f"{text!r} is no ADDRESS:PORT such as 127.0.0.1:8000.", param_hint="--allow-address")
-    return address, number
+    look_up_targets(run, online, bar.tell)
+    run_id = read_run_id(run)
+    return lambda store, keys: fetch_missing(store, keys, online, run_id, bar.report, bar.begin)
 
 
-def end_sources(made: "RunSources", asked: Asked) -> None:
+def end_sources(made: "RunSources", out: Path, store: Path) -> None:
     """Print what became of the pages and what to do next.
 
     Raises:
@@ -210,14 +216,15 @@ def end_sources(made: "RunSources", asked: Asked) -> None:
 
     for line in tally_lines(made.tally):
         click.echo(line, err=True)
-    if not store_path(asked).exists():
-        click.echo(f"There is no store {str(store_path(asked))!r} yet, so no page is held.", err=True)
+    if not store.exists():
+        click.echo(f"There is no store {str(store)!r} yet, so no page is held.", err=True)
     gathered = made.gathered
     if gathered and gathered.kept:
         click.echo(f"{len(gathered.kept)} pages could not be read anew; what was read before stands.", err=True)
-    again = "the same command again goes on with the pages that were not tried"
     if gathered and gathered.away:
-        click.echo(f"The network is away. Next: {again}", err=True)
+        click.echo(
+            "The network is away. Next: the same command again goes on with the pages that were not tried", err=True
+        )
         if not made.tally.read:
             raise click.exceptions.Exit(1)
-    click.echo(f"Next: citejury annotation push {click.format_filename(asked.out)}", err=True)
+    click.echo(f"Next: citejury annotation push {click.format_filename(out)}", err=True)

@@ -3,45 +3,15 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import click
 
-from pipeline.cli.sources import address_and_port, pages_bar
+from pipeline.cli.sources import allow_address_option, open_web, opened_store, pages_bar, stoppable
 from pipeline.errors import InputError
-from pipeline.interrupts import SIGNAL_EXITS
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from pipeline.cli.sources import PagesBar
-    from pipeline.gathering.gather import Gathered
-    from pipeline.sources.store import Store
-    from pipeline.verifying.verify import Summary
 
 FAILED = 3
 """Exit code of `--strict` where something does not hold."""
-
-
-class Asked(NamedTuple):
-    """What stands on the command line."""
-
-    path: Path
-    out: Path | None
-    no_fetch: bool
-    strict: bool
-    offline: bool
-    store: Path | None
-    concurrency: int
-    allowed: tuple[str, ...]
-
-
-class Verified(NamedTuple):
-    """What came of it."""
-
-    summary: "Summary"
-    gathered: "Gathered | None"
-    """What came of fetching; None where nobody was asked."""
 
 
 @click.command()
@@ -56,8 +26,18 @@ class Verified(NamedTuple):
 @click.option("--offline", is_flag=True, help="Ask nobody: the store alone says what the pages hold.")
 @click.option("--store", type=click.Path(path_type=Path, dir_okay=False), help="Store.  [default: store.db near PATH]")
 @click.option("--concurrency", type=click.IntRange(1, 500), default=32, show_default=True, help="Requests at once.")
-@click.option("--allow-address", "allowed", multiple=True, metavar="ADDRESS:PORT", help="Let a private server be read.")
-def verify(**given: Any) -> None:
+@allow_address_option
+@stoppable()
+def verify(
+    path: Path,
+    out: Path | None,
+    no_fetch: bool,
+    strict: bool,
+    offline: bool,
+    store: Path | None,
+    concurrency: int,
+    allowed: tuple[tuple[str, int], ...],
+) -> None:
     """Hold each sentence of anybody's report against the pages that it cites, without a model.
 
     PATH is a report in Markdown, the folder of a research run, or a CSV v2 file, each answer of which is a report.
@@ -74,64 +54,38 @@ def verify(**given: Any) -> None:
         citejury pipeline verify answers/openai.csv --out verdicts.jsonl
         citejury pipeline verify report.md --no-fetch --strict
     """
-    asked = Asked(**given)
-    try:
-        verified = verify_path(asked)
-    except KeyboardInterrupt:
-        click.echo("Stopped; what was read is in the store. Next: the same command again goes on", err=True)
-        raise click.exceptions.Exit(SIGNAL_EXITS["SIGINT"]) from None
-    end_verify(verified, asked)
-
-
-def verify_path(asked: Asked) -> Verified:
-    """What came of it; the verdicts are written.
-
-    Raises:
-        CitejuryError: the file or the store cannot be read, or the output not written.
-    """
     from pipeline.verifying.read import read_submitted, submitted_file
     from pipeline.verifying.verify import Reader, Summary, cited_keys, verify_report
 
-    file = submitted_file(asked.path)
-    refuse_to_replace(file, asked.out)
+    file = submitted_file(path)
+    if out is not None and out.exists() and out.samefile(file):
+        raise InputError(f"`--out` {str(out)!r} is what is to be verified, and would be lost. Name another file.")
     summary = Summary()
-    gathered = None
-    with opened_store(asked, file) as store, pages_bar() as bar:
-        if store and not asked.offline:
-            gathered = fetch_pages(asked, file, store, cited_keys(read_submitted(file)), bar)
+    away = False
+    opened = nullcontext() if no_fetch else opened_store(store or nearest_store(file), store is not None, offline)
+    with opened as held, pages_bar() as bar:
+        if held and not offline:  # without the web, nothing that asks it is loaded
+            from pipeline.gathering.gather import fetch_missing
+            from pipeline.recording.run import read_run_id
+
+            online = open_web(allowed, concurrency, bar.tell)
+            keys = cited_keys(read_submitted(file))
+            away = fetch_missing(held, keys, online, read_run_id(file.parent), bar.report, bar.begin).away
             bar.clear()
-        reader = Reader(store)
-        with output(asked.out) as write:
+        reader = Reader(held)
+        with output(out) as write:
             for submitted in read_submitted(file):
                 verified = verify_report(submitted, reader)
                 summary.add(verified, reader.outcome)
                 write(verified.model_dump(mode="json", exclude={"answer_id"} if submitted.answer_id is None else None))
             summary.check(file)
-    return Verified(summary, gathered)
-
-
-def refuse_to_replace(file: Path, out: Path | None) -> None:
-    """Refuse to write the verdicts into the file that they are about.
-
-    Raises:
-        InputError: they would take its place.
-    """
-    if out is not None and out.exists() and out.samefile(file):
-        raise InputError(f"`--out` {str(out)!r} is what is to be verified, and would be lost. Name another file.")
-
-
-def opened_store(asked: Asked, file: Path) -> "AbstractContextManager[Store | None]":
-    """The store; None where no page is to be read, or offline where there is none.
-
-    Raises:
-        InputError: a named store is not there.
-    """
-    from pipeline.sources.store import open_store
-
-    path = asked.store or nearest_store(file)
-    if asked.no_fetch or (asked.offline and not asked.store and not path.exists()):
-        return nullcontext()
-    return open_store(path, read_only=asked.offline)
+    for line in summary.lines():
+        click.echo(line, err=True)
+    if away:
+        click.echo("The network is away: pages that were not tried leave their sentences unknown.", err=True)
+    click.echo(f"Next: {next_step(path, no_fetch, away, summary.is_csv)}", err=True)
+    if strict and not summary.holds:
+        raise click.exceptions.Exit(FAILED)
 
 
 def nearest_store(file: Path) -> Path:
@@ -142,26 +96,6 @@ def nearest_store(file: Path) -> Path:
     folders = list(file.absolute().parents)[:3]
     found = [folder / STORE for folder in folders if (folder / STORE).is_file()]
     return found[0] if found else folders[min(int(is_csv(file)), len(folders) - 1)] / STORE
-
-
-def fetch_pages(asked: Asked, file: Path, store: "Store", keys: list[str], bar: "PagesBar") -> "Gathered":
-    """What came of fetching the pages that the store lacks.
-
-    Raises:
-        OutputError: the store cannot be written.
-    """
-    from pipeline.gathering.gather import Online, fetch_missing
-    from pipeline.recording.run import read_run_id
-    from pipeline.sources.fetching.fetch import FetchPolicy
-    from pipeline.sources.fetching.guard import guarded_client
-
-    allowed = [address_and_port(text) for text in asked.allowed]
-    for address, port in allowed:
-        bar.tell(f"Warning: pages may lead to {address}, port {port}, which is not the public web.")
-    online = Online(
-        lambda: guarded_client(allowed, connections=asked.concurrency), FetchPolicy(concurrency=asked.concurrency)
-    )
-    return fetch_missing(store, keys, online, read_run_id(file.parent), bar.report, bar.begin)
 
 
 @contextmanager
@@ -181,31 +115,16 @@ def output(out: Path | None) -> Iterator[Callable[[dict[str, Any]], None]]:
         yield write
 
 
-def end_verify(verified: Verified, asked: Asked) -> None:
-    """Print what came of it and what to do next.
-
-    Raises:
-        click.exceptions.Exit: something does not hold, and `--strict` was said.
-    """
-    for line in verified.summary.lines():
-        click.echo(line, err=True)
-    if verified.gathered and verified.gathered.away:
-        click.echo("The network is away: pages that were not tried leave their sentences unknown.", err=True)
-    click.echo(f"Next: {next_step(verified, asked)}", err=True)
-    if asked.strict and not verified.summary.holds:
-        raise click.exceptions.Exit(FAILED)
-
-
-def next_step(verified: Verified, asked: Asked) -> str:
+def next_step(path: Path, no_fetch: bool, away: bool, is_csv: bool) -> str:
     """What to do next."""
-    again = f"citejury pipeline verify {click.format_filename(asked.path)}"
-    if asked.no_fetch:
+    again = f"citejury pipeline verify {click.format_filename(path)}"
+    if no_fetch:
         return f"{again} reads the cited pages"
-    if verified.gathered and verified.gathered.away:
+    if away:
         return "the same command again goes on with the pages that were not tried"
-    if verified.summary.is_csv and not asked.path.is_dir():
-        folder = click.format_filename(asked.path.parent)
-        if asked.path.stem == "pipeline":
+    if is_csv and not path.is_dir():
+        folder = click.format_filename(path.parent)
+        if path.stem == "pipeline":
             return f"citejury annotation push {folder}"
         return f"citejury pipeline sources {folder} --out records.jsonl brings the answers before the jury"
     return f"{again} --offline --strict checks it in a script, without the web"
