@@ -171,10 +171,10 @@ def find_members(
 
 
 def refuse_both_kinds(argilla: Argilla, other: str, members: Members) -> None:
-    """Nothing where no adjudicator is in the workspace of the other kind, where the votes are shown or must not be.
+    """Refuse adjudicators who are in the workspace of the other kind, where the votes are shown or must not be.
 
     Raises:
-        InputError: one is; it does not matter for which units, as the next push may bring any.
+        InputError: one of them is; it does not matter for which units, as the next push may bring any.
     """
     other_id = argilla.workspaces().get(other)
     there = {str(user["id"]) for user in argilla.workspace_users(other_id)} if other_id else set()
@@ -230,10 +230,10 @@ def read_sources(argilla: Argilla, workspace: str, units: set[UnitId]) -> dict[U
 def refuse_known_units(
     sources: Mapping[UnitId, Sequence[SourceRecord]], there: set[UnitId], members: Members, target: str
 ) -> None:
-    """Nothing where no new adjudicator has answered a unit that is before the blind adjudicators already.
+    """Refuse new adjudicators who have answered a unit that is before the blind ones already.
 
     Raises:
-        InputError: one has.
+        InputError: one of them has.
     """
     for name in members.new:
         known = sum(name in answerers(sources.get(unit, ()), members) for unit in there)

@@ -59,29 +59,34 @@ class LabelStatistics:
         """The same over all rated records."""
 
     def read(self, resampled: Resampled) -> LabelAgreement:
-        """Agreement on the label, without warnings."""
-        label, pairable = self.label, resampled[self.over_pairable]
-        found = measure_label(label.zeros, label.ones, len(np.unique(label.raters)), label.units)
+        """Agreement on the label, without `required_items` and warnings."""
+        label, pairable, rated = self.label, resampled[self.over_pairable], resampled[self.over_rated]
+        total = totals(label.zeros, label.ones, label.units)
+        figures = coefficients(total)
+        reason = undefined_reason(total, len(np.unique(label.raters)))
+        undefined = {name: reason for name, value in figures.items() if value is None}
         kappas = self.pairs.kappas[~np.isnan(self.pairs.kappas)].tolist()
+        if not kappas:
+            undefined["mean_pairwise_kappa"] = undefined.get("percent_agreement") or "constant_both_raters"
         intervals = {
-            name: interval(resampled[self.over_rated] if name in OVER_ALL_RATED else pairable, column)
+            name: interval(rated if name in OVER_ALL_RATED else pairable, column)
             for column, name in enumerate(COEFFICIENTS)
         }
         intervals["mean_pairwise_kappa"] = self.pairs.read_mean(resampled)
-        undefined = dict(found.undefined)
-        if not kappas:
-            alone = undefined.get("percent_agreement")
-            undefined["mean_pairwise_kappa"] = alone or "constant_both_raters"
-        return found.model_copy(
-            update={
-                "mean_pairwise_kappa": math.fsum(kappas) / len(kappas) if kappas else None,
-                "n_pairs_with_kappa": len(kappas),
-                "n_cluster_records": pairable.n_records,
-                "intervals": {name: each for name, each in intervals.items() if isinstance(each, Interval)},
-                "refused_intervals": {name: each for name, each in intervals.items() if not isinstance(each, Interval)},
-                **alpha_spread(self.task, label, pairable, intervals["krippendorff_alpha"]),
-                "undefined": undefined,
-            }
+        return LabelAgreement(
+            n_items=int(total.rated),
+            n_pairable_items=int(total.pairable),
+            n_ratings=int(total.all_ratings),
+            **figures,
+            mean_pairwise_kappa=math.fsum(kappas) / len(kappas) if kappas else None,
+            n_pairs_with_kappa=len(kappas),
+            n_cluster_records=pairable.n_records,
+            intervals={name: each for name, each in intervals.items() if isinstance(each, Interval)},
+            refused_intervals={name: each for name, each in intervals.items() if not isinstance(each, Interval)},
+            **alpha_spread(self.task, label, pairable, intervals["krippendorff_alpha"])._asdict(),
+            required_items=None,
+            undefined=undefined,
+            warnings=(),
         )
 
 
@@ -130,39 +135,6 @@ def mean_alpha(labels: IntArray) -> Callable[[FloatArray], FloatArray]:
     return formula
 
 
-def measure_label(zeros: IntArray, ones: IntArray, n_annotators: int, units: IntArray | None = None) -> LabelAgreement:
-    """The figures of one label that need neither names nor resamples; all others are None, 0 or empty.
-
-    Args:
-        zeros: Ratings that say no, one number a unit.
-        ones: Ratings that say yes, one number a unit.
-        n_annotators: How many annotators rated the label.
-        units: How many units each of them stands for; one where it is not given.
-    """
-    total = totals(zeros, ones, units)
-    figures = coefficients(total)
-    reason = undefined_reason(total, n_annotators)
-    return LabelAgreement(
-        n_items=int(total.rated),
-        n_pairable_items=int(total.pairable),
-        n_ratings=int(total.all_ratings),
-        **figures,
-        mean_pairwise_kappa=None,
-        n_pairs_with_kappa=0,
-        n_cluster_records=0,
-        intervals={},
-        refused_intervals={},
-        undefined_resamples=None,
-        p_below={},
-        standard_error=None,
-        design_effect=None,
-        n_effective=None,
-        required_items=None,
-        undefined={name: reason for name, value in figures.items() if value is None},
-        warnings=(),
-    )
-
-
 def undefined_reason(total: Sums, n_annotators: int) -> UndefinedReason:
     """Why a coefficient with these totals is undefined, if it is one.
 
@@ -173,26 +145,36 @@ def undefined_reason(total: Sums, n_annotators: int) -> UndefinedReason:
     return "single_annotator" if n_annotators == 1 else "no_pairable_items"
 
 
+class AlphaSpread(NamedTuple):
+    """How alpha varies over the resamples, by field of `LabelAgreement`."""
+
+    undefined_resamples: float | None
+    p_below: dict[str, float]
+    standard_error: float | None = None
+    design_effect: float | None = None
+    n_effective: float | None = None
+
+
 def alpha_spread(
     task: TaskPatterns, label: LabelPatterns, replicates: Replicates, alpha_interval: Interval | RefusedReason
-) -> dict[str, object]:
-    """How alpha varies over the resamples, by field of `LabelAgreement`; empty where alpha is undefined."""
+) -> AlphaSpread:
+    """How alpha of the label varies over the resamples; without an interval only how often it is undefined."""
     if math.isnan(replicates.estimates[ALPHA]):
-        return {}
+        return AlphaSpread(None, {})
     resampled = replicates.resampled[:, ALPHA]
-    defined = resampled[~np.isnan(resampled)]
-    undefined = {"undefined_resamples": undefined_share(resampled)}
+    undefined = undefined_share(resampled)
     if not isinstance(alpha_interval, Interval):
-        return {**undefined}
+        return AlphaSpread(undefined, {})
+    defined = resampled[~np.isnan(resampled)]
     effect = design_effect(task, label, float(replicates.jackknife_se[ALPHA]))
     n_pairable = int(label.units[label.ratings >= 2].sum())
-    return {
-        **undefined,
-        "p_below": {each: share_below(defined, float(each)) for each in THRESHOLDS},
-        "standard_error": rounded(float(defined.std(ddof=1))),
-        "design_effect": None if effect is None else rounded(effect),
-        "n_effective": rounded(n_pairable / effect) if effect else None,
-    }
+    return AlphaSpread(
+        undefined_resamples=undefined,
+        p_below={each: share_below(defined, float(each)) for each in THRESHOLDS},
+        standard_error=rounded(float(defined.std(ddof=1))),
+        design_effect=None if effect is None else rounded(effect),
+        n_effective=rounded(n_pairable / effect) if effect else None,
+    )
 
 
 def design_effect(task: TaskPatterns, label: LabelPatterns, record_error: float) -> float | None:

@@ -136,11 +136,11 @@ def pair_agreement(
         n00=n00,
         **figures,
         interval=kappa_interval,
-        undefined={name: undefined_reason(name, n) for name, value in figures.items() if value is None},
+        undefined={name: pair_undefined_reason(name, n) for name, value in figures.items() if value is None},
     )
 
 
-def undefined_reason(figure: str, n_shared: int) -> UndefinedReason:
+def pair_undefined_reason(figure: str, n_shared: int) -> UndefinedReason:
     """Why a figure of a pair is None."""
     if not n_shared:
         return "no_pairable_items"

@@ -1,4 +1,8 @@
-"""The root command `citejury`."""
+"""The root command `citejury`: words of a person in, plain lines and an exit code out.
+
+A command reads its options, calls one function of a folder below, and says what came of it. This module has the root
+with its error boundary; `groups` the groups `exports` and `annotation`.
+"""
 
 import errno
 import importlib

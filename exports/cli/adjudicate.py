@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from exports.adjudicate.adjudication import Undecided
     from exports.agreement.disagreements import Disagreement
     from exports.agreement.ratings import Ratings
-    from exports.reading.decisions import Decisions
+    from exports.reading.decisions import AnnotatorScore, Decisions
 
+SHOWN = 10
+"""Rows of each table at the terminal; the file has them all."""
+Row = tuple[object, ...]
 
 task_option = click.option(
     "--task",
@@ -68,14 +71,13 @@ def list_command(
         citejury exports adjudicate list export --out disagreements.csv
         citejury exports adjudicate list export --label misleading --top 20
     """
-    from exports.adjudicate.tables import disagreement_lines, pattern_lines
     from exports.report.disagreement_files import with_details, write_disagreements_csv
 
     found = read_disagreements(paths, tasks, labels)
     if out is not None:
         write_disagreements_csv(out, with_details(found[:top], paths), spreadsheet_safe)
-    click.echo(Table(disagreement_lines(found[:top])).terminal())
-    patterns = pattern_lines(found)
+    click.echo(Table(disagreement_rows(found[:top])).terminal())
+    patterns = pattern_rows(found)
     if patterns:
         click.echo()
         click.echo(Table(patterns).terminal())
@@ -181,7 +183,6 @@ def read(out: Path, export: Path | None, scores: Path | None, workspace: str | N
     """
     from annotation.client import open_argilla
     from exports.adjudicate.push import read_outcome
-    from exports.adjudicate.tables import score_lines
     from exports.reading.decisions import score_annotators, write_decisions, write_scores
     from pipeline.settings import read_settings
 
@@ -197,7 +198,7 @@ def read(out: Path, export: Path | None, scores: Path | None, workspace: str | N
         found = [score for ratings in tables for score in score_annotators(ratings, outcome.decisions)]
         scores = scores or out.with_name("scores.csv")
         write_scores(scores, found)
-        click.echo(Table(score_lines(found)).terminal())
+        click.echo(Table(score_rows(found)).terminal())
         tell_unused(tables, outcome.decisions)
         click.echo(f"Scores by label: {scores}.", err=True)
     click.echo(
@@ -250,3 +251,43 @@ def tell_unused(tables: "Sequence[Ratings]", decisions: "Decisions") -> None:
     unused = len(unused_decisions(tables, decisions.by_unit))
     if unused:
         click.echo(f"{unused} decisions are on units that the export does not hold; they score nobody.", err=True)
+
+
+def disagreement_rows(found: "Sequence[Disagreement]") -> list[Row]:
+    """The head and the first disagreements as cells."""
+    head = ("influence", "yes:no", "label", "record", "pattern")
+    rows = [
+        (
+            "–" if item.influence is None else f"{item.influence:+.4f}",
+            f"{item.n_yes}:{item.n_no}",
+            item.label,
+            " ".join(filter(None, (item.record_uuid, item.chunk_id))),
+            item.pattern,
+        )
+        for item in found[:SHOWN]
+    ]
+    return [head, *rows]
+
+
+def pattern_rows(found: "Sequence[Disagreement]") -> list[Row]:
+    """The head and the most frequent patterns as cells; empty where none comes twice, since one unit is no pattern."""
+    from exports.report.disagreement_files import count_patterns
+
+    repeated = [each for each in count_patterns(found) if each.n_units > 1]
+    rows: list[Row] = [(each.n_units, each.label, each.pattern) for each in repeated[:SHOWN]]
+    return [("units", "label", "pattern"), *rows] if rows else []
+
+
+def score_rows(scores: "Sequence[AnnotatorScore]") -> list[Row]:
+    """The head and a line for each annotator and task, over all labels."""
+    totals: dict[tuple[str, str], list[int]] = {}
+    for score in scores:
+        counts = totals.setdefault((score.task, score.annotator), [0] * 6)
+        figures = (score.n, score.n_agree, score.yes_when_no, score.n_no, score.no_when_yes, score.n_yes)
+        totals[score.task, score.annotator] = [before + more for before, more in zip(counts, figures, strict=True)]
+    head = ("task", "annotator", "ratings", "agree", "yes when no", "no when yes")
+    rows = [
+        (task, name, n, f"{agree / n:.0%}", f"{wrong_yes} of {n_no}", f"{wrong_no} of {n_yes}")
+        for (task, name), (n, agree, wrong_yes, n_no, wrong_no, n_yes) in totals.items()
+    ]
+    return [head, *rows]

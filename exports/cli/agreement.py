@@ -192,7 +192,7 @@ def agreement(
 
 
 def check_gate_options(ctx: click.Context, fail_under: float | None, fail_labels: tuple[str, ...]) -> None:
-    """Nothing where the options of the gate belong together.
+    """Refuse options of the gate without the gate.
 
     Raises:
         click.UsageError: one was given that does nothing without `--fail-under`.

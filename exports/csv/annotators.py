@@ -159,9 +159,9 @@ class Annotators:
     def meet(self, user_ids: Iterable[str]) -> None:
         """Give those who are new their pseudonyms, in the order of their ids: it tells neither names nor responses."""
         for user_id in sorted(user_ids):
-            self.shown(user_id)
+            self.exported_name(user_id)
 
-    def shown(self, user_id: str) -> str:
+    def exported_name(self, user_id: str) -> str:
         """What stands in the export for her: the name, or the pseudonym."""
         name = self.name(user_id)
         return name if self._pseudonyms is None else self._pseudonyms.pseudonym(user_id, name)

@@ -142,7 +142,7 @@ class Tally:
     """Whose responses there are in which languages, and which of them the filters let through."""
 
     def __init__(self) -> None:
-        """Nothing met yet."""
+        """Begin without responses."""
         self.submitted: set[tuple[str, str]] = set()
         """User id and language of every submitted response, whatever was asked for."""
         self.exported: set[tuple[str, str]] = set()
@@ -307,7 +307,7 @@ def record_rows(
     texts = csv_cells(shared, COLUMNS[task][:n_texts], filters.spreadsheet_safe)
     columns = {kind: table_columns(task, filters, kind)[n_texts:] for kind in (False, True)}
     for response in responses:
-        annotator_id = reading.annotators.shown(response["user_id"])
+        annotator_id = reading.annotators.exported_name(response["user_id"])
         values = shared | response_values(task, record, response, annotator_id, filters.extended)
         if filters.extended:
             values["guideline_version"] = guideline_version_at(dataset.metadata, response["updated_at"])

@@ -28,7 +28,7 @@ OWN_KEYS = frozenset({"citejury", "datasets", "files"})
 
 
 def check_folder(folder: Path) -> None:
-    """Nothing where the folder may be replaced: it is absent, empty, or holds only an earlier export of ours.
+    """Refuse a folder that may not be replaced: it is neither absent, nor empty, nor only an earlier export of ours.
 
     Raises:
         OutputError: it holds something else, is a file, or is the folder that the user stands in.

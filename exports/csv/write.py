@@ -25,7 +25,7 @@ def check_not_empty(
     workspaces: Sequence[str],
     filters: ExportFilters,
 ) -> None:
-    """Nothing where there are submitted responses, for each task, round, annotator and language that was named.
+    """Refuse an export without submitted responses, for each task, round, annotator and language that was named.
 
     Raises:
         NotFoundError: there are none; the message says of whom and when there are some.
@@ -222,7 +222,7 @@ def export_csv(
 
 
 def check_request(filters: ExportFilters, key_file: Path | None) -> None:
-    """Nothing where the request makes sense.
+    """Refuse a request that makes no sense.
 
     Raises:
         InputError: the time window is empty, or a key file was named without pseudonyms.
@@ -241,7 +241,7 @@ def filters_without_names(filters: ExportFilters, read: Sequence[ReadDataset], a
     if not filters.anonymized or not filters.annotators:
         return filters
     exported = {user_id for each in read for user_id, _ in each.tally.exported}
-    return filters.model_copy(update={"annotators": tuple(sorted(map(annotators.shown, exported)))})
+    return filters.model_copy(update={"annotators": tuple(sorted(map(annotators.exported_name, exported)))})
 
 
 def write_files(

@@ -232,7 +232,7 @@ class DatasetManifest(Frozen):
 
 
 def check_dataset_folder(folder: Path) -> None:
-    """Nothing where the folder may be replaced: it is absent, empty, or holds only an earlier dataset of ours.
+    """Refuse a folder that may not be replaced: it is neither absent, nor empty, nor only an earlier dataset of ours.
 
     Files that `datasets` keeps beside its data when somebody maps over them do not count.
 

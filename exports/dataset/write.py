@@ -47,7 +47,7 @@ from pipeline.errors import InputError
 
 
 def check_originals(files: Sequence[Path]) -> None:
-    """Nothing where the texts are as they were exported.
+    """Refuse files whose texts are not as they were exported.
 
     Raises:
         InputError: a file was written for spreadsheets, which changes texts.

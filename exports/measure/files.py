@@ -225,7 +225,7 @@ def unwritable(folder: Path, error: OSError) -> OutputError:
 
 
 def check_outputs(folder: Path) -> None:
-    """Nothing where no file in the folder stands in the way of ours.
+    """Refuse a folder in which somebody else's file stands in the way of ours.
 
     Raises:
         OutputError: a file that has the name of one of ours is somebody else's.

@@ -68,7 +68,7 @@ class Collection:
     """The responses to one task, gathered row by row in arrays: a million rows fit."""
 
     def __init__(self, task: TaskName) -> None:
-        """Nothing gathered yet."""
+        """Begin without rows."""
         self.task = task
         self.sources: list[str] = []
         self.records: dict[str, int] = {}
@@ -247,7 +247,7 @@ def ordered_rounds(names: Sequence[str], numbers: IntArray, moments: IntArray) -
     return tuple(names[number] for number in ordered), place[numbers]
 
 
-class Few(NamedTuple):
+class ParsedLabels(NamedTuple):
     """What is read from the cells of which a table has few different combinations."""
 
     labels: tuple[int, ...]
@@ -290,30 +290,30 @@ class ResponseReader:
         self.task, self.header, self.source, self.bad = task, header, source, bad
         place = {name: number for number, name in enumerate(header)}
         closed = (*LABELS[task], *(name for name in ("task", "chunk_rank", STATUS_COLUMN) if name in place))
-        self.few_cells = itemgetter(*(place[name] for name in closed))
+        self.label_cells = itemgetter(*(place[name] for name in closed))
         self.status_at = place.get(STATUS_COLUMN)
-        self.known: dict[tuple[str, ...], Few] = {}
+        self.known: dict[tuple[str, ...], ParsedLabels] = {}
         self.record, self.annotator, self.created = (place[n] for n in ("record_uuid", "annotator_id", "created_at"))
         self.chunk = place["chunk_id"] if task == "retrieval" else None
         self.language, self.round = place.get("language"), place.get("round")
 
     def read(self, rows: Iterable[tuple[int, Sequence[str]]]) -> Iterator[Response]:
         """The responses in the order of their rows (line, cells); a row with a bad cell is left out and told."""
-        width, few_cells, record_at, annotator_at = len(self.header), self.few_cells, self.record, self.annotator
+        width, label_cells, record_at, annotator_at = len(self.header), self.label_cells, self.record, self.annotator
         unit_at = self.record if self.chunk is None else self.chunk
         for line, cells in rows:
             if len(cells) != width:
                 self.bad.append(f"{self.source} {line}: found {len(cells)} cells, the header has {width}.")
                 continue
-            few = self.known.get(few_cells(cells))
+            parsed = self.known.get(label_cells(cells))
             record, unit, annotator = cells[record_at], cells[unit_at], cells[annotator_at]
             created = moment_or_none(cells[self.created])
-            if few is None or created is None or not (record.strip() and unit.strip() and annotator.strip()):
+            if parsed is None or created is None or not (record.strip() and unit.strip() and annotator.strip()):
                 problems = bad_cells(dict(zip(self.header, cells, strict=True)), self.task)
                 if problems or created is None:
                     self.bad += [f"{self.source} {line}, {problem}" for problem in problems]
                     continue
-                few = self.learn(cells)
+                parsed = self.learn(cells)
             yield Response(
                 line,
                 cells,
@@ -321,20 +321,20 @@ class ResponseReader:
                 "" if self.chunk is None else unescaped(unit),
                 annotator if annotator[0] != "'" else unescaped(annotator),
                 created,
-                few.labels,
+                parsed.labels,
                 "" if self.language is None else cells[self.language],
                 "" if self.round is None else cells[self.round],
-                few.status,
+                parsed.status,
             )
 
-    def learn(self, cells: Sequence[str]) -> Few:
+    def learn(self, cells: Sequence[str]) -> ParsedLabels:
         """What the cells of a good row say of which there are few different combinations; it is remembered."""
-        combination = self.few_cells(cells)
+        combination = self.label_cells(cells)
         labels = tuple(BOOLEANS[cell] for cell in combination[: len(LABELS[self.task])])
-        few = Few(labels, "submitted" if self.status_at is None else cells[self.status_at])
+        parsed = ParsedLabels(labels, "submitted" if self.status_at is None else cells[self.status_at])
         if len(self.known) < KNOWN_COMBINATIONS:
-            self.known[combination] = few
-        return few
+            self.known[combination] = parsed
+        return parsed
 
 
 def bad_cells(row: Mapping[str, str], task: TaskName) -> list[str]:

@@ -72,7 +72,7 @@ def read_tables(files: Sequence[Path], frames: Sequence[TableRows] = ()) -> Read
     wanted = {*tasks.values(), *(frame.task for frame in frames)}
     collected = {task: Collection(task) for task in TASKS if task in wanted}
     bad: list[str] = []
-    names = dict(zip(files, shown(files), strict=True))
+    names = dict(zip(files, display_names(files), strict=True))
     inputs = [read_into(collected[tasks[path]], path, names[path], bad) for path in files]
     for frame in frames:
         collected[frame.task].begin(frame.source)
@@ -103,7 +103,7 @@ def read_into(collection: Collection, path: Path, name: str, bad: list[str]) -> 
     return InputFile(file=path.name, sha256=digest, rows=rows)
 
 
-def shown(files: Sequence[Path]) -> list[str]:
+def display_names(files: Sequence[Path]) -> list[str]:
     """How sentences name each file: without its folder, unless several have the same name."""
     names = [path.name for path in files]
     return [str(path) if names.count(path.name) > 1 else path.name for path in files]

@@ -1,1 +1,5 @@
-"""Figures as people read them: words, tables, Markdown, LaTeX."""
+"""Figures in; what people look at out: sentences, terminal, Markdown, LaTeX, tidy CSV tables and the HTML report.
+
+Read `words` first: every other module shows its sentences and numbers. `tidy` is for programs, and `disagreement_files`
+gives disagreements the texts and notes of their units.
+"""

@@ -62,7 +62,7 @@ class Pattern(NamedTuple):
     """On how many units."""
 
 
-class Place(NamedTuple):
+class ExportOrigin(NamedTuple):
     """Where an export was read from."""
 
     server: str
@@ -75,7 +75,7 @@ class UnitDetails:
     """What the rows of one unit say."""
 
     def __init__(self) -> None:
-        """Nothing known yet."""
+        """Begin without rows."""
         self.texts = ("", "")
         self.record_id = ""
         self.link = ""
@@ -104,7 +104,7 @@ def with_details(
         add_details(found, path)
     for frame in frames:
         responses = ResponseReader(frame.task, frame.header, frame.source, []).read(enumerate(frame.rows))
-        add_rows(found, frame.task, frame.header, responses, Place("", {}))
+        add_rows(found, frame.task, frame.header, responses, ExportOrigin("", {}))
     return [detailed(item, found[item.task, item.record_uuid, item.chunk_id]) for item in disagreements]
 
 
@@ -125,7 +125,7 @@ def add_details(found: Mapping[UnitKey, UnitDetails], path: Path) -> None:
     """Add what the submitted rows of one file say about the units in `found`."""
     task = task_of(path)
     _, header = next(csv_rows(path))
-    add_rows(found, task, header, read_responses(path, task), read_place(path.parent / MANIFEST_FILE))
+    add_rows(found, task, header, read_responses(path, task), read_origin(path.parent / MANIFEST_FILE))
 
 
 def add_rows(
@@ -133,7 +133,7 @@ def add_rows(
     task: TaskName,
     header: Sequence[str],
     responses: Iterable[Response],
-    place: Place,
+    origin: ExportOrigin,
 ) -> None:
     """Add what the submitted ones of the responses say about the units in `found`."""
     for response in responses:
@@ -144,19 +144,20 @@ def add_rows(
         first, second = TEXT_COLUMNS[task]
         details.texts = row.get(first, ""), row.get(second, "")
         details.record_id = row.get("record_id", "") or details.record_id
-        details.link = dataset_link(place.server, row.get("dataset_id") or place.datasets.get(task, "")) or details.link
+        dataset_id = row.get("dataset_id") or origin.datasets.get(task, "")
+        details.link = dataset_link(origin.server, dataset_id) or details.link
         details.add_note(response, row.get("notes", ""))
 
 
-def read_place(manifest: Path) -> Place:
+def read_origin(manifest: Path) -> ExportOrigin:
     """Where the export beside this manifest was read from; nothing is known where there is no manifest of ours."""
     try:
         read = json.loads(manifest.read_bytes())
         server, datasets = str(read["server"]), [(entry["task"], str(entry["id"])) for entry in read["datasets"]]
     except (OSError, ValueError, KeyError, TypeError):
-        return Place("", {})
+        return ExportOrigin("", {})
     count = Counter(task for task, _ in datasets)
-    return Place(server, {task: name for task, name in datasets if task in TASKS and count[task] == 1})
+    return ExportOrigin(server, {task: name for task, name in datasets if task in TASKS and count[task] == 1})
 
 
 def dataset_link(server: str, dataset_id: str) -> str:
@@ -203,10 +204,10 @@ def write_disagreements_csv(path: Path, disagreements: Sequence[Disagreement], s
 
 
 def check_replaceable(path: Path) -> None:
-    """Nothing where the file is absent, or a list of disagreements of ours.
+    """Refuse to replace a file that is no list of disagreements of ours.
 
     Raises:
-        OutputError: it holds something else.
+        OutputError: it is one.
     """
     if not path.exists():
         return

@@ -278,7 +278,7 @@ def label_sentence(agreement: Agreement, task: TaskName, label: str) -> str:
     units = f"{records} / {counted(found.n_pairable_items, 'passage')}" if task == "retrieval" else records
     refused = found.refused_intervals.get("krippendorff_alpha")
     why = f", since {REFUSED[refused]}" if refused else ""
-    how = bootstrap(agreement, interval, units) if interval else f"{units}; no interval{why}"
+    how = interval_source(agreement, interval, units) if interval else f"{units}; no interval{why}"
     return (
         f"α = {estimate(found.krippendorff_alpha, interval)} (Krippendorff, nominal; {how}; {people}; "
         f"citejury {version('citejury')})"
@@ -292,14 +292,14 @@ def macro_sentence(agreement: Agreement, task: TaskName) -> str:
         return ""
     interval = figures.macro_interval
     over = counted(figures.n_labels_with_alpha, "label")
-    how = f"; {bootstrap(agreement, interval, 'records')}" if interval else "; no interval"
+    how = f"; {interval_source(agreement, interval, 'records')}" if interval else "; no interval"
     return (
         f"mean α of {over} = {estimate(figures.macro_alpha, interval)} (Krippendorff, nominal{how}; "
         f"{counted(len(figures.annotators), 'annotator')}; citejury {version('citejury')})"
     )
 
 
-def bootstrap(agreement: Agreement, interval: Interval, units: str) -> str:
+def interval_source(agreement: Agreement, interval: Interval, units: str) -> str:
     """How an interval was computed."""
     return f"95 % {METHODS[interval.method]} over {units}, B = {agreement.resamples:,}, seed {agreement.seed}"
 

@@ -1,1 +1,1 @@
-"""First steps: the demo, a project of one's own, and what is missing here."""
+"""First steps: `demo` runs the whole product once, `init` starts a project, `doctor` says what is missing here."""

@@ -207,7 +207,7 @@ class DemoReport(NamedTuple):
 
 
 def check_home(home: Path) -> None:
-    """Nothing where the home is absent, empty, or an earlier demo's.
+    """Refuse a home that is neither absent, nor empty, nor an earlier demo's.
 
     Raises:
         OutputError: it holds something else, or is a file.
@@ -320,7 +320,7 @@ def responses_of(
 
 
 def submit(herself: Argilla, items: list[dict[str, Any]]) -> None:
-    """Nothing; the responses are stored.
+    """Store the responses.
 
     Raises:
         ArgillaError: Argilla refused one of them; a bulk call answers 200 all the same.

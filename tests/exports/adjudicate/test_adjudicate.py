@@ -16,9 +16,9 @@ from annotation.push.push import push_records
 from annotation.tasks import round_of
 from annotation.wording import LOCALES, read_wording
 from exports.adjudicate.adjudication import votes_text
-from exports.adjudicate.tables import pattern_lines
 from exports.agreement.consensus import consensus
 from exports.agreement.disagreements import find_disagreements
+from exports.cli.adjudicate import pattern_lines
 from exports.csv.write import export_csv
 from exports.reading.decisions import read_decisions, score_annotators
 from exports.reading.read import export_files, read_tables
