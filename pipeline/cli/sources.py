@@ -59,8 +59,8 @@ allow_address_option = click.option(
     "--allow-address",
     "allowed",
     multiple=True,
-    type=address_and_port,
     metavar="ADDRESS:PORT",
+    callback=lambda ctx, param, texts: tuple(map(address_and_port, texts)),
     help="Let a private server be read.",
 )
 
