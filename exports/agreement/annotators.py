@@ -1,16 +1,173 @@
-"""One annotator against the rest on one label (exports/contracts/agreement.md#annotators-and-consensus)."""
+"""Annotators on one label: every two of them, each against the rest, and how units are shared out among them.
 
-from collections.abc import Iterator
+Source: exports/contracts/agreement.md#coefficients, exports/contracts/agreement.md#annotators-and-consensus.
+"""
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from exports.agreement.coefficients import ratio, unit_sums
-from exports.agreement.pairs import kappas
 from exports.agreement.patterns import Entries, LabelPatterns, TaskPatterns
-from exports.agreement.ratings import FloatArray, IntArray
-from exports.agreement.resampling import BoolArray, Resampled, interval_or_none, wilson_interval
-from exports.agreement.schema import AnnotatorAgreement, Interval, UndefinedReason
+from exports.agreement.ratings import MISSING, FloatArray, IntArray, Ratings
+from exports.agreement.resampling import BoolArray, Resampled, interval, interval_or_none, wilson_interval
+from exports.agreement.schema import (
+    AnnotatorAgreement,
+    Interval,
+    Overlap,
+    PairAgreement,
+    RefusedReason,
+    UndefinedReason,
+)
+
+FEW_SHARED = 20
+"""Pairs that share fewer units have no interval, and their figures say little."""
+NEGLIGIBLE = 1e-18
+
+
+class PairStatistics:
+    """The pairs of annotators on one label: what they ask of the resamples, and how they read them."""
+
+    def __init__(self, task: TaskPatterns, label: LabelPatterns) -> None:
+        """Count the cells of the pairs that share units."""
+        self.annotators, self.label = task.annotators, label.label
+        self.raters, self.cells, entries = shared_cells(label, len(task.annotators))
+        self.kappas = kappas(self.cells.reshape(-1).astype(np.float64))
+        """Cohen's kappa of each pair; NaN where both say the same everywhere."""
+        self.with_interval = np.flatnonzero((self.cells.sum(axis=1) >= FEW_SHARED) & ~np.isnan(self.kappas))
+        """Places of the pairs whose kappa gets an interval."""
+
+        def figures(totals: FloatArray) -> FloatArray:
+            found = kappas(totals)
+            return np.concatenate([found[..., self.with_interval], mean_of_defined(found)], axis=-1)
+
+        self.statistic = task.statistic([(label, entries)], figures, task.frame(label, at_least=2))
+        """Kappa of the pairs with an interval, and at last the mean over all that are defined."""
+
+    def read(self, resampled: Resampled) -> Iterator[PairAgreement]:
+        """Every pair in the order of the names, those that share no unit too."""
+        columns = {int(place): column for column, place in enumerate(self.with_interval)}
+        places = {(int(first), int(second)): place for place, (first, second) in enumerate(self.raters)}
+        for first, second in itertools.combinations(range(len(self.annotators)), 2):
+            place = places.get((first, second))
+            yield pair_agreement(
+                self.label,
+                self.annotators[first],
+                self.annotators[second],
+                (0, 0, 0, 0) if place is None else tuple(self.cells[place].tolist()),
+                interval_or_none(resampled[self.statistic], columns[place]) if place in columns else None,
+            )
+
+    def read_mean(self, resampled: Resampled) -> Interval | RefusedReason:
+        """The interval of the mean kappa, or why it is refused."""
+        return interval(resampled[self.statistic], len(self.with_interval))
+
+
+def shared_cells(label: LabelPatterns, n_annotators: int) -> tuple[IntArray, IntArray, Entries]:
+    """The pairs that share units: their annotators (pairs × 2, sorted), their cells (pairs × 4), those of each pattern.
+
+    The cells are units on which both say yes, only the first, only the second, neither; the first has the lower number.
+    """
+    patterns, codes, cells = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    # Ratings are sorted by pattern and annotator: each pair is met at the distance of its two ratings.
+    for distance in range(1, int(label.ratings.max(initial=0))):
+        first = np.flatnonzero(label.patterns[distance:] == label.patterns[:-distance])
+        second = first + distance
+        patterns.append(label.patterns[first])
+        codes.append(label.raters[first] * n_annotators + label.raters[second])
+        cells.append(2 * (1 - label.yes[first]) + 1 - label.yes[second])
+    found, places = np.unique(np.concatenate(codes), return_inverse=True)
+    columns = 4 * places + np.concatenate(cells)
+    at = np.concatenate(patterns)
+    return (
+        np.stack([found // max(n_annotators, 1), found % max(n_annotators, 1)], axis=1),
+        np.bincount(columns, label.units[at], 4 * len(found)).astype(np.int64).reshape(-1, 4),
+        Entries(at, columns, np.ones(len(at)), 4 * len(found)),
+    )
+
+
+def kappas(totals: FloatArray) -> FloatArray:
+    """Cohen's kappa of each pair from its four cells (… × four a pair): … × pairs, NaN where both are constant alike.
+
+    (p_o − p_e)/(1 − p_e), multiplied by n²: one constant annotator gives exactly 0.
+
+    Source: Cohen 1960.
+    """
+    both, first, second, neither = (totals[..., cell::4] for cell in range(4))
+    chance = (both + first) * (first + neither) + (both + second) * (second + neither)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: FloatArray = 2 * (both * neither - first * second) / chance
+    return found
+
+
+def mean_of_defined(values: FloatArray) -> FloatArray:
+    """The mean over the last axis of what is not NaN (… × 1); NaN where nothing is."""
+    defined = ~np.isnan(values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean: FloatArray = np.where(defined, values, 0).sum(axis=-1, keepdims=True) / defined.sum(-1, keepdims=True)
+    return mean
+
+
+def pair_agreement(
+    label: str, rater_a: str, rater_b: str, cells: tuple[int, ...], kappa_interval: Interval | None
+) -> PairAgreement:
+    """The figures of one pair from its four cells.
+
+    Source: exports/contracts/agreement.md#coefficients.
+    """
+    n11, n10, n01, n00 = cells
+    n = n11 + n10 + n01 + n00
+    margins = (n11 + n10) * (n01 + n00) * (n11 + n01) * (n10 + n00)
+    chance = (n11 + n10) * (n10 + n00) + (n11 + n01) * (n01 + n00)
+    figures = {
+        "percent_agreement": (n11 + n00) / n if n else None,
+        "cohen_kappa": 2 * (n11 * n00 - n10 * n01) / chance if chance else None,
+        "pabak": (n11 + n00 - n10 - n01) / n if n else None,
+        "prevalence_index": (n11 - n00) / n if n else None,
+        "bias_index": (n10 - n01) / n if n else None,
+        "positive_agreement": 2 * n11 / (2 * n11 + n10 + n01) if n11 + n10 + n01 else None,
+        "negative_agreement": 2 * n00 / (2 * n00 + n10 + n01) if n00 + n10 + n01 else None,
+        "mcc": (n11 * n00 - n10 * n01) / math.sqrt(margins) if margins else None,
+        "mcnemar_p": mcnemar_p(n10, n01) if n else None,
+    }
+    return PairAgreement(
+        label=label,
+        rater_a=rater_a,
+        rater_b=rater_b,
+        n_shared=n,
+        n11=n11,
+        n10=n10,
+        n01=n01,
+        n00=n00,
+        **figures,
+        interval=kappa_interval,
+        undefined={name: pair_undefined_reason(name, n) for name, value in figures.items() if value is None},
+    )
+
+
+def pair_undefined_reason(figure: str, n_shared: int) -> UndefinedReason:
+    """Why a figure of a pair is None."""
+    if not n_shared:
+        return "no_pairable_items"
+    return "constant_both_raters" if figure == "cohen_kappa" else "no_variation"
+
+
+def mcnemar_p(only_first: int, only_second: int) -> float:
+    """Exact two-sided p of McNemar's test: twice the smaller tail of a fair coin, at most 1.
+
+    The tail is added up from its largest term downwards until the rest is negligible.
+    """
+    n, k = only_first + only_second, min(only_first, only_second)
+    term = math.exp(math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2))
+    tail = 0.0
+    while k >= 0 and term > tail * NEGLIGIBLE:
+        tail += term
+        term *= k / (n - k + 1)
+        k -= 1
+    return min(1.0, 2 * tail)
 
 
 class AgainstRest(NamedTuple):
@@ -167,3 +324,55 @@ def alpha_reason(pairable_without: bool, n_others: int, without_is_undefined: bo
     if pairable_without or not without_is_undefined:
         return "no_variation"
     return "single_annotator" if n_others == 1 else "no_pairable_items"
+
+
+def measure_overlap(ratings: Ratings) -> Overlap:
+    """Units by number of responses, and the groups of annotators that share units, each in the order of names."""
+    per_unit = np.bincount(ratings.units, minlength=len(ratings.unit_records))
+    counts, units = np.unique(per_unit, return_counts=True)
+    # Responses are sorted by unit, so a unit joins all its annotators by its neighbouring responses.
+    together = ratings.units[1:] == ratings.units[:-1]
+    joined = np.unique(
+        np.stack([ratings.response_annotators[:-1][together], ratings.response_annotators[1:][together]], axis=1),
+        axis=0,
+    )
+    groups = components(len(ratings.annotators), joined.tolist())
+    return Overlap(
+        units_by_ratings={int(count): int(n) for count, n in zip(counts, units, strict=True)},
+        components=tuple(tuple(ratings.annotators[number] for number in group) for group in groups),
+    )
+
+
+def components(n_nodes: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:
+    """The connected components of a graph, by their smallest node; each lists its nodes in order."""
+    parent = list(range(n_nodes))
+
+    def root(node: int) -> int:
+        while parent[node] != node:
+            parent[node] = parent[parent[node]]
+            node = parent[node]
+        return node
+
+    for one, other in edges:
+        low, high = sorted((root(one), root(other)))
+        parent[high] = low
+    found: dict[int, list[int]] = {}
+    for node in range(n_nodes):
+        found.setdefault(root(node), []).append(node)
+    return list(found.values())
+
+
+def identical_vectors(ratings: Ratings) -> float | None:
+    """Share of pairs of responses to one unit that agree on every label; None without pairs.
+
+    All pairs of all units count alike. A response that lacks a label forms no pair.
+    """
+    complete = (ratings.values != MISSING).all(axis=1)
+    units, values = ratings.units[complete], ratings.values[complete].astype(np.int64)
+    vectors = units << values.shape[1]
+    for place in range(values.shape[1]):
+        vectors |= values[:, place] << place
+    pairs, identical = (
+        int((counts * (counts - 1)).sum()) for counts in (np.bincount(units), np.unique(vectors, return_counts=True)[1])
+    )
+    return ratio(float(identical), float(pairs))

@@ -10,8 +10,8 @@ from statistics import NormalDist
 import numpy as np
 
 from annotation.labels import LABELS
+from exports.agreement.annotators import FEW_SHARED
 from exports.agreement.coefficients import Votes, count_votes
-from exports.agreement.pairs import FEW_SHARED
 from exports.agreement.ratings import FloatArray, IntArray, Ratings
 from exports.agreement.resampling import FEW_RECORDS, UNDEFINED_SHARE
 from exports.agreement.schema import LabelAgreement, LabelWarning, TaskAgreement, TaskWarning

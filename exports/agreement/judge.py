@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from annotation.labels import LABELS, TASKS, TaskName
+from exports.agreement.annotators import FEW_SHARED, kappas
 from exports.agreement.coefficients import Votes, label_votes, ratio
-from exports.agreement.pairs import FEW_SHARED, kappas
 from exports.agreement.ratings import MISSING, YES, FloatArray, IntArray, LabelArray, Ratings
 from exports.agreement.resampling import BoolArray, Statistic, bootstrap, interval
 from exports.agreement.schema import (

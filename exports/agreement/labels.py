@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from annotation.labels import LABELS, RULES, LabelRule
+from exports.agreement.annotators import PairStatistics
 from exports.agreement.coefficients import (
     ALPHA,
     COEFFICIENTS,
@@ -21,7 +22,6 @@ from exports.agreement.coefficients import (
     count_votes,
     totals,
 )
-from exports.agreement.pairs import PairStatistics
 from exports.agreement.patterns import LabelPatterns, TaskPatterns, core_entries, dense
 from exports.agreement.ratings import MISSING, NO, YES, FloatArray, IntArray, Ratings
 from exports.agreement.resampling import (

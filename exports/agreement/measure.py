@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from annotation.labels import TASKS
-from exports.agreement.annotators import AnnotatorStatistics
+from exports.agreement.annotators import AnnotatorStatistics, PairStatistics, identical_vectors, measure_overlap
 from exports.agreement.cautions import task_warnings, with_cautions
 from exports.agreement.labels import (
     LabelStatistics,
@@ -16,7 +16,6 @@ from exports.agreement.labels import (
     count_violations,
     count_violations_by_annotator,
 )
-from exports.agreement.pairs import PairStatistics, identical_vectors, measure_overlap
 from exports.agreement.patterns import task_patterns
 from exports.agreement.ratings import Ratings
 from exports.agreement.resampling import bootstrap

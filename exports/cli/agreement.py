@@ -131,15 +131,13 @@ def print_schema(ctx: click.Context, param: click.Parameter, wanted: bool) -> No
 @click.pass_context
 def agreement(
     ctx: click.Context,
+    /,
     paths: tuple[Path, ...],
     out: Path,
-    resamples: int,
-    seed: int,
-    spreadsheet_safe: bool,
-    judges: tuple[Path, ...],
     fail_under: float | None,
     on: Literal["lower", "point"],
     fail_labels: tuple[str, ...],
+    **wanted: object,
 ) -> None:
     """Compute agreement between annotators on exported CSV files.
 
@@ -171,12 +169,13 @@ def agreement(
         citejury exports agreement export --judge judgements.jsonl
     """
     check_gate_options(ctx, fail_under, fail_labels)
-    from exports.measure.files import REPORT_FILE, measure_and_write
+    from exports.measure.files import REPORT_FILE, AgreementOptions, measure_and_write
     from exports.report.terminal import agreement_table, judge_table
 
+    options = AgreementOptions.model_validate(wanted)
     with interrupted_by(signal.SIGTERM), ProgressBars() as bars:
         bars.report("Computing agreement")
-        measured = measure_and_write(paths, out, resamples, seed, spreadsheet_safe, judges)
+        measured = measure_and_write(paths, out, options)
     for remark in measured.remarks:
         click.echo(remark, err=True)
     click.echo(agreement_table(measured.agreement))

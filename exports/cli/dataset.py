@@ -93,15 +93,7 @@ def read_split(ctx: click.Context, param: click.Parameter, value: str) -> "Split
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="A decisions.csv of adjudicators; their decisions come before all votes.",
 )
-def dataset(
-    out: Path,
-    paths: tuple[Path, ...],
-    shares: "SplitShares",
-    seed: int,
-    rule: str,
-    decisions: Path | None,
-    **server: Any,
-) -> None:
+def dataset(out: Path, paths: tuple[Path, ...], decisions: Path | None, **wanted: Any) -> None:
     """Make a dataset for training and analysis in the folder OUT: Parquet, Hugging Face datasets, a data card.
 
     OUT/parquet has a file a task with a row for each response, one with a row for each unit and its consensus, and
@@ -125,7 +117,8 @@ def dataset(
     if paths and given:
         option = next(param.opts[0] for param in ctx.command.params if param.name == given[0])
         raise click.UsageError(f"`{option}` says what to read from Argilla and does not go with `--from`.")
-    options = DatasetOptions.model_validate({"rule": rule, "shares": shares, "seed": seed})
+    options = DatasetOptions.model_validate({name: wanted[name] for name in DatasetOptions.model_fields})
+    server = {name: wanted[name] for name in SERVER_OPTIONS}
     with interrupted_by(signal.SIGTERM), source_of(paths, out, **server) as source, ProgressBars() as bars:
         written = write_dataset(out, source, options, decisions=decisions, progress=bars.report)
     for line in [*(f"Warning: {warning}" for warning in written.warnings), summary(written)]:

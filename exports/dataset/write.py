@@ -9,6 +9,7 @@ from datasets import Features, Value
 
 from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement.consensus import ConsensusLabel, UnitLabel, consensus, unused_decisions
+from exports.agreement.measure import RESAMPLES
 from exports.agreement.ratings import Ratings
 from exports.agreement.schema import InputFile
 from exports.csv.fetch import Progress
@@ -73,7 +74,6 @@ def guideline_versions(files: Sequence[Path]) -> dict[TaskName, tuple[str, ...]]
 
 
 REPORTED_ROWS = 1000
-RESAMPLES = 2000
 """Enough to read at the terminal; figures to be published want 10,000."""
 
 Source = Callable[[Path], Sequence[Path]]

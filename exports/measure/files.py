@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from exports.agreement.disagreements import Disagreement, find_disagreements
 from exports.agreement.judge import measure_judges
-from exports.agreement.measure import measure_agreement
+from exports.agreement.measure import RESAMPLES, measure_agreement
 from exports.agreement.ratings import Ratings
 from exports.agreement.schema import Agreement
 from exports.csv.folder import made_parents
@@ -25,6 +25,7 @@ from exports.report.markdown import agreement_markdown, judge_markdown
 from exports.report.tidy import agreement_tables
 from pipeline.asking.run_folder import locked_folder
 from pipeline.errors import InputError, OutputError
+from pipeline.schema import Frozen
 from pipeline.staging import staged_file
 
 AGREEMENT_FILE = "agreement.json"
@@ -62,31 +63,39 @@ class Measured(NamedTuple):
     """Plain sentences about rows that were left out; empty where all count."""
 
 
-def measure_and_write(
-    paths: Sequence[Path],
-    folder: Path,
-    resamples: int = 2000,
-    seed: int = 0,
-    spreadsheet_safe: bool = False,
-    judges: Sequence[Path] = (),
-) -> Measured:
-    """Agreement on export folders and CSV files, after every file about it has been written to `folder`.
+class AgreementOptions(Frozen):
+    """How `exports agreement` measures and writes."""
 
-    `judges` are files of judgements, which are measured against the jury.
+    resamples: int = RESAMPLES
+    """Resamples behind each interval."""
+    seed: int = 0
+    """Seed of the resampling."""
+    spreadsheet_safe: bool = False
+    """Whether cells of CSV tables that a spreadsheet takes for a formula begin with an apostrophe, and files with a
+    BOM."""
+    judges: tuple[Path, ...] = ()
+    """Files of judgements, which are measured against the jury."""
+
+
+DEFAULTS = AgreementOptions()
+
+
+def measure_and_write(paths: Sequence[Path], folder: Path, options: AgreementOptions = DEFAULTS) -> Measured:
+    """Agreement on export folders and CSV files, after every file about it has been written to `folder`.
 
     Raises:
         InputError: as `measure_files` and `with_judges` raise.
         OutputError: as `write_outputs` raises; a file in the way is found before anything is measured.
     """
     check_outputs(folder)
-    measured = with_judges(measure_files(paths, resamples, seed), judges)
+    measured = with_judges(measure_files(paths, options.resamples, options.seed), options.judges)
     disagreements, remarks = collect_disagreements(measured.tables, paths)
     measured = measured._replace(remarks=[*measured.remarks, *remarks])
-    write_outputs(measured, disagreements, folder, spreadsheet_safe)
+    write_outputs(measured, disagreements, folder, options.spreadsheet_safe)
     return measured
 
 
-def measure_files(paths: Sequence[Path], resamples: int = 2000, seed: int = 0) -> Measured:
+def measure_files(paths: Sequence[Path], resamples: int = RESAMPLES, seed: int = 0) -> Measured:
     """Agreement on export folders and CSV files of that form; several files of one task count as one.
 
     Args:

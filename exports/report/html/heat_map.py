@@ -5,7 +5,7 @@ from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from annotation.defuse import one_line
-from exports.agreement.pairs import FEW_SHARED
+from exports.agreement.annotators import FEW_SHARED
 from exports.agreement.schema import PairAgreement, TaskAgreement
 from exports.report.html.elements import (
     SHORT_REASONS,

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from exports.agreement.annotators import AnnotatorStatistics
+from exports.agreement.annotators import AnnotatorStatistics, PairStatistics
 from exports.agreement.measure import measure_figures
-from exports.agreement.pairs import PairStatistics
 from exports.agreement.patterns import task_patterns
 from exports.agreement.ratings import FloatArray, Ratings
 from exports.agreement.resampling import (

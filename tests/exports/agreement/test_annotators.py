@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from exports.agreement.annotators import mcnemar_p, pair_agreement
 from exports.agreement.measure import TaskFigures, measure_figures
-from exports.agreement.pairs import mcnemar_p, pair_agreement
 from exports.agreement.schema import AnnotatorAgreement, PairAgreement
 from exports.reading.read import export_files, read_tables
 from tests.support.agreement_data import CASES, SINGLE_LABEL, Row, expected_of_case, ratings_of, ratings_of_case
