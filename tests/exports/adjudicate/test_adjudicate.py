@@ -18,7 +18,7 @@ from annotation.wording import LOCALES, read_wording
 from exports.adjudicate.adjudication import votes_text
 from exports.agreement.consensus import consensus
 from exports.agreement.disagreements import find_disagreements
-from exports.cli.adjudicate import pattern_lines
+from exports.cli.adjudicate import pattern_rows
 from exports.csv.write import export_csv
 from exports.reading.decisions import read_decisions, score_annotators
 from exports.reading.read import export_files, read_tables
@@ -78,8 +78,8 @@ def test_patterns_are_votes_that_come_more_than_once() -> None:
         Row(record, name, (vote,)) for record, votes in said.items() for name, vote in zip("abc", votes, strict=True)
     ]
     found = find_disagreements(ratings_of(rows))
-    assert pattern_lines(found)[1:] == [(2, "proper_action", "a, c yes; b no")]
-    assert pattern_lines([item for item in found if item.record_uuid == "r3"]) == []
+    assert pattern_rows(found)[1:] == [(2, "proper_action", "a, c yes; b no")]
+    assert pattern_rows([item for item in found if item.record_uuid == "r3"]) == []
 
 
 def test_blind_adjudicators_get_the_split_units_and_see_nothing_of_the_votes(jury: Jury) -> None:
