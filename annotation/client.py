@@ -24,15 +24,15 @@ from pipeline.settings import Settings
 
 API_PATH = "/api/v1"
 KEY_HEADER = "X-Argilla-Api-Key"
-TIMEOUT = httpx.Timeout(120.0, connect=10.0)
-ATTEMPTS = 4
-FIRST_PAUSE = 0.2  # seconds; doubled after every attempt
+_TIMEOUT = httpx.Timeout(120.0, connect=10.0)
+_ATTEMPTS = 4
+_FIRST_PAUSE = 0.2  # seconds; doubled after every attempt
 # POST is missing on purpose: one that was cut off may have been carried out.
-REPEATABLE_METHODS = frozenset({"GET", "PUT", "DELETE"})
+_REPEATABLE_METHODS = frozenset({"GET", "PUT", "DELETE"})
 # After a 500 uvicorn closes the kept-alive connection, so the next call on it breaks although the server is well.
-BROKEN_CONNECTION = (httpx.ReadError, httpx.WriteError, httpx.CloseError, httpx.RemoteProtocolError)
-LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
-DETAIL_LENGTH = 600
+_BROKEN_CONNECTION = (httpx.ReadError, httpx.WriteError, httpx.CloseError, httpx.RemoteProtocolError)
+_LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+_DETAIL_LENGTH = 600
 BATCH_RECORDS = 500  # argilla-server 2.8.0, RECORDS_BULK_UPSERT_MAX_ITEMS
 BATCH_BYTES = 8 * 1024 * 1024  # of JSON; a proxy in front often takes no more than 10 MB
 
@@ -49,14 +49,14 @@ class Argilla:
         key = api_key.get_secret_value() if isinstance(api_key, SecretStr) else api_key
         if not key or not key.isascii() or not key.isprintable():
             raise SettingsError("The Argilla API key is empty or holds characters that no key has. Copy it again.")
-        url = address(api_url)
+        url = _address(api_url)
         self.api_url = str(url.copy_with(userinfo=b"")).rstrip("/")
-        is_loopback = url.host in LOOPBACK_HOSTS
+        is_loopback = url.host in _LOOPBACK_HOSTS
         self._http = httpx.Client(
             base_url=url.copy_with(path=url.path.rstrip("/") + API_PATH),
             # On this machine compressing takes longer than sending; a proxy cannot reach its own loopback.
             headers={KEY_HEADER: key, **({"Accept-Encoding": "identity"} if is_loopback else {})},
-            timeout=TIMEOUT,
+            timeout=_TIMEOUT,
             trust_env=not is_loopback,
         )
 
@@ -106,13 +106,13 @@ class Argilla:
 
     def _send(self, method: str, path: str, params: Mapping[str, Any] | None, json: Any) -> httpx.Response:
         """The server's response, whatever its status."""
-        attempts = ATTEMPTS if method.upper() in REPEATABLE_METHODS else 1
+        attempts = _ATTEMPTS if method.upper() in _REPEATABLE_METHODS else 1
         for attempt in range(1, attempts + 1):
             try:
                 response = self._http.request(method, path.lstrip("/"), params=params, json=json)
                 if attempt == attempts or not response.is_server_error:
                     return response
-            except BROKEN_CONNECTION as error:
+            except _BROKEN_CONNECTION as error:
                 if attempt == attempts:
                     raise ServerUnreachableError(
                         f"The connection to Argilla at {self.api_url} broke during {method} {path}. Look at the "
@@ -128,7 +128,7 @@ class Argilla:
                     f"Nothing answers at {self.api_url} ({error}). Start Argilla with `citejury annotation serve`, or "
                     "set `ARGILLA_API_URL` to its address."
                 ) from error
-            time.sleep(FIRST_PAUSE * 2 ** (attempt - 1))
+            time.sleep(_FIRST_PAUSE * 2 ** (attempt - 1))
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _refusal(self, response: httpx.Response) -> ArgillaError:
@@ -137,7 +137,7 @@ class Argilla:
         if response.is_redirect:
             target = response.headers.get("location", "")
             return ArgillaError(f"Argilla at {self.api_url} has moved to {target!r}. Set `ARGILLA_API_URL` to it.")
-        detail = refusal_detail(response)
+        detail = _refusal_detail(response)
         if response.is_server_error:
             return ArgillaError(
                 f"Argilla at {self.api_url} failed at {call} with status {response.status_code}: "
@@ -175,7 +175,7 @@ class Argilla:
 
     def me(self) -> dict[str, Any]:
         """The user of the API key: `id`, `username`, `role`; her key is left out."""
-        return without_key(self.request("GET", "/me"))
+        return _without_key(self.request("GET", "/me"))
 
     def workspaces(self) -> dict[str, str]:
         """Ids of the workspaces that the user sees, by name; an owner sees all."""
@@ -235,11 +235,11 @@ class Argilla:
 
     def workspace_users(self, workspace_id: str) -> list[dict[str, Any]]:
         """The members of a workspace, their keys left out."""
-        return [without_key(user) for user in self.request("GET", f"/workspaces/{workspace_id}/users")["items"]]
+        return [_without_key(user) for user in self.request("GET", f"/workspaces/{workspace_id}/users")["items"]]
 
     def users(self) -> list[dict[str, Any]]:
         """Every user of the server, their keys left out; only an owner may ask."""
-        return [without_key(user) for user in self.request("GET", "/users")["items"]]
+        return [_without_key(user) for user in self.request("GET", "/users")["items"]]
 
     def usernames(self) -> dict[str, str]:
         """User names by user id: all users for an owner, the members of her own workspaces for an admin.
@@ -279,7 +279,7 @@ def open_argilla(settings: Settings) -> Argilla:
     return Argilla(settings.api_url, settings.api_key)
 
 
-def address(api_url: str) -> httpx.URL:
+def _address(api_url: str) -> httpx.URL:
     """The server's address, parsed.
 
     Raises:
@@ -297,7 +297,7 @@ def address(api_url: str) -> httpx.URL:
     return url
 
 
-def refusal_detail(response: httpx.Response) -> str | None:
+def _refusal_detail(response: httpx.Response) -> str | None:
     """Argilla's own words on a refusal, shortened; None where it is not Argilla that refuses.
 
     Its field errors name place and message, never the input.
@@ -313,9 +313,9 @@ def refusal_detail(response: httpx.Response) -> str | None:
         )
     elif isinstance(detail, dict):
         detail = detail.get("params", {}).get("detail") or detail.get("code", "")
-    return str(detail)[:DETAIL_LENGTH].rstrip(".")
+    return str(detail)[:_DETAIL_LENGTH].rstrip(".")
 
 
-def without_key(user: Mapping[str, Any]) -> dict[str, Any]:
+def _without_key(user: Mapping[str, Any]) -> dict[str, Any]:
     """The user as the server describes her, without her API key."""
     return {name: value for name, value in user.items() if name != "api_key"}

@@ -21,7 +21,7 @@ from pipeline.text.urls import GROUNDING_REDIRECT_HOST, membership_key, source_d
 
 HIDDEN = "citejury"
 HIDDEN_VERSION = 2
-RULE = "━━"  # stands on both sides of a passage's heading, and nowhere else
+_RULE = "━━"  # stands on both sides of a passage's heading, and nowhere else
 
 
 def to_records(record: QueryResponse, wording: Wording) -> dict[TaskName, list[dict[str, Any]]]:
@@ -32,13 +32,13 @@ def to_records(record: QueryResponse, wording: Wording) -> dict[TaskName, list[d
     """
     passages = sorted(record.chunks, key=lambda passage: passage.chunk_rank)
     return {
-        "retrieval": [retrieval_record(record, passage, wording) for passage in passages],
-        "grounding": [grounding_record(record, passages, wording)] if passages else [],
-        "generation": [generation_record(record, wording)],
+        "retrieval": [_retrieval_record(record, passage, wording) for passage in passages],
+        "grounding": [_grounding_record(record, passages, wording)] if passages else [],
+        "generation": [_generation_record(record, wording)],
     }
 
 
-def retrieval_record(record: QueryResponse, passage: Passage, wording: Wording) -> dict[str, Any]:
+def _retrieval_record(record: QueryResponse, passage: Passage, wording: Wording) -> dict[str, Any]:
     """The body of one query and one passage. Its rank is hidden: it would anchor the judgement of relevance."""
     source = source_of(passage, record.sources)
     fields = {
@@ -49,17 +49,17 @@ def retrieval_record(record: QueryResponse, passage: Passage, wording: Wording) 
     ids = passage.model_dump(include={"chunk_id", "doc_id", "chunk_rank", "origin"})
     originals = {"input_query": record.query, "chunk": passage.text}
     judged = [passage.title, host_of(passage, source)]
-    return body(
+    return _body(
         "retrieval", record, f"{record.record_uuid}:{passage.chunk_id}", fields, originals, judged, wording, ids
     )
 
 
-def grounding_record(record: QueryResponse, passages: Sequence[Passage], wording: Wording) -> dict[str, Any]:
+def _grounding_record(record: QueryResponse, passages: Sequence[Passage], wording: Wording) -> dict[str, Any]:
     """The body of one answer, under the list of its sources, and its whole context."""
     fields = {
         "sources": plain_text(source_list(record.sources, wording)),
         "answer": markdown_text(record.answer),
-        "context": "\n\n\n".join(numbered_passage(passage, record.sources, wording) for passage in passages),
+        "context": "\n\n\n".join(_numbered_passage(passage, record.sources, wording) for passage in passages),
     }
     originals = {"answer": record.answer, "context_set": record.context_set}
     judged = [
@@ -70,17 +70,17 @@ def grounding_record(record: QueryResponse, passages: Sequence[Passage], wording
             for source in [source_of(passage, record.sources)]
         ],
     ]
-    return body("grounding", record, record.record_uuid, fields, originals, judged, wording)
+    return _body("grounding", record, record.record_uuid, fields, originals, judged, wording)
 
 
-def generation_record(record: QueryResponse, wording: Wording) -> dict[str, Any]:
+def _generation_record(record: QueryResponse, wording: Wording) -> dict[str, Any]:
     """The body of one query and one answer."""
     fields = {"query": plain_text(record.query), "answer": markdown_text(record.answer)}
     originals = {"query": record.query, "answer": record.answer}
-    return body("generation", record, record.record_uuid, fields, originals, [], wording)
+    return _body("generation", record, record.record_uuid, fields, originals, [], wording)
 
 
-def body(
+def _body(
     task: TaskName,
     record: QueryResponse,
     external_id: str,
@@ -166,19 +166,19 @@ def source_list(sources: Sequence[Source], wording: Wording) -> str:
     return "\n".join(lines) or wording.no_sources
 
 
-def numbered_passage(passage: Passage, sources: Sequence[Source], wording: Wording) -> str:
+def _numbered_passage(passage: Passage, sources: Sequence[Source], wording: Wording) -> str:
     """One passage under its number, the number of its source in the answer, title and host; escaped."""
     source = source_of(passage, sources)
     number = f"[{source.n}] " if source else ""
     heading = f"{wording.passage} {passage.chunk_rank} · {number}" + source_line(
         passage.title or (source.title if source else ""), host_of(passage, source), wording
     )
-    return f"{RULE} {without_rule(heading)} {RULE}\n{without_rule(passage.text)}"
+    return f"{_RULE} {_without_rule(heading)} {_RULE}\n{_without_rule(passage.text)}"
 
 
-def without_rule(text: str) -> str:
+def _without_rule(text: str) -> str:
     """The text escaped, without what would let a page pass its own words off as another passage."""
-    return plain_text(text).replace(RULE, "──")
+    return plain_text(text).replace(_RULE, "──")
 
 
 def source_line(title: str, host: str, wording: Wording) -> str:

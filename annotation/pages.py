@@ -10,25 +10,25 @@ from markupsafe import Markup
 from annotation.defuse import harmless_characters
 
 
-def clean(value: object) -> object:
+def _clean(value: object) -> object:
     """A text without characters that damage a page or reorder it; markup and other values as they are."""
     return harmless_characters(value.encode("utf-8", "replace").decode()) if type(value) is str else value
 
 
-ENVIRONMENT = Environment(
+_ENVIRONMENT = Environment(
     autoescape=True,
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
     keep_trailing_newline=True,
-    finalize=clean,
+    finalize=_clean,
 )
-ENVIRONMENT.filters["number"] = "{:,}".format
+_ENVIRONMENT.filters["number"] = "{:,}".format
 
 
 def render(package: str, template: str, **values: object) -> str:
     """The page of a template in the package's folder. Texts among the values are escaped, `Markup` is not."""
-    return ENVIRONMENT.from_string(files(package).joinpath(template).read_text(encoding="utf-8")).render(values)
+    return _ENVIRONMENT.from_string(files(package).joinpath(template).read_text(encoding="utf-8")).render(values)
 
 
 def exact(text: str) -> Markup:

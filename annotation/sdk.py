@@ -24,7 +24,7 @@ from annotation.client import Argilla
 if TYPE_CHECKING:
     import argilla as rg
 
-NO_SERVER = "http://no-server.invalid"
+_NO_SERVER = "http://no-server.invalid"
 
 
 @cache
@@ -38,7 +38,7 @@ def load_sdk() -> Any:
 
 
 @cache
-def client_class() -> Any:
+def _client_class() -> Any:
     """The SDK's client without the request by which it greets the server, which also sets up Python's root logger."""
 
     class Client(load_sdk().Argilla):  # type: ignore[misc]
@@ -52,12 +52,12 @@ def client_class() -> Any:
 @cache
 def unconnected() -> "rg.Argilla":
     """A client for definitions, which ask for one although they send nothing."""
-    return client_class()(api_url=NO_SERVER, api_key="-")
+    return _client_class()(api_url=_NO_SERVER, api_key="-")
 
 
 def connected(argilla: Argilla) -> "rg.Argilla":
     """The SDK's client for the same server and user; its requests go through our connection."""
-    return client_class()(api_url=argilla.api_url, api_key="-", mounts={"all://": argilla.transport()})
+    return _client_class()(api_url=argilla.api_url, api_key="-", mounts={"all://": argilla.transport()})
 
 
 def workspace_handle(client: "rg.Argilla", workspace_id: str) -> "rg.Workspace":

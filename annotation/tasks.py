@@ -29,18 +29,18 @@ COLUMN_FIELDS: dict[TaskName, dict[str, str]] = {
 
 # Only what a model wrote is rendered as Markdown. A field without Markdown goes into the page as raw HTML
 # (argilla-frontend 2.8.0, TextField: `innerHTML`), so annotation/display.py escapes it.
-MARKDOWN_FIELDS: dict[TaskName, frozenset[str]] = {
+_MARKDOWN_FIELDS: dict[TaskName, frozenset[str]] = {
     "retrieval": frozenset(),
     "grounding": frozenset({"answer"}),
     "generation": frozenset({"answer"}),
 }
 
-DATASET_NAME_LENGTH = 200
+_DATASET_NAME_LENGTH = 200
 TITLE_LENGTH = 500
 DESCRIPTION_LENGTH = 1000
 GUIDELINES_LENGTH = 10_000
-HASH_LENGTH = 16
-PART_KEYS = ("name", "title", "description", "required", "settings")
+_HASH_LENGTH = 16
+_PART_KEYS = ("name", "title", "description", "required", "settings")
 
 PRODUCTION = "production"
 SUGGESTED = "suggested"
@@ -64,12 +64,12 @@ class DatasetDefinition(NamedTuple):
     @property
     def fields(self) -> list[dict[str, Any]]:
         """The fields as the server takes them."""
-        return [part_body(part.serialize()) for part in self.settings.fields]
+        return [_part_body(part.serialize()) for part in self.settings.fields]
 
     @property
     def questions(self) -> list[dict[str, Any]]:
         """The questions as the server takes them."""
-        return [part_body(part.serialize()) for part in self.settings.questions]
+        return [_part_body(part.serialize()) for part in self.settings.questions]
 
     @property
     def body(self) -> dict[str, Any]:
@@ -168,12 +168,12 @@ def define_dataset(
     """
     check_round(round_name)
     if takes_suggestions(round_name):
-        wording = wording_with_suggestions(wording)
+        wording = _wording_with_suggestions(wording)
     rg, client = load_sdk(), unconnected()
     titles = {name: wording.fields[task][name] for name in FIELDS[task]} | dict(added or {})
     settings = rg.Settings(
         fields=[
-            rg.TextField(name, title=title, use_markdown=name in MARKDOWN_FIELDS[task], client=client)
+            rg.TextField(name, title=title, use_markdown=name in _MARKDOWN_FIELDS[task], client=client)
             for name, title in titles.items()
         ],
         questions=[
@@ -203,7 +203,7 @@ def define_dataset(
     )
 
 
-def wording_with_suggestions(wording: Wording) -> Wording:
+def _wording_with_suggestions(wording: Wording) -> Wording:
     """The wording in which every label's question and the first words of the guidelines tell of the proposal."""
     hint, notice = wording.suggested["question"], wording.suggested["guidelines"]
     return wording._replace(
@@ -215,9 +215,9 @@ def wording_with_suggestions(wording: Wording) -> Wording:
     )
 
 
-def part_body(serialised: Mapping[str, Any]) -> dict[str, Any]:
+def _part_body(serialised: Mapping[str, Any]) -> dict[str, Any]:
     """A field or question, serialised by the SDK, without what is not set and what only the server knows."""
-    kept = {name: serialised[name] for name in PART_KEYS if serialised[name] is not None}
+    kept = {name: serialised[name] for name in _PART_KEYS if serialised[name] is not None}
     kept["settings"] = {name: value for name, value in serialised["settings"].items() if value is not None}
     return kept
 
@@ -239,4 +239,4 @@ def schema_part(part: Mapping[str, Any]) -> dict[str, Any]:
 def short_hash(value: Any) -> str:
     """16 hex digits of sha256 of the value as canonical JSON."""
     text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:HASH_LENGTH]
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:_HASH_LENGTH]

@@ -10,8 +10,8 @@ from pipeline.errors import NotFoundError
 
 ROWS_PATH = "/citejury/datasets/{dataset_id}/status-rows"
 PAGE_RECORDS = 5000
-QUESTION_MARKS = ("?", "？")  # the second is what a Japanese keyboard gives
-YES_OR_NO = ("yes", "no")
+_QUESTION_MARKS = ("?", "？")  # the second is what a Japanese keyboard gives
+_YES_OR_NO = ("yes", "no")
 
 
 class Answer(NamedTuple):
@@ -49,9 +49,9 @@ def labels_and_question(values: Mapping[str, Any] | None) -> tuple[dict[str, str
     for name, answer in (values or {}).items():
         given = answer.get("value") if isinstance(answer, Mapping) else None
         if name == NOTES:
-            if isinstance(given, str) and given.lstrip().startswith(QUESTION_MARKS):
+            if isinstance(given, str) and given.lstrip().startswith(_QUESTION_MARKS):
                 question = given
-        elif given in YES_OR_NO:
+        elif given in _YES_OR_NO:
             labels[name] = given
     return labels, question
 
@@ -73,7 +73,7 @@ def read_units(argilla: Argilla, dataset_id: str, slowly: Callable[[], object] =
         yield from units_with_texts(argilla, dataset_id)
         return
     while True:
-        yield from map(unit_of_row, page["items"])
+        yield from map(_unit_of_row, page["items"])
         if page["next"] is None:
             return
         page = rows_page(argilla, dataset_id, page["next"])
@@ -86,9 +86,9 @@ def rows_page(argilla: Argilla, dataset_id: str, after: str | None) -> Mapping[s
     return page
 
 
-def unit_of_row(row: Mapping[str, Any]) -> Unit:
+def _unit_of_row(row: Mapping[str, Any]) -> Unit:
     """A record as our own endpoint describes it."""
-    return unit(row, (answer(each, each["labels"], each["question"]) for each in row["responses"]))
+    return _unit(row, (_answer(each, each["labels"], each["question"]) for each in row["responses"]))
 
 
 def units_with_texts(argilla: Argilla, dataset_id: str) -> Iterator[Unit]:
@@ -96,16 +96,16 @@ def units_with_texts(argilla: Argilla, dataset_id: str) -> Iterator[Unit]:
     for _, page in argilla.record_pages(dataset_id):
         for record in page:
             responses = record["responses"] or ()
-            yield unit(record, (answer(each, *labels_and_question(each["values"])) for each in responses))
+            yield _unit(record, (_answer(each, *labels_and_question(each["values"])) for each in responses))
 
 
-def unit(row: Mapping[str, Any], answers: Iterable[Answer]) -> Unit:
+def _unit(row: Mapping[str, Any], answers: Iterable[Answer]) -> Unit:
     """A record with its answers, the earliest first."""
     in_order = sorted(answers, key=lambda each: (each.at, each.user_id))
     return Unit(row["id"], row["external_id"] or row["id"], row["status"] == "pending", tuple(in_order))
 
 
-def answer(response: Mapping[str, Any], labels: Mapping[str, str], question: str | None) -> Answer:
+def _answer(response: Mapping[str, Any], labels: Mapping[str, str], question: str | None) -> Answer:
     """A response; Argilla's stamps are UTC without saying so."""
     at = datetime.fromisoformat(response["updated_at"]).replace(tzinfo=UTC)
     said = {name: given == "yes" for name, given in labels.items()}

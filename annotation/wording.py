@@ -25,18 +25,18 @@ FIELDS: dict[TaskName, tuple[str, ...]] = {
 }
 ANSWERS = ("yes", "no")
 NOTES = "notes"
-ADJUDICATION = ("votes", "notes")
-SUGGESTED = ("question", "guidelines")
+_ADJUDICATION = ("votes", "notes")
+_SUGGESTED = ("question", "guidelines")
 
 
-class QuestionWording(NamedTuple):
+class _QuestionWording(NamedTuple):
     """One question's title, which carries the decision rule, and its description, which hides behind an icon."""
 
     title: str
     description: str
 
 
-class Examples(NamedTuple):
+class _Examples(NamedTuple):
     """Written for the printable page of one task: a case, and what would be answered with yes and with no in it."""
 
     case: str
@@ -48,9 +48,9 @@ class Wording(NamedTuple):
 
     locale: str
     answers: Mapping[str, str]
-    notes: QuestionWording
+    notes: _QuestionWording
     fields: Mapping[TaskName, Mapping[str, str]]
-    questions: Mapping[TaskName, Mapping[str, QuestionWording]]
+    questions: Mapping[TaskName, Mapping[str, _QuestionWording]]
     states: Mapping[SourceState, str]
     passage: str
     unknown_source: str
@@ -59,7 +59,7 @@ class Wording(NamedTuple):
     adjudication: Mapping[str, str]
     suggested: Mapping[str, str]
     examples_heading: str
-    examples: Mapping[TaskName, Examples]
+    examples: Mapping[TaskName, _Examples]
     guidelines: Mapping[TaskName, str]
 
 
@@ -87,26 +87,26 @@ def read_wording(locale: str, folder: Path = LOCALES) -> Wording:
     return Wording(
         locale=locale,
         answers=read_texts(texts, ("answers",), ANSWERS, path),
-        notes=read_question(texts, (NOTES,), path),
+        notes=_read_question(texts, (NOTES,), path),
         fields={task: read_texts(texts, ("fields", task), FIELDS[task], path) for task in TASKS},
         questions={
-            task: {label: read_question(texts, ("questions", task, label), path) for label in LABELS[task]}
+            task: {label: _read_question(texts, ("questions", task, label), path) for label in LABELS[task]}
             for task in TASKS
         },
-        states={state: read_text(texts, ("states", state), path) for state in get_args(SourceState)},
-        passage=read_text(texts, ("display", "passage"), path),
-        unknown_source=read_text(texts, ("display", "unknown_source"), path),
-        no_sources=read_text(texts, ("display", "no_sources"), path),
-        empty_text=read_text(texts, ("display", "empty_text"), path),
-        adjudication=read_texts(texts, ("adjudication",), ADJUDICATION, path),
-        suggested=read_texts(texts, ("suggested",), SUGGESTED, path),
-        examples_heading=read_text(texts, ("printed", "examples"), path),
-        examples={task: read_examples(texts, task, path) for task in TASKS},
-        guidelines={task: read_guidelines(folder / "guidelines" / f"{task}.{locale}.md") for task in TASKS},
+        states={state: _read_text(texts, ("states", state), path) for state in get_args(SourceState)},
+        passage=_read_text(texts, ("display", "passage"), path),
+        unknown_source=_read_text(texts, ("display", "unknown_source"), path),
+        no_sources=_read_text(texts, ("display", "no_sources"), path),
+        empty_text=_read_text(texts, ("display", "empty_text"), path),
+        adjudication=read_texts(texts, ("adjudication",), _ADJUDICATION, path),
+        suggested=read_texts(texts, ("suggested",), _SUGGESTED, path),
+        examples_heading=_read_text(texts, ("printed", "examples"), path),
+        examples={task: _read_examples(texts, task, path) for task in TASKS},
+        guidelines={task: _read_guidelines(folder / "guidelines" / f"{task}.{locale}.md") for task in TASKS},
     )
 
 
-def read_text(texts: Mapping[str, Any], keys: tuple[str, ...], path: Path) -> str:
+def _read_text(texts: Mapping[str, Any], keys: tuple[str, ...], path: Path) -> str:
     """The text under the nested keys.
 
     Raises:
@@ -122,22 +122,22 @@ def read_text(texts: Mapping[str, Any], keys: tuple[str, ...], path: Path) -> st
 
 def read_texts(texts: Mapping[str, Any], keys: tuple[str, ...], names: Iterable[str], path: Path) -> dict[str, str]:
     """The texts of the names in one table."""
-    return {name: read_text(texts, (*keys, name), path) for name in names}
+    return {name: _read_text(texts, (*keys, name), path) for name in names}
 
 
-def read_question(texts: Mapping[str, Any], keys: tuple[str, ...], path: Path) -> QuestionWording:
+def _read_question(texts: Mapping[str, Any], keys: tuple[str, ...], path: Path) -> _QuestionWording:
     """The title and description in one table."""
-    return QuestionWording(read_text(texts, (*keys, "title"), path), read_text(texts, (*keys, "description"), path))
+    return _QuestionWording(_read_text(texts, (*keys, "title"), path), _read_text(texts, (*keys, "description"), path))
 
 
-def read_examples(texts: Mapping[str, Any], task: TaskName, path: Path) -> Examples:
+def _read_examples(texts: Mapping[str, Any], task: TaskName, path: Path) -> _Examples:
     """The case of one task with a yes and a no for each label."""
     keys = ("examples", task)
     labels = {label: read_texts(texts, (*keys, label), ANSWERS, path) for label in LABELS[task]}
-    return Examples(read_text(texts, (*keys, "case"), path), labels)
+    return _Examples(_read_text(texts, (*keys, "case"), path), labels)
 
 
-def read_guidelines(path: Path) -> str:
+def _read_guidelines(path: Path) -> str:
     """The guidelines of one task in one language, Markdown.
 
     Raises:

@@ -20,7 +20,7 @@ from pipeline.errors import SettingsError
 from pipeline.schema import OpenAIApi, Price
 
 SETTINGS_FILE = "citejury.toml"
-CAMPAIGN_TABLE = "campaign"
+_CAMPAIGN_TABLE = "campaign"
 
 
 class Settings(BaseSettings):
@@ -79,7 +79,7 @@ class NamedEnvSettingsSource(EnvSettingsSource):
 
     def __call__(self) -> dict[str, Any]:
         """Each setting that the environment holds."""
-        return {FIELD_BY_VARIABLE.get(name, name): value for name, value in super().__call__().items()}
+        return {_FIELD_BY_VARIABLE.get(name, name): value for name, value in super().__call__().items()}
 
 
 class FileSettingsSource(TomlConfigSettingsSource):
@@ -87,10 +87,10 @@ class FileSettingsSource(TomlConfigSettingsSource):
 
     def __call__(self) -> dict[str, Any]:
         """Each setting that the file holds."""
-        return {name: value for name, value in super().__call__().items() if name != CAMPAIGN_TABLE}
+        return {name: value for name, value in super().__call__().items() if name != _CAMPAIGN_TABLE}
 
 
-FIELD_BY_VARIABLE = {
+_FIELD_BY_VARIABLE = {
     str(choice): name
     for name, field in Settings.model_fields.items()
     if isinstance(field.validation_alias, AliasChoices)
@@ -108,7 +108,7 @@ def read_settings(**explicit: Any) -> Settings:
     given = {name: value for name, value in explicit.items() if value is not None}
     try:
         if Path(SETTINGS_FILE).is_file():
-            refuse_keys_in_file(tomllib.loads(Path(SETTINGS_FILE).read_text(encoding="utf-8")))
+            _refuse_keys_in_file(tomllib.loads(Path(SETTINGS_FILE).read_text(encoding="utf-8")))
         return Settings(**given)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"`{SETTINGS_FILE}` is not a TOML file in UTF-8: {error}. Mend or remove it.") from error
@@ -121,7 +121,7 @@ def read_settings(**explicit: Any) -> Settings:
         ) from error
 
 
-def refuse_keys_in_file(values: dict[str, Any]) -> None:
+def _refuse_keys_in_file(values: dict[str, Any]) -> None:
     """Refuse a file that holds a key.
 
     Raises:

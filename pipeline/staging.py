@@ -13,10 +13,10 @@ from uuid import uuid4
 from pipeline.errors import OutputError
 
 ANYBODY, OWNER_ONLY = 0o666, 0o600
-MOST_LINKS = 40
+_MOST_LINKS = 40
 """As many links as Linux itself follows before it calls them a circle."""
 
-OWN_DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
+_OWN_DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 """Names of what this process has open: Linux and macOS lead `/dev/stdout` there."""
 
 
@@ -35,12 +35,12 @@ def staged_file(path: Path, mode: int = ANYBODY) -> Iterator[BinaryIO]:
         OutputError: a folder, a socket or a disk is there.
         OSError: the system refuses.
     """
-    stream = open_stream(path)
+    stream = _open_stream(path)
     if stream:
         with stream:
             yield stream
         return
-    target = followed(path)
+    target = _followed(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     # Not `tempfile`: its files are for their owner only, and the result should have the rights that any new file gets.
     part = target.with_name(f".{target.name}.{uuid4().hex}.part")
@@ -60,14 +60,14 @@ def write_private(path: Path, text: str) -> None:
         file.write(text.encode())
 
 
-def open_stream(path: Path) -> BinaryIO | None:
+def _open_stream(path: Path) -> BinaryIO | None:
     """The path open for writing where it is a pipe, a terminal or a device; None where it is a file or free.
 
     Raises:
         OutputError: it is a folder, a socket or a disk.
         OSError: it cannot be opened.
     """
-    own = OWN_DESCRIPTOR.fullmatch(str(followed(path)))
+    own = _OWN_DESCRIPTOR.fullmatch(str(_followed(path)))
     if own:  # opened anew by its name, a file behind `/dev/stdout` would be written from its beginning
         return os.fdopen(os.dup(int(own[1])), "wb")
     try:
@@ -84,7 +84,7 @@ def open_stream(path: Path) -> BinaryIO | None:
     return None
 
 
-def followed(path: Path) -> Path:
+def _followed(path: Path) -> Path:
     """Where the path's symbolic links lead, up to something that is no link or is open in this process.
 
     Not `Path.resolve`, which takes `/dev/stdout` further, to a file that must not be replaced or to no name at all.
@@ -93,8 +93,8 @@ def followed(path: Path) -> Path:
         OSError: the links lead in a circle.
     """
     path = path.absolute()
-    for _ in range(MOST_LINKS):
-        if not path.is_symlink() or OWN_DESCRIPTOR.fullmatch(str(path)):
+    for _ in range(_MOST_LINKS):
+        if not path.is_symlink() or _OWN_DESCRIPTOR.fullmatch(str(path)):
             return path
         path = path.parent / path.readlink()
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from pipeline.text.terminal import printable
 
-PUNCTUATION = re.compile(r"([\\`*_{}\[\]|~$]|:(?=//))")
-LINKED = re.compile(r"([@#]|www(?=\.))", re.IGNORECASE)
+_PUNCTUATION = re.compile(r"([\\`*_{}\[\]|~$]|:(?=//))")
+_LINKED = re.compile(r"([@#]|www(?=\.))", re.IGNORECASE)
 
-LATEX = {
+_LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
     "}": r"\}",
@@ -96,7 +96,7 @@ def escape_markdown(text: str) -> str:
     of a name even where its `@` is escaped.
     """
     text = printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return LINKED.sub(r"\1<!-- -->", PUNCTUATION.sub(r"\\\1", text))
+    return _LINKED.sub(r"\1<!-- -->", _PUNCTUATION.sub(r"\\\1", text))
 
 
 def escape_latex(text: str) -> str:
@@ -105,6 +105,6 @@ def escape_latex(text: str) -> str:
     Letters that the fonts pdfLaTeX loads by itself do not have become `?`.
     """
     return "".join(
-        LATEX.get(character, character if character.isascii() or "À" <= character <= "ÿ" else "?")
+        _LATEX.get(character, character if character.isascii() or "À" <= character <= "ÿ" else "?")
         for character in printable(text)
     )

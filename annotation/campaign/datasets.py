@@ -79,7 +79,7 @@ def find_datasets(
     described = argilla.datasets(argilla.find_workspace(workspace))
     ours = [found for each in described if (found := jury_dataset(each, workspace))]
     of_round = [dataset for dataset in ours if dataset.round == round_name]
-    chosen = locale or only_locale(of_round, workspace)
+    chosen = locale or _only_locale(of_round, workspace)
     ready = [dataset for dataset in of_round if dataset.locale == chosen and dataset.status == "ready"]
     newest = {dataset.task: dataset for dataset in sorted(ready, key=lambda dataset: dataset.version)}
     missing = [dataset_name(task, chosen, round_name) if chosen else task for task in TASKS if task not in newest]
@@ -95,7 +95,7 @@ def find_datasets(
     return {task: newest[task] for task in TASKS}
 
 
-def only_locale(datasets: Sequence[JuryDataset], workspace: str) -> str:
+def _only_locale(datasets: Sequence[JuryDataset], workspace: str) -> str:
     """The one language of the datasets; empty where there are none.
 
     Raises:

@@ -17,16 +17,16 @@ from pipeline.schema import Frozen
 from pipeline.settings import SETTINGS_FILE
 
 CALIBRATION = "calibration"
-RESERVED_GROUP = "adjudication"  # its workspaces are those of `citejury exports adjudicate`
+_RESERVED_GROUP = "adjudication"  # its workspaces are those of `citejury exports adjudicate`
 
-Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
-Count = Annotated[int, Field(ge=1, strict=True)]
+_Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
+_Count = Annotated[int, Field(ge=1, strict=True)]
 
 
 class Annotator(Frozen):
     """One person of the campaign."""
 
-    name: Name
+    name: _Name
     """User name in Argilla."""
     role: Literal["annotator", "admin"] = "annotator"
     """Role of a new user; an admin sees everybody's responses in her workspaces and is not counted among the jury."""
@@ -53,9 +53,9 @@ class Calibration(Frozen):
 
     fraction: float | None = Field(default=None, gt=0, lt=1)
     """Share of the records that are for calibration, by a hash of seed and `record_uuid`; None with `records`."""
-    records: Count | None = None
+    records: _Count | None = None
     """How many records of each language are for calibration, those of the lowest hashes; None with `fraction`."""
-    overlap: Count | None = None
+    overlap: _Count | None = None
     """How many annotators a record of this round waits for; None for all annotators of its language."""
     seed: int = Field(default=0, strict=True)
     """Seed of the hash."""
@@ -78,17 +78,17 @@ class Campaign(Frozen):
 
     locales: tuple[str, ...] = Field(min_length=1)
     """Languages of questions and guidelines; a record of another language goes to the first one."""
-    overlap: dict[TaskName, Count] = Field(default_factory=dict)
+    overlap: dict[TaskName, _Count] = Field(default_factory=dict)
     """How many annotators a record of production waits for, by task; 1 where a task is not named. A number is for all
     three tasks."""
     calibration: Calibration | None = None
     """The round before production; None where there is none."""
     annotators: tuple[Annotator, ...] = ()
     """The people; more may be members of the workspace, whom set-up leaves as they are."""
-    groups: dict[str, tuple[Name, ...]] = Field(default_factory=dict)
+    groups: dict[str, tuple[_Name, ...]] = Field(default_factory=dict)
     """Groups of annotators by name, each with a workspace of its own for production, and there with its own share of
     the records; empty where all share one workspace."""
-    assign: dict[str, tuple[Name, ...]] = Field(default_factory=dict)
+    assign: dict[str, tuple[_Name, ...]] = Field(default_factory=dict)
     """`record_uuid`s by group: these records go to that group and never into calibration; hashes choose the group of
     the others."""
 
@@ -105,7 +105,7 @@ class Campaign(Frozen):
         Raises:
             ValueError: parts of it contradict each other; the message names them all.
         """
-        problems = [*locale_problems(self), *group_problems(self)]
+        problems = [*_locale_problems(self), *_group_problems(self)]
         if problems:
             raise ValueError("; ".join(problems))
         return self
@@ -211,11 +211,11 @@ def read_campaign(path: Path | None = None) -> Campaign | None:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"`{file}` is not a TOML file in UTF-8: {error}. Mend it.") from error
     except ValidationError as error:
-        problems = "; ".join(map(described, error.errors(include_url=False)))
+        problems = "; ".join(map(_described, error.errors(include_url=False)))
         raise SettingsError(f"The campaign in `{file}` cannot be used: {problems}. Mend it there.") from error
 
 
-def described(problem: Any) -> str:
+def _described(problem: Any) -> str:
     """One problem of the file: its key, what is wrong with it, and what was found."""
     key = ".".join(str(part) for part in ("campaign", *problem["loc"]) if part != "[key]")
     if problem["type"] == "extra_forbidden":
@@ -226,7 +226,7 @@ def described(problem: Any) -> str:
     return f"`{key}`: {problem['msg'][:1].lower()}{problem['msg'][1:]}{found}"
 
 
-def locale_problems(campaign: Campaign) -> list[str]:
+def _locale_problems(campaign: Campaign) -> list[str]:
     """What is wrong with languages and names; empty where nothing is."""
     known = worded_locales()
     problems = [
@@ -234,8 +234,10 @@ def locale_problems(campaign: Campaign) -> list[str]:
         for locale in campaign.locales
         if locale not in known
     ]
-    problems += [f"`locales` has {locale!r} twice" for locale in repeated(campaign.locales)]
-    problems += [f"`annotators` has {name!r} twice" for name in repeated(person.name for person in campaign.annotators)]
+    problems += [f"`locales` has {locale!r} twice" for locale in _repeated(campaign.locales)]
+    problems += [
+        f"`annotators` has {name!r} twice" for name in _repeated(person.name for person in campaign.annotators)
+    ]
     return problems + [
         f"`annotators` has {person.name!r} for {locale!r}, which is none of `locales`"
         for person in campaign.annotators
@@ -244,10 +246,10 @@ def locale_problems(campaign: Campaign) -> list[str]:
     ]
 
 
-def group_problems(campaign: Campaign) -> list[str]:
+def _group_problems(campaign: Campaign) -> list[str]:
     """What is wrong with groups and assignment; empty where nothing is."""
     names = {person.name for person in campaign.annotators}
-    problems = [f"`groups` has {group!r}; {reason}" for group in campaign.groups if (reason := bad_group_name(group))]
+    problems = [f"`groups` has {group!r}; {reason}" for group in campaign.groups if (reason := _bad_group_name(group))]
     problems += [
         f"`groups.{group}` has {name!r}, who is none of `annotators`"
         for group, people in campaign.groups.items()
@@ -271,16 +273,16 @@ def group_problems(campaign: Campaign) -> list[str]:
         if group not in campaign.groups
     ]
     assigned = (record_uuid for uuids in campaign.assign.values() for record_uuid in uuids)
-    return problems + [f"`assign` has the record {record_uuid!r} twice" for record_uuid in repeated(assigned)]
+    return problems + [f"`assign` has the record {record_uuid!r} twice" for record_uuid in _repeated(assigned)]
 
 
-def bad_group_name(group: str) -> str:
+def _bad_group_name(group: str) -> str:
     """Why a group cannot have the name; empty where it can."""
     if not re.fullmatch(ROUND_NAME, group):
         return "use up to 40 lower-case letters, digits and hyphens"
-    return f"{RESERVED_GROUP!r} is taken" if group.startswith(RESERVED_GROUP) else ""
+    return f"{_RESERVED_GROUP!r} is taken" if group.startswith(_RESERVED_GROUP) else ""
 
 
-def repeated(values: Iterable[str]) -> list[str]:
+def _repeated(values: Iterable[str]) -> list[str]:
     """The values that occur more than once, in order of the alphabet."""
     return sorted(value for value, count in Counter(values).items() if count > 1)

@@ -15,10 +15,10 @@ from pipeline.staging import write_private
 if TYPE_CHECKING:
     import argilla as rg
 
-PSEUDONYM_BYTES = 4
+_PSEUDONYM_BYTES = 4
 
 
-PASSWORD_BYTES = 15  # 20 characters of URL-safe base64
+_PASSWORD_BYTES = 15  # 20 characters of URL-safe base64
 
 
 class NewUser(NamedTuple):
@@ -68,9 +68,9 @@ class Passwords:
             OutputError: the file cannot be written.
         """
         if self.file is None:
-            return secrets.token_urlsafe(PASSWORD_BYTES)
+            return secrets.token_urlsafe(_PASSWORD_BYTES)
         if name not in self.kept:
-            self.kept[name] = secrets.token_urlsafe(PASSWORD_BYTES)
+            self.kept[name] = secrets.token_urlsafe(_PASSWORD_BYTES)
             try:
                 write_private(self.file, json.dumps(self.kept, ensure_ascii=False, indent=2) + "\n")
             except OSError as error:
@@ -111,7 +111,7 @@ def create_user(client: "rg.Argilla", person: Annotator, passwords: Passwords) -
     return str(user.id)
 
 
-class User(NamedTuple):
+class _User(NamedTuple):
     """A user of the server."""
 
     id: str
@@ -124,7 +124,7 @@ class User(NamedTuple):
     """Names of the workspaces that she is a member of, sorted; an owner sees the others, too."""
 
 
-def list_users(argilla: Argilla) -> tuple[User, ...]:
+def list_users(argilla: Argilla) -> tuple[_User, ...]:
     """Every user of the server, in order of names.
 
     Raises:
@@ -135,11 +135,11 @@ def list_users(argilla: Argilla) -> tuple[User, ...]:
     for workspace, workspace_id in sorted(argilla.workspaces().items()):
         for member in argilla.workspace_users(workspace_id):
             member_of.setdefault(member["id"], []).append(workspace)
-    found = (User(user["id"], user["username"], user["role"], tuple(member_of[user["id"]])) for user in users)
+    found = (_User(user["id"], user["username"], user["role"], tuple(member_of[user["id"]])) for user in users)
     return tuple(sorted(found, key=lambda user: user.name))
 
 
-def renew_password(argilla: Argilla, name: str, passwords: Passwords) -> User:
+def renew_password(argilla: Argilla, name: str, passwords: Passwords) -> _User:
     """The user, who now has a new password, kept or told as `passwords` says.
 
     Raises:
@@ -186,7 +186,7 @@ def forget_user(argilla: Argilla, name: str, pseudonym: str | None = None) -> st
         InputError: she is an owner, or somebody has the pseudonym.
     """
     users = list_users(argilla)
-    chosen = f"former-{secrets.token_hex(PSEUDONYM_BYTES)}" if pseudonym is None else pseudonym
+    chosen = f"former-{secrets.token_hex(_PSEUDONYM_BYTES)}" if pseudonym is None else pseudonym
     if any(user.name == chosen for user in users):
         raise InputError(f"A user {chosen!r} is there already. Choose another pseudonym with `--as`.")
     remove_user(argilla, name)
@@ -196,20 +196,20 @@ def forget_user(argilla: Argilla, name: str, pseudonym: str | None = None) -> st
         "last_name": None,
         "password": secrets.token_urlsafe(32),
     }
-    argilla.request("PATCH", f"/users/{found_among(users, name, argilla.api_url).id}", json=body)
+    argilla.request("PATCH", f"/users/{_found_among(users, name, argilla.api_url).id}", json=body)
     return chosen
 
 
-def find_user(argilla: Argilla, name: str) -> User:
+def find_user(argilla: Argilla, name: str) -> _User:
     """The user of the name.
 
     Raises:
         NotFoundError: there is no such user.
     """
-    return found_among(list_users(argilla), name, argilla.api_url)
+    return _found_among(list_users(argilla), name, argilla.api_url)
 
 
-def found_among(users: Sequence[User], name: str, api_url: str) -> User:
+def _found_among(users: Sequence[_User], name: str, api_url: str) -> _User:
     """The user of the name.
 
     Raises:
@@ -223,7 +223,7 @@ def found_among(users: Sequence[User], name: str, api_url: str) -> User:
     )
 
 
-def refuse_owner(user: User) -> None:
+def refuse_owner(user: _User) -> None:
     """Refuse an owner.
 
     Raises:

@@ -27,13 +27,13 @@ from annotation.tasks import DatasetDefinition, check_round, define_dataset, sch
 from annotation.wording import read_wording
 from pipeline.errors import ArgillaError, InputError
 
-Done = Literal["created", "finished", "updated", "added", "removed", "kept"]
-DIFFERENCES_SHOWN = 6
-CHANGEABLE = frozenset({"title", "description", "settings"})
-RESPONSES = ("submitted", "discarded", "draft")
-Part = tuple[str, dict[str, Any]]
+_Done = Literal["created", "finished", "updated", "added", "removed", "kept"]
+_DIFFERENCES_SHOWN = 6
+_CHANGEABLE = frozenset({"title", "description", "settings"})
+_RESPONSES = ("submitted", "discarded", "draft")
+_Part = tuple[str, dict[str, Any]]
 """Path and body of a change to a field or question."""
-NEW_VERSION = (
+_NEW_VERSION = (
     "Run `citejury annotation setup --new-version {task}` to make a new version of it with its records, or choose "
     "another `--workspace`."
 )
@@ -46,7 +46,7 @@ class Step(NamedTuple):
     """What it is."""
     name: str
     """Its name."""
-    done: Done
+    done: _Done
     """What is done about it."""
     note: str = ""
     """What differs, or a remark; empty where there is none."""
@@ -78,7 +78,7 @@ class DatasetPlan(NamedTuple):
     """The dataset as the server describes it; None where it is to be made."""
     earlier: Mapping[str, Any] | None
     """The version whose records are to be carried over; None where there is nothing to carry."""
-    parts: tuple[Part, ...]
+    parts: tuple[_Part, ...]
     """Path and body of each change to a field or question."""
     body: dict[str, Any]
     """What is to be changed in the dataset itself; empty where nothing is."""
@@ -143,7 +143,7 @@ def plan_setup(argilla: Argilla, wanted: Wanted, new_versions: Collection[TaskNa
         read_wording(place.locale)
     known = argilla.workspaces()
     names = dict.fromkeys([*(place.workspace for place in wanted.places), *(each.workspace for each in wanted.members)])
-    check_new_workspaces([name for name in names if name not in known])
+    _check_new_workspaces([name for name in names if name not in known])
     ids = {name: known.get(name) for name in names}
     described = {name: current_datasets(argilla, found) if found else [] for name, found in ids.items()}
     newest = {
@@ -156,13 +156,13 @@ def plan_setup(argilla: Argilla, wanted: Wanted, new_versions: Collection[TaskNa
         for task in new_versions
     }
     datasets = tuple(
-        plan_dataset(argilla, place, task, wanted, described[place.workspace], raised.get(task, ()))
+        _plan_dataset(argilla, place, task, wanted, described[place.workspace], raised.get(task, ()))
         for place, task in newest
     )
     return Plan(ids, datasets, plan_members(argilla, wanted.members, ids))
 
 
-def check_new_workspaces(names: Sequence[str]) -> None:
+def _check_new_workspaces(names: Sequence[str]) -> None:
     """Check that workspaces may be made with these names.
 
     Source: argilla 2.8.0, `_models/_workspace.py`; its server takes any name.
@@ -178,7 +178,7 @@ def check_new_workspaces(names: Sequence[str]) -> None:
         )
 
 
-def plan_dataset(
+def _plan_dataset(
     argilla: Argilla,
     place: Place,
     task: TaskName,
@@ -201,16 +201,16 @@ def plan_dataset(
     definition = with_version(plain, number)
     refuse_strangers(described, definition)
     if existing is not None:
-        refuse_other_schema(argilla, existing, definition, NEW_VERSION.format(task=task))
-    earlier = newest if existing is None else earlier_version(newest, described) if unfinished else None
+        refuse_other_schema(argilla, existing, definition, _NEW_VERSION.format(task=task))
+    earlier = newest if existing is None else _earlier_version(newest, described) if unfinished else None
     if wanted.routing is not None:
         definition.metadata[ROUTING] = dict(wanted.routing)
     if earlier is not None:
         definition.metadata.update({CARRIED_FROM: earlier["id"], RAISED_TOGETHER: list(raised_ids)})
-    return with_changes(argilla, place, definition, existing, earlier, wanted.notes.get(place, ""))
+    return _with_changes(argilla, place, definition, existing, earlier, wanted.notes.get(place, ""))
 
 
-def earlier_version(
+def _earlier_version(
     dataset: Mapping[str, Any] | None, described: Sequence[Mapping[str, Any]]
 ) -> Mapping[str, Any] | None:
     """The version that the dataset's records come from; None for a first one."""
@@ -218,7 +218,7 @@ def earlier_version(
     return next((each for each in described if origin is not None and each["id"] == origin), None)
 
 
-def with_changes(
+def _with_changes(
     argilla: Argilla,
     place: Place,
     definition: DatasetDefinition,
@@ -227,19 +227,19 @@ def with_changes(
     remark: str,
 ) -> DatasetPlan:
     """The dataset's plan: what of it differs, what that does to responses, and the same in words."""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[_Part, ...] = ()
     body: dict[str, Any] = {}
     differences: list[str] = []
     if existing is not None:
-        parts, body = changed_parts(argilla, existing, definition), changed_body(existing, definition)
-        differences = described_changes(existing, parts, body)
-    done: Done = "created" if existing is None else "kept"
+        parts, body = _changed_parts(argilla, existing, definition), _changed_body(existing, definition)
+        differences = _described_changes(existing, parts, body)
+    done: _Done = "created" if existing is None else "kept"
     if existing is not None and (existing["status"] == "draft" or earlier is not None):
         done = "finished"
     elif differences:
         done = "updated"
     touched = earlier if earlier is not None else existing if differences else None
-    responses = count_responses(argilla, touched["id"]) if touched is not None else 0
+    responses = _count_responses(argilla, touched["id"]) if touched is not None else 0
     carried = [f"records carried over from {earlier['name']}"] if earlier is not None else []
     note = "; ".join(filter(None, [*differences, *carried, remark]))
     affected = ""
@@ -250,25 +250,25 @@ def with_changes(
     return DatasetPlan(place.workspace, definition, existing, earlier, parts, body, step, affected)
 
 
-def changed_parts(argilla: Argilla, existing: Mapping[str, Any], definition: DatasetDefinition) -> tuple[Part, ...]:
+def _changed_parts(argilla: Argilla, existing: Mapping[str, Any], definition: DatasetDefinition) -> tuple[_Part, ...]:
     """The fields and questions whose title, description or texts of answers differ, as changes to send."""
-    found: list[Part] = []
+    found: list[_Part] = []
     for kind, wanted in (("fields", definition.fields), ("questions", definition.questions)):
         there = {part["name"]: part for part in parts_of(argilla, existing["id"], kind)}
         for part in wanted:
-            if part["name"] in there and wording_of(there[part["name"]]) != wording_of(part):
-                body = {each: part[each] for each in sorted(CHANGEABLE & part.keys())}
+            if part["name"] in there and _wording_of(there[part["name"]]) != _wording_of(part):
+                body = {each: part[each] for each in sorted(_CHANGEABLE & part.keys())}
                 found.append((f"/{kind}/{there[part['name']]['id']}", body))
     return tuple(found)
 
 
-def wording_of(part: Mapping[str, Any]) -> tuple[Any, ...]:
+def _wording_of(part: Mapping[str, Any]) -> tuple[Any, ...]:
     """What annotators read of a field or question; takes ours and the server's description alike."""
     options = part["settings"].get("options") or ()
     return part["title"], part.get("description"), [(each["value"], each["text"]) for each in options]
 
 
-def changed_body(existing: Mapping[str, Any], definition: DatasetDefinition) -> dict[str, Any]:
+def _changed_body(existing: Mapping[str, Any], definition: DatasetDefinition) -> dict[str, Any]:
     """What of the dataset itself differs, as a change to send: guidelines, overlap, metadata; empty where nothing does.
 
     Metadata that the definition does not have stay as they are.
@@ -285,7 +285,7 @@ def changed_body(existing: Mapping[str, Any], definition: DatasetDefinition) -> 
     return body
 
 
-def described_changes(existing: Mapping[str, Any], parts: Sequence[Part], body: Mapping[str, Any]) -> list[str]:
+def _described_changes(existing: Mapping[str, Any], parts: Sequence[_Part], body: Mapping[str, Any]) -> list[str]:
     """The changes in words, those that annotators notice first; empty where there are none."""
     found = ["titles and descriptions"] if parts else []
     found += ["guidelines"] if "guidelines" in body else []
@@ -298,10 +298,10 @@ def described_changes(existing: Mapping[str, Any], parts: Sequence[Part], body: 
     return found or (["version of the wording"] if body else [])
 
 
-def count_responses(argilla: Argilla, dataset_id: str) -> int:
+def _count_responses(argilla: Argilla, dataset_id: str) -> int:
     """How many responses of any kind the dataset holds, by the server's tables."""
     progress = argilla.request("GET", f"/datasets/{dataset_id}/users/progress")["users"]
-    return sum(int(user[state][kind]) for user in progress for state in ("completed", "pending") for kind in RESPONSES)
+    return sum(int(user[state][kind]) for user in progress for state in ("completed", "pending") for kind in _RESPONSES)
 
 
 def parts_of(argilla: Argilla, dataset_id: str, kind: str) -> list[dict[str, Any]]:
@@ -331,7 +331,7 @@ def refuse_other_schema(
     Raises:
         ArgillaError: it has other fields or questions; the message lists them and ends in the way out.
     """
-    differences = schema_differences(
+    differences = _schema_differences(
         [*parts_of(argilla, existing["id"], "fields"), *parts_of(argilla, existing["id"], "questions")],
         [*definition.fields, *definition.questions],
         is_draft=existing["status"] == "draft",
@@ -339,11 +339,11 @@ def refuse_other_schema(
     if differences:
         raise ArgillaError(
             f"The dataset {existing['name']!r} differs from what this version of citejury asks for, and Argilla cannot "
-            f"change a published dataset: {'; '.join(differences[:DIFFERENCES_SHOWN])}. {way_out}"
+            f"change a published dataset: {'; '.join(differences[:_DIFFERENCES_SHOWN])}. {way_out}"
         )
 
 
-def schema_differences(
+def _schema_differences(
     theirs: Sequence[Mapping[str, Any]], ours: Sequence[Mapping[str, Any]], is_draft: bool
 ) -> list[str]:
     """Each difference in words; in a draft what is missing is none."""
@@ -380,13 +380,13 @@ def plan_members(
     for member in wanted:
         user = users.get(member.person.name)
         is_first = all(each.member.person.name != member.person.name for each in plans)
-        done = what_to_do(member.person, user, is_first, member.person.name in there[member.workspace])
-        step = Step("annotator", member.person.name, done, role_note(member.person, user), member.workspace)
+        done = _what_to_do(member.person, user, is_first, member.person.name in there[member.workspace])
+        step = Step("annotator", member.person.name, done, _role_note(member.person, user), member.workspace)
         plans.append(MemberPlan(member, user["id"] if user else None, step))
     return tuple(plans)
 
 
-def what_to_do(person: Annotator, user: Mapping[str, Any] | None, is_first: bool, is_member: bool) -> Done:
+def _what_to_do(person: Annotator, user: Mapping[str, Any] | None, is_first: bool, is_member: bool) -> _Done:
     """What is to be done about her in one workspace; she is created where she is met first."""
     if person.left:
         return "removed" if is_member else "kept"
@@ -395,7 +395,7 @@ def what_to_do(person: Annotator, user: Mapping[str, Any] | None, is_first: bool
     return "kept" if is_member else "added"
 
 
-def role_note(person: Annotator, user: Mapping[str, Any] | None) -> str:
+def _role_note(person: Annotator, user: Mapping[str, Any] | None) -> str:
     """A remark about somebody who left, or who may read everybody's responses."""
     if person.left:
         return "has left; what she answered stays"

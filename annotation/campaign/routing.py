@@ -12,8 +12,8 @@ from annotation.campaign.file import CALIBRATION, Campaign, Place, group_workspa
 from annotation.tasks import PRODUCTION
 from pipeline.errors import InputError, SettingsError
 
-HASH_BYTES = 6  # a float holds them exactly, so that no share is rounded up to 1
-HASHES = 1 << (8 * HASH_BYTES)
+_HASH_BYTES = 6  # a float holds them exactly, so that no share is rounded up to 1
+_HASHES = 1 << (8 * _HASH_BYTES)
 ROUTING = "routing"
 """Where a dataset's metadata say how the records were split."""
 
@@ -36,7 +36,7 @@ def plan_routes(
     assigned = {record_uuid: group for group, uuids in campaign.assign.items() for record_uuid in uuids}
     new = [(record_uuid, locale) for record_uuid, locale in locales.items() if record_uuid not in stored]
     free = [(record_uuid, locale) for record_uuid, locale in new if record_uuid not in assigned]
-    calibrating = calibration_share(free, stored, campaign)
+    calibrating = _calibration_share(free, stored, campaign)
     routes: dict[str, Place] = {}
     for record_uuid, locale in locales.items():
         if record_uuid in stored:
@@ -44,7 +44,7 @@ def plan_routes(
         elif record_uuid in calibrating:
             routes[record_uuid] = Place(workspace, locale, CALIBRATION)
         else:
-            chosen = group_for(record_uuid, locale, assigned.get(record_uuid), campaign)
+            chosen = _group_for(record_uuid, locale, assigned.get(record_uuid), campaign)
             home = group_workspace(workspace, chosen) if chosen else workspace
             routes[record_uuid] = Place(home, locale, PRODUCTION)
     return routes
@@ -55,7 +55,7 @@ def locale_for(language: str, campaign: Campaign) -> str:
     return language if language in campaign.locales else campaign.locales[0]
 
 
-def calibration_share(
+def _calibration_share(
     new: Iterable[tuple[str, str]], stored: Mapping[str, Place], campaign: Campaign
 ) -> frozenset[str]:
     """Which of the new records, pairs of `record_uuid` and locale, are for calibration; none without such a round."""
@@ -63,7 +63,7 @@ def calibration_share(
     if rule is None:
         return frozenset()
     if rule.fraction is not None:
-        return frozenset(record_uuid for record_uuid, _ in new if share(rule.seed, record_uuid) < rule.fraction)
+        return frozenset(record_uuid for record_uuid, _ in new if _share(rule.seed, record_uuid) < rule.fraction)
     by_locale: dict[str, list[str]] = {locale: [] for locale in campaign.locales}
     for record_uuid, locale in new:
         by_locale[locale].append(record_uuid)
@@ -71,11 +71,11 @@ def calibration_share(
     for locale, found in by_locale.items():
         there = sum(1 for place in stored.values() if (place.locale, place.round_name) == (locale, CALIBRATION))
         wanting = max(0, (rule.records or 0) - there)
-        chosen.update(sorted(found, key=lambda record_uuid: (share(rule.seed, record_uuid), record_uuid))[:wanting])
+        chosen.update(sorted(found, key=lambda record_uuid: (_share(rule.seed, record_uuid), record_uuid))[:wanting])
     return frozenset(chosen)
 
 
-def group_for(record_uuid: str, locale: str, assigned: str | None, campaign: Campaign) -> str | None:
+def _group_for(record_uuid: str, locale: str, assigned: str | None, campaign: Campaign) -> str | None:
     """The group of a record of production; None where there are no groups.
 
     The highest hash of group and record wins, so that a new group takes its share from all others and moves nothing
@@ -91,13 +91,13 @@ def group_for(record_uuid: str, locale: str, assigned: str | None, campaign: Cam
             "Assign it to another group in `campaign.assign`, or give the group somebody."
         )
     seed = campaign.calibration.seed if campaign.calibration else 0
-    return assigned or max(groups, key=lambda group: (share(seed, f"{group} {record_uuid}"), group), default=None)
+    return assigned or max(groups, key=lambda group: (_share(seed, f"{group} {record_uuid}"), group), default=None)
 
 
-def share(seed: int, text: str) -> float:
+def _share(seed: int, text: str) -> float:
     """A number from 0 up to but not 1 that only seed and text decide, evenly spread over texts (sha256)."""
     digest = hashlib.sha256(f"{seed} {text}".encode()).digest()
-    return int.from_bytes(digest[:HASH_BYTES], "big") / HASHES
+    return int.from_bytes(digest[:_HASH_BYTES], "big") / _HASHES
 
 
 def routing_metadata(campaign: Campaign) -> dict[str, Any]:
@@ -129,19 +129,19 @@ def check_routing(
         for key, value in wanted.items():
             if there.get(key) != value:
                 raise SettingsError(
-                    f"The dataset {dataset['name']!r} in Argilla was set up with `{key}` {shown(there.get(key))}, and "
-                    f"`[campaign]` in this folder's citejury.toml says {shown(value)}. {way_out(key)}"
+                    f"The dataset {dataset['name']!r} in Argilla was set up with `{key}` {_shown(there.get(key))}, and "
+                    f"`[campaign]` in this folder's citejury.toml says {_shown(value)}. {_way_out(key)}"
                 )
 
 
-def way_out(key: str) -> str:
+def _way_out(key: str) -> str:
     """What to do about a difference in the split."""
     if key == "calibration":
         return "Take the values that Argilla has, or begin a campaign in another `workspace`: records do not move."
     return "Take the values that Argilla has, or run `citejury annotation setup` if the file is the newer one."
 
 
-def shown(value: Any) -> str:
+def _shown(value: Any) -> str:
     """A value of the routing metadata in words."""
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {each}" for name, each in value.items() if each is not None)

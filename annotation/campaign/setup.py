@@ -74,7 +74,7 @@ def wanted_of(
     return Wanted({place: dict.fromkeys(TASKS, min_submitted)}, people, None, {})
 
 
-def wanted_of_campaign(campaign: Campaign, workspace: str) -> Wanted:
+def _wanted_of_campaign(campaign: Campaign, workspace: str) -> Wanted:
     """What there is to be for a campaign, with a remark where fewer people label than a record waits for."""
     found = places(campaign, workspace)
     notes = {}
@@ -120,7 +120,7 @@ def plan_campaign(
         ArgillaError: as for `plan_setup`.
         NotAllowedError: the key may not look at users; that needs an owner's.
     """
-    wanted = wanted_of_campaign(campaign, workspace)
+    wanted = _wanted_of_campaign(campaign, workspace)
     known = argilla.workspaces()
     for name in dict.fromkeys(place.workspace for place in wanted.places):
         if name in known:
@@ -138,8 +138,8 @@ def apply_plan(argilla: Argilla, plan: Plan, passwords: Passwords) -> Plan:
     ids = {name: found or create_workspace(argilla, name) for name, found in plan.workspaces.items()}
     for dataset in reversed(plan.datasets):  # Argilla's home page shows the dataset that changed last first
         if dataset.step.done != "kept":
-            apply_dataset(argilla, ids[dataset.workspace], dataset)
-    apply_members(argilla, plan.members, ids, passwords)
+            _apply_dataset(argilla, ids[dataset.workspace], dataset)
+    _apply_members(argilla, plan.members, ids, passwords)
     return plan
 
 
@@ -148,13 +148,13 @@ def create_workspace(argilla: Argilla, name: str) -> str:
     return str(load_sdk().Workspace(name=name, client=connected(argilla)).create().id)
 
 
-def apply_dataset(argilla: Argilla, workspace_id: str, plan: DatasetPlan) -> None:
+def _apply_dataset(argilla: Argilla, workspace_id: str, plan: DatasetPlan) -> None:
     """Make the dataset, finish it, or change what differs; a new version gets the records of the one before."""
     definition = plan.definition
     dataset_id = plan.existing["id"] if plan.existing else None
     if plan.existing is None or plan.existing["status"] == "draft":
         name = definition.name if plan.earlier is None else f"{definition.name}{CARRYING}"
-        dataset_id = publish(argilla, workspace_id, definition.body | {"name": name}, definition, plan.existing)
+        dataset_id = _publish(argilla, workspace_id, definition.body | {"name": name}, definition, plan.existing)
     for path, body in plan.parts:
         argilla.request("PATCH", path, json=body)
     visible = {name: value for name, value in plan.body.items() if name != "metadata"}
@@ -167,7 +167,7 @@ def apply_dataset(argilla: Argilla, workspace_id: str, plan: DatasetPlan) -> Non
         argilla.request("PATCH", f"/datasets/{dataset_id}", json={"name": definition.name})
 
 
-def publish(
+def _publish(
     argilla: Argilla,
     workspace_id: str,
     body: Mapping[str, Any],
@@ -193,7 +193,7 @@ def make_dataset(
     """What was done: a new dataset is made and published, a draft of ours is finished, a published one is kept."""
     if existing is not None and existing["status"] == "ready":
         return Step("dataset", definition.name, "kept")
-    publish(argilla, workspace_id, definition.body, definition, existing)
+    _publish(argilla, workspace_id, definition.body, definition, existing)
     return Step("dataset", definition.name, "finished" if existing else "created")
 
 
@@ -215,7 +215,7 @@ def refuse_other_dataset(
         )
 
 
-def apply_members(
+def _apply_members(
     argilla: Argilla, plans: Sequence[MemberPlan], workspace_ids: Mapping[str, str], passwords: Passwords
 ) -> None:
     """Create, add and take out as planned; whoever leaves keeps her user and everything that she answered."""
@@ -254,5 +254,5 @@ def add_users(
     ids = {workspace: argilla.find_workspace(workspace) for workspace in workspaces}
     wanted = [Member(workspace, person) for workspace in workspaces for person in annotators]
     plans = plan_members(argilla, wanted, ids)
-    apply_members(argilla, plans, ids, passwords)
+    _apply_members(argilla, plans, ids, passwords)
     return plans

@@ -22,27 +22,27 @@ from pipeline.staging import ANYBODY, OWNER_ONLY, staged_file
 
 def render_page(task: TaskName, wording: Wording) -> str:
     """The guidelines of one task as a page, complete; the same task and wording give the same text."""
-    rules, sections = split_guidelines(wording.guidelines[task])
+    rules, sections = _split_guidelines(wording.guidelines[task])
     examples = wording.examples[task]
     return render(
         "annotation.campaign",
         "guidelines.html",
         wording=wording,
         title=rules.partition("\n")[0].lstrip("# "),
-        rules=to_html(rules),
-        sections=to_html(sections),
+        rules=_to_html(rules),
+        sections=_to_html(sections),
         case=examples.case,
         labels=[(wording.questions[task][label], examples.labels[label]) for label in LABELS[task]],
     )
 
 
-def split_guidelines(text: str) -> tuple[str, str]:
+def _split_guidelines(text: str) -> tuple[str, str]:
     """The heading with the rules, and the sections after them; the second is empty where there are none."""
     rules, mark, sections = text.partition("\n## ")
     return rules, f"{mark}{sections}".lstrip()
 
 
-def to_html(markdown: str) -> Markup:
+def _to_html(markdown: str) -> Markup:
     """The Markdown as HTML; tags in it are shown as text."""
     from markdown_it import MarkdownIt
 
@@ -50,7 +50,7 @@ def to_html(markdown: str) -> Markup:
     return Markup(rendered)  # markdown-it has escaped the tags
 
 
-SHEET_TEXTS = (
+_SHEET_TEXTS = (
     "title",
     "address",
     "user",
@@ -61,10 +61,10 @@ SHEET_TEXTS = (
     "calibration",
     "thanks",
 )
-PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
 
 
-class WorkItem(NamedTuple):
+class _WorkItem(NamedTuple):
     """One dataset that an annotator works in."""
 
     series: Series
@@ -75,7 +75,7 @@ class WorkItem(NamedTuple):
     """Where it opens."""
 
 
-class SharedSheets(NamedTuple):
+class _SharedSheets(NamedTuple):
     """What was written."""
 
     sheets: tuple[Path, ...]
@@ -92,7 +92,7 @@ def share_sheets(
     campaign: Campaign | None,
     folder: Path,
     passwords: Mapping[str, str] | None = None,
-) -> SharedSheets:
+) -> _SharedSheets:
     """The sheets and guideline pages that were written into the folder; sheets of earlier calls are replaced.
 
     Without a campaign the annotators are the members of the workspace with that role, for all of its languages. With
@@ -104,44 +104,44 @@ def share_sheets(
     """
     work = work_by_annotator(argilla, workspace, campaign)
     pages = dict.fromkeys((item.series.task, item.series.locale) for items in work.values() for item in items)
-    guidelines = {folder / guideline_name(task, locale): (task, locale) for task, locale in pages}
+    guidelines = {folder / _guideline_name(task, locale): (task, locale) for task, locale in pages}
     for path, (task, locale) in guidelines.items():
-        write(path, render_page(task, read_wording(locale)), private=False)
+        _write(path, render_page(task, read_wording(locale)), private=False)
     known = passwords or {}
     sheets = {folder / sheet_name(name): name for name in work}
     for path, name in sheets.items():
         text = render_sheet(argilla.api_url, name, known.get(name), work[name])
-        write(path, text, private=passwords is not None)
-    return SharedSheets(tuple(sheets), tuple(guidelines), tuple(name for name in work if name not in known))
+        _write(path, text, private=passwords is not None)
+    return _SharedSheets(tuple(sheets), tuple(guidelines), tuple(name for name in work if name not in known))
 
 
-def work_by_annotator(argilla: Argilla, workspace: str, campaign: Campaign | None) -> dict[str, tuple[WorkItem, ...]]:
+def work_by_annotator(argilla: Argilla, workspace: str, campaign: Campaign | None) -> dict[str, tuple[_WorkItem, ...]]:
     """The datasets of each annotator in order of the work, by user name; nobody is without one.
 
     Raises:
         NotFoundError: a workspace is missing, or there is no annotator, or no dataset for one of them.
     """
-    people = members(campaign, workspace) if campaign else members_of(argilla, workspace)
-    jurors = {each.person.name: each.person for each in people if is_juror(each.person)}
+    people = members(campaign, workspace) if campaign else _members_of(argilla, workspace)
+    jurors = {each.person.name: each.person for each in people if _is_juror(each.person)}
     if not jurors:
         raise NotFoundError(
             f"The workspace {workspace!r} has no annotator to share with. Name some in `[campaign]` of citejury.toml "
             "or with `--annotator`, and run `citejury annotation setup`."
         )
-    described = {name: described_datasets(argilla, name) for name in dict.fromkeys(each.workspace for each in people)}
-    work = {name: work_of(argilla.api_url, person, people, campaign, described) for name, person in jurors.items()}
+    described = {name: _described_datasets(argilla, name) for name in dict.fromkeys(each.workspace for each in people)}
+    work = {name: _work_of(argilla.api_url, person, people, campaign, described) for name, person in jurors.items()}
     idle = [name for name, items in work.items() if not items]
     if idle:
         raise NotFoundError(f"There is no dataset for {idle[0]!r} in Argilla. Run `citejury annotation setup`.")
     return work
 
 
-def is_juror(person: Annotator) -> bool:
+def _is_juror(person: Annotator) -> bool:
     """Whether she labels now."""
     return person.role == "annotator" and not person.left
 
 
-def members_of(argilla: Argilla, workspace: str) -> tuple[Member, ...]:
+def _members_of(argilla: Argilla, workspace: str) -> tuple[Member, ...]:
     """The annotators who are members of the workspace, in order of their names.
 
     Raises:
@@ -152,34 +152,34 @@ def members_of(argilla: Argilla, workspace: str) -> tuple[Member, ...]:
     return tuple(Member(workspace, Annotator(name=name)) for name in names)
 
 
-def described_datasets(argilla: Argilla, workspace: str) -> dict[Series, Mapping[str, Any]]:
+def _described_datasets(argilla: Argilla, workspace: str) -> dict[Series, Mapping[str, Any]]:
     """The newest published versions of the workspace's datasets."""
     found = argilla.datasets(argilla.find_workspace(workspace))
     return newest_versions(each for each in found if each["status"] == "ready")
 
 
-def work_of(
+def _work_of(
     api_url: str,
     person: Annotator,
     people: Sequence[Member],
     campaign: Campaign | None,
     described: Mapping[str, Mapping[Series, Mapping[str, Any]]],
-) -> tuple[WorkItem, ...]:
+) -> tuple[_WorkItem, ...]:
     """Her datasets in order of the work: calibration, other rounds, production, rounds that a machine filled in.
 
     Within a round by language, then by task. What a machine filled in comes last, so that it anchors no other answer.
     """
     locales = campaign.locales_of(person) if campaign else None
     items = [
-        WorkItem(series, dataset["name"], f"{api_url}/dataset/{dataset['id']}/annotation-mode")
+        _WorkItem(series, dataset["name"], f"{api_url}/dataset/{dataset['id']}/annotation-mode")
         for workspace in dict.fromkeys(each.workspace for each in people if each.person.name == person.name)
         for series, dataset in described[workspace].items()
         if locales is None or series.locale in locales
     ]
-    return tuple(sorted(items, key=lambda item: place_in_order(item.series, locales or ())))
+    return tuple(sorted(items, key=lambda item: _place_in_order(item.series, locales or ())))
 
 
-def place_in_order(series: Series, locales: Sequence[str]) -> tuple[int, str, int, str, int]:
+def _place_in_order(series: Series, locales: Sequence[str]) -> tuple[int, str, int, str, int]:
     """What the order of work sorts by."""
     rounds = {CALIBRATION: 0, PRODUCTION: 2}
     number = 3 if takes_suggestions(series.round_name) else rounds.get(series.round_name, 1)
@@ -190,12 +190,12 @@ def place_in_order(series: Series, locales: Sequence[str]) -> tuple[int, str, in
 def sheet_name(name: str) -> str:
     """The file name of an annotator's sheet: her user name where that is plain, else a hash of it."""
     plain = (
-        name if PLAIN_NAME.fullmatch(name) else hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        name if _PLAIN_NAME.fullmatch(name) else hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     )
     return f"sheet-{plain}.html"
 
 
-def render_sheet(api_url: str, name: str, password: str | None, items: Sequence[WorkItem]) -> str:
+def render_sheet(api_url: str, name: str, password: str | None, items: Sequence[_WorkItem]) -> str:
     """The sheet as one HTML page without scripts or anything from elsewhere, in the language of her first dataset."""
     locale = items[0].series.locale
     words = sheet_wording(locale)
@@ -211,7 +211,7 @@ def render_sheet(api_url: str, name: str, password: str | None, items: Sequence[
         ),
         name=name,
         guidelines=dict.fromkeys((item.series.task, item.series.locale) for item in items),
-        guideline_name=guideline_name,
+        guideline_name=_guideline_name,
         numbers=ORDER,
         items=items,
         calibration=CALIBRATION,
@@ -226,15 +226,15 @@ def sheet_wording(locale: str, folder: Path = LOCALES) -> dict[str, str]:
     """
     read_wording(locale, folder)
     path = folder / f"{locale}.toml"
-    return read_texts(tomllib.loads(path.read_text(encoding="utf-8")), ("sheet",), SHEET_TEXTS, path)
+    return read_texts(tomllib.loads(path.read_text(encoding="utf-8")), ("sheet",), _SHEET_TEXTS, path)
 
 
-def guideline_name(task: TaskName, locale: str) -> str:
+def _guideline_name(task: TaskName, locale: str) -> str:
     """The file name of a guideline page."""
     return f"guidelines-{task}-{locale}.html"
 
 
-def write(path: Path, text: str, private: bool) -> None:
+def _write(path: Path, text: str, private: bool) -> None:
     """Write the file as a whole, for its owner only where it is private.
 
     Raises:

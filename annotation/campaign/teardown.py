@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import argilla as rg
 
 
-class Contents(NamedTuple):
+class _Contents(NamedTuple):
     """What a dataset holds; two that differ show that somebody worked in between."""
 
     records: int
@@ -38,18 +38,18 @@ class Contents(NamedTuple):
     """When a response was changed last; None where there is none."""
 
 
-class DatasetToDelete(NamedTuple):
+class _DatasetToDelete(NamedTuple):
     """A dataset that is to go."""
 
     id: str
     """Its id."""
     name: str
     """Its name."""
-    contents: Contents
+    contents: _Contents
     """What goes with it."""
 
 
-class UserToDelete(NamedTuple):
+class _UserToDelete(NamedTuple):
     """A member of the workspace, and why she stays."""
 
     id: str
@@ -67,11 +67,11 @@ class Teardown(NamedTuple):
     """The workspace's name."""
     workspace_id: str
     """Its id."""
-    datasets: tuple[DatasetToDelete, ...]
+    datasets: tuple[_DatasetToDelete, ...]
     """The datasets that go, in order of their names."""
     is_whole: bool
     """Whether the workspace goes too."""
-    users: tuple[UserToDelete, ...]
+    users: tuple[_UserToDelete, ...]
     """The members, where users were asked for; none otherwise."""
 
     @property
@@ -118,12 +118,12 @@ def plan_teardown(argilla: Argilla, workspace: str, names: Collection[str] = (),
             f"The workspace {workspace!r} holds the dataset {strangers[0]!r}, which citejury did not set up and cannot "
             "export. Remove it in Argilla, or name the others with `--dataset`."
         )
-    doomed = tuple(DatasetToDelete(each["id"], each["name"], contents(argilla, each["id"])) for each in chosen)
-    fates = plan_users(argilla, workspace_id) if users else ()
+    doomed = tuple(_DatasetToDelete(each["id"], each["name"], _contents(argilla, each["id"])) for each in chosen)
+    fates = _plan_users(argilla, workspace_id) if users else ()
     return Teardown(workspace, workspace_id, doomed, not names, fates)
 
 
-def contents(argilla: Argilla, dataset_id: str) -> Contents:
+def _contents(argilla: Argilla, dataset_id: str) -> _Contents:
     """What a dataset holds now."""
     records = 0
     counts: Counter[str] = Counter()
@@ -134,12 +134,12 @@ def contents(argilla: Argilla, dataset_id: str) -> Contents:
         counts.update(each.status for each in unit.answers)
         people.update(each.user_id for each in unit.answers)
         latest = max((each.at for each in unit.answers if latest is None or each.at > latest), default=latest)
-    return Contents(
+    return _Contents(
         records, counts["submitted"], counts["draft"], counts["discarded"], annotators=frozenset(people), latest=latest
     )
 
 
-def plan_users(argilla: Argilla, workspace_id: str) -> tuple[UserToDelete, ...]:
+def _plan_users(argilla: Argilla, workspace_id: str) -> tuple[_UserToDelete, ...]:
     """Each member of the workspace, in order of their names, with why she stays.
 
     Owners stay, and so do members of other workspaces and whoever answered in one.
@@ -154,12 +154,12 @@ def plan_users(argilla: Argilla, workspace_id: str) -> tuple[UserToDelete, ...]:
     }
     own_id = argilla.me()["id"]
     return tuple(
-        UserToDelete(user["id"], user["username"], why_she_stays(user, own_id, members, answered))
+        _UserToDelete(user["id"], user["username"], _why_she_stays(user, own_id, members, answered))
         for user in sorted(argilla.workspace_users(workspace_id), key=lambda user: str(user["username"]))
     )
 
 
-def why_she_stays(user: Mapping[str, Any], own_id: str, members: Collection[str], answered: Collection[str]) -> str:
+def _why_she_stays(user: Mapping[str, Any], own_id: str, members: Collection[str], answered: Collection[str]) -> str:
     """Why a user is not deleted; empty where she is."""
     if user["role"] == "owner" or user["id"] == own_id:
         return "an owner"
@@ -198,24 +198,24 @@ def tear_down(argilla: Argilla, plan: Teardown, tell: Callable[[str], object] = 
     client = connected(argilla)
     workspace = workspace_handle(client, plan.workspace_id)
     for dataset in plan.datasets:
-        if contents(argilla, dataset.id) != dataset.contents:
+        if _contents(argilla, dataset.id) != dataset.contents:
             raise ArgillaError(
                 f"Somebody worked in the dataset {dataset.name!r} since it was looked at, so it and what comes after "
                 "it stay. Ask the annotators to stop, and run the command again."
             )
-        remove(dataset_handle(workspace, dataset.id))
+        _remove(dataset_handle(workspace, dataset.id))
         tell(f"Removed the dataset {dataset.name!r}.")
     agreed = {user.id for user in plan.users if not user.stays}
-    for user in plan_users(argilla, plan.workspace_id) if agreed else ():
+    for user in _plan_users(argilla, plan.workspace_id) if agreed else ():
         if user.id in agreed and not user.stays:  # she may have joined another workspace meanwhile
-            remove(user_handle(client, user.id))
+            _remove(user_handle(client, user.id))
             tell(f"Removed the user {user.username!r}.")
     if plan.is_whole:
-        remove(workspace)
+        _remove(workspace)
         tell(f"Removed the workspace {plan.workspace!r}.")
 
 
-def remove(thing: "rg.Dataset | rg.User | rg.Workspace") -> None:
+def _remove(thing: "rg.Dataset | rg.User | rg.Workspace") -> None:
     """Remove one thing; one that a cut-off call removed already is no error."""
     with suppress(NotFoundError):
         thing.delete()

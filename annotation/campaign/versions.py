@@ -20,13 +20,13 @@ from annotation.labels import TaskName
 from annotation.tasks import DatasetDefinition, locale_of, round_of, task_of
 from pipeline.errors import InputError
 
-PROPERTY = "citejury_settings_"
+_PROPERTY = "citejury_settings_"
 """How the names of the log's entries begin; their numbers follow."""
-LOGGED = ("guideline_version", "routing")
+_LOGGED = ("guideline_version", "routing")
 """What of a dataset's metadata may change, and stands in the log."""
-HISTORY = "guidelines_history"
+_HISTORY = "guidelines_history"
 """In the metadata of a described dataset: all versions of the guidelines, oldest first, each with when it began."""
-VERSION = "version"
+_VERSION = "version"
 CARRIED_FROM = "carried_from"
 """Id of the version that the records are copied from, in the metadata of the new one."""
 RAISED_TOGETHER = "raised_together"
@@ -34,7 +34,7 @@ RAISED_TOGETHER = "raised_together"
 CARRYING = "-carrying"
 """How the name of a new version ends until all records are in it."""
 
-COPIED = ("external_id", "fields", "metadata")
+_COPIED = ("external_id", "fields", "metadata")
 
 
 class Series(NamedTuple):
@@ -56,7 +56,7 @@ def series_of(dataset: Mapping[str, Any]) -> Series | None:
 
 def version_of(dataset: Mapping[str, Any]) -> int:
     """The version of a dataset as the server describes it; 1 where none is written down."""
-    return int((dataset.get("metadata") or {}).get(VERSION) or 1)
+    return int((dataset.get("metadata") or {}).get(_VERSION) or 1)
 
 
 def newest_versions(described: Iterable[Mapping[str, Any]]) -> dict[Series, Mapping[str, Any]]:
@@ -88,7 +88,7 @@ def is_carrying(dataset: Mapping[str, Any]) -> bool:
 def with_version(definition: DatasetDefinition, version: int) -> DatasetDefinition:
     """The definition as that of one version: the name ends in it from the second on, and the metadata hold it."""
     name = definition.name if version == 1 else f"{definition.name}-v{version}"
-    return definition._replace(name=name, metadata={**definition.metadata, VERSION: version})
+    return definition._replace(name=name, metadata={**definition.metadata, _VERSION: version})
 
 
 def carry_records(argilla: Argilla, old_id: str, new_id: str) -> int:
@@ -103,19 +103,19 @@ def carry_records(argilla: Argilla, old_id: str, new_id: str) -> int:
     there = {item["external_id"] for _, page in argilla.record_pages(new_id, include=()) for item in page}
     fields = {field["name"] for field in argilla.request("GET", f"/datasets/{new_id}/fields")["items"]}
     bodies = (
-        copied(item, fields)
+        _copied(item, fields)
         for _, page in argilla.record_pages(old_id, include=(), page_size=100)
         for item in page
         if item["external_id"] not in there
     )
     carried = 0
-    for batch in batches(bodies):
+    for batch in _batches(bodies):
         argilla.request("PUT", f"/datasets/{new_id}/records/bulk", json={"items": batch})
         carried += len(batch)
     return carried
 
 
-def copied(record: Mapping[str, Any], fields: set[str]) -> dict[str, Any]:
+def _copied(record: Mapping[str, Any], fields: set[str]) -> dict[str, Any]:
     """The record's body for a version with these fields.
 
     Raises:
@@ -127,11 +127,11 @@ def copied(record: Mapping[str, Any], fields: set[str]) -> dict[str, Any]:
             f"The record {record['external_id']!r} of the earlier version lacks the field {missing[0]!r}, so it cannot "
             "be carried over. Push the records again with `citejury annotation push`; the new version is there."
         )
-    body = {name: record[name] for name in COPIED}
+    body = {name: record[name] for name in _COPIED}
     return body | {"fields": {name: text for name, text in record["fields"].items() if name in fields}}
 
 
-def batches(bodies: Iterable[dict[str, Any]]) -> Iterator[Sequence[dict[str, Any]]]:
+def _batches(bodies: Iterable[dict[str, Any]]) -> Iterator[Sequence[dict[str, Any]]]:
     """The bodies in order, in groups that the server takes at once."""
     batch: list[dict[str, Any]] = []
     size = 0
@@ -148,34 +148,34 @@ def batches(bodies: Iterable[dict[str, Any]]) -> Iterator[Sequence[dict[str, Any
 
 def current_datasets(argilla: Argilla, workspace_id: str) -> list[dict[str, Any]]:
     """The workspace's datasets as the server describes them, in order of names, our own with metadata up to date."""
-    return [up_to_date(argilla, each) if task_of(each) else each for each in argilla.datasets(workspace_id)]
+    return [_up_to_date(argilla, each) if task_of(each) else each for each in argilla.datasets(workspace_id)]
 
 
-def up_to_date(argilla: Argilla, dataset: Mapping[str, Any]) -> dict[str, Any]:
+def _up_to_date(argilla: Argilla, dataset: Mapping[str, Any]) -> dict[str, Any]:
     """The dataset with what its log says in its metadata, and there the history of its guidelines."""
     metadata = dict(dataset["metadata"])
     history = [{"version": str(metadata.get("guideline_version") or ""), "since": ""}]
-    for entry in log_of(argilla, dataset["id"]):
+    for entry in _log_of(argilla, dataset["id"]):
         (value,) = entry["settings"]["values"]
         metadata |= json.loads(value)
         if history[-1]["version"] != metadata["guideline_version"]:
             history.append({"version": metadata["guideline_version"], "since": entry["inserted_at"]})
-    return {**dataset, "metadata": {**metadata, HISTORY: history}}
+    return {**dataset, "metadata": {**metadata, _HISTORY: history}}
 
 
-def log_of(argilla: Argilla, dataset_id: str) -> list[dict[str, Any]]:
+def _log_of(argilla: Argilla, dataset_id: str) -> list[dict[str, Any]]:
     """The entries of a dataset's log as the server describes them, oldest first."""
     properties = argilla.request("GET", f"/me/datasets/{dataset_id}/metadata-properties")["items"]
-    entries = [each for each in properties if each["name"].startswith(PROPERTY)]
-    return sorted(entries, key=lambda entry: int(entry["name"].removeprefix(PROPERTY)))
+    entries = [each for each in properties if each["name"].startswith(_PROPERTY)]
+    return sorted(entries, key=lambda entry: int(entry["name"].removeprefix(_PROPERTY)))
 
 
 def append_to_log(argilla: Argilla, dataset_id: str, metadata: Mapping[str, Any]) -> None:
     """Write an entry with what of these metadata may change; the server dates it."""
-    number = len(log_of(argilla, dataset_id)) + 1
-    value = json.dumps({name: metadata[name] for name in LOGGED if name in metadata}, ensure_ascii=False)
+    number = len(_log_of(argilla, dataset_id)) + 1
+    value = json.dumps({name: metadata[name] for name in _LOGGED if name in metadata}, ensure_ascii=False)
     body = {
-        "name": f"{PROPERTY}{number}",
+        "name": f"{_PROPERTY}{number}",
         "title": f"citejury: settings {number}",
         "settings": {"type": "terms", "values": [value]},
         "visible_for_annotators": False,
@@ -190,7 +190,7 @@ def guideline_version_at(metadata: Mapping[str, Any], moment: str) -> str:
     """
     when = datetime.fromisoformat(moment).replace(tzinfo=None)
     version = str(metadata.get("guideline_version") or "")
-    for each in metadata.get(HISTORY) or ():
+    for each in metadata.get(_HISTORY) or ():
         if not each["since"] or datetime.fromisoformat(each["since"]).replace(tzinfo=None) <= when:
             version = each["version"]
     return version

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     Report = Callable[[int, int], None]
 
-BASELINE = "baseline"
-TASK_NAMES = ("retrieval", "grounding", "generation")
+_BASELINE = "baseline"
+_TASK_NAMES = ("retrieval", "grounding", "generation")
 
 
-class JudgeOptions(NamedTuple):
+class _JudgeOptions(NamedTuple):
     """What stands on the command line."""
 
     records: Path
@@ -48,7 +48,7 @@ class JudgeOptions(NamedTuple):
 @click.option("--model", default="", metavar="NAME", help="`baseline`, which is the default, or a model's name.")
 @click.option("--provider", default="", metavar="NAME", help="Whose model: openrouter, or one of the five providers.")
 @click.option("--base-url", default="", metavar="URL", help="Any server that speaks Chat Completions.")
-@click.option("--task", "task_names", multiple=True, type=click.Choice(TASK_NAMES), help="Only this task; repeatable.")
+@click.option("--task", "task_names", multiple=True, type=click.Choice(_TASK_NAMES), help="Only this task; repeatable.")
 @click.option("--sample", type=click.IntRange(min=0), default=0, metavar="N", help="Write N rejected quotes beside it.")
 @click.option("--explain", is_flag=True, help="Say with each rejected quote what was compared with what.")
 @click.option("--concurrency", type=click.IntRange(1, 500), default=4, show_default=True, help="Calls at once.")
@@ -78,11 +78,11 @@ def judge(**given: Any) -> None:
     from pipeline.asking.questions import Limits
     from pipeline.settings import read_settings
 
-    options = JudgeOptions(**given)
+    options = _JudgeOptions(**given)
     settings = read_settings()
     if options.max_cost is not None and not math.isfinite(options.max_cost):
         raise click.BadParameter(f"{options.max_cost} is no amount.", param_hint="--max-cost")
-    chosen = choose(options, settings, os.environ)
+    chosen = _choose(options, settings, os.environ)
     limits = Limits(options.concurrency, options.max_cost, settings.prices)
     with ProgressBars("units", remaining=True) as bars:
 
@@ -92,10 +92,10 @@ def judge(**given: Any) -> None:
         tasks = options.task_names or TASKS
         work = Work(options.records, options.out, tasks, options.explain, options.sample, limits, report, bars.tell)
         outcome = judge_by_model(work, chosen, options.attempts) if chosen else judge_by_words(work)
-    tell_outcome(outcome, work, chosen.model if chosen else BASELINE)
+    _tell_outcome(outcome, work, chosen.model if chosen else _BASELINE)
 
 
-def choose(options: JudgeOptions, settings: "Settings", environment: "Mapping[str, str]") -> "ChosenModel | None":
+def _choose(options: _JudgeOptions, settings: "Settings", environment: "Mapping[str, str]") -> "ChosenModel | None":
     """The model to ask; None for the baseline.
 
     Raises:
@@ -106,7 +106,7 @@ def choose(options: JudgeOptions, settings: "Settings", environment: "Mapping[st
     from pipeline.errors import InputError
     from pipeline.models.structured import choose_model
 
-    if options.model == BASELINE or not (options.model or options.provider or options.base_url):
+    if options.model == _BASELINE or not (options.model or options.provider or options.base_url):
         if options.provider or options.base_url or options.max_cost is not None:
             raise click.UsageError("The baseline asks nobody: leave out `--provider`, `--base-url` and `--max-cost`.")
         if "generation" in options.task_names and len(set(options.task_names)) == 1:
@@ -125,12 +125,12 @@ def choose(options: JudgeOptions, settings: "Settings", environment: "Mapping[st
         )
     except InputError as error:
         raise click.UsageError(str(error)) from error
-    refuse_unknown_price(options, settings, chosen)
+    _refuse_unknown_price(options, settings, chosen)
     click.echo(f"Asking {chosen.model} at {chosen.endpoint.base_url}.", err=True)
     return chosen
 
 
-def refuse_unknown_price(options: JudgeOptions, settings: "Settings", chosen: "ChosenModel") -> None:
+def _refuse_unknown_price(options: _JudgeOptions, settings: "Settings", chosen: "ChosenModel") -> None:
     """Refuse a limit of cost that cannot be held.
 
     Raises:
@@ -149,7 +149,7 @@ def refuse_unknown_price(options: JudgeOptions, settings: "Settings", chosen: "C
     )
 
 
-def tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
+def _tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
     """Print what came of it, and what to do next.
 
     Raises:
@@ -169,9 +169,9 @@ def tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
     if tally.rejected:
         sampled = f"; {beside(work.out, 'sample').name} has up to {work.sample} of them" if work.sample else ""
         click.echo(f"Quotes rejected: {tally.rejected}{sampled}.", err=True)
-    tell_spent(outcome)
+    _tell_spent(outcome)
     if outcome.unsettled:
-        tell_stopped(outcome)
+        _tell_stopped(outcome)
     if not outcome.unsettled and not tally.units["ok"]:
         raise InputError(f"Nothing was judged ({counts}); the reasons are in {str(work.out)!r}.")
     records, out = click.format_filename(work.records), click.format_filename(work.out)
@@ -185,7 +185,7 @@ def tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
         raise BadRowsError(f"Lines that are no records: {len(rows)}; everything else is judged:", rows)
 
 
-def tell_spent(outcome: "Outcome") -> None:
+def _tell_spent(outcome: "Outcome") -> None:
     """Print what the replies took and cost, where there are any."""
     spent = outcome.spent
     if spent.calls:
@@ -195,7 +195,7 @@ def tell_spent(outcome: "Outcome") -> None:
         click.echo(f"Replies kept: {spent.calls}, {tokens}{priced}{unknown}.", err=True)
 
 
-def tell_stopped(outcome: "Outcome") -> None:
+def _tell_stopped(outcome: "Outcome") -> None:
     """Print why units are left over, and how to go on."""
     by_cost = outcome.stopped == "max_cost"
     why = "`--max-cost` is reached" if by_cost else f"stopped by {outcome.stopped}"

@@ -68,15 +68,15 @@ def push(
     from annotation.tasks import PRODUCTION
     from pipeline.settings import read_settings
 
-    chosen = round_for(suggestions, round_name)
+    chosen = _round_for(suggestions, round_name)
     settings = read_settings(workspace=workspace, api_url=api_url)
     proposals = Proposals(read_judgements(suggestions)) if suggestions else None
     checked = check_paths(paths)
-    tell_checked(checked)
+    _tell_checked(checked)
 
     def show(report: "PushReport") -> None:
         bars.clear()
-        show_difference(report)
+        _show_difference(report)
 
     def progress(what: str, done: int, total: int | None) -> None:
         bars.report(what, done, len(checked.languages) if total is None else total)
@@ -86,16 +86,16 @@ def push(
         options = options._replace(decorator=proposals.decorator) if proposals else options
         where = (argilla, settings.workspace, read_campaign(), checked.languages, records_of(paths))
         report = push_where_named(*where, locale, chosen, options)
-    tell_report(report, proposals)
+    _tell_report(report, proposals)
     done = "Nothing was written (dry run)." if dry_run else "Annotators find them in their queues."
     click.echo(f"Records read: {len(checked.languages)}. {done}", err=True)
     if not dry_run:
         named = named_again(workspace, chosen or PRODUCTION)
         click.echo(f"Next: citejury exports csv OUT{named}, once there are responses", err=True)
-    refuse_problems([*checked.problems, *report.refused], dry_run)
+    _refuse_problems([*checked.problems, *report.refused], dry_run)
 
 
-def round_for(suggestions: Path | None, round_name: str | None) -> str | None:
+def _round_for(suggestions: Path | None, round_name: str | None) -> str | None:
     """The round that is named, `suggested` where suggestions need one; None where none is named.
 
     Raises:
@@ -112,7 +112,7 @@ def round_for(suggestions: Path | None, round_name: str | None) -> str | None:
     return round_name
 
 
-def tell_checked(checked: "CheckedPaths") -> None:
+def _tell_checked(checked: "CheckedPaths") -> None:
     """Say what the lead should know about the records before they go in."""
     if checked.without_passages:
         click.echo(
@@ -120,10 +120,10 @@ def tell_checked(checked: "CheckedPaths") -> None:
             "only, because no text of what they cite is at hand.",
             err=True,
         )
-    tell_lines("answers name their own model or its maker, so that annotators see it", checked.naming)
+    _tell_lines("answers name their own model or its maker, so that annotators see it", checked.naming)
 
 
-def show_difference(report: "PushReport") -> None:
+def _show_difference(report: "PushReport") -> None:
     """Print what is new, unchanged, updated, refused and revised, by task, language and round."""
     from annotation.push.diff import TaskCount
 
@@ -137,10 +137,10 @@ def show_difference(report: "PushReport") -> None:
     click.echo(Table([heading, *rows]).terminal())
 
 
-def tell_report(report: "PushReport", proposals: "Proposals | None") -> None:
+def _tell_report(report: "PushReport", proposals: "Proposals | None") -> None:
     """Say what the table does not."""
-    tell_lines("records were answered and changed; their new text is a revision", report.revised)
-    tell_lines("units stay in Argilla although their record no longer has them", report.left_over)
+    _tell_lines("records were answered and changed; their new text is a revision", report.revised)
+    _tell_lines("units stay in Argilla although their record no longer has them", report.left_over)
     if proposals:
         known, skipped = proposals.judgements
         click.echo(f"Units with suggestions: {len(proposals.used)} of {len(known)} that were judged.", err=True)
@@ -148,7 +148,7 @@ def tell_report(report: "PushReport", proposals: "Proposals | None") -> None:
             click.echo(f"Judgements passed over with the status {status!r}: {count}.", err=True)
 
 
-def tell_lines(what: str, lines: Sequence[str]) -> None:
+def _tell_lines(what: str, lines: Sequence[str]) -> None:
     """List the lines under their number and what they are; nothing where there are none."""
     if lines:
         click.echo(f"{len(lines)} {what}:", err=True)
@@ -156,7 +156,7 @@ def tell_lines(what: str, lines: Sequence[str]) -> None:
             click.echo(f"  {line}", err=True)
 
 
-def refuse_problems(problems: Sequence[str], dry_run: bool) -> None:
+def _refuse_problems(problems: Sequence[str], dry_run: bool) -> None:
     """Fail where something did not go in.
 
     Raises:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
 
 
-home_option = click.option(
+_home_option = click.option(
     "--home",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("citejury-home"),
@@ -27,8 +27,8 @@ home_option = click.option(
 )
 
 
-TIME_WIDTH = len("00:00:00 ")
-NARROWEST = 40
+_TIME_WIDTH = len("00:00:00 ")
+_NARROWEST = 40
 
 
 @click.command()
@@ -76,7 +76,7 @@ def serve(home: Path, host: str, port: int, behind_tls: bool, hold_minutes: int)
     from annotation.embedded.launch import ServerOptions
     from annotation.embedded.launch import serve as serve_in_foreground
 
-    if not behind_tls and not is_loopback(host):
+    if not behind_tls and not _is_loopback(host):
         raise click.UsageError(
             f"`--host {host}` is open to the network, where passwords and answers would travel unencrypted. Put a "
             "proxy with HTTPS in front and add `--behind-tls`, or leave out `--host`."
@@ -85,15 +85,15 @@ def serve(home: Path, host: str, port: int, behind_tls: bool, hold_minutes: int)
         home,
         host,
         port,
-        announce=tell_where_it_is,
+        announce=_tell_where_it_is,
         starting=tell_that_it_starts,
         options=ServerOptions(behind_tls, hold_minutes),
-        show_event=EventPrinter().show,
+        show_event=_EventPrinter().show,
     )
     click.echo("Argilla has stopped; everything is kept for the next start.", err=True)
 
 
-def is_loopback(host: str) -> bool:
+def _is_loopback(host: str) -> bool:
     """Whether only this machine reaches the address."""
     if host == "localhost":
         return True
@@ -108,7 +108,7 @@ def tell_that_it_starts() -> None:
     click.echo("Starting Argilla; this takes a few seconds.", err=True)
 
 
-def tell_where_it_is(server: "ServerHandle") -> None:
+def _tell_where_it_is(server: "ServerHandle") -> None:
     """Print the address, who the owner is, where her secrets are, and what to do next."""
     here = Path(os.path.relpath(server.home))
     home = here if len(here.parts) < len(server.home.parts) else server.home
@@ -125,13 +125,13 @@ def tell_where_it_is(server: "ServerHandle") -> None:
     )
 
 
-class EventPrinter:
+class _EventPrinter:
     """Prints the server's events: the time of the day first, a new day as a line of its own."""
 
     def __init__(self) -> None:
         """No day is shown yet but today."""
         self.day: date = datetime.now().astimezone().date()
-        self.width = max(NARROWEST, shutil.get_terminal_size().columns) if sys.stderr.isatty() else None
+        self.width = max(_NARROWEST, shutil.get_terminal_size().columns) if sys.stderr.isatty() else None
 
     def show(self, line: str) -> None:
         """Print a line of `event_log`, in a terminal no wider than that."""
@@ -146,13 +146,13 @@ class EventPrinter:
             click.echo(f"{self.day:%Y-%m-%d}", err=True)
         shown = f"{moment:%H:%M:%S} {text}"
         if self.width:
-            shown = click.wrap_text(shown, self.width, subsequent_indent=" " * TIME_WIDTH)
+            shown = click.wrap_text(shown, self.width, subsequent_indent=" " * _TIME_WIDTH)
         click.echo(shown, err=True)
 
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@home_option
+@_home_option
 def backup(file: Path, home: Path) -> None:
     """Write everything in a server's home to one FILE, also while the server runs and people submit.
 
@@ -173,7 +173,7 @@ def backup(file: Path, home: Path) -> None:
     tell(f"backup written to {file.name}", home / EVENTS_FILE)
     click.echo(file)
     click.echo(
-        f"{in_megabytes(file.stat().st_size)}, checked; {manifest.versions.described()}. Keep it where this machine's "
+        f"{_in_megabytes(file.stat().st_size)}, checked; {manifest.versions.described()}. Keep it where this machine's "
         "disk cannot take it along.",
         err=True,
     )
@@ -182,7 +182,7 @@ def backup(file: Path, home: Path) -> None:
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@home_option
+@_home_option
 def restore(file: Path, home: Path) -> None:
     """Make a server's home from the backup FILE; the home must be new or empty.
 
@@ -202,6 +202,6 @@ def restore(file: Path, home: Path) -> None:
     click.echo(f"Next: citejury annotation serve --home {shlex.quote(str(home))}", err=True)
 
 
-def in_megabytes(size: int) -> str:
+def _in_megabytes(size: int) -> str:
     """A length in bytes as people say it."""
     return f"{max(size / 1e6, 0.1):.1f} MB"

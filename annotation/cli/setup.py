@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from annotation.campaign.people import NewUser
     from annotation.campaign.plan import Plan, Step
 
-IN_CAMPAIGN = {"locale": "--locale", "annotators": "--annotator", "overlap": "--overlap"}
-TASK_NAMES = ("retrieval", "grounding", "generation")  # the label models would load pydantic for `--help`
-TO_DO = {
+_IN_CAMPAIGN = {"locale": "--locale", "annotators": "--annotator", "overlap": "--overlap"}
+_TASK_NAMES = ("retrieval", "grounding", "generation")  # the label models would load pydantic for `--help`
+_TO_DO = {
     "created": "create",
     "finished": "finish",
     "updated": "update",
@@ -48,7 +48,7 @@ TO_DO = {
     "--new-version",
     "new_versions",
     multiple=True,
-    type=click.Choice(TASK_NAMES),
+    type=click.Choice(_TASK_NAMES),
     help="Make a new version of this task's datasets, with their records; may be given more than once.",
 )
 @click.option(
@@ -106,8 +106,8 @@ def setup(
     chosen = [task for task in TASKS if task in new_versions]
     beside = ctx.get_parameter_source("round_name") is not ParameterSource.DEFAULT
     if campaign:
-        refuse_options(ctx, {"annotators"} if beside else set(IN_CAMPAIGN))
-    kept = Passwords(passwords, show_password)
+        _refuse_options(ctx, {"annotators"} if beside else set(_IN_CAMPAIGN))
+    kept = Passwords(passwords, _show_password)
     with open_argilla(settings) as argilla:
         if campaign and beside:
             wanted = wanted_of_round(campaign, settings.workspace, round_name, locale, overlap)
@@ -117,11 +117,11 @@ def setup(
         else:
             wanted = wanted_of(settings.workspace, settings.locale, annotators, overlap, round_name)
             plan = plan_setup(argilla, wanted, chosen)
-        show_plan(plan, campaign)
+        _show_plan(plan, campaign)
         if dry_run:
             click.echo("Nothing was changed (dry run).", err=True)
             return
-        agree(plan, yes)
+        _agree(plan, yes)
         apply_plan(argilla, plan, kept)
     click.echo("Set up." if plan.changed else "Everything was there already; nothing was changed.", err=True)
     if passwords and passwords.exists():
@@ -140,7 +140,7 @@ def named_again(workspace: str | None, round_name: str = "production") -> str:
     return f" {shlex.join(words)}" if words else ""
 
 
-def refuse_options(ctx: click.Context, names: Collection[str]) -> None:
+def _refuse_options(ctx: click.Context, names: Collection[str]) -> None:
     """Refuse options that say what the campaign says already.
 
     Raises:
@@ -148,7 +148,7 @@ def refuse_options(ctx: click.Context, names: Collection[str]) -> None:
     """
     given = [
         option
-        for name, option in IN_CAMPAIGN.items()
+        for name, option in _IN_CAMPAIGN.items()
         if name in names and ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
     ]
     if given:
@@ -158,25 +158,25 @@ def refuse_options(ctx: click.Context, names: Collection[str]) -> None:
         )
 
 
-def show_plan(plan: "Plan", campaign: "Campaign | None") -> None:
+def _show_plan(plan: "Plan", campaign: "Campaign | None") -> None:
     """Print what is to be done; names stand behind their workspaces where a campaign may have several."""
-    click.echo(Table([("what", "name", "to do", "note"), *plan_rows(plan.steps, bool(campaign))]).terminal())
+    click.echo(Table([("what", "name", "to do", "note"), *_plan_rows(plan.steps, bool(campaign))]).terminal())
 
 
-def plan_rows(steps: "Sequence[Step]", qualified: bool) -> list[tuple[str, str, str, str]]:
+def _plan_rows(steps: "Sequence[Step]", qualified: bool) -> list[tuple[str, str, str, str]]:
     """One row for each step."""
     return [
         (
             step.kind,
             f"{step.workspace}/{step.name}" if qualified and step.kind != "workspace" else step.name,
-            TO_DO[step.done],
+            _TO_DO[step.done],
             step.note,
         )
         for step in steps
     ]
 
 
-def agree(plan: "Plan", yes: bool) -> None:
+def _agree(plan: "Plan", yes: bool) -> None:
     """Ask where something that was answered would be affected, unless `--yes` is given.
 
     Raises:
@@ -190,7 +190,7 @@ def agree(plan: "Plan", yes: bool) -> None:
     click.confirm("Go on? (`--yes` does not ask)", abort=True, err=True)
 
 
-def show_password(user: "NewUser") -> None:
+def _show_password(user: "NewUser") -> None:
     """Print a new annotator's password; this is the only time that anybody sees it."""
     click.echo(f"Annotator {user.username} has the password {user.password} (shown only now)")
 

@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from annotation.campaign.file import Annotator
     from annotation.campaign.people import NewUser
 
-api_url_option = click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
-passwords_option = click.option(
+_api_url_option = click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
+_passwords_option = click.option(
     "--passwords",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
     help="Keep the password in this file, which only you can read, instead of printing it.",
 )
-DONE = {"created": "created", "added": "added", "kept": "there already"}
-OUT_OF_REACH = """What this cannot reach:
+_DONE = {"created": "created", "added": "added", "kept": "there already"}
+_OUT_OF_REACH = """What this cannot reach:
   - exports, sheets and password files written so far; an export with --anonymize, made again, also takes her name
     out of its key file;
   - backups of the server;
@@ -49,8 +49,8 @@ def users() -> None:
     show_default=True,
     help="Role of a new user; an admin may read what the others answer.",
 )
-@passwords_option
-@api_url_option
+@_passwords_option
+@_api_url_option
 def add(
     names: tuple[str, ...], workspaces: tuple[str, ...], role: str, passwords: Path | None, api_url: str | None
 ) -> None:
@@ -73,25 +73,27 @@ def add(
     settings = read_settings(api_url=api_url)
     campaign = read_campaign()
     people = [Annotator.model_validate({"name": name, "role": role}) for name in checked_names(names)]
-    kept = Passwords(passwords, show_password)
+    kept = Passwords(passwords, _show_password)
     with open_argilla(settings) as argilla:
         plans = add_users(argilla, people, workspaces or (settings.workspace,), kept)
         roles = {user["username"]: user["role"] for user in argilla.users()}
-    rows = [(printable(plan.member.person.name), plan.member.workspace, DONE[plan.step.done]) for plan in plans]
+    rows = [(printable(plan.member.person.name), plan.member.workspace, _DONE[plan.step.done]) for plan in plans]
     click.echo(Table([("user", "workspace", "done"), *rows]).terminal())
     for person in people:
         if roles[person.name] != role:
             click.echo(f"{printable(person.name)} stays {roles[person.name]}: `add` changes nobody's role.", err=True)
     if passwords and passwords.exists():
         click.echo(f"Passwords are in {passwords}, which only you can read.", err=True)
-    unlisted = [person.name for person in people if not is_listed(campaign.annotators if campaign else (), person.name)]
+    unlisted = [
+        person.name for person in people if not _is_listed(campaign.annotators if campaign else (), person.name)
+    ]
     if campaign and unlisted:
         click.echo(f"citejury.toml does not list {', '.join(unlisted)}; write them into `[campaign]` too.", err=True)
     click.echo("Next: citejury annotation share --out sheets", err=True)
 
 
 @users.command("list")
-@api_url_option
+@_api_url_option
 def show(api_url: str | None) -> None:
     """Print every user with role and workspaces.
 
@@ -115,8 +117,8 @@ def show(api_url: str | None) -> None:
 
 @users.command("passwd")
 @click.argument("name")
-@passwords_option
-@api_url_option
+@_passwords_option
+@_api_url_option
 def passwd(name: str, passwords: Path | None, api_url: str | None) -> None:
     """Give a user a new password.
 
@@ -132,7 +134,7 @@ def passwd(name: str, passwords: Path | None, api_url: str | None) -> None:
     from pipeline.settings import read_settings
 
     with open_argilla(read_settings(api_url=api_url)) as argilla:
-        user = renew_password(argilla, name, Passwords(passwords, show_password))
+        user = renew_password(argilla, name, Passwords(passwords, _show_password))
     if passwords:
         click.echo(f"The password is in {passwords}, which only you can read.", err=True)
     if user.role == "owner":
@@ -149,7 +151,7 @@ def passwd(name: str, passwords: Path | None, api_url: str | None) -> None:
     metavar="NAME",
     help="Workspace to leave; all of them if not given. May be given more than once.",
 )
-@api_url_option
+@_api_url_option
 def remove(name: str, workspaces: tuple[str, ...], api_url: str | None) -> None:
     """Take a user out of the workspaces; everything that she answered stays, under her name.
 
@@ -179,7 +181,7 @@ def remove(name: str, workspaces: tuple[str, ...], api_url: str | None) -> None:
     "--as", "pseudonym", metavar="NAME", help="The pseudonym; a random one such as former-4f7a21c0 if not given."
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@api_url_option
+@_api_url_option
 def forget(name: str, pseudonym: str | None, yes: bool, api_url: str | None) -> None:
     """Replace a user's names by a pseudonym on the server, for good, and take her out of the workspaces.
 
@@ -199,16 +201,16 @@ def forget(name: str, pseudonym: str | None, yes: bool, api_url: str | None) -> 
     checked = checked_names([pseudonym])[0] if pseudonym is not None else None
     with open_argilla(read_settings(api_url=api_url)) as argilla:
         refuse_owner(find_user(argilla, name))
-        agree(name, yes)
+        _agree(name, yes)
         chosen = forget_user(argilla, name, checked)
     click.echo(chosen)
-    click.echo(OUT_OF_REACH, err=True)
+    click.echo(_OUT_OF_REACH, err=True)
     if campaign and still_in_campaign(campaign.annotators, name):
         click.echo("Take her out of citejury.toml, or the next set-up makes a new user of her name.", err=True)
     click.echo("Next: citejury exports csv export", err=True)
 
 
-def agree(name: str, yes: bool) -> None:
+def _agree(name: str, yes: bool) -> None:
     """Ask for the user's name, unless `--yes` is given.
 
     Raises:
@@ -225,11 +227,11 @@ def agree(name: str, yes: bool) -> None:
         raise InputError(f"Nobody was forgotten: {typed!r} is not {name!r}.")
 
 
-def is_listed(people: "tuple[Annotator, ...]", name: str) -> bool:
+def _is_listed(people: "tuple[Annotator, ...]", name: str) -> bool:
     """Whether the campaign names the person."""
     return any(person.name == name for person in people)
 
 
-def show_password(user: "NewUser") -> None:
+def _show_password(user: "NewUser") -> None:
     """Print a password; this is the only time that anybody sees it."""
     click.echo(f"{user.username} has the password {user.password} (shown only now)")

@@ -26,8 +26,8 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-GRACE_SECONDS = 8.0
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_GRACE_SECONDS = 8.0
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def main() -> int:
@@ -41,21 +41,21 @@ def main() -> int:
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     with tempfile.TemporaryDirectory(prefix="citejury-", ignore_cleanup_errors=True) as scratch:
-        parts = Processes(Path(orders["home"]), orders["environment"], Path(scratch))
+        parts = _Processes(Path(orders["home"]), orders["environment"], Path(scratch))
         signal.signal(signal.SIGTERM, lambda *_: parts.stop())
-        threading.Thread(target=stop_at_end_of_input, args=(parts,), daemon=True).start()
+        threading.Thread(target=_stop_at_end_of_input, args=(parts,), daemon=True).start()
         parts.start(orders["listening"])
         return parts.wait()
 
 
-def stop_at_end_of_input(parts: "Processes") -> None:
+def _stop_at_end_of_input(parts: "_Processes") -> None:
     """Wait until the starter is gone, then stop the parts."""
     while os.read(0, 1024):
         pass
     parts.stop()
 
 
-class Processes:
+class _Processes:
     """The running parts by process id, and the folder that is theirs while they run."""
 
     def __init__(self, home: Path, environment: dict[str, str], scratch: Path) -> None:
@@ -76,9 +76,9 @@ class Processes:
         """Start the three parts; each inherits the reading end of a pipe that closes with this process."""
         lifeline, _ = os.pipe()
         try:
-            self.start_part("web", module_command("web", lifeline, listening), (lifeline, listening))
+            self.start_part("web", _module_command("web", lifeline, listening), (lifeline, listening))
             self.start_part("queue", valkey_command(self.queue, self.scratch), ())
-            self.start_part("worker", module_command("worker", lifeline), (lifeline,))
+            self.start_part("worker", _module_command("worker", lifeline), (lifeline,))
         finally:
             # Whoever connects is told at once when the web is gone, because nobody else listens.
             os.close(listening)
@@ -124,7 +124,7 @@ class Processes:
                 return
             self.stopping.set()
             self.signal_all(signal.SIGTERM, spared="queue" if len(self.running) > 1 else "")
-        impatient = threading.Timer(GRACE_SECONDS, self.signal_all, (signal.SIGKILL,))
+        impatient = threading.Timer(_GRACE_SECONDS, self.signal_all, (signal.SIGKILL,))
         impatient.daemon = True
         impatient.start()
 
@@ -141,12 +141,12 @@ def ending_with_the_parent() -> Callable[[], None]:
     prctl = ctypes.CDLL(None).prctl  # found before the fork, where little may be done
 
     def end_with_the_parent() -> None:
-        prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
     return end_with_the_parent
 
 
-def module_command(module: str, *descriptors: int) -> list[str]:
+def _module_command(module: str, *descriptors: int) -> list[str]:
     """The command that runs one of our modules, never shadowed by a file of the folder the user stands in."""
     return [sys.executable, "-P", "-m", f"annotation.embedded.{module}", *map(str, descriptors)]
 
@@ -172,19 +172,19 @@ def valkey_command(data: Path, scratch: Path) -> list[str]:
 
 def end_with_the_guardian(descriptor: int) -> None:
     """Return at once; the process ends, and the queue with it, when the pipe's writing end is closed."""
-    threading.Thread(target=end_at_end_of_input, args=(descriptor,), daemon=True).start()
+    threading.Thread(target=_end_at_end_of_input, args=(descriptor,), daemon=True).start()
 
 
-def end_at_end_of_input(descriptor: int) -> None:
+def _end_at_end_of_input(descriptor: int) -> None:
     """Wait for the end of the pipe, then end this process without asking any of its parts."""
     while os.read(descriptor, 1024):
         pass
-    shut_queue_down(os.environ["ARGILLA_REDIS_URL"])
-    shutil.rmtree(tempfile.gettempdir(), ignore_errors=True)  # the guardian's scratch folder, see `Processes`
+    _shut_queue_down(os.environ["ARGILLA_REDIS_URL"])
+    shutil.rmtree(tempfile.gettempdir(), ignore_errors=True)  # the guardian's scratch folder, see `_Processes`
     os._exit(1)
 
 
-def shut_queue_down(url: str) -> None:
+def _shut_queue_down(url: str) -> None:
     """Tell valkey to end, if it has not ended already. The jobs are in its log on disk."""
     with socket.socket(socket.AF_UNIX) as queue:
         try:

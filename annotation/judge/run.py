@@ -14,11 +14,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from annotation.judge.answers import BASELINE, Judged, ModelAnswer, answer_reader, baseline_judgement, judgement_of
-from annotation.judge.baseline import JUDGES
+from annotation.judge._answers import BASELINE, Judged, ModelAnswer, answer_reader, baseline_judgement, judgement_of
+from annotation.judge._baseline import JUDGES
+from annotation.judge._prompt import Prompt, build_prompt, digest
+from annotation.judge._units import Unit
 from annotation.judge.files import Tally, Work, beside, check_work, write_judgements
-from annotation.judge.prompt import Prompt, build_prompt, digest
-from annotation.judge.units import Unit
 from annotation.labels import TaskName
 from pipeline.asking.run import RunState
 from pipeline.errors import OutputError, ProviderError
@@ -28,7 +28,7 @@ from pipeline.models.structured import Asker, Asks, ChosenModel, Spent, accept_b
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 
 
-class Question(NamedTuple):
+class _Question(NamedTuple):
     """What identifies a reply: the unit, the model, and the digest of all that the model sees."""
 
     record_uuid: str
@@ -38,7 +38,7 @@ class Question(NamedTuple):
     prompt_sha256: str
 
 
-class Replies:
+class _Replies:
     """The replies in an open file: found by their question, added at the end."""
 
     def __init__(self, descriptor: int, path: Path) -> None:
@@ -48,24 +48,24 @@ class Replies:
             OutputError: a line is not a reply.
         """
         self.descriptor = descriptor
-        self.places: dict[Question, tuple[int, int]] = {}
+        self.places: dict[_Question, tuple[int, int]] = {}
         self.end = 0
         with open(path, "rb") as file:
             for number, line in enumerate(file, start=1):
                 if not line.endswith(b"\n"):
                     break
-                self.places[read_question(line, path, number)] = (self.end, len(line))
+                self.places[_read_question(line, path, number)] = (self.end, len(line))
                 self.end += len(line)
         os.ftruncate(descriptor, self.end)
 
-    def find(self, question: Question) -> list[str]:
+    def find(self, question: _Question) -> list[str]:
         """The payloads of the reply; empty where there is none yet."""
         if question not in self.places:
             return []
         start, length = self.places[question]
         return [str(payload) for payload in json.loads(os.pread(self.descriptor, length, start))["payloads"]]
 
-    def keep(self, question: Question, payloads: Sequence[str]) -> None:
+    def keep(self, question: _Question, payloads: Sequence[str]) -> None:
         """Add a reply; it is on the disk when this returns."""
         line = json.dumps({**question._asdict(), "payloads": list(payloads)}).encode() + b"\n"
         written = 0
@@ -77,7 +77,7 @@ class Replies:
 
 
 @contextmanager
-def open_replies(path: Path) -> Iterator[Replies]:
+def _open_replies(path: Path) -> Iterator[_Replies]:
     """The replies of the file, made where it is missing, for this process alone while the block runs.
 
     Raises:
@@ -89,13 +89,13 @@ def open_replies(path: Path) -> Iterator[Replies]:
     except OSError as error:
         raise OutputError(f"{str(path)!r} cannot be written: {error.strerror}. Name another `--out`.") from error
     try:
-        lock(descriptor, path)
-        yield Replies(descriptor, path)
+        _lock(descriptor, path)
+        yield _Replies(descriptor, path)
     finally:
         os.close(descriptor)
 
 
-def lock(descriptor: int, path: Path) -> None:
+def _lock(descriptor: int, path: Path) -> None:
     """Keep the file for this process until it is closed. Windows knows no such lock.
 
     Raises:
@@ -113,7 +113,7 @@ def lock(descriptor: int, path: Path) -> None:
         ) from error
 
 
-def read_question(line: bytes, path: Path, number: int) -> Question:
+def _read_question(line: bytes, path: Path, number: int) -> _Question:
     """The question of one line.
 
     Raises:
@@ -121,7 +121,7 @@ def read_question(line: bytes, path: Path, number: int) -> Question:
     """
     try:
         value: Any = json.loads(line)
-        question = Question(**{name: value[name] for name in Question._fields})
+        question = _Question(**{name: value[name] for name in _Question._fields})
         texts = [*value["payloads"][-1:], *(part for part in question if part is not None)]
         if value["payloads"] and all(isinstance(text, str) for text in texts):
             return question
@@ -132,13 +132,13 @@ def read_question(line: bytes, path: Path, number: int) -> Question:
     )
 
 
-class UnitAsker:
+class _UnitAsker:
     """Asks about one unit. What was answered before is taken from the replies; `further` asks anything else.
 
     A reply is kept before anything is done with it. `received` is what came from `further`, kept or not: it was paid.
     """
 
-    def __init__(self, unit: Unit, model: str, replies: Replies, further: Asks) -> None:
+    def __init__(self, unit: Unit, model: str, replies: _Replies, further: Asks) -> None:
         """Start with nothing asked."""
         self.unit = unit
         self.model = model
@@ -146,10 +146,10 @@ class UnitAsker:
         self.further = further
         self.received: list[str] = []
 
-    def question(self, prompt: str, system: str, schema: Mapping[str, Any]) -> Question:
+    def question(self, prompt: str, system: str, schema: Mapping[str, Any]) -> _Question:
         """What identifies the reply to a prompt, the unit's own or a repair's."""
         record_uuid, task, chunk_id = self.unit.key
-        return Question(record_uuid, task, chunk_id, self.model, digest(prompt, system, schema))
+        return _Question(record_uuid, task, chunk_id, self.model, digest(prompt, system, schema))
 
     async def ask(self, prompt: str, system: str, schema: Mapping[str, Any], kept: list[str]) -> str:
         """The reply; its payloads are appended to `kept`.
@@ -173,7 +173,7 @@ class UnitAsker:
         return self.question(prompt.text, prompt.system, prompt.schema) in self.replies.places
 
 
-class Nobody:
+class _Nobody:
     """Asked where nothing more may be asked."""
 
     async def ask(self, prompt: str, system: str, schema: Mapping[str, Any], kept: list[str]) -> str:
@@ -185,10 +185,10 @@ class Nobody:
         raise ProviderError("The run was stopped before the model had mended its answer.", "not_recorded")
 
 
-class Asking:
+class _Asking:
     """One run: the model, the replies that are there, and what became of the units without one."""
 
-    def __init__(self, work: Work, model: str, replies: Replies, stop_waiting: Callable[[], int]) -> None:
+    def __init__(self, work: Work, model: str, replies: _Replies, stop_waiting: Callable[[], int]) -> None:
         """Start with nothing asked."""
         self.work = work
         self.model = model
@@ -226,18 +226,18 @@ class Asking:
         """Settle the units of the iterator, which several of these share. After a stop none is asked about."""
         for unit in units:
             prompt = build_prompt(unit)
-            about = UnitAsker(unit, self.model, self.replies, asker)
+            about = _UnitAsker(unit, self.model, self.replies, asker)
             if about.is_answered(prompt) or self.state.may_start_call():
                 await self.ask_about(about, prompt)
             self.done += 1
             self.work.report(self.done, total)
             await asyncio.sleep(0)  # a kept reply is never waited for, and a signal is to be heard all the same
 
-    async def ask_about(self, about: UnitAsker, prompt: Prompt) -> None:
+    async def ask_about(self, about: _UnitAsker, prompt: Prompt) -> None:
         """Settle the unit and keep its replies, or count it as failed."""
         self.state.in_flight += 1
         try:
-            said = await read_answer(about, prompt)
+            said = await _read_answer(about, prompt)
         finally:
             self.state.in_flight -= 1
             self.state.spent += self.spent_of(about.received).cost
@@ -249,14 +249,14 @@ class Asking:
         with asyncio.Runner() as runner:
             for unit in units:
                 prompt = build_prompt(unit)
-                about = UnitAsker(unit, self.model, self.replies, Nobody())
+                about = _UnitAsker(unit, self.model, self.replies, _Nobody())
                 failed = self.failed.get(unit.key)
                 if failed or about.is_answered(prompt):
-                    said = failed or runner.run(read_answer(about, prompt))
+                    said = failed or runner.run(_read_answer(about, prompt))
                     yield unit, judgement_of(unit, prompt, said, self.model, self.work.explain)
 
 
-async def read_answer(about: UnitAsker, prompt: Prompt) -> Structured[ModelAnswer]:
+async def _read_answer(about: _UnitAsker, prompt: Prompt) -> Structured[ModelAnswer]:
     """What the model answers about the unit, after one repair where that is needed."""
     return await ask_structured(about, prompt.text, prompt.system, prompt.schema, answer_reader(about.unit.task))
 
@@ -281,10 +281,10 @@ def judge_by_words(work: Work) -> Outcome:
         InputError: the records cannot be read, or there is nothing to judge.
         OutputError: something else stands at the place to write to.
     """
-    checked = check_work(work, takes_words, BASELINE)
+    checked = check_work(work, _takes_words, BASELINE)
 
     def judged() -> Iterator[tuple[Unit, Judged]]:
-        for done, unit in enumerate(work.units(takes_words), start=1):
+        for done, unit in enumerate(work.units(_takes_words), start=1):
             yield unit, baseline_judgement(unit)
             work.report(done, checked.units)
 
@@ -302,26 +302,26 @@ def judge_by_model(work: Work, chosen: ChosenModel, attempts: int = 2) -> Outcom
         OutputError: something else stands at the place to write to, or another process is writing there.
         SettingsError: the key cannot be used.
     """
-    checked = check_work(work, takes_model, chosen.model)
+    checked = check_work(work, _takes_model, chosen.model)
     client = ApiClient(chosen.endpoint, RetryPolicy(attempts), work.limits.concurrency, accept_body)
-    with open_replies(beside(work.out, "raw")) as replies:
-        asking = Asking(work, chosen.model, replies, client.stop)
+    with _open_replies(beside(work.out, "raw")) as replies:
+        asking = _Asking(work, chosen.model, replies, client.stop)
 
         async def ask() -> None:
             async with client:
-                await asking.ask_all(Asker(client, chosen), work.units(takes_model), checked.units)
+                await asking.ask_all(Asker(client, chosen), work.units(_takes_model), checked.units)
 
         asyncio.run(ask())
-        tally = write_judgements(work, asking.judged(work.units(takes_model)))
+        tally = write_judgements(work, asking.judged(work.units(_takes_model)))
         unsettled = checked.units - tally.units.total()
         return Outcome(tally, checked.problems, unsettled, asking.state.stopped if unsettled else "", asking.spent())
 
 
-def takes_words(unit: Unit) -> bool:
+def _takes_words(unit: Unit) -> bool:
     """Whether the judge without a model judges the unit."""
     return unit.task in JUDGES
 
 
-def takes_model(unit: Unit) -> bool:
+def _takes_model(unit: Unit) -> bool:
     """Whether a model is asked about the unit: not about grounding without passages, which annotators never see."""
     return unit.task != "grounding" or bool(unit.passages)

@@ -2,7 +2,7 @@
 
 A record is refused whole, in all three tasks, where any of its units was answered and now holds something else: an
 answer must not be judged in one version here and in another one there. A revision is another record, with an id of its
-own and the first one's in its hidden metadata as `revision_of`; the first one stays with its answers.
+own and the first one's in its hidden metadata as `_revision_of`; the first one stays with its answers.
 """
 
 from collections import Counter
@@ -19,13 +19,13 @@ from annotation.tasks import short_hash
 from annotation.wording import Wording
 from pipeline.records import RECORD_NAMESPACE, QueryResponse, is_uuid
 
-REVISION_OF = "revision_of"
+_REVISION_OF = "revision_of"
 """In the hidden metadata of a revision: the `record_uuid` of the record that it is a later version of."""
 SUGGESTION_HASH = "suggested"
 """In the hidden metadata of a record with suggestions: a hash of them."""
 
-Change = Literal["new", "unchanged", "updated", "refused", "revised"]
-Body = tuple[TaskName, dict[str, Any]]
+_Change = Literal["new", "unchanged", "updated", "refused", "revised"]
+_Body = tuple[TaskName, dict[str, Any]]
 """What Argilla is sent of one unit, with the unit's task."""
 Decorate = Callable[[TaskName, dict[str, Any]], None]
 Progress = Callable[[str, int, int | None], None]
@@ -84,7 +84,7 @@ class Unit(NamedTuple):
     """Its task."""
     body: dict[str, Any]
     """What Argilla is sent."""
-    change: Change
+    change: _Change
     """What is to become of it."""
     record_id: str = ""
     """Argilla's id of the record that it replaces; empty where there is none."""
@@ -115,19 +115,19 @@ def stored_unit(item: Mapping[str, Any], position: int) -> Stored:
         record_id=item["id"],
         position=position,
         record_uuid=str(hidden.get("record_uuid", "")),
-        digest=digest(item),
+        digest=_digest(item),
         version=version,
-        judged=judged_hash(item, version) if hidden else "",
+        judged=_judged_hash(item, version) if hidden else "",
         answered=bool(item.get("responses")),
     )
 
 
-def digest(record: Mapping[str, Any]) -> str:
+def _digest(record: Mapping[str, Any]) -> str:
     """A hash over everything that a push sets: the fields and our hidden metadata."""
     return short_hash([record["fields"], (record.get("metadata") or {}).get(HIDDEN)])
 
 
-def judged_hash(record: Mapping[str, Any], version: int = HIDDEN_VERSION) -> str:
+def _judged_hash(record: Mapping[str, Any], version: int = HIDDEN_VERSION) -> str:
     """A hash of what annotators judge by, suggestions included, to compare with one of the version.
 
     Raises:
@@ -138,10 +138,10 @@ def judged_hash(record: Mapping[str, Any], version: int = HIDDEN_VERSION) -> str
 
 def is_answered_change(known: Stored, body: Mapping[str, Any]) -> bool:
     """Whether the body would change what somebody has judged; what she does not judge by may change."""
-    return known.answered and known.judged != judged_hash(body, known.version)
+    return known.answered and known.judged != _judged_hash(body, known.version)
 
 
-class WentIn(NamedTuple):
+class _WentIn(NamedTuple):
     """A record that this push has put in, or found there."""
 
     content: str
@@ -165,10 +165,10 @@ class Diff:
         self.stored = stored
         self.revise = revise
         self.decorate = decorate
-        self.counts: Counter[tuple[TaskName, Change]] = Counter()
+        self.counts: Counter[tuple[TaskName, _Change]] = Counter()
         self.refused: list[str] = []
         self.revised: list[str] = []
-        self.went_in: dict[str, WentIn] = {}
+        self.went_in: dict[str, _WentIn] = {}
 
     def add(self, record: QueryResponse) -> list[Unit]:
         """The record's units, each with what is to become of it.
@@ -188,28 +188,28 @@ class Diff:
             return self._refuse(record, "it comes twice with different content; the first one went in", bodies)
         answered = self._answered_changes(bodies)
         if before is not None:
-            revised = self._bodies(revision_of(record, bodies), record.record_uuid) if answered else bodies
+            revised = self._bodies(_revision_of(record, bodies), record.record_uuid) if answered else bodies
             return [Unit(task, body, "unchanged") for task, body in revised]
         if not answered:
             units = frozenset((task, str(body["external_id"])) for task, body in bodies)
-            self.went_in[record.record_uuid] = WentIn(content, units)
+            self.went_in[record.record_uuid] = _WentIn(content, units)
             return [self._unit(task, body, "new") for task, body in bodies]
-        revision = revision_of(record, bodies)
+        revision = _revision_of(record, bodies)
         revised = self._bodies(revision, record.record_uuid)
         is_there = any(self._held(task, body) for task, body in revised)
         if not (self.revise or is_there) or self._answered_changes(revised):
             return self._refuse(record, f"changed after it was answered: {', '.join(answered)}", bodies)
-        self.went_in[record.record_uuid] = WentIn(content, None)
+        self.went_in[record.record_uuid] = _WentIn(content, None)
         if not is_there:
             self.revised.append(f"{record.record_uuid}: now also {revision.record_uuid}")
         return [self._unit(task, body, "revised") for task, body in revised]
 
-    def _bodies(self, record: QueryResponse, revision_of: str = "") -> list[Body]:
+    def _bodies(self, record: QueryResponse, revision_of: str = "") -> list[_Body]:
         """The bodies of the record's units with their tasks, in the order of the tasks."""
         found = [(task, body) for task, group in to_records(record, self.target.wording).items() for body in group]
         for task, body in found:
             if revision_of:
-                body["metadata"][HIDDEN][REVISION_OF] = revision_of
+                body["metadata"][HIDDEN][_REVISION_OF] = revision_of
             self.decorate(task, body)
         return found
 
@@ -218,9 +218,9 @@ class Diff:
 
     def _is_there(self, task: TaskName, body: Mapping[str, Any]) -> bool:
         known = self._held(task, body)
-        return known is not None and known.digest == digest(body)
+        return known is not None and known.digest == _digest(body)
 
-    def _answered_changes(self, bodies: Sequence[Body]) -> list[str]:
+    def _answered_changes(self, bodies: Sequence[_Body]) -> list[str]:
         """The units that were answered and now hold something else."""
         return [
             f"{task} {body['external_id']}"
@@ -228,30 +228,30 @@ class Diff:
             if (known := self._held(task, body)) and is_answered_change(known, body)
         ]
 
-    def _refuse(self, record: QueryResponse, reason: str, bodies: Sequence[Body]) -> list[Unit]:
+    def _refuse(self, record: QueryResponse, reason: str, bodies: Sequence[_Body]) -> list[Unit]:
         """The units of a record that does not go in; what is unchanged stays so."""
         self.refused.append(f"{record.record_uuid}: {reason}")
         return [
             Unit(
                 task,
                 body,
-                "unchanged" if (known := self._held(task, body)) and known.digest == digest(body) else "refused",
+                "unchanged" if (known := self._held(task, body)) and known.digest == _digest(body) else "refused",
             )
             for task, body in bodies
         ]
 
-    def _unit(self, task: TaskName, body: dict[str, Any], new: Change) -> Unit:
+    def _unit(self, task: TaskName, body: dict[str, Any], new: _Change) -> Unit:
         """A unit of a record that goes in; `new` is said of one that Argilla does not hold."""
         known = self._held(task, body)
         if known is None:
             return Unit(task, body, new)
         return Unit(
-            task, body, "unchanged" if known.digest == digest(body) else "updated", known.record_id, known.position
+            task, body, "unchanged" if known.digest == _digest(body) else "updated", known.record_id, known.position
         )
 
     def task_counts(self) -> dict[TaskName, TaskCount]:
         """The counts so far."""
-        return {task: TaskCount(*(self.counts[task, change] for change in get_args(Change))) for task in TASKS}
+        return {task: TaskCount(*(self.counts[task, change] for change in get_args(_Change))) for task in TASKS}
 
     def left_over(self) -> tuple[str, ...]:
         """A line for each unit in Argilla that its record, seen in this push, no longer has.
@@ -267,9 +267,9 @@ class Diff:
         return tuple(line for found in lines.values() for line in sorted(found))
 
 
-def revision_of(record: QueryResponse, bodies: Sequence[Body]) -> QueryResponse:
+def _revision_of(record: QueryResponse, bodies: Sequence[_Body]) -> QueryResponse:
     """The record under the id that its present content gives it: uuid5 of the old id and what is judged."""
-    content = short_hash([[task, body["external_id"], judged_hash(body)] for task, body in bodies])
+    content = short_hash([[task, body["external_id"], _judged_hash(body)] for task, body in bodies])
     old = record.record_uuid
     namespace, name = (UUID(old), content) if is_uuid(old) else (RECORD_NAMESPACE, f"{len(old)}:{old}{content}")
     return record.model_copy(update={"record_uuid": str(uuid5(namespace, name))})

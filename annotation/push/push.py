@@ -88,8 +88,8 @@ def push_records(
     place = Place(workspace, datasets["generation"].locale, round_name)
     chosen = options or PushOptions()
     chosen = chosen._replace(dry_run=dry_run or chosen.dry_run)
-    diff = read_diff(argilla, Target(place, datasets, read_wording(place.locale)), chosen)
-    return push_differences(argilla, {place: diff}, lambda record: place, records, chosen)
+    diff = _read_diff(argilla, Target(place, datasets, read_wording(place.locale)), chosen)
+    return _push_differences(argilla, {place: diff}, lambda record: place, records, chosen)
 
 
 def push_where_named(
@@ -138,7 +138,7 @@ def push_campaign(
     wanted = places(campaign, workspace)
     for name in dict.fromkeys(place.workspace for place in wanted):
         check_routing(current_datasets(argilla, argilla.find_workspace(name)), campaign)
-    diffs = {place: find_diff(argilla, place, options) for place in wanted}
+    diffs = {place: _find_diff(argilla, place, options) for place in wanted}
     stored = {
         unit.record_uuid: place
         for place in reversed(diffs)
@@ -146,7 +146,7 @@ def push_campaign(
         for unit in units.values()
     }
     routes = plan_routes(languages, stored, campaign, workspace)
-    return push_differences(argilla, diffs, lambda record: routes[record.record_uuid], records, options)
+    return _push_differences(argilla, diffs, lambda record: routes[record.record_uuid], records, options)
 
 
 def push_round(
@@ -169,27 +169,27 @@ def push_round(
     routes = {
         record_uuid: Place(workspace, locale_for(language, campaign), round_name) for record_uuid, language in languages
     }
-    diffs = {place: find_diff(argilla, place, options) for place in dict.fromkeys(routes.values())}
-    return push_differences(argilla, diffs, lambda record: routes[record.record_uuid], records, options)
+    diffs = {place: _find_diff(argilla, place, options) for place in dict.fromkeys(routes.values())}
+    return _push_differences(argilla, diffs, lambda record: routes[record.record_uuid], records, options)
 
 
-def find_diff(argilla: Argilla, place: Place, options: PushOptions) -> Diff:
+def _find_diff(argilla: Argilla, place: Place, options: PushOptions) -> Diff:
     """The difference to what Argilla holds at the place, no record compared yet.
 
     Raises:
         NotFoundError: the workspace or one of the place's datasets is missing.
     """
     datasets = find_datasets(argilla, place.workspace, place.locale, place.round_name)
-    return read_diff(argilla, Target(place, datasets, read_wording(place.locale)), options)
+    return _read_diff(argilla, Target(place, datasets, read_wording(place.locale)), options)
 
 
-def read_diff(argilla: Argilla, target: Target, options: PushOptions) -> Diff:
+def _read_diff(argilla: Argilla, target: Target, options: PushOptions) -> Diff:
     """The difference to what Argilla holds at the place, no record compared yet."""
     stored = {task: stored_units(argilla, target.datasets[task], options.progress) for task in TASKS}
     return Diff(target, stored, options.revise, options.decorator(argilla, target))
 
 
-def push_differences(
+def _push_differences(
     argilla: Argilla,
     diffs: Mapping[Place, Diff],
     place_of: Callable[[QueryResponse], Place],
@@ -205,14 +205,14 @@ def push_differences(
             if not options.dry_run:
                 waiting[place].add(units)
             options.progress("compared", done, None)
-        report = report_of(diffs)
+        report = _report_of(diffs)
         options.show(report)
         sent = counted(options.progress, sum(each.count for each in waiting.values()))
         late = [line for place in reversed(waiting) for line in send_waiting(argilla, waiting[place], sent)]
     return report._replace(refused=(*report.refused, *late))
 
 
-def report_of(diffs: Mapping[Place, Diff]) -> PushReport:
+def _report_of(diffs: Mapping[Place, Diff]) -> PushReport:
     """The counts and lists of all places."""
     counts = {place: diff.task_counts() for place, diff in diffs.items()}
     touched = {place: tasks for place, tasks in counts.items() if any(map(any, tasks.values()))}

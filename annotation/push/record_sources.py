@@ -20,9 +20,9 @@ from pipeline.recording.run import RESEARCH_RUN, read_run_id, record_from_answer
 from pipeline.records import Provenance, QueryResponse, document_id
 from pipeline.schema import CSV_COLUMNS, PROVIDERS, StoredAnswer
 
-TEXT_COLUMNS = ("query", "answer")
-PASSAGES = "passages"
-OPTIONAL_COLUMNS = ("record_uuid", "language")
+_TEXT_COLUMNS = ("query", "answer")
+_PASSAGES = "passages"
+_OPTIONAL_COLUMNS = ("record_uuid", "language")
 
 
 def read_source(path: Path, problems: list[str]) -> Iterator[QueryResponse]:
@@ -37,9 +37,9 @@ def read_source(path: Path, problems: list[str]) -> Iterator[QueryResponse]:
     if own:
         yield from read_source(own, problems)
     elif path.is_dir():
-        yield from read_run(path, problems)
+        yield from _read_run(path, problems)
     elif path.suffix.lower() == ".csv":
-        yield from records_of_csv(path, read_run_id(path.parent), problems)
+        yield from _records_of_csv(path, read_run_id(path.parent), problems)
     else:
         try:
             yield from read_records(path)
@@ -47,7 +47,7 @@ def read_source(path: Path, problems: list[str]) -> Iterator[QueryResponse]:
             problems += [f"{path.name}, {row}" for row in error.rows]
 
 
-def read_run(run: Path, problems: list[str]) -> Iterator[QueryResponse]:
+def _read_run(run: Path, problems: list[str]) -> Iterator[QueryResponse]:
     """The records of a run folder, provider by provider, in the order of its CSV files.
 
     Raises:
@@ -61,16 +61,16 @@ def read_run(run: Path, problems: list[str]) -> Iterator[QueryResponse]:
         )
     run_id = read_run_id(run)
     for file in files:
-        yield from records_of_csv(file, run_id, problems)
+        yield from _records_of_csv(file, run_id, problems)
 
 
-def records_of_csv(path: Path, run_id: str, problems: list[str]) -> Iterator[QueryResponse]:
+def _records_of_csv(path: Path, run_id: str, problems: list[str]) -> Iterator[QueryResponse]:
     """The record of every whole answer of a CSV v2 file."""
-    for answer in read_whole_answers(path, problems):
+    for answer in _read_whole_answers(path, problems):
         yield record_from_answer(answer, run_id)
 
 
-def read_whole_answers(path: Path, problems: list[str]) -> Iterator[StoredAnswer]:
+def _read_whole_answers(path: Path, problems: list[str]) -> Iterator[StoredAnswer]:
     """The answers of a CSV v2 file whose rows are all there and agree; one answer's rows may stand apart.
 
     Raises:
@@ -79,26 +79,26 @@ def read_whole_answers(path: Path, problems: list[str]) -> Iterator[StoredAnswer
     waiting: dict[str, AnswerParts] = {}
     closed: set[str] = set()
     current = ""
-    for line, cells in read_whole_rows(path, problems):
+    for line, cells in _read_whole_rows(path, problems):
         answer_id = cells[ANSWER_ID]
         if answer_id != current and current in waiting and waiting[current].is_whole():
             closed.add(current)
-            yield from whole_answer(path, waiting.pop(current), problems)
+            yield from _whole_answer(path, waiting.pop(current), problems)
         current = answer_id
         if answer_id in closed:
-            problems.append(described(path, line, f"the answer {answer_id!r} ended or went wrong further up"))
+            problems.append(_described(path, line, f"the answer {answer_id!r} ended or went wrong further up"))
             continue
         try:
             waiting.setdefault(answer_id, waiting.get(answer_id) or AnswerParts(line, cells)).add(cells)
         except ValueError as error:
-            problems.append(described(path, line, str(error)))
+            problems.append(_described(path, line, str(error)))
             waiting.pop(answer_id, None)
             closed.add(answer_id)
     for parts in waiting.values():
-        yield from whole_answer(path, parts, problems)
+        yield from _whole_answer(path, parts, problems)
 
 
-def read_whole_rows(path: Path, problems: list[str]) -> Iterator[tuple[int, list[str]]]:
+def _read_whole_rows(path: Path, problems: list[str]) -> Iterator[tuple[int, list[str]]]:
     """The rows that have as many cells as there are columns, with the lines on which they begin.
 
     Raises:
@@ -115,23 +115,23 @@ def read_whole_rows(path: Path, problems: list[str]) -> Iterator[tuple[int, list
         if len(cells) == len(CSV_COLUMNS):
             yield line, cells
         else:
-            problems.append(described(path, line, f"found {len(cells)} cells, wanted {len(CSV_COLUMNS)}"))
+            problems.append(_described(path, line, f"found {len(cells)} cells, wanted {len(CSV_COLUMNS)}"))
 
 
-def whole_answer(path: Path, parts: AnswerParts, problems: list[str]) -> Iterator[StoredAnswer]:
+def _whole_answer(path: Path, parts: AnswerParts, problems: list[str]) -> Iterator[StoredAnswer]:
     """The answer that the rows say; none where rows are missing or contradict each other."""
     if not parts.is_whole():
         found = f"has {parts.rows} rows, wanted {parts.rows_wanted()}, and {len(parts.sources)} sources"
         reason = f"the answer {parts.answer_id!r} {found}, wanted {len(parts.citations)}"
-        problems.append(described(path, parts.line, reason))
+        problems.append(_described(path, parts.line, reason))
         return
     try:
         yield parts.to_answer()
     except ValueError as error:
-        problems.append(described(path, parts.line, str(error)))
+        problems.append(_described(path, parts.line, str(error)))
 
 
-def described(path: Path, line: int, reason: str) -> str:
+def _described(path: Path, line: int, reason: str) -> str:
     """The line about one part of a file that is no record."""
     return f"{path.name}, line {line}: {reason}"
 
@@ -191,54 +191,54 @@ def records_from_frame(frame: Any) -> tuple[list[QueryResponse], list[str]]:
     rows: Sequence[Mapping[str, Any]] = frame if isinstance(frame, list) else frame.to_dict("records")
     if not rows:
         raise InputError("The frame has no rows. Push one that holds answers.")
-    missing = [name for name in (*TEXT_COLUMNS, PASSAGES) if name not in rows[0]]
+    missing = [name for name in (*_TEXT_COLUMNS, _PASSAGES) if name not in rows[0]]
     if missing:
         raise InputError(f"The frame has no column {', '.join(map(repr, missing))}. Rename its own, or add it.")
     records, invalid = [], []
     for number, row in enumerate(rows, start=1):
         try:
-            records.append(record_from_row(row))
+            records.append(_record_from_row(row))
         except InputError as error:
             invalid.append(f"row {number}: {error}")
     return records, invalid
 
 
-def record_from_row(row: Mapping[str, Any]) -> QueryResponse:
+def _record_from_row(row: Mapping[str, Any]) -> QueryResponse:
     """The canonical record of one row.
 
     Raises:
         InputError: a text is missing or none, or a passage is neither a text nor a dict with one.
     """
-    for name in TEXT_COLUMNS:
+    for name in _TEXT_COLUMNS:
         if not isinstance(row.get(name), str):
             raise InputError(f"`{name}` is no text: found {row.get(name)!r}")
     if not row["query"].strip():
         raise InputError("`query` is empty")
-    provenance = {name: str(row[name]) for name in Provenance.model_fields if not is_missing(row.get(name))}
+    provenance = {name: str(row[name]) for name in Provenance.model_fields if not _is_missing(row.get(name))}
     value = {
-        **{name: row[name] for name in TEXT_COLUMNS},
-        **{name: str(row[name]) for name in OPTIONAL_COLUMNS if not is_missing(row.get(name))},
-        "chunks": [passage_value(passage, rank) for rank, passage in enumerate(passages_of(row), start=1)],
+        **{name: row[name] for name in _TEXT_COLUMNS},
+        **{name: str(row[name]) for name in _OPTIONAL_COLUMNS if not _is_missing(row.get(name))},
+        "chunks": [_passage_value(passage, rank) for rank, passage in enumerate(_passages_of(row), start=1)],
         "provenance": provenance,
     }
     return read_canonical(writable(value))
 
 
-def passages_of(row: Mapping[str, Any]) -> list[Any]:
+def _passages_of(row: Mapping[str, Any]) -> list[Any]:
     """The row's passages.
 
     Raises:
         InputError: the cell holds something else than a list.
     """
-    cell: Any = row.get(PASSAGES)
-    if is_missing(cell):
+    cell: Any = row.get(_PASSAGES)
+    if _is_missing(cell):
         return []
     if isinstance(cell, str | bytes | Mapping) or not hasattr(cell, "__iter__"):
-        raise InputError(f"`{PASSAGES}` is no list of texts: found {cell!r}")
+        raise InputError(f"`{_PASSAGES}` is no list of texts: found {cell!r}")
     return list(cell)
 
 
-def passage_value(passage: Any, rank: int) -> dict[str, Any]:
+def _passage_value(passage: Any, rank: int) -> dict[str, Any]:
     """The passage as a canonical record holds it; its ids are derived from its URL or text where it has none.
 
     Raises:
@@ -251,53 +251,53 @@ def passage_value(passage: Any, rank: int) -> dict[str, Any]:
     return {"chunk_id": f"{doc_id}#{rank - 1}", "doc_id": doc_id, "chunk_rank": rank, **given}
 
 
-def is_missing(cell: Any) -> bool:
+def _is_missing(cell: Any) -> bool:
     """Whether a cell is empty, as frames say it: None or NaN."""
     return cell is None or (isinstance(cell, float) and math.isnan(cell))
 
 
 # What follows finds where an answer tells its annotators which model or company wrote it.
 
-MODEL = (
+_MODEL = (
     r"(?:chat[ -]?gpt|gpt-?[3-9][\w.-]*|openai o\d|claude(?! (?!sonnet|opus|haiku)(?-i:[A-Z][a-zà-ÿ]))|"
     r"(?:google )?gemini|bard|grok|perplexity(?: ai)?|sonar(?: pro)?|copilot|deepseek|mistral|llama|"
     r"チャットgpt|クロード|ジェミニ|グロック|パープレキシティ)"
 )
-MAKER = (
+_MAKER = (
     r"(?:open ?ai|anthropic|google(?: deepmind)?|deepmind|alphabet|x\.?ai|perplexity(?: ai)?|microsoft|meta|mistral|"
     r"deepseek|オープンai|アンソロピック|グーグル|パープレキシティ)"
 )
-KIND = r"(?:an?|the|large|ai|artificial|intelligence|language|model|assistant|chat ?bot|called|named|simply|just)"
-KIND_DE = r"(?:eine?|der|die|das|großes?|ki|ki-\w+|sprachmodell|assistent(?:in)?|chat-?bot|namens)"
-I_AM = r"(?:\bi am|\bi['’]m|\bmy name is)"
-ICH_BIN = r"(?:\bich bin|\bich heiße|\bmein name ist)"
-MADE = r"(?:developed|made|created|trained|built|designed|provided|powered|from)"
-MADE_JA = r"(?:が|によって|により|で|に)(?:開発|訓練|トレーニング|学習|作成|作ら|提供)"
-I_JA = r"(?:私|わたし|わたくし|僕|当方)(?:の名前)?は[、,\s]*"
+_KIND = r"(?:an?|the|large|ai|artificial|intelligence|language|model|assistant|chat ?bot|called|named|simply|just)"
+_KIND_DE = r"(?:eine?|der|die|das|großes?|ki|ki-\w+|sprachmodell|assistent(?:in)?|chat-?bot|namens)"
+_I_AM = r"(?:\bi am|\bi['’]m|\bmy name is)"
+_ICH_BIN = r"(?:\bich bin|\bich heiße|\bmein name ist)"
+_MADE = r"(?:developed|made|created|trained|built|designed|provided|powered|from)"
+_MADE_JA = r"(?:が|によって|により|で|に)(?:開発|訓練|トレーニング|学習|作成|作ら|提供)"
+_I_JA = r"(?:私|わたし|わたくし|僕|当方)(?:の名前)?は[、,\s]*"
 # Letters and digits of Latin script only: in Japanese a name has other letters on both sides.
-START, END = r"(?<![a-z0-9])", r"(?![a-z0-9])"
-SELF_REFERENCES = tuple(
+_START, _END = r"(?<![a-z0-9])", r"(?![a-z0-9])"
+_SELF_REFERENCES = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"{I_AM} (?:{KIND}[ ,]+){{0,8}}(?P<name>{MODEL}){END}",
-        rf"\bas (?:{KIND}[ ,]+){{0,8}}(?P<name>{MODEL}){END}(?:,| i\b)",
-        rf"(?:{I_AM}|\bi(?: was| have been|['’]ve been)|\bas an? (?:ai|artificial|large|language|assistant|chatbot))\b"
-        rf"[^.!?\n]{{0,80}}?\b{MADE}(?: by)? (?P<name>{MAKER}){END}",
-        rf"(?:{I_AM}|\bas) (?P<name>{MAKER})['’]s (?:{KIND}[ ,]*)+",
-        rf"{ICH_BIN} (?:{KIND_DE}[ ,]+){{0,6}}(?P<name>{MODEL}){END}",
-        rf"\bals (?:{KIND_DE}[ ,]+){{0,6}}(?P<name>{MODEL}){END}(?:,| (?:kann|habe|bin|darf|werde|weiß|möchte)\b)",
-        rf"(?:{ICH_BIN}|\bich wurde|\bals (?:eine? )?(?:großes )?(?:ki|sprachmodell|künstliche|assistent|chat-?bot))\b"
-        rf"[^.!?\n]{{0,80}}?\bvon (?P<name>{MAKER}){END}",
-        rf"\bals (?:eine?s? )?von (?P<name>{MAKER}) (?:entwickelt|trainiert|erstellt|geschaffen)",
-        rf"{I_JA}(?P<name>{MODEL}){END}",
-        rf"{I_JA}[^。！？\n]{{0,40}}?(?P<name>{MAKER}){MADE_JA}",
-        rf"(?:^|[。！？\n])[ 　]*(?P<name>{MAKER}){MADE_JA}[^。！？\n]{{0,40}}?(?:モデル|ai|アシスタント)"
+        rf"{_I_AM} (?:{_KIND}[ ,]+){{0,8}}(?P<name>{_MODEL}){_END}",
+        rf"\bas (?:{_KIND}[ ,]+){{0,8}}(?P<name>{_MODEL}){_END}(?:,| i\b)",
+        rf"(?:{_I_AM}|\bi(?: was| have been|['’]ve been)|\bas an? (?:ai|artificial|large|language|assistant|chatbot))\b"
+        rf"[^.!?\n]{{0,80}}?\b{_MADE}(?: by)? (?P<name>{_MAKER}){_END}",
+        rf"(?:{_I_AM}|\bas) (?P<name>{_MAKER})['’]s (?:{_KIND}[ ,]*)+",
+        rf"{_ICH_BIN} (?:{_KIND_DE}[ ,]+){{0,6}}(?P<name>{_MODEL}){_END}",
+        rf"\bals (?:{_KIND_DE}[ ,]+){{0,6}}(?P<name>{_MODEL}){_END}(?:,| (?:kann|habe|bin|darf|werde|weiß|möchte)\b)",
+        rf"(?:{_ICH_BIN}|\bich wurde|\bals (?:eine? )?(?:großes )?(?:ki|sprachmodell|künstliche|assistent|chat-?bot))\b"
+        rf"[^.!?\n]{{0,80}}?\bvon (?P<name>{_MAKER}){_END}",
+        rf"\bals (?:eine?s? )?von (?P<name>{_MAKER}) (?:entwickelt|trainiert|erstellt|geschaffen)",
+        rf"{_I_JA}(?P<name>{_MODEL}){_END}",
+        rf"{_I_JA}[^。！？\n]{{0,40}}?(?P<name>{_MAKER}){_MADE_JA}",
+        rf"(?:^|[。！？\n])[ 　]*(?P<name>{_MAKER}){_MADE_JA}[^。！？\n]{{0,40}}?(?:モデル|ai|アシスタント)"
         r"(?:です|である|として)",
-        rf"(?:^|[。！？\n])[ 　]*(?P<name>{MODEL}){END}(?:です|と申します|といいます|として)",
+        rf"(?:^|[。！？\n])[ 　]*(?P<name>{_MODEL}){_END}(?:です|と申します|といいます|として)",
     )
 )
 # Part of every name above: the patterns are slow, and most answers name nobody.
-STEMS = (
+_STEMS = (
     *(
         "gpt",
         "openai",
@@ -316,17 +316,17 @@ STEMS = (
     *("オープンai", "クロード", "アンソロピック", "ジェミニ", "グーグル", "グロック", "パープレキシティ"),
 )
 # What means nothing but the provider, its model or its site; the case tells xAI from "explainable AI".
-OWN_NAMES = {
-    "openai": re.compile(rf"{START}(?:[Oo]pen[Aa][Ii]|[Cc]hat ?GPT|GPT-\d[\w.]*){END}"),
-    "claude": re.compile(rf"{START}Anthropic{END}"),
-    "gemini": re.compile(rf"{START}(?:Google (?:Gemini|AI|DeepMind)|Gemini \d[\w.]*){END}"),
-    "grok": re.compile(rf"{START}(?:Grok|xAI|x\.ai){END}"),
-    "perplexity": re.compile(rf"{START}Perplexity(?: AI|\.ai)?{END}"),
+_OWN_NAMES = {
+    "openai": re.compile(rf"{_START}(?:[Oo]pen[Aa][Ii]|[Cc]hat ?GPT|GPT-\d[\w.]*){_END}"),
+    "claude": re.compile(rf"{_START}Anthropic{_END}"),
+    "gemini": re.compile(rf"{_START}(?:Google (?:Gemini|AI|DeepMind)|Gemini \d[\w.]*){_END}"),
+    "grok": re.compile(rf"{_START}(?:Grok|xAI|x\.ai){_END}"),
+    "perplexity": re.compile(rf"{_START}Perplexity(?: AI|\.ai)?{_END}"),
 }
-AROUND = 40  # characters of the excerpt before and after the name
+_AROUND = 40  # characters of the excerpt before and after the name
 
 
-class Naming(NamedTuple):
+class _Naming(NamedTuple):
     """One place where an answer tells who wrote it."""
 
     name: str
@@ -335,37 +335,37 @@ class Naming(NamedTuple):
     """The words around it, on one line."""
 
 
-def check_naming(record: QueryResponse) -> tuple[Naming, ...]:
+def check_naming(record: QueryResponse) -> tuple[_Naming, ...]:
     """Where the answer tells who wrote it: each name once, at its first place, in order; empty where nothing does."""
-    found: dict[str, Naming] = {}
-    for start, end in sorted(name_spans(record)):
+    found: dict[str, _Naming] = {}
+    for start, end in sorted(_name_spans(record)):
         name = record.answer[start:end]
-        found.setdefault(name.casefold(), Naming(name, excerpt(record.answer, start, end)))
+        found.setdefault(name.casefold(), _Naming(name, _excerpt(record.answer, start, end)))
     return tuple(found.values())
 
 
-def name_spans(record: QueryResponse) -> Iterator[tuple[int, int]]:
+def _name_spans(record: QueryResponse) -> Iterator[tuple[int, int]]:
     """Start and end of every such name in the answer."""
     lowered = record.answer.lower()
-    for pattern in SELF_REFERENCES if any(stem in lowered for stem in STEMS) else ():
+    for pattern in _SELF_REFERENCES if any(stem in lowered for stem in _STEMS) else ():
         yield from (found.span("name") for found in pattern.finditer(record.answer))
-    for own in own_patterns(record):
+    for own in _own_patterns(record):
         yield from (found.span() for found in own.finditer(record.answer))
 
 
-def own_patterns(record: QueryResponse) -> list[re.Pattern[str]]:
+def _own_patterns(record: QueryResponse) -> list[re.Pattern[str]]:
     """What names the record's own provider or model and nothing else."""
     provenance = record.provenance
-    patterns = [OWN_NAMES[provenance.model_name]] if provenance.model_name in OWN_NAMES else []
+    patterns = [_OWN_NAMES[provenance.model_name]] if provenance.model_name in _OWN_NAMES else []
     version = provenance.model_version.rsplit("/", 1)[-1]
     if any(character.isdigit() for character in version):  # a preset such as `fast` is a word like any other
         words = r"[ -]?".join(map(re.escape, version.split("-")))
-        patterns.append(re.compile(rf"{START}{words}{END}", re.IGNORECASE))
+        patterns.append(re.compile(rf"{_START}{words}{_END}", re.IGNORECASE))
     return patterns
 
 
-def excerpt(text: str, start: int, end: int) -> str:
+def _excerpt(text: str, start: int, end: int) -> str:
     """The name with the words around it, on one line."""
-    before, after = max(0, start - AROUND), min(len(text), end + AROUND)
+    before, after = max(0, start - _AROUND), min(len(text), end + _AROUND)
     cut = ("…" if before else "") + text[before:after] + ("…" if after < len(text) else "")
     return one_line(cut)

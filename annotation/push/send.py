@@ -14,10 +14,10 @@ from annotation.push.diff import Progress, Stored, Target, Unit, is_answered_cha
 from annotation.tasks import takes_suggestions
 from pipeline.errors import ArgillaError
 
-POSITION = re.compile(r"position (\d+)")
+_POSITION = re.compile(r"position (\d+)")
 # One INSERT with 9 values for each suggestion, and PostgreSQL's driver takes 32,767 values (asyncpg).
-BATCH_SUGGESTIONS = 3640
-WRITTEN = frozenset({"new", "updated", "revised"})
+_BATCH_SUGGESTIONS = 3640
+_WRITTEN = frozenset({"new", "updated", "revised"})
 
 
 class Batch:
@@ -40,7 +40,7 @@ class Batch:
         """Keep the body; send those before it where they would be too many or too large together."""
         size, suggestions = len(json.dumps(body)), len(body.get("suggestions", ()))
         full = len(self.bodies) == BATCH_RECORDS or self.bytes + size > BATCH_BYTES
-        if self.bodies and (full or self.suggestions + suggestions > BATCH_SUGGESTIONS):
+        if self.bodies and (full or self.suggestions + suggestions > _BATCH_SUGGESTIONS):
             self.send()
         self.bodies.append(body)
         self.bytes += size
@@ -62,13 +62,13 @@ class Batch:
 
     def named_position(self, message: str) -> str:
         """Which record the server's "position N" is; empty where it names none."""
-        found = POSITION.search(message)
+        found = _POSITION.search(message)
         if found is None or int(found[1]) >= len(self.bodies):
             return ""
         return f" That is {self.bodies[int(found[1])]['external_id']!r} in {self.dataset.name!r}."
 
 
-class Waiting:
+class _Waiting:
     """What one place is to get, in temporary files that end with the process, however it ends."""
 
     def __init__(self, target: Target, new: Mapping[TaskName, IO[bytes]], changed: IO[bytes]) -> None:
@@ -80,48 +80,48 @@ class Waiting:
 
     def add(self, units: Sequence[Unit]) -> None:
         """Keep those of a record's units that are to be written; together where one of them replaces another text."""
-        written = [unit for unit in units if unit.change in WRITTEN]
+        written = [unit for unit in units if unit.change in _WRITTEN]
         self.count += len(written)
         if any(unit.change == "updated" for unit in written):
-            write_line(self._changed, written)
+            _write_line(self._changed, written)
             return
         for unit in written:
-            write_line(self._new[unit.task], unit.body)
+            _write_line(self._new[unit.task], unit.body)
 
     def new(self, task: TaskName) -> Iterator[dict[str, Any]]:
         """The bodies of records of which nothing is there yet, in the order in which they came."""
-        yield from read_lines(self._new[task])
+        yield from _read_lines(self._new[task])
 
     def changed(self) -> Iterator[list[Unit]]:
         """The units of each record that changes, in the order in which they came."""
-        for units in read_lines(self._changed):
+        for units in _read_lines(self._changed):
             yield [Unit(*unit) for unit in units]
 
 
 @contextmanager
-def opened_waiting(target: Target) -> Iterator[Waiting]:
+def opened_waiting(target: Target) -> Iterator[_Waiting]:
     """What the place is to get, empty; its files are gone after the block."""
     with ExitStack() as stack:
         new = {task: stack.enter_context(TemporaryFile()) for task in TASKS}
-        yield Waiting(target, new, stack.enter_context(TemporaryFile()))
+        yield _Waiting(target, new, stack.enter_context(TemporaryFile()))
 
 
-def write_line(file: IO[bytes], value: Any) -> None:
+def _write_line(file: IO[bytes], value: Any) -> None:
     """Write the value as a line."""
     file.write(json.dumps(value).encode("ascii") + b"\n")
 
 
-def read_lines(file: IO[bytes]) -> Iterator[Any]:
+def _read_lines(file: IO[bytes]) -> Iterator[Any]:
     """The values of the file's lines."""
     file.seek(0)
     yield from map(json.loads, file)
 
 
-SUGGESTION = ("question_id", "value", "score", "type", "agent")
-PAGE_RECORDS = 1000  # argilla-server 2.8.0, LIST_DATASET_RECORDS_LIMIT_LE
+_SUGGESTION = ("question_id", "value", "score", "type", "agent")
+_PAGE_RECORDS = 1000  # argilla-server 2.8.0, LIST_DATASET_RECORDS_LIMIT_LE
 
 
-def send_waiting(argilla: Argilla, waiting: Waiting, sent: Callable[[int], None]) -> list[str]:
+def send_waiting(argilla: Argilla, waiting: _Waiting, sent: Callable[[int], None]) -> list[str]:
     """A line for each record that stays as it was, because somebody answered it meanwhile; the rest is in.
 
     `sent` is told the number of units in each batch. The tasks go in from the last one to the first, because Argilla's
@@ -131,8 +131,8 @@ def send_waiting(argilla: Argilla, waiting: Waiting, sent: Callable[[int], None]
         ArgillaError: the server refused a batch; the batches before it are in.
     """
     late: list[str] = []
-    for group in grouped(waiting.changed()):
-        late += replace_records(argilla, waiting.target, group)
+    for group in _grouped(waiting.changed()):
+        late += _replace_records(argilla, waiting.target, group)
         sent(sum(map(len, group)))
     for task in reversed(TASKS):
         batch = Batch(argilla, waiting.target.datasets[task], lambda items: sent(len(items)))
@@ -142,7 +142,7 @@ def send_waiting(argilla: Argilla, waiting: Waiting, sent: Callable[[int], None]
     return late
 
 
-def grouped(records: Iterator[list[Unit]]) -> Iterator[list[list[Unit]]]:
+def _grouped(records: Iterator[list[Unit]]) -> Iterator[list[list[Unit]]]:
     """The records in groups of at most a batch of units; a larger record is a group of its own."""
     group: list[list[Unit]] = []
     for units in records:
@@ -154,7 +154,7 @@ def grouped(records: Iterator[list[Unit]]) -> Iterator[list[list[Unit]]]:
         yield group
 
 
-class Before(NamedTuple):
+class _Before(NamedTuple):
     """One unit as it was right before it was replaced."""
 
     stored: Stored
@@ -163,19 +163,19 @@ class Before(NamedTuple):
     """What puts it back."""
 
 
-def replace_records(argilla: Argilla, target: Target, records: Sequence[Sequence[Unit]]) -> list[str]:
+def _replace_records(argilla: Argilla, target: Target, records: Sequence[Sequence[Unit]]) -> list[str]:
     """A line for each of the records that stays as it was; the others show what their units say.
 
     Whether a record was answered is looked up again right before it is replaced and, for an answer that comes in
     between, in what Argilla returns: then the old text is put back.
     """
-    before = read_before(argilla, target, [unit for units in records for unit in units])
+    before = _read_before(argilla, target, [unit for units in records for unit in units])
     late, replaced = [], []
     for units in records:
         answered = [
             unit for unit in units if unit.record_id and is_answered_change(before[unit.record_id].stored, unit.body)
         ]
-        late += [answered_meanwhile(unit) for unit in answered[:1]]
+        late += [_answered_meanwhile(unit) for unit in answered[:1]]
         replaced += [] if answered else [units]
     answered_now: set[str] = set()
 
@@ -183,35 +183,35 @@ def replace_records(argilla: Argilla, target: Target, records: Sequence[Sequence
         answered_now.update(item["id"] for item in items if item.get("responses"))
 
     now = [unit for units in replaced for unit in units]
-    withdraw_suggestions(argilla, [(before[unit.record_id].body, unit) for unit in now if unit.record_id])
-    write_units(argilla, target, now, receive)
+    _withdraw_suggestions(argilla, [(before[unit.record_id].body, unit) for unit in now if unit.record_id])
+    _write_units(argilla, target, now, receive)
     undone = []
     for units in replaced:
         hit = [
             unit
             for unit in units
-            if unit.record_id in answered_now and is_newly_answered(unit, before[unit.record_id].stored)
+            if unit.record_id in answered_now and _is_newly_answered(unit, before[unit.record_id].stored)
         ]
-        late += [answered_meanwhile(unit) for unit in hit[:1]]
+        late += [_answered_meanwhile(unit) for unit in hit[:1]]
         undone += [
             (unit.body, unit._replace(body=before[unit.record_id].body)) for unit in units if hit and unit.record_id
         ]
-    withdraw_suggestions(argilla, undone)
-    write_units(argilla, target, [unit for _, unit in undone])
+    _withdraw_suggestions(argilla, undone)
+    _write_units(argilla, target, [unit for _, unit in undone])
     return late
 
 
-def read_before(argilla: Argilla, target: Target, units: Sequence[Unit]) -> dict[str, Before]:
+def _read_before(argilla: Argilla, target: Target, units: Sequence[Unit]) -> dict[str, _Before]:
     """Those of the units that Argilla holds, as they are right now, by Argilla's id."""
-    before: dict[str, Before] = {}
+    before: dict[str, _Before] = {}
     include = "responses,suggestions" if takes_suggestions(target.place.round_name) else "responses"
     for task, dataset in target.datasets.items():
         there = [unit for unit in units if unit.task == task and unit.record_id]
-        before |= {item["id"]: as_before(item) for item in read_again(argilla, dataset, there, include)}
+        before |= {item["id"]: _as_before(item) for item in _read_again(argilla, dataset, there, include)}
     return before
 
 
-def withdraw_suggestions(argilla: Argilla, replaced: Sequence[tuple[Mapping[str, Any], Unit]]) -> None:
+def _withdraw_suggestions(argilla: Argilla, replaced: Sequence[tuple[Mapping[str, Any], Unit]]) -> None:
     """Remove what the units no longer propose, given each with the body that it replaces.
 
     A bulk write leaves suggestions to other questions as they are. This comes before it: a push that is killed in
@@ -224,12 +224,12 @@ def withdraw_suggestions(argilla: Argilla, replaced: Sequence[tuple[Mapping[str,
             argilla.request("PATCH", f"/records/{unit.record_id}", json={"suggestions": wanted})
 
 
-def read_again(argilla: Argilla, dataset: JuryDataset, units: Sequence[Unit], include: str) -> list[dict[str, Any]]:
+def _read_again(argilla: Argilla, dataset: JuryDataset, units: Sequence[Unit], include: str) -> list[dict[str, Any]]:
     """The units as Argilla holds them now, in no order; in one page where they stand close together."""
     wanted = {unit.record_id for unit in units}
     positions = [unit.position for unit in units]
     items: list[dict[str, Any]] = []
-    if units and max(positions) - min(positions) < PAGE_RECORDS:
+    if units and max(positions) - min(positions) < _PAGE_RECORDS:
         page = {"offset": min(positions), "limit": max(positions) - min(positions) + 1, "include": include}
         items = argilla.request("GET", f"/datasets/{dataset.id}/records", params=page)["items"]
     found = [item for item in items if item["id"] in wanted]
@@ -237,24 +237,24 @@ def read_again(argilla: Argilla, dataset: JuryDataset, units: Sequence[Unit], in
     return found + [argilla.request("GET", f"/records/{record_id}") for record_id in sorted(missing)]
 
 
-def as_before(item: Mapping[str, Any]) -> Before:
+def _as_before(item: Mapping[str, Any]) -> _Before:
     """The unit that Argilla describes, and what puts it back."""
     body = {name: item[name] for name in ("external_id", "fields", "metadata")}
-    suggestions = [{name: each[name] for name in SUGGESTION} for each in item.get("suggestions") or ()]
-    return Before(stored_unit(item, 0), body | ({"suggestions": suggestions} if suggestions else {}))
+    suggestions = [{name: each[name] for name in _SUGGESTION} for each in item.get("suggestions") or ()]
+    return _Before(stored_unit(item, 0), body | ({"suggestions": suggestions} if suggestions else {}))
 
 
-def is_newly_answered(unit: Unit, before: Stored) -> bool:
+def _is_newly_answered(unit: Unit, before: Stored) -> bool:
     """Whether an answer that came in meanwhile may be to the old text, which is another one."""
     return not before.answered and is_answered_change(before._replace(answered=True), unit.body)
 
 
-def answered_meanwhile(unit: Unit) -> str:
+def _answered_meanwhile(unit: Unit) -> str:
     """The line about a record that somebody answered while it was pushed."""
     return f"{unit.body['external_id']}: answered in {unit.task} while it was pushed; the old text stays. Push it again"
 
 
-def write_units(
+def _write_units(
     argilla: Argilla,
     target: Target,
     units: Sequence[Unit],

@@ -21,7 +21,7 @@ from pipeline.errors import BadRowsError, InputError
 from pipeline.recording.files import numbered_lines
 from pipeline.schema import Frozen
 
-AGENT = "judge"  # annotators see it beside each proposal
+_AGENT = "judge"  # annotators see it beside each proposal
 GOOD = "ok"
 
 
@@ -49,7 +49,7 @@ class Judgement(Frozen):
     """`ok`, or why the answers cannot be used."""
 
 
-class Judgements(NamedTuple):
+class _Judgements(NamedTuple):
     """What a file of judgements holds."""
 
     labels: dict[tuple[TaskName, str], dict[str, ProposedLabel]]
@@ -58,7 +58,7 @@ class Judgements(NamedTuple):
     """How many judgements were passed over, by their status."""
 
 
-def read_judgements(path: Path) -> Judgements:
+def read_judgements(path: Path) -> _Judgements:
     """The usable judgements of the file.
 
     Raises:
@@ -86,7 +86,7 @@ def read_judgements(path: Path) -> Judgements:
         raise BadRowsError(f"{path.name!r} has {len(bad)} lines that cannot be used; nothing was pushed:", bad)
     if not lines:
         raise InputError(f"{path.name!r} holds no judgement: it is empty.")
-    return Judgements(labels, dict(sorted(skipped.items())))
+    return _Judgements(labels, dict(sorted(skipped.items())))
 
 
 def read_judgement(line: str) -> Judgement:
@@ -133,7 +133,7 @@ def external_id(judgement: Judgement) -> str:
 class Proposals:
     """What adds the judge's answers to the bodies of a push, and knows for how many units it had some."""
 
-    def __init__(self, judgements: Judgements) -> None:
+    def __init__(self, judgements: _Judgements) -> None:
         """Start with no unit seen."""
         self.judgements = judgements
         self.used: set[tuple[TaskName, str]] = set()
@@ -152,20 +152,20 @@ class Proposals:
             if labels:
                 self.used.add(unit)
                 body["suggestions"] = [
-                    suggestion(question_ids[task, label], labels[label]) for label in LABELS[task] if label in labels
+                    _suggestion(question_ids[task, label], labels[label]) for label in LABELS[task] if label in labels
                 ]
-                body["metadata"][HIDDEN][SUGGESTION_HASH] = suggested_hash(labels)
+                body["metadata"][HIDDEN][SUGGESTION_HASH] = _suggested_hash(labels)
 
         return decorate
 
 
-def suggestion(question_id: str, label: ProposedLabel) -> dict[str, Any]:
+def _suggestion(question_id: str, label: ProposedLabel) -> dict[str, Any]:
     """The answer as Argilla takes it; its score is the confidence in the value that is proposed."""
     score = label.confidence if label.value else 1 - label.confidence
     value = "yes" if label.value else "no"
-    return {"question_id": question_id, "value": value, "score": round(score, 6), "type": "model", "agent": AGENT}
+    return {"question_id": question_id, "value": value, "score": round(score, 6), "type": "model", "agent": _AGENT}
 
 
-def suggested_hash(labels: Mapping[str, ProposedLabel]) -> str:
+def _suggested_hash(labels: Mapping[str, ProposedLabel]) -> str:
     """A hash over the answers, which shows whether they have changed."""
     return short_hash({name: [label.value, label.confidence] for name, label in labels.items()})

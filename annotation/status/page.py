@@ -6,12 +6,12 @@ A Content-Security-Policy lets nothing in but the page's own style, by its hash.
 from pathlib import Path
 
 from annotation.pages import own_style, render
-from annotation.status.schema import DatasetStatus, Status
+from annotation.status._schema import DatasetStatus, Status
 from annotation.status.text import minute, pace
 from pipeline.errors import OutputError
 from pipeline.staging import staged_file
 
-BAR_WIDTH = 170
+_BAR_WIDTH = 170
 """Width of a bar, in its own units."""
 
 
@@ -46,12 +46,12 @@ def render_page(status: Status) -> str:
         name_of=name_of,
         minute=minute,
         pace=pace,
-        bar_parts=bar_parts,
+        bar_parts=_bar_parts,
     )
 
 
-def bar_parts(done: int, begun: int, total: int) -> list[tuple[str, float, float]]:
+def _bar_parts(done: int, begun: int, total: int) -> list[tuple[str, float, float]]:
     """Kind, start and width of the parts of a bar, left to right; the figures stand beside it."""
-    ends = [BAR_WIDTH * part / total if total else 0.0 for part in (done, done + begun)]
-    places = (("done", 0.0, ends[0]), ("begun", ends[0], ends[1]), ("rest", ends[1], float(BAR_WIDTH)))
+    ends = [_BAR_WIDTH * part / total if total else 0.0 for part in (done, done + begun)]
+    places = (("done", 0.0, ends[0]), ("begun", ends[0], ends[1]), ("rest", ends[1], float(_BAR_WIDTH)))
     return [(kind, start, end - start) for kind, start, end in places if end > start]

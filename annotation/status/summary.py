@@ -1,6 +1,6 @@
 """How far the work is: counted from the answers to each record, not from what Argilla's own progress says.
 
-`read_status` reads, `Tally` counts one dataset, and the rest sums up: paces, forecasts, questions, what needs a look.
+`read_status` reads, `_Tally` counts one dataset, and the rest sums up: paces, forecasts, questions, what needs a look.
 """
 
 from collections import Counter, defaultdict
@@ -13,15 +13,15 @@ from annotation.campaign.datasets import JuryDataset, jury_dataset
 from annotation.campaign.versions import is_carrying, newest_versions, series_of
 from annotation.client import Argilla
 from annotation.labels import TASKS, broken_rules
-from annotation.status.schema import AnnotatorStatus, DatasetStatus, HalfDone, Question, Status
+from annotation.status._schema import AnnotatorStatus, DatasetStatus, HalfDone, Question, Status
 from annotation.tasks import PRODUCTION
 from annotation.units import Answer, Unit, read_units
 from pipeline.errors import NotFoundError
 
-TODAY = timedelta(hours=24)
-PAUSE = timedelta(minutes=30)
+_TODAY = timedelta(hours=24)
+_PAUSE = timedelta(minutes=30)
 """Who submits nothing for longer was not at work."""
-LONGEST_FORECAST = timedelta(days=3650)
+_LONGEST_FORECAST = timedelta(days=3650)
 
 
 class Submission(NamedTuple):
@@ -51,7 +51,7 @@ class Work(NamedTuple):
         return round(self.timed * 3600 / self.seconds, 1) if self.seconds else None
 
 
-class Forecast(NamedTuple):
+class _Forecast(NamedTuple):
     """When the work is done, or why that cannot be told."""
 
     finish: datetime | None
@@ -60,7 +60,7 @@ class Forecast(NamedTuple):
     """Why there is none; empty where there is one."""
 
 
-class WatchedDataset(NamedTuple):
+class _WatchedDataset(NamedTuple):
     """A dataset of ours, and who can work in it."""
 
     dataset: JuryDataset
@@ -102,9 +102,9 @@ def read_status(
         NotFoundError: no such workspace, or no dataset of ours in them, or none of a round that is named.
         ArgillaError: the server does not answer, refuses the key, or its records are being deleted.
     """
-    found = find_watched(argilla, workspaces, rounds, languages or {})
+    found = _find_watched(argilla, workspaces, rounds, languages or {})
     names = argilla.usernames()
-    tallies = [Tally(watched) for watched in found if watched.is_ready]
+    tallies = [_Tally(watched) for watched in found if watched.is_ready]
     for tally in tallies:
         for unit in read_units(argilla, tally.watched.dataset.id, slowly):
             tally.add(unit)
@@ -114,18 +114,18 @@ def read_status(
         for watched in found
         if not watched.is_ready
     ]
-    return summed_up(tallies, names, now, argilla.api_url, workspaces, warnings)
+    return _summed_up(tallies, names, now, argilla.api_url, workspaces, warnings)
 
 
-def find_watched(
+def _find_watched(
     argilla: Argilla, workspaces: Sequence[str], rounds: Collection[str], languages: Mapping[str, Collection[str]]
-) -> list[WatchedDataset]:
+) -> list[_WatchedDataset]:
     """The datasets of ours in these workspaces, sorted, those that are not finished included.
 
     Raises:
         NotFoundError: no such workspace, or no such dataset.
     """
-    ours = [each for name in dict.fromkeys(workspaces) for each in watched_in(argilla, name, languages)]
+    ours = [each for name in dict.fromkeys(workspaces) for each in _watched_in(argilla, name, languages)]
     there = sorted({each.dataset.round for each in ours})
     missing = [name for name in rounds if name not in there]
     if missing or not ours:
@@ -140,7 +140,9 @@ def find_watched(
     )
 
 
-def watched_in(argilla: Argilla, workspace: str, languages: Mapping[str, Collection[str]]) -> Iterator[WatchedDataset]:
+def _watched_in(
+    argilla: Argilla, workspace: str, languages: Mapping[str, Collection[str]]
+) -> Iterator[_WatchedDataset]:
     """One workspace's datasets of ours, with those of its annotators who label in their languages.
 
     Raises:
@@ -149,7 +151,7 @@ def watched_in(argilla: Argilla, workspace: str, languages: Mapping[str, Collect
     workspace_id = argilla.find_workspace(workspace)
     jury = [user for user in argilla.workspace_users(workspace_id) if user["role"] == "annotator"]
     described = argilla.datasets(workspace_id)
-    newest = newest_versions(each for each in described if is_ready(each))
+    newest = newest_versions(each for each in described if _is_ready(each))
     for each in described:
         dataset, series = jury_dataset(each, workspace), series_of(each)
         if dataset is None or series is None:
@@ -157,19 +159,19 @@ def watched_in(argilla: Argilla, workspace: str, languages: Mapping[str, Collect
         labelling = (
             user["id"] for user in jury if dataset.locale in languages.get(user["username"], (dataset.locale,))
         )
-        is_superseded = is_ready(each) and newest[series]["id"] != dataset.id
-        yield WatchedDataset(dataset, is_ready(each), is_superseded, frozenset(labelling))
+        is_superseded = _is_ready(each) and newest[series]["id"] != dataset.id
+        yield _WatchedDataset(dataset, _is_ready(each), is_superseded, frozenset(labelling))
 
 
-def is_ready(dataset: Mapping[str, Any]) -> bool:
+def _is_ready(dataset: Mapping[str, Any]) -> bool:
     """Whether annotators can work in the dataset: it is published, and all its records are in it."""
     return bool(dataset["status"] == "ready") and not is_carrying(dataset)
 
 
-class Tally:
+class _Tally:
     """What the records of one dataset add up to."""
 
-    def __init__(self, watched: WatchedDataset) -> None:
+    def __init__(self, watched: _WatchedDataset) -> None:
         """Start with no record."""
         self.watched = watched
         self.records = self.open = self.reached = self.closed_early = 0
@@ -224,8 +226,8 @@ class Tally:
         return self.open - self.answered_open[user_id]
 
 
-def summed_up(
-    tallies: Sequence[Tally],
+def _summed_up(
+    tallies: Sequence[_Tally],
     names: Mapping[str, str],
     now: datetime,
     server: str,
@@ -234,33 +236,33 @@ def summed_up(
 ) -> Status:
     """The report of what was counted; `names` are the user names by id."""
     work = work_today((each for tally in tallies for each in tally.submissions), now)
-    datasets = tuple(dataset_status(tally, names, work, now) for tally in tallies)
+    datasets = tuple(_dataset_status(tally, names, work, now) for tally in tallies)
     needed, reachable = sum(each.needed for each in datasets), sum(each.reachable for each in datasets)
     done_today = sum(each.units for each in work.values())
     expected = forecast(needed, reachable, done_today, now)
     return Status(
         citejury=version("citejury"),
         server=server,
-        moment=stamp(now),
+        moment=_stamp(now),
         workspaces=tuple(dict.fromkeys(workspaces)),
         needed=needed,
         reachable=reachable,
         done_today=done_today,
-        finish=stamp(expected.finish) if expected.finish else None,
+        finish=_stamp(expected.finish) if expected.finish else None,
         no_finish=expected.reason,
         datasets=datasets,
-        annotators=people(tallies, names, work),
-        questions=questions(tallies, names),
-        warnings=(*warnings, *warnings_about(datasets)),
+        annotators=_people(tallies, names, work),
+        questions=_questions(tallies, names),
+        warnings=(*warnings, *_warnings_about(datasets)),
     )
 
 
-def dataset_status(
-    tally: Tally, names: Mapping[str, str], work: Mapping[tuple[str, str], Work], now: datetime
+def _dataset_status(
+    tally: _Tally, names: Mapping[str, str], work: Mapping[tuple[str, str], Work], now: datetime
 ) -> DatasetStatus:
     """What one dataset's records add up to."""
     watched = tally.watched
-    here = together(each for (_, dataset_id), each in work.items() if dataset_id == watched.dataset.id)
+    here = _together(each for (_, dataset_id), each in work.items() if dataset_id == watched.dataset.id)
     expected = forecast(tally.needed, tally.reachable, here.units, now)
     last = max((each.at for each in tally.submissions), default=None)
     return DatasetStatus(
@@ -284,23 +286,23 @@ def dataset_status(
         discarded=tally.total("discarded"),
         done_today=here.units,
         units_per_hour=here.per_hour,
-        last_submission=stamp(last) if last else None,
-        finish=stamp(expected.finish) if expected.finish else None,
-        no_finish=why_no_finish(tally, expected),
+        last_submission=_stamp(last) if last else None,
+        finish=_stamp(expected.finish) if expected.finish else None,
+        no_finish=_why_no_finish(tally, expected),
         broken_rules=dict(sorted(sum(tally.broken.values(), Counter[str]()).items())),
-        half_done=half_done(tally),
-        annotators=people([tally], names, work),
+        half_done=_half_done(tally),
+        annotators=_people([tally], names, work),
     )
 
 
-def why_no_finish(tally: Tally, expected: Forecast) -> str:
+def _why_no_finish(tally: _Tally, expected: _Forecast) -> str:
     """Why a dataset has no finish; empty where it has one."""
     if tally.watched.is_superseded:
         return "a newer version has taken its place"
     return expected.reason if tally.records else "there are no records yet"
 
 
-def half_done(tally: Tally) -> tuple[HalfDone, ...]:
+def _half_done(tally: _Tally) -> tuple[HalfDone, ...]:
     """The answers of which some passages are done and others are not, in order of arrival."""
     if tally.watched.dataset.task != "retrieval" or tally.watched.is_superseded:
         return ()
@@ -311,17 +313,17 @@ def half_done(tally: Tally) -> tuple[HalfDone, ...]:
     )
 
 
-def people(
-    tallies: Sequence[Tally], names: Mapping[str, str], work: Mapping[tuple[str, str], Work]
+def _people(
+    tallies: Sequence[_Tally], names: Mapping[str, str], work: Mapping[tuple[str, str], Work]
 ) -> tuple[AnnotatorStatus, ...]:
     """Everybody who can work in these datasets or did, in order of their names."""
     user_ids = {user_id for tally in tallies for user_id in (*tally.watched.members, *tally.by_status)}
-    found = (annotator_status(user_id, tallies, names, work) for user_id in user_ids)
+    found = (_annotator_status(user_id, tallies, names, work) for user_id in user_ids)
     return tuple(sorted(found, key=lambda each: each.annotator))
 
 
-def annotator_status(
-    user_id: str, tallies: Sequence[Tally], names: Mapping[str, str], work: Mapping[tuple[str, str], Work]
+def _annotator_status(
+    user_id: str, tallies: Sequence[_Tally], names: Mapping[str, str], work: Mapping[tuple[str, str], Work]
 ) -> AnnotatorStatus:
     """One person's work in these datasets together."""
     counts: Counter[str] = Counter()
@@ -329,7 +331,7 @@ def annotator_status(
     for tally in tallies:
         counts.update(tally.by_status.get(user_id, {}))
         broken.update(tally.broken.get(user_id, {}))
-    today = together(work.get((user_id, tally.watched.dataset.id), Work()) for tally in tallies)
+    today = _together(work.get((user_id, tally.watched.dataset.id), Work()) for tally in tallies)
     return AnnotatorStatus(
         annotator=names.get(user_id, user_id),
         is_member=any(user_id in tally.watched.members for tally in tallies),
@@ -344,7 +346,7 @@ def annotator_status(
     )
 
 
-def questions(tallies: Iterable[Tally], names: Mapping[str, str]) -> tuple[Question, ...]:
+def _questions(tallies: Iterable[_Tally], names: Mapping[str, str]) -> tuple[Question, ...]:
     """What annotators ask, the oldest first."""
     found = [
         Question(
@@ -355,7 +357,7 @@ def questions(tallies: Iterable[Tally], names: Mapping[str, str]) -> tuple[Quest
             workspace=tally.watched.dataset.workspace,
             dataset=tally.watched.dataset.name,
             status=each.status,
-            at=stamp(each.at),
+            at=_stamp(each.at),
             text=each.question or "",
         )
         for tally in tallies
@@ -364,23 +366,23 @@ def questions(tallies: Iterable[Tally], names: Mapping[str, str]) -> tuple[Quest
     return tuple(sorted(found, key=lambda question: (question.at, question.annotator, question.external_id)))
 
 
-def warnings_about(datasets: Sequence[DatasetStatus]) -> Iterator[str]:
+def _warnings_about(datasets: Sequence[DatasetStatus]) -> Iterator[str]:
     """Plain sentences about what needs a look; nothing where nothing does."""
     stuck = [(dataset, dataset.unreachable) for dataset in datasets if dataset.unreachable]
     if stuck:
         yield (
             "Some records cannot reach their overlap: too few annotators are left who have neither submitted nor "
-            f"discarded them ({counts_by_name(stuck)}). Add annotators with `citejury annotation setup`."
+            f"discarded them ({_counts_by_name(stuck)}). Add annotators with `citejury annotation setup`."
         )
     closed = [(dataset, dataset.closed_early) for dataset in datasets if dataset.closed_early]
     if closed:
         yield (
             "Argilla hands some records out to nobody, though fewer annotators submitted them than their dataset waits "
-            f"for ({counts_by_name(closed)}). They were done when the overlap was smaller."
+            f"for ({_counts_by_name(closed)}). They were done when the overlap was smaller."
         )
 
 
-def counts_by_name(found: Iterable[tuple[DatasetStatus, int]]) -> str:
+def _counts_by_name(found: Iterable[tuple[DatasetStatus, int]]) -> str:
     """How many in which dataset."""
     return ", ".join(f"{dataset.workspace}/{dataset.dataset}: {count}" for dataset, count in found)
 
@@ -391,22 +393,22 @@ def work_today(submissions: Iterable[Submission], now: datetime) -> dict[tuple[s
     A unit took the time since the same person's submission before, in whichever dataset that was; so work that goes
     back and forth between datasets is counted once. The first unit after a pause has no time.
     """
-    begin = now - TODAY
+    begin = now - _TODAY
     earlier: dict[str, datetime] = {}
     found: defaultdict[tuple[str, str], Work] = defaultdict(Work)
-    for each in sorted(each for each in submissions if each.at > begin - PAUSE):
+    for each in sorted(each for each in submissions if each.at > begin - _PAUSE):
         before, earlier[each.user_id] = earlier.get(each.user_id), each.at
         if each.at <= begin:
             continue
         work = found[each.user_id, each.dataset_id]
-        taken = each.at - before if before is not None else PAUSE
-        is_timed = taken < PAUSE
+        taken = each.at - before if before is not None else _PAUSE
+        is_timed = taken < _PAUSE
         seconds = taken.total_seconds() if is_timed else 0.0
         found[each.user_id, each.dataset_id] = Work(work.units + 1, work.timed + is_timed, work.seconds + seconds)
     return dict(found)
 
 
-def together(works: Iterable[Work]) -> Work:
+def _together(works: Iterable[Work]) -> Work:
     """The sum of several people's or datasets' work."""
     units, timed, seconds = 0, 0, 0.0
     for work in works:
@@ -414,22 +416,22 @@ def together(works: Iterable[Work]) -> Work:
     return Work(units, timed, seconds)
 
 
-def forecast(needed: int, reachable: int, done_today: int, now: datetime) -> Forecast:
+def forecast(needed: int, reachable: int, done_today: int, now: datetime) -> _Forecast:
     """When all is done that can be, if each day from `now` on brings as many submissions as the last 24 hours.
 
     `needed` submissions are wanting; for `reachable` of them there are annotators who have not settled the record yet.
     """
     if not needed:
-        return Forecast(None, "nothing is wanting")
+        return _Forecast(None, "nothing is wanting")
     if not reachable:
-        return Forecast(None, "no annotators are left for what is wanting")
+        return _Forecast(None, "no annotators are left for what is wanting")
     if not done_today:
-        return Forecast(None, "nobody submitted anything in the last 24 hours")
-    if reachable / done_today > LONGEST_FORECAST / TODAY:
-        return Forecast(None, "more than ten years at today's pace")
-    return Forecast(now + TODAY * (reachable / done_today), "")
+        return _Forecast(None, "nobody submitted anything in the last 24 hours")
+    if reachable / done_today > _LONGEST_FORECAST / _TODAY:
+        return _Forecast(None, "more than ten years at today's pace")
+    return _Forecast(now + _TODAY * (reachable / done_today), "")
 
 
-def stamp(moment: datetime) -> str:
+def _stamp(moment: datetime) -> str:
     """A moment in UTC as ISO 8601, to the second."""
     return moment.isoformat(timespec="seconds")

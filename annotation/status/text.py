@@ -8,24 +8,24 @@ from itertools import groupby
 
 from rich.cells import cell_len
 
-from annotation.status.schema import AnnotatorStatus, DatasetStatus, Question, Status
+from annotation.status._schema import AnnotatorStatus, DatasetStatus, Question, Status
 from pipeline.tables import Table
 from pipeline.text.terminal import printable
 
-NOTHING = "-"
-LONGEST_NAME = 27
+_NOTHING = "-"
+_LONGEST_NAME = 27
 """As many characters as `calibration-1-retrieval-en` and its indent have, so that a row has 80."""
-FEW = 10
+_FEW = 10
 """How many half-done answers are named; the JSON has all of them."""
 
 
 def status_lines(status: Status) -> Iterator[str]:
     """The lines, without line ends."""
     yield f"{', '.join(map(printable, status.workspaces))} on {printable(status.server)}, {minute(status.moment)} UTC"
-    for (workspace, round_name, language), datasets in groupby(status.datasets, key=place_of):
+    for (workspace, round_name, language), datasets in groupby(status.datasets, key=_place_of):
         yield ""
         yield f"{printable(workspace)} · {round_name} · {language}"
-        yield from table(DATASET_HEAD, map(dataset_row, datasets))
+        yield from table(_DATASET_HEAD, map(_dataset_row, datasets))
     yield ""
     yield f"Wanting: {status.needed} submissions. Submitted in the last 24 hours: {status.done_today}."
     yield f"Expected finish: {minute(status.finish)} UTC." if status.finish else f"No finish: {status.no_finish}."
@@ -33,29 +33,29 @@ def status_lines(status: Status) -> Iterator[str]:
         yield f"For {status.needed - status.reachable} of the submissions too few annotators are left."
     if status.annotators:
         yield ""
-        yield from table(ANNOTATOR_HEAD, annotator_rows(status))
-    yield from broken_lines(status.datasets)
-    yield from half_done_lines(status.datasets)
+        yield from table(ANNOTATOR_HEAD, _annotator_rows(status))
+    yield from _broken_lines(status.datasets)
+    yield from _half_done_lines(status.datasets)
     if status.questions:
         yield ""
         yield f"Questions to the lead: {len(status.questions)}"
         for question in status.questions:
-            yield from question_lines(question)
+            yield from _question_lines(question)
 
 
-def place_of(dataset: DatasetStatus) -> tuple[str, str, str]:
+def _place_of(dataset: DatasetStatus) -> tuple[str, str, str]:
     """What the datasets of one table share."""
     return dataset.workspace, dataset.round, dataset.language
 
 
-DATASET_HEAD = ("task", "done", "of", "by", "draft", "disc.", "today", "/h", "finish")
+_DATASET_HEAD = ("task", "done", "of", "by", "draft", "disc.", "today", "/h", "finish")
 
 
-def dataset_row(dataset: DatasetStatus) -> tuple[str, ...]:
+def _dataset_row(dataset: DatasetStatus) -> tuple[str, ...]:
     """One dataset: records with enough annotators, records, how many annotators are enough, and so on."""
     name = dataset.task if dataset.version == 1 else f"{dataset.task} v{dataset.version}"
     counts = (dataset.overlap_reached, dataset.records, dataset.min_submitted, dataset.drafts, dataset.discarded)
-    finish = minute(dataset.finish) if dataset.finish else NOTHING
+    finish = minute(dataset.finish) if dataset.finish else _NOTHING
     if dataset.is_superseded:
         finish = "superseded"
     return name, *map(str, counts), str(dataset.done_today), pace(dataset.units_per_hour), finish
@@ -64,27 +64,27 @@ def dataset_row(dataset: DatasetStatus) -> tuple[str, ...]:
 ANNOTATOR_HEAD = ("annotator", "done", "queue", "draft", "disc.", "today", "/h", "broken", "asks")
 
 
-def annotator_rows(status: Status) -> Iterator[tuple[str, ...]]:
+def _annotator_rows(status: Status) -> Iterator[tuple[str, ...]]:
     """Everybody's sum, and below it what she did in each dataset where there are several."""
     for person in status.annotators:
-        yield annotator_row(printable(person.annotator) + ("" if person.is_member else " (left)"), person)
+        yield _annotator_row(printable(person.annotator) + ("" if person.is_member else " (left)"), person)
         if len(status.datasets) > 1:
             several = len({dataset.workspace for dataset in status.datasets}) > 1
             for dataset in status.datasets:
                 name = f"{dataset.workspace}/{dataset.dataset}" if several else dataset.dataset
                 for work in dataset.annotators:
                     if work.annotator == person.annotator and work.done + work.drafts + work.discarded:
-                        yield annotator_row(f" {printable(name)}", work)
+                        yield _annotator_row(f" {printable(name)}", work)
 
 
-def annotator_row(name: str, work: AnnotatorStatus) -> tuple[str, ...]:
+def _annotator_row(name: str, work: AnnotatorStatus) -> tuple[str, ...]:
     """One person's work."""
     counts = (work.done, work.pending, work.drafts, work.discarded, work.done_today)
     broken = sum(work.broken_rules.values())
     return name, *map(str, counts), pace(work.units_per_hour), str(broken), str(work.questions)
 
 
-def broken_lines(datasets: Iterable[DatasetStatus]) -> Iterator[str]:
+def _broken_lines(datasets: Iterable[DatasetStatus]) -> Iterator[str]:
     """How often each rule between labels is broken; nothing where none is."""
     found = [(dataset, rule, count) for dataset in datasets for rule, count in dataset.broken_rules.items()]
     if found:
@@ -96,7 +96,7 @@ def broken_lines(datasets: Iterable[DatasetStatus]) -> Iterator[str]:
         )
 
 
-def half_done_lines(datasets: Iterable[DatasetStatus]) -> Iterator[str]:
+def _half_done_lines(datasets: Iterable[DatasetStatus]) -> Iterator[str]:
     """Answers whose passages are half done; nothing where there are none."""
     for dataset in datasets:
         if not dataset.half_done:
@@ -104,13 +104,13 @@ def half_done_lines(datasets: Iterable[DatasetStatus]) -> Iterator[str]:
         yield ""
         name = f"{printable(dataset.workspace)}/{printable(dataset.dataset)}"
         yield f"{len(dataset.half_done)} answers half done in {name}"
-        for each in dataset.half_done[:FEW]:
+        for each in dataset.half_done[:_FEW]:
             yield f"  {printable(each.record_uuid)}: {each.done} of {each.units} passages"
-        if len(dataset.half_done) > FEW:
-            yield f"  and {len(dataset.half_done) - FEW} more; `--json` has all of them"
+        if len(dataset.half_done) > _FEW:
+            yield f"  and {len(dataset.half_done) - _FEW} more; `--json` has all of them"
 
 
-def question_lines(question: Question) -> Iterator[str]:
+def _question_lines(question: Question) -> Iterator[str]:
     """Who asks about which record, and the note below it."""
     place = f"{printable(question.workspace)}/{printable(question.dataset)}"
     yield f"  {printable(question.annotator)}, {minute(question.at)} UTC, {place} ({question.status})"
@@ -120,23 +120,23 @@ def question_lines(question: Question) -> Iterator[str]:
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """The rows below their heading, numbers flush right; a long name keeps its columns in line by being cut."""
-    yield from Table([(cut_name(first), *others) for first, *others in (head, *rows)], left=1).terminal().splitlines()
+    yield from Table([(_cut_name(first), *others) for first, *others in (head, *rows)], left=1).terminal().splitlines()
 
 
-def cut_name(name: str) -> str:
+def _cut_name(name: str) -> str:
     """The name, cut where it is long."""
-    if cell_len(name) <= LONGEST_NAME:
+    if cell_len(name) <= _LONGEST_NAME:
         return name
-    while cell_len(name) >= LONGEST_NAME:
+    while cell_len(name) >= _LONGEST_NAME:
         name = name[:-1]
     return name + "…"
 
 
 def pace(units_per_hour: float | None) -> str:
     """Units an hour."""
-    return NOTHING if units_per_hour is None else f"{units_per_hour:.0f}"
+    return _NOTHING if units_per_hour is None else f"{units_per_hour:.0f}"
 
 
 def minute(moment: str | None) -> str:
     """A moment to the minute, as a person reads it."""
-    return NOTHING if moment is None else moment[:16].replace("T", " ")
+    return _NOTHING if moment is None else moment[:16].replace("T", " ")

@@ -15,8 +15,8 @@ from exports.reading.decisions import Decision, Decisions
 
 AdjudicationKind = Literal["blind", "votes"]
 ROUND = "adjudication"
-VOTES_FIELD = "votes"
-NOTE_LENGTH = 2000
+_VOTES_FIELD = "votes"
+_NOTE_LENGTH = 2000
 
 
 class UnitId(NamedTuple):
@@ -64,14 +64,14 @@ def adjudication_workspace(workspace: str, kind: AdjudicationKind) -> str:
 
     Argilla has no assignment: whoever is a member of a workspace sees all its datasets.
     """
-    return f"{workspace}-{ROUND}" if kind == "blind" else f"{workspace}-{ROUND}-{VOTES_FIELD}"
+    return f"{workspace}-{ROUND}" if kind == "blind" else f"{workspace}-{ROUND}-{_VOTES_FIELD}"
 
 
 def define_adjudication(
     task: TaskName, wording: Wording, kind: AdjudicationKind, min_submitted: int = 1
 ) -> DatasetDefinition:
     """The dataset of a task for adjudicators: as its annotators have it, with a field of votes unless it is blind."""
-    added = {} if kind == "blind" else {VOTES_FIELD: wording.adjudication[VOTES_FIELD]}
+    added = {} if kind == "blind" else {_VOTES_FIELD: wording.adjudication[_VOTES_FIELD]}
     return define_dataset(task, wording, min_submitted, ROUND, added)
 
 
@@ -81,7 +81,7 @@ def to_adjudicate(
     """The body of an Argilla record for adjudicators: fields, hidden metadata and external id of the one it is from."""
     fields = dict(record["fields"])
     if kind == "votes":
-        fields[VOTES_FIELD] = votes_text(record["responses"] or (), task, wording)
+        fields[_VOTES_FIELD] = votes_text(record["responses"] or (), task, wording)
     return {"external_id": record["external_id"], "fields": fields, "metadata": record["metadata"]}
 
 
@@ -97,7 +97,7 @@ def votes_text(responses: Iterable[Mapping[str, Any]], task: TaskName, wording: 
         counted = " · ".join(f"{wording.answers[answer]}: {votes[answer]}" for answer in ANSWERS)
         lines.append(f"{wording.questions[task][label].title}\n{counted}")
     notes = sorted(
-        note for value in values if (note := one_line((value.get(NOTES) or {}).get("value") or "", NOTE_LENGTH))
+        note for value in values if (note := one_line((value.get(NOTES) or {}).get("value") or "", _NOTE_LENGTH))
     )
     if notes:
         lines.append("\n".join([wording.adjudication[NOTES], *(f"– {note}" for note in notes)]))
@@ -118,21 +118,21 @@ def decide(tables: Sequence[Ratings]) -> Outcome:
     rows: list[Decision] = []
     undecided: list[Undecided] = []
     for ratings in tables:
-        for unit, responses in enumerate(responses_by_unit(ratings)):
+        for unit, responses in enumerate(_responses_by_unit(ratings)):
             named = UnitId(ratings.task, ratings.records[ratings.unit_records[unit]], ratings.unit_chunks[unit])
             for column, label in enumerate(LABELS[ratings.task]):
                 given = [at for at in responses if ratings.values[at, column] != MISSING]
                 votes = {
-                    ratings.annotators[ratings.response_annotators[at]]: given_yes(ratings, at, column) for at in given
+                    ratings.annotators[ratings.response_annotators[at]]: _given_yes(ratings, at, column) for at in given
                 }
                 if len(set(votes.values())) > 1:
                     undecided.append(Undecided(named, label, votes))
                 elif votes:
-                    rows.append(to_decision(named, label, votes, max(int(ratings.moments[at]) for at in given)))
+                    rows.append(_to_decision(named, label, votes, max(int(ratings.moments[at]) for at in given)))
     return Outcome(Decisions(tuple(rows)), undecided)
 
 
-def responses_by_unit(ratings: Ratings) -> list[list[int]]:
+def _responses_by_unit(ratings: Ratings) -> list[list[int]]:
     """The numbers of the responses to each unit, in order."""
     found: list[list[int]] = [[] for _ in ratings.unit_chunks]
     for response, unit in enumerate(ratings.units.tolist()):
@@ -140,12 +140,12 @@ def responses_by_unit(ratings: Ratings) -> list[list[int]]:
     return found
 
 
-def given_yes(ratings: Ratings, response: int, column: int) -> bool:
+def _given_yes(ratings: Ratings, response: int, column: int) -> bool:
     """Whether the response says yes to the label of that column."""
     return bool(ratings.values[response, column] == YES)
 
 
-def to_decision(unit: UnitId, label: str, votes: Mapping[str, bool], moment: int) -> Decision:
+def _to_decision(unit: UnitId, label: str, votes: Mapping[str, bool], moment: int) -> Decision:
     """The decision that all votes agree on; `moment` is the last of them, in microseconds since 1970 UTC."""
     return Decision(
         task=unit.task,

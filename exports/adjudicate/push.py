@@ -36,7 +36,7 @@ from exports.schema import ExportFilters
 from pipeline.errors import InputError, NotFoundError
 
 
-class PushedUnits(NamedTuple):
+class _PushedUnits(NamedTuple):
     """What became of the units."""
 
     workspace: str
@@ -51,7 +51,7 @@ class PushedUnits(NamedTuple):
     """A line for each unit that is not: which, and why."""
 
 
-class Members(NamedTuple):
+class _Members(NamedTuple):
     """Who adjudicates, and who of them is new."""
 
     names: dict[str, str]
@@ -60,7 +60,7 @@ class Members(NamedTuple):
     """Names of those who are to be."""
 
 
-class SourceRecord(NamedTuple):
+class _SourceRecord(NamedTuple):
     """One record that annotators work on."""
 
     unit: UnitId
@@ -76,10 +76,10 @@ class SourceRecord(NamedTuple):
         return {str(response["user_id"]) for response in self.record["responses"] or ()}
 
 
-class Plan(NamedTuple):
+class _Plan(NamedTuple):
     """What a push does, before anything is changed."""
 
-    sources: tuple[SourceRecord, ...]
+    sources: tuple[_SourceRecord, ...]
     """The records to copy, the weightiest unit first."""
     kept: tuple[UnitId, ...]
     """Units that are there already."""
@@ -94,7 +94,7 @@ def push_units(
     kind: AdjudicationKind,
     annotators: Sequence[str] = (),
     min_submitted: int = 1,
-) -> PushedUnits:
+) -> _PushedUnits:
     """What became of each unit: new before the adjudicators, there already, or refused.
 
     The adjudicators are the members of the adjudication workspace, and those named in `annotators`, who become members.
@@ -112,14 +112,14 @@ def push_units(
     target = adjudication_workspace(workspace, kind)
     target_id = argilla.workspaces().get(target)
     described = argilla.datasets(target_id) if target_id else []
-    members = find_members(argilla, target, target_id, annotators, kind)
-    refuse_both_kinds(argilla, adjudication_workspace(workspace, "votes" if kind == "blind" else "blind"), members)
-    there = {unit for dataset in described for unit in dataset_units(argilla, dataset)}
-    sources = read_sources(argilla, workspace, {*units, *there})
+    members = _find_members(argilla, target, target_id, annotators, kind)
+    _refuse_both_kinds(argilla, adjudication_workspace(workspace, "votes" if kind == "blind" else "blind"), members)
+    there = {unit for dataset in described for unit in _dataset_units(argilla, dataset)}
+    sources = _read_sources(argilla, workspace, {*units, *there})
     if kind == "blind":
-        refuse_known_units(sources, there, members, target)
-    plan = plan_push(units, sources, there, members, kind)
-    definitions = needed_datasets(plan.sources, kind, min_submitted)
+        _refuse_known_units(sources, there, members, target)
+    plan = _plan_push(units, sources, there, members, kind)
+    definitions = _needed_datasets(plan.sources, kind, min_submitted)
     existing = {item["name"]: item for item in described}
     for definition in definitions.values():
         if definition.name in existing:
@@ -129,8 +129,8 @@ def push_units(
     for definition in definitions.values():
         make_dataset(argilla, target_id, definition, existing.get(definition.name))
     add_members(argilla, target_id, [user_id for user_id, name in members.names.items() if name in members.new])
-    copy_records(argilla, target, plan.sources, definitions, kind)
-    return PushedUnits(
+    _copy_records(argilla, target, plan.sources, definitions, kind)
+    return _PushedUnits(
         target,
         tuple(sorted(members.names.values())),
         tuple(source.unit for source in plan.sources),
@@ -139,9 +139,9 @@ def push_units(
     )
 
 
-def find_members(
+def _find_members(
     argilla: Argilla, target: str, target_id: str | None, annotators: Sequence[str], kind: AdjudicationKind
-) -> Members:
+) -> _Members:
     """The adjudicators there are, with those who are named.
 
     Raises:
@@ -167,10 +167,10 @@ def find_members(
     found |= {str(users[name]["id"]): name for name in names}
     if not found:
         raise InputError(f"Nobody adjudicates in the workspace {target!r} yet. Name somebody with `--annotator`.")
-    return Members(found, new)
+    return _Members(found, new)
 
 
-def refuse_both_kinds(argilla: Argilla, other: str, members: Members) -> None:
+def _refuse_both_kinds(argilla: Argilla, other: str, members: _Members) -> None:
     """Refuse adjudicators who are in the workspace of the other kind, where the votes are shown or must not be.
 
     Raises:
@@ -186,21 +186,21 @@ def refuse_both_kinds(argilla: Argilla, other: str, members: Members) -> None:
         )
 
 
-def dataset_units(argilla: Argilla, described: Mapping[str, Any]) -> Iterator[UnitId]:
+def _dataset_units(argilla: Argilla, described: Mapping[str, Any]) -> Iterator[UnitId]:
     """The units of one of our datasets; none where it is somebody else's."""
     task = task_of(described)
     if task is not None:
         for _, page in argilla.record_pages(described["id"], include=()):
-            yield from (unit_of(task, record) for record in page if is_ours(record))
+            yield from (_unit_of(task, record) for record in page if is_ours(record))
 
 
-def unit_of(task: TaskName, record: Mapping[str, Any]) -> UnitId:
+def _unit_of(task: TaskName, record: Mapping[str, Any]) -> UnitId:
     """The unit that a record of ours shows."""
     hidden = hidden_metadata(record)
     return UnitId(task, str(hidden["record_uuid"]), str(hidden.get("chunk_id") or ""))
 
 
-def read_sources(argilla: Argilla, workspace: str, units: set[UnitId]) -> dict[UnitId, list[SourceRecord]]:
+def _read_sources(argilla: Argilla, workspace: str, units: set[UnitId]) -> dict[UnitId, list[_SourceRecord]]:
     """The records of these units in the datasets that annotators work in: several rounds or languages may have them.
 
     Raises:
@@ -217,18 +217,18 @@ def read_sources(argilla: Argilla, workspace: str, units: set[UnitId]) -> dict[U
             f"The workspace {workspace!r} at {argilla.api_url} has no dataset that annotators work in. Check "
             "`--workspace`."
         )
-    found: dict[UnitId, list[SourceRecord]] = {}
+    found: dict[UnitId, list[_SourceRecord]] = {}
     for task, item in datasets:
         for _, page in argilla.record_pages(item["id"]) if task in tasks else ():
             for record in filter(is_ours, page):
-                unit = unit_of(task, record)
+                unit = _unit_of(task, record)
                 if unit in units:
-                    found.setdefault(unit, []).append(SourceRecord(unit, locale_of(item), record))
+                    found.setdefault(unit, []).append(_SourceRecord(unit, locale_of(item), record))
     return found
 
 
-def refuse_known_units(
-    sources: Mapping[UnitId, Sequence[SourceRecord]], there: set[UnitId], members: Members, target: str
+def _refuse_known_units(
+    sources: Mapping[UnitId, Sequence[_SourceRecord]], there: set[UnitId], members: _Members, target: str
 ) -> None:
     """Refuse new adjudicators who have answered a unit that is before the blind ones already.
 
@@ -236,7 +236,7 @@ def refuse_known_units(
         InputError: one of them has.
     """
     for name in members.new:
-        known = sum(name in answerers(sources.get(unit, ()), members) for unit in there)
+        known = sum(name in _answerers(sources.get(unit, ()), members) for unit in there)
         if known:
             raise InputError(
                 f"{name!r} has answered {known} of the units that are in the workspace {target!r} already, so she "
@@ -244,24 +244,24 @@ def refuse_known_units(
             )
 
 
-def answerers(sources: Sequence[SourceRecord], members: Members) -> list[str]:
+def _answerers(sources: Sequence[_SourceRecord], members: _Members) -> list[str]:
     """Names of the adjudicators who have answered one of the records, sorted."""
     answered = {user for source in sources for user in source.answered_by}
     return sorted(name for user, name in members.names.items() if user in answered)
 
 
-def plan_push(
+def _plan_push(
     units: Sequence[UnitId],
-    sources: Mapping[UnitId, Sequence[SourceRecord]],
+    sources: Mapping[UnitId, Sequence[_SourceRecord]],
     there: set[UnitId],
-    members: Members,
+    members: _Members,
     kind: AdjudicationKind,
-) -> Plan:
+) -> _Plan:
     """What is to become of each unit, in their order."""
-    chosen: list[SourceRecord] = []
+    chosen: list[_SourceRecord] = []
     refused: list[str] = []
     for unit in units:
-        known = answerers(sources.get(unit, ()), members) if kind == "blind" else []
+        known = _answerers(sources.get(unit, ()), members) if kind == "blind" else []
         if unit in there:
             continue
         if unit not in sources:
@@ -270,11 +270,11 @@ def plan_push(
             refused.append(f"{unit}: answered before by {', '.join(known)}, who would not be blind.")
         else:
             chosen.append(max(sources[unit], key=lambda source: len(source.answered_by)))
-    return Plan(tuple(chosen), tuple(unit for unit in units if unit in there), tuple(refused))
+    return _Plan(tuple(chosen), tuple(unit for unit in units if unit in there), tuple(refused))
 
 
-def needed_datasets(
-    sources: Sequence[SourceRecord], kind: AdjudicationKind, min_submitted: int
+def _needed_datasets(
+    sources: Sequence[_SourceRecord], kind: AdjudicationKind, min_submitted: int
 ) -> dict[tuple[TaskName, str], DatasetDefinition]:
     """The adjudicators' datasets that these records need, by task and language."""
     needed = dict.fromkeys((source.unit.task, source.locale) for source in sources)
@@ -283,10 +283,10 @@ def needed_datasets(
     }
 
 
-def copy_records(
+def _copy_records(
     argilla: Argilla,
     target: str,
-    sources: Sequence[SourceRecord],
+    sources: Sequence[_SourceRecord],
     definitions: Mapping[tuple[TaskName, str], DatasetDefinition],
     kind: AdjudicationKind,
 ) -> None:

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from exports.agreement._patterns import Entries, LabelPatterns, TaskPatterns
+from exports.agreement._resampling import BoolArray, Resampled, interval, interval_or_none, wilson_interval
 from exports.agreement.coefficients import ratio, unit_sums
-from exports.agreement.patterns import Entries, LabelPatterns, TaskPatterns
 from exports.agreement.ratings import MISSING, FloatArray, IntArray, Ratings
-from exports.agreement.resampling import BoolArray, Resampled, interval, interval_or_none, wilson_interval
 from exports.agreement.schema import (
     AnnotatorAgreement,
     Interval,
@@ -25,7 +25,7 @@ from exports.agreement.schema import (
 
 FEW_SHARED = 20
 """Pairs that share fewer units have no interval, and their figures say little."""
-NEGLIGIBLE = 1e-18
+_NEGLIGIBLE = 1e-18
 
 
 class PairStatistics:
@@ -34,7 +34,7 @@ class PairStatistics:
     def __init__(self, task: TaskPatterns, label: LabelPatterns) -> None:
         """Count the cells of the pairs that share units."""
         self.annotators, self.label = task.annotators, label.label
-        self.raters, self.cells, entries = shared_cells(label, len(task.annotators))
+        self.raters, self.cells, entries = _shared_cells(label, len(task.annotators))
         self.kappas = kappas(self.cells.reshape(-1).astype(np.float64))
         """Cohen's kappa of each pair; NaN where both say the same everywhere."""
         self.with_interval = np.flatnonzero((self.cells.sum(axis=1) >= FEW_SHARED) & ~np.isnan(self.kappas))
@@ -42,7 +42,7 @@ class PairStatistics:
 
         def figures(totals: FloatArray) -> FloatArray:
             found = kappas(totals)
-            return np.concatenate([found[..., self.with_interval], mean_of_defined(found)], axis=-1)
+            return np.concatenate([found[..., self.with_interval], _mean_of_defined(found)], axis=-1)
 
         self.statistic = task.statistic([(label, entries)], figures, task.frame(label, at_least=2))
         """Kappa of the pairs with an interval, and at last the mean over all that are defined."""
@@ -66,7 +66,7 @@ class PairStatistics:
         return interval(resampled[self.statistic], len(self.with_interval))
 
 
-def shared_cells(label: LabelPatterns, n_annotators: int) -> tuple[IntArray, IntArray, Entries]:
+def _shared_cells(label: LabelPatterns, n_annotators: int) -> tuple[IntArray, IntArray, Entries]:
     """The pairs that share units: their annotators (pairs × 2, sorted), their cells (pairs × 4), those of each pattern.
 
     The cells are units on which both say yes, only the first, only the second, neither; the first has the lower number.
@@ -103,7 +103,7 @@ def kappas(totals: FloatArray) -> FloatArray:
     return found
 
 
-def mean_of_defined(values: FloatArray) -> FloatArray:
+def _mean_of_defined(values: FloatArray) -> FloatArray:
     """The mean over the last axis of what is not NaN (… × 1); NaN where nothing is."""
     defined = ~np.isnan(values)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -144,11 +144,11 @@ def pair_agreement(
         n00=n00,
         **figures,
         interval=kappa_interval,
-        undefined={name: pair_undefined_reason(name, n) for name, value in figures.items() if value is None},
+        undefined={name: _pair_undefined_reason(name, n) for name, value in figures.items() if value is None},
     )
 
 
-def pair_undefined_reason(figure: str, n_shared: int) -> UndefinedReason:
+def _pair_undefined_reason(figure: str, n_shared: int) -> UndefinedReason:
     """Why a figure of a pair is None."""
     if not n_shared:
         return "no_pairable_items"
@@ -163,14 +163,14 @@ def mcnemar_p(only_first: int, only_second: int) -> float:
     n, k = only_first + only_second, min(only_first, only_second)
     term = math.exp(math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2))
     tail = 0.0
-    while k >= 0 and term > tail * NEGLIGIBLE:
+    while k >= 0 and term > tail * _NEGLIGIBLE:
         tail += term
         term *= k / (n - k + 1)
         k -= 1
     return min(1.0, 2 * tail)
 
 
-class AgainstRest(NamedTuple):
+class _AgainstRest(NamedTuple):
     """Counts of every annotator on one label: one number an annotator."""
 
     ratings: IntArray
@@ -191,17 +191,17 @@ class AnnotatorStatistics:
     def __init__(self, task: TaskPatterns, label: LabelPatterns) -> None:
         """Plan alpha without each annotator."""
         self.annotators, self.label = task.annotators, label
-        entries = without_entries(label, len(task.annotators))
+        entries = _without_entries(label, len(task.annotators))
         self.totals = label.total(entries)
-        self.statistic = task.statistic([(label, entries)], delta_alphas, task.frame(label, at_least=2))
+        self.statistic = task.statistic([(label, entries)], _delta_alphas, task.frame(label, at_least=2))
         """Alpha without each annotator, less alpha of all."""
 
     def read(self, resampled: Resampled) -> Iterator[AnnotatorAgreement]:
         """Every annotator, by name."""
-        counts = count_against_rest(self.label, len(self.annotators))
-        alphas = [None if np.isnan(value) else float(value) for value in alphas_without(self.totals)]
+        counts = _count_against_rest(self.label, len(self.annotators))
+        alphas = [None if np.isnan(value) else float(value) for value in _alphas_without(self.totals)]
         for rater, name in enumerate(self.annotators):
-            yield annotator_agreement(
+            yield _annotator_agreement(
                 self.label.label,
                 name,
                 rater,
@@ -212,10 +212,10 @@ class AnnotatorStatistics:
             )
 
 
-def without_entries(label: LabelPatterns, n_annotators: int) -> Entries:
+def _without_entries(label: LabelPatterns, n_annotators: int) -> Entries:
     """`zeros`, `ones` and `disagreement` of each pattern; then for each annotator what her absence adds to them."""
-    whole = alpha_columns(label.zeros, label.ones)
-    without = alpha_columns(*others(label))
+    whole = _alpha_columns(label.zeros, label.ones)
+    without = _alpha_columns(*_others(label))
     patterns = np.arange(len(label.units))
     return Entries(
         patterns=np.concatenate([np.repeat(patterns, 3), np.repeat(label.patterns, 3)]),
@@ -227,19 +227,19 @@ def without_entries(label: LabelPatterns, n_annotators: int) -> Entries:
     )
 
 
-def alpha_columns(zeros: IntArray, ones: IntArray) -> FloatArray:
+def _alpha_columns(zeros: IntArray, ones: IntArray) -> FloatArray:
     """What alpha is a function of, over pairable units: units × (`zeros`, `ones`, `disagreement`)."""
     sums = unit_sums(zeros, ones)
     return np.stack([sums.zeros, sums.ones, sums.disagreement], axis=1)
 
 
-def others(label: LabelPatterns) -> tuple[IntArray, IntArray]:
+def _others(label: LabelPatterns) -> tuple[IntArray, IntArray]:
     """For each rating, how many others on its unit say no and how many say yes."""
     return label.zeros[label.patterns] - (1 - label.yes), label.ones[label.patterns] - label.yes
 
 
-def alphas_without(totals: FloatArray) -> FloatArray:
-    """Alpha of all, then alpha without each annotator, from totals of `without_entries`; NaN where undefined."""
+def _alphas_without(totals: FloatArray) -> FloatArray:
+    """Alpha of all, then alpha without each annotator, from totals of `_without_entries`; NaN where undefined."""
     whole = totals[..., :3]
     parts = totals.reshape(*totals.shape[:-1], -1, 3)
     sums = np.concatenate([whole[..., np.newaxis, :], whole[..., np.newaxis, :] + parts[..., 1:, :]], axis=-2)
@@ -249,15 +249,15 @@ def alphas_without(totals: FloatArray) -> FloatArray:
     return found
 
 
-def delta_alphas(totals: FloatArray) -> FloatArray:
+def _delta_alphas(totals: FloatArray) -> FloatArray:
     """Alpha without each annotator less alpha of all (… × annotators)."""
-    found = alphas_without(totals)
+    found = _alphas_without(totals)
     return found[..., 1:] - found[..., :1]
 
 
-def count_against_rest(label: LabelPatterns, n_annotators: int) -> AgainstRest:
+def _count_against_rest(label: LabelPatterns, n_annotators: int) -> _AgainstRest:
     """The counts of every annotator."""
-    no, yes = others(label)
+    no, yes = _others(label)
     units = label.units[label.patterns]
     decided = no != yes
     cells = 4 * label.raters + 2 * (1 - label.yes) + (yes < no)
@@ -266,7 +266,7 @@ def count_against_rest(label: LabelPatterns, n_annotators: int) -> AgainstRest:
         return np.bincount(label.raters[where], units[where], n_annotators).astype(np.int64)
 
     same = np.where(label.yes == 1, yes, no)
-    return AgainstRest(
+    return _AgainstRest(
         ratings=count(units > 0),
         yes=count(label.yes == 1),
         cells=np.bincount(cells[decided], units[decided], 4 * n_annotators).astype(np.int64).reshape(-1, 4),
@@ -275,11 +275,11 @@ def count_against_rest(label: LabelPatterns, n_annotators: int) -> AgainstRest:
     )
 
 
-def annotator_agreement(
+def _annotator_agreement(
     label: str,
     name: str,
     rater: int,
-    counts: AgainstRest,
+    counts: _AgainstRest,
     alphas: tuple[float | None, float | None],
     pairable_without: bool,
     delta_interval: Interval | None,
@@ -302,7 +302,7 @@ def annotator_agreement(
 
     def reason(figure: str) -> UndefinedReason:
         if figure in ("alpha_without", "delta_alpha"):
-            return alpha_reason(pairable_without, int(n_others), without is None)
+            return _alpha_reason(pairable_without, int(n_others), without is None)
         return "constant_both_raters" if compared and figure == "kappa_with_majority_of_others" else "no_pairable_items"
 
     return AnnotatorAgreement(
@@ -319,7 +319,7 @@ def annotator_agreement(
     )
 
 
-def alpha_reason(pairable_without: bool, n_others: int, without_is_undefined: bool) -> UndefinedReason:
+def _alpha_reason(pairable_without: bool, n_others: int, without_is_undefined: bool) -> UndefinedReason:
     """Why alpha without an annotator is undefined; where it is defined, alpha of all is not for lack of variation."""
     if pairable_without or not without_is_undefined:
         return "no_variation"

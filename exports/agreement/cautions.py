@@ -10,47 +10,47 @@ from statistics import NormalDist
 import numpy as np
 
 from annotation.labels import LABELS
+from exports.agreement._resampling import FEW_RECORDS, UNDEFINED_SHARE
 from exports.agreement.annotators import FEW_SHARED
 from exports.agreement.coefficients import Votes, count_votes
 from exports.agreement.ratings import FloatArray, IntArray, Ratings
-from exports.agreement.resampling import FEW_RECORDS, UNDEFINED_SHARE
 from exports.agreement.schema import LabelAgreement, LabelWarning, TaskAgreement, TaskWarning
 
-FEW_ITEMS = 30
+_FEW_ITEMS = 30
 """Fewer pairable units than this: no interval would keep its promise."""
-RARE_CLASS = 10
+_RARE_CLASS = 10
 """Fewer ratings of the rarer value than this among pairable units: one unit can turn the figures."""
-CONSTANT_RATER = 20
+_CONSTANT_RATER = 20
 """An annotator with this many ratings and one value only: her kappa is 0 by construction."""
-PARADOX_AGREEMENT, PARADOX_ALPHA, PARADOX_PREVALENCE = 0.85, 0.667, 0.6
+_PARADOX_AGREEMENT, _PARADOX_ALPHA, _PARADOX_PREVALENCE = 0.85, 0.667, 0.6
 """High agreement with low alpha on a lopsided label: percent agreement, alpha, prevalence index.
 
 Source: exports/contracts/agreement.md#coefficients.
 """
-SELECTION_LEVEL = 0.01
+_SELECTION_LEVEL = 0.01
 """p of the selection test below which it warns; an export has a dozen labels, so .05 would often warn by chance."""
-SELECTION_RECORDS = 10
+_SELECTION_RECORDS = 10
 """Records of either kind that the selection test needs: its normal approximation fails below."""
-TARGET_ALPHA, ONE_SIDED_95 = 0.667, 1.645
+_TARGET_ALPHA, _ONE_SIDED_95 = 0.667, 1.645
 """What a sample should be able to show, and how surely (Krippendorff's threshold; one-sided 5 %)."""
-EARLIEST = 946_684_800_000_000
+_EARLIEST = 946_684_800_000_000
 """1 January 2000 UTC in microseconds since 1970; no response is older."""
-LATEST = 4_102_444_800_000_000
+_LATEST = 4_102_444_800_000_000
 """1 January 2100 UTC; so far ahead only a broken clock is."""
 
 ADVICE: dict[LabelWarning | TaskWarning, str] = {
     "NO_OVERLAP": "No unit was rated twice, so agreement cannot be told. Give some units to several annotators.",
     "SINGLE_ANNOTATOR": "One annotator rated alone, so agreement cannot be told. Let a second one rate some units.",
-    "FEW_ITEMS": f"Fewer than {FEW_ITEMS} units were rated twice: the figures can move a lot with the next ones, and "
+    "FEW_ITEMS": f"Fewer than {_FEW_ITEMS} units were rated twice: the figures can move a lot with the next ones, and "
     "intervals are too narrow, most of all for rare labels. Rate more units twice before relying on them.",
     "FEW_CLUSTERS": f"Units rated twice come from fewer than {FEW_RECORDS} records: intervals cover 90 to 94 % "
     "instead of 95 %. Rate units of more records twice.",
-    "RARE_CLASS": f"One of the two values was given fewer than {RARE_CLASS} times on units rated twice: a single unit "
+    "RARE_CLASS": f"One of the two values was given fewer than {_RARE_CLASS} times on units rated twice: a single unit "
     "can turn alpha, and intervals are too narrow. Add units on which the rare value is likely.",
-    "SAMPLE_SIZE": f"Too few units were rated twice to show an alpha of {TARGET_ALPHA} at this share of yes.",
+    "SAMPLE_SIZE": f"Too few units were rated twice to show an alpha of {_TARGET_ALPHA} at this share of yes.",
     "UNDEFINED_RESAMPLES": f"More than {UNDEFINED_SHARE:.0%} of the resamples had no variation, so alpha has no "
     "interval: the rare value hangs on very few records. Rate more units twice.",
-    "CONSTANT_RATER": f"An annotator gave one value only in {CONSTANT_RATER} ratings or more: kappa with her tells "
+    "CONSTANT_RATER": f"An annotator gave one value only in {_CONSTANT_RATER} ratings or more: kappa with her tells "
     "nothing, whatever the others say. Ask whether she understood the label.",
     "PARADOX": "High agreement, low alpha: one value is rare, so much agreement is expected by chance. Read positive "
     "and negative agreement and AC1 beside alpha.",
@@ -76,49 +76,49 @@ def with_cautions(ratings: Ratings, labels: Mapping[str, LabelAgreement]) -> dic
     for column, label in enumerate(LABELS[ratings.task]):
         own, raters = (Votes(v.zeros[:, column], v.ones[:, column]) for v in (votes, by_annotator))
         sized = labels[label].model_copy(update={"required_items": required_items(labels[label].prevalence)})
-        warnings = label_warnings(sized, own, raters, ratings.unit_records)
+        warnings = _label_warnings(sized, own, raters, ratings.unit_records)
         found[label] = sized.model_copy(update={"warnings": warnings})
     return found
 
 
-def label_warnings(
+def _label_warnings(
     figures: LabelAgreement, votes: Votes, raters: Votes, unit_records: IntArray
 ) -> tuple[LabelWarning, ...]:
     """What to mind about one label, from its figures and from its votes by unit and by annotator."""
     pairable = votes.ratings >= 2
     zeros, ones = int(votes.zeros[pairable].sum()), int(votes.ones[pairable].sum())
-    constant = (raters.ratings >= CONSTANT_RATER) & ((raters.zeros == 0) | (raters.ones == 0))
+    constant = (raters.ratings >= _CONSTANT_RATER) & ((raters.zeros == 0) | (raters.ones == 0))
     n_pairable = figures.n_pairable_items
     holds: dict[LabelWarning, bool] = {
         "NO_OVERLAP": n_pairable == 0 and np.count_nonzero(raters.ratings) != 1,
         "SINGLE_ANNOTATOR": n_pairable == 0 and np.count_nonzero(raters.ratings) == 1,
-        "FEW_ITEMS": 0 < n_pairable < FEW_ITEMS,
+        "FEW_ITEMS": 0 < n_pairable < _FEW_ITEMS,
         "FEW_CLUSTERS": 0 < figures.n_cluster_records < FEW_RECORDS,
-        "RARE_CLASS": n_pairable > 0 and min(zeros, ones) < RARE_CLASS,
+        "RARE_CLASS": n_pairable > 0 and min(zeros, ones) < _RARE_CLASS,
         "SAMPLE_SIZE": n_pairable > 0 and figures.required_items is not None and n_pairable < figures.required_items,
         "UNDEFINED_RESAMPLES": (figures.undefined_resamples or 0) > UNDEFINED_SHARE,
         "CONSTANT_RATER": bool(constant.any()),
-        "PARADOX": is_paradox(figures, zeros, ones),
-        "SELECTION": differs_by_selection(votes, unit_records),
+        "PARADOX": _is_paradox(figures, zeros, ones),
+        "SELECTION": _differs_by_selection(votes, unit_records),
     }
     return tuple(code for code, applies in holds.items() if applies)
 
 
-def is_paradox(figures: LabelAgreement, zeros: int, ones: int) -> bool:
+def _is_paradox(figures: LabelAgreement, zeros: int, ones: int) -> bool:
     """Whether agreement is high and alpha low because one value is rare (Feinstein & Cicchetti 1990)."""
     if figures.percent_agreement is None or figures.krippendorff_alpha is None:
         return False
     return (
-        figures.percent_agreement >= PARADOX_AGREEMENT
-        and figures.krippendorff_alpha < PARADOX_ALPHA
-        and abs(ones - zeros) / (ones + zeros) > PARADOX_PREVALENCE
+        figures.percent_agreement >= _PARADOX_AGREEMENT
+        and figures.krippendorff_alpha < _PARADOX_ALPHA
+        and abs(ones - zeros) / (ones + zeros) > _PARADOX_PREVALENCE
     )
 
 
-def differs_by_selection(votes: Votes, unit_records: IntArray) -> bool:
+def _differs_by_selection(votes: Votes, unit_records: IntArray) -> bool:
     """Whether the share of yes differs between units rated twice and units rated once, by `selection_p`."""
     p = selection_p(votes, unit_records)
-    return p is not None and p < SELECTION_LEVEL
+    return p is not None and p < _SELECTION_LEVEL
 
 
 def selection_p(votes: Votes, unit_records: IntArray) -> float | None:
@@ -126,10 +126,10 @@ def selection_p(votes: Votes, unit_records: IntArray) -> float | None:
 
     A two-proportion test whose variance is that of whole records under the common share, so that the units of a record
     need not be independent; a record may have units of both kinds. None where either kind has fewer than
-    `SELECTION_RECORDS` records, or where nothing varies between records.
+    `_SELECTION_RECORDS` records, or where nothing varies between records.
     """
     kinds = (votes.ratings >= 2, votes.ratings == 1)
-    if any(len(np.unique(unit_records[kind])) < SELECTION_RECORDS for kind in kinds):
+    if any(len(np.unique(unit_records[kind])) < _SELECTION_RECORDS for kind in kinds):
         return None
     n_ratings = [int(votes.ratings[kind].sum()) for kind in kinds]
     shares = [float(votes.ones[kind].sum()) / n for kind, n in zip(kinds, n_ratings, strict=True)]
@@ -142,13 +142,13 @@ def selection_p(votes: Votes, unit_records: IntArray) -> float | None:
 
 
 def required_items(prevalence: float | None) -> int | None:
-    """Units with two ratings that would show an alpha of `TARGET_ALPHA`; None where only one value was given.
+    """Units with two ratings that would show an alpha of `_TARGET_ALPHA`; None where only one value was given.
 
     As many make the interval around an alpha halfway between the target and 1 end at the target.
     """
     if prevalence is None or prevalence in (0.0, 1.0):
         return None
-    return math.ceil(items_to_show(TARGET_ALPHA, prevalence))
+    return math.ceil(items_to_show(_TARGET_ALPHA, prevalence))
 
 
 def items_to_show(alpha: float, prevalence: float) -> float:
@@ -159,12 +159,12 @@ def items_to_show(alpha: float, prevalence: float) -> float:
     Source: exports/contracts/agreement.md#warnings.
     """
     spread = (1 + alpha) * (3 - alpha) / (4 * (1 - alpha) * prevalence * (1 - prevalence))
-    return ONE_SIDED_95**2 * (spread - alpha)
+    return _ONE_SIDED_95**2 * (spread - alpha)
 
 
 def task_warnings(ratings: Ratings, figures: TaskAgreement) -> tuple[TaskWarning, ...]:
     """What to mind about a task as a whole; `figures` are all its others."""
-    early_or_late = (ratings.moments < EARLIEST) | (ratings.moments >= LATEST)
+    early_or_late = (ratings.moments < _EARLIEST) | (ratings.moments >= _LATEST)
     holds: dict[TaskWarning, bool] = {
         "PAIR_OVERLAP": any(pair.n_shared < FEW_SHARED for pair in figures.pairs),
         "DISCONNECTED": len(figures.overlap.components) > 1,

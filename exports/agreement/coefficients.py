@@ -124,9 +124,9 @@ def coefficient_values(totals: FloatArray) -> FloatArray:
             total.all_ones / total.all_ratings,
             observed,
             1 - distance,
-            beyond_chance(observed, by_chance),
-            beyond_chance(observed, 2 * share * (1 - share)),
-            beyond_chance(observed, 0.5),
+            _beyond_chance(observed, by_chance),
+            _beyond_chance(observed, 2 * share * (1 - share)),
+            _beyond_chance(observed, 0.5),
             total.ones_agreeing / total.ones_paired,
             total.zeros_agreeing / total.zeros_paired,
             total.unanimous / total.pairable,
@@ -139,7 +139,7 @@ def ratio(part: float | FloatArray, whole: float | FloatArray) -> float | None:
     return float(part) / float(whole) if whole else None
 
 
-def beyond_chance(observed: FloatArray, by_chance: float | FloatArray) -> FloatArray:
+def _beyond_chance(observed: FloatArray, by_chance: float | FloatArray) -> FloatArray:
     """Agreement beyond chance as a share of what is possible beyond chance; NaN where nothing is possible."""
     possible = np.where(np.equal(by_chance, 1), np.nan, 1 - np.asarray(by_chance))
     beyond: FloatArray = (observed - by_chance) / possible

@@ -13,17 +13,17 @@ from annotation.labels import LABELS, TaskName
 from exports.agreement.coefficients import label_votes
 from exports.agreement.ratings import YES, FloatArray, IntArray, LabelArray, Ratings
 
-MIN_TRIPLED_UNITS = 10
+_MIN_TRIPLED_UNITS = 10
 """Units with three ratings or more that the model must have: two raters leave two of its five figures open."""
-PRIOR = 0.5
+_PRIOR = 0.5
 """Imagined ratings on each side of each of an annotator's two rates: keeps them off 0 and 1, and weighs little."""
-TOLERANCE = 1e-9
+_TOLERANCE = 1e-9
 """The fit ends when the log-likelihood grows by less than this for each rating."""
-MAX_ITERATIONS = 1000
-SMALLEST = 1e-12
+_MAX_ITERATIONS = 1000
+_SMALLEST = 1e-12
 """Rates are kept this far from 0 and 1, so that their logarithms exist without a prior too."""
 BoolArray = npt.NDArray[np.bool_]
-Refusal = Literal["too_few_units_with_three_ratings", "no_variation"]
+_Refusal = Literal["too_few_units_with_three_ratings", "no_variation"]
 
 
 class DawidSkene(NamedTuple):
@@ -43,7 +43,7 @@ class DawidSkene(NamedTuple):
     """Steps until the fit ended."""
 
 
-class Rates(NamedTuple):
+class _Rates(NamedTuple):
     """What the M step estimates."""
 
     prevalence: float
@@ -54,7 +54,7 @@ class Rates(NamedTuple):
     """Each annotator's probability of yes where no is right."""
 
 
-def dawid_skene(units: IntArray, annotators: IntArray, values: LabelArray, prior: float = PRIOR) -> DawidSkene | None:
+def dawid_skene(units: IntArray, annotators: IntArray, values: LabelArray, prior: float = _PRIOR) -> DawidSkene | None:
     """The model of one label; None where it is not identified, for which `refusal` gives the reason.
 
     It needs units that three annotators or more rated. Annotators are identified by such units, or by sharing units,
@@ -68,46 +68,46 @@ def dawid_skene(units: IntArray, annotators: IntArray, values: LabelArray, prior
     """
     if refusal(units, annotators, values) is not None:
         return None
-    kept = identified_ratings(units, annotators, values)
+    kept = _identified_ratings(units, annotators, values)
     n_units, n_annotators = int(units.max()) + 1, int(annotators.max()) + 1
     unit_numbers, unit = np.unique(units[kept], return_inverse=True)
     rater_numbers, rater = np.unique(annotators[kept], return_inverse=True)
-    fitted = fit(unit, rater, values[kept] == YES, prior)
+    fitted = _fit(unit, rater, values[kept] == YES, prior)
     return DawidSkene(
-        posterior=spread(fitted.posterior, unit_numbers, n_units),
-        sensitivity=spread(fitted.sensitivity, rater_numbers, n_annotators),
-        specificity=spread(fitted.specificity, rater_numbers, n_annotators),
+        posterior=_spread(fitted.posterior, unit_numbers, n_units),
+        sensitivity=_spread(fitted.sensitivity, rater_numbers, n_annotators),
+        specificity=_spread(fitted.specificity, rater_numbers, n_annotators),
         prevalence=fitted.prevalence,
         loglik=fitted.loglik,
         iterations=fitted.iterations,
     )
 
 
-def refusal(units: IntArray, annotators: IntArray, values: LabelArray) -> Refusal | None:
+def refusal(units: IntArray, annotators: IntArray, values: LabelArray) -> _Refusal | None:
     """Why the model is not identified by these ratings; None where it is."""
-    kept = identified_ratings(units, annotators, values)
+    kept = _identified_ratings(units, annotators, values)
     if not kept.any():
         return "too_few_units_with_three_ratings"
     return "no_variation" if len(np.unique(values[kept])) < 2 else None
 
 
-def identified_ratings(units: IntArray, annotators: IntArray, values: LabelArray) -> BoolArray:
+def _identified_ratings(units: IntArray, annotators: IntArray, values: LabelArray) -> BoolArray:
     """Which ratings are by annotators of a group with enough units that three of its members rated."""
     given = values >= 0
     kept = np.zeros(len(values), dtype=np.bool_)
     if not given.any():
         return kept
     unit, rater = units[given], annotators[given]
-    group = groups_of(unit, rater)[rater]
+    group = _groups_of(unit, rater)[rater]
     tripled = np.bincount(unit) >= 3
     _, first = np.unique(unit, return_index=True)
     counted = first[tripled[unit[first]]]
-    enough = np.bincount(group[counted], minlength=int(group.max()) + 1) >= MIN_TRIPLED_UNITS
+    enough = np.bincount(group[counted], minlength=int(group.max()) + 1) >= _MIN_TRIPLED_UNITS
     kept[given] = enough[group]
     return kept
 
 
-def groups_of(unit: IntArray, rater: IntArray) -> IntArray:
+def _groups_of(unit: IntArray, rater: IntArray) -> IntArray:
     """The group of each annotator: its smallest number; sharing a unit puts two annotators into one group."""
     group = np.arange(int(rater.max()) + 1)
     while True:
@@ -120,7 +120,7 @@ def groups_of(unit: IntArray, rater: IntArray) -> IntArray:
         group = merged
 
 
-def fit(unit: IntArray, rater: IntArray, yes: BoolArray, prior: float) -> DawidSkene:
+def _fit(unit: IntArray, rater: IntArray, yes: BoolArray, prior: float) -> DawidSkene:
     """The model at a maximum of the likelihood times the prior, started at the share of yes among each unit's votes.
 
     Of the two mirrored solutions the one in which annotators are right more often than wrong is returned.
@@ -128,40 +128,40 @@ def fit(unit: IntArray, rater: IntArray, yes: BoolArray, prior: float) -> DawidS
     said = 2 * rater + yes  # who said what, as one number
     posterior = np.bincount(unit, weights=yes) / np.bincount(unit)
     before, iterations = -np.inf, 0
-    while iterations < MAX_ITERATIONS:
+    while iterations < _MAX_ITERATIONS:
         iterations += 1
-        rates = estimate(posterior, unit, said, prior)
-        posterior, loglik = expect(rates, unit, said)
-        penalised = loglik + log_prior(rates, prior)
-        if penalised - before < TOLERANCE * len(unit):
+        rates = _estimate(posterior, unit, said, prior)
+        posterior, loglik = _expect(rates, unit, said)
+        penalised = loglik + _log_prior(rates, prior)
+        if penalised - before < _TOLERANCE * len(unit):
             break
         before = penalised
     if rates.hits.mean() < rates.false_alarms.mean():
-        rates = Rates(1 - rates.prevalence, rates.false_alarms, rates.hits)
+        rates = _Rates(1 - rates.prevalence, rates.false_alarms, rates.hits)
         posterior = 1 - posterior
     return DawidSkene(posterior, rates.hits, 1 - rates.false_alarms, rates.prevalence, loglik, iterations)
 
 
-def estimate(posterior: FloatArray, unit: IntArray, said: IntArray, prior: float) -> Rates:
+def _estimate(posterior: FloatArray, unit: IntArray, said: IntArray, prior: float) -> _Rates:
     """The rates that fit the posterior best: the M step. `said` is twice the annotator's number, one more for yes."""
     size = int(said.max()) // 2 * 2 + 2
     counts = np.bincount(said, minlength=size).reshape(-1, 2).astype(np.float64)
     likely = np.bincount(said, weights=posterior[unit], minlength=size)
     where_yes = np.asarray(likely, dtype=np.float64).reshape(-1, 2)
-    return Rates(
-        prevalence=float(np.clip(posterior.mean(), SMALLEST, 1 - SMALLEST)),
-        hits=share_of_yes(where_yes, prior),
-        false_alarms=share_of_yes(counts - where_yes, prior),
+    return _Rates(
+        prevalence=float(np.clip(posterior.mean(), _SMALLEST, 1 - _SMALLEST)),
+        hits=_share_of_yes(where_yes, prior),
+        false_alarms=_share_of_yes(counts - where_yes, prior),
     )
 
 
-def share_of_yes(votes: FloatArray, prior: float) -> FloatArray:
+def _share_of_yes(votes: FloatArray, prior: float) -> FloatArray:
     """Each annotator's share of yes, from her votes of no and of yes (columns) and imagined ones on each side."""
-    shares = (votes[:, 1] + prior) / np.maximum(votes.sum(axis=1) + 2 * prior, SMALLEST)
-    return np.asarray(np.clip(shares, SMALLEST, 1 - SMALLEST), dtype=np.float64)
+    shares = (votes[:, 1] + prior) / np.maximum(votes.sum(axis=1) + 2 * prior, _SMALLEST)
+    return np.asarray(np.clip(shares, _SMALLEST, 1 - _SMALLEST), dtype=np.float64)
 
 
-def expect(rates: Rates, unit: IntArray, said: IntArray) -> tuple[FloatArray, float]:
+def _expect(rates: _Rates, unit: IntArray, said: IntArray) -> tuple[FloatArray, float]:
     """The probability of yes for each unit at these rates, and the log-likelihood of all ratings: the E step."""
     where_yes = np.log(np.column_stack([1 - rates.hits, rates.hits]).ravel())
     where_no = np.log(np.column_stack([1 - rates.false_alarms, rates.false_alarms]).ravel())
@@ -171,13 +171,13 @@ def expect(rates: Rates, unit: IntArray, said: IntArray) -> tuple[FloatArray, fl
     return np.exp(log_yes - together), float(together.sum())
 
 
-def log_prior(rates: Rates, prior: float) -> float:
+def _log_prior(rates: _Rates, prior: float) -> float:
     """The logarithm of the Beta prior of all rates, up to a constant."""
     both = np.concatenate([rates.hits, rates.false_alarms])
     return float(prior * (np.log(both) + np.log1p(-both)).sum())
 
 
-def spread(values: FloatArray, numbers: IntArray, length: int) -> FloatArray:
+def _spread(values: FloatArray, numbers: IntArray, length: int) -> FloatArray:
     """The values at their numbers in an array of this length, NaN elsewhere."""
     whole = np.full(length, np.nan)
     whole[numbers] = values
@@ -185,7 +185,7 @@ def spread(values: FloatArray, numbers: IntArray, length: int) -> FloatArray:
 
 
 ConsensusRule = Literal["majority", "ds"]
-ConsensusSource = Literal["single", "unanimous", "majority", "ds", "adjudicated"]
+_ConsensusSource = Literal["single", "unanimous", "majority", "ds", "adjudicated"]
 UnitLabel = tuple[str, str, str]
 """`record_uuid`, `chunk_id` (empty outside retrieval) and label; no two tasks share a label."""
 
@@ -213,7 +213,7 @@ class ConsensusLabel(NamedTuple):
     """Dawid–Skene probability of yes; None where the model is not identified."""
     consensus: bool | None
     """The label to use: an adjudicator's decision, or by the rule where there is none; None where that tells none."""
-    consensus_source: ConsensusSource | None
+    consensus_source: _ConsensusSource | None
     """Where `consensus` comes from: `single` is one voice alone, `unanimous` are two or more; None without one."""
 
 
@@ -226,12 +226,12 @@ def consensus(
     has no response here. The rule `ds` takes the more probable value where the Dawid–Skene model tells one, and the
     majority elsewhere; `consensus_source` says which.
     """
-    columns = [labels_of_column(ratings, column, decisions or {}, rule) for column in range(len(LABELS[ratings.task]))]
+    columns = [_labels_of_column(ratings, column, decisions or {}, rule) for column in range(len(LABELS[ratings.task]))]
     for unit in zip(*columns, strict=True):
         yield from unit
 
 
-def labels_of_column(
+def _labels_of_column(
     ratings: Ratings, column: int, decisions: Mapping[UnitLabel, bool], rule: ConsensusRule
 ) -> Iterator[ConsensusLabel]:
     """The consensus on one label of the task, for each unit in order."""
@@ -243,7 +243,7 @@ def labels_of_column(
     for (record, chunk_id), (n_yes, n_no, probability) in zip(units, votes, strict=True):
         record_uuid = ratings.records[record]
         posterior = None if np.isnan(probability) else probability
-        value, source = settle(n_yes, n_no, posterior, decisions.get((record_uuid, chunk_id, label)), rule)
+        value, source = _settle(n_yes, n_no, posterior, decisions.get((record_uuid, chunk_id, label)), rule)
         yield ConsensusLabel(
             task=ratings.task,
             label=label,
@@ -252,16 +252,16 @@ def labels_of_column(
             n_yes=n_yes,
             n_no=n_no,
             vote_share=n_yes / (n_yes + n_no) if n_yes + n_no else None,
-            majority=majority(n_yes, n_no),
+            majority=_majority(n_yes, n_no),
             posterior=posterior,
             consensus=value,
             consensus_source=source,
         )
 
 
-def settle(
+def _settle(
     n_yes: int, n_no: int, posterior: float | None, decision: bool | None, rule: ConsensusRule
-) -> tuple[bool | None, ConsensusSource | None]:
+) -> tuple[bool | None, _ConsensusSource | None]:
     """The consensus and where it comes from; both None where there is none."""
     if decision is not None:
         return decision, "adjudicated"
@@ -274,7 +274,7 @@ def settle(
     return n_yes > n_no, "unanimous" if min(n_yes, n_no) == 0 else "majority"
 
 
-def majority(n_yes: int, n_no: int) -> bool | None:
+def _majority(n_yes: int, n_no: int) -> bool | None:
     """What most say; None where they tie."""
     return None if n_yes == n_no else n_yes > n_no
 

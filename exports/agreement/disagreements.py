@@ -66,7 +66,7 @@ class Disagreement(Frozen):
     """Address of the dataset's page in Argilla, since its page for a single record has none; empty where unknown."""
 
 
-class SplitUnits(NamedTuple):
+class _SplitUnits(NamedTuple):
     """The units that annotators differ on in one label: numbers of units and, beside each, what it weighs."""
 
     units: IntArray
@@ -77,7 +77,7 @@ class SplitUnits(NamedTuple):
     """Alpha less alpha without the unit; NaN where the latter is undefined."""
 
 
-class LabelRatings(NamedTuple):
+class _LabelRatings(NamedTuple):
     """Who voted what on one label: the ratings in the order of units, then annotators, and where each unit's begin."""
 
     raters: IntArray
@@ -93,7 +93,7 @@ class LabelRatings(NamedTuple):
         return tuple(zip(self.raters[place].tolist(), self.values[place].tolist(), strict=True))
 
 
-class VotePattern(NamedTuple):
+class _VotePattern(NamedTuple):
     """The same votes by the same annotators, told once for all units that show them."""
 
     votes: dict[str, bool]
@@ -106,21 +106,21 @@ class VotePattern(NamedTuple):
     """How many units show it."""
 
 
-class LabelView(NamedTuple):
+class _LabelView(NamedTuple):
     """What describing a disagreement on one label needs."""
 
     label: str
     """The label."""
     column: int
     """Its place in the task."""
-    votes: LabelRatings
+    votes: _LabelRatings
     """Who voted what."""
     counts: Votes
     """LabelRatings on each side, by unit."""
-    split: SplitUnits
+    split: _SplitUnits
     """The units that annotators differ on."""
-    patterns: Mapping[tuple[tuple[int, int], ...], VotePattern]
-    """What each split unit's votes are, by annotators and values as `LabelRatings.of` gives them."""
+    patterns: Mapping[tuple[tuple[int, int], ...], _VotePattern]
+    """What each split unit's votes are, by annotators and values as `_LabelRatings.of` gives them."""
     posterior: FloatArray
     """Dawid–Skene probability of yes by unit; NaN where the model does not tell."""
     agreed: IntArray
@@ -141,11 +141,11 @@ def find_disagreements(ratings: Ratings, labels: Sequence[str] = (), top: int | 
         top: At most so many; all when None.
     """
     wanted = [column for column, label in enumerate(LABELS[ratings.task]) if not labels or label in labels]
-    views = [view_label(ratings, column) for column in wanted]
-    split_by_unit = split_matrix(ratings)
+    views = [_view_label(ratings, column) for column in wanted]
+    split_by_unit = _split_matrix(ratings)
     return [
-        describe(ratings, views[view], int(views[view].split.units[place]), place, split_by_unit)
-        for view, place in ranked(views)[:top]
+        _describe(ratings, views[view], int(views[view].split.units[place]), place, split_by_unit)
+        for view, place in _ranked(views)[:top]
     ]
 
 
@@ -157,7 +157,7 @@ def rank_together(tasks: Iterable[Sequence[Disagreement]]) -> list[Disagreement]
     )
 
 
-def ranked(views: Sequence[LabelView]) -> list[tuple[int, int]]:
+def _ranked(views: Sequence[_LabelView]) -> list[tuple[int, int]]:
     """Number of the label and place among its split units, in the order of the list of disagreements."""
     if not views:
         return []
@@ -171,37 +171,37 @@ def ranked(views: Sequence[LabelView]) -> list[tuple[int, int]]:
     return list(zip(view[order].tolist(), place[order].tolist(), strict=True))
 
 
-def view_label(ratings: Ratings, column: int) -> LabelView:
+def _view_label(ratings: Ratings, column: int) -> _LabelView:
     """Everything about one label that its disagreements are described with."""
     counts = label_votes(ratings, column)
-    votes = order_votes(ratings, column)
-    split = weigh(counts)
-    agreed, compared = against_majority(ratings, column, counts)
-    return LabelView(
+    votes = _order_votes(ratings, column)
+    split = _weigh(counts)
+    agreed, compared = _against_majority(ratings, column, counts)
+    return _LabelView(
         label=LABELS[ratings.task][column],
         column=column,
         votes=votes,
         counts=counts,
         split=split,
-        patterns=vote_patterns(ratings, votes, split.units),
+        patterns=_vote_patterns(ratings, votes, split.units),
         posterior=label_posterior(ratings, column),
         agreed=agreed,
         compared=compared,
     )
 
 
-def vote_patterns(
-    ratings: Ratings, votes: LabelRatings, units: IntArray
-) -> dict[tuple[tuple[int, int], ...], VotePattern]:
+def _vote_patterns(
+    ratings: Ratings, votes: _LabelRatings, units: IntArray
+) -> dict[tuple[tuple[int, int], ...], _VotePattern]:
     """The pattern of each of the units, by its votes."""
-    found: dict[tuple[tuple[int, int], ...], VotePattern] = {}
+    found: dict[tuple[tuple[int, int], ...], _VotePattern] = {}
     for given, n_units in Counter(votes.of(unit) for unit in units.tolist()).items():
         named = {ratings.annotators[rater]: value == YES for rater, value in given}
-        found[given] = VotePattern(named, pattern(named), lone_dissenter(given), n_units)
+        found[given] = _VotePattern(named, pattern(named), _lone_dissenter(given), n_units)
     return found
 
 
-def weigh(counts: Votes) -> SplitUnits:
+def _weigh(counts: Votes) -> _SplitUnits:
     """The units with votes on both sides, their share of the disagreement and their influence on alpha.
 
     Alpha without a unit comes from the totals less the unit's own sums (exports/contracts/agreement.md#coefficients).
@@ -213,18 +213,18 @@ def weigh(counts: Votes) -> SplitUnits:
     pairs = 2 * rest0 * rest1
     ratio = (rest0 + rest1 - 1) * (distance - sums.disagreement[units]) / np.where(pairs, pairs, np.nan)
     whole = (n0 + n1 - 1) * distance / (2 * n0 * n1) if len(units) else 0.0
-    return SplitUnits(units, sums.disagreement[units] / distance if len(units) else np.empty(0), ratio - whole)
+    return _SplitUnits(units, sums.disagreement[units] / distance if len(units) else np.empty(0), ratio - whole)
 
 
-def order_votes(ratings: Ratings, column: int) -> LabelRatings:
+def _order_votes(ratings: Ratings, column: int) -> _LabelRatings:
     """The ratings of one label without those that are missing; responses come sorted by unit and annotator."""
     given = ratings.values[:, column] != MISSING
     sizes = np.bincount(ratings.units[given], minlength=len(ratings.unit_records))
     starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
-    return LabelRatings(ratings.response_annotators[given], ratings.values[given, column], starts)
+    return _LabelRatings(ratings.response_annotators[given], ratings.values[given, column], starts)
 
 
-def against_majority(ratings: Ratings, column: int, counts: Votes) -> tuple[IntArray, IntArray]:
+def _against_majority(ratings: Ratings, column: int, counts: Votes) -> tuple[IntArray, IntArray]:
     """For each annotator, the units where the others have a majority she shares, and those where they have one."""
     values = ratings.values[:, column]
     given = values != MISSING
@@ -235,15 +235,15 @@ def against_majority(ratings: Ratings, column: int, counts: Votes) -> tuple[IntA
     return np.bincount(rater[(lead != 0) & ((lead > 0) == yes)], minlength=size), compared
 
 
-def split_matrix(ratings: Ratings) -> BoolArray:
+def _split_matrix(ratings: Ratings) -> BoolArray:
     """Units × labels of the task: whether annotators differ."""
     counts = [label_votes(ratings, column) for column in range(len(LABELS[ratings.task]))]
     return np.column_stack([(found.ones > 0) & (found.zeros > 0) for found in counts])
 
 
-def describe(
+def _describe(
     ratings: Ratings,
-    view: LabelView,
+    view: _LabelView,
     unit: int,
     place: int,
     split_by_unit: BoolArray,
@@ -264,9 +264,9 @@ def describe(
         contribution=float(view.split.contribution[place]),
         influence=None if np.isnan(influence) else influence,
         posterior=None if np.isnan(posterior) else posterior,
-        entropy=None if np.isnan(posterior) else entropy(posterior),
+        entropy=None if np.isnan(posterior) else _entropy(posterior),
         lone_dissenter=None if shown.dissenter is None else ratings.annotators[shown.dissenter],
-        dissenter_reliability=None if shown.dissenter is None else reliability_elsewhere(view, shown.dissenter),
+        dissenter_reliability=None if shown.dissenter is None else _reliability_elsewhere(view, shown.dissenter),
         pattern=shown.text,
         pattern_count=shown.n_units,
         other_labels=tuple(
@@ -282,7 +282,7 @@ def describe(
     )
 
 
-def lone_dissenter(votes: Sequence[tuple[int, int]]) -> int | None:
+def _lone_dissenter(votes: Sequence[tuple[int, int]]) -> int | None:
     """Number of the annotator who alone says otherwise, among three or more; None where nobody does."""
     if len(votes) < 3:
         return None
@@ -293,7 +293,7 @@ def lone_dissenter(votes: Sequence[tuple[int, int]]) -> int | None:
     return None
 
 
-def reliability_elsewhere(view: LabelView, dissenter: int) -> float | None:
+def _reliability_elsewhere(view: _LabelView, dissenter: int) -> float | None:
     """How often she says what the majority of the others says on the label, this unit left out; None without others.
 
     Here, where she alone dissents, the others have a majority and she is not of it.
@@ -302,7 +302,7 @@ def reliability_elsewhere(view: LabelView, dissenter: int) -> float | None:
     return int(view.agreed[dissenter]) / elsewhere if elsewhere else None
 
 
-def entropy(probability: float) -> float:
+def _entropy(probability: float) -> float:
     """The entropy of a yes-or-no in bits, between 0 and 1."""
     parts = (probability, 1 - probability)
     return -math.fsum(part * math.log2(part) for part in parts if part > 0) + 0.0
@@ -310,10 +310,10 @@ def entropy(probability: float) -> float:
 
 def pattern(votes: Mapping[str, bool]) -> str:
     """Who said what, yes before no, such as `carla yes; anna, ben no`."""
-    return "; ".join(f"{', '.join(names)} {word}" for word, names in sides(votes))
+    return "; ".join(f"{', '.join(names)} {word}" for word, names in _sides(votes))
 
 
-def sides(votes: Mapping[str, bool]) -> Iterator[tuple[str, list[str]]]:
+def _sides(votes: Mapping[str, bool]) -> Iterator[tuple[str, list[str]]]:
     """The names of those who said yes and of those who said no, where there are any."""
     for word, value in (("yes", True), ("no", False)):
         names = [name for name, vote in votes.items() if vote is value]

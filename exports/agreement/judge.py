@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from annotation.labels import LABELS, TASKS, TaskName
+from exports.agreement._resampling import BoolArray, Statistic, bootstrap, interval
 from exports.agreement.annotators import FEW_SHARED, kappas
 from exports.agreement.coefficients import Votes, label_votes, ratio
 from exports.agreement.ratings import MISSING, YES, FloatArray, IntArray, LabelArray, Ratings
-from exports.agreement.resampling import BoolArray, Statistic, bootstrap, interval
 from exports.agreement.schema import (
     Calibration,
     Confusion,
@@ -24,7 +24,7 @@ from exports.agreement.schema import (
     ReliabilityBin,
 )
 
-BINS = 10
+_BINS = 10
 
 
 def calibrate(confidences: FloatArray, truths: BoolArray) -> Calibration:
@@ -33,7 +33,7 @@ def calibrate(confidences: FloatArray, truths: BoolArray) -> Calibration:
     Source: Brier 1950; Naeini, Cooper & Hauskrecht 2015 for the ECE with bins of one width; Hanley & McNeil 1982 for
     the AUC.
     """
-    bins = reliability_bins(confidences, truths)
+    bins = _reliability_bins(confidences, truths)
     n = len(truths)
     brier = float(np.mean((confidences - truths) ** 2)) if n else None
     gaps = [
@@ -42,19 +42,19 @@ def calibrate(confidences: FloatArray, truths: BoolArray) -> Calibration:
         if found.share_yes is not None and found.mean_confidence is not None
     ]
     undefined: dict[str, JudgeReason] = {} if n else dict.fromkeys(("brier", "ece", "auc"), "no_compared_units")
-    auc = area_under_curve(confidences, truths)
+    auc = _area_under_curve(confidences, truths)
     if n and auc is None:
         undefined["auc"] = "jury_is_constant"
     return Calibration(bins=bins, brier=brier, ece=ratio(sum(gaps), n), auc=auc, undefined=undefined)
 
 
-def reliability_bins(confidences: FloatArray, truths: BoolArray) -> tuple[ReliabilityBin, ...]:
+def _reliability_bins(confidences: FloatArray, truths: BoolArray) -> tuple[ReliabilityBin, ...]:
     """Ten bins from 0 to 1; a probability on an end belongs to the bin above it, 1 to the last."""
-    ends = np.arange(BINS + 1) / BINS
-    places = np.clip(np.searchsorted(ends, confidences, side="right") - 1, 0, BINS - 1)
-    counts = np.bincount(places, minlength=BINS).tolist()
-    stated = np.bincount(places, confidences, BINS).tolist()
-    true = np.bincount(places, truths, BINS).tolist()
+    ends = np.arange(_BINS + 1) / _BINS
+    places = np.clip(np.searchsorted(ends, confidences, side="right") - 1, 0, _BINS - 1)
+    counts = np.bincount(places, minlength=_BINS).tolist()
+    stated = np.bincount(places, confidences, _BINS).tolist()
+    true = np.bincount(places, truths, _BINS).tolist()
     return tuple(
         ReliabilityBin(
             low=float(ends[place]),
@@ -63,11 +63,11 @@ def reliability_bins(confidences: FloatArray, truths: BoolArray) -> tuple[Reliab
             mean_confidence=ratio(stated[place], counts[place]),
             share_yes=ratio(true[place], counts[place]),
         )
-        for place in range(BINS)
+        for place in range(_BINS)
     )
 
 
-def area_under_curve(confidences: FloatArray, truths: BoolArray) -> float | None:
+def _area_under_curve(confidences: FloatArray, truths: BoolArray) -> float | None:
     """The area under the ROC curve, from ranks with ties in the middle; None where all truths are the same."""
     n_yes = int(np.count_nonzero(truths))
     n_no = len(truths) - n_yes
@@ -92,7 +92,7 @@ class JudgedUnits(NamedTuple):
     """Judgements that cannot be used, by status."""
 
 
-class JudgedColumn(NamedTuple):
+class _JudgedColumn(NamedTuple):
     """One label of one judge, beside the jury's."""
 
     label: str
@@ -155,14 +155,14 @@ def measure_judges(
 
 def measure_judge(ratings: Ratings, judged: JudgedUnits, resamples: int, seed: int) -> JudgedTask:
     """One judge on one task; labels that it never answered are left out."""
-    numbers = unit_numbers(ratings)
+    numbers = _unit_numbers(ratings)
     known = {key: labels for key, labels in judged.labels.items() if key in numbers}
     columns = [
-        judged_column(ratings, column, label, {numbers[key]: labels for key, labels in known.items()})
+        _judged_column(ratings, column, label, {numbers[key]: labels for key, labels in known.items()})
         for column, label in enumerate(LABELS[ratings.task])
         if any(label in labels for labels in judged.labels.values())
     ]
-    intervals = kappa_intervals(ratings, columns, resamples, seed)
+    intervals = _kappa_intervals(ratings, columns, resamples, seed)
     return JudgedTask(
         n_units=len(numbers),
         n_judged=len(known),
@@ -170,32 +170,32 @@ def measure_judge(ratings: Ratings, judged: JudgedUnits, resamples: int, seed: i
         n_unknown=len(judged.labels) - len(known),
         statuses=dict(sorted(Counter(judged.statuses).items())),
         labels={
-            column.label: measure_label(ratings, column, found)
+            column.label: _measure_label(ratings, column, found)
             for column, found in zip(columns, intervals, strict=True)
         },
     )
 
 
-def unit_numbers(ratings: Ratings) -> dict[UnitKey, int]:
+def _unit_numbers(ratings: Ratings) -> dict[UnitKey, int]:
     """The number of each unit of the table."""
     records = (ratings.records[number] for number in ratings.unit_records)
     return {key: number for number, key in enumerate(zip(records, ratings.unit_chunks, strict=True))}
 
 
-def judged_column(
+def _judged_column(
     ratings: Ratings, column: int, label: str, units: Mapping[int, Mapping[str, tuple[bool, float]]]
-) -> JudgedColumn:
+) -> _JudgedColumn:
     """The judge's answers to one label, by number of the unit, beside the jury's votes."""
     values = np.full(len(ratings.unit_records), MISSING, dtype=np.int8)
     confidences = np.full(len(values), np.nan)
     for unit, labels in units.items():
         if label in labels:
             values[unit], confidences[unit] = labels[label]
-    return JudgedColumn(label, values, confidences, label_votes(ratings, column))
+    return _JudgedColumn(label, values, confidences, label_votes(ratings, column))
 
 
-def kappa_intervals(
-    ratings: Ratings, columns: Sequence[JudgedColumn], resamples: int, seed: int
+def _kappa_intervals(
+    ratings: Ratings, columns: Sequence[_JudgedColumn], resamples: int, seed: int
 ) -> list[Interval | RefusedReason]:
     """The interval of each label's kappa with the majority, or why it is refused; records are drawn for all at once."""
     n_records = len(ratings.records)
@@ -208,7 +208,7 @@ def kappa_intervals(
     return [interval(resampled[statistic], 0) for statistic in statistics]
 
 
-def measure_label(ratings: Ratings, column: JudgedColumn, found: Interval | RefusedReason) -> JudgedLabel:
+def _measure_label(ratings: Ratings, column: _JudgedColumn, found: Interval | RefusedReason) -> JudgedLabel:
     """One label of one judge; `found` is the interval of its kappa or why there is none."""
     compared = column.compared
     n_compared = int(compared.sum())
@@ -223,11 +223,11 @@ def measure_label(ratings: Ratings, column: JudgedColumn, found: Interval | Refu
         interval=found if isinstance(found, Interval) and not few else None,
         refused_interval="few_units" if few else refused,
         calibration=calibrate(column.confidences[compared], column.majority[compared]),
-        annotators=against_annotators(ratings, column),
+        annotators=_against_annotators(ratings, column),
     )
 
 
-def against_annotators(ratings: Ratings, column: JudgedColumn) -> tuple[JudgeAgainstAnnotator, ...]:
+def _against_annotators(ratings: Ratings, column: _JudgedColumn) -> tuple[JudgeAgainstAnnotator, ...]:
     """The judge against each annotator who answered the label on a unit that it answered too."""
     place = LABELS[ratings.task].index(column.label)
     judge, answers = column.values[ratings.units], ratings.values[:, place]
@@ -253,11 +253,13 @@ def confusion(tp: int, fp: int, fn: int, tn: int) -> Confusion:
         "accuracy": ratio(tp + tn, n),
         "cohen_kappa": ratio(2 * (tp * tn - fp * fn), (tp + fp) * (fp + tn) + (tp + fn) * (fn + tn)),
     }
-    undefined = {name: UNDEFINED_WHERE[name] if n else "no_compared_units" for name in figures if figures[name] is None}
+    undefined = {
+        name: _UNDEFINED_WHERE[name] if n else "no_compared_units" for name in figures if figures[name] is None
+    }
     return Confusion(tp=tp, fp=fp, fn=fn, tn=tn, **figures, undefined=undefined)
 
 
-UNDEFINED_WHERE: dict[str, JudgeReason] = {
+_UNDEFINED_WHERE: dict[str, JudgeReason] = {
     "precision": "judge_never_says_yes",
     "recall": "jury_never_says_yes",
     "f1": "nobody_says_yes",

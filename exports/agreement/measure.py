@@ -6,9 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from annotation.labels import TASKS
-from exports.agreement.annotators import AnnotatorStatistics, PairStatistics, identical_vectors, measure_overlap
-from exports.agreement.cautions import task_warnings, with_cautions
-from exports.agreement.labels import (
+from exports.agreement._labels import (
     LabelStatistics,
     MacroAlpha,
     MacroFigures,
@@ -16,9 +14,12 @@ from exports.agreement.labels import (
     count_violations,
     count_violations_by_annotator,
 )
-from exports.agreement.patterns import task_patterns
+from exports.agreement._patterns import task_patterns
+from exports.agreement._resampling import bootstrap
+from exports.agreement._slices import language_parts, measure_changes, measure_slices, round_parts, split, week_parts
+from exports.agreement.annotators import AnnotatorStatistics, PairStatistics, identical_vectors, measure_overlap
+from exports.agreement.cautions import task_warnings, with_cautions
 from exports.agreement.ratings import Ratings
-from exports.agreement.resampling import bootstrap
 from exports.agreement.schema import (
     Agreement,
     AnnotatorAgreement,
@@ -28,7 +29,6 @@ from exports.agreement.schema import (
     PairAgreement,
     TaskAgreement,
 )
-from exports.agreement.slices import language_parts, measure_changes, measure_slices, round_parts, split, week_parts
 
 
 class TaskFigures(NamedTuple):
@@ -109,7 +109,7 @@ def measure_task(ratings: Ratings, resamples: int, seed: int) -> TaskAgreement:
         constraint_violations=count_violations(ratings),
         constraint_violations_by_annotator=count_violations_by_annotator(ratings),
         conditional=conditional_agreement(ratings, resamples, seed),
-        discards=measure_discards(ratings),
+        discards=_measure_discards(ratings),
         overlap=measure_overlap(ratings),
         rounds=measure_slices(ratings, rounds, resamples, seed),
         weeks=measure_slices(ratings, weeks, resamples, seed),
@@ -121,7 +121,7 @@ def measure_task(ratings: Ratings, resamples: int, seed: int) -> TaskAgreement:
     return found.model_copy(update={"warnings": task_warnings(ratings, found)})
 
 
-def measure_discards(ratings: Ratings) -> Discards | None:
+def _measure_discards(ratings: Ratings) -> Discards | None:
     """Discarded responses, and their share of the submitted and discarded ones; None where the files do not tell.
 
     Everyone who submitted or discarded anything has a share.

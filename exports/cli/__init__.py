@@ -15,7 +15,7 @@ import click
 from pipeline.errors import CitejuryError
 
 
-class Command(NamedTuple):
+class _Command(NamedTuple):
     """Where a command is, and its first sentence, which the help of the root shows without importing it."""
 
     module: str
@@ -24,16 +24,16 @@ class Command(NamedTuple):
 
 
 COMMANDS = (
-    Command("exports.cli.groups", "annotation", "Put answers before annotators in Argilla."),
-    Command("exports.cli.start", "demo", "Run the whole product once, on narratives and answers that come with it."),
-    Command("exports.cli.start", "doctor", "Look at what is here and what is missing."),
-    Command("exports.cli.groups", "exports", "Bring responses back as CSV files and datasets, and measure agreement."),
-    Command("exports.cli.start", "init", "Start a project of your own in DIR."),
-    Command("pipeline.cli", "pipeline", "Ask providers for answers with citations, and turn them into records."),
+    _Command("exports.cli.groups", "annotation", "Put answers before annotators in Argilla."),
+    _Command("exports.cli.start", "demo", "Run the whole product once, on narratives and answers that come with it."),
+    _Command("exports.cli.start", "doctor", "Look at what is here and what is missing."),
+    _Command("exports.cli.groups", "exports", "Bring responses back as CSV files and datasets, and measure agreement."),
+    _Command("exports.cli.start", "init", "Start a project of your own in DIR."),
+    _Command("pipeline.cli", "pipeline", "Ask providers for answers with citations, and turn them into records."),
 )
 
 
-class ErrorBoundary(click.Group):
+class _ErrorBoundary(click.Group):
     """The one place that turns the project's errors into output: one plain line on stderr and exit 1."""
 
     def invoke(self, ctx: click.Context) -> object:
@@ -55,7 +55,7 @@ class ErrorBoundary(click.Group):
             raise click.ClickException(f"{place} cannot be used: {error.strerror or error}.") from error
 
 
-class LazyRoot(ErrorBoundary):
+class LazyRoot(_ErrorBoundary):
     """The root command: each command is imported when it is asked for, so that the help comes at once.
 
     Source: click's documentation, "Complex Applications", lazily loading subcommands.
@@ -78,7 +78,7 @@ class LazyRoot(ErrorBoundary):
             formatter.write_dl([(lazy.name, lazy.summary) for lazy in COMMANDS])
 
 
-def print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     """Print the version and the folders that the three packages were imported from."""
     if not wanted or ctx.resilient_parsing:
         return
@@ -100,7 +100,7 @@ def print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     is_flag=True,
     is_eager=True,
     expose_value=False,
-    callback=print_version,
+    callback=_print_version,
     help="Version and where it lives.",
 )
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")

@@ -17,24 +17,24 @@ if TYPE_CHECKING:
     from exports.agreement.ratings import Ratings
     from exports.reading.decisions import AnnotatorScore, Decisions
 
-SHOWN = 10
+_SHOWN = 10
 """Rows of each table at the terminal; the file has them all."""
-Row = tuple[object, ...]
+_Row = tuple[object, ...]
 
-task_option = click.option(
+_task_option = click.option(
     "--task",
     "tasks",
     multiple=True,
     type=click.Choice(("retrieval", "grounding", "generation")),
     help="Only this task; may be given more than once.",
 )
-label_option = click.option(
+_label_option = click.option(
     "--label", "labels", multiple=True, callback=read_labels, help="Only this label; may be given more than once."
 )
-workspace_option = click.option(
+_workspace_option = click.option(
     "--workspace", help="Argilla workspace of the annotators; the setting `workspace` (citejury) if not given."
 )
-url_option = click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
+_url_option = click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
 
 
 @click.group()
@@ -47,8 +47,8 @@ def adjudicate() -> None:
 @click.option(
     "--out", metavar="FILE.csv", type=click.Path(path_type=Path, dir_okay=False), help="Write the whole list here."
 )
-@task_option
-@label_option
+@_task_option
+@_label_option
 @click.option("--top", metavar="N", type=click.IntRange(1), help="Only the N weightiest disagreements.")
 @click.option("--spreadsheet-safe", is_flag=True, help="Put an apostrophe before cells that a spreadsheet would run.")
 def list_command(
@@ -73,10 +73,10 @@ def list_command(
     """
     from exports.report.disagreement_files import with_details, write_disagreements_csv
 
-    found = read_disagreements(paths, tasks, labels)
+    found = _read_disagreements(paths, tasks, labels)
     if out is not None:
         write_disagreements_csv(out, with_details(found[:top], paths), spreadsheet_safe)
-    click.echo(Table(disagreement_rows(found[:top])).terminal())
+    click.echo(Table(_disagreement_rows(found[:top])).terminal())
     patterns = pattern_rows(found)
     if patterns:
         click.echo()
@@ -95,14 +95,14 @@ def list_command(
     "--blind/--votes", "blind", default=None, help="Hide the votes of the annotators, or show them without names."
 )
 @click.option("--annotator", "annotators", multiple=True, help="User name of an adjudicator; may be repeated.")
-@task_option
-@label_option
+@_task_option
+@_label_option
 @click.option("--top", metavar="N", type=click.IntRange(1), help="Only the N weightiest units.")
 @click.option(
     "--overlap", type=click.IntRange(1), default=1, show_default=True, help="How many adjudicators a unit waits for."
 )
-@workspace_option
-@url_option
+@_workspace_option
+@_url_option
 def push(
     export: Path,
     blind: bool | None,
@@ -137,7 +137,7 @@ def push(
     if blind is None:
         raise click.UsageError("Choose `--blind` or `--votes`.")
     settings = read_settings(workspace=workspace, api_url=api_url)
-    units = units_of(read_disagreements([export], tasks, labels), top)
+    units = units_of(_read_disagreements([export], tasks, labels), top)
     with open_argilla(settings) as argilla:
         pushed = push_units(argilla, settings.workspace, units, "blind" if blind else "votes", annotators, overlap)
     click.echo(f"Units new: {len(pushed.new)}, there before: {len(pushed.kept)}, refused: {len(pushed.refused)}.")
@@ -166,8 +166,8 @@ def push(
     type=click.Path(path_type=Path, dir_okay=False),
     help="Where the scores go; `scores.csv` beside the decisions if not given.",
 )
-@workspace_option
-@url_option
+@_workspace_option
+@_url_option
 def read(out: Path, export: Path | None, scores: Path | None, workspace: str | None, api_url: str | None) -> None:
     """Bring the adjudicators' submitted answers back as decisions, and score the annotators against them.
 
@@ -189,24 +189,24 @@ def read(out: Path, export: Path | None, scores: Path | None, workspace: str | N
     if scores is not None and export is None:
         raise click.UsageError("`--scores` needs an `--export` to score.")
     settings = read_settings(workspace=workspace, api_url=api_url)
-    tables = read_ratings([export]) if export else []
+    tables = _read_ratings([export]) if export else []
     with open_argilla(settings) as argilla, ProgressBars("records") as bars:
         outcome = read_outcome(argilla, settings.workspace, bars.report)
     write_decisions(out, outcome.decisions)
-    tell_undecided(outcome.undecided)
+    _tell_undecided(outcome.undecided)
     if export is not None:
         found = [score for ratings in tables for score in score_annotators(ratings, outcome.decisions)]
         scores = scores or out.with_name("scores.csv")
         write_scores(scores, found)
-        click.echo(Table(score_rows(found)).terminal())
-        tell_unused(tables, outcome.decisions)
+        click.echo(Table(_score_rows(found)).terminal())
+        _tell_unused(tables, outcome.decisions)
         click.echo(f"Scores by label: {scores}.", err=True)
     click.echo(
         f"Decisions: {len(outcome.decisions.rows)}, in {out}; without decision: {len(outcome.undecided)}.", err=True
     )
 
 
-def read_ratings(paths: Sequence[Path]) -> "list[Ratings]":
+def _read_ratings(paths: Sequence[Path]) -> "list[Ratings]":
     """The ratings of the files; remarks on rows that do not count go to stderr."""
     from exports.reading.read import export_files, read_tables
 
@@ -216,7 +216,7 @@ def read_ratings(paths: Sequence[Path]) -> "list[Ratings]":
     return read_files.tables
 
 
-def read_disagreements(paths: Sequence[Path], tasks: Sequence[str], labels: Sequence[str]) -> "list[Disagreement]":
+def _read_disagreements(paths: Sequence[Path], tasks: Sequence[str], labels: Sequence[str]) -> "list[Disagreement]":
     """The disagreements in the files that the options choose, ranked.
 
     Raises:
@@ -225,7 +225,7 @@ def read_disagreements(paths: Sequence[Path], tasks: Sequence[str], labels: Sequ
     from exports.agreement.disagreements import find_disagreements, rank_together
     from pipeline.errors import InputError
 
-    tables = [ratings for ratings in read_ratings(paths) if not tasks or ratings.task in tasks]
+    tables = [ratings for ratings in _read_ratings(paths) if not tasks or ratings.task in tasks]
     found = rank_together(find_disagreements(ratings, labels) for ratings in tables)
     if not found:
         names = ", ".join(f"`{path}`" for path in paths)
@@ -234,7 +234,7 @@ def read_disagreements(paths: Sequence[Path], tasks: Sequence[str], labels: Sequ
     return found
 
 
-def tell_undecided(undecided: "Sequence[Undecided]") -> None:
+def _tell_undecided(undecided: "Sequence[Undecided]") -> None:
     """List where adjudicators differ."""
     if undecided:
         from exports.agreement.disagreements import pattern
@@ -244,7 +244,7 @@ def tell_undecided(undecided: "Sequence[Undecided]") -> None:
             click.echo(f"  {item.unit} {item.label}: {pattern(item.votes)}", err=True)
 
 
-def tell_unused(tables: "Sequence[Ratings]", decisions: "Decisions") -> None:
+def _tell_unused(tables: "Sequence[Ratings]", decisions: "Decisions") -> None:
     """Say how many decisions are on units that the export does not hold."""
     from exports.agreement.consensus import unused_decisions
 
@@ -253,7 +253,7 @@ def tell_unused(tables: "Sequence[Ratings]", decisions: "Decisions") -> None:
         click.echo(f"{unused} decisions are on units that the export does not hold; they score nobody.", err=True)
 
 
-def disagreement_rows(found: "Sequence[Disagreement]") -> list[Row]:
+def _disagreement_rows(found: "Sequence[Disagreement]") -> list[_Row]:
     """The head and the first disagreements as cells."""
     head = ("influence", "yes:no", "label", "record", "pattern")
     rows = [
@@ -264,21 +264,21 @@ def disagreement_rows(found: "Sequence[Disagreement]") -> list[Row]:
             " ".join(filter(None, (item.record_uuid, item.chunk_id))),
             item.pattern,
         )
-        for item in found[:SHOWN]
+        for item in found[:_SHOWN]
     ]
     return [head, *rows]
 
 
-def pattern_rows(found: "Sequence[Disagreement]") -> list[Row]:
+def pattern_rows(found: "Sequence[Disagreement]") -> list[_Row]:
     """The head and the most frequent patterns as cells; empty where none comes twice, since one unit is no pattern."""
     from exports.report.disagreement_files import count_patterns
 
     repeated = [each for each in count_patterns(found) if each.n_units > 1]
-    rows: list[Row] = [(each.n_units, each.label, each.pattern) for each in repeated[:SHOWN]]
+    rows: list[_Row] = [(each.n_units, each.label, each.pattern) for each in repeated[:_SHOWN]]
     return [("units", "label", "pattern"), *rows] if rows else []
 
 
-def score_rows(scores: "Sequence[AnnotatorScore]") -> list[Row]:
+def _score_rows(scores: "Sequence[AnnotatorScore]") -> list[_Row]:
     """The head and a line for each annotator and task, over all labels."""
     totals: dict[tuple[str, str], list[int]] = {}
     for score in scores:

@@ -15,11 +15,11 @@ from pipeline.progress import ProgressBars
 if TYPE_CHECKING:
     from exports.agreement.schema import Agreement
 
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 """What pydantic writes: https://docs.pydantic.dev/latest/concepts/json_schema/."""
 
 
-def read_threshold(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+def _read_threshold(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
     """The threshold as it is.
 
     Raises:
@@ -45,7 +45,7 @@ def read_labels(ctx: click.Context, param: click.Parameter, values: tuple[str, .
     return values
 
 
-def print_schema(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+def _print_schema(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
     """Print the JSON Schema of `agreement.json`, and end."""
     if not wanted or ctx.resilient_parsing:
         return
@@ -56,7 +56,7 @@ def print_schema(ctx: click.Context, param: click.Parameter, wanted: bool) -> No
     schema = Agreement.model_json_schema(mode="serialization")
     for model in (schema, *schema["$defs"].values()):
         model["required"] = list(model["properties"])  # those with a default are always written too
-    click.echo(json.dumps({"$schema": DIALECT, **schema}, indent=2, ensure_ascii=False))
+    click.echo(json.dumps({"$schema": _DIALECT, **schema}, indent=2, ensure_ascii=False))
     ctx.exit()
 
 
@@ -102,7 +102,7 @@ def print_schema(ctx: click.Context, param: click.Parameter, wanted: bool) -> No
     "--fail-under",
     type=float,
     metavar="X",
-    callback=read_threshold,
+    callback=_read_threshold,
     help="Exit 1 where a label's α is below X, or undefined: a gate for CI.",
 )
 @click.option(
@@ -125,7 +125,7 @@ def print_schema(ctx: click.Context, param: click.Parameter, wanted: bool) -> No
     is_flag=True,
     is_eager=True,
     expose_value=False,
-    callback=print_schema,
+    callback=_print_schema,
     help="Print the JSON Schema of agreement.json, and end.",
 )
 @click.pass_context
@@ -168,7 +168,7 @@ def agreement(
         citejury exports agreement export --fail-under 0.667 --fail-label helpful
         citejury exports agreement export --judge judgements.jsonl
     """
-    check_gate_options(ctx, fail_under, fail_labels)
+    _check_gate_options(ctx, fail_under, fail_labels)
     from exports.measure.files import REPORT_FILE, AgreementOptions, measure_and_write
     from exports.report.terminal import agreement_table, judge_table
 
@@ -187,10 +187,10 @@ def agreement(
         err=True,
     )
     if fail_under is not None:
-        end_below(measured.agreement, fail_under, on, fail_labels)
+        _end_below(measured.agreement, fail_under, on, fail_labels)
 
 
-def check_gate_options(ctx: click.Context, fail_under: float | None, fail_labels: tuple[str, ...]) -> None:
+def _check_gate_options(ctx: click.Context, fail_under: float | None, fail_labels: tuple[str, ...]) -> None:
     """Refuse options of the gate without the gate.
 
     Raises:
@@ -202,7 +202,9 @@ def check_gate_options(ctx: click.Context, fail_under: float | None, fail_labels
         raise click.UsageError("--on and --fail-label say what --fail-under looks at. Give --fail-under too.")
 
 
-def end_below(agreement: "Agreement", threshold: float, on: Literal["lower", "point"], labels: tuple[str, ...]) -> None:
+def _end_below(
+    agreement: "Agreement", threshold: float, on: Literal["lower", "point"], labels: tuple[str, ...]
+) -> None:
     """Name the labels that do not reach the threshold, and end with 1 where there are any."""
     from exports.report.words import gate_failures
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from exports.schema import ExportedFile
 
 
-def read_moment(ctx: click.Context, param: click.Parameter, value: str | None) -> datetime | None:
+def _read_moment(ctx: click.Context, param: click.Parameter, value: str | None) -> datetime | None:
     """The moment that an option names in ISO 8601, UTC without offset; None where the option was not given.
 
     Raises:
@@ -56,13 +56,13 @@ def read_moment(ctx: click.Context, param: click.Parameter, value: str | None) -
 @click.option(
     "--since",
     metavar="TIME",
-    callback=read_moment,
+    callback=_read_moment,
     help="Only responses submitted at this moment or later; UTC without offset.",
 )
 @click.option(
     "--until",
     metavar="TIME",
-    callback=read_moment,
+    callback=_read_moment,
     help="Only responses submitted before this moment; a day alone is its beginning.",
 )
 @click.option(
@@ -138,13 +138,13 @@ def csv_command(
         export = export_csv(client, names, out, filters, key_file=key_file, progress=bars.report)
     for warning in export.warnings:
         click.echo(f"Warning: {warning}", err=True)
-    click.echo(summary(export.manifest.files), err=True)
+    click.echo(_summary(export.manifest.files), err=True)
     if export.key_file is not None:
         click.echo(f"Who is who stands in {export.key_file}; keep it, and keep it to yourself.", err=True)
     click.echo(f"Exported to {out}. Next: `citejury exports agreement {shlex.quote(str(out))}`.", err=True)
 
 
-def summary(files: "tuple[ExportedFile, ...]") -> str:
+def _summary(files: "tuple[ExportedFile, ...]") -> str:
     """A small table: rows, annotators and records of each file."""
     rows = [(file.file, file.rows, file.annotators, file.records) for file in files]
     return Table([("file", "rows", "annotators", "records"), *rows], left=1).terminal((26, 7, 10, 7))

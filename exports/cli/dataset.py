@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from exports.dataset.rows import SplitShares
     from exports.dataset.write import Source, WrittenDataset
 
-SERVER_OPTIONS = (
+_SERVER_OPTIONS = (
     "workspaces",
     "tasks",
     "since",
@@ -34,7 +34,7 @@ SERVER_OPTIONS = (
 """Options of `exports csv` that say what is read from Argilla."""
 
 
-def read_split(ctx: click.Context, param: click.Parameter, value: str) -> "SplitShares":
+def _read_split(ctx: click.Context, param: click.Parameter, value: str) -> "SplitShares":
     """The shares of the splits.
 
     Raises:
@@ -70,7 +70,7 @@ def read_split(ctx: click.Context, param: click.Parameter, value: str) -> "Split
     metavar="TRAIN,VALIDATION,TEST",
     default="80,10,10",
     show_default=True,
-    callback=read_split,
+    callback=_read_split,
     help="Shares of the narratives in percent.",
 )
 @click.option(
@@ -113,22 +113,22 @@ def dataset(out: Path, paths: tuple[Path, ...], decisions: Path | None, **wanted
     from exports.dataset.write import write_dataset
 
     ctx = click.get_current_context()
-    given = [name for name in SERVER_OPTIONS if ctx.get_parameter_source(name) == ParameterSource.COMMANDLINE]
+    given = [name for name in _SERVER_OPTIONS if ctx.get_parameter_source(name) == ParameterSource.COMMANDLINE]
     if paths and given:
         option = next(param.opts[0] for param in ctx.command.params if param.name == given[0])
         raise click.UsageError(f"`{option}` says what to read from Argilla and does not go with `--from`.")
     options = DatasetOptions.model_validate({name: wanted[name] for name in DatasetOptions.model_fields})
-    server = {name: wanted[name] for name in SERVER_OPTIONS}
+    server = {name: wanted[name] for name in _SERVER_OPTIONS}
     with interrupted_by(signal.SIGTERM), source_of(paths, out, **server) as source, ProgressBars() as bars:
         written = write_dataset(out, source, options, decisions=decisions, progress=bars.report)
-    for line in [*(f"Warning: {warning}" for warning in written.warnings), summary(written)]:
+    for line in [*(f"Warning: {warning}" for warning in written.warnings), _summary(written)]:
         click.echo(line, err=True)
     saved = (out / "datasets" / written.facts[0].task).as_posix()
     click.echo(f"Wrote {out}; {out / 'README.md'} says what is in it. Next, in Python:", err=True)
     click.echo(f"    datasets.load_from_disk({saved!r})", err=True)
 
 
-dataset.params += [option for option in csv_command.params if option.name in SERVER_OPTIONS]
+dataset.params += [option for option in csv_command.params if option.name in _SERVER_OPTIONS]
 
 
 @contextmanager
@@ -167,7 +167,7 @@ def source_of(
         yield export
 
 
-def summary(written: "WrittenDataset") -> str:
+def _summary(written: "WrittenDataset") -> str:
     """A small table: responses, units and records of each task, and responses in each split."""
     from exports.dataset.rows import SPLITS
 

@@ -48,7 +48,7 @@ def demo(home: Path, port: int, end: bool) -> None:
     check_home(home)
 
     def announce(server: "ServerHandle") -> None:
-        tell_where_to_log_in(server, show(home, server), home if end else None)
+        _tell_where_to_log_in(server, _show(home, server), home if end else None)
 
     if end:
         with start_server(home / SERVER, port=port, starting=tell_that_it_starts) as server:
@@ -58,7 +58,7 @@ def demo(home: Path, port: int, end: bool) -> None:
     click.echo(f"Argilla has stopped; everything is kept in {home} for the next `{own_name()} demo`.", err=True)
 
 
-def show(home: Path, server: "ServerHandle") -> "DemoReport":
+def _show(home: Path, server: "ServerHandle") -> "DemoReport":
     """Run the demo, print its agreement table on stdout, and say where everything is."""
     from exports.measure.files import REPORT_FILE
     from exports.report.terminal import agreement_table
@@ -76,7 +76,7 @@ def show(home: Path, server: "ServerHandle") -> "DemoReport":
     return report
 
 
-def tell_where_to_log_in(server: "ServerHandle", report: "DemoReport", stopped_home: Path | None) -> None:
+def _tell_where_to_log_in(server: "ServerHandle", report: "DemoReport", stopped_home: Path | None) -> None:
     """Print the address and the logins, and how to export; `stopped_home` is the home where the page goes down now."""
     from exports.start.demo import WORKSPACE, YOU
 

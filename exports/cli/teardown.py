@@ -70,12 +70,12 @@ def teardown(
             click.echo(f"  {line}", err=True)
         if plan.drafts:
             click.echo(f"Drafts are in no export: {counted(plan.drafts, 'draft')} would be lost.", err=True)
-        agree(plan, yes)
-        export_first(argilla, plan, folder)
+        _agree(plan, yes)
+        _export_first(argilla, plan, folder)
         tear_down(argilla, plan, lambda line: click.echo(line, err=True))
 
 
-def agree(plan: "Teardown", yes: bool) -> None:
+def _agree(plan: "Teardown", yes: bool) -> None:
     """Ask for the workspace's name, unless `--yes` is given.
 
     Raises:
@@ -92,7 +92,7 @@ def agree(plan: "Teardown", yes: bool) -> None:
         raise InputError(f"Nothing was removed: {typed!r} is not the workspace's name {plan.workspace!r}.")
 
 
-def export_first(argilla: "Argilla", plan: "Teardown", folder: Path) -> None:
+def _export_first(argilla: "Argilla", plan: "Teardown", folder: Path) -> None:
     """Export what was answered, and hold the files against what the server has; say so where there is nothing.
 
     Raises:
@@ -110,7 +110,7 @@ def export_first(argilla: "Argilla", plan: "Teardown", folder: Path) -> None:
     filters = ExportFilters(extended=True, discarded=True, suggested=True)
     with ProgressBars("records") as bars:
         export_csv(argilla, plan.workspace, out, filters, progress=bars.report, discarded_suffice=True)
-    check_exported(plan, exported_rows(out))
+    check_exported(plan, _exported_rows(out))
     click.echo(f"Exported to {out}.", err=True)
 
 
@@ -121,7 +121,7 @@ def new_folder(folder: Path, workspace: str, now: datetime) -> Path:
     return next(path for path in numbered if not path.exists())
 
 
-def exported_rows(out: Path) -> Mapping[tuple[str, str], int]:
+def _exported_rows(out: Path) -> Mapping[tuple[str, str], int]:
     """How many rows the export has for each dataset id and response status, as the files on disk say."""
     csv.field_size_limit(sys.maxsize)
     found: Counter[tuple[str, str]] = Counter()

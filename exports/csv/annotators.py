@@ -41,8 +41,8 @@ class Pseudonyms:
             InputError: the file cannot be read, or is no key file.
         """
         self.path = path
-        self._content = read_content(path)
-        key = AnnotatorKey(annotators={}) if self._content is None else parse_key(path, self._content)
+        self._content = _read_content(path)
+        key = AnnotatorKey(annotators={}) if self._content is None else _parse_key(path, self._content)
         self._annotators = dict(key.annotators)
         self._by_user = {person.user_id: pseudonym for pseudonym, person in self._annotators.items()}
 
@@ -74,7 +74,7 @@ class Pseudonyms:
         try:
             with staged_file(self.path, OWNER_ONLY) as file:
                 file.write(content)
-                if read_content(self.path) != self._content:
+                if _read_content(self.path) != self._content:
                     raise OutputError(
                         f"The key file `{self.path}` was changed by another export meanwhile, so nothing was written. "
                         "Export again."
@@ -101,7 +101,7 @@ def key_path(out: Path, named: Path | None) -> Path:
     return path
 
 
-def read_content(path: Path) -> bytes | None:
+def _read_content(path: Path) -> bytes | None:
     """The file's bytes; None where there is no file.
 
     Raises:
@@ -117,7 +117,7 @@ def read_content(path: Path) -> bytes | None:
         ) from error
 
 
-def parse_key(path: Path, content: bytes) -> AnnotatorKey:
+def _parse_key(path: Path, content: bytes) -> AnnotatorKey:
     """The key that the bytes hold.
 
     Raises:

@@ -19,7 +19,7 @@ from exports.csv.tables import LINE_END, csv_cells, record_values, response_valu
 from exports.schema import COLUMNS, ExportedDataset, ExportFilters
 from pipeline.errors import ArgillaError, RecordsMovedError
 
-SCHEMA = """
+_SCHEMA = """
     PRAGMA journal_mode = OFF;
     PRAGMA synchronous = OFF;
     CREATE TABLE records (dataset TEXT, id TEXT, PRIMARY KEY (dataset, id)) WITHOUT ROWID;
@@ -29,7 +29,7 @@ SCHEMA = """
         place INTEGER, length INTEGER
     );
 """
-ORDER = "record_uuid, chunk_rank, chunk_id, annotator_id, response_id"
+_ORDER = "record_uuid, chunk_rank, chunk_id, annotator_id, response_id"
 
 
 class SpooledRow(NamedTuple):
@@ -60,7 +60,7 @@ class Spool:
         """Make the files `path` and `path`.lines, which must not exist; whoever made their folder removes them."""
         self._lines = path.with_name(f"{path.name}.lines").open("x+b")
         self._database = sqlite3.connect(path, isolation_level=None)
-        self._database.executescript(SCHEMA)
+        self._database.executescript(_SCHEMA)
         self._database.execute("BEGIN")
 
     def __enter__(self) -> Self:
@@ -106,17 +106,17 @@ class Spool:
         file = self._lines.fileno()
         found = self._database.execute(
             "SELECT record_uuid, annotator_id, length, place FROM rows WHERE task = ? AND discarded = ? "
-            f"ORDER BY {ORDER}",
+            f"ORDER BY {_ORDER}",
             (task, discarded),
         )
         for record_uuid, annotator_id, length, place in found:
             yield record_uuid, annotator_id, os.pread(file, length, place)
 
 
-ATTEMPTS = 5
+_ATTEMPTS = 5
 """How often a dataset is read again because its records were added or deleted meanwhile."""
 
-Page = tuple[int, list[dict[str, Any]]]
+_Page = tuple[int, list[dict[str, Any]]]
 """The dataset's total at that moment, and some of its records."""
 
 Progress = Callable[[str, int, int], None]
@@ -138,7 +138,7 @@ class Reading(NamedTuple):
     """Told how far the reading is."""
 
 
-class Tally:
+class _Tally:
     """Whose responses there are in which languages, and which of them the filters let through."""
 
     def __init__(self) -> None:
@@ -167,7 +167,7 @@ class ReadDataset(NamedTuple):
 
     described: ExportedDataset
     """What the manifest says of it."""
-    tally: Tally
+    tally: _Tally
     """Whose responses it holds."""
 
 
@@ -180,37 +180,37 @@ def read_dataset(reading: Reading, dataset: JuryDataset) -> ReadDataset:
     Raises:
         ArgillaError: the records kept changing, or an answer is neither yes nor no.
     """
-    for _ in range(ATTEMPTS):
+    for _ in range(_ATTEMPTS):
         reading.spool.forget(dataset.id)
         with suppress(RecordsMovedError):
-            found = read_once(reading, dataset)
+            found = _read_once(reading, dataset)
             if found is not None:
                 return found
     raise ArgillaError(
-        f"The records of the dataset {dataset.name!r} changed each of the {ATTEMPTS} times they were read. Wait until "
+        f"The records of the dataset {dataset.name!r} changed each of the {_ATTEMPTS} times they were read. Wait until "
         "nobody pushes or deletes records, then export again."
     )
 
 
-def read_once(reading: Reading, dataset: JuryDataset) -> ReadDataset | None:
+def _read_once(reading: Reading, dataset: JuryDataset) -> ReadDataset | None:
     """What was read; None where records were added or deleted meanwhile, so that the spool may lack some.
 
     Raises:
         RecordsMovedError: records were deleted meanwhile.
         ArgillaError: an answer is neither yes nor no.
     """
-    tally = Tally()
+    tally = _Tally()
     totals: set[int] = set()
     foreign = read = 0
-    for total, page in fetched_ahead(reading.client.record_pages(dataset.id)):
+    for total, page in _fetched_ahead(reading.client.record_pages(dataset.id)):
         totals.add(total)
         if len(totals) > 1:
             return None
         new = reading.spool.keep_new(dataset.id, [record["id"] for record in page])
-        answered = [(record, counted_responses(record, reading.filters)) for record in page if record["id"] in new]
+        answered = [(record, _counted_responses(record, reading.filters)) for record in page if record["id"] in new]
         ours = [(record, responses) for record, responses in answered if responses and is_ours(record)]
         foreign += sum(1 for record, responses in answered if responses and not is_ours(record))
-        reading.spool.add(dataset.id, page_rows(reading, dataset, ours, tally))
+        reading.spool.add(dataset.id, _page_rows(reading, dataset, ours, tally))
         read += len(page)
         reading.progress(f"{dataset.workspace}/{dataset.name}", read, total)
     if totals != {reading.spool.count_records(dataset.id)}:
@@ -230,7 +230,7 @@ def read_once(reading: Reading, dataset: JuryDataset) -> ReadDataset | None:
     )
 
 
-def fetched_ahead(pages: Iterator[Page]) -> Iterator[Page]:
+def _fetched_ahead(pages: Iterator[_Page]) -> Iterator[_Page]:
     """The same pages; while one is worked on, the next is fetched. Two pages at most are held."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         coming = pool.submit(next, pages, None)
@@ -239,7 +239,7 @@ def fetched_ahead(pages: Iterator[Page]) -> Iterator[Page]:
             yield page
 
 
-def counted_responses(record: Mapping[str, Any], filters: ExportFilters) -> list[dict[str, Any]]:
+def _counted_responses(record: Mapping[str, Any], filters: ExportFilters) -> list[dict[str, Any]]:
     """The record's responses of a status that is exported: drafts never are, discarded ones on request."""
     statuses = ("submitted", "discarded") if filters.discarded else ("submitted",)
     return [response for response in record["responses"] or () if response["status"] in statuses]
@@ -251,11 +251,11 @@ def is_ours(record: Mapping[str, Any]) -> bool:
     return isinstance(hidden, dict) and "record_uuid" in hidden
 
 
-def page_rows(
+def _page_rows(
     reading: Reading,
     dataset: JuryDataset,
     answered: Sequence[tuple[dict[str, Any], list[dict[str, Any]]]],
-    tally: Tally,
+    tally: _Tally,
 ) -> list[SpooledRow]:
     """A finished row for each wanted response to the records of a page; each response is counted.
 
@@ -265,17 +265,17 @@ def page_rows(
     chosen: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
     for record, responses in answered:
         language = record["metadata"][HIDDEN].get("language") or "und"
-        wanted = [wants(reading, response, language) for response in responses]
+        wanted = [_wants(reading, response, language) for response in responses]
         for response, is_wanted in zip(responses, wanted, strict=True):
             tally.add(response, language, is_wanted)
         kept = [response for response, is_wanted in zip(responses, wanted, strict=True) if is_wanted]
         if kept:
             chosen.append((record, kept))
     reading.annotators.meet({response["user_id"] for _, kept in chosen for response in kept})
-    return [row for record, kept in chosen for row in record_rows(reading, dataset, record, kept)]
+    return [row for record, kept in chosen for row in _record_rows(reading, dataset, record, kept)]
 
 
-def wants(reading: Reading, response: Mapping[str, Any], language: str) -> bool:
+def _wants(reading: Reading, response: Mapping[str, Any], language: str) -> bool:
     """Whether the response fits the filters."""
     filters = reading.filters
     if filters.languages and language not in filters.languages:
@@ -289,7 +289,7 @@ def wants(reading: Reading, response: Mapping[str, Any], language: str) -> bool:
     return (filters.since is None or moment >= filters.since) and (filters.until is None or moment < filters.until)
 
 
-def record_rows(
+def _record_rows(
     reading: Reading, dataset: JuryDataset, record: Mapping[str, Any], responses: Sequence[Mapping[str, Any]]
 ) -> Iterator[SpooledRow]:
     """One finished row for each response to one record.

@@ -11,10 +11,10 @@ from annotation.tasks import takes_suggestions
 from exports.schema import ExportFilters
 from pipeline.errors import ArgillaError, NotFoundError
 
-OLDEST_SERVER = 2
+_OLDEST_SERVER = 2
 
 
-class ChosenDatasets(NamedTuple):
+class _ChosenDatasets(NamedTuple):
     """What an export reads, and what it passes over."""
 
     datasets: list[JuryDataset]
@@ -39,14 +39,14 @@ def check_server(client: Argilla) -> None:
         ) from error
     version = str(answer.get("version")) if isinstance(answer, dict) else repr(answer)
     major = version.partition(".")[0]
-    if not major.isdecimal() or int(major) < OLDEST_SERVER:
+    if not major.isdecimal() or int(major) < _OLDEST_SERVER:
         raise ArgillaError(
             f"The server at {client.api_url} is of version {version}. Export from Argilla 2.0 or later; check "
             "`ARGILLA_API_URL`."
         )
 
 
-def choose_datasets(client: Argilla, workspaces: Sequence[str], filters: ExportFilters) -> ChosenDatasets:
+def choose_datasets(client: Argilla, workspaces: Sequence[str], filters: ExportFilters) -> _ChosenDatasets:
     """The workspaces' datasets that citejury set up and the filters do not leave out.
 
     A round that takes suggestions is left out unless it is named: its answers would count as the jury's agreement.
@@ -55,7 +55,7 @@ def choose_datasets(client: Argilla, workspaces: Sequence[str], filters: ExportF
         NotFoundError: there is no such workspace, a workspace has no dataset of ours, or none of them is for a named
             task or of a named round, or all of them are of rounds that have to be named.
     """
-    ours = [dataset for workspace in workspaces for dataset in workspace_datasets(client, workspace)]
+    ours = [dataset for workspace in workspaces for dataset in _workspace_datasets(client, workspace)]
     wanted = [
         dataset
         for dataset in ours
@@ -73,7 +73,7 @@ def choose_datasets(client: Argilla, workspaces: Sequence[str], filters: ExportF
             f"filled in beforehand: {', '.join(map(str, left_out))}. Name their round with "
             f"`--round {passed_over[0]}` if you want them."
         )
-    missing = first_missing(chosen, filters)
+    missing = _first_missing(chosen, filters)
     if missing:
         raise NotFoundError(
             f"{in_words(workspaces)} at {client.api_url} {has(workspaces)} no dataset {missing}"
@@ -81,10 +81,10 @@ def choose_datasets(client: Argilla, workspaces: Sequence[str], filters: ExportF
             f"{', '.join(map(str, ours))}. Check `--workspace`, `--task` and `--round`, or run `citejury annotation "
             "setup`."
         )
-    return ChosenDatasets(sorted(chosen, key=lambda dataset: TASKS.index(dataset.task)), passed_over)
+    return _ChosenDatasets(sorted(chosen, key=lambda dataset: TASKS.index(dataset.task)), passed_over)
 
 
-def first_missing(chosen: Sequence[JuryDataset], filters: ExportFilters) -> str:
+def _first_missing(chosen: Sequence[JuryDataset], filters: ExportFilters) -> str:
     """The first task or round that was named and has no dataset, in words; empty where all have one."""
     tasks, rounds = {dataset.task for dataset in chosen}, {dataset.round for dataset in chosen}
     missing = [f"for the task {task}" for task in filters.tasks if task not in tasks]
@@ -92,7 +92,7 @@ def first_missing(chosen: Sequence[JuryDataset], filters: ExportFilters) -> str:
     return missing[0] if missing else ""
 
 
-def workspace_datasets(client: Argilla, workspace: str) -> list[JuryDataset]:
+def _workspace_datasets(client: Argilla, workspace: str) -> list[JuryDataset]:
     """The workspace's datasets that citejury set up, in order of their names.
 
     Raises:

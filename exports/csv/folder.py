@@ -22,8 +22,8 @@ def file_name(task: TaskName, discarded: bool) -> str:
     return f"{task}_discarded.csv" if discarded else f"{task}.csv"
 
 
-OWN_FILES = frozenset({MANIFEST_FILE, *(file_name(task, discarded) for task in TASKS for discarded in (False, True))})
-OWN_KEYS = frozenset({"citejury", "datasets", "files"})
+_OWN_FILES = frozenset({MANIFEST_FILE, *(file_name(task, discarded) for task in TASKS for discarded in (False, True))})
+_OWN_KEYS = frozenset({"citejury", "datasets", "files"})
 """What every manifest of ours has, of whatever version."""
 
 
@@ -34,13 +34,13 @@ def check_folder(folder: Path) -> None:
         OutputError: it holds something else, is a file, or is the folder that the user stands in.
     """
     names = folder_names(folder)
-    foreign = sorted(names - OWN_FILES)
+    foreign = sorted(names - _OWN_FILES)
     if foreign:
         raise OutputError(
             f"`{folder}` holds {foreign[0]!r}, which is no part of an export. Name an empty folder or an earlier "
             "export."
         )
-    if names and not read_manifest(folder).keys() >= OWN_KEYS:
+    if names and not read_manifest(folder).keys() >= _OWN_KEYS:
         raise OutputError(
             f"`{folder}` holds files named like an export, but no `{MANIFEST_FILE}` of citejury. Name another folder."
         )
@@ -103,11 +103,11 @@ def staged_folder(
     try:
         with made_parents(target), locked_folder(work, command):
             try:
-                mend(target, work)
+                _mend(target, work)
                 (work / "export").mkdir()
                 yield work
                 check(folder)
-                swap(work / "export", target, work / "earlier")
+                _swap(work / "export", target, work / "earlier")
             finally:
                 shutil.rmtree(work, ignore_errors=True)
     except (OSError, sqlite3.Error) as error:
@@ -128,8 +128,8 @@ def made_parents(target: Path) -> Iterator[None]:
                 parent.rmdir()
 
 
-def mend(target: Path, work: Path) -> None:
-    """Empty the work folder of a killed export; one that was killed within `swap` gives the earlier export back."""
+def _mend(target: Path, work: Path) -> None:
+    """Empty the work folder of a killed export; one that was killed within `_swap` gives the earlier export back."""
     if (work / "earlier").exists() and not target.exists():
         os.rename(work / "earlier", target)
     for left in work.iterdir():
@@ -139,7 +139,7 @@ def mend(target: Path, work: Path) -> None:
             left.unlink()
 
 
-def swap(new: Path, target: Path, earlier: Path) -> None:
+def _swap(new: Path, target: Path, earlier: Path) -> None:
     """Put `new` in the place of `target`, which moves to `earlier`; where that fails, it moves back."""
     if target.exists():
         os.rename(target, earlier)

@@ -42,20 +42,20 @@ EXTENDED_COLUMNS = (
     "guideline_version",
 )
 
-PASSAGE_COLUMNS = ("chunk_id", "doc_id", "chunk_rank")
-EXTENDED_HIDDEN_COLUMNS = ("origin", "answer_raw", "revision_of")
+_PASSAGE_COLUMNS = ("chunk_id", "doc_id", "chunk_rank")
+_EXTENDED_HIDDEN_COLUMNS = ("origin", "answer_raw", "revision_of")
 """Columns that stand in the hidden metadata under their own names; empty where a record has none."""
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "＝", "＋", "－", "＠")
 """What makes a cell a formula (CWE-1236), with line ends and NUL, which spreadsheets skip, and full-width forms."""
 
 LINE_END = b"\r\n"
-QUOTED = re.compile('["\r\n]')
+_QUOTED = re.compile('["\r\n]')
 """What a cell of CSV is quoted for, beside the comma; a lone CR or LF too."""
 
-ANSWERS: Mapping[str, bool] = {"yes": True, "no": False}
-NO_NOTES: Mapping[str, str] = {"value": ""}
-LABEL_CELLS: Mapping[bool | None, str] = {True: "True", False: "False", None: ""}
+_ANSWERS: Mapping[str, bool] = {"yes": True, "no": False}
+_NO_NOTES: Mapping[str, str] = {"value": ""}
+_LABEL_CELLS: Mapping[bool | None, str] = {True: "True", False: "False", None: ""}
 
 
 def table_columns(task: TaskName, filters: ExportFilters, discarded: bool = False) -> tuple[str, ...]:
@@ -77,7 +77,7 @@ def record_values(task: TaskName, record: Mapping[str, Any], extended: bool) -> 
     hidden = hidden_metadata(record)
     texts = {column: original_text(record, task, column) for column in TEXT_COLUMNS[task]}
     found = {
-        **{name: hidden.get(name) or "" for name in PASSAGE_COLUMNS},
+        **{name: hidden.get(name) or "" for name in _PASSAGE_COLUMNS},
         **texts,
         **dict(zip(PAIR_COLUMNS, texts.values(), strict=True)),
         "record_uuid": hidden["record_uuid"],
@@ -88,7 +88,7 @@ def record_values(task: TaskName, record: Mapping[str, Any], extended: bool) -> 
         found |= {
             **dict.fromkeys(Provenance.model_fields, ""),
             **(hidden.get("provenance") or {}),
-            **{name: hidden.get(name) or "" for name in EXTENDED_HIDDEN_COLUMNS},
+            **{name: hidden.get(name) or "" for name in _EXTENDED_HIDDEN_COLUMNS},
             "record_status": record["status"],
             "record_id": record["id"],
         }
@@ -105,14 +105,14 @@ def response_values(
     """
     values = response["values"] or {}
     found = {
-        **{label: LABEL_CELLS[label_value(record, label, values.get(label))] for label in LABELS[task]},
-        "notes": (values.get("notes") or NO_NOTES)["value"] or "",
+        **{label: _LABEL_CELLS[_label_value(record, label, values.get(label))] for label in LABELS[task]},
+        "notes": (values.get("notes") or _NO_NOTES)["value"] or "",
         "annotator_id": annotator_id,
         "created_at": utc(response["updated_at"]).isoformat(),
         STATUS_COLUMN: response["status"],
     }
     if extended:
-        labels = {label: label_value(record, label, values.get(label)) for label in LABELS[task]}
+        labels = {label: _label_value(record, label, values.get(label)) for label in LABELS[task]}
         found |= {
             "response_id": response["id"],
             "inserted_at": utc(response["inserted_at"]).isoformat(),
@@ -122,7 +122,7 @@ def response_values(
     return found
 
 
-def label_value(record: Mapping[str, Any], label: str, answer: Mapping[str, Any] | None) -> bool | None:
+def _label_value(record: Mapping[str, Any], label: str, answer: Mapping[str, Any] | None) -> bool | None:
     """The answer to one question as a Boolean; None where it was not answered, as in a discard.
 
     Raises:
@@ -130,12 +130,12 @@ def label_value(record: Mapping[str, Any], label: str, answer: Mapping[str, Any]
     """
     if answer is None:
         return None
-    if answer["value"] not in ANSWERS:
+    if answer["value"] not in _ANSWERS:
         raise ArgillaError(
             f"The record {record['id']} has the answer {answer['value']!r} to `{label}`, expected 'yes' or 'no'. "
             "The dataset was not made by this citejury; export it from another workspace."
         )
-    return ANSWERS[answer["value"]]
+    return _ANSWERS[answer["value"]]
 
 
 def utc(stamp: str) -> datetime:
@@ -158,29 +158,29 @@ def spreadsheet_cell(cell: str | int) -> str | int:
 def csv_cells(values: Mapping[str, str | int], columns: Sequence[str], spreadsheet_safe: bool) -> bytes:
     """The named cells of a row as CSV in UTF-8, without the line's end."""
     cells: list[str | int] = [values[column] for column in columns]
-    return csv_text(list(map(spreadsheet_cell, cells)) if spreadsheet_safe else cells).encode("utf-8")
+    return _csv_text(list(map(spreadsheet_cell, cells)) if spreadsheet_safe else cells).encode("utf-8")
 
 
 def csv_line(cells: Sequence[str | int]) -> bytes:
     """One line of CSV in UTF-8."""
-    return csv_text(cells).encode("utf-8") + LINE_END
+    return _csv_text(cells).encode("utf-8") + LINE_END
 
 
-def csv_text(cells: Sequence[str | int]) -> str:
+def _csv_text(cells: Sequence[str | int]) -> str:
     """Two cells or more as a line of CSV without its end, as the csv module writes it when lines end in CRLF.
 
     The module looks at each character by itself, which takes six times as long for a passage.
     """
     texts = list(map(str, cells))
     line = ",".join(texts)
-    if line.count(",") < len(texts) and not QUOTED.search(line):
+    if line.count(",") < len(texts) and not _QUOTED.search(line):
         return line
-    return ",".join(map(csv_cell, texts))
+    return ",".join(map(_csv_cell, texts))
 
 
-def csv_cell(text: str) -> str:
+def _csv_cell(text: str) -> str:
     """The text as a cell of CSV, quoted where it must be."""
-    return '"' + text.replace('"', '""') + '"' if "," in text or QUOTED.search(text) else text
+    return '"' + text.replace('"', '""') + '"' if "," in text or _QUOTED.search(text) else text
 
 
 def write_table(

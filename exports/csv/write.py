@@ -18,7 +18,7 @@ from exports.schema import ExportedDataset, ExportedFile, ExportFilters, Manifes
 from pipeline.errors import InputError, NotFoundError
 
 
-def check_not_empty(
+def _check_not_empty(
     files: Sequence[ExportedFile],
     read: Sequence[ReadDataset],
     annotators: Annotators,
@@ -30,19 +30,19 @@ def check_not_empty(
     Raises:
         NotFoundError: there are none; the message says of whom and when there are some.
     """
-    missing = first_missing(read, annotators, workspaces, filters)
+    missing = _first_missing(read, annotators, workspaces, filters)
     if missing is None and any(file.rows for file in files if file.file == file_name(file.task, discarded=False)):
         return
     window = f" since {filters.since.isoformat()}" if filters.since else ""
     window += f" before {filters.until.isoformat()}" if filters.until else ""
     raise NotFoundError(
         f"{in_words(workspaces)} {has(workspaces)} no submitted response{missing or ''}{window}"
-        f"{' that fits all the options' if several_kinds(filters) else ''}, so nothing was written. "
-        f"{what_there_is(read, annotators)}"
+        f"{' that fits all the options' if _several_kinds(filters) else ''}, so nothing was written. "
+        f"{_what_there_is(read, annotators)}"
     )
 
 
-def first_missing(
+def _first_missing(
     read: Sequence[ReadDataset], annotators: Annotators, workspaces: Sequence[str], filters: ExportFilters
 ) -> str | None:
     """The first thing that was named and has no row, in words; None where everything has one.
@@ -51,11 +51,11 @@ def first_missing(
     """
     submitted = [(each.described, each.tally.submitted) for each in read]
     exported = [(each.described, each.tally.exported) for each in read]
-    missing = (first_without_row(found, annotators, workspaces, filters) for found in (submitted, exported))
+    missing = (_first_without_row(found, annotators, workspaces, filters) for found in (submitted, exported))
     return next((each for each in missing if each is not None), None)
 
 
-def first_without_row(
+def _first_without_row(
     found: Sequence[tuple[ExportedDataset, set[tuple[str, str]]]],
     annotators: Annotators,
     workspaces: Sequence[str],
@@ -76,13 +76,13 @@ def first_without_row(
     return next((words.format(name) for words, names, there in wanted for name in names if name not in there), None)
 
 
-def several_kinds(filters: ExportFilters) -> bool:
+def _several_kinds(filters: ExportFilters) -> bool:
     """Whether responses had to fit more than one option."""
     named = (filters.tasks, filters.rounds, filters.annotators, filters.languages, filters.since or filters.until)
     return sum(map(bool, named)) > 1
 
 
-def what_there_is(read: Sequence[ReadDataset], annotators: Annotators) -> str:
+def _what_there_is(read: Sequence[ReadDataset], annotators: Annotators) -> str:
     """A sentence about the submitted responses of the datasets that were read, whatever else was asked for."""
     there = [(user_id, language) for each in read for user_id, language in each.tally.submitted]
     if not there:
@@ -93,16 +93,16 @@ def what_there_is(read: Sequence[ReadDataset], annotators: Annotators) -> str:
     return (
         f"There are submitted responses by the annotators {', '.join(people)}, to records of the languages "
         f"{', '.join(languages)}, from {min(stamps).isoformat()} to {max(stamps).isoformat()}, in "
-        f"{', '.join(dataset_words(each) for each in read if each.tally.submitted)}."
+        f"{', '.join(_dataset_words(each) for each in read if each.tally.submitted)}."
     )
 
 
-def dataset_words(read: ReadDataset) -> str:
+def _dataset_words(read: ReadDataset) -> str:
     """Workspace, name and round of a dataset."""
     return f"{read.described.workspace}/{read.described.name} (round {read.described.round})"
 
 
-def warnings_about(
+def _warnings_about(
     files: Sequence[ExportedFile],
     datasets: Sequence[ExportedDataset],
     filters: ExportFilters,
@@ -111,7 +111,7 @@ def warnings_about(
     """What the user might miss: empty files, absent tasks, records that are not ours, rounds that were passed over."""
     found = [
         f"{file.file} has only its header: nobody submitted a response to the task {file.task}"
-        f"{' that fits the options' if is_filtered(filters) else ''}."
+        f"{' that fits the options' if _is_filtered(filters) else ''}."
         for file in files
         if not file.rows and file.file == file_name(file.task, discarded=False)
     ]
@@ -134,12 +134,12 @@ def warnings_about(
     ]
 
 
-def is_filtered(filters: ExportFilters) -> bool:
+def _is_filtered(filters: ExportFilters) -> bool:
     """Whether some submitted responses may have been left out on request."""
     return bool(filters.since or filters.until or filters.annotators or filters.languages or filters.rounds)
 
 
-EVERYTHING = ExportFilters()
+_EVERYTHING = ExportFilters()
 
 
 class Export(NamedTuple):
@@ -157,7 +157,7 @@ def export_csv(
     client: Argilla,
     workspaces: str | Sequence[str],
     out: Path,
-    filters: ExportFilters = EVERYTHING,
+    filters: ExportFilters = _EVERYTHING,
     *,
     key_file: Path | None = None,
     progress: Progress = lambda name, read, total: None,
@@ -183,7 +183,7 @@ def export_csv(
         OutputError: `out` holds something else, or it or the key file cannot be written.
         ArgillaError: the server is too old, does not answer, refuses the key, or its records keep changing.
     """
-    check_request(filters, key_file)
+    _check_request(filters, key_file)
     names = list(dict.fromkeys([workspaces] if isinstance(workspaces, str) else workspaces))
     pseudonyms = Pseudonyms(key_path(out, key_file)) if filters.anonymized else None
     lost = pseudonyms is not None and pseudonyms.is_new and has_filter(out, "anonymized")
@@ -196,15 +196,15 @@ def export_csv(
             reading = Reading(client, filters, annotators, spool, progress)
             read = [read_dataset(reading, dataset) for dataset in datasets]
             finished = datetime.now(UTC)
-            files = write_files(spool, work / "export", datasets, filters)
+            files = _write_files(spool, work / "export", datasets, filters)
         if not (discarded_suffice and any(file.rows for file in files)):
-            check_not_empty(files, read, annotators, names, filters)
+            _check_not_empty(files, read, annotators, names, filters)
         manifest = Manifest(
             citejury=version("citejury"),
             server=client.api_url,
             workspaces=tuple(names),
             datasets=tuple(each.described for each in read),
-            filters=filters_without_names(filters, read, annotators),
+            filters=_filters_without_names(filters, read, annotators),
             started=started.isoformat(),
             finished=finished.isoformat(),
             files=tuple(files),
@@ -212,7 +212,7 @@ def export_csv(
         write_manifest(manifest, work / "export")
         if pseudonyms is not None:
             pseudonyms.save()  # before the folder is there: pseudonyms without a key would be lost for good
-    warnings = warnings_about(files, manifest.datasets, filters, passed_over)
+    warnings = _warnings_about(files, manifest.datasets, filters, passed_over)
     if lost:
         warnings.append(
             f"The earlier export in {out} had pseudonyms too, and their key file was not there. They began anew: one "
@@ -221,7 +221,7 @@ def export_csv(
     return Export(manifest, warnings, None if pseudonyms is None else pseudonyms.path)
 
 
-def check_request(filters: ExportFilters, key_file: Path | None) -> None:
+def _check_request(filters: ExportFilters, key_file: Path | None) -> None:
     """Refuse a request that makes no sense.
 
     Raises:
@@ -236,7 +236,9 @@ def check_request(filters: ExportFilters, key_file: Path | None) -> None:
         raise InputError("`--key-file` is for pseudonyms. Give `--anonymize` too, or leave it out.")
 
 
-def filters_without_names(filters: ExportFilters, read: Sequence[ReadDataset], annotators: Annotators) -> ExportFilters:
+def _filters_without_names(
+    filters: ExportFilters, read: Sequence[ReadDataset], annotators: Annotators
+) -> ExportFilters:
     """The filters as the manifest may tell them: where pseudonyms stand in the files, no name stands there either."""
     if not filters.anonymized or not filters.annotators:
         return filters
@@ -244,7 +246,7 @@ def filters_without_names(filters: ExportFilters, read: Sequence[ReadDataset], a
     return filters.model_copy(update={"annotators": tuple(sorted(map(annotators.exported_name, exported)))})
 
 
-def write_files(
+def _write_files(
     spool: Spool, folder: Path, datasets: Sequence[JuryDataset], filters: ExportFilters
 ) -> list[ExportedFile]:
     """The files of each task that has a dataset, in the order of the tasks."""

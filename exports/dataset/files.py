@@ -26,27 +26,29 @@ from pipeline.errors import OutputError
 from pipeline.records import Provenance
 from pipeline.schema import Frozen
 
-KIND: Literal["citejury dataset"] = "citejury dataset"
-DEFAULT_SHARES = SplitShares(train=0.8, validation=0.1, test=0.1)
+_KIND: Literal["citejury dataset"] = "citejury dataset"
+_DEFAULT_SHARES = SplitShares(train=0.8, validation=0.1, test=0.1)
 
 
-BATCH_ROWS = 1000
-GROUP_ROWS = 10_000
-SHARD_BYTES = 500_000_000
-COUNT_COLUMNS = frozenset(("chunk_rank", "n_ratings"))
-VECTOR = "labels"
-VECTOR_NAMES = "labels_yes"
-PANDAS_TYPES = {"bool": "boolean", "int64": "Int64"}
+_BATCH_ROWS = 1000
+_GROUP_ROWS = 10_000
+_SHARD_BYTES = 500_000_000
+_COUNT_COLUMNS = frozenset(("chunk_rank", "n_ratings"))
+_VECTOR = "labels"
+_VECTOR_NAMES = "labels_yes"
+_PANDAS_TYPES = {"bool": "boolean", "int64": "Int64"}
 """What pandas makes of Arrow's types that would lose their meaning with a missing value."""
 
-PLACE_FEATURES = {"split": Value("string"), "group": Value("string")}
+_PLACE_FEATURES = {"split": Value("string"), "group": Value("string")}
 
-Row = Mapping[str, Any]
+_Row = Mapping[str, Any]
 
 
 def row_features(task: TaskName, columns: Sequence[str]) -> Features:
     """The types of the per-annotator rows with these columns, then the label vector, its names, split and group."""
-    return Features({name: Value(column_type(task, name)) for name in columns} | vector_features(task) | PLACE_FEATURES)
+    return Features(
+        {name: Value(_column_type(task, name)) for name in columns} | _vector_features(task) | _PLACE_FEATURES
+    )
 
 
 def consensus_features(task: TaskName, columns: Sequence[str]) -> Features:
@@ -58,35 +60,35 @@ def consensus_features(task: TaskName, columns: Sequence[str]) -> Features:
     unit = ("record_uuid", *(("chunk_id", "doc_id", "chunk_rank") if task == "retrieval" else ()))
     provenance = [name for name in Provenance.model_fields if name in columns]
     names = (*PAIR_COLUMNS, *unit, "task", "language", *provenance, "n_ratings")
-    features = {name: Value(column_type(task, name)) for name in names}
+    features = {name: Value(_column_type(task, name)) for name in names}
     for label in LABELS[task]:
         features[label] = Value("bool")
         features[f"{label}_vote_share"] = Value("float64")
         features[f"{label}_posterior"] = Value("float64")
         features[f"{label}_source"] = Value("string")
-    return Features(features | vector_features(task) | PLACE_FEATURES)
+    return Features(features | _vector_features(task) | _PLACE_FEATURES)
 
 
-def column_type(task: TaskName, column: str) -> str:
+def _column_type(task: TaskName, column: str) -> str:
     """The type of one column, in the words of `datasets`."""
     if column in LABELS[task]:
         return "bool"
     if column in TIME_COLUMNS:
         return "timestamp[us, tz=UTC]"
-    return "int64" if column in COUNT_COLUMNS else "string"
+    return "int64" if column in _COUNT_COLUMNS else "string"
 
 
-def vector_features(task: TaskName) -> dict[str, List]:
+def _vector_features(task: TaskName) -> dict[str, List]:
     """The labels as one vector, and the labels that are yes: the type of the latter carries the names, in order."""
     names = list(LABELS[task])
-    return {VECTOR: List(Value("float32"), length=len(names)), VECTOR_NAMES: List(ClassLabel(names=names))}
+    return {_VECTOR: List(Value("float32"), length=len(names)), _VECTOR_NAMES: List(ClassLabel(names=names))}
 
 
 def description(task: TaskName, row: str, vector: str) -> str:
     """What `datasets` keeps with the data of a task: what a row is, and which label is where in the vector."""
     return (
-        f"citejury, {task}: {row} `{VECTOR}` {vector}, in this order: {', '.join(LABELS[task])}. The names are in "
-        f"`features['{VECTOR_NAMES}'].feature.names`."
+        f"citejury, {task}: {row} `{_VECTOR}` {vector}, in this order: {', '.join(LABELS[task])}. The names are in "
+        f"`features['{_VECTOR_NAMES}'].feature.names`."
     )
 
 
@@ -94,12 +96,12 @@ def label_columns(task: TaskName, labels: Mapping[str, bool | None], vector: Seq
     """The vector and the labels that are yes; None each where a label is missing, never NaN."""
     values = [labels[name] for name in LABELS[task]]
     return {
-        VECTOR: None if None in vector else list(vector),
-        VECTOR_NAMES: None if None in values else [place for place, value in enumerate(values) if value],
+        _VECTOR: None if None in vector else list(vector),
+        _VECTOR_NAMES: None if None in values else [place for place, value in enumerate(values) if value],
     }
 
 
-def parquet_schema(features: Features) -> pa.Schema:
+def _parquet_schema(features: Features) -> pa.Schema:
     """The features as Arrow's schema, with what pandas needs to read nullable Booleans and whole numbers as such."""
     schema = features.arrow_schema
     columns = [
@@ -107,38 +109,38 @@ def parquet_schema(features: Features) -> pa.Schema:
             "name": field.name,
             "field_name": field.name,
             "pandas_type": str(field.type),
-            "numpy_type": PANDAS_TYPES[str(field.type)],
+            "numpy_type": _PANDAS_TYPES[str(field.type)],
             "metadata": None,
         }
         for field in schema
-        if str(field.type) in PANDAS_TYPES
+        if str(field.type) in _PANDAS_TYPES
     ]
     pandas = json.dumps({"index_columns": [], "column_indexes": [], "columns": columns})
     return schema.with_metadata({**(schema.metadata or {}), b"pandas": pandas.encode()})
 
 
-def write_parquet(path: Path, features: Features, rows: Iterable[Row]) -> int:
+def write_parquet(path: Path, features: Features, rows: Iterable[_Row]) -> int:
     """How many rows were written to `path`, in their order."""
-    schema = parquet_schema(features)
+    schema = _parquet_schema(features)
     count = 0
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for batch in batches(rows, schema):
-            writer.write_batch(batch, row_group_size=GROUP_ROWS)
+        for batch in _batches(rows, schema):
+            writer.write_batch(batch, row_group_size=_GROUP_ROWS)
             count += batch.num_rows
     return count
 
 
-def batches(rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows as record batches of at most `BATCH_ROWS`."""
+def _batches(rows: Iterable[_Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows as record batches of at most `_BATCH_ROWS`."""
     coming = iter(rows)
-    while some := list(islice(coming, BATCH_ROWS)):
+    while some := list(islice(coming, _BATCH_ROWS)):
         yield pa.RecordBatch.from_pylist(some, schema=schema)
 
 
 def read_parquet(path: Path) -> Iterator[dict[str, Any]]:
     """The rows of a Parquet file in their order, read in batches."""
     with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(BATCH_ROWS):
+        for batch in file.iter_batches(_BATCH_ROWS):
             yield from batch.to_pylist()
 
 
@@ -162,17 +164,17 @@ def write_splits(parquet: Path, features: Features, description: str, work: Path
     with ExitStack() as opened:
         writers = {split: opened.enter_context(pa.ipc.new_stream(work / f"{split}.arrow", schema)) for split in SPLITS}
         with pq.ParquetFile(parquet) as file:
-            for batch in file.iter_batches(BATCH_ROWS):
+            for batch in file.iter_batches(_BATCH_ROWS):
                 for split, writer in writers.items():
                     writer.write_batch(batch.filter(pc.equal(batch["split"], split)).cast(schema))
     info = DatasetInfo(description=description, features=features)
-    found = DatasetDict({split: open_arrow(work / f"{split}.arrow", info) for split in SPLITS})
-    with quiet_datasets():
-        found.save_to_disk(str(out), num_shards=shards(found))
+    found = DatasetDict({split: _open_arrow(work / f"{split}.arrow", info) for split in SPLITS})
+    with _quiet_datasets():
+        found.save_to_disk(str(out), num_shards=_shards(found))
     return {split: rows.num_rows for split, rows in found.items()}
 
 
-def open_arrow(path: Path, info: DatasetInfo) -> Dataset:
+def _open_arrow(path: Path, info: DatasetInfo) -> Dataset:
     """The rows of an Arrow file, which stay on disk; the same rows have the same fingerprint wherever they are.
 
     `Dataset.from_file` would make the fingerprint of the file's place and time.
@@ -182,13 +184,13 @@ def open_arrow(path: Path, info: DatasetInfo) -> Dataset:
     return Dataset(MemoryMappedTable.from_file(str(path)), info=info, fingerprint=fingerprint)
 
 
-def shards(found: DatasetDict) -> dict[str, int]:
+def _shards(found: DatasetDict) -> dict[str, int]:
     """Files for each split: as many as `datasets` would take, but one for an empty split, which it cannot load else."""
-    return {split: max(1, -(-rows.data.nbytes // SHARD_BYTES)) for split, rows in found.items()}
+    return {split: max(1, -(-rows.data.nbytes // _SHARD_BYTES)) for split, rows in found.items()}
 
 
 @contextmanager
-def quiet_datasets() -> Iterator[None]:
+def _quiet_datasets() -> Iterator[None]:
     """Within the block `datasets` draws no bars of its own."""
     drawn = datasets.is_progress_bar_enabled()
     datasets.disable_progress_bars()
@@ -204,7 +206,7 @@ class DatasetOptions(Frozen):
 
     rule: ConsensusRule = "majority"
     """How votes become one label: by majority, or by the Dawid–Skene model where it tells one."""
-    shares: SplitShares = DEFAULT_SHARES
+    shares: SplitShares = _DEFAULT_SHARES
     """The share of narratives that each split is meant to get."""
     seed: int = 0
     """Seed of the splits and of the intervals of agreement."""
@@ -213,7 +215,7 @@ class DatasetOptions(Frozen):
 class DatasetManifest(Frozen):
     """What a dataset folder holds and what it was made from."""
 
-    kind: Literal["citejury dataset"] = KIND
+    kind: Literal["citejury dataset"] = _KIND
     """Says whose manifest this is."""
     citejury: str = version("citejury")
     """The version of citejury that wrote the folder."""
@@ -241,7 +243,7 @@ def check_dataset_folder(folder: Path) -> None:
     """
     if not folder_names(folder):
         return
-    listed = manifest_files(folder / MANIFEST_FILE)
+    listed = _manifest_files(folder / MANIFEST_FILE)
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         cached = name.startswith("datasets/") and path.name.startswith("cache-")
@@ -252,13 +254,13 @@ def check_dataset_folder(folder: Path) -> None:
             )
 
 
-def manifest_files(path: Path) -> set[str]:
+def _manifest_files(path: Path) -> set[str]:
     """The files that the manifest lists, and the manifest; empty where it is none of ours, of any version."""
     try:
         found = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return set()
-    if not isinstance(found, dict) or found.get("kind") != KIND or not isinstance(found.get("files"), dict):
+    if not isinstance(found, dict) or found.get("kind") != _KIND or not isinstance(found.get("files"), dict):
         return set()
     return {MANIFEST_FILE, *found["files"]}
 

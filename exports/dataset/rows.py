@@ -23,8 +23,8 @@ from pipeline.errors import InputError
 from pipeline.records import Provenance
 from pipeline.schema import Frozen
 
-SplitName = Literal["train", "validation", "test"]
-SPLITS: tuple[SplitName, ...] = get_args(SplitName)
+_SplitName = Literal["train", "validation", "test"]
+SPLITS: tuple[_SplitName, ...] = get_args(_SplitName)
 
 
 class SplitShares(Frozen):
@@ -52,7 +52,7 @@ class RecordLink(NamedTuple):
 class Placed(NamedTuple):
     """Where a record belongs."""
 
-    split: SplitName
+    split: _SplitName
     """Its split."""
     group: str
     """16 hexadecimal digits, the same for all records that must stay together."""
@@ -93,24 +93,24 @@ def group_records(links: Iterable[RecordLink]) -> dict[str, str]:
         nodes = [own]
         # The digits sort narratives before queries, and those before records.
         nodes += [f"1 {link.narrative_id}"] if link.narrative_id else []
-        nodes += [f"2 {digest(link.query)}"] if link.query else []
+        nodes += [f"2 {_digest(link.query)}"] if link.query else []
         first, *others = sorted(root(node) for node in nodes)
         for other in others:
             parents[other] = first
-    return {record: digest(root(own)) for record, own in records.items()}
+    return {record: _digest(root(own)) for record, own in records.items()}
 
 
-def digest(text: str) -> str:
+def _digest(text: str) -> str:
     """16 hexadecimal digits that stand for the text."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def place_records(groups: Mapping[str, str], shares: SplitShares, seed: int) -> dict[str, Placed]:
     """The split of each record, by a hash of seed and group: adding records moves none that is there already."""
-    return {record: Placed(split_of(group, shares, seed), group) for record, group in groups.items()}
+    return {record: Placed(_split_of(group, shares, seed), group) for record, group in groups.items()}
 
 
-def split_of(group: str, shares: SplitShares, seed: int) -> SplitName:
+def _split_of(group: str, shares: SplitShares, seed: int) -> _SplitName:
     """The split of a group: where its hash falls between 0 and 1."""
     place = int.from_bytes(hashlib.sha256(f"{seed} {group}".encode()).digest()[:8], "big") / 2**64
     if place < shares.test:
@@ -119,7 +119,7 @@ def split_of(group: str, shares: SplitShares, seed: int) -> SplitName:
 
 
 Row = dict[str, Any]
-RETRIEVAL_COLUMNS: Mapping[str, str] = {
+_RETRIEVAL_COLUMNS: Mapping[str, str] = {
     "n_chunks": "int64",
     "topically_relevant_share": "float64",
     "first_relevant_rank": "int64",
@@ -127,7 +127,7 @@ RETRIEVAL_COLUMNS: Mapping[str, str] = {
     "any_misleading": "bool",
 }
 """What is said of all passages of a query together, with types."""
-TEXTS: Mapping[TaskName, Mapping[str, str]] = {
+_TEXTS: Mapping[TaskName, Mapping[str, str]] = {
     "retrieval": {"query": "text"},
     "grounding": {"answer": "text", "context_set": "text_pair"},
     "generation": {"query": "text", "answer": "text_pair"},
@@ -135,12 +135,12 @@ TEXTS: Mapping[TaskName, Mapping[str, str]] = {
 """The texts of the merged view, and where each task keeps them."""
 
 
-QUERY_COLUMNS: Mapping[TaskName, str] = {"retrieval": "input_query", "generation": "query"}
+_QUERY_COLUMNS: Mapping[TaskName, str] = {"retrieval": "input_query", "generation": "query"}
 TIME_COLUMNS = ("created_at", "inserted_at", "updated_at")
-COUNTED = ("submitted", "discarded")
-KNOWN_VALUES: Mapping[int, bool | None] = {YES: True, NO: False, MISSING: None}
+_COUNTED = ("submitted", "discarded")
+_KNOWN_VALUES: Mapping[int, bool | None] = {YES: True, NO: False, MISSING: None}
 
-SCHEMA = """
+_SCHEMA = """
     PRAGMA journal_mode = OFF;
     PRAGMA synchronous = OFF;
     CREATE TABLE rows (
@@ -149,7 +149,7 @@ SCHEMA = """
         PRIMARY KEY (task, record_uuid, chunk_id, annotator_id)
     ) WITHOUT ROWID;
 """
-ADD = """
+_ADD = """
     INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT DO UPDATE SET
         chunk_rank = excluded.chunk_rank, moment = excluded.moment, discarded = excluded.discarded,
@@ -172,7 +172,7 @@ class RowStore:
         self.unknown: dict[str, list[str]] = {}
         """Columns that no export has, by file; they are left out."""
         self._database = sqlite3.connect(path, isolation_level=None)
-        self._database.executescript(SCHEMA)
+        self._database.executescript(_SCHEMA)
         self._database.execute("BEGIN")
 
     def __enter__(self) -> Self:
@@ -195,7 +195,7 @@ class RowStore:
             self.check_columns(path, task, header)
         responses = read_responses(path, task)
         self._database.executemany(
-            ADD, (stored(path, task, header, found) for found in responses if found.status in COUNTED)
+            _ADD, (_stored(path, task, header, found) for found in responses if found.status in _COUNTED)
         )
 
     def check_columns(self, path: Path, task: TaskName, header: Sequence[str]) -> None:
@@ -253,7 +253,7 @@ class RowStore:
             yield row | {name: datetime.fromisoformat(row[name]) if row[name] else None for name in times}
 
 
-def stored(path: Path, task: TaskName, header: Sequence[str], response: Response) -> tuple[str | int, ...]:
+def _stored(path: Path, task: TaskName, header: Sequence[str], response: Response) -> tuple[str | int, ...]:
     """One response of the file as the store keeps it.
 
     Raises:
@@ -265,7 +265,7 @@ def stored(path: Path, task: TaskName, header: Sequence[str], response: Response
         return (*key, 0, moment, True, "", "", "")
     row: dict[str, Any] = dict(zip(header, response.cells, strict=True))
     row["text"], row["text_pair"] = (row[column] for column in TEXT_COLUMNS[task])
-    row |= {label: KNOWN_VALUES[value] for label, value in zip(LABELS[task], response.labels, strict=True)}
+    row |= {label: _KNOWN_VALUES[value] for label, value in zip(LABELS[task], response.labels, strict=True)}
     row |= {"record_uuid": response.record_uuid, "annotator_id": response.annotator_id, "task": task}
     for name in TIME_COLUMNS:
         if row.get(name):
@@ -284,7 +284,7 @@ def stored(path: Path, task: TaskName, header: Sequence[str], response: Response
         moment,
         False,
         row.get("narrative_id", ""),
-        row[QUERY_COLUMNS[task]] if task in QUERY_COLUMNS else "",
+        row[_QUERY_COLUMNS[task]] if task in _QUERY_COLUMNS else "",
         json.dumps(row),
     )
 
@@ -314,10 +314,10 @@ def consensus_rows(
         for label in of_labels:
             labels.setdefault(label.chunk_id, []).append(label)
         for chunk_id, answered in units.items():
-            yield answered[0] | {"n_ratings": len(answered)} | label_cells(labels[chunk_id]), labels[chunk_id]
+            yield answered[0] | {"n_ratings": len(answered)} | _label_cells(labels[chunk_id]), labels[chunk_id]
 
 
-def label_cells(found: Iterable[ConsensusLabel]) -> Row:
+def _label_cells(found: Iterable[ConsensusLabel]) -> Row:
     """The columns of each label of one unit."""
     cells: Row = {}
     for said in found:
@@ -332,7 +332,7 @@ def label_cells(found: Iterable[ConsensusLabel]) -> Row:
 def merged_columns() -> dict[str, str]:
     """The columns of the merged view with their types: always all, whichever tasks there are."""
     names = ("record_uuid", "language", *Provenance.model_fields, "query", "answer", "context_set")
-    types = dict.fromkeys(names, "string") | {f"{task}_ratings": "int64" for task in TASKS} | dict(RETRIEVAL_COLUMNS)
+    types = dict.fromkeys(names, "string") | {f"{task}_ratings": "int64" for task in TASKS} | dict(_RETRIEVAL_COLUMNS)
     for task in TASKS:
         if task != "retrieval":
             types |= {label: "bool" for label in LABELS[task]}
@@ -353,23 +353,23 @@ def merged_rows(units: Sequence[Iterable[Row]]) -> Iterator[Row]:
         merged: Row = {"record_uuid": record_uuid}
         for task in TASKS:
             if rows := of_task.get(task):
-                merged |= task_cells(task, rows)
+                merged |= _task_cells(task, rows)
         yield merged
 
 
-def task_cells(task: TaskName, rows: Sequence[Row]) -> Row:
+def _task_cells(task: TaskName, rows: Sequence[Row]) -> Row:
     """What one task says of a record; `rows` are its units, in order of rank."""
     first = rows[0]
     shared = {name: first[name] for name in ("language", "split", "group", *Provenance.model_fields) if name in first}
-    texts = {name: first[column] for name, column in TEXTS[task].items()}
+    texts = {name: first[column] for name, column in _TEXTS[task].items()}
     ratings = {f"{task}_ratings": sum(row["n_ratings"] for row in rows)}
     if task == "retrieval":
-        return shared | texts | ratings | passages(rows)
+        return shared | texts | ratings | _passages(rows)
     names = [name for label in LABELS[task] for name in (label, f"{label}_vote_share")]
     return shared | texts | ratings | {name: first[name] for name in names}
 
 
-def passages(rows: Sequence[Row]) -> Row:
+def _passages(rows: Sequence[Row]) -> Row:
     """What the consensus says of all passages of one query together; None where it does not tell."""
     relevant = [row["topically_relevant"] for row in rows if row["topically_relevant"] is not None]
     ranks = [row["chunk_rank"] for row in rows if row["topically_relevant"]]
@@ -377,12 +377,12 @@ def passages(rows: Sequence[Row]) -> Row:
         "n_chunks": len(rows),
         "topically_relevant_share": sum(relevant) / len(relevant) if relevant else None,
         "first_relevant_rank": min(ranks, default=None),
-        "any_evidence_sufficient": any_true([row["evidence_sufficient"] for row in rows]),
-        "any_misleading": any_true([row["misleading"] for row in rows]),
+        "any_evidence_sufficient": _any_true([row["evidence_sufficient"] for row in rows]),
+        "any_misleading": _any_true([row["misleading"] for row in rows]),
     }
 
 
-def any_true(values: Sequence[bool | None]) -> bool | None:
+def _any_true(values: Sequence[bool | None]) -> bool | None:
     """Whether one is true; None where none is and one is not known."""
     if any(values):
         return True

@@ -14,7 +14,7 @@ from exports.agreement.ratings import Ratings
 from exports.agreement.schema import InputFile
 from exports.csv.fetch import Progress
 from exports.csv.folder import has_filter, mapping, read_manifest, staged_folder
-from exports.dataset.data_card import TaskFacts, count_facts, data_card, warnings_about
+from exports.dataset._data_card import TaskFacts, count_facts, data_card, warnings_about
 from exports.dataset.files import (
     DatasetManifest,
     DatasetOptions,
@@ -47,7 +47,7 @@ from exports.reading.read import export_files, read_tables, task_of
 from pipeline.errors import InputError
 
 
-def check_originals(files: Sequence[Path]) -> None:
+def _check_originals(files: Sequence[Path]) -> None:
     """Refuse files whose texts are not as they were exported.
 
     Raises:
@@ -61,7 +61,7 @@ def check_originals(files: Sequence[Path]) -> None:
             )
 
 
-def guideline_versions(files: Sequence[Path]) -> dict[TaskName, tuple[str, ...]]:
+def _guideline_versions(files: Sequence[Path]) -> dict[TaskName, tuple[str, ...]]:
     """Versions of the guidelines by task, sorted; only of tasks for which a manifest beside the files tells."""
     found: dict[str, set[str]] = {}
     for folder in {file.parent for file in files}:
@@ -73,7 +73,7 @@ def guideline_versions(files: Sequence[Path]) -> dict[TaskName, tuple[str, ...]]
     return {task: tuple(sorted(found[task])) for task in TASKS if task in found}
 
 
-REPORTED_ROWS = 1000
+_REPORTED_ROWS = 1000
 """Enough to read at the terminal; figures to be published want 10,000."""
 
 Source = Callable[[Path], Sequence[Path]]
@@ -91,7 +91,7 @@ class WrittenDataset(NamedTuple):
     """Plain sentences about what is missing or was left out; empty where nothing is."""
 
 
-class Writing(NamedTuple):
+class _Writing(NamedTuple):
     """What writing the tables of a task needs."""
 
     store: RowStore
@@ -146,7 +146,7 @@ def write_dataset(
     """
     with staged_folder(out, check_dataset_folder, "exports dataset") as work:
         files = export_files(source(work))
-        check_originals(files)
+        _check_originals(files)
         found = read_tables(files)
         decided = {} if decisions is None else read_decisions(decisions).by_unit
         progress("agreement", 0, 1)
@@ -156,14 +156,14 @@ def write_dataset(
             for file in files:
                 store.add_file(file, task_of(file))
             places = place_records(group_records(store.links()), options.shares, options.seed)
-            writing = Writing(store, places, work, work / "export", progress)
-            facts, rows = write_tables(writing, found.tables, decided, options)
+            writing = _Writing(store, places, work, work / "export", progress)
+            facts, rows = _write_tables(writing, found.tables, decided, options)
             warnings = [*found.remarks, *store.warnings(), *warnings_about(facts, places, options.shares)]
-        warnings += unused_sentences(found.tables, decided)
+        warnings += _unused_sentences(found.tables, decided)
         manifest = DatasetManifest(
             sources=tuple(found.inputs),
-            decisions=None if decisions is None else input_file(decisions, len(decided)),
-            guideline_versions=guideline_versions(files),
+            decisions=None if decisions is None else _input_file(decisions, len(decided)),
+            guideline_versions=_guideline_versions(files),
             options=options,
             rows=rows,
             files={},
@@ -175,8 +175,8 @@ def write_dataset(
     return WrittenDataset(manifest, facts, warnings)
 
 
-def write_tables(
-    writing: Writing, tables: Sequence[Ratings], decided: Mapping[UnitLabel, bool], options: DatasetOptions
+def _write_tables(
+    writing: _Writing, tables: Sequence[Ratings], decided: Mapping[UnitLabel, bool], options: DatasetOptions
 ) -> tuple[list[TaskFacts], dict[str, int]]:
     """Counts of each task with a response, and the rows of each Parquet file, once all of them are written."""
     parquet = writing.out / "parquet"
@@ -187,7 +187,7 @@ def write_tables(
     for ratings in tables:
         if len(ratings.units):
             task = ratings.task
-            by_split = write_task(writing, task, consensus(ratings, decided, options.rule))
+            by_split = _write_task(writing, task, consensus(ratings, decided, options.rule))
             rows |= {f"parquet/{name}.parquet": sum(splits.values()) for name, splits in by_split.items()}
             sources = count_values(parquet / f"{task}_consensus.parquet", [f"{label}_source" for label in LABELS[task]])
             facts.append(count_facts(ratings, sources, writing.places, *by_split.values()))
@@ -196,17 +196,17 @@ def write_tables(
     return facts, rows | {"parquet/merged.parquet": write_parquet(parquet / "merged.parquet", features, merged)}
 
 
-def write_task(writing: Writing, task: TaskName, found: Iterable[ConsensusLabel]) -> dict[str, dict[str, int]]:
+def _write_task(writing: _Writing, task: TaskName, found: Iterable[ConsensusLabel]) -> dict[str, dict[str, int]]:
     """Rows in each split of the two tables of a task, by name: each annotator's rows, then the consensus."""
     columns = writing.store.columns[task]
-    rows = reported(writing.rows(task), f"{task} rows", writing.store.count(task), writing.progress)
+    rows = _reported(writing.rows(task), f"{task} rows", writing.store.count(task), writing.progress)
     of_rows = description(task, "one row for each annotator's response.", "is 1 for yes and 0 for no")
     of_units = description(
         task, "one row for each unit.", "is the share of yes among the votes, or what an adjudicator or model says"
     )
     return {
-        task: write_table(writing, task, row_features(task, columns), rows, of_rows),
-        f"{task}_consensus": write_table(
+        task: _write_table(writing, task, row_features(task, columns), rows, of_rows),
+        f"{task}_consensus": _write_table(
             writing,
             f"{task}_consensus",
             consensus_features(task, columns),
@@ -216,29 +216,29 @@ def write_task(writing: Writing, task: TaskName, found: Iterable[ConsensusLabel]
     }
 
 
-def write_table(writing: Writing, name: str, features: Features, rows: Iterable[Row], about: str) -> dict[str, int]:
+def _write_table(writing: _Writing, name: str, features: Features, rows: Iterable[Row], about: str) -> dict[str, int]:
     """Rows in each split of one table, which is written as Parquet and as a dataset with splits."""
     parquet = writing.out / "parquet" / f"{name}.parquet"
     write_parquet(parquet, features, rows)
     return write_splits(parquet, features, about, writing.work / name, writing.out / "datasets" / name)
 
 
-def reported(rows: Iterable[Row], name: str, total: int, progress: Progress) -> Iterator[Row]:
+def _reported(rows: Iterable[Row], name: str, total: int, progress: Progress) -> Iterator[Row]:
     """The same rows; `progress` is told of them now and then, and at the end."""
     for done, row in enumerate(rows):
-        if done % REPORTED_ROWS == 0:
+        if done % _REPORTED_ROWS == 0:
             progress(name, done, total)
         yield row
     progress(name, total, total)
 
 
-def input_file(path: Path, rows: int) -> InputFile:
+def _input_file(path: Path, rows: int) -> InputFile:
     """Name, digest and rows of a file."""
     with path.open("rb") as stream:
         return InputFile(file=path.name, sha256=hashlib.file_digest(stream, "sha256").hexdigest(), rows=rows)
 
 
-def unused_sentences(tables: Sequence[Ratings], decided: Mapping[UnitLabel, bool]) -> Iterator[str]:
+def _unused_sentences(tables: Sequence[Ratings], decided: Mapping[UnitLabel, bool]) -> Iterator[str]:
     """A sentence for each task with decisions on units that have no response here."""
     unused = unused_decisions(tables, decided)
     for task in TASKS:

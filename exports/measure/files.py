@@ -28,18 +28,18 @@ from pipeline.errors import InputError, OutputError
 from pipeline.schema import Frozen
 from pipeline.staging import staged_file
 
-AGREEMENT_FILE = "agreement.json"
-MARKDOWN_FILE, LATEX_FILE = "agreement.md", "agreement.tex"
-DISAGREEMENTS_FILE, REPORT_FILE = "disagreements.csv", "report.html"
+_AGREEMENT_FILE = "agreement.json"
+_MARKDOWN_FILE, _LATEX_FILE = "agreement.md", "agreement.tex"
+_DISAGREEMENTS_FILE, REPORT_FILE = "disagreements.csv", "report.html"
 WORK_FOLDER = ".agreement.citejury"
 
 DISAGREEMENTS_KEPT = 10_000
 """So many of a task are described: more would take memory without bound, and nobody reads them."""
 
-MARKS: dict[str, bytes] = {
-    MARKDOWN_FILE: MARKDOWN_MARK.encode(),
-    LATEX_FILE: LATEX_MARK.encode(),
-    DISAGREEMENTS_FILE: b"task,label,record_uuid,",
+_MARKS: dict[str, bytes] = {
+    _MARKDOWN_FILE: MARKDOWN_MARK.encode(),
+    _LATEX_FILE: LATEX_MARK.encode(),
+    _DISAGREEMENTS_FILE: b"task,label,record_uuid,",
     REPORT_FILE: b'<meta name="generator" content="citejury',
     "tasks.csv": b"task,n_units,n_records,",
     "labels.csv": b"task,label,n_items,",
@@ -77,21 +77,21 @@ class AgreementOptions(Frozen):
     """Files of judgements, which are measured against the jury."""
 
 
-DEFAULTS = AgreementOptions()
+_DEFAULTS = AgreementOptions()
 
 
-def measure_and_write(paths: Sequence[Path], folder: Path, options: AgreementOptions = DEFAULTS) -> Measured:
+def measure_and_write(paths: Sequence[Path], folder: Path, options: AgreementOptions = _DEFAULTS) -> Measured:
     """Agreement on export folders and CSV files, after every file about it has been written to `folder`.
 
     Raises:
-        InputError: as `measure_files` and `with_judges` raise.
-        OutputError: as `write_outputs` raises; a file in the way is found before anything is measured.
+        InputError: as `measure_files` and `_with_judges` raise.
+        OutputError: as `_write_outputs` raises; a file in the way is found before anything is measured.
     """
-    check_outputs(folder)
-    measured = with_judges(measure_files(paths, options.resamples, options.seed), options.judges)
+    _check_outputs(folder)
+    measured = _with_judges(measure_files(paths, options.resamples, options.seed), options.judges)
     disagreements, remarks = collect_disagreements(measured.tables, paths)
     measured = measured._replace(remarks=[*measured.remarks, *remarks])
-    write_outputs(measured, disagreements, folder, options.spreadsheet_safe)
+    _write_outputs(measured, disagreements, folder, options.spreadsheet_safe)
     return measured
 
 
@@ -124,7 +124,7 @@ def measure_tables(found: ReadTables, resamples: int, seed: int) -> Measured:
     return Measured(measure_agreement(found.tables, found.inputs, resamples, seed), found.tables, found.remarks)
 
 
-def with_judges(measured: Measured, paths: Sequence[Path]) -> Measured:
+def _with_judges(measured: Measured, paths: Sequence[Path]) -> Measured:
     """The same with the judges of these files beside it, at the same seed and resamples.
 
     Raises:
@@ -150,14 +150,14 @@ def collect_disagreements(tables: Sequence[Ratings], paths: Sequence[Path]) -> t
         of_task = find_disagreements(ratings, top=DISAGREEMENTS_KEPT + 1)
         if len(of_task) > DISAGREEMENTS_KEPT:
             remarks.append(
-                f"{ratings.task}: annotators differ more often than {DISAGREEMENTS_KEPT:,} times; {DISAGREEMENTS_FILE} "
-                f"holds the {DISAGREEMENTS_KEPT:,} that weigh most."
+                f"{ratings.task}: annotators differ more often than {DISAGREEMENTS_KEPT:,} times; "
+                f"{_DISAGREEMENTS_FILE} holds the {DISAGREEMENTS_KEPT:,} that weigh most."
             )
         found += of_task[:DISAGREEMENTS_KEPT]
     return with_details(found, export_files(paths)), remarks
 
 
-def write_outputs(
+def _write_outputs(
     measured: Measured, disagreements: Sequence[Disagreement], folder: Path, spreadsheet_safe: bool = False
 ) -> None:
     """Write the files to `folder`, which is made; each takes the place of an earlier one of ours as a whole.
@@ -168,22 +168,22 @@ def write_outputs(
         OutputError: a file of such a name is not ours, another run is writing to the folder, or it cannot be written.
     """
     try:
-        with made_parents(folder / AGREEMENT_FILE), work_folder(folder) as work:
-            check_outputs(folder)
+        with made_parents(folder / _AGREEMENT_FILE), _work_folder(folder) as work:
+            _check_outputs(folder)
             agreement = measured.agreement
             write_agreement(agreement, work)
             for name, table in agreement_tables(agreement).items():
                 (work / name).write_bytes(table.to_csv(spreadsheet_safe))
             markdown = agreement_markdown(agreement) + judge_markdown(agreement.judges)
-            (work / MARKDOWN_FILE).write_text(markdown, encoding="utf-8", newline="\n")
-            (work / LATEX_FILE).write_text(agreement_latex(agreement), encoding="utf-8", newline="\n")
-            write_disagreements_csv(work / DISAGREEMENTS_FILE, disagreements, spreadsheet_safe)
+            (work / _MARKDOWN_FILE).write_text(markdown, encoding="utf-8", newline="\n")
+            (work / _LATEX_FILE).write_text(agreement_latex(agreement), encoding="utf-8", newline="\n")
+            write_disagreements_csv(work / _DISAGREEMENTS_FILE, disagreements, spreadsheet_safe)
             write_report(work / REPORT_FILE, agreement, disagreements, remarks=measured.remarks)
             # Not the staged writer: all of them change or, after an error before this line, none.
             for path in sorted(work.iterdir()):
                 os.replace(path, folder / path.name)
     except OSError as error:
-        raise unwritable(folder, error) from error
+        raise _unwritable(folder, error) from error
 
 
 def write_agreement(agreement: Agreement, folder: Path) -> Path:
@@ -192,9 +192,9 @@ def write_agreement(agreement: Agreement, folder: Path) -> Path:
     Raises:
         OutputError: the folder cannot be written, or holds an `agreement.json` that is not ours.
     """
-    path = folder / AGREEMENT_FILE
+    path = folder / _AGREEMENT_FILE
     try:
-        if path.exists() and not is_agreement(path):
+        if path.exists() and not _is_agreement(path):
             raise OutputError(f"`{path}` is not an agreement of citejury. Move it or choose another `--out`.")
         with staged_file(path) as file:
             file.write(agreement_json(agreement).encode())
@@ -209,7 +209,7 @@ def agreement_json(agreement: Agreement) -> str:
 
 
 @contextmanager
-def work_folder(folder: Path) -> Iterator[Path]:
+def _work_folder(folder: Path) -> Iterator[Path]:
     """An empty folder within `folder` for this process alone, gone when the block ends.
 
     It has the same name each time, so that what a killed run left is mended by the next.
@@ -223,30 +223,30 @@ def work_folder(folder: Path) -> Iterator[Path]:
                 left.unlink()
             yield work
         except OSError as error:
-            raise unwritable(folder, error) from error
+            raise _unwritable(folder, error) from error
         finally:
             shutil.rmtree(work, ignore_errors=True)
 
 
-def unwritable(folder: Path, error: OSError) -> OutputError:
+def _unwritable(folder: Path, error: OSError) -> OutputError:
     """The error of a folder that the system refuses."""
     return OutputError(f"`{folder}` cannot be written: {error.strerror}. Choose another `--out`.")
 
 
-def check_outputs(folder: Path) -> None:
+def _check_outputs(folder: Path) -> None:
     """Refuse a folder in which somebody else's file stands in the way of ours.
 
     Raises:
         OutputError: a file that has the name of one of ours is somebody else's.
     """
-    for name in (AGREEMENT_FILE, *MARKS):
+    for name in (_AGREEMENT_FILE, *_MARKS):
         path = folder / name
-        ours: Callable[[Path], bool] = is_agreement if name == AGREEMENT_FILE else is_marked
+        ours: Callable[[Path], bool] = _is_agreement if name == _AGREEMENT_FILE else _is_marked
         if path.exists() and not (path.is_file() and ours(path)):
             raise OutputError(f"`{path}` is not a file of `exports agreement`. Move it or choose another `--out`.")
 
 
-def is_agreement(path: Path) -> bool:
+def _is_agreement(path: Path) -> bool:
     """Whether the file is an `agreement.json` of ours, of this version or another."""
     try:
         found = json.loads(path.read_bytes())
@@ -255,9 +255,9 @@ def is_agreement(path: Path) -> bool:
     return isinstance(found, dict) and {"version", "latest_response", "tasks"} <= found.keys()
 
 
-def is_marked(path: Path) -> bool:
+def _is_marked(path: Path) -> bool:
     """Whether the file begins as ours do, whatever version wrote it; a spreadsheet's BOM does not matter."""
     with path.open("rb") as file:
         head = file.read(4096).removeprefix(b"\xef\xbb\xbf")
-    mark = MARKS[path.name]
+    mark = _MARKS[path.name]
     return mark in head if path.name == REPORT_FILE else head.startswith(mark)

@@ -30,24 +30,24 @@ if TYPE_CHECKING:
     import pandas
 
 
-LABEL_HEAD = ("label", "units with two answers", "α [95 %]", "AC1", "agreement", "share of yes")
-DISAGREEMENT_HEAD = ("task", "label", "record", "influence on α", "who said what", "text", "text pair", "notes")
-SHOWN = 20
+_LABEL_HEAD = ("label", "units with two answers", "α [95 %]", "AC1", "agreement", "share of yes")
+_DISAGREEMENT_HEAD = ("task", "label", "record", "influence on α", "who said what", "text", "text pair", "notes")
+_SHOWN = 20
 """Disagreements that are shown."""
-EXCERPT = 160
+_EXCERPT = 160
 """Characters of a text that are shown."""
 
 
-def agreement_html(agreement: Agreement) -> str:
+def _agreement_html(agreement: Agreement) -> str:
     """For each task what to mind, in words, a line for each label, and what was found beyond them."""
-    return "".join(part for task, figures in agreement.tasks.items() for part in task_parts(task, figures))
+    return "".join(part for task, figures in agreement.tasks.items() for part in _task_parts(task, figures))
 
 
-def task_parts(task: TaskName, figures: TaskAgreement) -> Iterator[str]:
+def _task_parts(task: TaskName, figures: TaskAgreement) -> Iterator[str]:
     """The parts of one task in their order."""
     people = counted(len(figures.annotators), "annotator")
     yield f"<h4>{task}: {counted(figures.n_units, 'unit')}, {counted(figures.n_records, 'record')}, {people}</h4>"
-    yield html_list(warning_sentences(figures))
+    yield _html_list(warning_sentences(figures))
     rows = [
         (
             label,
@@ -60,12 +60,12 @@ def task_parts(task: TaskName, figures: TaskAgreement) -> Iterator[str]:
         for label, found in figures.labels.items()
     ]
     macro = (f"mean of {figures.n_labels_with_alpha}", "", estimate(figures.macro_alpha, figures.macro_interval))
-    yield html_table(LABEL_HEAD, [*rows, (*macro, "", "", "")])
+    yield _html_table(_LABEL_HEAD, [*rows, (*macro, "", "", "")])
     discarded = discard_sentence(figures.discards)
-    yield html_list([*([discarded] if discarded else []), *finding_sentences(figures)])
+    yield _html_list([*([discarded] if discarded else []), *finding_sentences(figures)])
 
 
-def disagreements_html(disagreements: Sequence[Disagreement]) -> str:
+def _disagreements_html(disagreements: Sequence[Disagreement]) -> str:
     """The first disagreements, their texts cut, and how many more there are."""
     rows = [
         (
@@ -74,44 +74,44 @@ def disagreements_html(disagreements: Sequence[Disagreement]) -> str:
             " ".join(filter(None, (found.record_uuid, found.chunk_id))),
             decimal(found.influence),
             found.pattern,
-            excerpt(found.text),
-            excerpt(found.text_pair),
-            "; ".join(f"{name}: {excerpt(note)}" for name, note in found.notes.items()),
+            _excerpt(found.text),
+            _excerpt(found.text_pair),
+            "; ".join(f"{name}: {_excerpt(note)}" for name, note in found.notes.items()),
         )
-        for found in disagreements[:SHOWN]
+        for found in disagreements[:_SHOWN]
     ]
     more = len(disagreements) - len(rows)
-    return html_table(DISAGREEMENT_HEAD, rows) + (f"<p>and {more:,} more</p>" if more else "")
+    return _html_table(_DISAGREEMENT_HEAD, rows) + (f"<p>and {more:,} more</p>" if more else "")
 
 
-def html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def _html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table of texts."""
-    lines = ["".join(f"<td>{notebook_text(cell)}</td>" for cell in row) for row in rows]
+    lines = ["".join(f"<td>{_notebook_text(cell)}</td>" for cell in row) for row in rows]
     body = "".join(f"<tr>{line}</tr>" for line in lines)
-    names = "".join(f"<th>{notebook_text(name)}</th>" for name in head)
+    names = "".join(f"<th>{_notebook_text(name)}</th>" for name in head)
     return f"<table><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def html_list(sentences: Iterable[str]) -> str:
+def _html_list(sentences: Iterable[str]) -> str:
     """A list of sentences; nothing where there are none."""
-    items = "".join(f"<li>{notebook_text(sentence)}</li>" for sentence in sentences)
+    items = "".join(f"<li>{_notebook_text(sentence)}</li>" for sentence in sentences)
     return f"<ul>{items}</ul>" if items else ""
 
 
-def notebook_text(text: str) -> str:
+def _notebook_text(text: str) -> str:
     """The text as HTML shows it; a dollar would begin a formula in a notebook that draws them."""
     return escape(printable(text)).replace("$", "&#36;")
 
 
-def excerpt(text: str) -> str:
+def _excerpt(text: str) -> str:
     """The beginning of a text on one line."""
     line = " ".join(text.split())
-    return line if len(line) <= EXCERPT else f"{line[: EXCERPT - 1]}…"
+    return line if len(line) <= _EXCERPT else f"{line[: _EXCERPT - 1]}…"
 
 
-DETAIL_COLUMNS = (*dict.fromkeys(name for pair in TEXT_COLUMNS.values() for name in pair), "notes", "record_id")
+_DETAIL_COLUMNS = (*dict.fromkeys(name for pair in TEXT_COLUMNS.values() for name in pair), "notes", "record_id")
 """What a disagreement shows of a frame beside the votes."""
-ROW_MODELS = (
+_ROW_MODELS = (
     TaskAgreement,
     figures.LabelAgreement,
     figures.PairAgreement,
@@ -121,9 +121,9 @@ ROW_MODELS = (
     figures.ConditionalAgreement,
     Disagreement,
 )
-OBJECT_COLUMNS = ("votes", "notes", "other_labels")
-FIELD_TYPES: Mapping[str, Any] = {
-    name: field.annotation for model in ROW_MODELS for name, field in model.model_fields.items()
+_OBJECT_COLUMNS = ("votes", "notes", "other_labels")
+_FIELD_TYPES: Mapping[str, Any] = {
+    name: field.annotation for model in _ROW_MODELS for name, field in model.model_fields.items()
 }
 
 
@@ -152,7 +152,7 @@ class AgreementResult:
             there = ", ".join(name.removesuffix(".csv") for name in tables)
             raise InputError(f"There is no table {table!r}; the tables are {there}.")
         found = tables[f"{table}.csv"]
-        return typed_frame({name: [row[name] for row in found.rows] for name in found.columns})
+        return _typed_frame({name: [row[name] for row in found.rows] for name in found.columns})
 
     def to_json(self) -> str:
         """The text of `agreement.json`."""
@@ -168,10 +168,10 @@ class AgreementResult:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: warnings in words, then a line for each label."""
-        return agreement_html(self.agreement)
+        return _agreement_html(self.agreement)
 
 
-class DisagreementResult(Sequence[Disagreement]):
+class _DisagreementResult(Sequence[Disagreement]):
     """Where annotators differ, the weightiest first: a sequence, a data frame, and a table in a notebook."""
 
     def __init__(self, disagreements: Iterable[Disagreement]) -> None:
@@ -182,11 +182,11 @@ class DisagreementResult(Sequence[Disagreement]):
     @overload
     def __getitem__(self, place: int) -> Disagreement: ...
     @overload
-    def __getitem__(self, place: slice) -> "DisagreementResult": ...
-    def __getitem__(self, place: int | slice) -> "Disagreement | DisagreementResult":
+    def __getitem__(self, place: slice) -> "_DisagreementResult": ...
+    def __getitem__(self, place: int | slice) -> "Disagreement | _DisagreementResult":
         """One disagreement, or several as a result of their own."""
         if isinstance(place, slice):
-            return DisagreementResult(self.disagreements[place])
+            return _DisagreementResult(self.disagreements[place])
         return self.disagreements[place]
 
     def __len__(self) -> int:
@@ -196,7 +196,7 @@ class DisagreementResult(Sequence[Disagreement]):
     def to_pandas(self) -> "pandas.DataFrame":
         """A row for each disagreement in their order; `votes` and `notes` are dicts by annotator."""
         rows = [dict(found) for found in self.disagreements]
-        return typed_frame({name: [row[name] for row in rows] for name in Disagreement.model_fields})
+        return _typed_frame({name: [row[name] for row in rows] for name in Disagreement.model_fields})
 
     def __repr__(self) -> str:
         """How many there are."""
@@ -204,7 +204,7 @@ class DisagreementResult(Sequence[Disagreement]):
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the first ones, their texts cut."""
-        return disagreements_html(self.disagreements)
+        return _disagreements_html(self.disagreements)
 
 
 def measure_agreement(source: "Source | Sequence[Source]", *, resamples: int = 2000, seed: int = 0) -> AgreementResult:
@@ -234,7 +234,7 @@ def find_disagreements(
     top: int | None = None,
     task: TaskName | None = None,
     label: str | None = None,
-) -> DisagreementResult:
+) -> _DisagreementResult:
     """Every unit and label on which annotators differ, by how much it weighs on the label's alpha.
 
     Texts, notes and links are there where the source has them.
@@ -263,24 +263,24 @@ def find_disagreements(
         for table in tables
         if label in (None, *LABELS[table.task])
     ]
-    return DisagreementResult(with_details(rank_together(found)[:top], sources.paths, sources.tables(DETAIL_COLUMNS)))
+    return _DisagreementResult(with_details(rank_together(found)[:top], sources.paths, sources.tables(_DETAIL_COLUMNS)))
 
 
-def typed_frame(columns: Mapping[str, list[Any]]) -> "pandas.DataFrame":
+def _typed_frame(columns: Mapping[str, list[Any]]) -> "pandas.DataFrame":
     """A data frame whose columns have nullable types, the same whatever the figures are; dicts stay as they are."""
     import pandas
 
     return pandas.DataFrame(
         {
-            name: pandas.Series(cells, dtype="object" if name in OBJECT_COLUMNS else column_type(name))
+            name: pandas.Series(cells, dtype="object" if name in _OBJECT_COLUMNS else _column_type(name))
             for name, cells in columns.items()
         }
     )
 
 
-def column_type(name: str) -> str:
+def _column_type(name: str) -> str:
     """The pandas type of a column, told by its field in the models or, where an interval was spread, by its name."""
-    annotation = FIELD_TYPES.get(name)
+    annotation = _FIELD_TYPES.get(name)
     kinds = set() if get_origin(annotation) in (dict, tuple) else {annotation, *get_args(annotation)}
     if bool in kinds:
         return "boolean"

@@ -13,21 +13,21 @@ from annotation.labels import LABELS, TaskName
 from exports.agreement.ratings import EPOCH, MICROSECOND, MISSING, NO, YES, IntArray, LabelArray, Ratings
 from exports.csv.tables import FORMULA_STARTS, STATUS_COLUMN, utc
 
-BOOLEANS: Mapping[str, int] = {
+_BOOLEANS: Mapping[str, int] = {
     **dict.fromkeys(("True", "true", "TRUE", "1", "yes"), YES),
     **dict.fromkeys(("False", "false", "FALSE", "0", "no"), NO),
     "": MISSING,
 }
 """The spellings that count; a blank cell is missing for that label only."""
-STATUSES = ("submitted", "discarded", "draft", "pending")
-RANK = re.compile(r"0*[1-9][0-9]{0,17}")
+_STATUSES = ("submitted", "discarded", "draft", "pending")
+_RANK = re.compile(r"0*[1-9][0-9]{0,17}")
 """A whole number from 1 that fits 64 bits."""
-KNOWN_COMBINATIONS = 10_000
+_KNOWN_COMBINATIONS = 10_000
 """So many are remembered; a table with more is checked anew from there on, and memory stays bounded."""
 
 
-DUPLICATES_SHOWN = 10
-UNKNOWN_LANGUAGE = "und"
+_DUPLICATES_SHOWN = 10
+_UNKNOWN_LANGUAGE = "und"
 
 
 class Response(NamedTuple):
@@ -55,7 +55,7 @@ class Response(NamedTuple):
     """`submitted`, unless the table itself says otherwise."""
 
 
-class Gathered(NamedTuple):
+class _Gathered(NamedTuple):
     """The responses to one task, and what of its rows does not count."""
 
     ratings: Ratings
@@ -104,7 +104,7 @@ class Collection:
                 self.annotators.setdefault(annotator_id, len(self.annotators)),
                 (created_at - EPOCH) // MICROSECOND,
                 self.rounds.setdefault(round_name, len(self.rounds)) if round_name else -1,
-                self.languages.setdefault(language or UNKNOWN_LANGUAGE, len(self.languages)),
+                self.languages.setdefault(language or _UNKNOWN_LANGUAGE, len(self.languages)),
                 discarded,
                 len(self.sources) - 1,
                 line,
@@ -112,37 +112,37 @@ class Collection:
         )
         self.values.extend(labels)
 
-    def columns(self) -> "Columns":
+    def columns(self) -> "_Columns":
         """The rows so far, as arrays of equal length."""
-        return Columns(*np.asarray(self.fields).reshape(-1, len(Columns._fields)).T)
+        return _Columns(*np.asarray(self.fields).reshape(-1, len(_Columns._fields)).T)
 
-    def finish(self) -> Gathered:
+    def finish(self) -> _Gathered:
         """What was gathered, in the order that `Ratings` promises.
 
         Of several responses by one annotator to one unit the newest counts, of equally new ones the last gathered,
         submitted or discarded alike.
         """
         rows = self.columns()
-        chosen, repeated = newest(rows)
+        chosen, repeated = _newest(rows)
         discarded = rows.discarded[chosen] != 0
         discards: dict[str, int] | None = None
         if self.tells_discards:
-            names, numbers = renumbered(rows.annotators[chosen[discarded]], list(self.annotators))
+            names, numbers = _renumbered(rows.annotators[chosen[discarded]], list(self.annotators))
             discards = dict(zip(names, np.bincount(numbers, minlength=len(names)).tolist(), strict=True))
         ratings = self.arrange(rows, chosen[~discarded])
-        return Gathered(ratings._replace(n_duplicates=len(repeated), discards=discards), self.remarks(rows, repeated))
+        return _Gathered(ratings._replace(n_duplicates=len(repeated), discards=discards), self.remarks(rows, repeated))
 
-    def arrange(self, rows: "Columns", chosen: IntArray) -> Ratings:
+    def arrange(self, rows: "_Columns", chosen: IntArray) -> Ratings:
         """The ratings in the chosen rows, one for each unit and annotator; duplicates and discards are not told."""
-        kept = Columns(*(column[chosen] for column in rows))
+        kept = _Columns(*(column[chosen] for column in rows))
         keys, records = list(self.units), list(self.records)
         ordered = sorted(np.unique(kept.units).tolist(), key=lambda unit: (records[keys[unit][0]], keys[unit][1]))
         place = np.full(len(keys), -1, np.int64)
         place[ordered] = np.arange(len(ordered))
-        annotators, response_annotators = renumbered(kept.annotators, list(self.annotators))
-        names, unit_records = renumbered(np.array([keys[unit][0] for unit in ordered], np.int64), records)
+        annotators, response_annotators = _renumbered(kept.annotators, list(self.annotators))
+        names, unit_records = _renumbered(np.array([keys[unit][0] for unit in ordered], np.int64), records)
         order = np.lexsort((response_annotators, place[kept.units]))
-        rounds, response_rounds = ordered_rounds(list(self.rounds), kept.rounds, kept.moments)
+        rounds, response_rounds = _ordered_rounds(list(self.rounds), kept.rounds, kept.moments)
         values: LabelArray = np.asarray(self.values).reshape(-1, len(LABELS[self.task]))
         units = place[kept.units][order]
         return Ratings(
@@ -151,7 +151,7 @@ class Collection:
             records=names,
             unit_records=unit_records,
             unit_chunks=tuple(keys[unit][1] for unit in ordered),
-            unit_languages=first_languages(units, kept.languages[order], list(self.languages)),
+            unit_languages=_first_languages(units, kept.languages[order], list(self.languages)),
             units=units,
             response_annotators=response_annotators[order],
             values=values[chosen[order]],
@@ -162,12 +162,12 @@ class Collection:
             discards=None,
         )
 
-    def remarks(self, rows: "Columns", repeated: IntArray) -> list[str]:
+    def remarks(self, rows: "_Columns", repeated: IntArray) -> list[str]:
         """Plain sentences about the rows that do not count; empty where all do."""
         found: list[str] = []
         if len(repeated):
-            places = [f"{self.sources[rows.sources[row]]} {rows.lines[row]}" for row in repeated[:DUPLICATES_SHOWN]]
-            more = len(repeated) - DUPLICATES_SHOWN
+            places = [f"{self.sources[rows.sources[row]]} {rows.lines[row]}" for row in repeated[:_DUPLICATES_SHOWN]]
+            more = len(repeated) - _DUPLICATES_SHOWN
             found.append(
                 f"{self.task}: rows that repeat a unit and annotator: {len(repeated)}. The newest `created_at` of "
                 f"each counts. Repeated at: {'; '.join(places + ([f'and {more} more'] if more > 0 else []))}."
@@ -177,7 +177,7 @@ class Collection:
         return found
 
 
-class Columns(NamedTuple):
+class _Columns(NamedTuple):
     """The rows of a collection as arrays of equal length; names stand as numbers in the order of their first row."""
 
     units: IntArray
@@ -198,7 +198,7 @@ class Columns(NamedTuple):
     """Line of the row in it."""
 
 
-def newest(rows: Columns) -> tuple[IntArray, IntArray]:
+def _newest(rows: _Columns) -> tuple[IntArray, IntArray]:
     """The rows that count, one for each unit and annotator, and the rows that came after another of the same two."""
     order = np.lexsort((rows.moments, rows.annotators, rows.units))  # stable: equally new rows stay as they came
     if not len(order):
@@ -211,7 +211,7 @@ def newest(rows: Columns) -> tuple[IntArray, IntArray]:
     return chosen, np.setdiff1d(order, came_first, assume_unique=True)
 
 
-def first_languages(units: IntArray, languages: IntArray, names: Sequence[str]) -> tuple[str, ...]:
+def _first_languages(units: IntArray, languages: IntArray, names: Sequence[str]) -> tuple[str, ...]:
     """The language of each unit; where its rows differ, the first in the alphabet that is known.
 
     Args:
@@ -221,14 +221,14 @@ def first_languages(units: IntArray, languages: IntArray, names: Sequence[str]) 
     """
     if not len(units):
         return ()
-    ordered = sorted(range(len(names)), key=lambda number: (names[number] == UNKNOWN_LANGUAGE, names[number]))
+    ordered = sorted(range(len(names)), key=lambda number: (names[number] == _UNKNOWN_LANGUAGE, names[number]))
     rank = np.empty(len(names), np.int64)
     rank[ordered] = np.arange(len(names))
     lowest = np.minimum.reduceat(rank[languages], np.flatnonzero(np.diff(units, prepend=-1)))
     return tuple(names[ordered[number]] for number in lowest.tolist())
 
 
-def renumbered(numbers: IntArray, names: Sequence[str]) -> tuple[tuple[str, ...], IntArray]:
+def _renumbered(numbers: IntArray, names: Sequence[str]) -> tuple[tuple[str, ...], IntArray]:
     """The names that occur, sorted, and each occurrence's number in that order."""
     ordered = sorted(np.unique(numbers).tolist(), key=names.__getitem__)
     place = np.full(len(names), -1, np.int64)
@@ -236,7 +236,7 @@ def renumbered(numbers: IntArray, names: Sequence[str]) -> tuple[tuple[str, ...]
     return tuple(names[number] for number in ordered), place[numbers]
 
 
-def ordered_rounds(names: Sequence[str], numbers: IntArray, moments: IntArray) -> tuple[tuple[str, ...], IntArray]:
+def _ordered_rounds(names: Sequence[str], numbers: IntArray, moments: IntArray) -> tuple[tuple[str, ...], IntArray]:
     """The rounds in order of their first response, those of one moment by name, and each response's new number."""
     named = numbers >= 0
     first = np.full(len(names), np.iinfo(np.int64).max)
@@ -247,7 +247,7 @@ def ordered_rounds(names: Sequence[str], numbers: IntArray, moments: IntArray) -
     return tuple(names[number] for number in ordered), place[numbers]
 
 
-class ParsedLabels(NamedTuple):
+class _ParsedLabels(NamedTuple):
     """What is read from the cells of which a table has few different combinations."""
 
     labels: tuple[int, ...]
@@ -292,7 +292,7 @@ class ResponseReader:
         closed = (*LABELS[task], *(name for name in ("task", "chunk_rank", STATUS_COLUMN) if name in place))
         self.label_cells = itemgetter(*(place[name] for name in closed))
         self.status_at = place.get(STATUS_COLUMN)
-        self.known: dict[tuple[str, ...], ParsedLabels] = {}
+        self.known: dict[tuple[str, ...], _ParsedLabels] = {}
         self.record, self.annotator, self.created = (place[n] for n in ("record_uuid", "annotator_id", "created_at"))
         self.chunk = place["chunk_id"] if task == "retrieval" else None
         self.language, self.round = place.get("language"), place.get("round")
@@ -309,7 +309,7 @@ class ResponseReader:
             record, unit, annotator = cells[record_at], cells[unit_at], cells[annotator_at]
             created = moment_or_none(cells[self.created])
             if parsed is None or created is None or not (record.strip() and unit.strip() and annotator.strip()):
-                problems = bad_cells(dict(zip(self.header, cells, strict=True)), self.task)
+                problems = _bad_cells(dict(zip(self.header, cells, strict=True)), self.task)
                 if problems or created is None:
                     self.bad += [f"{self.source} {line}, {problem}" for problem in problems]
                     continue
@@ -317,9 +317,9 @@ class ResponseReader:
             yield Response(
                 line,
                 cells,
-                record if record[0] != "'" else unescaped(record),
-                "" if self.chunk is None else unescaped(unit),
-                annotator if annotator[0] != "'" else unescaped(annotator),
+                record if record[0] != "'" else _unescaped(record),
+                "" if self.chunk is None else _unescaped(unit),
+                annotator if annotator[0] != "'" else _unescaped(annotator),
                 created,
                 parsed.labels,
                 "" if self.language is None else cells[self.language],
@@ -327,31 +327,31 @@ class ResponseReader:
                 parsed.status,
             )
 
-    def learn(self, cells: Sequence[str]) -> ParsedLabels:
+    def learn(self, cells: Sequence[str]) -> _ParsedLabels:
         """What the cells of a good row say of which there are few different combinations; it is remembered."""
         combination = self.label_cells(cells)
-        labels = tuple(BOOLEANS[cell] for cell in combination[: len(LABELS[self.task])])
-        parsed = ParsedLabels(labels, "submitted" if self.status_at is None else cells[self.status_at])
-        if len(self.known) < KNOWN_COMBINATIONS:
+        labels = tuple(_BOOLEANS[cell] for cell in combination[: len(LABELS[self.task])])
+        parsed = _ParsedLabels(labels, "submitted" if self.status_at is None else cells[self.status_at])
+        if len(self.known) < _KNOWN_COMBINATIONS:
             self.known[combination] = parsed
         return parsed
 
 
-def bad_cells(row: Mapping[str, str], task: TaskName) -> list[str]:
+def _bad_cells(row: Mapping[str, str], task: TaskName) -> list[str]:
     """What is wrong in one row, a sentence a cell; empty where nothing is."""
     found = [
         f"`{label}`: found {row[label]!r}, expected True or False, or nothing where it was not answered."
         for label in LABELS[task]
-        if row[label] not in BOOLEANS
+        if row[label] not in _BOOLEANS
     ]
     needed = ("record_uuid", "annotator_id", *(("chunk_id",) if task == "retrieval" else ()))
     found += [f"`{column}`: is empty, every row needs one." for column in needed if not row[column].strip()]
     if row.get("task", task) != task:
         found.append(f"`task`: found {row['task']!r}, expected {task!r} as in the columns.")
-    if task == "retrieval" and not RANK.fullmatch(row.get("chunk_rank", "1")):
+    if task == "retrieval" and not _RANK.fullmatch(row.get("chunk_rank", "1")):
         found.append(f"`chunk_rank`: found {row['chunk_rank']!r}, expected a whole number from 1.")
-    if row.get(STATUS_COLUMN, "submitted") not in STATUSES:
-        found.append(f"`{STATUS_COLUMN}`: found {row[STATUS_COLUMN]!r}, expected one of {', '.join(STATUSES)}.")
+    if row.get(STATUS_COLUMN, "submitted") not in _STATUSES:
+        found.append(f"`{STATUS_COLUMN}`: found {row[STATUS_COLUMN]!r}, expected one of {', '.join(_STATUSES)}.")
     if moment_or_none(row["created_at"]) is None:
         found.append(f"`created_at`: found {row['created_at']!r}, expected a time such as 2025-03-08T23:43:00+00:00.")
     return found
@@ -365,7 +365,7 @@ def moment_or_none(stamp: str) -> datetime | None:
         return None
 
 
-def unescaped(text: str) -> str:
+def _unescaped(text: str) -> str:
     """An id without the apostrophe that `exports csv --spreadsheet-safe` put before it, if it did.
 
     So an export for spreadsheets has the annotators, units and order of any other, and can be read together with it.

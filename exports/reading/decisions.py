@@ -15,7 +15,7 @@ from pipeline.errors import BadRowsError, InputError, OutputError
 from pipeline.schema import Frozen
 from pipeline.staging import staged_file
 
-BOOLEANS: Mapping[str, bool] = {"True": True, "False": False}
+_BOOLEANS: Mapping[str, bool] = {"True": True, "False": False}
 
 
 class Decision(Frozen):
@@ -75,7 +75,7 @@ class Decisions(NamedTuple):
 
 
 COLUMNS = tuple(Decision.model_fields)
-SCORE_COLUMNS = tuple(AnnotatorScore.model_fields)
+_SCORE_COLUMNS = tuple(AnnotatorScore.model_fields)
 
 
 def read_decisions(path: Path) -> Decisions:
@@ -97,20 +97,20 @@ def read_decisions(path: Path) -> Decisions:
     bad: list[str] = []
     for line, cells in rows:
         row = dict(zip(header, cells, strict=False))
-        problems = bad_cells(row) if len(cells) == len(header) else [f"found {len(cells)} cells of {len(header)}."]
+        problems = _bad_cells(row) if len(cells) == len(header) else [f"found {len(cells)} cells of {len(header)}."]
         if not problems and (row["record_uuid"], row["chunk_id"], row["label"]) in found:
             problems = ["a row above decides on the same unit and label."]
         if problems:
             bad += [f"{path.name}, line {line}: {problem}" for problem in problems]
             continue
-        values = {column: row[column] for column in COLUMNS} | {"decision": BOOLEANS[row["decision"]]}
+        values = {column: row[column] for column in COLUMNS} | {"decision": _BOOLEANS[row["decision"]]}
         found[row["record_uuid"], row["chunk_id"], row["label"]] = Decision.model_validate(values)
     if bad:
         raise BadRowsError(f"{len(bad)} cells or rows of `{path}` cannot be read; mend them:", bad)
     return Decisions(tuple(found.values()))
 
 
-def bad_cells(row: Mapping[str, str]) -> list[str]:
+def _bad_cells(row: Mapping[str, str]) -> list[str]:
     """What is wrong in one row, a sentence a cell; empty where nothing is."""
     task = next((known for known in TASKS if known == row["task"]), None)
     if task is None:
@@ -120,7 +120,7 @@ def bad_cells(row: Mapping[str, str]) -> list[str]:
         found.append(f"`chunk_id`: found {row['chunk_id']!r}; retrieval needs one, the other tasks have none.")
     if row["label"] not in LABELS[task]:
         found.append(f"`label`: found {row['label']!r}, expected one of {', '.join(LABELS[task])}.")
-    if row["decision"] not in BOOLEANS:
+    if row["decision"] not in _BOOLEANS:
         found.append(f"`decision`: found {row['decision']!r}, expected True or False.")
     try:
         utc(row["created_at"])
@@ -135,7 +135,7 @@ def write_decisions(path: Path, decisions: Decisions) -> None:
     Raises:
         OutputError: the file cannot be written, or holds something else than decisions.
     """
-    write_rows(path, COLUMNS, decisions.rows)
+    _write_rows(path, COLUMNS, decisions.rows)
 
 
 def write_scores(path: Path, scores: Sequence[AnnotatorScore]) -> None:
@@ -144,10 +144,10 @@ def write_scores(path: Path, scores: Sequence[AnnotatorScore]) -> None:
     Raises:
         OutputError: the file cannot be written, or holds something else than scores.
     """
-    write_rows(path, SCORE_COLUMNS, scores)
+    _write_rows(path, _SCORE_COLUMNS, scores)
 
 
-def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Frozen]) -> None:
+def _write_rows(path: Path, columns: Sequence[str], rows: Iterable[Frozen]) -> None:
     """Write a table with these columns; only an earlier one with the same columns gives way to it."""
     head = csv_line(columns)
     try:
@@ -181,12 +181,12 @@ def score_annotators(ratings: Ratings, decisions: Decisions) -> list[AnnotatorSc
         if decision is not None and values[column] != MISSING:
             cells[column, rater].append((values[column] == YES, decision))
     return [
-        to_score(ratings.task, LABELS[ratings.task][column], ratings.annotators[rater], found)
+        _to_score(ratings.task, LABELS[ratings.task][column], ratings.annotators[rater], found)
         for (column, rater), found in sorted(cells.items())
     ]
 
 
-def to_score(task: TaskName, label: str, annotator: str, votes: Sequence[tuple[bool, bool]]) -> AnnotatorScore:
+def _to_score(task: TaskName, label: str, annotator: str, votes: Sequence[tuple[bool, bool]]) -> AnnotatorScore:
     """The score of one annotator's votes, each beside its decision."""
     agree = sum(vote == decision for vote, decision in votes)
     of_no = [vote for vote, decision in votes if not decision]

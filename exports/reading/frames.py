@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 Source: TypeAlias = "str | PathLike[str] | pandas.DataFrame"
 """An export folder, a CSV file of an export, or a data frame with its columns."""
 
-OPTIONAL_COLUMNS = ("task", "chunk_rank", "language", "round", STATUS_COLUMN)
+_OPTIONAL_COLUMNS = ("task", "chunk_rank", "language", "round", STATUS_COLUMN)
 """Columns that figures are computed from where a frame has them."""
-READ_AGAIN = "Read the file with `read_task`, or with pandas and `dtype=str, keep_default_na=False`."
+_READ_AGAIN = "Read the file with `read_task`, or with pandas and `dtype=str, keep_default_na=False`."
 
 
 def read_task(path: str | PathLike[str], task: TaskName | None = None) -> "pandas.DataFrame":
@@ -52,15 +52,15 @@ def read_task(path: str | PathLike[str], task: TaskName | None = None) -> "panda
     """
     import pandas
 
-    file, told = task_file(Path(path), task)
+    file, told = _task_file(Path(path), task)
     _, header = next(csv_rows(file))
     responses = [response for response in read_responses(file, told) if response.status == "submitted"]
     texts = list(zip(*(response.cells for response in responses), strict=True)) or [()] * len(header)
-    typed = {place: typed_column(told, name, texts[place], responses) for place, name in enumerate(header)}
+    typed = {place: _typed_column(told, name, texts[place], responses) for place, name in enumerate(header)}
     return pandas.DataFrame(typed).set_axis(header, axis="columns")
 
 
-def task_file(path: Path, task: TaskName | None) -> tuple[Path, TaskName]:
+def _task_file(path: Path, task: TaskName | None) -> tuple[Path, TaskName]:
     """The file of one task and the task.
 
     Raises:
@@ -79,7 +79,7 @@ def task_file(path: Path, task: TaskName | None) -> tuple[Path, TaskName]:
     raise InputError(f"`{path}` holds {there}{'' if task is None else f', not {task}'}; {wanted}.")
 
 
-def typed_column(task: TaskName, name: str, texts: Sequence[str], responses: Sequence[Response]) -> Any:
+def _typed_column(task: TaskName, name: str, texts: Sequence[str], responses: Sequence[Response]) -> Any:
     """One column of a frame, from its cells and from what was read of them."""
     import numpy as np
     import pandas
@@ -96,7 +96,7 @@ def typed_column(task: TaskName, name: str, texts: Sequence[str], responses: Seq
     return pandas.array(list(texts), dtype="string")
 
 
-class Sources(NamedTuple):
+class _Sources(NamedTuple):
     """What is to be read together."""
 
     paths: list[Path]
@@ -119,25 +119,25 @@ class Sources(NamedTuple):
         Raises:
             InputError: one of them is no frame, or lacks columns.
         """
-        return [frame_rows(frame, number, more_columns) for number, frame in enumerate(self.frames, start=1)]
+        return [_frame_rows(frame, number, more_columns) for number, frame in enumerate(self.frames, start=1)]
 
 
-def sort_sources(source: "Source | Sequence[Source]") -> Sources:
+def sort_sources(source: "Source | Sequence[Source]") -> _Sources:
     """The sources by kind; something that is none at all is named when it is read."""
     several: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
-    return Sources(
+    return _Sources(
         paths=[Path(each) for each in several if isinstance(each, str | PathLike)],
         frames=[each for each in several if not isinstance(each, str | PathLike)],
     )
 
 
-def is_frame(source: object) -> bool:
+def _is_frame(source: object) -> bool:
     """Whether the object is a data frame of pandas; pandas is not imported for it."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(source, pandas.DataFrame)
 
 
-def frame_rows(frame: Any, number: int, more_columns: Iterable[str] = ()) -> TableRows:
+def _frame_rows(frame: Any, number: int, more_columns: Iterable[str] = ()) -> TableRows:
     """The rows of a data frame as text: whatever `read_task` or pandas made of a file, or a frame made by hand.
 
     Args:
@@ -149,48 +149,50 @@ def frame_rows(frame: Any, number: int, more_columns: Iterable[str] = ()) -> Tab
         InputError: it is no frame, lacks a column, has one twice, or holds numbers where there should be text.
     """
     where = f"frame {number}"
-    if not is_frame(frame):
+    if not _is_frame(frame):
         raise InputError(f"{frame!r:.80} is no export folder, CSV file or data frame. Give one of these.")
     names = [str(name) for name in frame.columns]
     first = str(frame["task"].iloc[0]) if "task" in names and len(frame) else None
-    task = fitting_task(names, first, {task: needed_columns(task) for task in TASKS}, where, READ_AGAIN)
-    header = (*needed_columns(task), *(name for name in (*OPTIONAL_COLUMNS, *more_columns) if name in names))
+    task = fitting_task(names, first, {task: needed_columns(task) for task in TASKS}, where, _READ_AGAIN)
+    header = (*needed_columns(task), *(name for name in (*_OPTIONAL_COLUMNS, *more_columns) if name in names))
     doubled = [name for name in header if names.count(name) > 1]
     if doubled:
         raise InputError(f"{where} has the column `{doubled[0]}` more than once. Keep one of them.")
-    columns = [cell_texts(frame[name], name, task, where) for name in header]
+    columns = [_cell_texts(frame[name], name, task, where) for name in header]
     return TableRows(task, f"{where}, row", header, zip(*columns, strict=True))
 
 
-def cell_texts(column: Any, name: str, task: TaskName, where: str) -> list[str]:
+def _cell_texts(column: Any, name: str, task: TaskName, where: str) -> list[str]:
     """The cells of one column as a file would have them; a missing value is an empty cell.
 
     Raises:
         InputError: an id, a word or a time is a number.
     """
-    strict = name in needed_columns(task) or name in OPTIONAL_COLUMNS
-    kind = label_text if name in LABELS[task] else rank_text if name == "chunk_rank" else plain_text if strict else str
+    strict = name in needed_columns(task) or name in _OPTIONAL_COLUMNS
+    kind = (
+        _label_text if name in LABELS[task] else _rank_text if name == "chunk_rank" else _plain_text if strict else str
+    )
     missing = column.isna().tolist()
     try:
         return ["" if gone else kind(value) for value, gone in zip(column.tolist(), missing, strict=True)]
     except TypeError as error:
         found = error.args[0]
         raise InputError(
-            f"{where}: `{name}` holds {found!r}, expected text; as numbers, 001 and 1 would be one. {READ_AGAIN}"
+            f"{where}: `{name}` holds {found!r}, expected text; as numbers, 001 and 1 would be one. {_READ_AGAIN}"
         ) from error
 
 
-def label_text(value: object) -> str:
+def _label_text(value: object) -> str:
     """A label as a file has it; 1, 1.0 and True are the same, and what is no Boolean stays visible."""
     return str(bool(value)) if isinstance(value, bool | int | float) and value in (0, 1) else str(value)
 
 
-def rank_text(value: object) -> str:
+def _rank_text(value: object) -> str:
     """A rank as a file has it; pandas makes 1.0 of 1 beside a missing value."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def plain_text(value: object) -> str:
+def _plain_text(value: object) -> str:
     """A text or a time as a file has it.
 
     Raises:

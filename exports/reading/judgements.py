@@ -19,7 +19,7 @@ BAD_LINES_TOLD = 20
 """So many bad lines of a file are told one by one; how many there are is told of all."""
 
 
-class JudgeTable(NamedTuple):
+class _JudgeTable(NamedTuple):
     """What one judge says of one task, while its lines are read."""
 
     labels: dict[UnitKey, dict[str, tuple[bool, float]]]
@@ -28,7 +28,7 @@ class JudgeTable(NamedTuple):
     """Judgements that cannot be used, by status."""
 
 
-class ReadJudgements(NamedTuple):
+class _ReadJudgements(NamedTuple):
     """What files of judgements hold."""
 
     judges: dict[str, dict[TaskName, JudgedUnits]]
@@ -39,7 +39,7 @@ class ReadJudgements(NamedTuple):
     """Plain sentences about lines that were left out; empty where all count."""
 
 
-def read_judges(paths: Sequence[Path]) -> ReadJudgements:
+def read_judges(paths: Sequence[Path]) -> _ReadJudgements:
     """The judgements of all files; one judge may be in several of them, and several in one.
 
     A bad line is left out and told in the remarks; so is a second judgement of a unit by the same judge.
@@ -48,24 +48,24 @@ def read_judges(paths: Sequence[Path]) -> ReadJudgements:
         InputError: a file is missing, not UTF-8 or empty.
         BadRowsError: no line of a file is a judgement.
     """
-    tables: dict[str, dict[TaskName, JudgeTable]] = {}
+    tables: dict[str, dict[TaskName, _JudgeTable]] = {}
     files, remarks = [], []
     for path in {path.resolve(): path for path in paths}.values():
-        bad, lines = read_into(tables, path)
+        bad, lines = _read_into(tables, path)
         if not lines:
             raise InputError(f"`{path.name}` holds no judgement: it is empty.")
         if len(bad) == lines:
             raise BadRowsError(f"`{path.name}` holds no judgement; none of its {lines} lines is one:", bad)
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         files.append(JudgeFile(file=path.name, sha256=digest, lines=lines, bad_lines=len(bad)))
-        remarks += bad_line_remarks(path.name, bad)
+        remarks += _bad_line_remarks(path.name, bad)
     judges: dict[str, dict[TaskName, JudgedUnits]] = {
         name: {task: JudgedUnits(*table) for task, table in by_task.items()} for name, by_task in tables.items()
     }
-    return ReadJudgements(judges, files, remarks)
+    return _ReadJudgements(judges, files, remarks)
 
 
-def read_into(tables: dict[str, dict[TaskName, JudgeTable]], path: Path) -> tuple[list[str], int]:
+def _read_into(tables: dict[str, dict[TaskName, _JudgeTable]], path: Path) -> tuple[list[str], int]:
     """Add the file's judgements to the tables; what is wrong with its bad lines, and how many lines it has."""
     bad: list[str] = []
     lines = 0
@@ -74,13 +74,13 @@ def read_into(tables: dict[str, dict[TaskName, JudgeTable]], path: Path) -> tupl
         try:
             judgement = read_judgement(line)
             external_id(judgement)
-            add(tables.setdefault(judge_name(line) or path.name, {}), judgement)
+            _add(tables.setdefault(_judge_name(line) or path.name, {}), judgement)
         except InputError as error:
             bad.append(printable(f"line {number}: {error}"))
     return bad, lines
 
 
-def judge_name(line: str) -> str:
+def _judge_name(line: str) -> str:
     """The `model` of a line that is a JSON object; empty where it states none.
 
     Raises:
@@ -92,7 +92,7 @@ def judge_name(line: str) -> str:
     return name
 
 
-def add(by_task: dict[TaskName, JudgeTable], judgement: Judgement) -> None:
+def _add(by_task: dict[TaskName, _JudgeTable], judgement: Judgement) -> None:
     """Add a judgement to those of its judge.
 
     Raises:
@@ -100,7 +100,7 @@ def add(by_task: dict[TaskName, JudgeTable], judgement: Judgement) -> None:
     """
     chunk_id = judgement.chunk_id if judgement.task == "retrieval" else None
     unit = (judgement.record_uuid, chunk_id or "")
-    table = by_task.setdefault(judgement.task, JudgeTable({}, Counter()))
+    table = by_task.setdefault(judgement.task, _JudgeTable({}, Counter()))
     if judgement.status != GOOD:
         table.statuses[judgement.status] += 1
     elif unit in table.labels:
@@ -109,7 +109,7 @@ def add(by_task: dict[TaskName, JudgeTable], judgement: Judgement) -> None:
         table.labels[unit] = {name: (label.value, label.confidence) for name, label in judgement.labels.items()}
 
 
-def bad_line_remarks(name: str, bad: Sequence[str]) -> list[str]:
+def _bad_line_remarks(name: str, bad: Sequence[str]) -> list[str]:
     """A sentence with the number of bad lines, then the first of them one by one."""
     if not bad:
         return []

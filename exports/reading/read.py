@@ -20,7 +20,7 @@ from exports.reading.collection import Collection, Response, ResponseReader, Tab
 from exports.schema import COLUMNS
 from pipeline.errors import BadRowsError, InputError
 
-SEPARATORS = re.compile(r"[;\t|]")
+_SEPARATORS = re.compile(r"[;\t|]")
 """What spreadsheets put between cells where the comma is a decimal point."""
 
 
@@ -47,7 +47,7 @@ def export_files(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         if not path.exists():
             raise InputError(f"There is no file or folder `{path}`. Name an export folder or its CSV files.")
-        found = files_of(path) if path.is_dir() else [path]
+        found = _files_of(path) if path.is_dir() else [path]
         if not found:
             wanted = ", ".join(f"`{task}.csv`" for task in TASKS)
             raise InputError(f"The folder `{path}` holds none of {wanted}. Name the folder that `exports csv` wrote.")
@@ -55,7 +55,7 @@ def export_files(paths: Sequence[Path]) -> list[Path]:
     return list({file.resolve(): file for file in files}.values())
 
 
-def files_of(folder: Path) -> list[Path]:
+def _files_of(folder: Path) -> list[Path]:
     """The files of an export that are in the folder, in the order of the tasks."""
     names = [file_name(task, discarded) for task in TASKS for discarded in (False, True)]
     return [folder / name for name in names if (folder / name).is_file()]
@@ -72,8 +72,8 @@ def read_tables(files: Sequence[Path], frames: Sequence[TableRows] = ()) -> Read
     wanted = {*tasks.values(), *(frame.task for frame in frames)}
     collected = {task: Collection(task) for task in TASKS if task in wanted}
     bad: list[str] = []
-    names = dict(zip(files, display_names(files), strict=True))
-    inputs = [read_into(collected[tasks[path]], path, names[path], bad) for path in files]
+    names = dict(zip(files, _display_names(files), strict=True))
+    inputs = [_read_into(collected[tasks[path]], path, names[path], bad) for path in files]
     for frame in frames:
         collected[frame.task].begin(frame.source)
         for response in ResponseReader(frame.task, frame.header, frame.source, bad).read(enumerate(frame.rows)):
@@ -85,7 +85,7 @@ def read_tables(files: Sequence[Path], frames: Sequence[TableRows] = ()) -> Read
     return ReadTables([found.ratings for found in gathered], inputs, remarks)
 
 
-def read_into(collection: Collection, path: Path, name: str, bad: list[str]) -> InputFile:
+def _read_into(collection: Collection, path: Path, name: str, bad: list[str]) -> InputFile:
     """What was read: the responses of one file went to the collection, sentences about its bad cells to `bad`."""
     rows = 0
     source = f"{name}, line"
@@ -103,7 +103,7 @@ def read_into(collection: Collection, path: Path, name: str, bad: list[str]) -> 
     return InputFile(file=path.name, sha256=digest, rows=rows)
 
 
-def display_names(files: Sequence[Path]) -> list[str]:
+def _display_names(files: Sequence[Path]) -> list[str]:
     """How sentences name each file: without its folder, unless several have the same name."""
     names = [path.name for path in files]
     return [str(path) if names.count(path.name) > 1 else path.name for path in files]
@@ -117,7 +117,7 @@ def task_of(path: Path) -> TaskName:
     """
     rows = csv_rows(path)
     _, header = next(rows, (1, []))
-    if len(header) == 1 and (mark := SEPARATORS.search(header[0])):
+    if len(header) == 1 and (mark := _SEPARATORS.search(header[0])):
         raise InputError(f"`{path}` is separated by {mark[0]!r} instead of commas. Save it as comma-separated CSV.")
     _, first = next(rows, (2, []))
     if not header:

@@ -19,10 +19,10 @@ from exports.reading.read import csv_rows, export_files, read_responses, task_of
 from pipeline.errors import OutputError
 from pipeline.staging import staged_file
 
-UnitKey = tuple[TaskName, str, str]
+_UnitKey = tuple[TaskName, str, str]
 """Task, `record_uuid` and `chunk_id`."""
 
-COLUMNS = (
+_COLUMNS = (
     "task",
     "label",
     "record_uuid",
@@ -45,7 +45,7 @@ COLUMNS = (
     "record_id",
     "link",
 )
-VOTE_COLUMN = "vote of "
+_VOTE_COLUMN = "vote of "
 """What stands before an annotator's name in the head of the column with her votes."""
 
 
@@ -62,7 +62,7 @@ class Pattern(NamedTuple):
     """On how many units."""
 
 
-class ExportOrigin(NamedTuple):
+class _ExportOrigin(NamedTuple):
     """Where an export was read from."""
 
     server: str
@@ -71,7 +71,7 @@ class ExportOrigin(NamedTuple):
     """The id of each task's dataset; without those tasks that have several."""
 
 
-class UnitDetails:
+class _UnitDetails:
     """What the rows of one unit say."""
 
     def __init__(self) -> None:
@@ -99,16 +99,16 @@ def with_details(
         InputError: a path names no export, or a file cannot be read.
         BadRowsError: cells of a file cannot be read.
     """
-    found = {(item.task, item.record_uuid, item.chunk_id): UnitDetails() for item in disagreements}
+    found = {(item.task, item.record_uuid, item.chunk_id): _UnitDetails() for item in disagreements}
     for path in export_files(paths):
-        add_details(found, path)
+        _add_details(found, path)
     for frame in frames:
         responses = ResponseReader(frame.task, frame.header, frame.source, []).read(enumerate(frame.rows))
-        add_rows(found, frame.task, frame.header, responses, ExportOrigin("", {}))
-    return [detailed(item, found[item.task, item.record_uuid, item.chunk_id]) for item in disagreements]
+        _add_rows(found, frame.task, frame.header, responses, _ExportOrigin("", {}))
+    return [_detailed(item, found[item.task, item.record_uuid, item.chunk_id]) for item in disagreements]
 
 
-def detailed(disagreement: Disagreement, details: UnitDetails) -> Disagreement:
+def _detailed(disagreement: Disagreement, details: _UnitDetails) -> Disagreement:
     """The disagreement with what the rows of its unit say."""
     return disagreement.model_copy(
         update={
@@ -121,19 +121,19 @@ def detailed(disagreement: Disagreement, details: UnitDetails) -> Disagreement:
     )
 
 
-def add_details(found: Mapping[UnitKey, UnitDetails], path: Path) -> None:
+def _add_details(found: Mapping[_UnitKey, _UnitDetails], path: Path) -> None:
     """Add what the submitted rows of one file say about the units in `found`."""
     task = task_of(path)
     _, header = next(csv_rows(path))
-    add_rows(found, task, header, read_responses(path, task), read_origin(path.parent / MANIFEST_FILE))
+    _add_rows(found, task, header, read_responses(path, task), _read_origin(path.parent / MANIFEST_FILE))
 
 
-def add_rows(
-    found: Mapping[UnitKey, UnitDetails],
+def _add_rows(
+    found: Mapping[_UnitKey, _UnitDetails],
     task: TaskName,
     header: Sequence[str],
     responses: Iterable[Response],
-    origin: ExportOrigin,
+    origin: _ExportOrigin,
 ) -> None:
     """Add what the submitted ones of the responses say about the units in `found`."""
     for response in responses:
@@ -145,22 +145,22 @@ def add_rows(
         details.texts = row.get(first, ""), row.get(second, "")
         details.record_id = row.get("record_id", "") or details.record_id
         dataset_id = row.get("dataset_id") or origin.datasets.get(task, "")
-        details.link = dataset_link(origin.server, dataset_id) or details.link
+        details.link = _dataset_link(origin.server, dataset_id) or details.link
         details.add_note(response, row.get("notes", ""))
 
 
-def read_origin(manifest: Path) -> ExportOrigin:
+def _read_origin(manifest: Path) -> _ExportOrigin:
     """Where the export beside this manifest was read from; nothing is known where there is no manifest of ours."""
     try:
         read = json.loads(manifest.read_bytes())
         server, datasets = str(read["server"]), [(entry["task"], str(entry["id"])) for entry in read["datasets"]]
     except (OSError, ValueError, KeyError, TypeError):
-        return ExportOrigin("", {})
+        return _ExportOrigin("", {})
     count = Counter(task for task, _ in datasets)
-    return ExportOrigin(server, {task: name for task, name in datasets if task in TASKS and count[task] == 1})
+    return _ExportOrigin(server, {task: name for task, name in datasets if task in TASKS and count[task] == 1})
 
 
-def dataset_link(server: str, dataset_id: str) -> str:
+def _dataset_link(server: str, dataset_id: str) -> str:
     """The address of the dataset's page; empty where the server is no http(s) address or the id is none.
 
     The page of Argilla 2.8.0 takes page, status, search text and filters from its address, but no record's id.
@@ -193,17 +193,17 @@ def write_disagreements_csv(path: Path, disagreements: Sequence[Disagreement], s
         OutputError: the file cannot be written, or holds something else than a list of disagreements.
     """
     try:
-        check_replaceable(path)
+        _check_replaceable(path)
         with staged_file(path) as file:
             if spreadsheet_safe:
                 file.write(codecs.BOM_UTF8)
-            for cells in table_rows(disagreements):
-                file.write(csv_line([written(cell, spreadsheet_safe) for cell in cells]))
+            for cells in _table_rows(disagreements):
+                file.write(csv_line([_written(cell, spreadsheet_safe) for cell in cells]))
     except OSError as error:
         raise OutputError(f"`{path}` cannot be written: {error.strerror}. Choose another `--out`.") from error
 
 
-def check_replaceable(path: Path) -> None:
+def _check_replaceable(path: Path) -> None:
     """Refuse to replace a file that is no list of disagreements of ours.
 
     Raises:
@@ -213,23 +213,23 @@ def check_replaceable(path: Path) -> None:
         return
     with path.open("rb") as file:
         head = file.readline().removeprefix(codecs.BOM_UTF8)
-    if not head.startswith(csv_line(COLUMNS).rstrip()):
+    if not head.startswith(csv_line(_COLUMNS).rstrip()):
         raise OutputError(f"`{path}` holds something else than a list of disagreements. Choose another `--out`.")
 
 
-def table_rows(disagreements: Sequence[Disagreement]) -> Iterator[list[str | float | bool | None]]:
+def _table_rows(disagreements: Sequence[Disagreement]) -> Iterator[list[str | float | bool | None]]:
     """The head and a row for each disagreement."""
     names = sorted({name for item in disagreements for name in item.votes})
-    yield [*COLUMNS, *(f"{VOTE_COLUMN}{name}" for name in names)]
+    yield [*_COLUMNS, *(f"{_VOTE_COLUMN}{name}" for name in names)]
     for item in disagreements:
-        values = item.model_dump(include=set(COLUMNS)) | {
+        values = item.model_dump(include=set(_COLUMNS)) | {
             "other_labels": ";".join(item.other_labels),
             "notes": "\n".join(f"{name}: {note}" for name, note in item.notes.items()),
         }
-        yield [*(values[column] for column in COLUMNS), *(item.votes.get(name) for name in names)]
+        yield [*(values[column] for column in _COLUMNS), *(item.votes.get(name) for name in names)]
 
 
-def written(value: str | float | bool | None, spreadsheet_safe: bool) -> str:
+def _written(value: str | float | bool | None, spreadsheet_safe: bool) -> str:
     """The value as a cell; only texts may need an apostrophe, a negative number is no formula."""
     if value is None:
         return ""

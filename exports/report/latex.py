@@ -9,7 +9,7 @@ from pipeline.tables import Table, escape_latex
 MARK = "% citejury exports agreement"
 """The first line: by it the file is known as ours."""
 
-HEAD = (r"label", r"$n$", r"$\alpha$ [95\,\%]", r"AC\textsubscript{1}", r"agr.", r"$P^{+}$", r"$P^{-}$", r"yes")
+_HEAD = (r"label", r"$n$", r"$\alpha$ [95\,\%]", r"AC\textsubscript{1}", r"agr.", r"$P^{+}$", r"$P^{-}$", r"yes")
 
 
 def agreement_latex(agreement: Agreement) -> str:
@@ -23,30 +23,32 @@ def agreement_latex(agreement: Agreement) -> str:
             r"\caption{Agreement between annotators}",
             r"\label{tab:citejury-agreement}",
             r"\small\setlength{\tabcolsep}{4pt}",
-            rf"\begin{{tabular}}{{l{'r' * (len(HEAD) - 1)}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(_HEAD) - 1)}}}",
             r"\toprule",
-            " & ".join(HEAD) + r" \\",
-            *task_lines(agreement),
+            " & ".join(_HEAD) + r" \\",
+            *_task_lines(agreement),
             r"\bottomrule",
             r"\end{tabular}",
             "",
             r"\smallskip",
-            *note_lines(agreement),
+            *_note_lines(agreement),
             r"\end{table}",
             "",
         ]
     )
 
 
-def task_lines(agreement: Agreement) -> Iterator[str]:
+def _task_lines(agreement: Agreement) -> Iterator[str]:
     """The lines of all tasks: a rule, the task's name over the width, a line for each label."""
     for task, figures in agreement.tasks.items():
         yield r"\midrule"
-        yield rf"\multicolumn{{{len(HEAD)}}}{{l}}{{\emph{{{escape_latex(task)}}}}} \\"
-        yield Table([HEAD, *((label, *label_cells(found)) for label, found in figures.labels.items())], left=1).latex()
+        yield rf"\multicolumn{{{len(_HEAD)}}}{{l}}{{\emph{{{escape_latex(task)}}}}} \\"
+        yield Table(
+            [_HEAD, *((label, *_label_cells(found)) for label, found in figures.labels.items())], left=1
+        ).latex()
 
 
-def label_cells(found: LabelAgreement) -> tuple[str, ...]:
+def _label_cells(found: LabelAgreement) -> tuple[str, ...]:
     """The cells of one label, as plain text."""
     return (
         str(found.n_pairable_items),
@@ -59,7 +61,7 @@ def label_cells(found: LabelAgreement) -> tuple[str, ...]:
     )
 
 
-def note_lines(agreement: Agreement) -> Iterator[str]:
+def _note_lines(agreement: Agreement) -> Iterator[str]:
     """What the columns mean, and the methods sentence of the first label of each task."""
     yield r"\begin{minipage}{\linewidth}\footnotesize"
     yield (

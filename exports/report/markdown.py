@@ -27,8 +27,8 @@ from pipeline.text.terminal import counted
 MARK = "<!-- citejury exports agreement -->"
 """The first line: by it the file is known as ours."""
 
-HEAD = ("label", "n", "α [95 %]", "P(α < .667)", "AC1", "agreement", "P⁺", "P⁻", "yes")
-JUDGE_HEAD = (
+_HEAD = ("label", "n", "α [95 %]", "P(α < .667)", "AC1", "agreement", "P⁺", "P⁻", "yes")
+_JUDGE_HEAD = (
     "label",
     "n",
     "tp / fp / fn / tn",
@@ -41,7 +41,7 @@ JUDGE_HEAD = (
     "Brier",
     "ECE",
 )
-LEGEND = (
+_LEGEND = (
     "n: units with two answers or more. α: Krippendorff's alpha. P(α < .667): share of the resamples below that "
     "threshold. AC1: Gwet's. agreement: share of agreeing pairs. P⁺, P⁻: specific agreement on yes and on no. "
     "yes: share of yes among all answers. –: undefined. "
@@ -53,12 +53,12 @@ def agreement_markdown(agreement: Agreement) -> str:
     """The whole page, ending in a line break; tasks in the order of the agreement."""
     blocks = [MARK, "## Agreement between annotators"]
     for task, figures in agreement.tasks.items():
-        blocks += task_blocks(agreement, task, figures)
-    blocks += [escape_markdown(FITNESS_MEANING), escape_markdown(LEGEND)]
+        blocks += _task_blocks(agreement, task, figures)
+    blocks += [escape_markdown(FITNESS_MEANING), escape_markdown(_LEGEND)]
     return "\n\n".join(blocks) + "\n"
 
 
-def task_blocks(agreement: Agreement, task: TaskName, figures: TaskAgreement) -> Iterator[str]:
+def _task_blocks(agreement: Agreement, task: TaskName, figures: TaskAgreement) -> Iterator[str]:
     """The blocks of one task: head, verdicts, warnings, table, what was found, how it was computed."""
     sizes = (
         counted(figures.n_units, "unit"),
@@ -70,14 +70,14 @@ def task_blocks(agreement: Agreement, task: TaskName, figures: TaskAgreement) ->
     warnings = [*warning_sentences(figures), *filter(None, (discard_sentence(figures.discards),))]
     if warnings:
         yield "\n".join(f"- ⚠ {escape_markdown(sentence)}" for sentence in warnings)
-    yield Table([HEAD, *(label_cells(label, found) for label, found in figures.labels.items())], left=1).markdown()
+    yield Table([_HEAD, *(_label_cells(label, found) for label, found in figures.labels.items())], left=1).markdown()
     if figures.macro_alpha is not None:
         yield escape_markdown(f"{macro_sentence(agreement, task)}.")
     findings = list(finding_sentences(figures))
     if findings:
         yield "\n".join(f"- {escape_markdown(sentence)}" for sentence in findings)
     if len(figures.rounds) > 1:
-        yield rounds_table(figures)
+        yield _rounds_table(figures)
     yield "\n".join(
         [
             "<details><summary>To cite</summary>",
@@ -92,7 +92,7 @@ def task_blocks(agreement: Agreement, task: TaskName, figures: TaskAgreement) ->
     )
 
 
-def label_cells(label: str, found: LabelAgreement) -> tuple[str, ...]:
+def _label_cells(label: str, found: LabelAgreement) -> tuple[str, ...]:
     """The cells of one label."""
     return (
         label,
@@ -107,7 +107,7 @@ def label_cells(label: str, found: LabelAgreement) -> tuple[str, ...]:
     )
 
 
-def rounds_table(figures: TaskAgreement) -> str:
+def _rounds_table(figures: TaskAgreement) -> str:
     """α of each label in each round, side by side, with the number of pairable units."""
     rows: list[tuple[str, ...]] = [("α by round", *(part.name for part in figures.rounds))]
     for label in figures.labels:
@@ -122,29 +122,29 @@ def judge_markdown(judges: Sequence[JudgeAgreement]) -> str:
     """The part about all judges, ending in a line break; empty where there are none."""
     if not judges:
         return ""
-    blocks = ["## Judges against the jury", *(block for judge in judges for block in judge_blocks(judge))]
+    blocks = ["## Judges against the jury", *(block for judge in judges for block in _judge_blocks(judge))]
     return "\n\n".join(["", *blocks, escape_markdown(JUDGE_LEGEND)]) + "\n"
 
 
-def judge_blocks(judge: JudgeAgreement) -> Iterator[str]:
+def _judge_blocks(judge: JudgeAgreement) -> Iterator[str]:
     """The blocks of one judge: by task its coverage and a table."""
     for task, found in judge.tasks.items():
         yield f"### {escape_markdown(judge.model)}: {task}"
-        yield bullets([coverage_sentence(found), *left_out_sentences(found)])
+        yield _bullets([coverage_sentence(found), *left_out_sentences(found)])
         if found.labels:
-            rows = [JUDGE_HEAD, *(judged_cells(label, figures) for label, figures in found.labels.items())]
+            rows = [_JUDGE_HEAD, *(_judged_cells(label, figures) for label, figures in found.labels.items())]
             yield Table(rows, left=1).markdown()
     others = list(other_task_sentences(judge))
     if others:
-        yield bullets(others)
+        yield _bullets(others)
 
 
-def bullets(sentences: Sequence[str]) -> str:
+def _bullets(sentences: Sequence[str]) -> str:
     """A list of sentences."""
     return "\n".join(f"- {escape_markdown(sentence)}" for sentence in sentences)
 
 
-def judged_cells(label: str, found: JudgedLabel) -> tuple[str, ...]:
+def _judged_cells(label: str, found: JudgedLabel) -> tuple[str, ...]:
     """The cells of one label."""
     confusion, calibration = found.confusion, found.calibration
     return (

@@ -23,12 +23,12 @@ from exports.report.words import (
 from pipeline.tables import Table
 from pipeline.text.terminal import counted, printable
 
-WIDTH = 72
-WIDTHS = (27, 5, 16, 4, 5, 4)
-HEAD = ("label", "n", "α [95 %]", "AC1", "agree", "yes")
-JUDGE_WIDTHS = (27, 6, 17, 4, 4, 4, 4)
-JUDGE_HEAD = ("label", "n", "κ [95 %]", "prec", "rec", "AUC", "ECE")
-LEGEND = (
+_WIDTH = 72
+_WIDTHS = (27, 5, 16, 4, 5, 4)
+_HEAD = ("label", "n", "α [95 %]", "AC1", "agree", "yes")
+_JUDGE_WIDTHS = (27, 6, 17, 4, 4, 4, 4)
+_JUDGE_HEAD = ("label", "n", "κ [95 %]", "prec", "rec", "AUC", "ECE")
+_LEGEND = (
     "n: units with two answers or more. α: Krippendorff's alpha with its 95 % interval over records. "
     "AC1: Gwet's. agree: share of agreeing pairs. yes: share of yes among all answers. –: undefined. "
     "*: beyond chance, though of twenty statements about annotators one is expected by chance alone."
@@ -37,11 +37,11 @@ LEGEND = (
 
 def agreement_table(agreement: Agreement) -> str:
     """One block of lines for each task, then the legends; at most 72 columns wide."""
-    blocks = ["\n".join(task_lines(task, figures)) for task, figures in agreement.tasks.items()]
-    return "\n\n".join([*blocks, textwrap.fill(FITNESS_MEANING, WIDTH), textwrap.fill(LEGEND, WIDTH)])
+    blocks = ["\n".join(_task_lines(task, figures)) for task, figures in agreement.tasks.items()]
+    return "\n\n".join([*blocks, textwrap.fill(FITNESS_MEANING, _WIDTH), textwrap.fill(_LEGEND, _WIDTH)])
 
 
-def task_lines(task: str, figures: TaskAgreement) -> Iterator[str]:
+def _task_lines(task: str, figures: TaskAgreement) -> Iterator[str]:
     """The task's head line, verdicts, what to mind, a line for each label, and what was found beyond them."""
     sizes = (
         counted(figures.n_units, "unit"),
@@ -50,28 +50,28 @@ def task_lines(task: str, figures: TaskAgreement) -> Iterator[str]:
     )
     yield f"{task}: {', '.join(sizes)}"
     for sentence in fitness_sentences(figures):
-        yield wrapped(sentence, "= ")
+        yield _wrapped(sentence, "= ")
     for sentence in warning_sentences(figures):
-        yield wrapped(sentence, "! ")
-    rows = [HEAD, *(label_cells(label, found) for label, found in figures.labels.items())]
+        yield _wrapped(sentence, "! ")
+    rows = [_HEAD, *(_label_cells(label, found) for label, found in figures.labels.items())]
     if figures.macro_alpha is not None:
         over = f"mean α of {counted(figures.n_labels_with_alpha, 'label')}"
         rows.append((over, "", estimate(figures.macro_alpha, figures.macro_interval), "", "", ""))
-    yield Table(rows, left=1).terminal(WIDTHS)
+    yield Table(rows, left=1).terminal(_WIDTHS)
     if discarded := discard_sentence(figures.discards):
-        yield wrapped(discarded, "  ")
+        yield _wrapped(discarded, "  ")
     for sentence in finding_sentences(figures):
-        yield wrapped(sentence, "* ")
+        yield _wrapped(sentence, "* ")
 
 
-def wrapped(sentence: str, mark: str) -> str:
+def _wrapped(sentence: str, mark: str) -> str:
     """The sentence on lines of the table's width, behind its mark; what could steer the terminal is taken out."""
     return textwrap.fill(
-        printable(sentence), WIDTH, initial_indent=mark, subsequent_indent="  ", break_on_hyphens=False
+        printable(sentence), _WIDTH, initial_indent=mark, subsequent_indent="  ", break_on_hyphens=False
     )
 
 
-def label_cells(label: str, found: LabelAgreement) -> tuple[str, ...]:
+def _label_cells(label: str, found: LabelAgreement) -> tuple[str, ...]:
     """The cells of one label."""
     return (
         label,
@@ -86,26 +86,26 @@ def label_cells(label: str, found: LabelAgreement) -> tuple[str, ...]:
 def judge_table(judges: Sequence[JudgeAgreement]) -> str:
     """One block of lines for each judge and task, then the legend; at most 72 columns wide."""
     blocks = [
-        "\n".join(judged_task_lines(judge.model, task, found))
+        "\n".join(_judged_task_lines(judge.model, task, found))
         for judge in judges
         for task, found in judge.tasks.items()
     ]
-    others = [wrapped(sentence, "! ") for judge in judges for sentence in other_task_sentences(judge)]
-    return "\n\n".join([*blocks, *others, textwrap.fill(JUDGE_LEGEND, WIDTH)])
+    others = [_wrapped(sentence, "! ") for judge in judges for sentence in other_task_sentences(judge)]
+    return "\n\n".join([*blocks, *others, textwrap.fill(JUDGE_LEGEND, _WIDTH)])
 
 
-def judged_task_lines(model: str, task: TaskName, found: JudgedTask) -> Iterator[str]:
+def _judged_task_lines(model: str, task: TaskName, found: JudgedTask) -> Iterator[str]:
     """The judge's name, what it covers, and a line for each label."""
-    yield wrapped(f"{model} against the jury: {task}", "")
-    yield wrapped(coverage_sentence(found), "= ")
+    yield _wrapped(f"{model} against the jury: {task}", "")
+    yield _wrapped(coverage_sentence(found), "= ")
     for sentence in left_out_sentences(found):
-        yield wrapped(sentence, "! ")
+        yield _wrapped(sentence, "! ")
     if found.labels:
-        rows = [JUDGE_HEAD, *(judged_cells(label, figures) for label, figures in found.labels.items())]
-        yield Table(rows, left=1).terminal(JUDGE_WIDTHS, gap=1)
+        rows = [_JUDGE_HEAD, *(_judged_cells(label, figures) for label, figures in found.labels.items())]
+        yield Table(rows, left=1).terminal(_JUDGE_WIDTHS, gap=1)
 
 
-def judged_cells(label: str, found: JudgedLabel) -> tuple[str, ...]:
+def _judged_cells(label: str, found: JudgedLabel) -> tuple[str, ...]:
     """The cells of one label."""
     confusion, calibration = found.confusion, found.calibration
     return (

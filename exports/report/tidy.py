@@ -30,7 +30,7 @@ from pipeline.schema import Frozen
 METRICS = (*COEFFICIENTS, "mean_pairwise_kappa")
 """The figures of a label that can have an interval."""
 
-Cells = dict[str, object]
+_Cells = dict[str, object]
 
 
 class Table(NamedTuple):
@@ -38,7 +38,7 @@ class Table(NamedTuple):
 
     columns: tuple[str, ...]
     """The header, the same whatever the figures are."""
-    rows: list[Cells]
+    rows: list[_Cells]
     """A value for each column; None is an empty cell."""
 
     def to_csv(self, spreadsheet_safe: bool = False) -> bytes:
@@ -60,39 +60,41 @@ def agreement_tables(agreement: Agreement) -> dict[str, Table]:
     """The seven tables by file name."""
     tasks = agreement.tasks.items()
     return {
-        "tasks.csv": Table(("task", *TASK_COLUMNS), [{"task": task, **task_cells(figures)} for task, figures in tasks]),
+        "tasks.csv": Table(
+            ("task", *_TASK_COLUMNS), [{"task": task, **_task_cells(figures)} for task, figures in tasks]
+        ),
         "labels.csv": Table(
-            ("task", "label", *columns(LabelAgreement)),
+            ("task", "label", *_columns(LabelAgreement)),
             [
-                {"task": task, "label": label, **cells(found)}
+                {"task": task, "label": label, **_cells(found)}
                 for task, figures in tasks
                 for label, found in figures.labels.items()
             ],
         ),
-        "pairs.csv": plain_table(PairAgreement, ((task, row) for task, figures in tasks for row in figures.pairs)),
-        "annotators.csv": plain_table(
+        "pairs.csv": _plain_table(PairAgreement, ((task, row) for task, figures in tasks for row in figures.pairs)),
+        "annotators.csv": _plain_table(
             AnnotatorAgreement, ((task, row) for task, figures in tasks for row in figures.annotators_vs_rest)
         ),
         "slices.csv": Table(
-            (*SLICE_COLUMNS, *columns(SliceLabel)),
-            [row for task, figures in tasks for row in slice_rows(task, figures)],
+            (*_SLICE_COLUMNS, *_columns(SliceLabel)),
+            [row for task, figures in tasks for row in _slice_rows(task, figures)],
         ),
-        "changes.csv": plain_table(AlphaChange, ((task, row) for task, figures in tasks for row in figures.changes)),
-        "conditional.csv": plain_table(
+        "changes.csv": _plain_table(AlphaChange, ((task, row) for task, figures in tasks for row in figures.changes)),
+        "conditional.csv": _plain_table(
             ConditionalAgreement, ((task, row) for task, figures in tasks for row in figures.conditional)
         ),
     }
 
 
-def plain_table(model: type[Frozen], rows: Iterator[tuple[TaskName, Frozen]]) -> Table:
+def _plain_table(model: type[Frozen], rows: Iterator[tuple[TaskName, Frozen]]) -> Table:
     """A table of one model, with the task before its own columns."""
-    return Table(("task", *columns(model)), [{"task": task, **cells(row)} for task, row in rows])
+    return Table(("task", *_columns(model)), [{"task": task, **_cells(row)} for task, row in rows])
 
 
-SLICE_COLUMNS = ("task", "kind", "name", "n_records", "n_units", "label")
+_SLICE_COLUMNS = ("task", "kind", "name", "n_records", "n_units", "label")
 
 
-def slice_rows(task: TaskName, figures: TaskAgreement) -> Iterator[Cells]:
+def _slice_rows(task: TaskName, figures: TaskAgreement) -> Iterator[_Cells]:
     """A row for each label of each round, week and language."""
     parts: dict[str, tuple[AgreementSlice, ...]] = {
         "round": figures.rounds,
@@ -103,10 +105,10 @@ def slice_rows(task: TaskName, figures: TaskAgreement) -> Iterator[Cells]:
         for part in slices:
             head = (task, kind, part.name, part.n_records, part.n_units)
             for label, found in part.labels.items():
-                yield {**dict(zip(SLICE_COLUMNS, (*head, label), strict=True)), **cells(found)}
+                yield {**dict(zip(_SLICE_COLUMNS, (*head, label), strict=True)), **_cells(found)}
 
 
-TASK_COLUMNS = (
+_TASK_COLUMNS = (
     "n_units",
     "n_records",
     "n_duplicates",
@@ -124,7 +126,7 @@ TASK_COLUMNS = (
 )
 
 
-def task_cells(figures: TaskAgreement) -> Cells:
+def _task_cells(figures: TaskAgreement) -> _Cells:
     """The figures of a task as a whole; empty discards mean that the files do not tell."""
     discards = figures.discards
     return {
@@ -133,38 +135,38 @@ def task_cells(figures: TaskAgreement) -> Cells:
         "n_duplicates": figures.n_duplicates,
         "n_annotators": len(figures.annotators),
         "macro_alpha": figures.macro_alpha,
-        **interval_cells("macro_interval", figures.macro_interval),
+        **_interval_cells("macro_interval", figures.macro_interval),
         "n_labels_with_alpha": figures.n_labels_with_alpha,
         "identical_vectors": figures.identical_vectors,
         "n_discarded": discards and discards.n_responses,
         "discarded_share": discards and discards.share,
-        **listed("constraint_violations", figures.constraint_violations),
+        **_listed("constraint_violations", figures.constraint_violations),
         "warnings": "; ".join(figures.warnings),
     }
 
 
-def columns(model: type[Frozen]) -> tuple[str, ...]:
+def _columns(model: type[Frozen]) -> tuple[str, ...]:
     """The columns that a model takes, in the order of its fields."""
-    return tuple(column for field in model.model_fields for column in spread(field, None))
+    return tuple(column for field in model.model_fields for column in _spread(field, None))
 
 
-def cells(found: Frozen) -> Cells:
+def _cells(found: Frozen) -> _Cells:
     """The values of one row by column."""
     return {
         column: value
         for field in type(found).model_fields
-        for column, value in spread(field, getattr(found, field)).items()
+        for column, value in _spread(field, getattr(found, field)).items()
     }
 
 
-def spread(field: str, value: object) -> Cells:
+def _spread(field: str, value: object) -> _Cells:
     """The cells that one field takes: several where it is an interval; None gives the same columns, empty."""
     match field, value:
         case "intervals", dict() | None:
             found = value or {}
-            return {k: v for metric in METRICS for k, v in interval_cells(metric, found.get(metric)).items()}
+            return {k: v for metric in METRICS for k, v in _interval_cells(metric, found.get(metric)).items()}
         case "interval" | "delta_interval", Interval() | None:
-            return interval_cells(field, value)
+            return _interval_cells(field, value)
         case "positive_rate_interval", tuple() | None:
             low, high = value or (None, None)
             return {f"{field}_low": low, f"{field}_high": high}
@@ -172,15 +174,15 @@ def spread(field: str, value: object) -> Cells:
             found = value or {}
             return {f"p_below_{threshold}": found.get(threshold) for threshold in ("0.667", "0.800")}
         case "undefined" | "refused_intervals", dict() | None:
-            return listed(field, value or {})
-        case "positive_rates", dict() | None:  # names of annotators may hold any character, so not `listed`
+            return _listed(field, value or {})
+        case "positive_rates", dict() | None:  # names of annotators may hold any character, so not `_listed`
             return {field: json.dumps(value, ensure_ascii=False) if value else None}
         case "warnings", tuple() | None:
             return {field: "; ".join(value or ())}
     return {field: value}
 
 
-def interval_cells(name: str, interval: Interval | None) -> Cells:
+def _interval_cells(name: str, interval: Interval | None) -> _Cells:
     """Both ends of an interval and its method."""
     return {
         f"{name}_low": interval and interval.low,
@@ -189,6 +191,6 @@ def interval_cells(name: str, interval: Interval | None) -> Cells:
     }
 
 
-def listed(field: str, values: dict[str, object] | dict[str, int]) -> Cells:
+def _listed(field: str, values: dict[str, object] | dict[str, int]) -> _Cells:
     """Names and values in one cell: `fleiss_kappa=no_variation; krippendorff_alpha=no_variation`."""
     return {field: "; ".join(f"{name}={value}" for name, value in values.items())}

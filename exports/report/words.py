@@ -30,11 +30,11 @@ from exports.agreement.schema import (
 )
 from pipeline.text.terminal import counted
 
-GateEnd = Literal["lower", "point"]
+_GateEnd = Literal["lower", "point"]
 """What a threshold is held against: the lower end of α's interval, or α itself."""
 
 
-METHODS: dict[IntervalMethod, str] = {
+_METHODS: dict[IntervalMethod, str] = {
     "bca": "BCa bootstrap",
     "expanded_percentile": "expanded percentile bootstrap",
 }
@@ -43,13 +43,13 @@ METHODS: dict[IntervalMethod, str] = {
 UNDEFINED = "–"
 SIGNIFICANT = 0.05
 
-REASONS: dict[UndefinedReason, str] = {
+_REASONS: dict[UndefinedReason, str] = {
     "no_pairable_items": "no unit was answered by two annotators",
     "single_annotator": "only one annotator answered",
     "no_variation": "all answers on shared units are the same, which cannot show that annotators tell yes from no",
     "constant_both_raters": "both annotators give the same answer everywhere",
 }
-REFUSED: dict[RefusedReason, str] = {
+_REFUSED: dict[RefusedReason, str] = {
     "undefined": "α itself is undefined",
     "undefined_resamples": "α is undefined in more than 5 % of the resamples",
     "single_record": "all shared units belong to one record",
@@ -69,21 +69,21 @@ FITNESS_MEANING = (
     "(Krippendorff's thresholds). Not fit: α is below .667, up to the upper end. Not shown yet: the interval holds "
     ".667, or rests on too few ratings to be trusted. Cannot be told: α or its interval is undefined."
 )
-USABLE, RELIABLE = 0.667, 0.8
-TOO_NARROW = {"FEW_ITEMS", "RARE_CLASS"}
+_USABLE, _RELIABLE = 0.667, 0.8
+_TOO_NARROW = {"FEW_ITEMS", "RARE_CLASS"}
 """Warnings of too narrow intervals, which show neither that a label is fit nor that it is not."""
 
-ANNOTATORS_TOLD = 5
+_ANNOTATORS_TOLD = 5
 """So many annotators without whom an α would be another are told of a task; of thirty annotators some always are."""
 
-EXPLAINING = {"NO_OVERLAP", "SINGLE_ANNOTATOR", "UNDEFINED_RESAMPLES"}
+_EXPLAINING = {"NO_OVERLAP", "SINGLE_ANNOTATOR", "UNDEFINED_RESAMPLES"}
 """Warnings that say why a figure is missing."""
 JUDGE_LEGEND = (
     "Judges: n: units with a majority of the jury, which counts as right; a single vote is one. κ: Cohen's kappa with "
     "its 95 % interval over records. prec, rec: precision and recall of yes. AUC: of the probability of yes that the "
     "judge states; ECE: its mean distance from the share of yes. –: undefined."
 )
-JUDGE_REASONS: dict[JudgeReason, str] = {
+_JUDGE_REASONS: dict[JudgeReason, str] = {
     "no_compared_units": "no unit has an answer of the judge and a majority of the jury",
     "judge_never_says_yes": "the judge never says yes",
     "jury_never_says_yes": "the jury never says yes",
@@ -91,7 +91,7 @@ JUDGE_REASONS: dict[JudgeReason, str] = {
     "constant_both_raters": "both give the same answer everywhere",
     "jury_is_constant": "the jury gives the same answer everywhere",
 }
-REFUSED_INTERVALS: dict[RefusedInterval, str] = {
+_REFUSED_INTERVALS: dict[RefusedInterval, str] = {
     "few_units": "fewer than 20 units are compared",
     "undefined_resamples": "it is undefined in more than 5 % of the resamples",
     "single_record": "all compared units belong to one record",
@@ -129,7 +129,7 @@ def alpha_estimate(found: LabelAgreement) -> str:
     return estimate(found.krippendorff_alpha, found.intervals.get("krippendorff_alpha"))
 
 
-def named(labels: Sequence[str], figures: TaskAgreement) -> str:
+def _named(labels: Sequence[str], figures: TaskAgreement) -> str:
     """The labels by name, or all of them at once."""
     return "all labels" if len(labels) == len(figures.labels) else ", ".join(labels)
 
@@ -139,11 +139,11 @@ def fitness(found: LabelAgreement) -> Fitness:
     interval = found.intervals.get("krippendorff_alpha")
     if found.krippendorff_alpha is None or interval is None:
         return "unknown"
-    if TOO_NARROW.intersection(found.warnings):
+    if _TOO_NARROW.intersection(found.warnings):
         return "open"
-    if interval.low < USABLE:
-        return "unfit" if interval.high < USABLE else "open"
-    return "fit" if interval.low >= RELIABLE else "tentative"
+    if interval.low < _USABLE:
+        return "unfit" if interval.high < _USABLE else "open"
+    return "fit" if interval.low >= _RELIABLE else "tentative"
 
 
 def labels_by_fitness(labels: Mapping[str, LabelAgreement]) -> dict[Fitness, list[str]]:
@@ -155,7 +155,7 @@ def fitness_sentences(figures: TaskAgreement) -> Iterator[str]:
     """A line for each verdict that some label has, such as `Fit for use: helpful.`, the best first."""
     for verdict, labels in labels_by_fitness(figures.labels).items():
         if labels:
-            yield f"{FITNESS[verdict]}: {named(labels, figures)}."
+            yield f"{FITNESS[verdict]}: {_named(labels, figures)}."
 
 
 def warning_sentences(figures: TaskAgreement) -> Iterator[str]:
@@ -163,39 +163,40 @@ def warning_sentences(figures: TaskAgreement) -> Iterator[str]:
 
     A warning that says the same as an undefined figure or a missing interval stands for both.
     """
-    for reason, meaning in REASONS.items():
+    for reason, meaning in _REASONS.items():
         labels = [
             name
             for name, found in figures.labels.items()
-            if found.undefined.get("krippendorff_alpha") == reason and not EXPLAINING.intersection(found.warnings)
+            if found.undefined.get("krippendorff_alpha") == reason and not _EXPLAINING.intersection(found.warnings)
         ]
         if labels:
-            yield f"α is undefined for {named(labels, figures)}: {meaning}."
+            yield f"α is undefined for {_named(labels, figures)}: {meaning}."
     for code, advice in ADVICE.items():
         labels = [name for name, found in figures.labels.items() if code in found.warnings]
         if labels:
-            yield f"{named(labels, figures)}: {advice}{needed_units(labels, figures) if code == 'SAMPLE_SIZE' else ''}"
+            needed = _needed_units(labels, figures) if code == "SAMPLE_SIZE" else ""
+            yield f"{_named(labels, figures)}: {advice}{needed}"
         elif code in figures.warnings:
-            yield f"{advice}{rule_counts(figures) if code == 'CONSTRAINT' else ''}"
-    for refused, meaning in REFUSED.items():
+            yield f"{advice}{_rule_counts(figures) if code == 'CONSTRAINT' else ''}"
+    for refused, meaning in _REFUSED.items():
         labels = [
             name
             for name, found in figures.labels.items()
             if found.krippendorff_alpha is not None
             and found.refused_intervals.get("krippendorff_alpha") == refused
-            and not EXPLAINING.intersection(found.warnings)
+            and not _EXPLAINING.intersection(found.warnings)
         ]
         if labels:
-            yield f"α has no interval for {named(labels, figures)}: {meaning}."
+            yield f"α has no interval for {_named(labels, figures)}: {meaning}."
 
 
-def rule_counts(figures: TaskAgreement) -> str:
+def _rule_counts(figures: TaskAgreement) -> str:
     """How many responses break each rule, behind a space; rules that nobody broke are left out."""
     broken = (f"{rule} {count:,}" for rule, count in figures.constraint_violations.items() if count)
     return f" Found: {', '.join(broken)}."
 
 
-def needed_units(labels: Sequence[str], figures: TaskAgreement) -> str:
+def _needed_units(labels: Sequence[str], figures: TaskAgreement) -> str:
     """How many units rated twice each label needs, behind a space."""
     needed = (f"{label} {figures.labels[label].required_items or UNDEFINED}" for label in labels)
     return f" Needed: {', '.join(needed)}."
@@ -218,23 +219,23 @@ def finding_sentences(figures: TaskAgreement) -> Iterator[str]:
 
     Of the latter those that move α most, and how many more there are.
     """
-    yield from (change_sentence(change) for change in figures.changes if change.p_holm < SIGNIFICANT)
+    yield from (_change_sentence(change) for change in figures.changes if change.p_holm < SIGNIFICANT)
     moving = [
         found
         for found in figures.annotators_vs_rest
         if found.delta_interval is not None and (found.delta_interval.low > 0 or found.delta_interval.high < 0)
     ]
     moving.sort(key=lambda found: -abs(found.delta_alpha or 0.0))
-    yield from map(annotator_sentence, moving[:ANNOTATORS_TOLD])
-    more = len(moving) - ANNOTATORS_TOLD
+    yield from map(_annotator_sentence, moving[:_ANNOTATORS_TOLD])
+    more = len(moving) - _ANNOTATORS_TOLD
     if more > 0:
         yield f"Smaller differences without one annotator, beyond chance too: {more:,} more in annotators.csv."
 
 
-def change_sentence(change: AlphaChange) -> str:
+def _change_sentence(change: AlphaChange) -> str:
     """How α of a label changed from one round or week to the next."""
     direction = "rose" if change.difference > 0 else "fell"
-    by = estimate(abs(change.difference), absolute(change.interval, change.difference))
+    by = estimate(abs(change.difference), _absolute(change.interval, change.difference))
     return (
         f"α of {change.label} {direction} by {by} from {change.kind} {change.before} to {change.after} "
         f"(permutation test, p = {decimal_p(change.p_holm)} after Holm)."
@@ -246,15 +247,15 @@ def decimal_p(value: float) -> str:
     return "less than .001" if value < 0.001 else f"{value:.3f}".replace("0.", ".", 1)
 
 
-def annotator_sentence(found: AnnotatorAgreement) -> str:
+def _annotator_sentence(found: AnnotatorAgreement) -> str:
     """What α would be without the annotator."""
     difference = found.delta_alpha or 0.0
-    by = estimate(abs(difference), absolute(found.delta_interval, difference))
+    by = estimate(abs(difference), _absolute(found.delta_interval, difference))
     direction = "higher" if difference > 0 else "lower"
     return f"Without {found.rater}, α of {found.label} would be {direction} by {by}."
 
 
-def absolute(interval: Interval | None, difference: float) -> Interval | None:
+def _absolute(interval: Interval | None, difference: float) -> Interval | None:
     """The interval of a difference turned to the sign that makes the difference positive."""
     if interval is None or difference >= 0:
         return interval
@@ -271,14 +272,14 @@ def label_sentence(agreement: Agreement, task: TaskName, label: str) -> str:
     found = figures.labels[label]
     people = counted(len(figures.annotators), "annotator")
     if found.krippendorff_alpha is None:
-        reason = REASONS[found.undefined["krippendorff_alpha"]]
+        reason = _REASONS[found.undefined["krippendorff_alpha"]]
         return f"α is undefined: {reason} (Krippendorff, nominal; {people}; citejury {version('citejury')})"
     interval = found.intervals.get("krippendorff_alpha")
     records = counted(found.n_cluster_records, "record")
     units = f"{records} / {counted(found.n_pairable_items, 'passage')}" if task == "retrieval" else records
     refused = found.refused_intervals.get("krippendorff_alpha")
-    why = f", since {REFUSED[refused]}" if refused else ""
-    how = interval_source(agreement, interval, units) if interval else f"{units}; no interval{why}"
+    why = f", since {_REFUSED[refused]}" if refused else ""
+    how = _interval_source(agreement, interval, units) if interval else f"{units}; no interval{why}"
     return (
         f"α = {estimate(found.krippendorff_alpha, interval)} (Krippendorff, nominal; {how}; {people}; "
         f"citejury {version('citejury')})"
@@ -292,16 +293,16 @@ def macro_sentence(agreement: Agreement, task: TaskName) -> str:
         return ""
     interval = figures.macro_interval
     over = counted(figures.n_labels_with_alpha, "label")
-    how = f"; {interval_source(agreement, interval, 'records')}" if interval else "; no interval"
+    how = f"; {_interval_source(agreement, interval, 'records')}" if interval else "; no interval"
     return (
         f"mean α of {over} = {estimate(figures.macro_alpha, interval)} (Krippendorff, nominal{how}; "
         f"{counted(len(figures.annotators), 'annotator')}; citejury {version('citejury')})"
     )
 
 
-def interval_source(agreement: Agreement, interval: Interval, units: str) -> str:
+def _interval_source(agreement: Agreement, interval: Interval, units: str) -> str:
     """How an interval was computed."""
-    return f"95 % {METHODS[interval.method]} over {units}, B = {agreement.resamples:,}, seed {agreement.seed}"
+    return f"95 % {_METHODS[interval.method]} over {units}, B = {agreement.resamples:,}, seed {agreement.seed}"
 
 
 def coverage_sentence(found: JudgedTask) -> str:
@@ -322,14 +323,14 @@ def left_out_sentences(found: JudgedTask) -> Iterator[str]:
     for label, figures in found.labels.items():
         reason = figures.confusion.undefined.get("cohen_kappa")
         if reason:
-            yield f"κ of {label} is undefined: {JUDGE_REASONS[reason]}."
-    for refused, meaning in REFUSED_INTERVALS.items():
-        without = [label for label, figures in found.labels.items() if lacks_interval(figures, refused)]
+            yield f"κ of {label} is undefined: {_JUDGE_REASONS[reason]}."
+    for refused, meaning in _REFUSED_INTERVALS.items():
+        without = [label for label, figures in found.labels.items() if _lacks_interval(figures, refused)]
         if without:
             yield f"κ without an interval, since {meaning}: {', '.join(without)}."
 
 
-def lacks_interval(found: JudgedLabel, refused: RefusedInterval) -> bool:
+def _lacks_interval(found: JudgedLabel, refused: RefusedInterval) -> bool:
     """Whether the label's kappa is defined and its interval refused for this reason."""
     return found.confusion.cohen_kappa is not None and found.refused_interval == refused
 
@@ -341,7 +342,7 @@ def other_task_sentences(judge: JudgeAgreement) -> Iterator[str]:
 
 
 def gate_failures(
-    agreement: Agreement, threshold: float, on: GateEnd = "lower", labels: Sequence[str] = ()
+    agreement: Agreement, threshold: float, on: _GateEnd = "lower", labels: Sequence[str] = ()
 ) -> list[str]:
     """A sentence for each label that does not reach the threshold; empty where all do.
 
@@ -360,28 +361,28 @@ def gate_failures(
         f"{task} {label}: {shortfall}"
         for task, figures in agreement.tasks.items()
         for label, figure in figures.labels.items()
-        if (not labels or label in labels) and (shortfall := label_failure(figure, threshold, on))
+        if (not labels or label in labels) and (shortfall := _label_failure(figure, threshold, on))
     ]
     measured = {label for figures in agreement.tasks.values() for label in figures.labels}
     absent = [label for label in dict.fromkeys(labels) if label not in measured]
     return found + [f"{label}: none of the files has this label." for label in absent]
 
 
-def label_failure(found: LabelAgreement, threshold: float, on: GateEnd) -> str:
+def _label_failure(found: LabelAgreement, threshold: float, on: _GateEnd) -> str:
     """Why the label does not reach the threshold; empty where it does."""
     alpha, interval = found.krippendorff_alpha, found.intervals.get("krippendorff_alpha")
     if alpha is None:
-        return f"α is undefined: {REASONS[found.undefined['krippendorff_alpha']]}."
+        return f"α is undefined: {_REASONS[found.undefined['krippendorff_alpha']]}."
     if on == "point":
-        return "" if alpha >= threshold else f"α is {digits(alpha)}, below {threshold:g}."
+        return "" if alpha >= threshold else f"α is {_digits(alpha)}, below {threshold:g}."
     if interval is None:
         reason = found.refused_intervals.get("krippendorff_alpha")
-        return f"α is {digits(alpha)} and has no interval" + (f": {REFUSED[reason]}." if reason else ".")
+        return f"α is {_digits(alpha)} and has no interval" + (f": {_REFUSED[reason]}." if reason else ".")
     if interval.low >= threshold:
         return ""
-    return f"the lower end of α's interval is {digits(interval.low)}, below {threshold:g} (α is {digits(alpha)})."
+    return f"the lower end of α's interval is {_digits(interval.low)}, below {threshold:g} (α is {_digits(alpha)})."
 
 
-def digits(value: float) -> str:
+def _digits(value: float) -> str:
     """Four decimals, rounded down: rounded up, .66699 would stand beside "below 0.667" as .6670."""
     return f"{math.floor(value * 10_000) / 10_000:.4f}"

@@ -34,15 +34,15 @@ from pipeline.research.stages.run_stages import research
 from pipeline.staging import write_private
 
 # How often an annotator departs from the verdict on a label that people honestly see differently.
-HARD_SHARE = 0.3
+_HARD_SHARE = 0.3
 # One unit in so many is left to whoever tries the demo.
-LEFT_SHARE = 1 / 9
+_LEFT_SHARE = 1 / 9
 # As people do, one in so many is left as a draft, and one in so many is discarded.
-DRAFT_SHARE = 0.015
-DISCARD_SHARE = 0.015
+_DRAFT_SHARE = 0.015
+_DISCARD_SHARE = 0.015
 
 
-class Unit(NamedTuple):
+class _Unit(NamedTuple):
     """One thing to judge: an answer of the demo, or one of its passages."""
 
     task: TaskName
@@ -52,7 +52,7 @@ class Unit(NamedTuple):
     """Rank of the passage, counted from 1; 0 for a whole answer."""
 
 
-class Juror(NamedTuple):
+class _Juror(NamedTuple):
     """One demo annotator."""
 
     username: str
@@ -62,71 +62,71 @@ class Juror(NamedTuple):
     """How rarely she slips: 1 is never."""
 
 
-class Jury(NamedTuple):
+class _Jury(NamedTuple):
     """The demo's annotators, the verdicts they are drawn from and the notes they leave."""
 
-    jurors: tuple[Juror, ...]
+    jurors: tuple[_Juror, ...]
     verdicts: Mapping[str, Any]
     notes: Mapping[tuple[str, str], str]
     """Text of a note by answer (`provider/narrative_id`) and task."""
 
 
-def read_jury(folder: Traversable) -> Jury:
+def read_jury(folder: Traversable) -> _Jury:
     """The jury that the demo's data folder describes."""
     people = json.loads((folder / "annotators.json").read_text(encoding="utf-8"))
-    return Jury(
-        jurors=tuple(Juror(**each) for each in people["annotators"]),
+    return _Jury(
+        jurors=tuple(_Juror(**each) for each in people["annotators"]),
         verdicts=json.loads((folder / "verdicts.json").read_text(encoding="utf-8")),
         notes={(each["answer"], each["task"]): each["text"] for each in people["notes"]},
     )
 
 
-def answers_unit(juror: Juror, unit: Unit, jurors: Sequence[Juror]) -> bool:
+def _answers_unit(juror: _Juror, unit: _Unit, jurors: Sequence[_Juror]) -> bool:
     """Whether this annotator judges this unit: three of four do, and nobody the units that are left over."""
-    if chance("left", *map(str, unit)) < LEFT_SHARE:
+    if _chance("left", *map(str, unit)) < _LEFT_SHARE:
         return False
-    absent = int(chance("absent", *map(str, unit)) * len(jurors))
+    absent = int(_chance("absent", *map(str, unit)) * len(jurors))
     return jurors.index(juror) != absent
 
 
-def status(juror: Juror, unit: Unit) -> Literal["submitted", "draft", "discarded"]:
+def _status(juror: _Juror, unit: _Unit) -> Literal["submitted", "draft", "discarded"]:
     """What the annotator does with the unit in the end; nearly always she submits."""
-    drawn = chance("status", juror.username, *map(str, unit))
-    if drawn < DRAFT_SHARE:
+    drawn = _chance("status", juror.username, *map(str, unit))
+    if drawn < _DRAFT_SHARE:
         return "draft"
-    return "discarded" if drawn < DRAFT_SHARE + DISCARD_SHARE else "submitted"
+    return "discarded" if drawn < _DRAFT_SHARE + _DISCARD_SHARE else "submitted"
 
 
-def judge(jury: Jury, juror: Juror, unit: Unit) -> dict[str, bool]:
+def _judge(jury: _Jury, juror: _Juror, unit: _Unit) -> dict[str, bool]:
     """The annotator's label for each of the task's labels."""
     entry = jury.verdicts[f"{unit.provider}/{unit.narrative_id}"]
     verdict, hard = entry[unit.task], entry.get("hard", {}).get(unit.task, [])
     if unit.task == "retrieval":
         verdict, hard = verdict[unit.chunk_rank - 1], (hard[unit.chunk_rank - 1] if hard else [])
-    return {label: verdict[label] ^ departs(juror, unit, label, label in hard) for label in LABELS[unit.task]}
+    return {label: verdict[label] ^ _departs(juror, unit, label, label in hard) for label in LABELS[unit.task]}
 
 
-def departs(juror: Juror, unit: Unit, label: str, is_hard: bool) -> bool:
+def _departs(juror: _Juror, unit: _Unit, label: str, is_hard: bool) -> bool:
     """Whether the annotator sees this label otherwise than the verdict."""
-    share = HARD_SHARE if is_hard else 1 - juror.care
-    return chance(juror.username, label, *map(str, unit)) < share
+    share = _HARD_SHARE if is_hard else 1 - juror.care
+    return _chance(juror.username, label, *map(str, unit)) < share
 
 
-def note(jury: Jury, juror: Juror, unit: Unit) -> str:
+def _note(jury: _Jury, juror: _Juror, unit: _Unit) -> str:
     """What the annotator writes beside her labels; the first one who judges a unit leaves its note, if it has one."""
-    first = next((each for each in jury.jurors if answers_unit(each, unit, jury.jurors)), None)
+    first = next((each for each in jury.jurors if _answers_unit(each, unit, jury.jurors)), None)
     return jury.notes.get((f"{unit.provider}/{unit.narrative_id}", unit.task), "") if juror == first else ""
 
 
-def chance(*words: str) -> float:
+def _chance(*words: str) -> float:
     """A number from 0 up to 1 that depends on the words alone, evenly spread."""
     digest = hashlib.sha256("\0".join(words).encode()).digest()
     return int.from_bytes(digest[:8], "big") / 2**64
 
 
-TOPIC = "Butter or cool water on a burn"
-RUN_ID = "butter_or_cool_water"
-ANSWER = f"{RESEARCH_RUN}/{RUN_ID}"
+_TOPIC = "Butter or cool water on a burn"
+_RUN_ID = "butter_or_cool_water"
+ANSWER = f"{RESEARCH_RUN}/{_RUN_ID}"
 """The run's place among the demo's verdicts."""
 
 
@@ -136,11 +136,11 @@ def research_library(library: Path, runs_dir: Path) -> QueryResponse:
     Raises:
         CitejuryError: as `research` raises.
     """
-    run = runs_dir / RUN_ID
+    run = runs_dir / _RUN_ID
     if not (run / f"{RESEARCH_RUN}.csv").is_file():
         options = ResearchOptions(
-            topic=TOPIC,
-            run_id=RUN_ID,
+            topic=_TOPIC,
+            run_id=_RUN_ID,
             runs_dir=runs_dir,
             depth="brief",
             budget=6,
@@ -150,11 +150,11 @@ def research_library(library: Path, runs_dir: Path) -> QueryResponse:
             documents=library,
             offline=True,
         )
-        asyncio.run(researched(options))
+        asyncio.run(_researched(options))
     return next(read_records(run))
 
 
-async def researched(options: ResearchOptions) -> None:
+async def _researched(options: ResearchOptions) -> None:
     """Do the run; its files are in its folder.
 
     Raises:
@@ -164,7 +164,7 @@ async def researched(options: ResearchOptions) -> None:
         await research(options, environment)
 
 
-def with_research(jury: Jury, record: QueryResponse) -> Jury:
+def with_research(jury: _Jury, record: QueryResponse) -> _Jury:
     """The jury with its verdicts on the run's passages in the order of their ranks; they are written by document."""
     entry = jury.verdicts[ANSWER]
     documents = [document_name(passage.url) for passage in record.chunks]
@@ -180,10 +180,10 @@ def document_name(url: str) -> str:
 
 WORKSPACE = "demo"
 YOU = "you"
-OVERLAP = 3
-RESPONSES_PER_CALL = 20  # argilla-server 2.8.0 takes 100 in POST /me/responses/bulk; fewer let the bar move
+_OVERLAP = 3
+_RESPONSES_PER_CALL = 20  # argilla-server 2.8.0 takes 100 in POST /me/responses/bulk; fewer let the bar move
 
-ANSWERS, RESEARCH, RECORDS, EXPORT, AGREEMENT, SERVER, LOGINS = (
+ANSWERS, RESEARCH, RECORDS, EXPORT, AGREEMENT, SERVER, _LOGINS = (
     "answers",
     "research",
     "records.jsonl",
@@ -192,9 +192,9 @@ ANSWERS, RESEARCH, RECORDS, EXPORT, AGREEMENT, SERVER, LOGINS = (
     "server",
     "logins.json",
 )
-OURS = frozenset({ANSWERS, RESEARCH, RECORDS, EXPORT, AGREEMENT, SERVER, LOGINS})
+_OURS = frozenset({ANSWERS, RESEARCH, RECORDS, EXPORT, AGREEMENT, SERVER, _LOGINS})
 
-Say = Callable[[str], None]
+_Say = Callable[[str], None]
 
 
 class DemoReport(NamedTuple):
@@ -216,7 +216,7 @@ def check_home(home: Path) -> None:
         raise OutputError(f"`{home}` is a file. Name a folder for the demo with `--home`.")
     names = {entry.name for entry in home.iterdir()} if home.exists() else set()
     # A file that begins with a dot is one of ours that a kill left half-written, or the system's.
-    foreign = sorted(name for name in names - OURS if not name.startswith("."))
+    foreign = sorted(name for name in names - _OURS if not name.startswith("."))
     if foreign:
         raise OutputError(
             f"The folder `{home}` holds {foreign[0]!r}, which is not the demo's. Name an empty or a new folder with "
@@ -224,7 +224,7 @@ def check_home(home: Path) -> None:
         )
 
 
-def run_demo(home: Path, server: ServerHandle, say: Say) -> DemoReport:
+def run_demo(home: Path, server: ServerHandle, say: _Say) -> DemoReport:
     """What the demo made in `home`: answers, a report, records, annotations in Argilla, an export, agreement.
 
     Run again on the same home, every step keeps what is there. `say` hears a line before each step.
@@ -241,25 +241,25 @@ def run_demo(home: Path, server: ServerHandle, say: Say) -> DemoReport:
     say(f"2/6  {written.records} records, {written.with_passages} with passages. Setting up Argilla.")
     jury = with_research(read_jury(data), report)
     with Argilla(server.url, server.owner_api_key) as owner:
-        logins = set_up_people(owner, home / LOGINS, [*(juror.username for juror in jury.jurors), YOU])
+        logins = _set_up_people(owner, home / _LOGINS, [*(juror.username for juror in jury.jurors), YOU])
         say("3/6  Pushing the records: retrieval, grounding, generation.")
         push_records(owner, WORKSPACE, read_records(home / RECORDS))
         say("4/6  Four annotators answer, each as herself.")
         with ProgressBars("records") as bars:
             datasets = find_datasets(owner, WORKSPACE).values()
-            answered = sum(answer_queue(owner, dataset, jury, bars.report) for dataset in datasets)
+            answered = sum(_answer_queue(owner, dataset, jury, bars.report) for dataset in datasets)
         say(f"5/6  {answered} new responses. Exporting what was submitted.")
         export = export_csv(owner, WORKSPACE, home / EXPORT)
-    say(f"6/6  {rows_of(export)}. Computing agreement.")
+    say(f"6/6  {_rows_of(export)}. Computing agreement.")
     return DemoReport(measure_and_write([home / EXPORT], home / AGREEMENT), logins)
 
 
-def rows_of(export: Export) -> str:
+def _rows_of(export: Export) -> str:
     """The exported rows in words: `150 rows in retrieval.csv, …`."""
     return ", ".join(f"{file.rows} rows in {file.file}" for file in export.manifest.files)
 
 
-def set_up_people(owner: Argilla, path: Path, names: list[str]) -> dict[str, str]:
+def _set_up_people(owner: Argilla, path: Path, names: list[str]) -> dict[str, str]:
     """Passwords by user name, after the workspace, its datasets and its people are there.
 
     The demo keeps the passwords in a file of its own, mode 600: a person who runs it again wants to log in again.
@@ -270,56 +270,56 @@ def set_up_people(owner: Argilla, path: Path, names: list[str]) -> dict[str, str
         logins[user.username] = user.password
         write_private(path, json.dumps(logins, indent=2))
 
-    set_up(owner, WORKSPACE, annotators=names, min_submitted=OVERLAP, announce=remember)
+    set_up(owner, WORKSPACE, annotators=names, min_submitted=_OVERLAP, announce=remember)
     return logins
 
 
-def answer_queue(owner: Argilla, dataset: JuryDataset, jury: Jury, progress: Progress) -> int:
+def _answer_queue(owner: Argilla, dataset: JuryDataset, jury: _Jury, progress: Progress) -> int:
     """How many responses the demo's annotators gave to a dataset now; what they answered before is kept."""
     people = {user["username"]: user for user in owner.request("GET", "/users")["items"]}
     records = [record for _, page in owner.record_pages(dataset.id) for record in page]
     items = {}
     for juror in jury.jurors:
         user_id = people[juror.username]["id"]
-        open_records = [record for record in records if user_id not in responders(record)]
-        items[juror.username] = list(responses_of(jury, juror, dataset, open_records))
+        open_records = [record for record in records if user_id not in _responders(record)]
+        items[juror.username] = list(_responses_of(jury, juror, dataset, open_records))
     total = sum(map(len, items.values()))
     given = 0
     for username, responses in items.items():
         with Argilla(owner.api_url, people[username]["api_key"]) as herself:
-            for first in range(0, len(responses), RESPONSES_PER_CALL):
-                batch = responses[first : first + RESPONSES_PER_CALL]
-                submit(herself, batch)
+            for first in range(0, len(responses), _RESPONSES_PER_CALL):
+                batch = responses[first : first + _RESPONSES_PER_CALL]
+                _submit(herself, batch)
                 given += len(batch)
                 progress(dataset.name, given, total)
     return given
 
 
-def responders(record: dict[str, Any]) -> set[str]:
+def _responders(record: dict[str, Any]) -> set[str]:
     """Ids of the users who have a response to the record, of any status."""
     return {response["user_id"] for response in record["responses"]}
 
 
-def responses_of(
-    jury: Jury, juror: Juror, dataset: JuryDataset, records: list[dict[str, Any]]
+def _responses_of(
+    jury: _Jury, juror: _Juror, dataset: JuryDataset, records: list[dict[str, Any]]
 ) -> Iterator[dict[str, Any]]:
     """The annotator's responses to those of the records that she judges, as Argilla takes them."""
     for record in records:
         hidden = hidden_metadata(record)
         provenance = hidden["provenance"]
-        unit = Unit(
+        unit = _Unit(
             dataset.task, provenance["model_name"], provenance["narrative_id"], int(hidden.get("chunk_rank", 0))
         )
-        if not answers_unit(juror, unit, jury.jurors):
+        if not _answers_unit(juror, unit, jury.jurors):
             continue
-        labels = judge(jury, juror, unit)
+        labels = _judge(jury, juror, unit)
         values: dict[str, Any] = {label: {"value": "yes" if yes else "no"} for label, yes in labels.items()}
-        if text := note(jury, juror, unit):
+        if text := _note(jury, juror, unit):
             values["notes"] = {"value": text}
-        yield {"record_id": record["id"], "status": status(juror, unit), "values": values}
+        yield {"record_id": record["id"], "status": _status(juror, unit), "values": values}
 
 
-def submit(herself: Argilla, items: list[dict[str, Any]]) -> None:
+def _submit(herself: Argilla, items: list[dict[str, Any]]) -> None:
     """Store the responses.
 
     Raises:

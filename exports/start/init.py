@@ -9,9 +9,9 @@ from pipeline.schema import PROVIDERS
 from pipeline.settings import SETTINGS_FILE
 from pipeline.staging import staged_file
 
-NARRATIVES = 2
+_NARRATIVES = 2
 
-SETTINGS = """\
+_SETTINGS = """\
 # Settings of this folder; every command reads them. Keys never stand here: they come from the environment
 # (ARGILLA_API_KEY, OPENAI_API_KEY, ...). An option wins over the environment, and the environment over this file.
 
@@ -54,7 +54,7 @@ name = "ben"
 # north = ["0b9f6d1e-2c3a-4e5f-8a7b-000000000001"]
 """
 
-GITIGNORE = """\
+_GITIGNORE = """\
 # Keys, passwords and Argilla's own data belong on this machine only.
 env
 .env
@@ -64,7 +64,7 @@ passwords.json
 /sheets/
 """
 
-README = """\
+_README = """\
 # A citejury project
 
 - `citejury.toml`: settings and the campaign
@@ -83,7 +83,7 @@ Try it, in this folder:
 """
 
 
-class Started(NamedTuple):
+class _Started(NamedTuple):
     """What the folder holds now."""
 
     written: tuple[Path, ...]
@@ -92,7 +92,7 @@ class Started(NamedTuple):
     """Files that were there with the same content, as after an interruption."""
 
 
-def start_project(folder: Path) -> Started:
+def start_project(folder: Path) -> _Started:
     """Write the files of a new project into the folder, which is made where it is missing.
 
     Run again, it finishes what was interrupted.
@@ -116,18 +116,18 @@ def start_project(folder: Path) -> Started:
                 file.write(wanted[path])
     except OSError as error:
         raise OutputError(f"`{folder}` cannot be used: {error.strerror or error}. Name another folder.") from error
-    return Started(new, tuple(there))
+    return _Started(new, tuple(there))
 
 
 def project_files() -> dict[str, bytes]:
     """The content of each file of a new project, by its path in the folder."""
     demo = files("exports") / "demo_data"
-    lines = (demo / "narratives.csv").read_text(encoding="utf-8").splitlines()[: NARRATIVES + 1]
+    lines = (demo / "narratives.csv").read_text(encoding="utf-8").splitlines()[: _NARRATIVES + 1]
     ids = [line.partition(",")[0] for line in lines[1:]]
     payloads = {
         f"payloads/{provider}/{narrative_id}.json": (demo / "payloads" / provider / f"{narrative_id}.json").read_bytes()
         for provider in PROVIDERS
         for narrative_id in ids
     }
-    texts = {".gitignore": GITIGNORE, "README.md": README, "narratives.csv": "\n".join(lines) + "\n"}
-    return {**payloads, **{name: text.encode() for name, text in texts.items()}, SETTINGS_FILE: SETTINGS.encode()}
+    texts = {".gitignore": _GITIGNORE, "README.md": _README, "narratives.csv": "\n".join(lines) + "\n"}
+    return {**payloads, **{name: text.encode() for name, text in texts.items()}, SETTINGS_FILE: _SETTINGS.encode()}

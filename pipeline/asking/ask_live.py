@@ -41,12 +41,12 @@ from pipeline.sources.fetching.guard import guarded_client
 from pipeline.sources.fetching.redirects import resolve_citations
 
 # A token of English has about four characters; other languages have fewer.
-CHARACTERS_A_TOKEN = 4
+_CHARACTERS_A_TOKEN = 4
 
 
 # What these answer with says what it cost.
-STATING_COST: tuple[ProviderName, ...] = ("grok", "perplexity")
-MAX_CONTINUATIONS = 5
+_STATING_COST: tuple[ProviderName, ...] = ("grok", "perplexity")
+_MAX_CONTINUATIONS = 5
 
 
 class ProviderSelection(NamedTuple):
@@ -108,7 +108,7 @@ class LiveAnswers:
         request = self.selection.request(call)
         response = await client.send(request)
         texts = [response.text]
-        while len(texts) <= MAX_CONTINUATIONS:
+        while len(texts) <= _MAX_CONTINUATIONS:
             following = continue_request(call.provider, request, response.body)
             if following is None:
                 break
@@ -138,7 +138,7 @@ def select_providers(
         SettingsError: there is no key for any of them.
         InputError: a base URL is for no provider.
     """
-    keys = {provider: key_of(provider, environment) for provider in PROVIDERS}
+    keys = {provider: _key_of(provider, environment) for provider in PROVIDERS}
     providers = tuple(provider for provider in PROVIDERS if (provider in named if named else keys[provider]))
     with_key = [provider for provider in providers if keys[provider]]
     if not with_key:
@@ -153,8 +153,8 @@ def select_providers(
         options,
         openai_api,
         (
-            *(key_note(provider) for provider in named or PROVIDERS if not keys[provider]),
-            *(note for provider in with_key for note in option_notes(provider, options, asked[provider], openai_api)),
+            *(_key_note(provider) for provider in named or PROVIDERS if not keys[provider]),
+            *(note for provider in with_key for note in _option_notes(provider, options, asked[provider], openai_api)),
         ),
     )
 
@@ -169,17 +169,17 @@ def check_selection(selection: ProviderSelection) -> None:
         check_options(provider, selection.options, selection.models[provider], selection.openai_api)
 
 
-def key_of(provider: ProviderName, environment: Mapping[str, str]) -> str:
+def _key_of(provider: ProviderName, environment: Mapping[str, str]) -> str:
     """The provider's key from the first of its variables that is set; empty where none is."""
     return next((value for name in KEY_VARIABLES[provider] if (value := environment.get(name, "").strip())), "")
 
 
-def key_note(provider: ProviderName) -> str:
+def _key_note(provider: ProviderName) -> str:
     """The line about a provider without a key."""
     return f"{provider} is skipped: `{KEY_VARIABLES[provider][0]}` is not set."
 
 
-def option_notes(provider: ProviderName, options: AskOptions, model: str, openai_api: OpenAIApi) -> list[str]:
+def _option_notes(provider: ProviderName, options: AskOptions, model: str, openai_api: OpenAIApi) -> list[str]:
     """A line for each option that does not reach the provider's model."""
     names = unsupported_options(provider, options, model, openai_api)
     return [f"{provider} ({model}) takes no `--{OPTION_NAMES.get(name, name)}`; it is not sent." for name in names]
@@ -214,7 +214,7 @@ def ask_providers(
         OutputError: `out` holds something else, or is in use.
         SettingsError: a key or a base URL cannot be used.
     """
-    refuse_unknown_prices(selection, limits)
+    _refuse_unknown_prices(selection, limits)
 
     async def ask() -> RunManifest:
         async with LiveAnswers(selection, RetryPolicy(attempts), limits.concurrency) as answers:
@@ -237,7 +237,7 @@ async def look_up_redirects(out: Path, redirect_client: Callable[[], httpx.Async
         tell(f"gemini: {len(found.targets)} targets of redirect links found{rest}.")
 
 
-def refuse_unknown_prices(selection: ProviderSelection, limits: Limits) -> None:
+def _refuse_unknown_prices(selection: ProviderSelection, limits: Limits) -> None:
     """Refuse a limit of cost that cannot be held.
 
     Raises:
@@ -261,7 +261,7 @@ def refuse_unknown_prices(selection: ProviderSelection, limits: Limits) -> None:
 
 def is_priced(provider: ProviderName, model: str, prices: Mapping[str, Price]) -> bool:
     """Whether the cost of the model's answers is known, by the table or by what the provider states."""
-    return model in prices or provider in STATING_COST
+    return model in prices or provider in _STATING_COST
 
 
 class Preview(NamedTuple):
@@ -292,10 +292,12 @@ def preview_run(
     """
     run = look_into(out, questions)
     asked = [provider for provider in selection.providers if provider in selection.endpoints]
-    return [preview(run, provider, selection, prices) for provider in asked]
+    return [_preview(run, provider, selection, prices) for provider in asked]
 
 
-def preview(run: OpenRun, provider: ProviderName, selection: ProviderSelection, prices: Mapping[str, Price]) -> Preview:
+def _preview(
+    run: OpenRun, provider: ProviderName, selection: ProviderSelection, prices: Mapping[str, Price]
+) -> Preview:
     """What would be asked of the provider."""
     questions, answered = run.questions, run.answered[provider]
     model = selection.models[provider]
@@ -311,13 +313,13 @@ def preview(run: OpenRun, provider: ProviderName, selection: ProviderSelection, 
             url, body = selection.endpoints[provider].url(request), request.body
         open_calls += 1
         characters += len(call.prompt)
-    usage = Usage(characters // CHARACTERS_A_TOKEN, open_calls * selection.options.max_tokens, open_calls)
+    usage = Usage(characters // _CHARACTERS_A_TOKEN, open_calls * selection.options.max_tokens, open_calls)
     earlier = run.manifest.providers.get(provider, ProviderCounts())
-    cost, basis = expected_cost(earlier, open_calls, usage, prices.get(model))
+    cost, basis = _expected_cost(earlier, open_calls, usage, prices.get(model))
     return Preview(provider, model, url, open_calls, questions.calls_each() - open_calls, cost, basis, body)
 
 
-def expected_cost(earlier: ProviderCounts, calls: int, usage: Usage, price: Price | None) -> tuple[float | None, str]:
+def _expected_cost(earlier: ProviderCounts, calls: int, usage: Usage, price: Price | None) -> tuple[float | None, str]:
     """What the calls will about cost, and what that is reckoned from; None where no price is known."""
     priced = earlier.answers - earlier.unpriced
     if priced > 0:

@@ -10,8 +10,8 @@ from pipeline.csv_v2.lines import numbered_rows
 from pipeline.errors import BadRowsError, InputError
 from pipeline.schema import Frozen, Narrative
 
-TEXT_COLUMNS = ("prompt", "narrative_prompt")
-TYPE_COLUMN = "narrative_type"
+_TEXT_COLUMNS = ("prompt", "narrative_prompt")
+_TYPE_COLUMN = "narrative_type"
 
 
 class NarrativesFile(Frozen):
@@ -38,7 +38,7 @@ class NarrativesCsv:
         self.path = path
         self.columns = (id_column, text_column)
         problems: list[str] = []
-        self.count = sum(1 for _ in stream_narratives(path, id_column, text_column, problems.append))
+        self.count = sum(1 for _ in _stream_narratives(path, id_column, text_column, problems.append))
         if problems:
             many = len(problems) > 1
             what = f"{len(problems)} rows that cannot be asked; mend or remove them" if many else "a bad row"
@@ -54,7 +54,7 @@ class NarrativesCsv:
         return self.count
 
     def __iter__(self) -> Iterator[Narrative]:
-        return stream_narratives(self.path, *self.columns, self.refuse)
+        return _stream_narratives(self.path, *self.columns, self.refuse)
 
     def refuse(self, problem: str) -> None:
         """Raise for a row that was right when the file was opened.
@@ -77,7 +77,7 @@ def read_narratives(path: Path, id_column: str = "narrative_id", text_column: st
     return list(NarrativesCsv(path, id_column, text_column))
 
 
-def stream_narratives(
+def _stream_narratives(
     path: Path, id_column: str, text_column: str | None, bad_row: Callable[[str], None]
 ) -> Iterator[Narrative]:
     """The narratives one by one; of a row that cannot be asked `bad_row` is told, and it is passed over.
@@ -87,9 +87,9 @@ def stream_narratives(
     """
     rows = numbered_rows(path)
     _, header = next(rows, (1, []))
-    columns = find_columns(path, header, id_column, text_column)
+    columns = _find_columns(path, header, id_column, text_column)
     for line, cells in rows:
-        problem = row_problem(cells, header, columns.id, columns.text)
+        problem = _row_problem(cells, header, columns.id, columns.text)
         if problem:
             bad_row(f"line {line}: {problem}")
             continue
@@ -97,7 +97,7 @@ def stream_narratives(
         yield Narrative(narrative_id=cells[columns.id], narrative_type=kind, prompt=cells[columns.text], line=line)
 
 
-class Columns(NamedTuple):
+class _Columns(NamedTuple):
     """The places of a narrative's cells in a row; `kind` is None where there is no such column."""
 
     id: int
@@ -105,25 +105,25 @@ class Columns(NamedTuple):
     kind: int | None
 
 
-def find_columns(path: Path, header: Sequence[str], id_column: str, text_column: str | None) -> Columns:
+def _find_columns(path: Path, header: Sequence[str], id_column: str, text_column: str | None) -> _Columns:
     """The places of id, text and type.
 
     Raises:
         InputError: the header is empty, repeats a column, or lacks one.
     """
     if not header:
-        raise InputError(f"{str(path)!r} is empty; it needs a header with `{id_column}` and `{TEXT_COLUMNS[0]}`.")
+        raise InputError(f"{str(path)!r} is empty; it needs a header with `{id_column}` and `{_TEXT_COLUMNS[0]}`.")
     repeated = [name for name, count in Counter(header).items() if count > 1]
     if repeated:
         raise InputError(f"{str(path)!r} has the column {repeated[0]!r} more than once; rename all but one of them.")
-    return Columns(
-        find_column(path, header, (id_column,), "--id-column"),
-        find_column(path, header, (text_column,) if text_column else TEXT_COLUMNS, "--text-column"),
-        header.index(TYPE_COLUMN) if TYPE_COLUMN in header else None,
+    return _Columns(
+        _find_column(path, header, (id_column,), "--id-column"),
+        _find_column(path, header, (text_column,) if text_column else _TEXT_COLUMNS, "--text-column"),
+        header.index(_TYPE_COLUMN) if _TYPE_COLUMN in header else None,
     )
 
 
-def find_column(path: Path, header: Sequence[str], names: Sequence[str], option: str) -> int:
+def _find_column(path: Path, header: Sequence[str], names: Sequence[str], option: str) -> int:
     """The place of the first of the names that the header has.
 
     Raises:
@@ -137,7 +137,7 @@ def find_column(path: Path, header: Sequence[str], names: Sequence[str], option:
     raise InputError(f"{str(path)!r} has no column {wanted}; found {found}. Name the right one with `{option}`.")
 
 
-def row_problem(cells: Sequence[str], header: Sequence[str], id_at: int, text_at: int) -> str:
+def _row_problem(cells: Sequence[str], header: Sequence[str], id_at: int, text_at: int) -> str:
     """Why the row cannot be asked; empty where it can."""
     if len(cells) != len(header):
         return f"cells found {len(cells)}, wanted {len(header)}"

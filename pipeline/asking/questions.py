@@ -11,13 +11,13 @@ from pipeline.asking.narratives import NarrativesCsv
 from pipeline.errors import InputError
 from pipeline.schema import AskOptions, Narrative, Price, ProviderName
 
-NOTE_TEXT = "{note_text}"
+_NOTE_TEXT = "{note_text}"
 SYSTEM_PROMPT = (
     "You check statements for people who decide what to believe. Search the web, prefer primary and official sources, "
     "and cite the source of every claim that you make. Say plainly where the sources disagree or say nothing."
 )
 USER_TEMPLATE = (
-    f"{NOTE_TEXT}\n\n"
+    f"{_NOTE_TEXT}\n\n"
     "Is this right? Give a short answer first, then the reasons with their sources. "
     "Answer in the language of the text above."
 )
@@ -29,9 +29,9 @@ def build_user_prompt(template: str, text: str) -> str:
     Raises:
         InputError: the template has no `{note_text}`.
     """
-    if NOTE_TEXT not in template:
-        raise InputError(f"The template {template[:60]!r} has no `{NOTE_TEXT}`; put it where the narrative belongs.")
-    return template.replace(NOTE_TEXT, text)
+    if _NOTE_TEXT not in template:
+        raise InputError(f"The template {template[:60]!r} has no `{_NOTE_TEXT}`; put it where the narrative belongs.")
+    return template.replace(_NOTE_TEXT, text)
 
 
 class Call(NamedTuple):
@@ -101,7 +101,7 @@ def identify_call(run_id: str, provider: str, narrative_id: str, prompt: str, oc
     return str(uuid5(UUID(run_id), "".join(f"{len(part)}:{part}" for part in parts)))
 
 
-DEFAULT_CONCURRENCY = 4
+_DEFAULT_CONCURRENCY = 4
 
 Report = Callable[[Call, int], None]
 """Hears of each call when it is settled, and how many calls its provider has."""
@@ -140,7 +140,7 @@ class Questions(NamedTuple):
 class Limits(NamedTuple):
     """How a run goes: calls at once to each provider, and the known cost at which no further call is started."""
 
-    concurrency: int = DEFAULT_CONCURRENCY
+    concurrency: int = _DEFAULT_CONCURRENCY
     max_cost: float | None = None
     prices: Mapping[str, Price] = {}
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from pipeline.asking._summary import count_run
 from pipeline.asking.run_folder import (
     CITATIONS,
     MANIFEST,
@@ -14,7 +15,6 @@ from pipeline.asking.run_folder import (
     read_manifest,
     write_manifest,
 )
-from pipeline.asking.summary import count_run
 from pipeline.csv_v2.file import read_answers, rows_as_bytes, write_answers
 from pipeline.errors import InputError, ProviderError
 from pipeline.providers import read_payload
@@ -42,7 +42,7 @@ class Change(NamedTuple):
         return f"{after.model_name} {after.narrative_id!r} ({after.answer_id}): {what}"
 
 
-class Reparsed(NamedTuple):
+class _Reparsed(NamedTuple):
     """How many answers were read again; how many of them changed; how many no reader can read, left as they are."""
 
     answers: int = 0
@@ -53,7 +53,7 @@ class Reparsed(NamedTuple):
 
 def reparse_run(
     run: Path, prices: Mapping[str, Price], changed: Callable[[Change], None] = lambda change: None
-) -> Reparsed:
+) -> _Reparsed:
     """Read every stored body again; each file is replaced as a whole, or not touched where it is right.
 
     `changed` hears of every answer that is different now. `citations.jsonl` and the manifest's counts follow.
@@ -70,37 +70,37 @@ def reparse_run(
         for provider in PROVIDERS:
             path = csv_file(run, provider)
             if path.is_file() and keep_answers(path):
-                tally += reparse_file(path, provider, changed)
-        before = read_bytes(run / CITATIONS)
+                tally += _reparse_file(path, provider, changed)
+        before = _read_bytes(run / CITATIONS)
         counted = count_run(run, manifest, prices)
         if counted != manifest:
             write_manifest(run, counted)
-        citations_changed = read_bytes(run / CITATIONS) != before
-    return Reparsed(tally["answers"], tally["changed"], tally["unreadable"], citations_changed)
+        citations_changed = _read_bytes(run / CITATIONS) != before
+    return _Reparsed(tally["answers"], tally["changed"], tally["unreadable"], citations_changed)
 
 
-def reparse_file(path: Path, provider: ProviderName, changed: Callable[[Change], None]) -> Counter[str]:
+def _reparse_file(path: Path, provider: ProviderName, changed: Callable[[Change], None]) -> Counter[str]:
     """How many answers the file holds, how many changed, how many cannot be read."""
     tally: Counter[str] = Counter()
     for stored in read_answers(path):
-        after = reread(stored, provider)
+        after = _reread(stored, provider)
         tally["answers"] += 1
         tally["unreadable"] += after is None
         if after is not None and rows_as_bytes(after) != rows_as_bytes(stored):
             tally["changed"] += 1
             changed(Change(stored, after))
     if tally["changed"]:
-        write_answers(path, reread_all(path, provider))
+        write_answers(path, _reread_all(path, provider))
     return tally
 
 
-def reread_all(path: Path, provider: ProviderName) -> Iterator[StoredAnswer]:
+def _reread_all(path: Path, provider: ProviderName) -> Iterator[StoredAnswer]:
     """Each answer of the file as today's rules read it; as it stands where none can."""
     for stored in read_answers(path):
-        yield reread(stored, provider) or stored
+        yield _reread(stored, provider) or stored
 
 
-def reread(stored: StoredAnswer, provider: ProviderName) -> StoredAnswer | None:
+def _reread(stored: StoredAnswer, provider: ProviderName) -> StoredAnswer | None:
     """The answer with text, citations and search results from its stored body; None where no reader can read that."""
     try:
         answer = read_payload(provider, stored.answer_raw_json)
@@ -116,6 +116,6 @@ def reread(stored: StoredAnswer, provider: ProviderName) -> StoredAnswer | None:
     )
 
 
-def read_bytes(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     """The file's bytes; none where it is missing."""
     return path.read_bytes() if path.is_file() else b""

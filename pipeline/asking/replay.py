@@ -16,11 +16,11 @@ from pipeline.providers import ALIASES
 from pipeline.schema import PROVIDERS, ProviderName
 
 # Providers also send errors as plain text or a page.
-BODY_ENDINGS = (".json", ".txt", ".html")
-SIDECAR_ENDING = ".meta.json"
-STATUS = re.compile(r"\b[1-5]\d\d\b", re.ASCII)
+_BODY_ENDINGS = (".json", ".txt", ".html")
+_SIDECAR_ENDING = ".meta.json"
+_STATUS = re.compile(r"\b[1-5]\d\d\b", re.ASCII)
 # The longest name that common file systems take, less the longest ending and `.2`.
-MAX_NAME_BYTES = 230
+_MAX_NAME_BYTES = 230
 
 
 def replay_narratives(
@@ -57,13 +57,13 @@ class RecordedAnswers(NamedTuple):
         Raises:
             ProviderError: nothing is stored for it, or what is stored cannot be read.
         """
-        stem = file_stem(call)
-        for name in provider_folders(call.provider):
-            for ending in BODY_ENDINGS:
+        stem = _file_stem(call)
+        for name in _provider_folders(call.provider):
+            for ending in _BODY_ENDINGS:
                 path = self.folder / name / (stem + ending)
                 if path.is_file():
-                    sidecar = read_sidecar(path.with_name(stem + SIDECAR_ENDING))
-                    return Reply(read_body(path), status_of(sidecar), model_of(sidecar))
+                    sidecar = _read_sidecar(path.with_name(stem + _SIDECAR_ENDING))
+                    return Reply(_read_body(path), _status_of(sidecar), _model_of(sidecar))
         raise ProviderError(f"There is no payload `{call.provider}/{stem}.json` in the replay folder.", "not_recorded")
 
     def stop(self) -> int:
@@ -71,7 +71,7 @@ class RecordedAnswers(NamedTuple):
         return 0
 
 
-def provider_folders(provider: ProviderName) -> list[str]:
+def _provider_folders(provider: ProviderName) -> list[str]:
     """The folder names under which a provider's payloads may stand, its own first, then the vendors'."""
     return [provider, *(alias for alias, name in ALIASES.items() if name == provider)]
 
@@ -86,13 +86,13 @@ def recorded_providers(folder: Path) -> list[ProviderName]:
         raise InputError(
             f"There is no folder {str(folder)!r}; `--replay` wants one with `<provider>/<narrative_id>.json`."
         )
-    found = [name for name in PROVIDERS if any((folder / each).is_dir() for each in provider_folders(name))]
+    found = [name for name in PROVIDERS if any((folder / each).is_dir() for each in _provider_folders(name))]
     if not found:
         raise InputError(f"{str(folder)!r} has no folder of a provider; the names are {', '.join(PROVIDERS)}.")
     return found
 
 
-def file_stem(call: Call) -> str:
+def _file_stem(call: Call) -> str:
     """The payload's file name without ending.
 
     Raises:
@@ -100,12 +100,12 @@ def file_stem(call: Call) -> str:
     """
     name = call.narrative.narrative_id
     plain = name not in ("", ".", "..") and not any(char in "/\\:" or ord(char) < 32 for char in name)
-    if not plain or len(name.encode("utf-8", "surrogatepass")) > MAX_NAME_BYTES:
+    if not plain or len(name.encode("utf-8", "surrogatepass")) > _MAX_NAME_BYTES:
         raise ProviderError(f"The id {name[:60]!r} is no plain file name, so no payload is looked for.", "not_recorded")
     return name if call.occurrence == 1 else f"{name}.{call.occurrence}"
 
 
-def read_body(path: Path) -> str:
+def _read_body(path: Path) -> str:
     """The payload's text without a byte order mark.
 
     Raises:
@@ -119,7 +119,7 @@ def read_body(path: Path) -> str:
         raise ProviderError(f"The payload `{path.name}` cannot be read: {error.strerror}.", "not_recorded") from error
 
 
-def read_sidecar(path: Path) -> dict[str, Any]:
+def _read_sidecar(path: Path) -> dict[str, Any]:
     """The sidecar beside a payload; empty where there is none.
 
     Raises:
@@ -128,7 +128,7 @@ def read_sidecar(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        sidecar = json.loads(read_body(path))
+        sidecar = json.loads(_read_body(path))
     except (ValueError, RecursionError) as error:
         raise ProviderError(f"The sidecar `{path.name}` is not JSON; mend or remove it.") from error
     if not isinstance(sidecar, dict):
@@ -136,13 +136,13 @@ def read_sidecar(path: Path) -> dict[str, Any]:
     return sidecar
 
 
-def status_of(sidecar: dict[str, Any]) -> int | None:
+def _status_of(sidecar: dict[str, Any]) -> int | None:
     """The HTTP status, a number or a text with it such as `200*` or `HTTP 429`; None where it names none."""
-    match = STATUS.search(str(sidecar.get("status", "")))
+    match = _STATUS.search(str(sidecar.get("status", "")))
     return int(match[0]) if match else None
 
 
-def model_of(sidecar: dict[str, Any]) -> str:
+def _model_of(sidecar: dict[str, Any]) -> str:
     """The model that the recorded request asked for; empty where that is not kept."""
     request = sidecar.get("request_body")
     model = request.get("model") if isinstance(request, dict) else None

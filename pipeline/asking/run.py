@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from pipeline.asking._summary import summarise_run
 from pipeline.asking.questions import NO_LIMITS, AnswerSource, Call, Limits, Questions, Reply, Report, Tell
 from pipeline.asking.run_folder import (
     ERRORS,
@@ -24,7 +25,6 @@ from pipeline.asking.run_folder import (
     write_errors,
     write_manifest,
 )
-from pipeline.asking.summary import summarise_run
 from pipeline.csv_v2.file import append_answer, read_answers
 from pipeline.errors import InputError, ProviderError
 from pipeline.interrupts import stopping_on_signals
@@ -34,12 +34,12 @@ from pipeline.providers.cost import cost_of, price_of, usage_of
 from pipeline.providers.failure import unreadable_error
 from pipeline.schema import PROVIDERS, Answer, ErrorLine, StoredAnswer
 
-UNKNOWN_MODEL = "unknown"
+_UNKNOWN_MODEL = "unknown"
 
-StopReason = Literal["", "SIGINT", "SIGTERM", "max_cost"]
+_StopReason = Literal["", "SIGINT", "SIGTERM", "max_cost"]
 
 
-class Settled(NamedTuple):
+class _Settled(NamedTuple):
     """What stands on the disk for a call: one of the two."""
 
     answer: StoredAnswer | None = None
@@ -57,7 +57,7 @@ class RunState:
         self.errors: list[ErrorLine] = []
         self.settled = 0
         self.in_flight = 0
-        self.stopped: StopReason = ""
+        self.stopped: _StopReason = ""
         self.tasks: list[asyncio.Task[None]] = []
 
     def may_start_call(self) -> bool:
@@ -67,15 +67,15 @@ class RunState:
             self.stopped = "max_cost"
         return not self.stopped
 
-    def record(self, call: Call, settled: Settled) -> None:
+    def record(self, call: Call, settled: _Settled) -> None:
         """Count the settled call, and its cost where a limit needs it."""
         self.settled += 1
         if settled.error:
             self.errors.append(settled.error)
         if settled.answer and self.limits.max_cost is not None:
-            self.spent += known_cost(settled.answer, self.limits, call.model)
+            self.spent += _known_cost(settled.answer, self.limits, call.model)
 
-    def stop(self, reason: StopReason, tell: Tell) -> None:
+    def stop(self, reason: _StopReason, tell: Tell) -> None:
         """Let no further request be sent; the second time, give up those under way."""
         if self.stopped in ("SIGINT", "SIGTERM"):
             for task in self.tasks:
@@ -109,16 +109,16 @@ async def ask_narratives(
         run = open_run(out, questions)
         standing = standing_errors(read_errors(out), questions)
         write_errors(out, standing)
-        state = RunState(limits, spent_earlier(run, limits), source.stop)
-        await ask_all(run, source, state, report, tell)
-        manifest = finish_run(run, state, [*standing, *state.errors])
+        state = RunState(limits, _spent_earlier(run, limits), source.stop)
+        await _ask_all(run, source, state, report, tell)
+        manifest = _finish_run(run, state, [*standing, *state.errors])
     if not manifest.answers and not manifest.stopped:
         kinds = ", ".join(f"{count} {kind}" for kind, count in manifest.errors.items())
         raise InputError(f"Nothing was answered ({kinds}); the reasons are in `{ERRORS}` in {str(out)!r}.")
     return manifest
 
 
-async def ask_all(run: OpenRun, source: AnswerSource, state: RunState, report: Report, tell: Tell) -> None:
+async def _ask_all(run: OpenRun, source: AnswerSource, state: RunState, report: Report, tell: Tell) -> None:
     """Settle every call that is not answered yet, unless the state says that the run is stopped.
 
     Each provider has as many calls under way as the limits say; none waits for another provider.
@@ -131,7 +131,7 @@ async def ask_all(run: OpenRun, source: AnswerSource, state: RunState, report: R
         async with asyncio.TaskGroup() as group:
             for calls in shared:
                 for _ in range(state.limits.concurrency):
-                    state.tasks.append(group.create_task(worker(run, calls, source, state, report)))
+                    state.tasks.append(group.create_task(_worker(run, calls, source, state, report)))
             with stopping_on_signals(partial(state.stop, tell=tell)):
                 await asyncio.gather(*state.tasks, return_exceptions=True)
     except BaseExceptionGroup as failures:
@@ -140,7 +140,7 @@ async def ask_all(run: OpenRun, source: AnswerSource, state: RunState, report: R
         state.settled += sum(call.answer_id in run.answered[call.provider] for call in calls)
 
 
-async def worker(run: OpenRun, calls: Iterator[Call], source: AnswerSource, state: RunState, report: Report) -> None:
+async def _worker(run: OpenRun, calls: Iterator[Call], source: AnswerSource, state: RunState, report: Report) -> None:
     """Settle call after call from the iterator, which several workers share, until it is empty or the run stopped."""
     total = run.questions.calls_each()
     for call in calls:
@@ -152,14 +152,14 @@ async def worker(run: OpenRun, calls: Iterator[Call], source: AnswerSource, stat
             return
         state.in_flight += 1
         try:
-            state.record(call, await answer_call(run.out, call, source))
+            state.record(call, await _answer_call(run.out, call, source))
         finally:
             state.in_flight -= 1
         report(call, total)
         await asyncio.sleep(0)  # a stored payload is never waited for, and a signal is to be heard all the same
 
 
-async def answer_call(out: Path, call: Call, source: AnswerSource) -> Settled:
+async def _answer_call(out: Path, call: Call, source: AnswerSource) -> _Settled:
     """Get the reply to a call, and append to the folder its answer, or the error that says why there is none.
 
     Cancelled while the provider is waited for, it writes nothing.
@@ -172,15 +172,15 @@ async def answer_call(out: Path, call: Call, source: AnswerSource) -> Settled:
             raise unreadable_error(reply.text, reply.status)
         answer = read_payload(call.provider, reply.text)
     except ProviderError as failure:
-        error = error_line(call, reply, failure, requested)
+        error = _error_line(call, reply, failure, requested)
         append_error(out, error)
-        return Settled(error=error)
-    stored = stored_answer(call, reply, answer, requested)
+        return _Settled(error=error)
+    stored = _stored_answer(call, reply, answer, requested)
     append_answer(csv_file(out, call.provider), stored)
-    return Settled(answer=stored)
+    return _Settled(answer=stored)
 
 
-def error_line(call: Call, reply: Reply | None, failure: ProviderError, timestamp: str) -> ErrorLine:
+def _error_line(call: Call, reply: Reply | None, failure: ProviderError, timestamp: str) -> ErrorLine:
     """The line of `errors.jsonl` that says why the call has no answer."""
     attempts = reply.attempts if reply else failure.attempts
     return ErrorLine(
@@ -197,14 +197,14 @@ def error_line(call: Call, reply: Reply | None, failure: ProviderError, timestam
     )
 
 
-def stored_answer(call: Call, reply: Reply, answer: Answer, timestamp: str) -> StoredAnswer:
+def _stored_answer(call: Call, reply: Reply, answer: Answer, timestamp: str) -> StoredAnswer:
     """What CSV v2 keeps of an answer; its model is the one the body names, else the one asked for."""
     return StoredAnswer(
         narrative_id=call.narrative.narrative_id,
         narrative_type=call.narrative.narrative_type,
         narrative_prompt=call.narrative.prompt,
         model_name=call.provider,
-        model_version=answer.model or call.model or reply.model or UNKNOWN_MODEL,
+        model_version=answer.model or call.model or reply.model or _UNKNOWN_MODEL,
         answer_id=call.answer_id,
         answer_prompt=call.prompt,
         answer_text=answer.text,
@@ -216,25 +216,25 @@ def stored_answer(call: Call, reply: Reply, answer: Answer, timestamp: str) -> S
     )
 
 
-def known_cost(answer: StoredAnswer, limits: Limits, model: str) -> float:
+def _known_cost(answer: StoredAnswer, limits: Limits, model: str) -> float:
     """What the answer cost; 0 where that is not known."""
     price = price_of(limits.prices, answer.model_version, model)
     return cost_of(usage_of(load_body(answer.answer_raw_json)), price) or 0.0
 
 
-def spent_earlier(run: OpenRun, limits: Limits) -> float:
+def _spent_earlier(run: OpenRun, limits: Limits) -> float:
     """The known cost of the answers in the folder; it is looked up only where there is a limit to hold."""
     if limits.max_cost is None:
         return 0.0
     return sum(
-        known_cost(answer, limits, run.questions.models.get(provider, ""))
+        _known_cost(answer, limits, run.questions.models.get(provider, ""))
         for provider in PROVIDERS
         if run.answered[provider]
         for answer in read_answers(csv_file(run.out, provider))
     )
 
 
-def finish_run(run: OpenRun, state: RunState, errors: Sequence[ErrorLine]) -> RunManifest:
+def _finish_run(run: OpenRun, state: RunState, errors: Sequence[ErrorLine]) -> RunManifest:
     """Write answers, errors and citations in their final order, and the manifest that is given back.
 
     It counts as finished unless calls are left that a stop kept from being settled.

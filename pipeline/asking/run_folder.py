@@ -28,7 +28,7 @@ MANIFEST = "manifest.json"
 ERRORS = "errors.jsonl"
 CITATIONS = "citations.jsonl"
 
-UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO)
 """What the system says of a disk that takes no more."""
 
 
@@ -124,7 +124,7 @@ def locked_folder(out: Path, command: str = "pipeline ask") -> Iterator[Path]:
     try:
         yield out
     except OSError as error:
-        if error.errno not in UNWRITABLE:
+        if error.errno not in _UNWRITABLE:
             raise
         raise OutputError(
             f"{str(out)!r} cannot be written to: {error.strerror}. Mend that and give the same command again; "
@@ -224,7 +224,7 @@ def open_run(out: Path, questions: Questions) -> OpenRun:
     if (out / MANIFEST).is_file():
         manifest = read_manifest(out)
     elif len(leftovers) == len(list(out.iterdir())):
-        manifest = new_manifest(questions, str(uuid4()))
+        manifest = _new_manifest(questions, str(uuid4()))
     else:
         raise OutputError(
             f"{str(out)!r} is not empty and holds no `{MANIFEST}` of a run; name another folder with `--out`."
@@ -234,14 +234,14 @@ def open_run(out: Path, questions: Questions) -> OpenRun:
     manifest = manifest.model_copy(update={"repeats": max(manifest.repeats, questions.repeats)})
     answered = {provider: keep_answers(csv_file(out, provider)) for provider in PROVIDERS}
     run = OpenRun(out, manifest, questions, answered)
-    refuse_other_run(run)
+    _refuse_other_run(run)
     changes = {
         "narratives": questions.narratives.file,
         "finished": None,
         "stopped": "",
         "unsettled": 0,
         "options": questions.options or manifest.options,
-        "providers": models_asked(manifest, questions),
+        "providers": _models_asked(manifest, questions),
         "version": version("citejury"),
     }
     manifest = manifest.model_copy(update=changes)
@@ -261,21 +261,21 @@ def look_into(out: Path, questions: Questions) -> OpenRun:
     elif out.is_dir() and any(not path.name.startswith(".") for path in out.iterdir()):
         raise OutputError(f"{str(out)!r} is not empty and holds no `{MANIFEST}` of a run; name another `--out`.")
     else:
-        manifest = new_manifest(questions, str(UUID(int=0)))
+        manifest = _new_manifest(questions, str(UUID(int=0)))
     manifest = manifest.model_copy(update={"repeats": max(manifest.repeats, questions.repeats)})
-    run = OpenRun(out, manifest, questions, {each: whole_answers(csv_file(out, each)) for each in PROVIDERS})
-    refuse_other_run(run)
+    run = OpenRun(out, manifest, questions, {each: _whole_answers(csv_file(out, each)) for each in PROVIDERS})
+    _refuse_other_run(run)
     return run
 
 
-def new_manifest(questions: Questions, run_id: str) -> RunManifest:
+def _new_manifest(questions: Questions, run_id: str) -> RunManifest:
     """The manifest of a run that begins now."""
     return RunManifest(
         version=version("citejury"), run_id=run_id, started=time_now(), narratives=questions.narratives.file
     )
 
 
-def whole_answers(path: Path) -> set[str]:
+def _whole_answers(path: Path) -> set[str]:
     """The ids of the whole answers in a CSV, which is left as it is; none where there is no file."""
     if not path.is_file() or path.stat().st_size <= len(HEADER):
         return set()
@@ -291,7 +291,7 @@ def keep_answers(path: Path) -> set[str]:
     return whole
 
 
-def models_asked(manifest: RunManifest, questions: Questions) -> dict[ProviderName, ProviderCounts]:
+def _models_asked(manifest: RunManifest, questions: Questions) -> dict[ProviderName, ProviderCounts]:
     """What the manifest says of each provider, with the model asked for now; a kill must not lose that."""
     told: dict[ProviderName, ProviderCounts] = {}
     for provider in PROVIDERS:
@@ -303,7 +303,7 @@ def models_asked(manifest: RunManifest, questions: Questions) -> dict[ProviderNa
     return told
 
 
-def refuse_other_run(run: OpenRun) -> None:
+def _refuse_other_run(run: OpenRun) -> None:
     """Refuse questions whose answers would not go with those in the folder; more narratives are fine.
 
     Raises:
@@ -311,11 +311,11 @@ def refuse_other_run(run: OpenRun) -> None:
     """
     for provider in PROVIDERS:
         if run.answered[provider]:
-            refuse_other_narratives(run, provider)
-            refuse_other_model(run, provider)
+            _refuse_other_narratives(run, provider)
+            _refuse_other_model(run, provider)
 
 
-def refuse_other_model(run: OpenRun, provider: ProviderName) -> None:
+def _refuse_other_model(run: OpenRun, provider: ProviderName) -> None:
     """Refuse to ask a provider for another model than the one that answered before.
 
     Raises:
@@ -331,7 +331,7 @@ def refuse_other_model(run: OpenRun, provider: ProviderName) -> None:
         )
 
 
-def refuse_other_narratives(run: OpenRun, provider: ProviderName) -> None:
+def _refuse_other_narratives(run: OpenRun, provider: ProviderName) -> None:
     """Refuse narratives that do not hold every one that was answered.
 
     Raises:

@@ -86,8 +86,8 @@ def ask(
         raise click.UsageError("`--dry-run` shows what would be sent, and with `--replay` nothing is; leave one out.")
     settings = read_settings()
     with usage_errors():
-        chosen = chosen_providers(providers) if providers is not None else None
-        model_names = chosen_models(settings.models, models)
+        chosen = _chosen_providers(providers) if providers is not None else None
+        model_names = _chosen_models(settings.models, models)
     if max_cost is not None and not isfinite(max_cost):
         raise click.BadParameter(f"{max_cost} is no amount.", param_hint="--max-cost")
     limits = Limits(concurrency, max_cost, settings.prices)
@@ -99,10 +99,10 @@ def ask(
             manifest = asyncio.run(ask_narratives(questions, out, source, shown.report, shown.tell, limits))
         end_run(manifest, out)
         return
-    selection = select(chosen, model_names, options, settings)
+    selection = _select(chosen, model_names, options, settings)
     questions = selection.questions(NarrativesCsv(narratives, id_column, text_column), max_rows, repeats)
     if dry_run:
-        print_preview(preview_run(questions, out, selection, settings.prices))
+        _print_preview(preview_run(questions, out, selection, settings.prices))
         return
     with progress_bars() as shown:
         manifest = ask_providers(
@@ -118,7 +118,7 @@ def ask(
     end_run(manifest, out)
 
 
-def select(
+def _select(
     chosen: "list[ProviderName] | None",
     models: "dict[ProviderName, str]",
     options: dict[str, Any],
@@ -162,7 +162,7 @@ def usage_errors() -> Iterator[None]:
         raise click.UsageError(str(error)) from error
 
 
-def chosen_providers(names: str) -> "list[ProviderName]":
+def _chosen_providers(names: str) -> "list[ProviderName]":
     """The providers of `--providers`, each once, in the fixed order.
 
     Raises:
@@ -177,7 +177,7 @@ def chosen_providers(names: str) -> "list[ProviderName]":
     return [provider for provider in PROVIDERS if provider in chosen]
 
 
-def chosen_models(configured: dict[str, str], options: tuple[str, ...]) -> "dict[ProviderName, str]":
+def _chosen_models(configured: dict[str, str], options: tuple[str, ...]) -> "dict[ProviderName, str]":
     """The model to ask for by provider: the settings', and over them those of `--model`.
 
     Raises:
@@ -194,7 +194,7 @@ def chosen_models(configured: dict[str, str], options: tuple[str, ...]) -> "dict
     return models
 
 
-def print_preview(previews: "list[Preview]") -> None:
+def _print_preview(previews: "list[Preview]") -> None:
     """Print what would be asked: a line for each provider on stderr, and all of it as one JSON object on stdout."""
     import json
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pipeline.asking.run_folder import RunManifest
 
 
-class Shown(NamedTuple):
+class _Shown(NamedTuple):
     """How the one who waits hears of settled calls and of what else happens."""
 
     report: "Report"
@@ -24,7 +24,7 @@ class Shown(NamedTuple):
 
 
 @contextmanager
-def progress_bars() -> Iterator[Shown]:
+def progress_bars() -> Iterator[_Shown]:
     """A bar for each provider on stderr, where that is a terminal, and lines between them."""
     done: Counter[str] = Counter()
     with ProgressBars("calls", remaining=True) as bars:
@@ -33,7 +33,7 @@ def progress_bars() -> Iterator[Shown]:
             done[call.provider] += 1
             bars.report(call.provider, done[call.provider], total)
 
-        yield Shown(report, bars.tell)
+        yield _Shown(report, bars.tell)
 
 
 def end_run(manifest: "RunManifest", out: Path) -> None:
@@ -42,7 +42,7 @@ def end_run(manifest: "RunManifest", out: Path) -> None:
     Raises:
         click.exceptions.Exit: a signal stopped it.
     """
-    print_summary(manifest)
+    _print_summary(manifest)
     if manifest.stopped:
         why = "`--max-cost` is reached" if manifest.stopped == "max_cost" else f"stopped by {manifest.stopped}"
         how = "with a higher `--max-cost`" if manifest.stopped == "max_cost" else "again"
@@ -53,7 +53,7 @@ def end_run(manifest: "RunManifest", out: Path) -> None:
     click.echo(f"Next: citejury pipeline sources {click.format_filename(out)} --out RECORDS.jsonl", err=True)
 
 
-def print_summary(manifest: "RunManifest") -> None:
+def _print_summary(manifest: "RunManifest") -> None:
     """Print what each provider answered, took and cost, and what went wrong by kind."""
     for provider, counts in manifest.providers.items():
         cut = "".join(f", {count} ended with {reason!r}" for reason, count in counts.cut_short.items())

@@ -25,9 +25,9 @@ def parse(provider: str, payload: Path) -> None:
 
     name = provider_name(provider)
     try:
-        answer = read_payload(name, read_payload_file(payload))
+        answer = read_payload(name, _read_payload_file(payload))
     except ProviderError as error:
-        raise ProviderError(f"{file_label(payload)}: {error}", error.kind) from error
+        raise ProviderError(f"{_file_label(payload)}: {error}", error.kind) from error
     found = {
         "text": answer.text,
         "citations": list(answer.citations),
@@ -37,12 +37,12 @@ def parse(provider: str, payload: Path) -> None:
     click.echo("Next: citejury pipeline ask NARRATIVES.csv --out RUN --replay DIR", err=True)
 
 
-def file_label(payload: Path) -> str:
+def _file_label(payload: Path) -> str:
     """How messages name the payload."""
     return "stdin" if str(payload) == "-" else repr(str(payload))
 
 
-def read_payload_file(payload: Path) -> str:
+def _read_payload_file(payload: Path) -> str:
     """The payload's text.
 
     Raises:

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from pipeline.research.stages.report import Finished
     from pipeline.research.values import Stage
 
-UNCLEAR = 2
+_UNCLEAR = 2
 """Exit code where the topic must be clarified and nobody may be asked (pipeline/contracts/research.md#stages)."""
-AUDIT_FAILED = 3
+_AUDIT_FAILED = 3
 """Exit code where the report did not pass the audit (pipeline/contracts/research.md#stages)."""
 
 
@@ -106,28 +106,28 @@ def research(
 
     given = {name: value for name, value in options.items() if value is not None}
     if verify_only:
-        audit_again(runs_dir, given.get("run_id", ""))
+        _audit_again(runs_dir, given.get("run_id", ""))
         return
     wanted = named_options(given, runs_dir, Limits(max_seconds, max_tokens, max_cost))
-    ask = None if non_interactive else ask_on_terminal
+    ask = None if non_interactive else _ask_on_terminal
     with shown_progress() as progress:
         try:
-            finished = asyncio.run(run(wanted, allowed, search_url, ask, progress))
+            finished = asyncio.run(_run(wanted, allowed, search_url, ask, progress))
         except ClarificationNeeded as needed:
-            tell_questions(needed.questions)
-            raise click.exceptions.Exit(UNCLEAR) from None
+            _tell_questions(needed.questions)
+            raise click.exceptions.Exit(_UNCLEAR) from None
         except Stopped as stopped:
-            tell_stopped(wanted)
+            _tell_stopped(wanted)
             raise click.exceptions.Exit(SIGNAL_EXITS[stopped.name]) from None
         except KeyboardInterrupt:
-            tell_stopped(wanted)
+            _tell_stopped(wanted)
             raise click.exceptions.Exit(SIGNAL_EXITS["SIGINT"]) from None
-    end_research(finished, wanted)
+    _end_research(finished, wanted)
     if not finished.passed:
-        raise click.exceptions.Exit(AUDIT_FAILED)
+        raise click.exceptions.Exit(_AUDIT_FAILED)
 
 
-async def run(
+async def _run(
     options: "ResearchOptions",
     allowed: Sequence[tuple[str, int]],
     search_url: str,
@@ -154,7 +154,7 @@ async def run(
         return await run_stages(options, environment)
 
 
-def audit_again(runs_dir: Path, run_id: str) -> None:
+def _audit_again(runs_dir: Path, run_id: str) -> None:
     """Audit the report of a run as it stands in its folder, print what is wrong, and keep the counts.
 
     Raises:
@@ -182,7 +182,7 @@ def audit_again(runs_dir: Path, run_id: str) -> None:
     click.echo(f"{counts}.", err=True)
     if not audit.passed:
         click.echo("Next: mend the report and its files, then audit it again", err=True)
-        raise click.exceptions.Exit(AUDIT_FAILED)
+        raise click.exceptions.Exit(_AUDIT_FAILED)
     click.echo(f"Next: citejury annotation push {click.format_filename(folder.path)}", err=True)
 
 
@@ -196,28 +196,28 @@ def shown_progress() -> "Iterator[Progress]":
 
         def start(stage: "Stage", round_: int) -> None:
             nonlocal name
-            name = f"{stage}{again(round_)}"
+            name = f"{stage}{_again(round_)}"
             bars.report(name)
 
         def end(stage: "Stage", round_: int, words: str) -> None:
-            bars.end(f"{stage}{again(round_)}")
-            bars.tell(f"{stage}{again(round_)}: {words or 'done'}")
+            bars.end(f"{stage}{_again(round_)}")
+            bars.tell(f"{stage}{_again(round_)}: {words or 'done'}")
 
         yield Progress(
             start,
             lambda done, total: bars.report(name, done, total),
             end,
-            lambda spend: bars.report(name, words=spent_words(spend)),
+            lambda spend: bars.report(name, words=_spent_words(spend)),
             bars.tell,
         )
 
 
-def again(round_: int) -> str:
+def _again(round_: int) -> str:
     """Which round it is, from the second on."""
     return f", round {round_}" if round_ > 1 else ""
 
 
-def spent_words(spend: "Spend") -> str:
+def _spent_words(spend: "Spend") -> str:
     """What the model has taken, in a few words; empty where nothing was asked."""
     if not spend.tokens:
         return ""
@@ -225,13 +225,13 @@ def spent_words(spend: "Spend") -> str:
     return f"{spend.tokens:,} tokens, {spend.cost:.4f} USD{unknown}"
 
 
-def ask_on_terminal(questions: Sequence[str]) -> list[str]:
+def _ask_on_terminal(questions: Sequence[str]) -> list[str]:
     """The answers from stdin, a line for each question in order; empty ones where there is no more to read."""
     with interrupted_by(signal.SIGINT):  # asyncio's own handler would wait for the line to end
-        return [answer_to(question) for question in questions]
+        return [_answer_to(question) for question in questions]
 
 
-def answer_to(question: str) -> str:
+def _answer_to(question: str) -> str:
     """The next line of stdin, for this question; empty where there is none."""
     click.echo(question, err=True)
     click.echo("> ", err=True, nl=False)
@@ -241,7 +241,7 @@ def answer_to(question: str) -> str:
     return line.strip()
 
 
-def tell_questions(questions: Sequence[str]) -> None:
+def _tell_questions(questions: Sequence[str]) -> None:
     """Print what must be answered, and how."""
     for question in questions:
         click.echo(question)
@@ -249,18 +249,18 @@ def tell_questions(questions: Sequence[str]) -> None:
     click.echo('Next: citejury pipeline research "A FULLER TOPIC", or without `--non-interactive` to answer', err=True)
 
 
-def tell_stopped(options: "ResearchOptions") -> None:
+def _tell_stopped(options: "ResearchOptions") -> None:
     """Print how a stopped run goes on."""
     click.echo("Stopped; what was answered and read is kept.", err=True)
-    click.echo(f"Next: citejury pipeline research --run-id {options.run_id}{place(options)} goes on", err=True)
+    click.echo(f"Next: citejury pipeline research --run-id {options.run_id}{_place(options)} goes on", err=True)
 
 
-def place(options: "ResearchOptions") -> str:
+def _place(options: "ResearchOptions") -> str:
     """The option that names the folder of runs, where it is not the usual one."""
     return "" if str(options.runs_dir) == "runs" else f" --runs-dir {click.format_filename(options.runs_dir)}"
 
 
-def end_research(finished: "Finished", options: "ResearchOptions") -> None:
+def _end_research(finished: "Finished", options: "ResearchOptions") -> None:
     """Print the report's path on stdout; what was found, what it took and what to do next on stderr."""
     from pipeline.research.output.layout import ENGLISH
     from pipeline.text.terminal import counted
@@ -282,7 +282,7 @@ def end_research(finished: "Finished", options: "ResearchOptions") -> None:
     if not finished.passed:
         account = click.format_filename(finished.folder / "final" / "verification.md")
         click.echo(f"The report did not pass the audit; {account} says why.", err=True)
-    run_id, where = finished.run_id, place(options)
+    run_id, where = finished.run_id, _place(options)
     click.echo(f"Next: citejury pipeline runs show {run_id}{where}", err=True)
     if finished.passed:
         click.echo(f"Or: citejury annotation push {click.format_filename(finished.folder)}", err=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pipeline.gathering.run_sources import Fetch, RunSources
     from pipeline.sources.store import Store
 
-STORE = "store.db"
+_STORE = "store.db"
 
 
 @contextmanager
@@ -36,7 +36,7 @@ def stoppable() -> Iterator[None]:
         raise click.exceptions.Exit(SIGNAL_EXITS["SIGINT"]) from None
 
 
-def address_and_port(text: str) -> tuple[str, int]:
+def _address_and_port(text: str) -> tuple[str, int]:
     """The two parts of `127.0.0.1:8000` or `[::1]:8000`.
 
     Raises:
@@ -60,7 +60,7 @@ allow_address_option = click.option(
     "allowed",
     multiple=True,
     metavar="ADDRESS:PORT",
-    callback=lambda ctx, param, texts: tuple(map(address_and_port, texts)),
+    callback=lambda ctx, param, texts: tuple(map(_address_and_port, texts)),
     help="Let a private server be read.",
 )
 
@@ -128,12 +128,12 @@ def sources(
         raise click.UsageError("`--refresh` asks the web again, and `--offline` asks nobody; leave one out.")
     if not run.is_dir():
         raise InputError(f"There is no run folder {str(run)!r}. Name the one that `citejury pipeline ask` wrote.")
-    path = store or run.absolute().parent / STORE  # beside the run folder, which others share
+    path = store or run.absolute().parent / _STORE  # beside the run folder, which others share
     limits = PassageLimits(passages, context_tokens, chunk_tokens)
     with opened_store(path, store is not None, offline and not added) as held, pages_bar() as bar:
-        fetch = None if offline else run_fetch(run, open_web(allowed, concurrency, bar.tell, refresh), bar)
+        fetch = None if offline else _run_fetch(run, open_web(allowed, concurrency, bar.tell, refresh), bar)
         made = write_run_records(run, out, held, limits, fetch, added, bar.tell)
-    end_sources(made, out, path)
+    _end_sources(made, out, path)
 
 
 def opened_store(path: Path, named: bool, read_only: bool) -> "AbstractContextManager[Store | None]":
@@ -147,7 +147,7 @@ def opened_store(path: Path, named: bool, read_only: bool) -> "AbstractContextMa
     return nullcontext() if read_only and not named and not path.exists() else open_store(path, read_only)
 
 
-class PagesBar(NamedTuple):
+class _PagesBar(NamedTuple):
     """How the one who waits hears of pages and of what else happens."""
 
     begin: Callable[[int], None]
@@ -157,7 +157,7 @@ class PagesBar(NamedTuple):
 
 
 @contextmanager
-def pages_bar() -> Iterator[PagesBar]:
+def pages_bar() -> Iterator[_PagesBar]:
     """A bar of pages with their states on stderr, where that is a terminal, and lines above it."""
     from pipeline.sources.schema import state_of
 
@@ -174,7 +174,7 @@ def pages_bar() -> Iterator[PagesBar]:
             words = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
             bars.report("pages", states.total(), total, words)
 
-        yield PagesBar(begin, report, bars.tell, bars.clear)
+        yield _PagesBar(begin, report, bars.tell, bars.clear)
 
 
 def open_web(
@@ -196,7 +196,7 @@ def tell_allowed(allowed: Sequence[tuple[str, int]], tell: Callable[[str], None]
         tell(f"Warning: pages may lead to {address}, port {port}, which is not the public web.")
 
 
-def run_fetch(run: Path, online: "Online", bar: PagesBar) -> "Fetch":
+def _run_fetch(run: Path, online: "Online", bar: _PagesBar) -> "Fetch":
     """What fetches missing pages; the targets of the run's redirects are looked up before."""
     from pipeline.gathering.gather import fetch_missing, look_up_targets
     from pipeline.recording.run import read_run_id
@@ -206,7 +206,7 @@ def run_fetch(run: Path, online: "Online", bar: PagesBar) -> "Fetch":
     return lambda store, keys: fetch_missing(store, keys, online, run_id, bar.report, bar.begin)
 
 
-def end_sources(made: "RunSources", out: Path, store: Path) -> None:
+def _end_sources(made: "RunSources", out: Path, store: Path) -> None:
     """Print what became of the pages and what to do next.
 
     Raises:

@@ -10,7 +10,7 @@ import click
 from pipeline.cli.sources import allow_address_option, open_web, opened_store, pages_bar, stoppable
 from pipeline.errors import InputError
 
-FAILED = 3
+_FAILED = 3
 """Exit code of `--strict` where something does not hold."""
 
 
@@ -83,9 +83,9 @@ def verify(
         click.echo(line, err=True)
     if away:
         click.echo("The network is away: pages that were not tried leave their sentences unknown.", err=True)
-    click.echo(f"Next: {next_step(path, no_fetch, away, summary.is_csv)}", err=True)
+    click.echo(f"Next: {_next_step(path, no_fetch, away, summary.is_csv)}", err=True)
     if strict and not summary.holds:
-        raise click.exceptions.Exit(FAILED)
+        raise click.exceptions.Exit(_FAILED)
 
 
 def nearest_store(file: Path) -> Path:
@@ -115,7 +115,7 @@ def output(out: Path | None) -> Iterator[Callable[[dict[str, Any]], None]]:
         yield write
 
 
-def next_step(path: Path, no_fetch: bool, away: bool, is_csv: bool) -> str:
+def _next_step(path: Path, no_fetch: bool, away: bool, is_csv: bool) -> str:
     """What to do next."""
     again = f"citejury pipeline verify {click.format_filename(path)}"
     if no_fetch:

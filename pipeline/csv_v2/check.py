@@ -27,47 +27,47 @@ from pipeline.csv_v2.rows import (
 from pipeline.schema import CSV_COLUMNS, PROVIDERS
 from pipeline.text.urls import GROUNDING_REDIRECT_HOST, host_name, source_domain
 
-Problem = tuple[str, str, str]
+_Problem = tuple[str, str, str]
 """Column, what was found, what was wanted."""
 # A refusal or a block is an answer without text, and a narrative need not have a type:
 # pipeline/contracts/csv_v2.md#columns.
-MAY_BE_EMPTY = ("narrative_type", "answer_text")
-UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
-SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://.")
-SHOWN_LENGTH = 80
+_MAY_BE_EMPTY = ("narrative_type", "answer_text")
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://.")
+_SHOWN_LENGTH = 80
 
 
 def shown(cell: str) -> str:
     """The cell for a person: quoted, its control characters escaped, cut where it is long."""
     if not cell:
         return "nothing"
-    return repr(cell) if len(cell) <= SHOWN_LENGTH else f"{cell[:SHOWN_LENGTH]!r}… ({len(cell):,} characters)"
+    return repr(cell) if len(cell) <= _SHOWN_LENGTH else f"{cell[:_SHOWN_LENGTH]!r}… ({len(cell):,} characters)"
 
 
-def shared_problems(cells: Sequence[str], research: bool) -> tuple[Problem, ...]:
+def _shared_problems(cells: Sequence[str], research: bool) -> tuple[_Problem, ...]:
     """The problems of the 11 cells that all rows of an answer share; in a research run's file `pipeline` is a model."""
-    problems: list[Problem] = nul_problems(SHARED_COLUMNS, cells)
+    problems: list[_Problem] = _nul_problems(SHARED_COLUMNS, cells)
     for column, cell in zip(SHARED_COLUMNS, cells, strict=True):
         if not cell.strip():
-            if column not in MAY_BE_EMPTY:
+            if column not in _MAY_BE_EMPTY:
                 problems.append((column, shown(cell), "a value"))
             continue
-        rule = RULES.get(column)
+        rule = _RULES.get(column)
         wanted = rule(cell) if rule else ""
         if wanted and not (research and column == "model_name" and cell == "pipeline"):
             problems.append((column, shown(cell), wanted))
     return tuple(problems)
 
 
-def wanted_model(cell: str) -> str:
+def _wanted_model(cell: str) -> str:
     """What a model name should be; empty where it is right."""
     return "" if cell in PROVIDERS else f"one of {', '.join(PROVIDERS)} (`pipeline` only in a file `pipeline.csv`)"
 
 
 def wanted_uuid(cell: str) -> str:
     """What an answer's id should be; empty where it is right."""
-    return "" if UUID.fullmatch(cell) else "a UUID"
+    return "" if _UUID.fullmatch(cell) else "a UUID"
 
 
 def wanted_time(cell: str) -> str:
@@ -79,7 +79,7 @@ def wanted_time(cell: str) -> str:
     return "" if right else "an ISO 8601 time with its offset, such as 2025-12-29T17:30:00+00:00"
 
 
-def refuse_constant(name: str) -> None:
+def _refuse_constant(name: str) -> None:
     """Refuse NaN and Infinity, which Python's reader takes for JSON.
 
     Raises:
@@ -89,13 +89,13 @@ def refuse_constant(name: str) -> None:
 
 
 # Numbers stay text: nothing asks for them, and Python refuses to convert integers of over 4,300 digits.
-STRICT_JSON = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=refuse_constant)
+_STRICT_JSON = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=_refuse_constant)
 
 
 def wanted_json(cell: str) -> str:
     """What a raw body should be; empty where it is right."""
     try:
-        STRICT_JSON.decode(cell)
+        _STRICT_JSON.decode(cell)
     except ValueError as error:
         return f"valid JSON ({error})"
     except RecursionError:
@@ -103,7 +103,7 @@ def wanted_json(cell: str) -> str:
     return ""
 
 
-def wanted_list(cell: str) -> str:
+def _wanted_list(cell: str) -> str:
     """What a citation list should be; empty where it is right."""
     try:
         citation_list(cell)
@@ -112,26 +112,26 @@ def wanted_list(cell: str) -> str:
     return ""
 
 
-RULES: dict[str, Callable[[str], str]] = {
-    "model_name": wanted_model,
+_RULES: dict[str, Callable[[str], str]] = {
+    "model_name": _wanted_model,
     "answer_id": wanted_uuid,
     "answer_timestamp": wanted_time,
     "answer_raw_json": wanted_json,
-    "answer_citation_list": wanted_list,
+    "answer_citation_list": _wanted_list,
 }
 
 
-def source_problems(
+def _source_problems(
     cells: Sequence[str], answer_id: str, citations: Sequence[str]
-) -> tuple[int | None, tuple[Problem, ...]]:
+) -> tuple[int | None, tuple[_Problem, ...]]:
     """The number in the `source_id` (-1 for an empty source, None for none that counts) and the source's problems."""
     source_id, url, domain = cells
     if not any(cells):
         if not citations:
             return -1, ()
         return None, (("source_id", "nothing", f"one of the {len(citations)} entries of `answer_citation_list`"),)
-    problems = nul_problems(SOURCE_COLUMNS, cells)
-    index = number_after(source_id, f"{answer_id}_source_")
+    problems = _nul_problems(SOURCE_COLUMNS, cells)
+    index = _number_after(source_id, f"{answer_id}_source_")
     if index is None or index >= len(citations):
         wanted = f"'{answer_id}_source_' and a number from 0, below {len(citations)}"
         problems.append(("source_id", shown(source_id), wanted if citations else "nothing, as there are no citations"))
@@ -139,7 +139,7 @@ def source_problems(
     if url != citations[index]:
         wanted = f"{shown(citations[index])}, entry {index} of `answer_citation_list`"
         problems.append(("source_url", shown(url), wanted))
-    elif not SCHEME.match(url):
+    elif not _SCHEME.match(url):
         problems.append(("source_url", shown(url), "a full URL with its scheme"))
     host = source_domain(url)
     if host == GROUNDING_REDIRECT_HOST and (not domain or host_name(domain).removeprefix("www.") != domain):
@@ -149,13 +149,13 @@ def source_problems(
     return index, tuple(problems)
 
 
-def result_problems(
+def _result_problems(
     cells: Sequence[str], answer_id: str, model_name: str, cites: bool
-) -> tuple[int | None, tuple[Problem, ...]]:
+) -> tuple[int | None, tuple[_Problem, ...]]:
     """The number in the `result_id` (-1 for an empty result, None for none that counts) and the result's problems."""
     if not any(cells):
         return -1, ()
-    problems = nul_problems(RESULT_COLUMNS, cells)
+    problems = _nul_problems(RESULT_COLUMNS, cells)
     if model_name != "perplexity" or not cites:
         wanted = (
             "nothing, as the answer has no citation" if model_name == "perplexity" else "nothing but for Perplexity"
@@ -163,7 +163,7 @@ def result_problems(
         problems += [(column, shown(cell), wanted) for column, cell in zip(RESULT_COLUMNS, cells, strict=True) if cell]
         return None, tuple(problems)
     result_id, url, domain, _, _, rank = cells
-    index = number_after(result_id, f"{answer_id}_result_")
+    index = _number_after(result_id, f"{answer_id}_result_")
     if index is None:
         problems.append(("result_id", shown(result_id), f"'{answer_id}_result_' and a number from 0"))
         return None, tuple(problems)
@@ -174,7 +174,7 @@ def result_problems(
     return index, tuple(problems)
 
 
-def nul_problems(columns: Sequence[str], cells: Sequence[str]) -> list[Problem]:
+def _nul_problems(columns: Sequence[str], cells: Sequence[str]) -> list[_Problem]:
     """A problem for each cell with a NUL character."""
     return [
         (column, f"a NUL character in {shown(cell)}", "text")
@@ -183,33 +183,33 @@ def nul_problems(columns: Sequence[str], cells: Sequence[str]) -> list[Problem]:
     ]
 
 
-def number_after(text: str, prefix: str) -> int | None:
+def _number_after(text: str, prefix: str) -> int | None:
     """The number that the text is made of after the prefix; None where it is anything else."""
     number = text.removeprefix(prefix)
-    return int(number) if number != text and NUMBER.fullmatch(number) else None
+    return int(number) if number != text and _NUMBER.fullmatch(number) else None
 
 
-class Judged(NamedTuple):
+class _Judged(NamedTuple):
     """A part of a row as it was judged when it first stood there."""
 
     number: int | None
     """The number in its id; -1 for an empty part, None where it has no usable number."""
-    problems: tuple[Problem, ...]
+    problems: tuple[_Problem, ...]
 
 
-class AnswerCheck:
+class _AnswerCheck:
     """What is known of one answer while its rows come in."""
 
     def __init__(self, line: int, cells: list[str], research: bool) -> None:
         self.line = line
         self.shared = cells[:SOURCE_START]
         self.shared_hashes: tuple[int, ...] = ()
-        self.problems = shared_problems(self.shared, research)
-        self.citations = citations_of(cells)
+        self.problems = _shared_problems(self.shared, research)
+        self.citations = _citations_of(cells)
         self.citation_count = len(self.citations or ())
         self.model_name = cells[MODEL_NAME]
-        self.sources: dict[int, Judged] = {}
-        self.results: dict[int, Judged] = {}
+        self.sources: dict[int, _Judged] = {}
+        self.results: dict[int, _Judged] = {}
         self.pairs: set[tuple[int, int]] = set()
         self.rows = 0
         self.usable = True
@@ -225,9 +225,9 @@ class AnswerCheck:
         shared = cells[:SOURCE_START]
         if tuple(map(hash, shared)) == self.shared_hashes:
             self.shared = shared
-        self.citations = citations_of(cells)
+        self.citations = _citations_of(cells)
 
-    def add(self, cells: list[str], research: bool) -> tuple[Problem, ...]:
+    def add(self, cells: list[str], research: bool) -> tuple[_Problem, ...]:
         """The problems of one more row."""
         self.rows += 1
         problems = self.problems if cells[:SOURCE_START] == self.shared else self.differing(cells, research)
@@ -248,11 +248,11 @@ class AnswerCheck:
             return problems
         pair = (source.number, result.number)
         if pair in self.pairs:
-            problems = (*problems, ("row", f"{pair_name(pair)} again", "each source with each result once"))
+            problems = (*problems, ("row", f"{_pair_name(pair)} again", "each source with each result once"))
         self.pairs.add(pair)
         return problems
 
-    def differing(self, cells: list[str], research: bool) -> tuple[Problem, ...]:
+    def differing(self, cells: list[str], research: bool) -> tuple[_Problem, ...]:
         """The problems of shared cells that are not those of the answer's first row."""
         shared = cells[:SOURCE_START]
         hashes = self.shared_hashes or tuple(map(hash, self.shared))
@@ -261,23 +261,23 @@ class AnswerCheck:
             for column, cell, wanted in zip(SHARED_COLUMNS, shared, hashes, strict=True)
             if hash(cell) != wanted
         )
-        return (*shared_problems(shared, research), *differences)
+        return (*_shared_problems(shared, research), *differences)
 
-    def judge_source(self, key: int, cells: tuple[str, ...], answer_id: str) -> Judged:
+    def judge_source(self, key: int, cells: tuple[str, ...], answer_id: str) -> _Judged:
         """The source's number and problems, remembered under the key."""
-        judged = Judged(None, ())
+        judged = _Judged(None, ())
         if self.citations is not None:
-            judged = Judged(*source_problems(cells, answer_id, self.citations))
-        return remember(self.sources, key, judged, "source_id", cells[0])
+            judged = _Judged(*_source_problems(cells, answer_id, self.citations))
+        return _remember(self.sources, key, judged, "source_id", cells[0])
 
-    def judge_result(self, key: int, cells: tuple[str, ...], answer_id: str) -> Judged:
+    def judge_result(self, key: int, cells: tuple[str, ...], answer_id: str) -> _Judged:
         """The result's number and problems, remembered under the key."""
-        judged = Judged(None, ())
+        judged = _Judged(None, ())
         if self.citations is not None:
-            judged = Judged(*result_problems(cells, answer_id, self.model_name, cites=self.citation_count > 0))
-        return remember(self.results, key, judged, "result_id", cells[0])
+            judged = _Judged(*_result_problems(cells, answer_id, self.model_name, cites=self.citation_count > 0))
+        return _remember(self.results, key, judged, "result_id", cells[0])
 
-    def closing_problems(self) -> Iterator[Problem]:
+    def closing_problems(self) -> Iterator[_Problem]:
         """What is wrong with the answer as a whole; nothing where its ids or its list cannot be read."""
         if not self.usable:
             return
@@ -295,15 +295,15 @@ class AnswerCheck:
             yield "row", f"{self.rows} rows of this answer", wanted
         yield from self.missing_pairs(results)
 
-    def missing_pairs(self, results: set[int]) -> Iterator[Problem]:
+    def missing_pairs(self, results: set[int]) -> Iterator[_Problem]:
         """Each source that stands without one of the results."""
         for source in sorted({source for source, _ in self.pairs}):
             for result in sorted(results or {-1}):
                 if (source, result) not in self.pairs:
-                    yield "row", f"no row for {pair_name((source, result))}", "each source with each result once"
+                    yield "row", f"no row for {_pair_name((source, result))}", "each source with each result once"
 
 
-def citations_of(cells: list[str]) -> list[str] | None:
+def _citations_of(cells: list[str]) -> list[str] | None:
     """The row's cited URLs; None where the cell cannot be read, which is told as a problem of its own."""
     try:
         return citation_list(cells[CITATION_LIST])
@@ -311,7 +311,7 @@ def citations_of(cells: list[str]) -> list[str] | None:
         return None
 
 
-def pair_name(pair: tuple[int, int]) -> str:
+def _pair_name(pair: tuple[int, int]) -> str:
     """The pair in words."""
     source, result = pair
     return (
@@ -319,7 +319,7 @@ def pair_name(pair: tuple[int, int]) -> str:
     )
 
 
-def remember(known: dict[int, Judged], key: int, judged: Judged, column: str, part_id: str) -> Judged:
+def _remember(known: dict[int, _Judged], key: int, judged: _Judged, column: str, part_id: str) -> _Judged:
     """The part as judged; a second content under the same id is a problem."""
     if judged.number is not None and any(judged.number == other.number for other in known.values()):
         conflict = (column, f"{shown(part_id)} with other cells", "the same cells wherever this id stands")
@@ -328,8 +328,8 @@ def remember(known: dict[int, Judged], key: int, judged: Judged, column: str, pa
     return judged
 
 
-RESEARCH_FILE = "pipeline.csv"
-IN_ORDER = list(range(len(CSV_COLUMNS)))
+_RESEARCH_FILE = "pipeline.csv"
+_IN_ORDER = list(range(len(CSV_COLUMNS)))
 
 
 class Violation(NamedTuple):
@@ -347,7 +347,7 @@ class Violation(NamedTuple):
         return f"{self.file}:{self.line}: {self.column}: found {self.found}, wanted {self.wanted}"
 
 
-class Counts(NamedTuple):
+class _Counts(NamedTuple):
     """What a file holds."""
 
     rows: int
@@ -355,7 +355,7 @@ class Counts(NamedTuple):
     violations: int
 
 
-def check_rows(path: Path, tell: Callable[[Violation], None]) -> Counts:
+def check_rows(path: Path, tell: Callable[[Violation], None]) -> _Counts:
     """How many rows and answers the file holds and how many violations were told, each as soon as it is known.
 
     Raises:
@@ -363,32 +363,32 @@ def check_rows(path: Path, tell: Callable[[Violation], None]) -> Counts:
     """
     told = 0
 
-    def violation(line: int, problem: Problem) -> None:
+    def violation(line: int, problem: _Problem) -> None:
         nonlocal told
         told += 1
         tell(Violation(str(path), line, *problem))
 
-    answers: dict[str, AnswerCheck] = {}
-    current: AnswerCheck | None = None
+    answers: dict[str, _AnswerCheck] = {}
+    current: _AnswerCheck | None = None
     current_id = ""
     rows = 0
-    research = path.name == RESEARCH_FILE
-    for line, cells in well_formed_rows(path, violation):
+    research = path.name == _RESEARCH_FILE
+    for line, cells in _well_formed_rows(path, violation):
         rows += 1
         answer_id = cells[ANSWER_ID]
         if current is None or answer_id != current_id:
-            current, current_id = turn_to_answer(answers, current, line, cells, research), answer_id
+            current, current_id = _turn_to_answer(answers, current, line, cells, research), answer_id
         for problem in current.add(cells, research):
             violation(line, problem)
     for answer in answers.values():
         for problem in answer.closing_problems():
             violation(answer.line, problem)
-    return Counts(rows, len(answers), told)
+    return _Counts(rows, len(answers), told)
 
 
-def turn_to_answer(
-    answers: dict[str, AnswerCheck], last: AnswerCheck | None, line: int, cells: list[str], research: bool
-) -> AnswerCheck:
+def _turn_to_answer(
+    answers: dict[str, _AnswerCheck], last: _AnswerCheck | None, line: int, cells: list[str], research: bool
+) -> _AnswerCheck:
     """The answer of a row that does not follow a row of its own."""
     if last is not None:
         last.park()
@@ -396,24 +396,24 @@ def turn_to_answer(
     if known is not None:
         known.resume(cells)
         return known
-    answers[cells[ANSWER_ID]] = new = AnswerCheck(line, cells, research)
+    answers[cells[ANSWER_ID]] = new = _AnswerCheck(line, cells, research)
     return new
 
 
-def well_formed_rows(path: Path, violation: Callable[[int, Problem], None]) -> Iterator[tuple[int, list[str]]]:
+def _well_formed_rows(path: Path, violation: Callable[[int, _Problem], None]) -> Iterator[tuple[int, list[str]]]:
     """The rows that have a cell for each column, in the contract's order; all else is told as a violation.
 
     Without one of the 20 columns no row can be judged, and none is given.
     """
     order: list[int] | None = None
     width = 0
-    for line, cells in readable_rows(path, violation):
+    for line, cells in _readable_rows(path, violation):
         if not width:
             width = len(cells)
-            order = column_order(line, cells, violation)
+            order = _column_order(line, cells, violation)
         elif len(cells) != width:
             violation(line, ("row", f"{len(cells)} cells", f"{width}, as in the header"))
-        elif order is IN_ORDER:
+        elif order is _IN_ORDER:
             yield line, cells
         elif order:
             yield line, [cells[place] for place in order]
@@ -421,7 +421,7 @@ def well_formed_rows(path: Path, violation: Callable[[int, Problem], None]) -> I
         violation(1, ("row", "an empty file", f"a header with the {len(CSV_COLUMNS)} columns"))
 
 
-def readable_rows(path: Path, violation: Callable[[int, Problem], None]) -> Iterator[tuple[int, list[str]]]:
+def _readable_rows(path: Path, violation: Callable[[int, _Problem], None]) -> Iterator[tuple[int, list[str]]]:
     """The rows with the lines they begin on; bytes that are no UTF-8 and rows that are no CSV are told."""
 
     def damaged(line: int, raw: bytes, at: int) -> None:
@@ -443,10 +443,10 @@ def readable_rows(path: Path, violation: Callable[[int, Problem], None]) -> Iter
                 yield line, cells
 
 
-def column_order(line: int, header: list[str], violation: Callable[[int, Problem], None]) -> list[int] | None:
+def _column_order(line: int, header: list[str], violation: Callable[[int, _Problem], None]) -> list[int] | None:
     """Where each of the 20 columns stands; None where one is missing. What is wrong with the header is told."""
     if tuple(header) == CSV_COLUMNS:
-        return IN_ORDER
+        return _IN_ORDER
     missing = [column for column in CSV_COLUMNS if column not in header]
     surplus = [name for place, name in enumerate(header) if name not in CSV_COLUMNS or name in header[:place]]
     for column in missing:

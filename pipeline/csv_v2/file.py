@@ -17,31 +17,31 @@ from pipeline.staging import staged_file
 
 # RFC 4180, and the only line end with which Python before 3.13 quotes a lone carriage return in a cell.
 # https://github.com/python/cpython/issues/67230
-LINE_END = "\r\n"
-HEADER = (",".join(CSV_COLUMNS) + LINE_END).encode()
+_LINE_END = "\r\n"
+HEADER = (",".join(CSV_COLUMNS) + _LINE_END).encode()
 
 
 def rows_as_bytes(answer: StoredAnswer) -> bytes:
     """The answer's rows as they stand in the file; the raw JSON, which may be megabytes, is quoted once."""
     cells = answer_cells(answer)
-    shared = csv_text([cells.shared])[0]
-    results = csv_text(cells.results)
+    shared = _csv_text([cells.shared])[0]
+    results = _csv_text(cells.results)
     return "".join(
-        f"{shared},{source},{result}{LINE_END}" for source in csv_text(cells.sources) for result in results
+        f"{shared},{source},{result}{_LINE_END}" for source in _csv_text(cells.sources) for result in results
     ).encode()
 
 
-class Pieces(list[str]):
+class _Pieces(list[str]):
     """What a csv writer writes, row by row."""
 
     write = list[str].append
 
 
-def csv_text(parts: Iterable[Sequence[str]]) -> list[str]:
+def _csv_text(parts: Iterable[Sequence[str]]) -> list[str]:
     """Each part of a row as CSV, without a line end."""
-    pieces = Pieces()
-    csv.writer(pieces, lineterminator=LINE_END).writerows(parts)
-    return [piece[: -len(LINE_END)] for piece in pieces]
+    pieces = _Pieces()
+    csv.writer(pieces, lineterminator=_LINE_END).writerows(parts)
+    return [piece[: -len(_LINE_END)] for piece in pieces]
 
 
 def append_answer(path: Path, answer: StoredAnswer) -> None:
@@ -106,50 +106,50 @@ def read_answers(path: Path) -> Iterator[StoredAnswer]:
         answer_id = cells[ANSWER_ID]
         if current is None or current.answer_id != answer_id:
             if current is not None and current.is_whole():
-                yield answer_from_parts(path, waiting.pop(current.answer_id))
+                yield _answer_from_parts(path, waiting.pop(current.answer_id))
                 told.add(current.answer_id)
             if answer_id in told:
-                raise unusable(path, line, f"the answer {answer_id!r} goes on after it was whole")
-            current = waiting.get(answer_id) or begin_answer(path, line, cells)
+                raise _unusable(path, line, f"the answer {answer_id!r} goes on after it was whole")
+            current = waiting.get(answer_id) or _begin_answer(path, line, cells)
             waiting[answer_id] = current
-        add_row(path, line, current, cells)
+        _add_row(path, line, current, cells)
     for parts in waiting.values():
         if not parts.is_whole():
-            raise not_whole(path, parts)
-        yield answer_from_parts(path, parts)
+            raise _not_whole(path, parts)
+        yield _answer_from_parts(path, parts)
 
 
-def begin_answer(path: Path, line: int, cells: list[str]) -> AnswerParts:
+def _begin_answer(path: Path, line: int, cells: list[str]) -> AnswerParts:
     """The answer that begins with this row, the row not yet counted."""
     try:
         return AnswerParts(line, cells)
     except ValueError as error:
-        raise unusable(path, line, str(error)) from error
+        raise _unusable(path, line, str(error)) from error
 
 
-def add_row(path: Path, line: int, parts: AnswerParts, cells: list[str]) -> None:
+def _add_row(path: Path, line: int, parts: AnswerParts, cells: list[str]) -> None:
     """Add the row to the answer."""
     try:
         parts.add(cells)
     except ValueError as error:
-        raise unusable(path, line, str(error)) from error
+        raise _unusable(path, line, str(error)) from error
 
 
-def answer_from_parts(path: Path, parts: AnswerParts) -> StoredAnswer:
+def _answer_from_parts(path: Path, parts: AnswerParts) -> StoredAnswer:
     """The answer that the rows say."""
     try:
         return parts.to_answer()
     except ValueError as error:
-        raise unusable(path, parts.line, str(error)) from error
+        raise _unusable(path, parts.line, str(error)) from error
 
 
-def not_whole(path: Path, parts: AnswerParts) -> InputError:
+def _not_whole(path: Path, parts: AnswerParts) -> InputError:
     """The error about an answer whose rows are not all there, or more than there should be."""
     found = f"has {parts.rows} rows, wanted {parts.rows_wanted()}, and {len(parts.sources)} sources"
-    return unusable(path, parts.line, f"the answer {parts.answer_id!r} {found}, wanted {len(parts.citations)}")
+    return _unusable(path, parts.line, f"the answer {parts.answer_id!r} {found}, wanted {len(parts.citations)}")
 
 
-def unusable(path: Path, line: int, what: str) -> InputError:
+def _unusable(path: Path, line: int, what: str) -> InputError:
     """The error about a row that cannot be understood."""
     return InputError(f"{str(path)!r}, line {line}: {what}. Run `citejury pipeline check` on the file.")
 
@@ -177,34 +177,34 @@ def keep_whole_answers(path: Path) -> set[str]:
 
 def find_whole_answers(path: Path, file: BinaryIO) -> tuple[set[str], int]:
     """The ids of the whole answers, and the byte after the last of them."""
-    rows = rows_with_ends(file)
+    rows = _rows_with_ends(file)
     line, whole_end, header = next(rows)
     if header is None or tuple(header) != CSV_COLUMNS:
-        raise unusable(path, line, "the header is not the 20 columns of CSV v2 in order")
+        raise _unusable(path, line, "the header is not the 20 columns of CSV v2 in order")
     whole: set[str] = set()
     current: AnswerParts | None = None
     end, torn_at = whole_end, 0
     for line, row_end, cells in rows:
         if torn_at:
-            raise unusable(path, torn_at, "the row that begins here is damaged, although others follow")
+            raise _unusable(path, torn_at, "the row that begins here is damaged, although others follow")
         if cells is None:
             torn_at = line
             continue
         if current is None or cells[ANSWER_ID] != current.answer_id:
             if current is not None:
                 if not current.is_whole():
-                    raise not_whole(path, current)
+                    raise _not_whole(path, current)
                 whole.add(current.answer_id)
                 whole_end = end
-            current = begin_answer(path, line, cells)
-        add_row(path, line, current, cells)
+            current = _begin_answer(path, line, cells)
+        _add_row(path, line, current, cells)
         end = row_end
-    if current is not None and current.is_whole() and has_every_result(current):
+    if current is not None and current.is_whole() and _has_every_result(current):
         return whole | {current.answer_id}, end
     return whole, whole_end
 
 
-def rows_with_ends(file: BinaryIO) -> Iterator[tuple[int, int, list[str] | None]]:
+def _rows_with_ends(file: BinaryIO) -> Iterator[tuple[int, int, list[str] | None]]:
     """Each row's first line, the byte after it, and its cells: None for a row that is damaged or has no line end."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - 1))
@@ -227,7 +227,7 @@ def rows_with_ends(file: BinaryIO) -> Iterator[tuple[int, int, list[str] | None]
             yield line, end, None if torn else cells
 
 
-def has_every_result(parts: AnswerParts) -> bool:
+def _has_every_result(parts: AnswerParts) -> bool:
     """Whether the last answer has all of its results: with one citation any number of them looks whole.
 
     The payload tells how many there are; where no reader knows it, the rows are believed.
@@ -247,7 +247,7 @@ def error_bytes(error: ErrorLine) -> bytes:
     return (error.model_dump_json(exclude_defaults=True) + "\n").encode()
 
 
-class Span(NamedTuple):
+class _Span(NamedTuple):
     """Where the rows of one answer stand: from byte `start` up to byte `end`."""
 
     answer_id: str
@@ -255,14 +255,14 @@ class Span(NamedTuple):
     end: int
 
 
-def answer_spans(path: Path) -> Iterator[Span]:
+def _answer_spans(path: Path) -> Iterator[_Span]:
     """Where each answer of a file stands whose rows are together, as a run writes them.
 
     Raises:
         InputError: a row is damaged.
     """
     with open(path, "rb") as file:
-        rows = rows_with_ends(file)
+        rows = _rows_with_ends(file)
         _, start, _ = next(rows)
         current, end = "", start
         for line, row_end, cells in rows:
@@ -270,16 +270,16 @@ def answer_spans(path: Path) -> Iterator[Span]:
                 raise InputError(f"{str(path)!r}, line {line}: the row that begins here is damaged. Start again.")
             if cells[ANSWER_ID] != current:
                 if current:
-                    yield Span(current, start, end)
+                    yield _Span(current, start, end)
                 current, start = cells[ANSWER_ID], end
             end = row_end
         if current:
-            yield Span(current, start, end)
+            yield _Span(current, start, end)
 
 
 def put_in_order(path: Path, rank: Mapping[str, int]) -> None:
     """Put the answers in the order of their ranks. The file is not touched where they are already."""
-    spans = list(answer_spans(path))
+    spans = list(_answer_spans(path))
     ordered = sorted(spans, key=lambda span: rank[span.answer_id])
     if ordered == spans:
         return

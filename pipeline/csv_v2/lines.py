@@ -11,11 +11,11 @@ from pipeline.errors import InputError
 if TYPE_CHECKING:
     from _csv import Reader
 
-BOM = b"\xef\xbb\xbf"
+_BOM = b"\xef\xbb\xbf"
 
 # Two recorded Claude bodies exceed the default of 131,072 characters; a larger number overflows a C long on Windows.
 # https://docs.python.org/3/library/csv.html#csv.field_size_limit
-FIELD_LIMIT = 2**31 - 1
+_FIELD_LIMIT = 2**31 - 1
 
 
 def decoded_lines(file: BinaryIO, damaged: Callable[[int, bytes, int], None]) -> Iterator[str]:
@@ -30,7 +30,7 @@ def decoded_lines(file: BinaryIO, damaged: Callable[[int, bytes, int], None]) ->
         for piece in pieces:
             number += 1
             if number == 1:
-                piece = piece.removeprefix(BOM)
+                piece = piece.removeprefix(_BOM)
             try:
                 yield piece.decode()
             except UnicodeDecodeError as error:
@@ -40,7 +40,7 @@ def decoded_lines(file: BinaryIO, damaged: Callable[[int, bytes, int], None]) ->
 
 def csv_reader(lines: Iterator[str]) -> "Reader":
     """The strict reader of such lines: a quote out of place or never closed is a `csv.Error`."""
-    csv.field_size_limit(FIELD_LIMIT)
+    csv.field_size_limit(_FIELD_LIMIT)
     return csv.reader(lines, strict=True)
 
 
@@ -52,7 +52,7 @@ def numbered_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """
 
     def refuse(line: int, raw: bytes, at: int) -> None:
-        raise InputError(not_utf8(path, line, raw, at))
+        raise InputError(_not_utf8(path, line, raw, at))
 
     with open_csv(path) as file:
         rows = csv_reader(decoded_lines(file, refuse))
@@ -83,14 +83,14 @@ def open_csv(path: Path) -> BufferedReader:
         raise InputError(f"{str(path)!r} is a folder; name a CSV file.") from error
 
 
-class Encoding(NamedTuple):
+class _Encoding(NamedTuple):
     """An encoding by the name that people know and by the one that iconv knows."""
 
     name: str
     iconv: str
 
 
-def not_utf8(path: Path, line: int, raw: bytes, at: int) -> str:
+def _not_utf8(path: Path, line: int, raw: bytes, at: int) -> str:
     """The sentences about a byte that is not UTF-8, with the encoding that the file seems to have."""
     encoding = likely_encoding(raw)
     return (
@@ -99,11 +99,11 @@ def not_utf8(path: Path, line: int, raw: bytes, at: int) -> str:
     )
 
 
-def likely_encoding(raw: bytes) -> Encoding:
+def likely_encoding(raw: bytes) -> _Encoding:
     """The encoding of a line that is not UTF-8, by what it reads as."""
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return Encoding("UTF-16", "UTF-16")
-    western = Encoding("Windows-1252", "WINDOWS-1252")
+        return _Encoding("UTF-16", "UTF-16")
+    western = _Encoding("Windows-1252", "WINDOWS-1252")
     try:
         text = raw.decode("cp932")
     except UnicodeDecodeError:
@@ -112,4 +112,4 @@ def likely_encoding(raw: bytes) -> Encoding:
     kana = sum("\u3041" <= letter <= "\u30ff" for letter in text)
     wide = kana + sum("\u4e00" <= letter <= "\u9fff" for letter in text)
     latin = sum(letter.isascii() and letter.isalpha() for letter in text)
-    return Encoding("Shift-JIS", "CP932") if kana or wide > latin else western
+    return _Encoding("Shift-JIS", "CP932") if kana or wide > latin else western

@@ -58,13 +58,13 @@ MAPPING: tuple[tuple[str | None, str | None], ...] = (
     (None, "result_rank"),
 )
 V1_COLUMNS = tuple(old for old, _ in MAPPING if old)
-RENAMED = {old: new for old, new in MAPPING if old and new}
-READ_BESIDES = ("search_results_json", "error")
-LINES_SHOWN = 20
-LISTS_OF_RESULTS = ("search_results", "results", "citations", "sources")
+_RENAMED = {old: new for old, new in MAPPING if old and new}
+_READ_BESIDES = ("search_results_json", "error")
+_LINES_SHOWN = 20
+_LISTS_OF_RESULTS = ("search_results", "results", "citations", "sources")
 
 
-class Notes:
+class _Notes:
     """What was changed on the way, with the lines it concerns."""
 
     def __init__(self) -> None:
@@ -78,13 +78,13 @@ class Notes:
         """Each sentence once, with the number of rows and the first of their lines."""
         told = []
         for sentence, lines in self.lines.items():
-            more = f" and {len(lines) - LINES_SHOWN:,} more" if len(lines) > LINES_SHOWN else ""
-            where = ", ".join(map(str, lines[:LINES_SHOWN]))
+            more = f" and {len(lines) - _LINES_SHOWN:,} more" if len(lines) > _LINES_SHOWN else ""
+            where = ", ".join(map(str, lines[:_LINES_SHOWN]))
             told.append(f"{'line' if len(lines) == 1 else 'lines'} {where}{more}: {sentence}")
         return told
 
 
-def v1_rows(v1: Path, notes: Notes, problems: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
+def _v1_rows(v1: Path, notes: _Notes, problems: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
     """Each row by v1 column with its line; ragged rows become problems.
 
     Raises:
@@ -92,7 +92,7 @@ def v1_rows(v1: Path, notes: Notes, problems: list[str]) -> Iterator[tuple[int, 
     """
     rows = numbered_rows(v1)
     _, header = next(rows, (1, []))
-    missing = [column for column in (*RENAMED, *READ_BESIDES) if column not in header]
+    missing = [column for column in (*_RENAMED, *_READ_BESIDES) if column not in header]
     if tuple(header) == CSV_COLUMNS:
         raise InputError(f"{str(v1)!r} is CSV v2 already; there is nothing to migrate.")
     if missing or len(set(header)) < len(header):
@@ -108,7 +108,7 @@ def v1_rows(v1: Path, notes: Notes, problems: list[str]) -> Iterator[tuple[int, 
         yield line, dict(zip(header, cells, strict=True))
 
 
-def read_time(cell: str) -> datetime:
+def _read_time(cell: str) -> datetime:
     """The time in a v1 cell, with or without offset.
 
     Raises:
@@ -120,7 +120,7 @@ def read_time(cell: str) -> datetime:
         raise InputError(f"`requested_at` is {shown(cell)}, no ISO 8601 time") from error
 
 
-def stored_results(cell: str) -> tuple[SearchResult, ...]:
+def _stored_results(cell: str) -> tuple[SearchResult, ...]:
     """The results with a URL in a `search_results_json`, objects or bare URLs; empty where there are none.
 
     They are a list, or the first list of a provider's object around them.
@@ -130,7 +130,7 @@ def stored_results(cell: str) -> tuple[SearchResult, ...]:
     except (ValueError, RecursionError):
         return ()
     if isinstance(found, dict):
-        found = next((found[name] for name in LISTS_OF_RESULTS if isinstance(found.get(name), list)), None)
+        found = next((found[name] for name in _LISTS_OF_RESULTS if isinstance(found.get(name), list)), None)
     items = [{"url": item} if isinstance(item, str) else item for item in found] if isinstance(found, list) else []
     texts = [
         {key: item[key] for key in ("url", "title", "snippet") if isinstance(item.get(key), str)}
@@ -140,14 +140,14 @@ def stored_results(cell: str) -> tuple[SearchResult, ...]:
     return tuple(SearchResult(**text) for text in texts if text.get("url"))
 
 
-STATUS_IN_WORDS = re.compile(r"\b[45]\d\d\b", re.ASCII)
-TIMED_OUT = re.compile(r"time[d ]*out", re.IGNORECASE)
-NO_CONNECTION = re.compile(r"\bconnect|\bnetwork\b", re.IGNORECASE)
+_STATUS_IN_WORDS = re.compile(r"\b[45]\d\d\b", re.ASCII)
+_TIMED_OUT = re.compile(r"time[d ]*out", re.IGNORECASE)
+_NO_CONNECTION = re.compile(r"\bconnect|\bnetwork\b", re.IGNORECASE)
 
-MAY_BE_EMPTY = ("run_id", "model", "response_text", "raw_json")
+_MAY_BE_EMPTY = ("run_id", "model", "response_text", "raw_json")
 
 
-class Migrated(NamedTuple):
+class _Migrated(NamedTuple):
     """What became of a v1 file."""
 
     answers: int
@@ -159,7 +159,7 @@ class Migrated(NamedTuple):
     """What could not be taken over as it stood, a sentence each."""
 
 
-def migrate_file(v1: Path, v2: Path) -> Migrated:
+def migrate_file(v1: Path, v2: Path) -> _Migrated:
     """What became of the rows of `v1`: `v2` holds the answers, `<stem of v2>.errors.jsonl` beside it the errors.
 
     A `run_id` that is no UUID, or stood on an earlier row, gives way to an id made of the file's sha256 and the row's
@@ -175,18 +175,18 @@ def migrate_file(v1: Path, v2: Path) -> Migrated:
     for path in (v2, errors_path):
         if path.exists():
             raise OutputError(f"{str(path)!r} exists already and is not overwritten; name another file.")
-    notes = Notes()
+    notes = _Notes()
     with open_csv(v1) as file:
         digest = file_digest(file, "sha256").digest()
-    migration = Migration(UUID(bytes=digest[:16]), notes)
+    migration = _Migration(UUID(bytes=digest[:16]), notes)
     answers = write_answers(v2, migration.answers(v1, errors_path))
-    return Migrated(answers, len(migration.errors), errors_path, notes.sentences())
+    return _Migrated(answers, len(migration.errors), errors_path, notes.sentences())
 
 
-class Migration:
+class _Migration:
     """One file on its way: the ids that were given out, and what was found besides answers."""
 
-    def __init__(self, namespace: UUID, notes: Notes) -> None:
+    def __init__(self, namespace: UUID, notes: _Notes) -> None:
         self.namespace = namespace
         self.notes = notes
         self.ids: set[str] = set()
@@ -200,10 +200,10 @@ class Migration:
             BadRowsError: rows that CSV v2 cannot hold.
         """
         problems: list[str] = []
-        for number, (line, cells) in enumerate(v1_rows(v1, self.notes, problems), start=1):
+        for number, (line, cells) in enumerate(_v1_rows(v1, self.notes, problems), start=1):
             try:
                 if cells["error"].strip():
-                    self.errors.append(error_line(cells, number))
+                    self.errors.append(_error_line(cells, number))
                     continue
                 answer = self.answer(cells, line, number)
             except InputError as error:
@@ -224,13 +224,13 @@ class Migration:
         Raises:
             InputError: a cell that v2 requires is empty, or the provider or the time cannot be read.
         """
-        empty = [old for old in RENAMED if old not in MAY_BE_EMPTY and not cells[old].strip()]
+        empty = [old for old in _RENAMED if old not in _MAY_BE_EMPTY and not cells[old].strip()]
         if empty:
-            raise InputError(f"the `{empty[0]}` column is empty, CSV v2 requires `{RENAMED[empty[0]]}`")
+            raise InputError(f"the `{empty[0]}` column is empty, CSV v2 requires `{_RENAMED[empty[0]]}`")
         provider = provider_name(cells["provider"])
         timestamp = self.time(cells["requested_at"], line)
         read = self.payload(provider, cells, line)
-        kept = {new: cells[old] for old, new in RENAMED.items()}
+        kept = {new: cells[old] for old, new in _RENAMED.items()}
         changed: dict[str, Any] = {
             "answer_id": self.answer_id(cells["run_id"], line, number),
             "model_name": provider,
@@ -260,7 +260,7 @@ class Migration:
         """The time with its offset: as it stands where it is right."""
         if not wanted_time(cell):
             return cell
-        time = read_time(cell)
+        time = _read_time(cell)
         if time.tzinfo is None:
             self.notes.add(line, "`requested_at` has no offset and is taken for UTC")
             time = time.replace(tzinfo=UTC)
@@ -287,7 +287,7 @@ class Migration:
         try:
             return read_payload(provider, cells["raw_json"])
         except ProviderError:
-            results = stored_results(cells["search_results_json"])
+            results = _stored_results(cells["search_results_json"])
         source = "`search_results_json`" if results else "the URLs in `response_text`"
         self.notes.add(line, f"`raw_json` cannot be read; the citations are {source}")
         urls = [result.url for result in results] or [link.url for link in find_links(cells["response_text"])]
@@ -300,7 +300,7 @@ class Migration:
         )
 
 
-def error_line(cells: dict[str, str], number: int) -> ErrorLine:
+def _error_line(cells: dict[str, str], number: int) -> ErrorLine:
     """The line of the errors that a v1 row with an `error` makes.
 
     A call that failed early may have no time.
@@ -309,13 +309,13 @@ def error_line(cells: dict[str, str], number: int) -> ErrorLine:
         InputError: its provider or its time cannot be read.
     """
     requested = cells["requested_at"].strip()
-    time = read_time(requested) if requested else None
+    time = _read_time(requested) if requested else None
     return ErrorLine(
         narrative_id=cells["note_id"],
         row=number,
         provider=provider_name(cells["provider"]),
         model=cells["model"],
-        kind=old_error_kind(cells["error"]),
+        kind=_old_error_kind(cells["error"]),
         status=None,
         message=redact(cells["error"]),
         attempts=1,
@@ -323,10 +323,10 @@ def error_line(cells: dict[str, str], number: int) -> ErrorLine:
     )
 
 
-def old_error_kind(words: str) -> ErrorKind:
+def _old_error_kind(words: str) -> ErrorKind:
     """The kind of an error of which v1 kept only what the provider's SDK said of it."""
-    status = STATUS_IN_WORDS.search(words)
+    status = _STATUS_IN_WORDS.search(words)
     kind = error_kind(int(status[0]) if status else None, words)
     if kind == "bad_response" and not status:
-        return "timeout" if TIMED_OUT.search(words) else "network" if NO_CONNECTION.search(words) else kind
+        return "timeout" if _TIMED_OUT.search(words) else "network" if _NO_CONNECTION.search(words) else kind
     return kind

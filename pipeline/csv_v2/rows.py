@@ -23,14 +23,14 @@ CITATION_LIST = CSV_COLUMNS.index("answer_citation_list")
 SOURCE_START = len(SHARED_COLUMNS)
 RESULT_START = SOURCE_START + len(SOURCE_COLUMNS)
 
-NO_SOURCE = ("",) * len(SOURCE_COLUMNS)
-NO_RESULT = ("",) * len(RESULT_COLUMNS)
+_NO_SOURCE = ("",) * len(SOURCE_COLUMNS)
+_NO_RESULT = ("",) * len(RESULT_COLUMNS)
 
 # Models send both, half of an emoji for one; neither can stand in a UTF-8 text file that others read as well.
-UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-class Cells(NamedTuple):
+class _Cells(NamedTuple):
     """The cells of one answer, each part once; its rows are every source with every result, and so never none."""
 
     shared: tuple[str, ...]
@@ -38,36 +38,36 @@ class Cells(NamedTuple):
     results: list[tuple[str, ...]]
 
 
-def answer_cells(answer: StoredAnswer) -> Cells:
+def answer_cells(answer: StoredAnswer) -> _Cells:
     """The three parts of the answer's rows, in the order of the columns.
 
     NUL and unpaired surrogates, which no UTF-8 text file can hold, are U+FFFD; `answer_raw_json` has them escaped.
 
     Source: pipeline/contracts/csv_v2.md#rows.
     """
-    urls = storable(answer.citations)
+    urls = _storable(answer.citations)
     shared = (*(getattr(answer, column) for column in SHARED_COLUMNS[:-1]), json.dumps(urls, ensure_ascii=False))
     sources = [
-        storable((f"{answer.answer_id}_source_{index}", url, domain))
+        _storable((f"{answer.answer_id}_source_{index}", url, domain))
         for index, (url, domain) in enumerate(zip(urls, answer.domains, strict=True))
     ]
     results = [
-        result_cells(f"{answer.answer_id}_result_{index}", result, rank=index + 1)
+        _result_cells(f"{answer.answer_id}_result_{index}", result, rank=index + 1)
         for index, result in enumerate(answer.search_results)
         if sources and answer.model_name == "perplexity"
     ]
-    return Cells(storable(shared), sources or [NO_SOURCE], results or [NO_RESULT])
+    return _Cells(_storable(shared), sources or [_NO_SOURCE], results or [_NO_RESULT])
 
 
-def result_cells(result_id: str, result: SearchResult, rank: int) -> tuple[str, ...]:
+def _result_cells(result_id: str, result: SearchResult, rank: int) -> tuple[str, ...]:
     """The cells of one search result as they are stored; ranks count from 1."""
-    url, title, snippet = storable((result.url, result.title, result.snippet))
+    url, title, snippet = _storable((result.url, result.title, result.snippet))
     return (result_id, url, source_domain(url), title, snippet, str(rank))
 
 
-def storable(cells: Sequence[str]) -> tuple[str, ...]:
+def _storable(cells: Sequence[str]) -> tuple[str, ...]:
     """The cells with U+FFFD for what cannot stand in a UTF-8 text file, one for one, so that offsets hold."""
-    return tuple(cell if cell.isascii() and "\0" not in cell else UNSTORABLE.sub("\ufffd", cell) for cell in cells)
+    return tuple(cell if cell.isascii() and "\0" not in cell else _UNSTORABLE.sub("\ufffd", cell) for cell in cells)
 
 
 class AnswerParts:
@@ -115,8 +115,8 @@ class AnswerParts:
         Raises:
             ValueError: the ids of its sources or results do not count up from 0.
         """
-        sources = numbered_parts(self.sources, f"{self.answer_id}_source_")
-        results = numbered_parts(self.results, f"{self.answer_id}_result_")
+        sources = _numbered_parts(self.sources, f"{self.answer_id}_source_")
+        results = _numbered_parts(self.results, f"{self.answer_id}_result_")
         return StoredAnswer(
             **dict(zip(SHARED_COLUMNS[:-1], self.shared, strict=False)),
             citations=tuple(self.citations),
@@ -127,7 +127,7 @@ class AnswerParts:
         )
 
 
-def numbered_parts(parts: dict[str, list[str]], prefix: str) -> list[list[str]]:
+def _numbered_parts(parts: dict[str, list[str]], prefix: str) -> list[list[str]]:
     """The parts in the order of their numbers."""
     try:
         return [parts[f"{prefix}{index}"] for index in range(len(parts))]

@@ -20,10 +20,10 @@ from pipeline.text.urls import source_domain, url_host
 
 # Failures that another day may mend; a host name that is not found is one, for so it looks where the network is away.
 # A parser may run out of time because everything else on the machine is busy too.
-TRANSIENT = re.compile(
+_TRANSIENT = re.compile(
     r"network|timeout|no_such_host|not_tried|parser_timeout|status_(?:408|425|429|5[0-9]{2})", re.ASCII
 )
-NOT_MODIFIED = {"status": 304, "bytes": 0, "reason": "page"}
+_NOT_MODIFIED = {"status": 304, "bytes": 0, "reason": "page"}
 
 Report = Callable[[str, str], None]
 """Hears of a page that is done: its URL and the reason for its state."""
@@ -61,11 +61,11 @@ def missing_pages(urls: Iterable[str], store: Store, refresh: bool = False) -> I
         outcome = store.outcome(url)
         if outcome is None:
             yield Wanted(url)
-        elif not outcome.added and (refresh or TRANSIENT.fullmatch(outcome.reason)):
-            yield wanted_again(url, outcome)
+        elif not outcome.added and (refresh or _TRANSIENT.fullmatch(outcome.reason)):
+            yield _wanted_again(url, outcome)
 
 
-def wanted_again(url: str, outcome: Outcome) -> Wanted:
+def _wanted_again(url: str, outcome: Outcome) -> Wanted:
     """The page to be fetched anew."""
     held = outcome.reason in READ
     silent = outcome.reason in UNREACHABLE
@@ -128,7 +128,7 @@ async def gather_pages(
                     taken = queues.take()
                     if taken is None:
                         break
-                    running[group.create_task(gather_page(taken[0], fetcher, extractor, store, run_id))] = taken
+                    running[group.create_task(_gather_page(taken[0], fetcher, extractor, store, run_id))] = taken
                 if not running:
                     break
                 done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
@@ -138,9 +138,9 @@ async def gather_pages(
                     found = task.result()
                     if found and found.reason in UNREACHABLE and not page.held:
                         unreached.append(found)
-                    if found and loses_text(page, found):
+                    if found and _loses_text(page, found):
                         kept.append(page.url)
-                    report(page.url, found.reason if found and not loses_text(page, found) else "page")
+                    report(page.url, found.reason if found and not _loses_text(page, found) else "page")
                     fetched += 1
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from None
@@ -150,7 +150,7 @@ async def gather_pages(
     return Gathered(fetched, tuple(sorted(kept)), away)
 
 
-async def gather_page(
+async def _gather_page(
     page: Wanted, fetcher: Fetcher, extractor: Extractor, store: Store, run_id: str
 ) -> StoredPage | None:
     """Fetch, read and store one page; what came of it, None where it has not changed since.
@@ -161,34 +161,34 @@ async def gather_page(
     if fetched.not_modified:
         found = None
     elif fetched.reason == "page":
-        found = await extracted_page(fetched, extractor)
+        found = await _extracted_page(fetched, extractor)
     else:
-        found = stored_page(fetched)
-    if found and found.reason not in UNREACHABLE and not loses_text(page, found):
+        found = _stored_page(fetched)
+    if found and found.reason not in UNREACHABLE and not _loses_text(page, found):
         # Packing takes tenths of a second for 10 MB; in a thread, the other pages go on meanwhile.
         store.put_row(await asyncio.to_thread(row_from_page, found))
-    leave_trace(store, run_id, page.url, found, fetched.seconds, fetcher.policy.robots)
+    _leave_trace(store, run_id, page.url, found, fetched.seconds, fetcher.policy.robots)
     return found
 
 
-def loses_text(page: Wanted, found: StoredPage) -> bool:
+def _loses_text(page: Wanted, found: StoredPage) -> bool:
     """Whether storing what was found would replace a text that is held by a failure."""
     return page.held and found.reason not in READ
 
 
-def leave_trace(store: Store, run_id: str, url: str, stored: StoredPage | None, seconds: float, robots: bool) -> None:
+def _leave_trace(store: Store, run_id: str, url: str, stored: StoredPage | None, seconds: float, robots: bool) -> None:
     """Add what came of a page to the run's trace; None is a page that has not changed."""
-    came = {"status": stored.status, "bytes": len(stored.raw), "reason": stored.reason} if stored else NOT_MODIFIED
+    came = {"status": stored.status, "bytes": len(stored.raw), "reason": stored.reason} if stored else _NOT_MODIFIED
     manner = {"latency_ms": round(seconds * 1000), "robots_respected": robots, "cached": stored is None}
     store.put_event(run_id, "fetch_result", {"url": url, **came, **manner})
 
 
-async def extracted_page(fetched: Fetched, extractor: Extractor) -> StoredPage:
+async def _extracted_page(fetched: Fetched, extractor: Extractor) -> StoredPage:
     """The page with its text, or with the reason why there is nothing worth reading on it."""
     extracted = await extractor.extract(fetched.body, fetched.content_type, fetched.charset, fetched.final_url)
     if extracted.reason != "page":
-        return stored_page(fetched._replace(reason=extracted.reason, detail=extracted.detail))
-    return stored_page(fetched)._replace(
+        return _stored_page(fetched._replace(reason=extracted.reason, detail=extracted.detail))
+    return _stored_page(fetched)._replace(
         text=extracted.text,
         title=extracted.title,
         lang=extracted.language,
@@ -198,7 +198,7 @@ async def extracted_page(fetched: Fetched, extractor: Extractor) -> StoredPage:
     )
 
 
-def stored_page(fetched: Fetched) -> StoredPage:
+def _stored_page(fetched: Fetched) -> StoredPage:
     """The page with its bytes, and as yet without text."""
     own = fetched.final_url == fetched.url  # the tags of another URL's response would not be this one's
     return StoredPage(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pipeline.gathering.gather import Gathered
 
 
-MAX_BYTES = 100_000_000
+_MAX_BYTES = 100_000_000
 MEDIA_TYPES = {
     ".pdf": "application/pdf",
     ".html": "text/html",
@@ -37,7 +37,7 @@ MEDIA_TYPES = {
 
 
 Tell = Callable[[str], None]
-Added = tuple[str, Path]
+_Added = tuple[str, Path]
 """A URL and the file that the user has of it."""
 
 Fetch = Callable[[Store, Sequence[str]], "Gathered"]
@@ -59,7 +59,7 @@ def write_run_records(
     store: Store | None,
     limits: PassageLimits,
     fetch: Fetch | None = None,
-    added: Sequence[Added] = (),
+    added: Sequence[_Added] = (),
     tell: Tell = lambda line: None,
 ) -> RunSources:
     """What came of the run's sources; their records stand in `out`, whole.
@@ -72,19 +72,19 @@ def write_run_records(
         OutputError: the store or `out` cannot be written.
     """
     targets = resolved_earlier(run / CITATIONS)
-    cited = cited_pages(run, targets)
+    cited = _cited_pages(run, targets)
     keys = list(dict.fromkeys(page.key for page in cited.values() if page.key))
     if store and added:
-        add_pages(store, added, targets, frozenset(keys), tell)
+        _add_pages(store, added, targets, frozenset(keys), tell)
     gathered = fetch(store, keys) if store and fetch else None
     shelf = Shelf(store, targets, limits)
     tally = Tally()
-    count_pages(cited, shelf, tally)
-    write_records(out, with_pages(records_from_run(run), shelf, tally))
+    _count_pages(cited, shelf, tally)
+    write_records(out, _with_pages(records_from_run(run), shelf, tally))
     return RunSources(tally, gathered)
 
 
-def cited_pages(run: Path, targets: Mapping[str, str]) -> dict[str, CitedPage]:
+def _cited_pages(run: Path, targets: Mapping[str, str]) -> dict[str, CitedPage]:
     """What the answers cite, by the page's key, or by the cited URL where that leads to none; by first appearance."""
     found: dict[str, CitedPage] = {}
     for stored in answers_of_run(run):
@@ -94,8 +94,8 @@ def cited_pages(run: Path, targets: Mapping[str, str]) -> dict[str, CitedPage]:
     return found
 
 
-def add_pages(
-    store: Store, added: Sequence[Added], targets: Mapping[str, str], cited: frozenset[str], tell: Tell
+def _add_pages(
+    store: Store, added: Sequence[_Added], targets: Mapping[str, str], cited: frozenset[str], tell: Tell
 ) -> None:
     """Put the user's files into the store; a URL that no answer cites is told.
 
@@ -119,14 +119,14 @@ def add_pages(
     asyncio.run(add())
 
 
-def count_pages(cited: Mapping[str, CitedPage], shelf: Shelf, tally: Tally) -> None:
+def _count_pages(cited: Mapping[str, CitedPage], shelf: Shelf, tally: Tally) -> None:
     """Count what became of every cited page."""
     for url, page in cited.items():
         outcome = shelf.outcome(page)
         tally.add_page(site_key(url), url, outcome.reason, outcome.detail)
 
 
-def with_pages(records: Iterator[QueryResponse], shelf: Shelf, tally: Tally) -> Iterator[QueryResponse]:
+def _with_pages(records: Iterator[QueryResponse], shelf: Shelf, tally: Tally) -> Iterator[QueryResponse]:
     """The records with their sources' states and passages, counted as they go by."""
     for record in records:
         selected = shelf.with_pages(record)
@@ -144,12 +144,12 @@ async def added_page(key: str, file: Path, extractor: Extractor) -> StoredPage:
         InputError: the file is missing, too large, of a kind that is not read, or holds no text.
     """
     body = read_file(file)
-    media_type = media_type_of(file, body)
+    media_type = _media_type_of(file, body)
     extracted = await extractor.extract(body, media_type, "", key)
     if not extracted.text.strip():
         why = extracted.detail or extracted.reason
         raise InputError(f"{str(file)!r} holds no text that can be read ({why}); save the page anew, or as plain text.")
-    return page_of_file(key, body, extracted)
+    return _page_of_file(key, body, extracted)
 
 
 def read_file(file: Path) -> bytes:
@@ -159,14 +159,14 @@ def read_file(file: Path) -> bytes:
         InputError: there is no such file, or it is too large.
     """
     try:
-        if file.stat().st_size > MAX_BYTES:
-            raise InputError(f"{str(file)!r} is larger than {MAX_BYTES:,} bytes; that is no page.")
+        if file.stat().st_size > _MAX_BYTES:
+            raise InputError(f"{str(file)!r} is larger than {_MAX_BYTES:,} bytes; that is no page.")
         return file.read_bytes()
     except (FileNotFoundError, IsADirectoryError) as error:
         raise InputError(f"There is no file {str(file)!r} to add; `--add` wants the URL and then the file.") from error
 
 
-def media_type_of(file: Path, body: bytes) -> str:
+def _media_type_of(file: Path, body: bytes) -> str:
     """The file's media type, by its beginning or its name.
 
     Raises:
@@ -185,7 +185,7 @@ def media_type_of(file: Path, body: bytes) -> str:
     return "text/plain"
 
 
-def page_of_file(key: str, body: bytes, extracted: Extracted) -> StoredPage:
+def _page_of_file(key: str, body: bytes, extracted: Extracted) -> StoredPage:
     """The page as it is stored."""
     return StoredPage(
         url=key,

@@ -13,23 +13,23 @@ from pipeline.providers.failure import is_error
 
 Value = TypeVar("Value")
 
-ContentShape = Shape | Literal["output_text", "response", "output", "raw"]
+_ContentShape = Shape | Literal["output_text", "response", "output", "raw"]
 Status = Literal["ok", "invalid_evidence", "invalid_json", "http_error"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 
 # The contract's order, where no envelope is recognised.
-FIELDS: tuple[Literal["output_text", "response", "output"], ...] = ("output_text", "response", "output")
+_FIELDS: tuple[Literal["output_text", "response", "output"], ...] = ("output_text", "response", "output")
 MAX_ENVELOPES = 3
-MAX_REASON = 400
-FENCE = "```"
-CLOSERS = {"{": "}", "[": "]"}
+_MAX_REASON = 400
+_FENCE = "```"
+_CLOSERS = {"{": "}", "[": "]"}
 REPAIR_ORDER = "Output ONLY valid JSON per the schema."
 # What the providers call the end of the tokens that an answer may take, in lower case.
 CUT_SHORT = frozenset(("length", "max_tokens", "max_output_tokens"))
 CUT_SHORT_ERROR = "json_parse_error: The model's answer was cut short; it needs more tokens."
 
 
-class Completion(NamedTuple):
+class _Completion(NamedTuple):
     """The model's words in a payload, without thoughts; where they stood, and who said them.
 
     `shape` is the envelope's, or the field that held the words, or `raw` where the text itself is taken. Model and
@@ -37,12 +37,12 @@ class Completion(NamedTuple):
     """
 
     content: str
-    shape: ContentShape
+    shape: _ContentShape
     model: str = ""
     stop_reason: str = ""
 
 
-class Extracted(NamedTuple):
+class _Extracted(NamedTuple):
     """The JSON in a content: an object or a list; None with the reason where there is none."""
 
     value: Any
@@ -63,7 +63,7 @@ class Structured(NamedTuple, Generic[Value]):
     payloads: tuple[str, ...]
 
 
-def model_content(text: str) -> Completion:
+def model_content(text: str) -> _Completion:
     """The model's words in a payload: of a recognised envelope, else of the contract's fields in order, else the text.
 
     Up to three envelopes are taken off. Of them only Chat Completions' empty answer gives way to the contract's fields.
@@ -78,30 +78,30 @@ def model_content(text: str) -> Completion:
     except ProviderError as error:
         if isinstance(error.__cause__, RecursionError):
             raise
-        return Completion(clean_text(text).text, "raw")
+        return _Completion(clean_text(text).text, "raw")
     try:
-        return body_content(body, MAX_ENVELOPES) or Completion(clean_text(text).text, "raw")
+        return body_content(body, MAX_ENVELOPES) or _Completion(clean_text(text).text, "raw")
     except RecursionError as error:
         raise ProviderError("The payload is nested too deeply to be a provider's answer.") from error
 
 
-def body_content(body: Any, envelopes: int) -> Completion | None:
+def body_content(body: Any, envelopes: int) -> _Completion | None:
     """The model's words in a payload's JSON; None where it is no known envelope and has none of the contract's fields.
 
     Raises:
         ProviderError: the body is an error, or says that it failed.
     """
     if not is_error(body) and not any(matches(body) for _, matches in SHAPES):
-        return field_content(as_object(body), envelopes)
+        return _field_content(as_object(body), envelopes)
     shape = recognise(body)
     # Whose body it is decides about citations; the words of a shape are the same for all who share it.
     answer = READERS[reader_of(shape, "openai")](body)
-    content = json_part(body) or answer.text
-    other = field_content(body, envelopes) if shape == "chat" and not content.strip() else None
-    return other or Completion(content, shape, answer.model, answer.stop_reason)
+    content = _json_part(body) or answer.text
+    other = _field_content(body, envelopes) if shape == "chat" and not content.strip() else None
+    return other or _Completion(content, shape, answer.model, answer.stop_reason)
 
 
-def json_part(body: Any) -> str:
+def _json_part(body: Any) -> str:
     """The first part of a message that holds JSON as such, as a text; empty where none does."""
     fields = as_object(body)
     message = as_object(first_object(fields.get("choices")).get("message"))
@@ -111,64 +111,66 @@ def json_part(body: Any) -> str:
     return "" if found is None else json.dumps(found, ensure_ascii=False)
 
 
-def field_content(body: dict[str, Any], envelopes: int) -> Completion | None:
+def _field_content(body: dict[str, Any], envelopes: int) -> _Completion | None:
     """The content of the first of the contract's fields that has one; None where none has.
 
     An object there is an envelope, or has a `text` or `content`, or is the model's JSON itself.
     """
-    for name in FIELDS:
+    for name in _FIELDS:
         value = body.get(name)
         inner = body_content(value, envelopes - 1) if isinstance(value, dict) and value and envelopes > 1 else None
         if inner:
             return inner
-        words = words_of(value) or (json.dumps(value, ensure_ascii=False) if isinstance(value, dict) and value else "")
+        words = _words_of(value) or (json.dumps(value, ensure_ascii=False) if isinstance(value, dict) and value else "")
         if words:
-            return Completion(clean_text(words).text, name)
+            return _Completion(clean_text(words).text, name)
     return None
 
 
-def words_of(value: Any) -> str:
+def _words_of(value: Any) -> str:
     """The words of a field: a text, the `text` or `content` of an object, or the parts of a list joined."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict):
-        return as_text(value.get("text")) or as_text(value.get("content")) or words_of(as_objects(value.get("content")))
+        return (
+            as_text(value.get("text")) or as_text(value.get("content")) or _words_of(as_objects(value.get("content")))
+        )
     parts = [part for part in as_objects(value) if as_text(part.get("type")) not in ("thinking", "reasoning")]
-    return "".join(words_of(part) for part in parts)
+    return "".join(_words_of(part) for part in parts)
 
 
-def extract_json(content: str) -> Extracted:
+def extract_json(content: str) -> _Extracted:
     """The JSON object or list in a model's words: the whole, what a fence holds, or the first that is balanced.
 
     Leading thoughts are dropped, and up to three envelopes around it taken off. Takes linear time.
 
     Source: pipeline/contracts/evidence.md#json.
     """
-    value = find_json(content)
+    value = _find_json(content)
     for _ in range(MAX_ENVELOPES):
-        if (inner := unwrap(value)) is None:
+        if (inner := _unwrap(value)) is None:
             break
         value = inner
     if isinstance(value, (dict, list)):
-        return Extracted(value, "ok")
-    return Extracted(None, "invalid_json", f"json_parse_error: {why_no_json(content)}")
+        return _Extracted(value, "ok")
+    return _Extracted(None, "invalid_json", f"json_parse_error: {_why_no_json(content)}")
 
 
-def find_json(content: str) -> Any:
+def _find_json(content: str) -> Any:
     """The first JSON value in the words; None where there is none."""
     words = clean_text(content).text.strip()
-    whole = parse(words)
+    whole = _parse(words)
     if whole is not None:
         return whole
-    for candidate in (*fenced(words), *balanced(words)):
-        value = parse(candidate)
+    for candidate in (*_fenced(words), *_balanced(words)):
+        value = _parse(candidate)
         # In prose `{}` is a blank to fill in, and `[1]` a citation.
         if (isinstance(value, dict) and value) or as_objects(value):
             return value
     return None
 
 
-def parse(text: str) -> Any:
+def _parse(text: str) -> Any:
     """The JSON value that the text is; None where it is none, or `null`."""
     try:
         return load_body(text)
@@ -176,7 +178,7 @@ def parse(text: str) -> Any:
         return None
 
 
-def why_no_json(content: str) -> str:
+def _why_no_json(content: str) -> str:
     """Why a content holds no JSON object, without its words."""
     try:
         load_body(clean_text(content).text)
@@ -185,33 +187,33 @@ def why_no_json(content: str) -> str:
     return "The model's answer is neither an object nor a list."
 
 
-def unwrap(value: Any) -> Any:
+def _unwrap(value: Any) -> Any:
     """The JSON inside an envelope that was itself the model's answer, or inside a text; None where there is none.
 
     An object whose field only happens to have an envelope's name holds no JSON there, and stays.
     """
     if isinstance(value, str):
-        return find_json(value)
-    if not isinstance(value, dict) or (len(value) > 1 and isinstance(first_field(value), dict)):
+        return _find_json(value)
+    if not isinstance(value, dict) or (len(value) > 1 and isinstance(_first_field(value), dict)):
         return None
     try:
         completion = body_content(value, 1)
     except (ProviderError, RecursionError):
         return None
-    return find_json(completion.content) if completion else None
+    return _find_json(completion.content) if completion else None
 
 
-def first_field(value: dict[str, Any]) -> Any:
+def _first_field(value: dict[str, Any]) -> Any:
     """The value of the first of the contract's fields that the object has; None where it has none."""
-    return next((value[name] for name in FIELDS if value.get(name)), None)
+    return next((value[name] for name in _FIELDS if value.get(name)), None)
 
 
-def fenced(text: str) -> Iterator[str]:
+def _fenced(text: str) -> Iterator[str]:
     """What each pair of Markdown fences holds, without the language beside the first; a last one may be open."""
     lines = text.splitlines(keepends=True)
     block: list[str] | None = None
     for line in lines:
-        if not line.lstrip().startswith(FENCE):
+        if not line.lstrip().startswith(_FENCE):
             if block is not None:
                 block.append(line)
         elif block is None:
@@ -223,7 +225,7 @@ def fenced(text: str) -> Iterator[str]:
         yield "".join(block)
 
 
-def balanced(text: str) -> Iterator[str]:
+def _balanced(text: str) -> Iterator[str]:
     """The outermost spans in matching braces or brackets, in order; those in a JSON string count for nothing.
 
     A brace that is never closed does not hide what follows it. A line's end closes a string, which in JSON has none.
@@ -235,11 +237,11 @@ def balanced(text: str) -> Iterator[str]:
         if in_string:
             in_string = char != "\n" and (escaped or char != '"')
             escaped = char == "\\" and not escaped
-        elif char in CLOSERS:
+        elif char in _CLOSERS:
             opened.append(index)
         elif opened and char == '"':
             in_string, escaped = True, False
-        elif opened and char == CLOSERS[text[opened[-1]]]:
+        elif opened and char == _CLOSERS[text[opened[-1]]]:
             start = opened.pop()
             while spans and spans[-1][0] > start:
                 spans.pop()
@@ -258,20 +260,20 @@ async def read_structured(
 
     Source: pipeline/contracts/evidence.md#json.
     """
-    first = read_once(text, to_value)
+    first = _read_once(text, to_value)
     if first.status != "invalid_json" or first.error == CUT_SHORT_ERROR or ask_again is None:
         return first
     content = model_content(text).content
     if not content.strip():
         return first
     try:
-        repaired = await ask_again(repair_prompt(content))
+        repaired = await ask_again(_repair_prompt(content))
     except ProviderError as error:
         return first._replace(status="http_error", error=f"provider_error: {error}")
-    return read_once(repaired, to_value)._replace(payloads=(text, repaired))
+    return _read_once(repaired, to_value)._replace(payloads=(text, repaired))
 
 
-def read_once(text: str, to_value: Callable[[Any], Value]) -> Structured[Value]:
+def _read_once(text: str, to_value: Callable[[Any], Value]) -> Structured[Value]:
     """What one payload says, without asking the model again.
 
     Slips of writing that are no JSON are read leniently where `to_value` takes what comes of it.
@@ -287,28 +289,28 @@ def read_once(text: str, to_value: Callable[[Any], Value]) -> Structured[Value]:
         try:
             return Structured(to_value(extracted.value), "ok", "", (text,))
         except ValueError as refusal:
-            why = f"schema_validation_error: {' '.join(str(refusal).split())[:MAX_REASON]}"
-    elif not cut_short and (mended := mended_object(completion.content)):
+            why = f"schema_validation_error: {' '.join(str(refusal).split())[:_MAX_REASON]}"
+    elif not cut_short and (mended := _mended_object(completion.content)):
         with suppress(ValueError):
             return Structured(to_value(mended), "ok", "", (text,))
     return Structured(None, "invalid_json", CUT_SHORT_ERROR if cut_short else why, (text,))
 
 
-def mended_object(content: str) -> dict[str, Any]:
+def _mended_object(content: str) -> dict[str, Any]:
     """The object in a model's words that a slip keeps from being JSON: `{"a": 1,}`, `{'a': True}`; empty for none.
 
     Only a span of matching braces is read, the longest: of a text that ends in the middle the rest would be made up.
     """
     import json_repair  # seldom wanted
 
-    objects = (span for span in balanced(clean_text(content).text) if span.startswith("{"))
+    objects = (span for span in _balanced(clean_text(content).text) if span.startswith("{"))
     try:
         value = json_repair.loads(max(objects, key=len, default=""), strict=True)
-        return value if isinstance(value, dict) and parse(json.dumps(value)) else {}  # `parse` refuses NaN
+        return value if isinstance(value, dict) and _parse(json.dumps(value)) else {}  # `_parse` refuses NaN
     except (ValueError, RecursionError):  # it goes down no further than Python's stack
         return {}
 
 
-def repair_prompt(content: str) -> str:
+def _repair_prompt(content: str) -> str:
     """The prompt that asks the model to put its own words into the form that was wanted."""
     return f"{content}\n\n{REPAIR_ORDER}"

@@ -17,10 +17,10 @@ from pipeline.text.sentences import trim_snippet
 from pipeline.text.urls import membership_key
 
 # Source: pipeline/contracts/evidence.md#the-context.
-HEADER = re.compile(r"^### \[PAGE\] (\S+)[^\S\n]*$\n?", re.MULTILINE)
-HEADER_SIGN = re.compile(r"^### (?=\[PAGE\])", re.MULTILINE)
+_HEADER = re.compile(r"^### \[PAGE\] (\S+)[^\S\n]*$\n?", re.MULTILINE)
+_HEADER_SIGN = re.compile(r"^### (?=\[PAGE\])", re.MULTILINE)
 # A no-break space: no header any more, and the same length and normal form.
-DEFUSED_SIGN = "###\u00a0"
+_DEFUSED_SIGN = "###\u00a0"
 
 
 class ContextPage(NamedTuple):
@@ -51,10 +51,10 @@ def aggregate_context(pages: Iterable[tuple[str, str]]) -> str:
     Raises:
         InputError: a URL is empty or holds white space, so no header can carry it.
     """
-    return "\n\n".join(f"### [PAGE] {header_url(url)}\n{defuse_headers(text)}" for url, text in pages)
+    return "\n\n".join(f"### [PAGE] {_header_url(url)}\n{_defuse_headers(text)}" for url, text in pages)
 
 
-def header_url(url: str) -> str:
+def _header_url(url: str) -> str:
     """The URL where a header can carry it.
 
     Raises:
@@ -65,14 +65,14 @@ def header_url(url: str) -> str:
     return url
 
 
-def defuse_headers(text: str) -> str:
+def _defuse_headers(text: str) -> str:
     """The text, of the same length, without a line that begins like a header."""
-    return HEADER_SIGN.sub(DEFUSED_SIGN, text)
+    return _HEADER_SIGN.sub(_DEFUSED_SIGN, text)
 
 
 def read_context(aggregated_context: str) -> NormalisedContext:
     """The pages of a context in normal form. Takes time in proportion to the context."""
-    headers = list(HEADER.finditer(aggregated_context))
+    headers = list(_HEADER.finditer(aggregated_context))
     starts = [0, *(header.end() for header in headers)]
     ends = [*(header.start() for header in headers), len(aggregated_context)]
     urls = ["", *(header[1] for header in headers)]
@@ -83,13 +83,13 @@ def read_context(aggregated_context: str) -> NormalisedContext:
     return NormalisedContext(pages, frozenset(page.key for page in pages if page.url))
 
 
-MAX_ITEMS = 3
-MAX_SNIPPET_LENGTH = 320
+_MAX_ITEMS = 3
+_MAX_SNIPPET_LENGTH = 320
 # How much of a page is shown beside a snippet that is not on it, as a multiple of the snippet.
-SHOWN_SHARE = 2
-EvidenceError = Literal["missing", "url_not_in_headers", "snippet_not_verbatim", "snippet_on_other_page"]
-EvidenceStatus = Literal["ok", "invalid_evidence"]
-NO_VALID_EVIDENCE = "no_valid_evidence"
+_SHOWN_SHARE = 2
+_EvidenceError = Literal["missing", "url_not_in_headers", "snippet_not_verbatim", "snippet_on_other_page"]
+_EvidenceStatus = Literal["ok", "invalid_evidence"]
+_NO_VALID_EVIDENCE = "no_valid_evidence"
 
 
 class Evidence(NamedTuple):
@@ -110,7 +110,7 @@ class Rejected(NamedTuple):
     """One item that does not count, by its position (from 0) in what the model gave, and why."""
 
     position: int
-    kind: EvidenceError
+    kind: _EvidenceError
     url: str
     snippet: str
 
@@ -131,7 +131,7 @@ class Forms(NamedTuple):
     """
 
     position: int
-    kind: EvidenceError | Literal[""]
+    kind: _EvidenceError | Literal[""]
     url: str
     url_key: str
     snippet: str
@@ -152,17 +152,17 @@ class Validated(NamedTuple):
         return tuple(each.message for each in self.rejected)
 
     @property
-    def status(self) -> EvidenceStatus:
+    def status(self) -> _EvidenceStatus:
         """`ok` where one item or more was found."""
         return "ok" if self.items else "invalid_evidence"
 
     @property
     def error(self) -> str:
         """Why the status is `invalid_evidence`; empty where it is not."""
-        return "" if self.items else "; ".join(self.errors) or NO_VALID_EVIDENCE
+        return "" if self.items else "; ".join(self.errors) or _NO_VALID_EVIDENCE
 
 
-class Asked(NamedTuple):
+class _Asked(NamedTuple):
     """One item as the model gave it, and the keys by which it is looked up; empty texts for what it lacks."""
 
     position: int
@@ -175,8 +175,8 @@ class Asked(NamedTuple):
 def validate_and_normalize_evidence(
     aggregated_context: str | NormalisedContext,
     items: Sequence[Mapping[str, Any]],
-    max_items: int = MAX_ITEMS,
-    max_snippet_len: int = MAX_SNIPPET_LENGTH,
+    max_items: int = _MAX_ITEMS,
+    max_snippet_len: int = _MAX_SNIPPET_LENGTH,
     per_page: bool = False,
     explain: bool = False,
 ) -> Validated:
@@ -194,49 +194,49 @@ def validate_and_normalize_evidence(
     rejected: list[Rejected] = []
     forms: list[Forms] = []
     for index, item in enumerate(items):
-        asked = read_item(index, item)
-        outcome = check_item(context, asked, max_snippet_len, per_page)
+        asked = _read_item(index, item)
+        outcome = _check_item(context, asked, max_snippet_len, per_page)
         if isinstance(outcome, Evidence):
             found.setdefault((outcome.url, outcome.snippet), outcome)
         else:
             rejected.append(Rejected(index, outcome, asked.url, asked.snippet))
         if explain:
-            forms.append(compared_forms(context, asked, "" if isinstance(outcome, Evidence) else outcome))
+            forms.append(_compared_forms(context, asked, "" if isinstance(outcome, Evidence) else outcome))
     return Validated(tuple(found.values())[:max_items], tuple(rejected), tuple(forms))
 
 
-def read_item(index: int, item: Mapping[str, Any]) -> Asked:
+def _read_item(index: int, item: Mapping[str, Any]) -> _Asked:
     """The item with its keys; what is no text counts as missing."""
     fields = item if isinstance(item, Mapping) else {}
     url, snippet = (value if isinstance(value, str) else "" for value in (fields.get("url"), fields.get("snippet")))
-    return Asked(index, url, snippet, membership_key(url.strip()), normalise(snippet))
+    return _Asked(index, url, snippet, membership_key(url.strip()), normalise(snippet))
 
 
-def check_item(
-    context: NormalisedContext, asked: Asked, max_snippet_len: int, per_page: bool
-) -> Evidence | EvidenceError:
+def _check_item(
+    context: NormalisedContext, asked: _Asked, max_snippet_len: int, per_page: bool
+) -> Evidence | _EvidenceError:
     """The evidence in its place, or why it does not count."""
     if not asked.url.strip() or not asked.form:
         return "missing"
     if asked.url_key not in context.keys:
         return "url_not_in_headers"
     trimmed = trim_snippet(asked.snippet, max_snippet_len)
-    for page in pages_to_search(context, asked.url_key):
+    for page in _pages_to_search(context, asked.url_key):
         at = page.form.find(asked.form)
         if at < 0:
             continue
         if per_page and page.key != asked.url_key:
             return "snippet_on_other_page"
-        return place_trimmed(page, at, asked.url, trimmed) or "missing"
+        return _place_trimmed(page, at, asked.url, trimmed) or "missing"
     return "snippet_not_verbatim"
 
 
-def pages_to_search(context: NormalisedContext, url_key: str) -> list[ContextPage]:
+def _pages_to_search(context: NormalisedContext, url_key: str) -> list[ContextPage]:
     """The context's pages, those of the URL first."""
     return sorted(context.pages, key=lambda page: page.key != url_key)
 
 
-def place_trimmed(page: ContextPage, at: int, url: str, trimmed: str) -> Evidence | None:
+def _place_trimmed(page: ContextPage, at: int, url: str, trimmed: str) -> Evidence | None:
     """The trimmed snippet with its place, where the whole one begins at `at` of the page's form; None for nothing left.
 
     Where the cut splits what is one letter on the page (`ss` against `ß`), the snippet gives way.
@@ -249,18 +249,18 @@ def place_trimmed(page: ContextPage, at: int, url: str, trimmed: str) -> Evidenc
     return None
 
 
-def compared_forms(context: NormalisedContext, asked: Asked, kind: EvidenceError | Literal[""]) -> Forms:
+def _compared_forms(context: NormalisedContext, asked: _Asked, kind: _EvidenceError | Literal[""]) -> Forms:
     """What was compared for the item."""
     own = [page for page in context.pages if page.key == asked.url_key]
     shared, shown = 0, ""
     for page in own or context.pages:
-        length = shared_beginning(page.form.text, asked.form)
+        length = _shared_beginning(page.form.text, asked.form)
         if length > shared:
             at = page.form.text.find(asked.form[:length])
-            shared, shown = length, page.form.text[at : at + SHOWN_SHARE * len(asked.form)]
+            shared, shown = length, page.form.text[at : at + _SHOWN_SHARE * len(asked.form)]
     return Forms(asked.position, kind, asked.url, asked.url_key, asked.snippet, asked.form, shown)
 
 
-def shared_beginning(page_form: str, form: str) -> int:
+def _shared_beginning(page_form: str, form: str) -> int:
     """The length of the longest beginning of the form that stands in the page's."""
     return bisect_left(range(1, len(form) + 1), True, key=lambda length: form[:length] not in page_form)

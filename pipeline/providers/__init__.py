@@ -10,7 +10,11 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 from pipeline.errors import InputError, ProviderError
-from pipeline.providers import claude, gemini, grok, openai, perplexity
+from pipeline.providers import _claude as claude
+from pipeline.providers import _gemini as gemini
+from pipeline.providers import _grok as grok
+from pipeline.providers import _openai as openai
+from pipeline.providers import _perplexity as perplexity
 from pipeline.providers.body import as_objects, as_text, load_body
 from pipeline.providers.failure import is_error, payload_error
 from pipeline.schema import PROVIDERS, Answer, ProviderName
@@ -27,14 +31,14 @@ READERS: dict[ProviderName, Callable[[Any], Answer]] = {
 }
 
 # A vendor's own shape has one reader, whoever passed it on; the two shared shapes are read by the provider's rules.
-SHAPE_OWNERS: dict[Shape, ProviderName] = {
+_SHAPE_OWNERS: dict[Shape, ProviderName] = {
     "gemini": "gemini",
     "interactions": "gemini",
     "agent": "perplexity",
     "grpc": "grok",
     "claude": "claude",
 }
-SHARED_SHAPES: tuple[ProviderName, ...] = ("openai", "grok", "perplexity")
+_SHARED_SHAPES: tuple[ProviderName, ...] = ("openai", "grok", "perplexity")
 
 ALIASES: dict[str, ProviderName] = {
     "anthropic": "claude",
@@ -81,7 +85,7 @@ def read_payload(provider: ProviderName, text: str) -> Answer:
 
 def reader_of(shape: Shape, provider: ProviderName) -> ProviderName:
     """Whose rules read this shape when it came from this provider."""
-    return SHAPE_OWNERS.get(shape) or (provider if provider in SHARED_SHAPES else "openai")
+    return _SHAPE_OWNERS.get(shape) or (provider if provider in _SHARED_SHAPES else "openai")
 
 
 def recognise(body: Any) -> Shape:
@@ -94,13 +98,15 @@ def recognise(body: Any) -> Shape:
         raise payload_error(body)
     shape = next((shape for shape, matches in SHAPES if matches(body)), None)
     if shape is None:
-        raise ProviderError(f"The payload has no known shape: {top_keys(body)}. Give a provider's body as it was sent.")
+        raise ProviderError(
+            f"The payload has no known shape: {_top_keys(body)}. Give a provider's body as it was sent."
+        )
     if shape in ("responses", "agent", "interactions") and body.get("status") == "failed":
         raise payload_error(body)
     return shape
 
 
-def top_keys(body: Any) -> str:
+def _top_keys(body: Any) -> str:
     """What stands at the top of the body, for a message."""
     if isinstance(body, dict):
         names = ", ".join(repr(str(key)[:30]) for key in list(body)[:5])
@@ -108,50 +114,50 @@ def top_keys(body: Any) -> str:
     return f"it is a JSON {'list' if isinstance(body, list) else 'value'} and not one object"
 
 
-def is_gemini(body: Any) -> bool:
+def _is_gemini(body: Any) -> bool:
     """Gemini's generateContent, from REST or dumped by its SDK."""
     return isinstance(body, dict) and any(key in body for key in ("candidates", "promptFeedback", "prompt_feedback"))
 
 
-def is_agent(body: Any) -> bool:
+def _is_agent(body: Any) -> bool:
     """Perplexity's Agent API: a response that lists search results."""
-    return is_responses(body) and any(item.get("type") == "search_results" for item in as_objects(body.get("output")))
+    return _is_responses(body) and any(item.get("type") == "search_results" for item in as_objects(body.get("output")))
 
 
-def is_responses(body: Any) -> bool:
+def _is_responses(body: Any) -> bool:
     """OpenAI's Responses, which xAI and Perplexity speak as well."""
     return isinstance(body, dict) and body.get("object") == "response"
 
 
-def is_interactions(body: Any) -> bool:
+def _is_interactions(body: Any) -> bool:
     """Gemini's Interactions API."""
     return isinstance(body, dict) and (body.get("object") == "interaction" or ("steps" in body and "status" in body))
 
 
-def is_grpc(body: Any) -> bool:
+def _is_grpc(body: Any) -> bool:
     """The gRPC service of xAI as JSON."""
     outputs = as_objects(body.get("outputs")) if isinstance(body, dict) else []
     return bool(outputs) and all("message" in output for output in outputs)
 
 
-def is_claude(body: Any) -> bool:
+def _is_claude(body: Any) -> bool:
     """Claude's Messages: one body, or the bodies of a paused turn and its continuations in a list."""
     if isinstance(body, list):
-        return bool(body) and all(isinstance(each, dict) and is_claude(each) for each in body)
+        return bool(body) and all(isinstance(each, dict) and _is_claude(each) for each in body)
     return isinstance(body, dict) and as_text(body.get("type")) == "message" and isinstance(body.get("content"), list)
 
 
-def is_chat(body: Any) -> bool:
+def _is_chat(body: Any) -> bool:
     """Chat completions of any provider or proxy."""
     return isinstance(body, dict) and isinstance(body.get("choices"), list)
 
 
 SHAPES: tuple[tuple[Shape, Callable[[Any], bool]], ...] = (
-    ("gemini", is_gemini),
-    ("agent", is_agent),
-    ("responses", is_responses),
-    ("interactions", is_interactions),
-    ("grpc", is_grpc),
-    ("claude", is_claude),
-    ("chat", is_chat),
+    ("gemini", _is_gemini),
+    ("agent", _is_agent),
+    ("responses", _is_responses),
+    ("interactions", _is_interactions),
+    ("grpc", _is_grpc),
+    ("claude", _is_claude),
+    ("chat", _is_chat),
 )

@@ -11,9 +11,9 @@ from pipeline.schema import Answer, Occurrence, Placement, SearchResult
 from pipeline.text.urls import source_domain
 
 # Left over where search meets structured output: https://github.com/openai/openai-agents-python/issues/2051
-ARTEFACT = re.compile("\ue200[^\ue200\ue201]*+\ue201|[\ue200-\ue2ff]")
+_ARTEFACT = re.compile("\ue200[^\ue200\ue201]*+\ue201|[\ue200-\ue2ff]")
 # Reasoning models put their thoughts in front; without an end mark they were cut off while thinking.
-THOUGHTS = re.compile(r"\s*+<think>(?:.*?</think>\s*+|.*+\Z)", re.DOTALL)
+_THOUGHTS = re.compile(r"\s*+<think>(?:.*?</think>\s*+|.*+\Z)", re.DOTALL)
 
 
 def distinct(urls: Iterable[str]) -> tuple[str, ...]:
@@ -42,14 +42,14 @@ def build_answer(
         text=text,
         citations=urls,
         domains=tuple(source_domain(url, named.get(url, "")) for url in urls),
-        occurrences=complete_occurrences(urls, occurrences),
+        occurrences=_complete_occurrences(urls, occurrences),
         search_results=tuple(search_results),
         model=model,
         stop_reason=stop_reason,
     )
 
 
-def complete_occurrences(urls: tuple[str, ...], occurrences: Iterable[Occurrence]) -> tuple[Occurrence, ...]:
+def _complete_occurrences(urls: tuple[str, ...], occurrences: Iterable[Occurrence]) -> tuple[Occurrence, ...]:
     """The occurrences of these URLs, placed ones first and by place, then the others in the URLs' order."""
     rank = {url: index for index, url in enumerate(urls)}
     known = [each for each in occurrences if each.url in rank]
@@ -118,7 +118,7 @@ class Message(NamedTuple):
     stop_reason: str
 
 
-class Part(NamedTuple):
+class _Part(NamedTuple):
     """One part of the text, with its annotations as they stand in the body."""
 
     text: str
@@ -130,23 +130,23 @@ def read_message(body: dict[str, Any]) -> Message:
     if isinstance(body.get("choices"), list):
         choice = first_object(body.get("choices"))
         message = as_object(choice.get("message"))
-        parts = chat_parts(message)
-        refused = not chat_text(message.get("content")) and as_text(message.get("refusal"))
+        parts = _chat_parts(message)
+        refused = not _chat_text(message.get("content")) and as_text(message.get("refusal"))
         stop = "refusal" if refused else as_text(choice.get("finish_reason"))
     else:
-        parts = responses_parts(body)
+        parts = _responses_parts(body)
         reason = as_text(as_object(body.get("incomplete_details")).get("reason"))
         stop = reason or as_text(body.get("status"))
-    return clean_message(parts, as_text(body.get("model")), stop)
+    return _clean_message(parts, as_text(body.get("model")), stop)
 
 
-def chat_parts(message: dict[str, Any]) -> list[Part]:
+def _chat_parts(message: dict[str, Any]) -> list[_Part]:
     """The one part of a chat message."""
-    text = chat_text(message.get("content")) or as_text(message.get("refusal"))
-    return [Part(text, as_objects(message.get("annotations")))]
+    text = _chat_text(message.get("content")) or as_text(message.get("refusal"))
+    return [_Part(text, as_objects(message.get("annotations")))]
 
 
-def chat_text(content: Any) -> str:
+def _chat_text(content: Any) -> str:
     """The content of a chat message: a text, or the texts of its parts."""
     if isinstance(content, list):
         parts = [each for each in as_objects(content) if as_text(each.get("type")) not in ("thinking", "reasoning")]
@@ -154,24 +154,24 @@ def chat_text(content: Any) -> str:
     return as_text(content)
 
 
-def responses_parts(body: dict[str, Any]) -> list[Part]:
+def _responses_parts(body: dict[str, Any]) -> list[_Part]:
     """The parts of all messages in `output`; the convenience field `output_text` only where there are none."""
     messages = [item for item in as_objects(body.get("output")) if item.get("type") == "message"]
     parts = [
-        Part(as_text(part.get("text" if part.get("type") == "output_text" else "refusal")), annotations_of(part))
+        _Part(as_text(part.get("text" if part.get("type") == "output_text" else "refusal")), _annotations_of(part))
         for message in messages
         for part in as_objects(message.get("content"))
         if part.get("type") in ("output_text", "refusal")
     ]
-    return parts or [Part(as_text(body.get("output_text")), [])]
+    return parts or [_Part(as_text(body.get("output_text")), [])]
 
 
-def annotations_of(part: dict[str, Any]) -> list[dict[str, Any]]:
+def _annotations_of(part: dict[str, Any]) -> list[dict[str, Any]]:
     """The annotations of one part of the output."""
     return as_objects(part.get("annotations"))
 
 
-def clean_message(parts: Iterable[Part], model: str, stop_reason: str) -> Message:
+def _clean_message(parts: Iterable[_Part], model: str, stop_reason: str) -> Message:
     """The parts' texts joined without thoughts and artefacts, and the annotations moved to where their words are."""
     texts: list[str] = []
     raw: list[tuple[int, int, dict[str, Any]]] = []
@@ -181,11 +181,11 @@ def clean_message(parts: Iterable[Part], model: str, stop_reason: str) -> Messag
         texts.append(part.text)
         base += len(part.text)
     cleaned = clean_text("".join(texts))
-    found = (read_annotation(annotation, cleaned, span) for *span, annotation in raw)
+    found = (_read_annotation(annotation, cleaned, span) for *span, annotation in raw)
     return Message(cleaned.text, tuple(each for each in found if each.url), model, stop_reason)
 
 
-def read_annotation(annotation: dict[str, Any], cleaned: "Cleaned", part: list[int]) -> Annotation:
+def _read_annotation(annotation: dict[str, Any], cleaned: "_Cleaned", part: list[int]) -> Annotation:
     """One annotation, flat (Responses) or one level deeper (chat); its URL is empty where it cites none."""
     fields = as_object(annotation.get("url_citation")) or annotation
     cites = as_text(annotation.get("type")) in ("url_citation", "")
@@ -198,7 +198,7 @@ def read_annotation(annotation: dict[str, Any], cleaned: "Cleaned", part: list[i
     )
 
 
-class Cleaned(NamedTuple):
+class _Cleaned(NamedTuple):
     """A text from which spans were cut, and where each stood; `cut[i]` is the length of all cuts before the i-th."""
 
     text: str
@@ -214,14 +214,14 @@ class Cleaned(NamedTuple):
         return offset - self.cut[index] + max(0, self.ends[index - 1] - offset)
 
 
-def clean_text(raw: str) -> Cleaned:
+def clean_text(raw: str) -> _Cleaned:
     """The text without leading thoughts and without private-use artefacts."""
     spans = []
-    thoughts = THOUGHTS.match(raw)
+    thoughts = _THOUGHTS.match(raw)
     start = thoughts.end() if thoughts else 0
     if start:
         spans.append((0, start))
-    spans += [match.span() for match in ARTEFACT.finditer(raw, start)]
+    spans += [match.span() for match in _ARTEFACT.finditer(raw, start)]
     kept = []
     position = 0
     for span in spans:
@@ -229,4 +229,4 @@ def clean_text(raw: str) -> Cleaned:
         position = span[1]
     kept.append(raw[position:])
     cut = tuple(accumulate((end - begin for begin, end in spans), initial=0))
-    return Cleaned("".join(kept), tuple(begin for begin, _ in spans), tuple(end for _, end in spans), cut)
+    return _Cleaned("".join(kept), tuple(begin for begin, _ in spans), tuple(end for _, end in spans), cut)

@@ -9,9 +9,9 @@ from pipeline.errors import ProviderError
 
 # A lone surrogate cannot be written as UTF-8, and a NUL no database takes. Each gives way to one character, so that
 # the provider's offsets still hold.
-UNWRITABLE = re.compile("[\x00\ud800-\udfff]")
-ESCAPED_UNWRITABLE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
-MAX_DIGITS = 100
+_UNWRITABLE = re.compile("[\x00\ud800-\udfff]")
+_ESCAPED_UNWRITABLE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
+_MAX_DIGITS = 100
 
 
 def load_body(text: str) -> Any:
@@ -25,31 +25,31 @@ def load_body(text: str) -> Any:
     try:
         body = json.loads(
             text.removeprefix("\ufeff"),
-            parse_constant=refuse_constant,
-            parse_int=read_number,
-            parse_float=read_fraction,
+            parse_constant=_refuse_constant,
+            parse_int=_read_number,
+            parse_float=_read_fraction,
         )
-        if ESCAPED_UNWRITABLE.search(text) or UNWRITABLE.search(text):
+        if _ESCAPED_UNWRITABLE.search(text) or _UNWRITABLE.search(text):
             return writable(body)
     except RecursionError as error:
         raise ProviderError("The payload is nested too deeply to be a provider's answer.") from error
     except ValueError as error:
-        raise ProviderError(f"The payload is not JSON ({short_reason(error)}).") from error
+        raise ProviderError(f"The payload is not JSON ({_short_reason(error)}).") from error
     return body
 
 
-def read_number(digits: str) -> int | None:
+def _read_number(digits: str) -> int | None:
     """The whole number; None for one of more digits than any offset or time has, which Python might refuse to read."""
-    return int(digits) if len(digits) <= MAX_DIGITS else None
+    return int(digits) if len(digits) <= _MAX_DIGITS else None
 
 
-def read_fraction(digits: str) -> float | None:
+def _read_fraction(digits: str) -> float | None:
     """The number; None for one that is larger than any that can be written as JSON again."""
     number = float(digits)
     return number if isfinite(number) else None
 
 
-def refuse_constant(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
     """Refuse `NaN` and its like, which are Python's and not JSON's.
 
     Raises:
@@ -58,7 +58,7 @@ def refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON value")
 
 
-def short_reason(error: ValueError) -> str:
+def _short_reason(error: ValueError) -> str:
     """Why the JSON could not be read, without its text."""
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg} at line {error.lineno}, column {error.colno}"
@@ -68,7 +68,7 @@ def short_reason(error: ValueError) -> str:
 def writable(value: Any) -> Any:
     """The value with every text in it fit for a UTF-8 file."""
     if isinstance(value, str):
-        return UNWRITABLE.sub("\ufffd", value)
+        return _UNWRITABLE.sub("\ufffd", value)
     if isinstance(value, list):
         return [writable(each) for each in value]
     if isinstance(value, dict):

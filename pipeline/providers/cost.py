@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 from pipeline.providers.body import as_number, as_object, as_objects, as_text
 from pipeline.schema import Price
 
-PER_MILLION = 1_000_000
-PER_THOUSAND = 1_000
+_PER_MILLION = 1_000_000
+_PER_THOUSAND = 1_000
 # xAI states what an answer cost in units of 1e-10 USD.
-TICKS_PER_USD = 10_000_000_000
+_TICKS_PER_USD = 10_000_000_000
 
 
 class Usage(NamedTuple):
@@ -39,41 +39,41 @@ def usage_of(body: Any) -> Usage:
         )
     fields = as_object(body)
     usage = as_object(fields.get("usage") or fields.get("usageMetadata") or fields.get("usage_metadata"))
-    tokens_in = input_tokens(usage)
-    return Usage(tokens_in, output_tokens(usage, tokens_in), searches(fields, usage), stated_cost(usage))
+    tokens_in = _input_tokens(usage)
+    return Usage(tokens_in, _output_tokens(usage, tokens_in), _searches(fields, usage), _stated_cost(usage))
 
 
-def count(fields: Mapping[str, Any], *names: str) -> int:
+def _count(fields: Mapping[str, Any], *names: str) -> int:
     """The numbers under these names, added up; what is absent or below 0 counts nothing."""
     return sum(max(0, as_number(fields.get(name)) or 0) for name in names)
 
 
-def input_tokens(usage: Mapping[str, Any]) -> int:
+def _input_tokens(usage: Mapping[str, Any]) -> int:
     """Tokens that went in, those of a tool's results and of the cache included."""
-    plain = count(usage, "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-    gemini = count(usage, "promptTokenCount", "toolUsePromptTokenCount")
-    dumped = count(usage, "prompt_token_count", "tool_use_prompt_token_count")
-    interactions = count(usage, "total_input_tokens", "total_tool_use_tokens")
-    return plain or count(usage, "prompt_tokens") or gemini or dumped or interactions
+    plain = _count(usage, "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+    gemini = _count(usage, "promptTokenCount", "toolUsePromptTokenCount")
+    dumped = _count(usage, "prompt_token_count", "tool_use_prompt_token_count")
+    interactions = _count(usage, "total_input_tokens", "total_tool_use_tokens")
+    return plain or _count(usage, "prompt_tokens") or gemini or dumped or interactions
 
 
-def output_tokens(usage: Mapping[str, Any], tokens_in: int) -> int:
+def _output_tokens(usage: Mapping[str, Any], tokens_in: int) -> int:
     """Tokens that came out, thoughts included, which xAI's chat completions leave out of `completion_tokens`."""
     if "completion_tokens" in usage:
-        return max(count(usage, "completion_tokens"), count(usage, "total_tokens") - tokens_in)
-    gemini = count(usage, "candidatesTokenCount", "thoughtsTokenCount")
-    dumped = count(usage, "candidates_token_count", "thoughts_token_count")
-    interactions = count(usage, "total_output_tokens", "total_thought_tokens")
-    return count(usage, "output_tokens") or gemini or dumped or interactions
+        return max(_count(usage, "completion_tokens"), _count(usage, "total_tokens") - tokens_in)
+    gemini = _count(usage, "candidatesTokenCount", "thoughtsTokenCount")
+    dumped = _count(usage, "candidates_token_count", "thoughts_token_count")
+    interactions = _count(usage, "total_output_tokens", "total_thought_tokens")
+    return _count(usage, "output_tokens") or gemini or dumped or interactions
 
 
-def searches(fields: Mapping[str, Any], usage: Mapping[str, Any]) -> int:
+def _searches(fields: Mapping[str, Any], usage: Mapping[str, Any]) -> int:
     """Web searches that the answer took, by whatever the provider counts or lists."""
-    counted = count(as_object(usage.get("server_tool_use")), "web_search_requests")
+    counted = _count(as_object(usage.get("server_tool_use")), "web_search_requests")
     details = as_object(usage.get("server_side_tool_usage_details"))
-    grok = count(details, "web_search_calls", "x_search_calls") or count(usage, "num_server_side_tools_used")
+    grok = _count(details, "web_search_calls", "x_search_calls") or _count(usage, "num_server_side_tools_used")
     output = as_objects(fields.get("output"))
-    listed = sum(is_search(item) for item in output)
+    listed = sum(_is_search(item) for item in output)
     queries = 0
     for candidate in as_objects(fields.get("candidates")):
         grounding = as_object(candidate.get("groundingMetadata") or candidate.get("grounding_metadata"))
@@ -82,20 +82,20 @@ def searches(fields: Mapping[str, Any], usage: Mapping[str, Any]) -> int:
     return counted or grok or listed or queries
 
 
-def is_search(item: Mapping[str, Any]) -> bool:
+def _is_search(item: Mapping[str, Any]) -> bool:
     """Whether an output item is a search, and no page that was opened."""
     kind = as_text(item.get("type"))
     action = as_text(as_object(item.get("action")).get("type"))
     return kind == "search_results" or (kind == "web_search_call" and action in ("", "search"))
 
 
-def stated_cost(usage: Mapping[str, Any]) -> float | None:
+def _stated_cost(usage: Mapping[str, Any]) -> float | None:
     """What the provider says that the answer cost, in USD; None where it does not say."""
     ticks = usage.get("cost_in_usd_ticks")
     if isinstance(ticks, str) and ticks.isascii() and ticks.isdigit() and len(ticks) < 20:
         ticks = int(ticks)
     if as_number(ticks) is not None:
-        return (as_number(ticks) or 0) / TICKS_PER_USD
+        return (as_number(ticks) or 0) / _TICKS_PER_USD
     cost = usage.get("cost")
     if isinstance(cost, dict):
         cost = cost.get("total_cost") if cost.get("currency", "USD") == "USD" else None
@@ -109,7 +109,7 @@ def cost_of(usage: Usage, price: Price | None) -> float | None:
     if price is None or not (usage.input_tokens or usage.output_tokens):
         return None
     tokens = usage.input_tokens * price.input + usage.output_tokens * price.output
-    return tokens / PER_MILLION + usage.searches * price.search / PER_THOUSAND
+    return tokens / _PER_MILLION + usage.searches * price.search / _PER_THOUSAND
 
 
 def price_of(prices: Mapping[str, Price], *models: str) -> Price | None:

@@ -6,10 +6,10 @@ from typing import Any
 from pipeline.errors import ErrorKind, ProviderError
 from pipeline.providers.body import as_number, as_object, as_objects, as_text, first_object, load_body
 
-MAX_MESSAGE = 400
+_MAX_MESSAGE = 400
 
 # OpenAI shows the ends of a wrong key, Gemini may show all of it; limits name organisations and users.
-SECRETS = (
+_SECRETS = (
     re.compile(r"\b(?:sk|pk|pplx|xai|gsk|rk)-[\w*.-]{6,}|\bAIz[\w*-]{10,}|\bya29\.[\w.-]+|\bAQ\.[\w.-]{10,}"),
     re.compile(r"(?<=bearer )[\w.~+/*=-]+", re.IGNORECASE),
     re.compile(r"(?<=[?&]key=)[^&\s\"']+", re.IGNORECASE),
@@ -26,22 +26,22 @@ SECRETS = (
 REDACTED = "[redacted]"
 
 # Some proxies answer with a web page; only its words are worth keeping.
-PAGE_MARKUP = re.compile(r"<(script|style)\b.*?(?:</\1>|\Z)|<[^<>]*>", re.DOTALL | re.IGNORECASE)
+_PAGE_MARKUP = re.compile(r"<(script|style)\b.*?(?:</\1>|\Z)|<[^<>]*>", re.DOTALL | re.IGNORECASE)
 
-WRONG_KEY = re.compile(
+_WRONG_KEY = re.compile(
     r"API_KEY_INVALID|SUBSCRIPTION_TOKEN_INVALID|(?:incorrect|invalid|missing|no) api[ _]?key|api key not valid",
     re.IGNORECASE,
 )
-NO_MONEY = re.compile(
+_NO_MONEY = re.compile(
     r"insufficient_quota|credit_balance|credit balance|spend_?\s?limit|organization_usage_limit|usage limits?\b|PerDay",
     re.IGNORECASE,
 )
 # xAI and OpenRouter refuse a question for its content with the status of a wrong key; the next one may be harmless.
-FORBIDDEN = 403
-REFUSED_CONTENT = re.compile(
+_FORBIDDEN = 403
+_REFUSED_CONTENT = re.compile(
     r"moderation|flagged|usage guidelines|content[ _](?:polic|filter)|safety_check", re.IGNORECASE
 )
-KIND_BY_WORD: dict[str, ErrorKind] = {
+_KIND_BY_WORD: dict[str, ErrorKind] = {
     "authentication_error": "auth",
     "permission_error": "auth",
     "invalid_api_key": "auth",
@@ -62,7 +62,7 @@ KIND_BY_WORD: dict[str, ErrorKind] = {
     "internal_server_error": "server",
     "unavailable": "server",
 }
-KIND_BY_STATUS: dict[int, ErrorKind] = {
+_KIND_BY_STATUS: dict[int, ErrorKind] = {
     401: "auth",
     402: "quota",
     403: "auth",
@@ -96,9 +96,9 @@ def payload_error(body: Any, status: int | None = None) -> ProviderError:
     """
     detail = error_detail(body)
     inner = as_object(detail)
-    status = status if status and status >= 400 else inner_status(inner)
-    words = error_words(body, inner)
-    message = redact(error_message(detail)) or "the provider gives no reason"
+    status = status if status and status >= 400 else _inner_status(inner)
+    words = _error_words(body, inner)
+    message = redact(_error_message(detail)) or "the provider gives no reason"
     return ProviderError(f"The provider answered with an error: {message}", error_kind(status, words))
 
 
@@ -107,7 +107,7 @@ def unreadable_error(text: str, status: int | None) -> ProviderError:
     try:
         return payload_error(load_body(text), status)
     except ProviderError:
-        head = " ".join(PAGE_MARKUP.sub(" ", text[:2000]).split())
+        head = " ".join(_PAGE_MARKUP.sub(" ", text[:2000]).split())
         message = redact(head)[:200] or "an empty body"
         return ProviderError(f"The provider answered status {status}: {message}", error_kind(status, head))
 
@@ -126,7 +126,7 @@ def error_detail(body: Any) -> Any:
     return fields if found is None else found
 
 
-def error_message(detail: Any) -> str:
+def _error_message(detail: Any) -> str:
     """The provider's words: its message, `detail` or `detail.error` (Tavily), and what OpenRouter passes on."""
     if isinstance(detail, str):
         return detail
@@ -137,7 +137,7 @@ def error_message(detail: Any) -> str:
     return ": ".join(part for part in told if part)
 
 
-def inner_status(fields: dict[str, Any]) -> int | None:
+def _inner_status(fields: dict[str, Any]) -> int | None:
     """The HTTP status that the error names itself, as number or digits."""
     code = fields.get("code")
     if isinstance(code, str) and code.isascii() and code.isdigit() and len(code) == 3:
@@ -145,7 +145,7 @@ def inner_status(fields: dict[str, Any]) -> int | None:
     return as_number(code)
 
 
-def error_words(body: Any, fields: dict[str, Any]) -> str:
+def _error_words(body: Any, fields: dict[str, Any]) -> str:
     """Type, code, status, reasons, quota ids and message of the error, one a line."""
     details = as_objects(fields.get("details"))
     violations = [quota for detail in details for quota in as_objects(detail.get("violations"))]
@@ -163,26 +163,26 @@ def error_words(body: Any, fields: dict[str, Any]) -> str:
 
 def error_kind(status: int | None, words: str) -> ErrorKind:
     """The kind of `errors.jsonl`: what the words say of key and money first, then the status, then the error's type."""
-    if WRONG_KEY.search(words):
+    if _WRONG_KEY.search(words):
         return "auth"
-    if NO_MONEY.search(words):
+    if _NO_MONEY.search(words):
         return "quota"
-    if status == FORBIDDEN and REFUSED_CONTENT.search(words):
+    if status == _FORBIDDEN and _REFUSED_CONTENT.search(words):
         return "bad_response"
-    if status in KIND_BY_STATUS:
-        return KIND_BY_STATUS[status]
+    if status in _KIND_BY_STATUS:
+        return _KIND_BY_STATUS[status]
     if status is not None and status >= 500:
         return "server"
     for word in words.lower().split("\n"):
-        if word in KIND_BY_WORD:
-            return KIND_BY_WORD[word]
+        if word in _KIND_BY_WORD:
+            return _KIND_BY_WORD[word]
     return "bad_response"
 
 
 def redact(text: str) -> str:
     """One line of at most 400 characters without keys, organisations, users and request ids."""
-    line = " ".join(text[: 4 * MAX_MESSAGE].split())
-    for pattern in SECRETS:
+    line = " ".join(text[: 4 * _MAX_MESSAGE].split())
+    for pattern in _SECRETS:
         kept = r"\g<kept>" if "kept" in pattern.groupindex else ""
         line = pattern.sub(kept + REDACTED, line)
-    return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 1] + "…"
+    return line if len(line) <= _MAX_MESSAGE else line[: _MAX_MESSAGE - 1] + "…"

@@ -9,11 +9,11 @@ from pipeline.errors import InputError
 from pipeline.schema import AskOptions, OpenAIApi, ProviderName
 from pipeline.text.urls import host_name
 
-Recency = Literal["", "day", "week", "month", "year"]
-RECENCIES: dict[str, Recency] = {"day": "day", "week": "week", "month": "month", "year": "year"}
+_Recency = Literal["", "day", "week", "month", "year"]
+_RECENCIES: dict[str, _Recency] = {"day": "day", "week": "week", "month": "month", "year": "year"}
 
 # An address around a host name, or the sign that stands before a blocked one elsewhere.
-ADDRESS = re.compile(r"^(?:[a-z][a-z0-9+.-]*://|-+)?([^/?#:]*).*$", re.IGNORECASE | re.DOTALL)
+_ADDRESS = re.compile(r"^(?:[a-z][a-z0-9+.-]*://|-+)?([^/?#:]*).*$", re.IGNORECASE | re.DOTALL)
 
 # Where in the body an option goes; empty where the provider's API has no place for it.
 OPTION_SUPPORT: dict[str, dict[ProviderName, str]] = {
@@ -83,21 +83,21 @@ CHAT_OPTION_SUPPORT: dict[str, dict[OpenAIApi, str]] = {
 }
 
 # Each takes either a list of allowed sites or one of blocked sites, never both (providers' documentation, 2026).
-ONE_LIST_ONLY = ("claude", "grok", "perplexity", "openrouter")
-MAX_DOMAINS = {"openai": 100, "grok": 5, "perplexity": 20}
-MAX_AGENT_STEPS = 10
-MAX_TEMPERATURE = 2.0
-MAX_CLAUDE_TEMPERATURE = 1.0
+_ONE_LIST_ONLY = ("claude", "grok", "perplexity", "openrouter")
+_MAX_DOMAINS = {"openai": 100, "grok": 5, "perplexity": 20}
+_MAX_AGENT_STEPS = 10
+_MAX_TEMPERATURE = 2.0
+_MAX_CLAUDE_TEMPERATURE = 1.0
 
 # OpenAI's reasoning and search models refuse a temperature, and so does every Claude since Opus 4.7 and Sonnet 5.
-OPENAI_WITHOUT_TEMPERATURE = re.compile(r"(?:o\d|gpt-(?:[5-9]|\d\d)|codex|computer-use)|.*search", re.IGNORECASE)
-CLAUDE_WITH_TEMPERATURE = re.compile(
+_OPENAI_WITHOUT_TEMPERATURE = re.compile(r"(?:o\d|gpt-(?:[5-9]|\d\d)|codex|computer-use)|.*search", re.IGNORECASE)
+_CLAUDE_WITH_TEMPERATURE = re.compile(
     r"claude-(?:[23]|instant|haiku-4|sonnet-4|opus-4(?![.-][7-9](?!\d)))", re.IGNORECASE
 )
 
 # Perplexity's presets, and those that it named as the successors of its retired models.
-PRESETS = ("fast", "low", "medium", "high", "xhigh")
-RETIRED_MODELS = {
+_PRESETS = ("fast", "low", "medium", "high", "xhigh")
+_RETIRED_MODELS = {
     "sonar": "fast",
     "sonar-pro": "low",
     "sonar-reasoning": "medium",
@@ -105,7 +105,7 @@ RETIRED_MODELS = {
     "sonar-deep-research": "high",
 }
 
-COUNTRY_CODES = """
+_COUNTRY_CODES = """
 AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ CA
 CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO FR GA
 GB GD GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW GY HK HM HN HR HT HU ID IE IL IM IN IO IQ IR IS IT JE JM JO JP
@@ -114,9 +114,9 @@ MT MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL
 RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO TR TT TV TW
 TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS YE YT ZA ZM ZW
 """
-COUNTRIES = frozenset(COUNTRY_CODES.split())
+_COUNTRIES = frozenset(_COUNTRY_CODES.split())
 # What people write instead of the code: other lists' codes, three letters, languages.
-MEANT_COUNTRY = {"UK": "GB", "EN": "GB", "EL": "GR", "JA": "JP", "KO": "KR", "UKR": "UA", "GER": "DE", "JPN": "JP"}
+_MEANT_COUNTRY = {"UK": "GB", "EN": "GB", "EL": "GR", "JA": "JP", "KO": "KR", "UKR": "UA", "GER": "DE", "JPN": "JP"}
 
 
 def read_options(
@@ -134,81 +134,81 @@ def read_options(
     Raises:
         InputError: a value is none that any provider takes; the message names what was probably meant.
     """
-    allowed, blocked = read_domains(allowed_domains), read_domains(blocked_domains)
+    allowed, blocked = _read_domains(allowed_domains), _read_domains(blocked_domains)
     both = sorted({*allowed} & {*blocked})
     if both:
         raise InputError(f"{both[0]!r} is both allowed and blocked; name it in one of the two lists.")
     if max_uses is not None and max_uses < 1:
         raise InputError(f"An answer cannot take {max_uses} searches; give 1 or more.")
-    if temperature is not None and not 0 <= temperature <= MAX_TEMPERATURE:
-        raise InputError(f"The temperature {temperature} is outside of 0 to {MAX_TEMPERATURE:g}.")
+    if temperature is not None and not 0 <= temperature <= _MAX_TEMPERATURE:
+        raise InputError(f"The temperature {temperature} is outside of 0 to {_MAX_TEMPERATURE:g}.")
     if max_tokens < 1:
         raise InputError(f"An answer cannot have {max_tokens} tokens; give 1 or more.")
     return AskOptions(
         allowed_domains=allowed,
         blocked_domains=blocked,
-        country=read_country(country),
-        recency=read_recency(recency),
+        country=_read_country(country),
+        recency=_read_recency(recency),
         max_uses=max_uses,
         temperature=temperature,
         max_tokens=max_tokens,
     )
 
 
-def read_domains(names: Iterable[str]) -> tuple[str, ...]:
+def _read_domains(names: Iterable[str]) -> tuple[str, ...]:
     """The host names in lower case and punycode, each once, in their order.
 
     Raises:
         InputError: a name is no host name with a dot.
     """
-    return tuple(dict.fromkeys(read_domain(name) for name in names))
+    return tuple(dict.fromkeys(_read_domain(name) for name in names))
 
 
-def read_domain(name: str) -> str:
+def _read_domain(name: str) -> str:
     """The host name in lower case and punycode.
 
     Raises:
         InputError: it is none, or has no dot; the message names the host in an address.
     """
     host = host_name(name.strip()).strip(".")
-    if is_site(host):
+    if _is_site(host):
         return host
-    inner = host_name(ADDRESS.sub(r"\1", name.strip()))
-    hint = f"Did you mean {inner!r}?" if is_site(inner) else "Give one such as 'who.int'."
+    inner = host_name(_ADDRESS.sub(r"\1", name.strip()))
+    hint = f"Did you mean {inner!r}?" if _is_site(inner) else "Give one such as 'who.int'."
     raise InputError(f"{name!r} is not the host name of a site. {hint}")
 
 
-def is_site(host: str) -> bool:
+def _is_site(host: str) -> bool:
     """Whether the host name has a dot, and no label that is empty or begins or ends with a hyphen."""
     labels = host.split(".")
     return len(labels) > 1 and all(label.strip("-") == label != "" for label in labels)
 
 
-def read_country(code: str) -> str:
+def _read_country(code: str) -> str:
     """The code in upper case; empty where none was given.
 
     Raises:
         InputError: it is no country of ISO 3166 (alpha-2).
     """
     wanted = code.strip().upper()
-    if not wanted or wanted in COUNTRIES:
+    if not wanted or wanted in _COUNTRIES:
         return wanted
-    meant = MEANT_COUNTRY.get(wanted)
+    meant = _MEANT_COUNTRY.get(wanted)
     hint = f"Did you mean {meant!r}?" if meant else "Give its two letters by ISO 3166, such as 'DE' or 'JP'."
     raise InputError(f"There is no country {code!r}. {hint}")
 
 
-def read_recency(word: str) -> Recency:
+def _read_recency(word: str) -> _Recency:
     """The word in lower case; empty where none was given.
 
     Raises:
         InputError: it is none of day, week, month and year; the message names the nearest.
     """
     wanted = word.strip().lower()
-    if not wanted or wanted in RECENCIES:
-        return RECENCIES.get(wanted, "")
-    nearest = get_close_matches(wanted, RECENCIES, n=1)
-    hint = f"Did you mean {nearest[0]!r}?" if nearest else f"Give one of {', '.join(RECENCIES)}."
+    if not wanted or wanted in _RECENCIES:
+        return _RECENCIES.get(wanted, "")
+    nearest = get_close_matches(wanted, _RECENCIES, n=1)
+    hint = f"Did you mean {nearest[0]!r}?" if nearest else f"Give one of {', '.join(_RECENCIES)}."
     raise InputError(f"A page's age cannot be {word!r}. {hint}")
 
 
@@ -228,8 +228,8 @@ def takes_temperature(provider: ProviderName, model: str, openai_api: OpenAIApi 
         return False
     name = model.rpartition("/")[2]
     if provider == "claude" or (provider == "openai" and name.lower().startswith("claude")):
-        return CLAUDE_WITH_TEMPERATURE.match(name) is not None
-    return provider != "openai" or OPENAI_WITHOUT_TEMPERATURE.match(name) is None
+        return _CLAUDE_WITH_TEMPERATURE.match(name) is not None
+    return provider != "openai" or _OPENAI_WITHOUT_TEMPERATURE.match(name) is None
 
 
 def unsupported_options(
@@ -238,13 +238,13 @@ def unsupported_options(
     """The names of the options that were given and do not reach this model, in the order of `AskOptions`."""
     return tuple(
         name
-        for name in given_options(options)
+        for name in _given_options(options)
         if not how_sent(name, provider, openai_api)
         or (name == "temperature" and not takes_temperature(provider, model, openai_api))
     )
 
 
-def given_options(options: AskOptions) -> dict[str, Any]:
+def _given_options(options: AskOptions) -> dict[str, Any]:
     """The options that differ from what is asked anyway, by name."""
     return {name: value for name, value in options if value != AskOptions.model_fields[name].default}
 
@@ -256,19 +256,19 @@ def check_options(provider: ProviderName, options: AskOptions, model: str, opena
         InputError: the provider would refuse the request, or has no such model.
     """
     name = openai_api if provider == "openai" and openai_api != "responses" else provider
-    if options.allowed_domains and options.blocked_domains and name in ONE_LIST_ONLY:
+    if options.allowed_domains and options.blocked_domains and name in _ONE_LIST_ONLY:
         raise InputError(f"{name} takes either allowed or blocked domains, not both. Leave one list out, or {name}.")
     longest = max(len(options.allowed_domains), len(options.blocked_domains))
-    if longest > MAX_DOMAINS.get(name, longest):
-        raise InputError(f"{name} takes at most {MAX_DOMAINS[name]} domains; {longest} were given.")
+    if longest > _MAX_DOMAINS.get(name, longest):
+        raise InputError(f"{name} takes at most {_MAX_DOMAINS[name]} domains; {longest} were given.")
     if provider == "perplexity":
-        check_preset(model)
-        if (options.max_uses or 0) > MAX_AGENT_STEPS:
-            raise InputError(f"perplexity takes at most {MAX_AGENT_STEPS} searches; {options.max_uses} were given.")
+        _check_preset(model)
+        if (options.max_uses or 0) > _MAX_AGENT_STEPS:
+            raise InputError(f"perplexity takes at most {_MAX_AGENT_STEPS} searches; {options.max_uses} were given.")
     if (
         provider == "claude"
         and takes_temperature(provider, model)
-        and (options.temperature or 0) > MAX_CLAUDE_TEMPERATURE
+        and (options.temperature or 0) > _MAX_CLAUDE_TEMPERATURE
     ):
         raise InputError(f"claude takes a temperature of at most 1; {options.temperature:g} was given.")
 
@@ -278,18 +278,19 @@ def is_model_name(name: str) -> bool:
     return "/" in name
 
 
-def check_preset(name: str) -> None:
+def _check_preset(name: str) -> None:
     """Refuse a name that is neither that of a preset of Perplexity's nor of a model.
 
     Raises:
         InputError: it is neither; the message names the nearest, or what took the place of a retired model.
     """
-    if name in PRESETS or is_model_name(name):
+    if name in _PRESETS or is_model_name(name):
         return
-    if name in RETIRED_MODELS:
+    if name in _RETIRED_MODELS:
         raise InputError(
-            f"Perplexity retired {name!r}. Ask for the preset {RETIRED_MODELS[name]!r} or the model 'perplexity/sonar'."
+            f"Perplexity retired {name!r}. Ask for the preset {_RETIRED_MODELS[name]!r} or the model "
+            "'perplexity/sonar'."
         )
-    nearest = get_close_matches(name, PRESETS, n=1)
-    hint = f"Did you mean {nearest[0]!r}?" if nearest else f"The presets are {', '.join(PRESETS)}."
+    nearest = get_close_matches(name, _PRESETS, n=1)
+    hint = f"Did you mean {nearest[0]!r}?" if nearest else f"The presets are {', '.join(_PRESETS)}."
     raise InputError(f"Perplexity has no preset {name!r}, and a model's name there is 'maker/model'. {hint}")

@@ -13,7 +13,7 @@ from pipeline.providers.options import check_options, is_model_name, takes_tempe
 from pipeline.providers.options import unsupported_options as unsupported_options
 from pipeline.schema import AskOptions, OpenAIApi, ProviderName
 
-RECENCY_DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
+_RECENCY_DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
 
 
 class ProviderRequest(NamedTuple):
@@ -68,13 +68,13 @@ class Endpoint(NamedTuple):
         return {self.key_header: f"Bearer {self.key}" if self.key_header == "authorization" else self.key}
 
 
-def ask_responses(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
+def _ask_responses(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
     """OpenAI's Responses API; it searches in any case, lists what it found, and keeps nothing."""
     check_options("openai", options, model)
     tool = {
         "type": "web_search",
         **present(filters=present(allowed_domains=options.allowed_domains, blocked_domains=options.blocked_domains)),
-        **place_of_user(options),
+        **_place_of_user(options),
     }
     body = {
         "model": model,
@@ -90,7 +90,7 @@ def ask_responses(model: str, system: str, prompt: str, options: AskOptions) -> 
     return ProviderRequest("/responses", {}, body)
 
 
-def ask_chat(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
+def _ask_chat(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
     """Chat Completions of OpenAI and of servers compatible with it; only search models search."""
     check_options("openai", options, model, "chat")
     place = {"type": "approximate", "approximate": {"country": options.country}} if options.country else None
@@ -104,7 +104,7 @@ def ask_chat(model: str, system: str, prompt: str, options: AskOptions) -> Provi
     return ProviderRequest("/chat/completions", {}, body)
 
 
-def ask_openrouter(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
+def _ask_openrouter(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
     """Chat Completions of OpenRouter, which searches with its own server tool for every model.
 
     Source: https://openrouter.ai/docs/guides/features/server-tools/web-search.
@@ -113,7 +113,7 @@ def ask_openrouter(model: str, system: str, prompt: str, options: AskOptions) ->
     parameters = {
         **present(allowed_domains=options.allowed_domains, excluded_domains=options.blocked_domains),
         **present(max_uses=options.max_uses),
-        **place_of_user(options),
+        **_place_of_user(options),
     }
     body = {
         "model": model,
@@ -125,7 +125,7 @@ def ask_openrouter(model: str, system: str, prompt: str, options: AskOptions) ->
     return ProviderRequest("/chat/completions", {}, body)
 
 
-def ask_claude(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
+def _ask_claude(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
     """Anthropic's Messages. The search tool is pinned: its successors pass results through code, without citations."""
     check_options("claude", options, model)
     tool = {
@@ -133,7 +133,7 @@ def ask_claude(model: str, system: str, prompt: str, options: AskOptions) -> Pro
         "name": "web_search",
         **present(max_uses=options.max_uses),
         **present(allowed_domains=options.allowed_domains, blocked_domains=options.blocked_domains),
-        **place_of_user(options),
+        **_place_of_user(options),
     }
     body = {
         "model": model,
@@ -155,14 +155,14 @@ def ask_gemini(
     body = {
         **present(systemInstruction={"parts": [{"text": system}]} if system else None),
         "contents": [{"role": "user", "parts": [{"text": prompt}]}],
-        "tools": [{"google_search": present(timeRangeFilter=time_range(options.recency, now or datetime.now(UTC)))}],
+        "tools": [{"google_search": present(timeRangeFilter=_time_range(options.recency, now or datetime.now(UTC)))}],
         "generationConfig": generation,
     }
     name = quote(model.removeprefix("models/"), safe="")
     return ProviderRequest(f"/v1beta/models/{name}:generateContent", {}, body)
 
 
-def ask_grok(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
+def _ask_grok(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
     """The Responses API of xAI, which keeps nothing."""
     check_options("grok", options, model)
     filters = present(allowed_domains=options.allowed_domains, excluded_domains=options.blocked_domains)
@@ -177,7 +177,7 @@ def ask_grok(model: str, system: str, prompt: str, options: AskOptions) -> Provi
     return ProviderRequest("/responses", {}, body)
 
 
-def ask_perplexity(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
+def _ask_perplexity(model: str, system: str, prompt: str, options: AskOptions) -> ProviderRequest:
     """Perplexity's Agent API, asked for a model, `maker/model`, or for a preset."""
     check_options("perplexity", options, model)
     domains = [*options.allowed_domains, *(f"-{domain}" for domain in options.blocked_domains)]
@@ -207,7 +207,7 @@ def messages(system: str, prompt: str) -> list[dict[str, str]]:
     return [*first, {"role": "user", "content": prompt}]
 
 
-def place_of_user(options: AskOptions) -> dict[str, Any]:
+def _place_of_user(options: AskOptions) -> dict[str, Any]:
     """The user's country as OpenAI and Claude want it; nothing where none is given."""
     return {"user_location": {"type": "approximate", "country": options.country}} if options.country else {}
 
@@ -221,15 +221,15 @@ def temperature(
     return {"temperature": options.temperature}
 
 
-def time_range(recency: str, now: datetime) -> dict[str, str] | None:
+def _time_range(recency: str, now: datetime) -> dict[str, str] | None:
     """The span of time that ends now, in UTC; None for any age."""
     if not recency:
         return None
-    start = now - timedelta(days=RECENCY_DAYS[recency])
+    start = now - timedelta(days=_RECENCY_DAYS[recency])
     return {"startTime": f"{start:%Y-%m-%dT%H:%M:%SZ}", "endTime": f"{now:%Y-%m-%dT%H:%M:%SZ}"}
 
 
-RequestBuilder = Callable[[str, str, str, AskOptions], ProviderRequest]
+_RequestBuilder = Callable[[str, str, str, AskOptions], ProviderRequest]
 """From model, system prompt, user prompt and options to the request."""
 
 KEY_VARIABLES: dict[ProviderName, tuple[str, ...]] = {
@@ -240,7 +240,7 @@ KEY_VARIABLES: dict[ProviderName, tuple[str, ...]] = {
     "perplexity": ("PERPLEXITY_API_KEY",),
 }
 
-KEY_HEADERS: dict[ProviderName, str] = {"claude": "x-api-key", "gemini": "x-goog-api-key"}
+_KEY_HEADERS: dict[ProviderName, str] = {"claude": "x-api-key", "gemini": "x-goog-api-key"}
 
 BASE_URLS: dict[ProviderName, str] = {
     "openai": "https://api.openai.com/v1",
@@ -260,23 +260,23 @@ DEFAULT_MODELS: dict[ProviderName, str] = {
 }
 DEFAULT_CHAT_MODELS: dict[OpenAIApi, str] = {"chat": "gpt-5-search-api", "openrouter": "openai/gpt-5.6"}
 
-REQUESTS: dict[ProviderName, RequestBuilder] = {
-    "openai": ask_responses,
-    "claude": ask_claude,
+REQUESTS: dict[ProviderName, _RequestBuilder] = {
+    "openai": _ask_responses,
+    "claude": _ask_claude,
     "gemini": ask_gemini,
-    "grok": ask_grok,
-    "perplexity": ask_perplexity,
+    "grok": _ask_grok,
+    "perplexity": _ask_perplexity,
 }
-OPENAI_REQUESTS: dict[OpenAIApi, RequestBuilder] = {
-    "responses": ask_responses,
-    "chat": ask_chat,
-    "openrouter": ask_openrouter,
+_OPENAI_REQUESTS: dict[OpenAIApi, _RequestBuilder] = {
+    "responses": _ask_responses,
+    "chat": _ask_chat,
+    "openrouter": _ask_openrouter,
 }
 
 
-def request_builder(provider: ProviderName, openai_api: OpenAIApi = "responses") -> RequestBuilder:
+def request_builder(provider: ProviderName, openai_api: OpenAIApi = "responses") -> _RequestBuilder:
     """What builds the provider's requests; `openai_api` is the setting of that name."""
-    return OPENAI_REQUESTS[openai_api] if provider == "openai" else REQUESTS[provider]
+    return _OPENAI_REQUESTS[openai_api] if provider == "openai" else REQUESTS[provider]
 
 
 def default_model(provider: ProviderName, openai_api: OpenAIApi = "responses") -> str:
@@ -301,7 +301,7 @@ def continue_request(provider: ProviderName, request: ProviderRequest, body: Any
 def provider_endpoint(provider: ProviderName, base_url: str, key: str, key_variable: str = "") -> Endpoint:
     """The provider at this address; `key_variable` is where the key comes from, empty for the provider's own."""
     variable = key_variable or KEY_VARIABLES[provider][0]
-    return Endpoint(provider, base_url, key, variable, KEY_HEADERS.get(provider, "authorization"))
+    return Endpoint(provider, base_url, key, variable, _KEY_HEADERS.get(provider, "authorization"))
 
 
 def read_base_urls(configured: Mapping[str, str]) -> dict[ProviderName, str]:

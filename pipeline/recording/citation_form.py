@@ -13,19 +13,19 @@ from pipeline.schema import Answer, Occurrence, StoredAnswer
 from pipeline.text.urls import Link, find_links, is_grounding_redirect
 
 # The full-width forms are there for reports that people have edited.
-ID_MARK = re.compile(r"[(（](C[0-9]{3}(?:[,，、] ?C[0-9]{3}){0,998})[)）]", re.ASCII)
-NUMBER_MARK = re.compile(r"(?<!\\)\[([0-9]{1,3}(?:, ?[0-9]{1,3}){0,998})\](?!\()", re.ASCII)
-NUMBER = re.compile(r"[0-9]{1,3}", re.ASCII)
+_ID_MARK = re.compile(r"[(（](C[0-9]{3}(?:[,，、] ?C[0-9]{3}){0,998})[)）]", re.ASCII)
+_NUMBER_MARK = re.compile(r"(?<!\\)\[([0-9]{1,3}(?:, ?[0-9]{1,3}){0,998})\](?!\()", re.ASCII)
+_NUMBER = re.compile(r"[0-9]{1,3}", re.ASCII)
 
 
-NATIVE = re.compile(r"\[(\d{1,6})\]", re.ASCII)
-MARKS = re.compile(r"(?:\[\d+\])+", re.ASCII)
+_NATIVE = re.compile(r"\[(\d{1,6})\]", re.ASCII)
+_MARKS = re.compile(r"(?:\[\d+\])+", re.ASCII)
 # What OpenAI's file search writes for a file of the account that asked: https://platform.openai.com/docs/assistants
-FILE_MARK = re.compile(r"【[^【】\n]{0,80}†[^【】\n]{0,200}】")
-BRACKETS = {"(": ")", "（": "）"}
+_FILE_MARK = re.compile(r"【[^【】\n]{0,80}†[^【】\n]{0,200}】")
+_BRACKETS = {"(": ")", "（": "）"}
 
 
-class Edit(NamedTuple):
+class _Edit(NamedTuple):
     """Put `text` in place of the code points from `start` up to `end`."""
 
     start: int
@@ -43,25 +43,25 @@ def to_one_form(answer: Answer) -> str:
     text = answer.text
     numbers = {url: index for index, url in enumerate(answer.citations, start=1)}
     placed = [occurrence for occurrence in answer.occurrences if occurrence.placement != "none"]
-    spans = marker_spans(placed, numbers)
+    spans = _marker_spans(placed, numbers)
     inside = {position for start, end in spans for position in range(start, end)}
     links = [link for link in find_links(text) if link.start not in inside]
-    edits = applicable(
+    edits = _applicable(
         [
-            *(Edit(start, end, marks(found)) for (start, end), found in spans.items()),
-            *claim_edits(text, placed, numbers, links),
-            *link_edits(text, links, numbers),
-            *stray_edits(text, spans, links, len(numbers)),
-            *(widened(text, *match.span()) for match in FILE_MARK.finditer(text) if match.start() not in inside),
+            *(_Edit(start, end, _marks(found)) for (start, end), found in spans.items()),
+            *_claim_edits(text, placed, numbers, links),
+            *_link_edits(text, links, numbers),
+            *_stray_edits(text, spans, links, len(numbers)),
+            *(_widened(text, *match.span()) for match in _FILE_MARK.finditer(text) if match.start() not in inside),
         ]
     )
     given = "".join(edit.text for edit in edits)
     homeless = [mark for mark in (f"[{number}]" for number in numbers.values()) if mark not in given]
-    text = splice(text, edits)
+    text = _splice(text, edits)
     return "\n\n".join(part for part in (text.rstrip() if homeless else text, " ".join(homeless)) if part)
 
 
-def marker_spans(placed: Iterable[Occurrence], numbers: dict[str, int]) -> dict[tuple[int, int], set[int]]:
+def _marker_spans(placed: Iterable[Occurrence], numbers: dict[str, int]) -> dict[tuple[int, int], set[int]]:
     """The spans of the provider's own markers, each with the numbers of the sources that share it."""
     spans: dict[tuple[int, int], set[int]] = {}
     for occurrence in placed:
@@ -70,7 +70,9 @@ def marker_spans(placed: Iterable[Occurrence], numbers: dict[str, int]) -> dict[
     return spans
 
 
-def claim_edits(text: str, placed: Iterable[Occurrence], numbers: dict[str, int], links: Iterable[Link]) -> list[Edit]:
+def _claim_edits(
+    text: str, placed: Iterable[Occurrence], numbers: dict[str, int], links: Iterable[Link]
+) -> list[_Edit]:
     """One insertion behind each claim, before the white space that ends it; a claim that is a link is left out."""
     link_spans = {(link.start, link.end) for link in links}
     ends: dict[int, set[int]] = {}
@@ -85,50 +87,50 @@ def claim_edits(text: str, placed: Iterable[Occurrence], numbers: dict[str, int]
         while end and text[end - 1].isspace():
             end -= 1
         ends.setdefault(end, set()).add(numbers[occurrence.url])
-    return [Edit(end, end, marks(found)) for end, found in ends.items()]
+    return [_Edit(end, end, _marks(found)) for end, found in ends.items()]
 
 
-def link_edits(text: str, links: Iterable[Link], numbers: dict[str, int]) -> list[Edit]:
+def _link_edits(text: str, links: Iterable[Link], numbers: dict[str, int]) -> list[_Edit]:
     """One edit for each of these links: its words and, where it is cited, its number."""
-    shown = ((link, link_text(link, numbers)) for link in links)
-    return [Edit(link.start, link.end, put) if put else widened(text, link.start, link.end) for link, put in shown]
+    shown = ((link, _link_text(link, numbers)) for link in links)
+    return [_Edit(link.start, link.end, put) if put else _widened(text, link.start, link.end) for link, put in shown]
 
 
-def link_text(link: Link, numbers: dict[str, int]) -> str:
+def _link_text(link: Link, numbers: dict[str, int]) -> str:
     """What a reader sees in place of a link: label and number, or the bare address where it is not cited."""
     mark = f"[{numbers[link.url]}]" if link.url in numbers else ""
     label = link.label.strip()
     if not label or label == link.url:
-        return mark or visible_url(link.url)
+        return mark or _visible_url(link.url)
     return f"{label} {mark}" if mark else label
 
 
-def stray_edits(text: str, spans: Iterable[tuple[int, int]], links: Iterable[Link], count: int) -> list[Edit]:
+def _stray_edits(text: str, spans: Iterable[tuple[int, int]], links: Iterable[Link], count: int) -> list[_Edit]:
     """One edit for each native `[n]` that stands for no source and would read as one of the `count` of the list.
 
     It gets a number beyond the list: a source that nobody can look up is what the jury has to see.
     """
     taken = set(spans)
-    if not any(NATIVE.fullmatch(text, start, end) for start, end in taken):
+    if not any(_NATIVE.fullmatch(text, start, end) for start, end in taken):
         return []
     labels = {position for link in links for position in range(link.start, link.end)}
-    strays = [match for match in NATIVE.finditer(text) if match.span() not in taken and match.start() not in labels]
+    strays = [match for match in _NATIVE.finditer(text) if match.span() not in taken and match.start() not in labels]
     found = dict.fromkeys(int(match[1]) for match in strays)
     clashing = [number for number in found if number <= count]
     given = {number: index for index, number in enumerate(clashing, start=max(count, *found) + 1)} if found else {}
-    return [Edit(*match.span(), f"[{given[int(match[1])]}]") for match in strays if int(match[1]) in given]
+    return [_Edit(*match.span(), f"[{given[int(match[1])]}]") for match in strays if int(match[1]) in given]
 
 
-def widened(text: str, start: int, end: int) -> Edit:
+def _widened(text: str, start: int, end: int) -> _Edit:
     """The edit that drops this span with the brackets that hold nothing else and the blanks before it."""
-    if start and BRACKETS.get(text[start - 1]) == text[end : end + 1]:
+    if start and _BRACKETS.get(text[start - 1]) == text[end : end + 1]:
         start, end = start - 1, end + 1
     while start and text[start - 1] in " \t":
         start -= 1
-    return Edit(start, end, "")
+    return _Edit(start, end, "")
 
 
-def visible_url(url: str) -> str:
+def _visible_url(url: str) -> str:
     """The URL without `utm_*`; empty for a provider's redirect, which names the provider and says nothing else."""
     if is_grounding_redirect(url):
         return ""
@@ -138,23 +140,23 @@ def visible_url(url: str) -> str:
         return url
     if "utm_" not in parts.query:
         return url
-    kept = [(name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True) if not is_tracking(name)]
+    kept = [(name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True) if not _is_tracking(name)]
     return parts._replace(query=urlencode(kept)).geturl()
 
 
-def is_tracking(name: str) -> bool:
+def _is_tracking(name: str) -> bool:
     """Whether a query parameter only tells who sent the reader."""
     return name.lower().startswith("utm_")
 
 
-def marks(numbers: Iterable[int]) -> str:
+def _marks(numbers: Iterable[int]) -> str:
     """`[1][3]` for 3 and 1."""
     return "".join(f"[{number}]" for number in sorted(numbers))
 
 
-def applicable(edits: Iterable[Edit]) -> list[Edit]:
+def _applicable(edits: Iterable[_Edit]) -> list[_Edit]:
     """The edits in order; of two that overlap the one that begins first holds, insertions always do."""
-    chosen: list[Edit] = []
+    chosen: list[_Edit] = []
     position = 0
     for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
         if edit.start >= position or edit.start == edit.end:
@@ -163,21 +165,21 @@ def applicable(edits: Iterable[Edit]) -> list[Edit]:
     return chosen
 
 
-def splice(text: str, edits: Iterable[Edit]) -> str:
+def _splice(text: str, edits: Iterable[_Edit]) -> str:
     """The text after these edits; the same marks twice with nothing between them are put once."""
     parts: list[str] = []
     position = 0
     last = ""
     for edit in edits:
         between = text[position : edit.start]
-        if not (edit.text == last and MARKS.fullmatch(last) and not between.strip(" \t")):
+        if not (edit.text == last and _MARKS.fullmatch(last) and not between.strip(" \t")):
             parts += [between, edit.text]
         last = edit.text
         position = max(position, edit.end)
     return "".join([*parts, text[position:]])
 
 
-class Mark(NamedTuple):
+class _Mark(NamedTuple):
     """One citation mark of a report: the code points from `start` up to `end`."""
 
     start: int
@@ -186,11 +188,11 @@ class Mark(NamedTuple):
     """The references that it names, in its order; `C001` is 1."""
 
 
-def read_marks(text: str) -> Iterator[Mark]:
+def read_marks(text: str) -> Iterator[_Mark]:
     """Every citation mark in order of place: `(C001, C002)` where there is one of these, else `[1]` and `[1, 2]`."""
-    pattern = ID_MARK if ID_MARK.search(text) else NUMBER_MARK
+    pattern = _ID_MARK if _ID_MARK.search(text) else _NUMBER_MARK
     for match in pattern.finditer(text):
-        yield Mark(*match.span(), tuple(map(int, NUMBER.findall(match[1]))))
+        yield _Mark(*match.span(), tuple(map(int, _NUMBER.findall(match[1]))))
 
 
 def answer_from_report(stored: StoredAnswer) -> Answer:
@@ -198,7 +200,7 @@ def answer_from_report(stored: StoredAnswer) -> Answer:
 
     A mark of which some number is no reference's stays text, for the jury to see.
     """
-    titles = reference_titles(stored.answer_raw_json)
+    titles = _reference_titles(stored.answer_raw_json)
     count = len(stored.citations)
     placed = [
         Occurrence(
@@ -222,7 +224,7 @@ def answer_from_report(stored: StoredAnswer) -> Answer:
     )
 
 
-def reference_titles(report_json: str) -> dict[str, str]:
+def _reference_titles(report_json: str) -> dict[str, str]:
     """The titles of the references by URL, as `final/report.json` has them; empty where it cannot be read."""
     try:
         listed = json.loads(report_json)["reportJson"]["references"]

@@ -26,7 +26,7 @@ from pipeline.text.language import detect_language
 RESEARCH_RECORDS = "records.jsonl"
 """Where a research run keeps its record."""
 
-RAGAS_FIELDS = ("user_input", "response", "retrieved_contexts")
+_RAGAS_FIELDS = ("user_input", "response", "retrieved_contexts")
 
 
 def read_records(path: Path) -> Iterator[QueryResponse]:
@@ -46,7 +46,7 @@ def read_records(path: Path) -> Iterator[QueryResponse]:
     count = 0
     for number, line in numbered_lines(path):
         try:
-            yield read_line(line)
+            yield _read_line(line)
             count += 1
         except InputError as error:
             bad.append(f"line {number}: {error}")
@@ -80,7 +80,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
         raise InputError(f"{path.name!r} is not UTF-8: {error.reason} at byte {error.start}.") from error
 
 
-def read_line(line: str) -> QueryResponse:
+def _read_line(line: str) -> QueryResponse:
     """One record from one line of JSON.
 
     Raises:
@@ -93,7 +93,7 @@ def read_line(line: str) -> QueryResponse:
     except RecursionError as error:
         raise InputError("nested too deeply to be a record") from error
     if isinstance(value, dict) and "user_input" in value:
-        return from_ragas(value)
+        return _from_ragas(value)
     if isinstance(value, dict) and "query" in value:
         return read_canonical(value)
     raise InputError("neither a canonical record (`query`) nor a ragas sample (`user_input`)")
@@ -113,10 +113,10 @@ def read_canonical(value: dict[str, Any]) -> QueryResponse:
     ids = [chunk.chunk_id for chunk in record.chunks]
     if len(set(ids)) < len(ids):
         raise InputError("two passages share a `chunk_id`")
-    return complete_record(record, language_told="language" in value)
+    return _complete_record(record, language_told="language" in value)
 
 
-def complete_record(record: QueryResponse, language_told: bool) -> QueryResponse:
+def _complete_record(record: QueryResponse, language_told: bool) -> QueryResponse:
     """The record with what its writer left out.
 
     Without `record_uuid` its id is the `answer_id` where that is a UUID, else derived from the content. Without
@@ -136,7 +136,7 @@ def complete_record(record: QueryResponse, language_told: bool) -> QueryResponse
     )
 
 
-def from_ragas(sample: dict[str, Any]) -> QueryResponse:
+def _from_ragas(sample: dict[str, Any]) -> QueryResponse:
     """A canonical record from ragas' `user_input`, `response`, `retrieved_contexts`; its other fields are not read.
 
     Source: https://docs.ragas.io, SingleTurnSample, read 2026-11.
@@ -144,7 +144,7 @@ def from_ragas(sample: dict[str, Any]) -> QueryResponse:
     Raises:
         InputError: one of the three is missing or not text (a list of texts for the contexts).
     """
-    query, answer, contexts = (sample.get(name) for name in RAGAS_FIELDS)
+    query, answer, contexts = (sample.get(name) for name in _RAGAS_FIELDS)
     if not isinstance(query, str) or not query.strip() or not isinstance(answer, str):
         raise InputError("`user_input` and `response` must be texts, `user_input` not empty")
     if contexts is None:
@@ -170,14 +170,14 @@ def from_ragas(sample: dict[str, Any]) -> QueryResponse:
     )
 
 
-class Written(NamedTuple):
+class _Written(NamedTuple):
     """What a file of records holds."""
 
     records: int
     with_passages: int
 
 
-def write_records(path: Path, records: Iterable[QueryResponse]) -> Written:
+def write_records(path: Path, records: Iterable[QueryResponse]) -> _Written:
     """How many records were written: one line of JSON each, staged beside the file and moved in at the end."""
     count = with_passages = 0
     with staged_file(path) as file:
@@ -185,4 +185,4 @@ def write_records(path: Path, records: Iterable[QueryResponse]) -> Written:
             file.write(record.model_dump_json().encode("utf-8", "backslashreplace") + b"\n")
             count += 1
             with_passages += bool(record.chunks)
-    return Written(count, with_passages)
+    return _Written(count, with_passages)

@@ -88,7 +88,7 @@ def record_from_answer(stored: StoredAnswer, run_id: str = "") -> QueryResponse:
         query=stored.narrative_prompt,
         answer=text,
         language=detect_language(text),
-        sources=sources(answer, chunks),
+        sources=_sources(answer, chunks),
         chunks=chunks,
         context_set=join_context(chunks),
         provenance=Provenance(
@@ -110,13 +110,13 @@ def read_stored(stored: StoredAnswer) -> Answer:
         try:
             answer = read_payload(stored.model_name, stored.answer_raw_json)
         except ProviderError:
-            return answer_from_columns(stored)
+            return _answer_from_columns(stored)
         if answer.text == stored.answer_text and answer.citations == stored.citations:
             return answer
-    return answer_from_columns(stored)
+    return _answer_from_columns(stored)
 
 
-def answer_from_columns(stored: StoredAnswer) -> Answer:
+def _answer_from_columns(stored: StoredAnswer) -> Answer:
     """The answer that the columns hold: a citation's places are its links in the text."""
     links = [
         Occurrence(url=link.url, start=link.start, end=link.end, placement="claim")
@@ -161,7 +161,7 @@ def passages(model_name: str, answer: Answer) -> tuple[Passage, ...]:
     return tuple(chunks)
 
 
-def sources(answer: Answer, chunks: tuple[Passage, ...]) -> tuple[Source, ...]:
+def _sources(answer: Answer, chunks: tuple[Passage, ...]) -> tuple[Source, ...]:
     """Every cited source in order; `read` where a passage of it is held, else `unfetched`."""
     titles = {occurrence.url: occurrence.title for occurrence in reversed(answer.occurrences) if occurrence.title}
     titles |= {result.url: result.title for result in answer.search_results if result.title}
@@ -187,7 +187,7 @@ def resolved_earlier(path: Path) -> dict[str, str]:
     if not path.is_file():
         return {}
     with open(path, "rb") as file:
-        lines = [line for line in map(read_citation, file) if line and line.get("resolved_url")]
+        lines = [line for line in map(_read_citation, file) if line and line.get("resolved_url")]
     return {line["url"]: line["resolved_url"] for line in lines}
 
 
@@ -199,7 +199,7 @@ def read_citations(path: Path) -> Iterator[dict[str, Any]]:
     """
     with open(path, "rb") as file:
         for number, raw in enumerate(file, start=1):
-            line = read_citation(raw)
+            line = _read_citation(raw)
             if line is None:
                 raise InputError(
                     f"Line {number} of {str(path)!r} is no citation. Remove the file; it is derived from the answers."
@@ -207,7 +207,7 @@ def read_citations(path: Path) -> Iterator[dict[str, Any]]:
             yield line
 
 
-def read_citation(raw: bytes) -> dict[str, Any] | None:
+def _read_citation(raw: bytes) -> dict[str, Any] | None:
     """One line of a `citations.jsonl`; None where it is no JSON object with a `url`."""
     try:
         line = json.loads(raw)

@@ -17,7 +17,7 @@ from pipeline.sources.schema import CanonicalUrl, Contract, stored_url
 from pipeline.sources.store import Store, TraceKind
 from pipeline.verifying.values import ClaimType
 
-SCHEMA_VERSION: Literal["v1"] = "v1"
+_SCHEMA_VERSION: Literal["v1"] = "v1"
 MAX_TOPIC = 512
 DEFAULT_MODEL = "openai/gpt-oss-120b"
 DEFAULT_BASE_URL = "https://openrouter.ai/api/v1"
@@ -41,12 +41,12 @@ def aware_time(time: datetime) -> datetime:
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
-def distinct(urls: tuple[str, ...]) -> tuple[str, ...]:
+def _distinct(urls: tuple[str, ...]) -> tuple[str, ...]:
     """Each URL once, in order of first appearance."""
     return tuple(dict.fromkeys(urls))
 
 
-def endpoint_as_given(url: str) -> str:
+def _endpoint_as_given(url: str) -> str:
     """The URL as it came in.
 
     Raises:
@@ -60,32 +60,32 @@ Text = Annotated[str, BeforeValidator(clean_text)]
 """Text whose line ends are `\\n`, without control characters."""
 UtcTime = Annotated[datetime, AfterValidator(aware_time)]
 """A time in UTC; read with any offset, and without one as UTC."""
-ClaimId = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^c[1-9][0-9]*$")]
+_ClaimId = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^c[1-9][0-9]*$")]
 """Id of a claim: `c1`, `c2` …"""
 Count = Annotated[int, Field(ge=0)]
-Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Share = Annotated[float, Field(ge=0, le=1)]
+_Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Claim(Contract):
     """One statement that the report may make (pipeline/contracts/research.md#claim)."""
 
-    id: ClaimId
+    id: _ClaimId
     """Its id, unique in the run."""
     text: Text = Field(min_length=1)
     """The statement."""
     type: ClaimType
     """What kind of statement it is."""
-    confidence: Share
+    confidence: _Share
     """From 0 to 1: how far the cited pages cover it."""
 
 
 class Citation(Contract):
     """The sources of one claim (pipeline/contracts/research.md#citation)."""
 
-    claim_id: ClaimId
+    claim_id: _ClaimId
     """The claim."""
-    urls: Annotated[tuple[CanonicalUrl, ...], AfterValidator(distinct)]
+    urls: Annotated[tuple[CanonicalUrl, ...], AfterValidator(_distinct)]
     """URLs of the pages that it rests on, each once, in order."""
 
 
@@ -113,7 +113,7 @@ class Report(Contract):
     """What each claim of the report rests on."""
     references: tuple[Reference, ...]
     """The cited pages, numbered 1 to N in order of first appearance in the report."""
-    schema_version: Literal["v0", "v1"] = SCHEMA_VERSION
+    schema_version: Literal["v0", "v1"] = _SCHEMA_VERSION
     """Version of this form."""
     stop_reason: str | None = None
     """Why the run ended before it had done all it wanted, such as `cost`; None where nothing stopped it."""
@@ -174,7 +174,7 @@ class Config(Contract):
     """How long is waited."""
     model: str = Field(default=DEFAULT_MODEL, min_length=1)
     """The model, or `extractive` for none."""
-    base_url: Annotated[str, AfterValidator(endpoint_as_given)] = Field(
+    base_url: Annotated[str, AfterValidator(_endpoint_as_given)] = Field(
         default=DEFAULT_BASE_URL,
         validation_alias=AliasChoices(
             "openrouterBaseUrl", "openrouter_base_url", "cerebrasBaseUrl", "cerebras_base_url", "baseUrl"
@@ -189,13 +189,13 @@ class Config(Contract):
 class Metrics(Contract):
     """The figures of a run (pipeline/contracts/research.md#metrics), and below `cache_misses` those that are ours."""
 
-    duration_s: Amount
+    duration_s: _Amount
     """Seconds of work, all resumes together."""
     tokens_in: Count
     """Tokens that went to the model."""
     tokens_out: Count
     """Tokens that came from it."""
-    cost_est: Amount
+    cost_est: _Amount
     """What the model is estimated to have cost, in US dollars."""
     sources_count: Count
     """Pages that the report cites."""
@@ -209,11 +209,11 @@ class Metrics(Contract):
     """Vocabulary by which chunks are counted; None where nothing was cut."""
     rounds: int | None = Field(default=None, ge=1)
     """Rounds from queries to checked claims; None where not counted."""
-    citation_recall: Share | None = None
+    citation_recall: _Share | None = None
     """Share of the report's sentences that their citations support (ALCE); None where nothing was checked."""
-    citation_precision: Share | None = None
+    citation_precision: _Share | None = None
     """Share of its citations that their sentences need (ALCE); None where nothing was checked."""
-    citation_accuracy: Share | None = None
+    citation_accuracy: _Share | None = None
     """Share of its sentence and page pairs that hold (FACT); None where nothing was checked."""
     effective_citations: Count | None = None
     """Sentence and page pairs that hold (FACT); None where nothing was checked."""
@@ -308,9 +308,9 @@ class ChunksMade(Payload):
 class ClaimMade(Payload):
     """A claim was taken from pages."""
 
-    claim_id: ClaimId
+    claim_id: _ClaimId
     """The claim."""
-    confidence: Share
+    confidence: _Share
     """How far the cited pages cover it."""
     sources_count: Count
     """How many pages it cites."""

@@ -154,7 +154,7 @@ STATES: dict[Reason, SourceState] = {
 }
 READ = ("page", "added")
 """The reasons of pages whose text is in the store."""
-STATUS = re.compile(r"status_[0-9]{1,3}", re.ASCII)
+_STATUS = re.compile(r"status_[0-9]{1,3}", re.ASCII)
 
 
 def state_of(reason: str) -> SourceState:
@@ -166,6 +166,6 @@ def state_of(reason: str) -> SourceState:
     for known, state in STATES.items():
         if reason == known:
             return state
-    if STATUS.fullmatch(reason):
+    if _STATUS.fullmatch(reason):
         return "unread"
     raise ValueError(f"No source has the reason {reason!r}.")

@@ -121,7 +121,7 @@ class StoredRun(NamedTuple):
     """The run's figures; empty before there are any."""
 
 
-def upsert(table: str, columns: tuple[str, ...]) -> str:
+def _upsert(table: str, columns: tuple[str, ...]) -> str:
     """The statement that puts a row into the table and lets an earlier one with the same first column give way."""
     marks = ", ".join("?" * len(columns))
     changes = ", ".join(f"{column} = excluded.{column}" for column in columns[1:])
@@ -129,15 +129,15 @@ def upsert(table: str, columns: tuple[str, ...]) -> str:
     return f"INSERT INTO {table} ({names}) VALUES ({marks}) ON CONFLICT ({columns[0]}) DO UPDATE SET {changes}"
 
 
-SELECT_PAGE = f"SELECT {', '.join(StoredPage._fields)} FROM pages WHERE url = ?"
-SELECT_TEXT = SELECT_PAGE.replace(" raw,", " x'' AS raw,")
-SELECT_OUTCOME = f"SELECT {', '.join(Outcome._fields)} FROM pages WHERE url = ?"
-SELECT_EVENTS = f"SELECT {', '.join(StoredEvent._fields)} FROM traces WHERE run_id = ? ORDER BY seq"
-SELECT_RUNS = f"SELECT {', '.join(StoredRun._fields)} FROM runs ORDER BY created_at, id"
-PUT_PAGE = upsert("pages", StoredPage._fields)
-PUT_RUN = upsert("runs", StoredRun._fields)
+_SELECT_PAGE = f"SELECT {', '.join(StoredPage._fields)} FROM pages WHERE url = ?"
+_SELECT_TEXT = _SELECT_PAGE.replace(" raw,", " x'' AS raw,")
+_SELECT_OUTCOME = f"SELECT {', '.join(Outcome._fields)} FROM pages WHERE url = ?"
+_SELECT_EVENTS = f"SELECT {', '.join(StoredEvent._fields)} FROM traces WHERE run_id = ? ORDER BY seq"
+_SELECT_RUNS = f"SELECT {', '.join(StoredRun._fields)} FROM runs ORDER BY created_at, id"
+_PUT_PAGE = _upsert("pages", StoredPage._fields)
+_PUT_RUN = _upsert("runs", StoredRun._fields)
 # One statement, so that two processes that write one run's trace never get the same place.
-PUT_EVENT = """
+_PUT_EVENT = """
 INSERT INTO traces (id, run_id, seq, ts, kind, payload)
 SELECT :run_id || '#' || next, :run_id, next, :ts, :kind, :payload
 FROM (SELECT coalesce(max(seq), 0) + 1 AS next FROM traces WHERE run_id = :run_id)
@@ -158,14 +158,14 @@ class Store:
 
     def page(self, url: str, with_raw: bool = True) -> StoredPage | None:
         """The page under this canonical URL, its body only `with_raw`; None where nobody has tried it."""
-        with store_errors(self.path):
-            row = self.connection.execute(SELECT_PAGE if with_raw else SELECT_TEXT, [url]).fetchone()
-            return None if row is None else page_from_row(StoredPage(*row))
+        with _store_errors(self.path):
+            row = self.connection.execute(_SELECT_PAGE if with_raw else _SELECT_TEXT, [url]).fetchone()
+            return None if row is None else _page_from_row(StoredPage(*row))
 
     def outcome(self, url: str) -> Outcome | None:
         """What came of this canonical URL, without any of its text; None where nobody has tried it."""
-        with store_errors(self.path):
-            row = self.connection.execute(SELECT_OUTCOME, [url]).fetchone()
+        with _store_errors(self.path):
+            row = self.connection.execute(_SELECT_OUTCOME, [url]).fetchone()
             if row is None:
                 return None
             outcome = Outcome(*row)
@@ -177,42 +177,42 @@ class Store:
 
     def put_row(self, row: tuple[Any, ...]) -> None:
         """Keep a page that `row_from_page` has packed, in another thread perhaps."""
-        with store_errors(self.path):
-            self.connection.execute(PUT_PAGE, row)
+        with _store_errors(self.path):
+            self.connection.execute(_PUT_PAGE, row)
 
     def pages(self) -> Iterator[StoredPage]:
         """All pages by URL, one at a time; no lock is held between two."""
-        with store_errors(self.path):
+        with _store_errors(self.path):
             urls = [url for (url,) in self.connection.execute("SELECT url FROM pages ORDER BY url")]
         return (page for page in map(self.page, urls) if page is not None)
 
     def put_event(self, run_id: str, kind: TraceKind, payload: Mapping[str, Any]) -> None:
         """Add an event to the end of the run's trace; its `seq` follows on."""
         ts = datetime.now(UTC).isoformat(timespec="milliseconds")
-        with store_errors(self.path):
+        with _store_errors(self.path):
             self.connection.execute(
-                PUT_EVENT, {"run_id": run_id, "ts": ts, "kind": kind, "payload": json_text(payload)}
+                _PUT_EVENT, {"run_id": run_id, "ts": ts, "kind": kind, "payload": _json_text(payload)}
             )
 
     def events(self, run_id: str) -> list[StoredEvent]:
         """The run's trace in order; empty where there is none."""
-        with store_errors(self.path):
-            rows = self.connection.execute(SELECT_EVENTS, [run_id]).fetchall()
+        with _store_errors(self.path):
+            rows = self.connection.execute(_SELECT_EVENTS, [run_id]).fetchall()
             return [StoredEvent(*row)._replace(payload=json.loads(row[-1])) for row in rows]
 
     def put_run(self, run: StoredRun) -> None:
         """Keep the run; what was stored under its id gives way."""
-        with store_errors(self.path):
-            self.connection.execute(PUT_RUN, row_from_run(run))
+        with _store_errors(self.path):
+            self.connection.execute(_PUT_RUN, _row_from_run(run))
 
     def runs(self) -> list[StoredRun]:
         """All runs, the oldest first."""
-        with store_errors(self.path):
-            return [run_from_row(StoredRun(*row)) for row in self.connection.execute(SELECT_RUNS).fetchall()]
+        with _store_errors(self.path):
+            return [_run_from_row(StoredRun(*row)) for row in self.connection.execute(_SELECT_RUNS).fetchall()]
 
     def delete_run(self, run_id: str) -> bool:
         """Remove the run and its trace, and say whether there was anything; pages belong to no run and stay."""
-        with store_errors(self.path), self.connection:
+        with _store_errors(self.path), self.connection:
             self.connection.execute("BEGIN IMMEDIATE")
             runs = self.connection.execute("DELETE FROM runs WHERE id = ?", [run_id]).rowcount
             events = self.connection.execute("DELETE FROM traces WHERE run_id = ?", [run_id]).rowcount
@@ -230,8 +230,8 @@ def open_store(path: Path, read_only: bool = False) -> Iterator[Store]:
         InputError: the file is no store, damaged, or of a newer citejury; or it is to be read and is not there.
         OutputError: it cannot be opened or written, or stays locked by others.
     """
-    with store_errors(path):
-        connection = open_connection(path, read_only)
+    with _store_errors(path):
+        connection = _open_connection(path, read_only)
     with closing(connection):
         yield Store(connection, path)
 
@@ -239,48 +239,48 @@ def open_store(path: Path, read_only: bool = False) -> Iterator[Store]:
 def row_from_page(page: StoredPage) -> tuple[Any, ...]:
     """The page as its columns hold it."""
     columns = page._asdict() | {
-        "text": pack(page.text.encode("utf-8", "surrogatepass")),
-        "raw": pack(page.raw),
+        "text": _pack(page.text.encode("utf-8", "surrogatepass")),
+        "raw": _pack(page.raw),
         "page_starts": json.dumps(page.page_starts),
     }
-    return tuple(storable(value) if isinstance(value, str) else value for value in columns.values())
+    return tuple(_storable(value) if isinstance(value, str) else value for value in columns.values())
 
 
-def page_from_row(row: StoredPage) -> StoredPage:
+def _page_from_row(row: StoredPage) -> StoredPage:
     """The page of a row that still holds its columns as they are."""
     columns: dict[str, Any] = row._asdict()
     return row._replace(
-        text=unpack(columns["text"]).decode("utf-8", "surrogatepass"),
-        raw=unpack(columns["raw"]),
+        text=_unpack(columns["text"]).decode("utf-8", "surrogatepass"),
+        raw=_unpack(columns["raw"]),
         page_starts=tuple(json.loads(columns["page_starts"])),
         added=bool(row.added),
     )
 
 
-def row_from_run(run: StoredRun) -> tuple[Any, ...]:
+def _row_from_run(run: StoredRun) -> tuple[Any, ...]:
     """The run as its columns hold it."""
     columns = run._asdict() | {
-        "topic": storable(run.topic),
-        "report_md": pack(run.report_md.encode("utf-8", "surrogatepass")),
-        "report_json": json_text(run.report_json),
-        "metrics": json_text(run.metrics),
+        "topic": _storable(run.topic),
+        "report_md": _pack(run.report_md.encode("utf-8", "surrogatepass")),
+        "report_json": _json_text(run.report_json),
+        "metrics": _json_text(run.metrics),
     }
     return tuple(columns.values())
 
 
-def run_from_row(row: StoredRun) -> StoredRun:
+def _run_from_row(row: StoredRun) -> StoredRun:
     """The run of a row that still holds its columns as they are."""
     columns: dict[str, Any] = row._asdict()
     return row._replace(
-        report_md=unpack(columns["report_md"]).decode("utf-8", "surrogatepass"),
+        report_md=_unpack(columns["report_md"]).decode("utf-8", "surrogatepass"),
         report_json=json.loads(columns["report_json"]),
         metrics=json.loads(columns["metrics"]),
     )
 
 
-def json_text(value: Mapping[str, Any]) -> str:
+def _json_text(value: Mapping[str, Any]) -> str:
     """The value as JSON in plain UTF-8."""
-    return storable(json.dumps(value, ensure_ascii=False))
+    return _storable(json.dumps(value, ensure_ascii=False))
 
 
 def text_hash(text: str) -> str:
@@ -321,7 +321,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 VERSION = len(MIGRATIONS)
 
 
-def store_version(connection: sqlite3.Connection, name: str) -> int:
+def _store_version(connection: sqlite3.Connection, name: str) -> int:
     """The version of the store, 0 for an empty file; `name` stands for the file in messages.
 
     Raises:
@@ -341,13 +341,13 @@ def store_version(connection: sqlite3.Connection, name: str) -> int:
     return int(version)
 
 
-def migrate(connection: sqlite3.Connection, name: str) -> None:
+def _migrate(connection: sqlite3.Connection, name: str) -> None:
     """Bring the store to today's version, all steps in one transaction; another process may do the same at once.
 
     Raises:
         InputError: it is no store, or a newer one.
     """
-    if store_version(connection, name) == VERSION:
+    if _store_version(connection, name) == VERSION:
         return
     with connection:
         connection.execute("BEGIN IMMEDIATE")
@@ -357,21 +357,21 @@ def migrate(connection: sqlite3.Connection, name: str) -> None:
                 connection.execute(statement)
 
 
-BUSY_SECONDS = 60.0
+_BUSY_SECONDS = 60.0
 """How long a write waits for other processes; each of theirs takes milliseconds."""
 
 PLAIN, PACKED = b"\x00", b"\x01"
 PACKED_ABOVE = 4096
 # The fastest level: pages are packed between two answers of the network, and level 6 takes several times as long to
 # save another sixth.
-PACKING_LEVEL = 1
+_PACKING_LEVEL = 1
 
-DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
-LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-UNUSABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+_DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
+_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_UNUSABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
-def open_connection(path: Path, read_only: bool) -> sqlite3.Connection:
+def _open_connection(path: Path, read_only: bool) -> sqlite3.Connection:
     """A connection to the store, brought to today's version; every statement is a transaction of its own.
 
     Raises:
@@ -382,23 +382,23 @@ def open_connection(path: Path, read_only: bool) -> sqlite3.Connection:
         raise InputError(f"There is no store {str(path)!r} to read.")
     changeable = not read_only or all(os.access(place, os.W_OK) for place in (path, path.parent))
     if not read_only:
-        make_folder(path.parent)
+        _make_folder(path.parent)
     with ExitStack() as unless_opened:
         connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?{'mode=rwc' if changeable else reading_mode(path)}",
+            f"{path.absolute().as_uri()}?{'mode=rwc' if changeable else _reading_mode(path)}",
             uri=True,
-            timeout=BUSY_SECONDS,
+            timeout=_BUSY_SECONDS,
             isolation_level=None,
         )
         unless_opened.callback(connection.close)
-        prepare(connection, path, changeable)
+        _prepare(connection, path, changeable)
         if read_only:
             connection.execute("PRAGMA query_only = 1")
         unless_opened.pop_all()
     return connection
 
 
-def make_folder(folder: Path) -> None:
+def _make_folder(folder: Path) -> None:
     """Make the folder and those above it.
 
     Raises:
@@ -410,25 +410,25 @@ def make_folder(folder: Path) -> None:
         raise OutputError(f"The folder {str(folder)!r} cannot be made: {error.strerror}.") from error
 
 
-def reading_mode(path: Path) -> str:
+def _reading_mode(path: Path) -> str:
     """How to read a store that cannot be changed here: without a lock unless somebody is writing to it elsewhere."""
     log = path.with_name(f"{path.name}-wal")
     return "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
 
 
-def prepare(connection: sqlite3.Connection, path: Path, changeable: bool) -> None:
+def _prepare(connection: sqlite3.Connection, path: Path, changeable: bool) -> None:
     """Bring the store to today's version, or see that it is, and set how it is written.
 
     Raises:
         InputError: it is no store or a newer one, or an older one that cannot be changed here.
     """
     if changeable:
-        migrate(connection, str(path))
+        _migrate(connection, str(path))
         # Readers and the one writer at a time do not wait for each other; without a sync for each page a loss of power
         # may cost the last of them, but never tears the file: https://www.sqlite.org/wal.html
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
-    elif store_version(connection, str(path)) != VERSION:
+    elif _store_version(connection, str(path)) != VERSION:
         raise InputError(
             f"The store {str(path)!r} is of an older version and cannot be brought up to date where it is. Copy it to "
             "a folder that can be written."
@@ -436,7 +436,7 @@ def prepare(connection: sqlite3.Connection, path: Path, changeable: bool) -> Non
 
 
 @contextmanager
-def store_errors(path: Path) -> Iterator[None]:
+def _store_errors(path: Path) -> Iterator[None]:
     """Turn SQLite's errors in the block into ours.
 
     Raises:
@@ -448,23 +448,23 @@ def store_errors(path: Path) -> Iterator[None]:
     except zlib.error as error:
         raise InputError(f"The store {str(path)!r} is damaged: a field cannot be unpacked ({error}).") from error
     except sqlite3.Error as error:
-        plain = plain_error(error, path)
+        plain = _plain_error(error, path)
         if plain is None:
             raise
         raise plain from error
 
 
-def plain_error(error: sqlite3.Error, path: Path) -> CitejuryError | None:
+def _plain_error(error: sqlite3.Error, path: Path) -> CitejuryError | None:
     """What the error means to the user; None for a mistake of ours."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the upper bits say more than is needed
-    if code in DAMAGED:
+    if code in _DAMAGED:
         return InputError(f"{str(path)!r} is no store, or a damaged one: {error}. Name another file, or move it away.")
-    if code in LOCKED:
+    if code in _LOCKED:
         return OutputError(
-            f"The store {str(path)!r} is still locked by another process after {BUSY_SECONDS:.0f} seconds. Try again "
+            f"The store {str(path)!r} is still locked by another process after {_BUSY_SECONDS:.0f} seconds. Try again "
             "when that has ended."
         )
-    if code in UNUSABLE:
+    if code in _UNUSABLE:
         return OutputError(
             f"The store {str(path)!r} cannot be used: {error}. Look at the disk and at who may write to the folder; "
             "what was stored before is safe."
@@ -472,13 +472,13 @@ def plain_error(error: sqlite3.Error, path: Path) -> CitejuryError | None:
     return None
 
 
-def pack(field: bytes) -> bytes:
+def _pack(field: bytes) -> bytes:
     """The field behind a byte that says whether it is compressed, which it is above 4 KiB."""
-    return PLAIN + field if len(field) <= PACKED_ABOVE else PACKED + zlib.compress(field, PACKING_LEVEL)
+    return PLAIN + field if len(field) <= PACKED_ABOVE else PACKED + zlib.compress(field, _PACKING_LEVEL)
 
 
-def unpack(packed: bytes | None) -> bytes:
-    """The field that `pack` was given; empty for a column that nobody has filled.
+def _unpack(packed: bytes | None) -> bytes:
+    """The field that `_pack` was given; empty for a column that nobody has filled.
 
     Raises:
         zlib.error: it is damaged.
@@ -488,6 +488,6 @@ def unpack(packed: bytes | None) -> bytes:
     return zlib.decompress(packed[1:]) if packed[:1] == PACKED else packed[1:]
 
 
-def storable(text: str) -> str:
+def _storable(text: str) -> str:
     """The text as UTF-8 can hold it: lone surrogates, which web pages and servers can send, become `?`."""
     return text.encode("utf-8", "replace").decode()

@@ -32,7 +32,7 @@ class Coverage(NamedTuple):
     numbers: float
 
 
-NOTHING = Coverage(0.0, 0.0, 0.0)
+_NOTHING = Coverage(0.0, 0.0, 0.0)
 
 
 class Weights(NamedTuple):
@@ -99,7 +99,7 @@ class SentencePlace(NamedTuple):
     sentence: int
 
 
-def best_places(words: Iterable[str], indexes: Sequence[WordIndex], count: int = SENTENCES) -> list[SentencePlace]:
+def _best_places(words: Iterable[str], indexes: Sequence[WordIndex], count: int = SENTENCES) -> list[SentencePlace]:
     """The sentences with most of the words, the best first, the earlier one where two have as many."""
     wanted = list(words)
     found = []
@@ -118,9 +118,9 @@ def cover(
     All is 0 where no sentence shares a word with it. Of a text of numbers alone these count as its words.
     """
     wanted = words or numbers
-    found = best_places(wanted, indexes, count)
+    found = _best_places(wanted, indexes, count)
     if not found:
-        return NOTHING, []
+        return _NOTHING, []
     held = [
         {word for word in wanted if indexes[place.source].holds(place.sentence, word)} for place in found[:SENTENCES]
     ]

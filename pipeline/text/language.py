@@ -4,16 +4,16 @@ import re
 from functools import lru_cache
 from typing import Any
 
-KANA = re.compile(r"[\u3041-\u3096\u30a1-\u30fa]")
-HAN = re.compile(r"[\u3400-\u9fff]")
+_KANA = re.compile(r"[\u3041-\u3096\u30a1-\u30fa]")
+_HAN = re.compile(r"[\u3400-\u9fff]")
 
 
-MIN_LETTERS = 20
-MIN_IDEOGRAPHS = 8
-MIN_PROBABILITY = 0.5
+_MIN_LETTERS = 20
+_MIN_IDEOGRAPHS = 8
+_MIN_PROBABILITY = 0.5
 
-NOT_PROSE = re.compile(r"https?://\S+|\[\d+\]|[\W\d_]+")
-IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_NOT_PROSE = re.compile(r"https?://\S+|\[\d+\]|[\W\d_]+")
+_IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 def detect_language(text: str) -> str:
@@ -22,12 +22,12 @@ def detect_language(text: str) -> str:
     URLs, citation marks, digits and punctuation do not count. Below 20 letters (8 in scripts that write a word in one
     or two signs), or below a probability of one half, nothing is claimed: on "Hello" detectors disagree.
     """
-    prose = NOT_PROSE.sub(" ", text).strip()
+    prose = _NOT_PROSE.sub(" ", text).strip()
     letters = len(prose.replace(" ", ""))
-    if letters < MIN_LETTERS and len(IDEOGRAPH.findall(prose)) < MIN_IDEOGRAPHS:
+    if letters < _MIN_LETTERS and len(_IDEOGRAPH.findall(prose)) < _MIN_IDEOGRAPHS:
         return "und"
     code, probability = identifier().classify(prose)
-    return str(code) if float(probability) >= MIN_PROBABILITY else "und"
+    return str(code) if float(probability) >= _MIN_PROBABILITY else "und"
 
 
 @lru_cache(maxsize=1)
@@ -45,9 +45,9 @@ def identifier() -> Any:
 
 def text_language(text: str, otherwise: str) -> str:
     """ISO 639-1 code of a short text's language: by its script, else by a detector, else the one given."""
-    if KANA.search(text):
+    if _KANA.search(text):
         return "ja"
-    if HAN.search(text):
+    if _HAN.search(text):
         return "ja" if otherwise == "ja" else "zh"
     found = detect_language(text)
     return otherwise if found == "und" else found

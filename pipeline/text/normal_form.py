@@ -17,14 +17,14 @@ from typing import NamedTuple
 INVISIBLE = "\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff"
 
 # Letter for letter. The white space is everything that `str.isspace` takes for such (a test holds that).
-ASCII_FORMS = {
+_ASCII_FORMS = {
     "'": "‘’‚‛‹›′ʼʹ＇",
     '"': "“”„‟«»″＂",
     "-": "‐‑‒–—―−﹘﹣－",
     " ": "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009"
     "\u200a\u2028\u2029\u202f\u205f\u3000",
 }
-ELLIPSIS = "…"
+_ELLIPSIS = "…"
 
 # What is not carried over letter by letter: entities, runs of white space, what has no width, and the blocks
 # that hold every character whose case-folded or ASCII form has several letters (a test holds that).
@@ -33,17 +33,17 @@ SPECIAL = re.compile(
     "|(?P<several>[\u00df\u0130\u0149\u01f0\u0390\u03b0\u0587\u1e96-\u1e9e\u1f50-\u1fff\u2026\ufb00-\ufb17])"
 )
 # As HTML reads them, the semicolon included where there is one: https://html.spec.whatwg.org/#named-character-references
-REFERENCE = re.compile(
+_REFERENCE = re.compile(
     r"&(?:#(?P<decimal>[0-9]+);?|#[xX](?P<hex>[0-9a-fA-F]+);?|(?P<name>[A-Za-z][A-Za-z0-9]{1,31};?))"
 )
-HIDDEN = re.compile(f"[{INVISIBLE}]+")
-UNSEEN = re.compile(rf"[\s{INVISIBLE}]*")
-SPACES = re.compile(" {2,}")
-LAST_CODE_DIGITS = 7
+_HIDDEN = re.compile(f"[{INVISIBLE}]+")
+_UNSEEN = re.compile(rf"[\s{INVISIBLE}]*")
+_SPACES = re.compile(" {2,}")
+_LAST_CODE_DIGITS = 7
 
 # A match may begin or end within what one letter became (`ß` → `ss`), and then it is none. In a text made of such
 # letters there may be as many of them as letters; beyond these no further one is looked at.
-MAX_PARTIAL_MATCHES = 50
+_MAX_PARTIAL_MATCHES = 50
 
 
 class NormalForm(NamedTuple):
@@ -61,7 +61,7 @@ class NormalForm(NamedTuple):
     def find(self, form: str) -> int:
         """Where in this form the other one stands first, beginning and ending with whole letters; -1 for nowhere."""
         at = self.text.find(form) if form else -1
-        for _ in range(MAX_PARTIAL_MATCHES):
+        for _ in range(_MAX_PARTIAL_MATCHES):
             if at < 0 or self.span(at, at + len(form)):
                 return at
             at = self.text.find(form, at + 1)
@@ -90,7 +90,7 @@ class NormalForm(NamedTuple):
         return following - self.starts[stretch]
 
 
-class Writer:
+class _Writer:
     """Puts a normal form together, stretch by stretch."""
 
     def __init__(self, text: str) -> None:
@@ -128,17 +128,17 @@ def normal_form(text: str) -> NormalForm:
     Spaces at its ends stay, one each.
     """
     text = straighten(text)
-    writer = Writer(text)
+    writer = _Writer(text)
     begun = at = 0
     while special := SPECIAL.search(text, at):
         start, at = special.span()
         form = ""
         if special["reference"]:
-            meant, width = read_reference(text, start)
+            meant, width = _read_reference(text, start)
             if not width:
                 continue
             at = start + width
-            form = entity_form(meant)
+            form = _entity_form(meant)
         elif special["blank"]:
             form = " "
         elif special["several"]:
@@ -157,7 +157,7 @@ def normalise(text: str) -> str:
 
 def straighten(text: str) -> str:
     """The text with ASCII quotes, dashes and spaces, letter for letter."""
-    for plain, typographic in ASCII_FORMS.items():
+    for plain, typographic in _ASCII_FORMS.items():
         for mark in typographic:
             text = text.replace(mark, plain)
     return text
@@ -165,18 +165,18 @@ def straighten(text: str) -> str:
 
 def fold(text: str) -> str:
     """The text case-folded, an ellipsis as three dots."""
-    return text.replace(ELLIPSIS, "...").casefold()
+    return text.replace(_ELLIPSIS, "...").casefold()
 
 
 @lru_cache(maxsize=4096)
-def entity_form(meant: str) -> str:
+def _entity_form(meant: str) -> str:
     """The normal form of what an entity stands for, which is not read again as an entity."""
-    return fold(SPACES.sub(" ", HIDDEN.sub("", straighten(meant))))
+    return fold(_SPACES.sub(" ", _HIDDEN.sub("", straighten(meant))))
 
 
-def read_reference(text: str, at: int) -> tuple[str, int]:
+def _read_reference(text: str, at: int) -> tuple[str, int]:
     """What the entity that begins there stands for, and how wide it is; 0 where none is."""
-    found = REFERENCE.match(text, at)
+    found = _REFERENCE.match(text, at)
     if found is None:
         return "", 0
     if found["name"]:
@@ -186,7 +186,7 @@ def read_reference(text: str, at: int) -> tuple[str, int]:
     # `unescape` knows the rules for odd code points, but fails on a number of thousands of digits.
     digits, sign = (found["decimal"], "&#") if found["decimal"] else (found["hex"], "&#x")
     digits = digits.lstrip("0") or "0"
-    meant = unescape(f"{sign}{digits};") if len(digits) <= LAST_CODE_DIGITS else "\ufffd"
+    meant = unescape(f"{sign}{digits};") if len(digits) <= _LAST_CODE_DIGITS else "\ufffd"
     return meant, len(found[0])
 
 
@@ -195,10 +195,10 @@ def reference_at(text: str, cut: int) -> int:
     start = text.rfind("&", 0, cut)
     if start < 0:
         return cut
-    return start if start + read_reference(text, start)[1] > cut else cut
+    return start if start + _read_reference(text, start)[1] > cut else cut
 
 
 def starts_to_show(text: str) -> int:
     """Where the text begins once its white space and characters without width are passed."""
-    unseen = UNSEEN.match(text)
+    unseen = _UNSEEN.match(text)
     return unseen.end() if unseen else 0

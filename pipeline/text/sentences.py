@@ -10,50 +10,50 @@ import unicodedata
 from pipeline.text.normal_form import reference_at, starts_to_show
 
 # A cut that leaves less than this share of what is allowed is worse than one inside a sentence or a word.
-LEAST_SHARE = 0.5
+_LEAST_SHARE = 0.5
 # Whether a mark ends a sentence shows in what follows it.
-TRIM_LOOK_AHEAD = 60
-JOINER = "\u200d"
-SKIN_TONES = range(0x1F3FB, 0x1F400)
-FLAG_LETTERS = range(0x1F1E6, 0x1F200)
+_TRIM_LOOK_AHEAD = 60
+_JOINER = "\u200d"
+_SKIN_TONES = range(0x1F3FB, 0x1F400)
+_FLAG_LETTERS = range(0x1F1E6, 0x1F200)
 # Longer chains of marks on one letter are no writing but an attack on the screen.
-LONGEST_GRAPHEME = 40
+_LONGEST_GRAPHEME = 40
 
 
-SPACED_STOP = r"[.!?…।؟۔]"
-FULL_STOPS = "。｡！？"
-OPENING = "(„“\"'«["
-CLOSING = r"[\"'”’“»›)\]」』）〉》】〕]"
-NOTE_MARK = r"[ ]?\[\d{1,4}\]"
-STOP = re.compile(rf"(?P<stops>(?:{SPACED_STOP}|[{FULL_STOPS}])++)(?P<closing>(?:{CLOSING}|{NOTE_MARK})*+)")
-LINE = re.compile(r"[^\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]++")
-LETTERS_BEFORE = re.compile(r"(?<!\w)(?:[^\W\d_]\.[ \u00a0\u202f]?){1,3}[^\W\d_]$")
-WORD_AFTER = re.compile(r"\s*[\"'“”„«‘(\[]*([^\W_]+)")
-WRITTEN_WITHOUT_BLANKS = re.compile(r"[\u3001-\u30ff\u3400-\u9fff\uff01-\uff9f]")
-OPENING_ORDINAL = re.compile(r"\s*(?:\(?\d{1,3}|[a-zA-Z])$")
-CARRIES_ON = re.compile(r"\s*(?:[、，,とをがはもにへので]|って|など|から|まで)")
-LOOK_BACK = 24
-LOOK_AHEAD = 40
+_SPACED_STOP = r"[.!?…।؟۔]"
+_FULL_STOPS = "。｡！？"
+_OPENING = "(„“\"'«["
+_CLOSING = r"[\"'”’“»›)\]」』）〉》】〕]"
+_NOTE_MARK = r"[ ]?\[\d{1,4}\]"
+_STOP = re.compile(rf"(?P<stops>(?:{_SPACED_STOP}|[{_FULL_STOPS}])++)(?P<closing>(?:{_CLOSING}|{_NOTE_MARK})*+)")
+_LINE = re.compile(r"[^\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]++")
+_LETTERS_BEFORE = re.compile(r"(?<!\w)(?:[^\W\d_]\.[ \u00a0\u202f]?){1,3}[^\W\d_]$")
+_WORD_AFTER = re.compile(r"\s*[\"'“”„«‘(\[]*([^\W_]+)")
+_WRITTEN_WITHOUT_BLANKS = re.compile(r"[\u3001-\u30ff\u3400-\u9fff\uff01-\uff9f]")
+_OPENING_ORDINAL = re.compile(r"\s*(?:\(?\d{1,3}|[a-zA-Z])$")
+_CARRIES_ON = re.compile(r"\s*(?:[、，,とをがはもにへので]|って|など|から|まで)")
+_LOOK_BACK = 24
+_LOOK_AHEAD = 40
 
-GO_ON = """dr prof mr mrs ms mx fig figs eq nos vol vols pp ch eds vs cf viz gen sen rep gov lt col capt sgt rev hon
+_GO_ON = """dr prof mr mrs ms mx fig figs eq nos vol vols pp ch eds vs cf viz gen sen rep gov lt col capt sgt rev hon
 pres dept est approx ca bzw vgl ggf evtl sog bspw inkl exkl zzgl abb kap bd hrsg aufl nr anm dipl ing med phil jur hr
 fr frl bsp mio mrd tsd geb gest jan feb mär apr jul aug sep sept okt oct nov dez dec mme mlle"""
-MAY_END = "jr sr st inc ltd co corp bros etc al usw u.a o.ä p.m a.m ph.d ff gmbh ag univ"
-MAY_BEGIN = """the this that these those it its he she they we you i in on at by for from but and or so if when while
+_MAY_END = "jr sr st inc ltd co corp bros etc al usw u.a o.ä p.m a.m ph.d ff gmbh ag univ"
+_MAY_BEGIN = """the this that these those it its he she they we you i in on at by for from but and or so if when while
 after before then there here as to what why how who where not no yes a an his her their our my however although since
 der die das dies diese dieser dieses ein eine es er sie wir ihr ich man im am bei mit nach vor von zu aus auf für
 aber und oder doch denn wenn als während danach dann dort hier da so nicht auch nur wie was wer wo warum sein seine
 ihre unser mein jedoch obwohl seit durch über unter laut damit deshalb"""
-NEVER_LAST = frozenset(GO_ON.split())
+_NEVER_LAST = frozenset(_GO_ON.split())
 """Abbreviations that a sentence always goes on after."""
-LAST_BEFORE_OPENERS = frozenset(MAY_END.split())
+_LAST_BEFORE_OPENERS = frozenset(_MAY_END.split())
 """Abbreviations that may end a sentence; they do where a word follows that opens sentences."""
-OPENERS = frozenset(MAY_BEGIN.split())
+_OPENERS = frozenset(_MAY_BEGIN.split())
 """Words that open sentences, and hardly ever follow an abbreviation, initial or ordinal with a capital letter."""
-LAST_UNLESS_A_NUMBER_FOLLOWS = frozenset(("no", "art", "abs", "max", "min", "sec", "ed", "tab", "jun"))
+_LAST_UNLESS_A_NUMBER_FOLLOWS = frozenset(("no", "art", "abs", "max", "min", "sec", "ed", "tab", "jun"))
 """Abbreviations of a number's name that are words as well: "No. 5", but "He said no."."""
-ORDINALS_HAVE_A_STOP = frozenset(("", "de", "da", "no", "nb", "fi", "cs", "sk", "sl", "hr", "pl", "hu", "et", "lv"))
-LAST_DAY = 31
+_ORDINALS_HAVE_A_STOP = frozenset(("", "de", "da", "no", "nb", "fi", "cs", "sk", "sl", "hr", "pl", "hu", "et", "lv"))
+_LAST_DAY = 31
 
 
 def sentence_spans(text: str, language: str = "") -> list[tuple[int, int]]:
@@ -64,22 +64,22 @@ def sentence_spans(text: str, language: str = "") -> list[tuple[int, int]]:
     empty, numbers up to 31 are read as ordinals ("3. Oktober"). A blank text has no sentence.
     """
     spans: list[tuple[int, int]] = []
-    for start, end in paragraphs(text):
+    for start, end in _paragraphs(text):
         first = start
-        for stop in STOP.finditer(text, start, end):
-            before = text[max(first, stop.start() - LOOK_BACK) : stop.start()]
-            after = text[stop.end() : min(end, stop.end() + LOOK_AHEAD)]
-            if ends_sentence(before, stop, after, language):
-                keep(spans, text, first, stop.end())
+        for stop in _STOP.finditer(text, start, end):
+            before = text[max(first, stop.start() - _LOOK_BACK) : stop.start()]
+            after = text[stop.end() : min(end, stop.end() + _LOOK_AHEAD)]
+            if _ends_sentence(before, stop, after, language):
+                _keep(spans, text, first, stop.end())
                 first = stop.end()
-        keep(spans, text, first, end)
+        _keep(spans, text, first, end)
     return spans
 
 
-def paragraphs(text: str) -> list[tuple[int, int]]:
+def _paragraphs(text: str) -> list[tuple[int, int]]:
     """The lines of the text as spans, a line that begins with a small letter joined to the one before."""
     found: list[tuple[int, int]] = []
-    for line in LINE.finditer(text):
+    for line in _LINE.finditer(text):
         start, end = line.span()
         if found and text[start].islower() and text[found[-1][1] : start] in ("\n", "\r\n", "\r"):
             start = found.pop()[0]
@@ -87,7 +87,7 @@ def paragraphs(text: str) -> list[tuple[int, int]]:
     return found
 
 
-def keep(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
+def _keep(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
     """Append the span without the blanks around it; nothing where it is blank."""
     piece = text[start:end].lstrip()
     if piece:
@@ -95,54 +95,54 @@ def keep(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
         spans.append((begin, begin + len(piece.rstrip())))
 
 
-def ends_sentence(before: str, stop: re.Match[str], after: str, language: str) -> bool:
+def _ends_sentence(before: str, stop: re.Match[str], after: str, language: str) -> bool:
     """Whether a sentence ends behind these marks and their quotes, brackets and `[n]`."""
     if not after.strip():
         return True
     last = stop["stops"][-1]
-    if last in FULL_STOPS or (last in "!?…" and WRITTEN_WITHOUT_BLANKS.match(after)):
-        return not (stop["closing"] and CARRIES_ON.match(after))
-    if not after[0].isspace() or begins_small(after):
+    if last in _FULL_STOPS or (last in "!?…" and _WRITTEN_WITHOUT_BLANKS.match(after)):
+        return not (stop["closing"] and _CARRIES_ON.match(after))
+    if not after[0].isspace() or _begins_small(after):
         return False
     if stop["stops"] != "." or stop["closing"]:
         return True
-    return not OPENING_ORDINAL.fullmatch(before) and ends_behind_word(before, word_after(after), language)
+    return not _OPENING_ORDINAL.fullmatch(before) and _ends_behind_word(before, _word_after(after), language)
 
 
-def ends_behind_word(before: str, following: str, language: str) -> bool:
+def _ends_behind_word(before: str, following: str, language: str) -> bool:
     """Whether a single `.` ends the sentence: not behind an abbreviation, an initial or an ordinal."""
-    opens = not following or following.lower() in OPENERS
-    word = last_word(before).lower()
-    letters = LETTERS_BEFORE.search(before) if len(word) == 1 or "." in word else None
+    opens = not following or following.lower() in _OPENERS
+    word = _last_word(before).lower()
+    letters = _LETTERS_BEFORE.search(before) if len(word) == 1 or "." in word else None
     if letters:
         word = "".join(letters[0].split()).lower()
-    if word in NEVER_LAST:
+    if word in _NEVER_LAST:
         return False
-    if word in LAST_UNLESS_A_NUMBER_FOLLOWS:
+    if word in _LAST_UNLESS_A_NUMBER_FOLLOWS:
         return not following[:1].isdigit()
     if word.isdecimal():
-        return opens or language not in ORDINALS_HAVE_A_STOP or int(word) > LAST_DAY
-    if letters and word not in LAST_BEFORE_OPENERS:
+        return opens or language not in _ORDINALS_HAVE_A_STOP or int(word) > _LAST_DAY
+    if letters and word not in _LAST_BEFORE_OPENERS:
         return opens and letters[0][0].isupper()
     is_initial = len(word) == 1 and word.isalpha()
-    return opens or not (is_initial or word in LAST_BEFORE_OPENERS)
+    return opens or not (is_initial or word in _LAST_BEFORE_OPENERS)
 
 
-def last_word(before: str) -> str:
+def _last_word(before: str) -> str:
     """The word at the end of the text, without the bracket or quote in front of it; empty behind a blank."""
     words = before.split()
-    return words[-1].lstrip(OPENING) if words and not before[-1].isspace() else ""
+    return words[-1].lstrip(_OPENING) if words and not before[-1].isspace() else ""
 
 
-def word_after(after: str) -> str:
+def _word_after(after: str) -> str:
     """The first word of the text without quotes and brackets; empty where a mark stands there."""
-    found = WORD_AFTER.match(after)
+    found = _WORD_AFTER.match(after)
     return found[1] if found else ""
 
 
-def begins_small(after: str) -> bool:
+def _begins_small(after: str) -> bool:
     """Whether the next word begins with a small letter."""
-    return word_after(after)[:1].islower()
+    return _word_after(after)[:1].islower()
 
 
 def trim_snippet(snippet: str, limit: int = 320) -> str:
@@ -156,45 +156,45 @@ def trim_snippet(snippet: str, limit: int = 320) -> str:
     text = snippet[starts_to_show(snippet) :]
     if len(text) <= limit:
         return text
-    least = int(limit * LEAST_SHARE)
-    cut = last_sentence_end(text, limit, least) or last_space(text, limit, least) or last_letter_end(text, limit)
+    least = int(limit * _LEAST_SHARE)
+    cut = _last_sentence_end(text, limit, least) or _last_space(text, limit, least) or _last_letter_end(text, limit)
     return text[: reference_at(text, cut)].rstrip()
 
 
-def last_sentence_end(text: str, limit: int, least: int) -> int:
+def _last_sentence_end(text: str, limit: int, least: int) -> int:
     """The last end of a sentence at most `limit` and at least `least` code points in; 0 where there is none.
 
     A full stop after a digit ends none here: in German, and in numbered headings, it mostly belongs to the number.
     """
-    spans = sentence_spans(text[: limit + TRIM_LOOK_AHEAD])
+    spans = sentence_spans(text[: limit + _TRIM_LOOK_AHEAD])
     ends = [end for _, end in spans[:-1] if least <= end <= limit]
     return next((end for end in reversed(ends) if not (text[end - 1] == "." and text[end - 2 : end - 1].isdigit())), 0)
 
 
-def last_space(text: str, limit: int, least: int) -> int:
+def _last_space(text: str, limit: int, least: int) -> int:
     """The last place before white space at most `limit` and at least `least` code points in; 0 where there is none."""
     return next((at for at in range(limit, max(least, 1) - 1, -1) if text[at].isspace()), 0)
 
 
-def last_letter_end(text: str, limit: int) -> int:
+def _last_letter_end(text: str, limit: int) -> int:
     """The last place at most `limit` code points in that splits no letter as a reader sees it, nor an emoji."""
-    for cut in range(limit, max(0, limit - LONGEST_GRAPHEME), -1):
-        if not continues(text, cut):
+    for cut in range(limit, max(0, limit - _LONGEST_GRAPHEME), -1):
+        if not _continues(text, cut):
             return cut
     return limit
 
 
-def continues(text: str, at: int) -> bool:
+def _continues(text: str, at: int) -> bool:
     """Whether `text[at]` goes on with the letter before it. Source: Unicode Annex 29, its rules in short."""
     before, after = text[at - 1], text[at]
-    if unicodedata.category(after) in ("Mn", "Mc", "Me") or JOINER in (before, after) or ord(after) in SKIN_TONES:
+    if unicodedata.category(after) in ("Mn", "Mc", "Me") or _JOINER in (before, after) or ord(after) in _SKIN_TONES:
         return True
-    if ord(before) in FLAG_LETTERS and ord(after) in FLAG_LETTERS:
-        flags = len(text[:at]) - len(text[:at].rstrip("".join(map(chr, FLAG_LETTERS))))
+    if ord(before) in _FLAG_LETTERS and ord(after) in _FLAG_LETTERS:
+        flags = len(text[:at]) - len(text[:at].rstrip("".join(map(chr, _FLAG_LETTERS))))
         return flags % 2 == 1
-    return is_jamo(after) and (is_jamo(before) or "\uac00" <= before <= "\ud7a3")
+    return _is_jamo(after) and (_is_jamo(before) or "\uac00" <= before <= "\ud7a3")
 
 
-def is_jamo(letter: str) -> bool:
+def _is_jamo(letter: str) -> bool:
     """Whether it is a part of a Korean syllable that may be drawn together with the one before it."""
     return "\u1100" <= letter <= "\u11ff"

@@ -22,14 +22,14 @@ GROUNDING_REDIRECT_HOST = "vertexaisearch.cloud.google.com"
 # RFC 9110 section 4.1 asks everyone to carry at least 8,000 octets; longer ones are traps more often than pages.
 MAX_URL_LENGTH = 8000
 
-HOST = re.compile(r"[a-z0-9_-](?:[a-z0-9._-]*[a-z0-9_.-])?")
-IP_V6 = re.compile(r"[0-9a-f:.]*:[0-9a-f:.]*")
-MAX_HOST_LENGTH = 253
-PASSWORD = re.compile(r"(//[^/?#:@]*):[^/?#]*@")
+_HOST = re.compile(r"[a-z0-9_-](?:[a-z0-9._-]*[a-z0-9_.-])?")
+_IP_V6 = re.compile(r"[0-9a-f:.]*:[0-9a-f:.]*")
+_MAX_HOST_LENGTH = 253
+_PASSWORD = re.compile(r"(//[^/?#:@]*):[^/?#]*@")
 
 
 @cache
-def http_url() -> "TypeAdapter[AnyHttpUrl]":
+def _http_url() -> "TypeAdapter[AnyHttpUrl]":
     """The validator of http(s) URLs, built once: pydantic is slow to import, and most users of a domain need none."""
     from pydantic import AnyHttpUrl, TypeAdapter
 
@@ -37,7 +37,7 @@ def http_url() -> "TypeAdapter[AnyHttpUrl]":
 
 
 @cache
-def public_suffixes() -> "TLDExtract":
+def _public_suffixes() -> "TLDExtract":
     """What parts a host by the public suffix list that is installed with it; it never asks the network."""
     from tldextract import TLDExtract
 
@@ -60,7 +60,7 @@ def canonical_url(url: str) -> str:
             f"The URL {url[:80]!r}… has {len(url):,} characters, more than the {MAX_URL_LENGTH:,} that are read."
         )
     try:
-        parsed = http_url().validate_python(url)
+        parsed = _http_url().validate_python(url)
     except ValueError as error:  # pydantic's ValidationError is one
         raise InputError(f"{url!r} is not an http or https URL; give one that begins with `https://`.") from error
     if parsed.username is not None or parsed.password is not None:
@@ -84,7 +84,7 @@ def membership_key(url: str) -> str:
     parts = urlsplit(canonical)
     rest = canonical[len(parts.scheme) + len("://") + len(parts.netloc) + len(parts.path) :]
     path = parts.path[:-1] if parts.path.endswith("/") and parts.path != "/" else parts.path
-    return f"https://{without_first_label(parts.netloc, 'www.')}{path}{rest}"
+    return f"https://{_without_first_label(parts.netloc, 'www.')}{path}{rest}"
 
 
 def site_key(url: str, named_site: str = "") -> str:
@@ -96,8 +96,8 @@ def site_key(url: str, named_site: str = "") -> str:
 
     Source: pipeline/contracts/urls.md#site-key; https://publicsuffix.org/list/ with its private part.
     """
-    host = without_first_label(shown_host(url, named_site).rstrip("."), "www.", "m.")
-    return public_suffixes().extract_str(host).top_domain_under_public_suffix or host
+    host = _without_first_label(_shown_host(url, named_site).rstrip("."), "www.", "m.")
+    return _public_suffixes().extract_str(host).top_domain_under_public_suffix or host
 
 
 def source_domain(url: str, named_site: str = "") -> str:
@@ -108,10 +108,10 @@ def source_domain(url: str, named_site: str = "") -> str:
 
     Source: pipeline/contracts/urls.md#source-domain; for redirects https://ai.google.dev/gemini-api/docs/google-search.
     """
-    return shown_host(url, named_site).removeprefix("www.")
+    return _shown_host(url, named_site).removeprefix("www.")
 
 
-def shown_host(url: str, named_site: str) -> str:
+def _shown_host(url: str, named_site: str) -> str:
     """The host of a URL, or the one that Google names for its redirect; empty where the URL has no http(s) host."""
     host = url_host(url)
     if host == GROUNDING_REDIRECT_HOST and "." in named_site:
@@ -119,7 +119,7 @@ def shown_host(url: str, named_site: str) -> str:
     return host
 
 
-def without_first_label(host: str, *labels: str) -> str:
+def _without_first_label(host: str, *labels: str) -> str:
     """The host without these labels at its front, each only where what remains has a dot and so can be a host."""
     for label in labels:
         rest = host.removeprefix(label)
@@ -143,7 +143,7 @@ def has_user_name(url: str) -> bool:
 
 def without_password(url: str) -> str:
     """The URL to be shown, with `…` for a password before its host; also of what is hardly a URL."""
-    return PASSWORD.sub(r"\1:…@", url, count=1)
+    return _PASSWORD.sub(r"\1:…@", url, count=1)
 
 
 def url_host(url: str) -> str:
@@ -155,7 +155,7 @@ def url_host(url: str) -> str:
         return ""
     if parts.scheme not in ("http", "https") or not host:
         return ""
-    return host if IP_V6.fullmatch(host) else host_name(host)
+    return host if _IP_V6.fullmatch(host) else host_name(host)
 
 
 def host_name(text: str) -> str:
@@ -166,24 +166,24 @@ def host_name(text: str) -> str:
             host = idna.encode(host, uts46=True).decode("ascii")
         except ValueError:  # idna.IDNAError is one, and so is what its codec raises on a raw surrogate
             return ""
-    return host if len(host) <= MAX_HOST_LENGTH and HOST.fullmatch(host) else ""
+    return host if len(host) <= _MAX_HOST_LENGTH and _HOST.fullmatch(host) else ""
 
 
-LinkKind = Literal["markdown", "image", "angle", "bare"]
+_LinkKind = Literal["markdown", "image", "angle", "bare"]
 
 # Ends at the first character that is not ASCII: Japanese runs on without a space. Balanced brackets belong to it.
-BARE_URL = re.compile(r"""https?://(?:[^\s<>"'()\[\]{}|\\^`\u0080-\U0010ffff]|\([^\s()]*+\))++""")
+_BARE_URL = re.compile(r"""https?://(?:[^\s<>"'()\[\]{}|\\^`\u0080-\U0010ffff]|\([^\s()]*+\))++""")
 # Where brackets say where the URL ends, it keeps what is not ASCII, but for the full-width marks that end a phrase.
-DELIMITED_URL = re.compile(
+_DELIMITED_URL = re.compile(
     r"""https?://(?:[^\s<>"'()\[\]{}|\\^`「」『』（）【】、。]"""
     r"""|\([^\s()]*+\)|（[^\s（）]*+）|「[^\s「」]*+」|『[^\s『』]*+』|【[^\s【】]*+】)++"""
 )
-OPENING = re.compile(r"(?:\]\([ \t]*+<?|<)(?=https?://)")
-CLOSING_OF_LINK = re.compile(r"""[ \t]*+(?:"[^"\n]{0,500}+"|'[^'\n]{0,500}+')?[ \t]*+\)""")
-LABEL_MARK = re.compile(r"\\.|[\[\]]|\n[ \t]*+\n", re.DOTALL)
-TRAILING_MARKS = ".,;:!?*_"
+_OPENING = re.compile(r"(?:\]\([ \t]*+<?|<)(?=https?://)")
+_CLOSING_OF_LINK = re.compile(r"""[ \t]*+(?:"[^"\n]{0,500}+"|'[^'\n]{0,500}+')?[ \t]*+\)""")
+_LABEL_MARK = re.compile(r"\\.|[\[\]]|\n[ \t]*+\n", re.DOTALL)
+_TRAILING_MARKS = ".,;:!?*_"
 # No label that a person reads is longer; without a bound, nested brackets would be copied over and over.
-MAX_LABEL = 1000
+_MAX_LABEL = 1000
 
 
 class Link(NamedTuple):
@@ -193,10 +193,10 @@ class Link(NamedTuple):
     end: int
     url: str
     label: str
-    kind: LinkKind
+    kind: _LinkKind
 
 
-class LocatedLink(NamedTuple):
+class _LocatedLink(NamedTuple):
     """A link and the code points that its URL alone takes."""
 
     url_start: int
@@ -211,7 +211,7 @@ def find_links(text: str) -> list[Link]:
 
     Source: pipeline/contracts/csv_v2.md#citations; CommonMark 0.31 section 6.3 for labels and targets.
     """
-    found = sorted([*delimited_links(text), *bare_links(text)], key=lambda each: each.url_start)
+    found = sorted([*_delimited_links(text), *_bare_links(text)], key=lambda each: each.url_start)
     links: list[Link] = []
     position = 0
     for url_start, url_end, link in found:
@@ -221,24 +221,24 @@ def find_links(text: str) -> list[Link]:
     return links
 
 
-def delimited_links(text: str) -> Iterator[LocatedLink]:
+def _delimited_links(text: str) -> Iterator[_LocatedLink]:
     """Markdown links, images and `<url>`; what begins as one and does not end as one is a bare URL."""
-    openings = list(OPENING.finditer(text))
-    labels = label_starts(text, (match.start() for match in openings if match[0][0] == "]"))
+    openings = list(_OPENING.finditer(text))
+    labels = _label_starts(text, (match.start() for match in openings if match[0][0] == "]"))
     for opening in openings:
-        target = DELIMITED_URL.match(text, opening.end())
-        url = clean_url(target[0]) if target else ""
+        target = _DELIMITED_URL.match(text, opening.end())
+        url = _clean_url(target[0]) if target else ""
         if target is None or not url:
             continue
         url_start, url_end = target.span()
-        whole = whole_link(text, opening, url_end, labels.get(opening.start()))
+        whole = _whole_link(text, opening, url_end, labels.get(opening.start()))
         start, end, label, kind = whole or (url_start, url_start + len(url), "", "bare")
-        yield LocatedLink(url_start, url_end, Link(start, end, url, label, kind))
+        yield _LocatedLink(url_start, url_end, Link(start, end, url, label, kind))
 
 
-def whole_link(
+def _whole_link(
     text: str, opening: re.Match[str], url_end: int, label_start: int | None
-) -> tuple[int, int, str, LinkKind] | None:
+) -> tuple[int, int, str, _LinkKind] | None:
     """Span, label and kind of the link around a URL; None where its brackets do not close or its label is too long."""
     if opening[0].endswith("<"):
         if text[url_end : url_end + 1] != ">":
@@ -246,8 +246,8 @@ def whole_link(
         url_end += 1
         if opening[0] == "<":
             return opening.start(), url_end, "", "angle"
-    closing = CLOSING_OF_LINK.match(text, url_end)
-    if closing is None or label_start is None or opening.start() - label_start > MAX_LABEL:
+    closing = _CLOSING_OF_LINK.match(text, url_end)
+    if closing is None or label_start is None or opening.start() - label_start > _MAX_LABEL:
         return None
     label = text[label_start + 1 : opening.start()]
     if label_start and text[label_start - 1] == "!":
@@ -255,12 +255,12 @@ def whole_link(
     return label_start, closing.end(), label, "markdown"
 
 
-def label_starts(text: str, closings: Iterable[int]) -> dict[int, int]:
+def _label_starts(text: str, closings: Iterable[int]) -> dict[int, int]:
     """The position of the `[` that each of these `]` closes; a blank line ends what is open, as in CommonMark."""
     wanted = set(closings)
     starts: dict[int, int] = {}
     opened: list[int] = []
-    for mark in LABEL_MARK.finditer(text) if wanted else ():
+    for mark in _LABEL_MARK.finditer(text) if wanted else ():
         if mark[0] == "[":
             opened.append(mark.start())
         elif mark[0][0] == "\n":
@@ -272,16 +272,16 @@ def label_starts(text: str, closings: Iterable[int]) -> dict[int, int]:
     return starts
 
 
-def bare_links(text: str) -> Iterator[LocatedLink]:
+def _bare_links(text: str) -> Iterator[_LocatedLink]:
     """URLs as they stand, those inside other links included."""
-    for match in BARE_URL.finditer(text):
-        url = clean_url(match[0])
+    for match in _BARE_URL.finditer(text):
+        url = _clean_url(match[0])
         if url:
             start = match.start()
-            yield LocatedLink(start, match.end(), Link(start, start + len(url), url, "", "bare"))
+            yield _LocatedLink(start, match.end(), Link(start, start + len(url), url, "", "bare"))
 
 
-def clean_url(url: str) -> str:
+def _clean_url(url: str) -> str:
     """The URL without the marks of the sentence at its end; empty where nothing follows the scheme."""
-    url = url.rstrip(TRAILING_MARKS)
+    url = url.rstrip(_TRAILING_MARKS)
     return url if len(url) > len(url.split("://")[0]) + len("://") else ""

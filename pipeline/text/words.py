@@ -15,19 +15,19 @@ ASKS_WITHOUT_BLANKS = re.compile(
 # Thai, Lao, Burmese, Khmer, kana, Han and Hangul: https://www.unicode.org/charts/
 UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 # Marks that Python does not count among the letters, though words of Arabic and the Indic scripts hold them.
-MARKS = r"\u0300-\u036f\u064b-\u065f\u0900-\u0dff"
+_MARKS = r"\u0300-\u036f\u064b-\u065f\u0900-\u0dff"
 # A number as people write it, its groups and decimals joined by point or comma; not the 12 of `B12`.
-NUMBER = rf"(?:(?<![^\W_])|(?<=[{UNSPACED}]))[0-9]+(?:[.,][0-9]+)*"
-LETTERS = rf"(?:[^\W_{UNSPACED}]++|[{MARKS}]++)++"
-RUN = rf"[{UNSPACED}\U00020000-\U0003ffff]+"
-TOKEN = re.compile(rf"{NUMBER}|{RUN}|{LETTERS}(?:'{LETTERS})*")
-NUMBERS = re.compile(NUMBER)
-UNSPACED_RUN = re.compile(RUN)
-GROUPS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]{1,3}(?:\.[0-9]{3}){2,}(?:,[0-9]+)?")
-GERMAN_GROUPS = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+")
-CITATION_MARK = re.compile(r"\[[0-9]{1,6}\]")
+_NUMBER = rf"(?:(?<![^\W_])|(?<=[{UNSPACED}]))[0-9]+(?:[.,][0-9]+)*"
+_LETTERS = rf"(?:[^\W_{UNSPACED}]++|[{_MARKS}]++)++"
+_RUN = rf"[{UNSPACED}\U00020000-\U0003ffff]+"
+TOKEN = re.compile(rf"{_NUMBER}|{_RUN}|{_LETTERS}(?:'{_LETTERS})*")
+NUMBERS = re.compile(_NUMBER)
+UNSPACED_RUN = re.compile(_RUN)
+_GROUPS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]{1,3}(?:\.[0-9]{3}){2,}(?:,[0-9]+)?")
+_GERMAN_GROUPS = re.compile(r"[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+")
+_CITATION_MARK = re.compile(r"\[[0-9]{1,6}\]")
 
-ENGLISH = """
+_ENGLISH = """
 a about above after again against all also although am among an and any are aren't as at be because been before being
 below between both but by can can't cannot could couldn't did didn't do does doesn't doing don't down during each
 either else ever every few for from further had hadn't has hasn't have haven't having he her here hers herself him
@@ -38,7 +38,7 @@ these they this those though through thus to too under until up upon us very was
 where whether which while who whom whose why will with within without won't would wouldn't yet you your yours yourself
 st th
 """
-GERMAN = """
+_GERMAN = """
 ab aber alle allem allen aller alles als also am an andere anderen anderer anderes auch auf aus bei beim bereits bin
 bis bist da dabei dadurch dafür dagegen daher damit danach dann daran darauf daraus darf darüber das dass davon dazu
 dein deine dem den denen denn der deren des deshalb dessen die dies diese diesem diesen dieser dieses doch dort du
@@ -51,19 +51,19 @@ weder weil weiter welche welchem welchen welcher welches wenn wer werde werden w
 wurden würde würden zu zum zur zwar zwischen
 """
 # Stop words of one of the two languages that the other says something with.
-OWN_SENSE = frozenset({"bin", "die", "hat", "man", "war"})
+_OWN_SENSE = frozenset({"bin", "die", "hat", "man", "war"})
 STOP_WORDS = {
-    "en": frozenset(ENGLISH.split()),
-    "de": frozenset(GERMAN.split()),
-    "": frozenset((ENGLISH + GERMAN).split()) - OWN_SENSE,
+    "en": frozenset(_ENGLISH.split()),
+    "de": frozenset(_GERMAN.split()),
+    "": frozenset((_ENGLISH + _GERMAN).split()) - _OWN_SENSE,
 }
 # Pairs that are endings and particles of Japanese: no page lacks them.
-JAPANESE = """
+_JAPANESE = """
 です ます まし した して いる ある あり こと これ それ この その から など まで ない なっ なり
 なる れる れて れた れば った って てい いて いま てお とし とい いう いっ では には とは ので
 のに おり よう され でき ませ せん でし たり
 """
-STOP_PAIRS = frozenset(JAPANESE.split())
+_STOP_PAIRS = frozenset(_JAPANESE.split())
 
 
 def content_words(text: str, language: str = "") -> list[str]:
@@ -82,7 +82,7 @@ def content_words(text: str, language: str = "") -> list[str]:
         elif NUMBERS.fullmatch(token):
             words.append(plain_number(token))
         elif UNSPACED_RUN.fullmatch(token):
-            words += [pair for pair in pairs(token) if pair not in STOP_PAIRS]
+            words += [pair for pair in pairs(token) if pair not in _STOP_PAIRS]
         elif (word := token.removesuffix("'s")) not in stop_words:
             words.append(word)
     return words
@@ -104,13 +104,13 @@ def numbers_in(text: str) -> list[str]:
 
 def plain_number(written: str) -> str:
     """The number without groups, with a point; what is neither, such as a date `1.2.2020`, as it is written."""
-    if GERMAN_GROUPS.fullmatch(written) or (GROUPS.fullmatch(written) and written.count(".") > 1):
+    if _GERMAN_GROUPS.fullmatch(written) or (_GROUPS.fullmatch(written) and written.count(".") > 1):
         return written.replace(".", "").replace(",", ".")
-    if GROUPS.fullmatch(written):
+    if _GROUPS.fullmatch(written):
         return written.replace(",", "")
     return written.replace(",", ".") if written.count(",") == 1 and "." not in written else written
 
 
 def without_marks(text: str) -> str:
     """The text with a blank in place of each citation mark `[n]`, whose number says nothing about the subject."""
-    return CITATION_MARK.sub(" ", text)
+    return _CITATION_MARK.sub(" ", text)

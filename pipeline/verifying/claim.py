@@ -24,31 +24,31 @@ from pipeline.text.language import detect_language
 from pipeline.text.normal_form import normalise
 from pipeline.text.urls import membership_key
 from pipeline.text.words import without_marks
-from pipeline.verifying.contradiction import SAME_WORDING, contradiction, replaced, statement_of
+from pipeline.verifying._contradiction import SAME_WORDING, contradiction, replaced, statement_of
 from pipeline.verifying.page_text import PageText, read_page
 from pipeline.verifying.particulars import particulars_of, shown_figure
 from pipeline.verifying.values import Checked, Claim, Page, Quote, Verdict
 
-SUPPORTED_FROM = 0.88
+_SUPPORTED_FROM = 0.88
 """Chance of some support from which a claim without any problem counts as supported."""
-ONE_SENTENCE_FROM = 0.45
+_ONE_SENTENCE_FROM = 0.45
 """Share of a claim's words that one sentence has to have; generic words are scattered over any long page."""
-LEAST_HELD = 4
+_LEAST_HELD = 4
 """Words of a claim that one sentence has to have, or all of a shorter one."""
-PARTIAL_FROM = 0.75
+_PARTIAL_FROM = 0.75
 """Chance of some support from which a claim counts as partially supported."""
 CANDIDATES = 12
 """Best sentences of the pages that are looked at for a contradiction."""
-YEAR = re.compile(r"1[1-9]\d\d|20\d\d")
-STOPS = ".。．｡!?！？ "
-UNREADABLE = "no text of a cited page could be read"
-NO_CONTENT = "the sentence says nothing that could be looked up"
-OTHER_LANGUAGE = "the cited pages are in another language, so the words cannot be compared"
-FEW_WORDS = "the cited pages have too few of its words"
-OPPOSED_FROM = 0.4
+_YEAR = re.compile(r"1[1-9]\d\d|20\d\d")
+_STOPS = ".。．｡!?！？ "
+_UNREADABLE = "no text of a cited page could be read"
+_NO_CONTENT = "the sentence says nothing that could be looked up"
+_OTHER_LANGUAGE = "the cited pages are in another language, so the words cannot be compared"
+_FEW_WORDS = "the cited pages have too few of its words"
+_OPPOSED_FROM = 0.4
 """Share of a claim's words, with their endings, of a sentence that is worth comparing in full."""
-ROUNDING = 1e-9
-SHOWN = 80
+_ROUNDING = 1e-9
+_SHOWN = 80
 """Characters of a quote that a problem names."""
 
 
@@ -83,9 +83,9 @@ def check_sentence(text: str, pages: Sequence[PageText]) -> Finding:
     """What the pages that a sentence cites say of it together; `unknown` where none of them can be compared with it."""
     words, numbers = words_and_numbers(text, "")
     if not any(page.sentences for page in pages):
-        return Finding("unknown", 0.0, (UNREADABLE,))
+        return Finding("unknown", 0.0, (_UNREADABLE,))
     if not (words or numbers):
-        return Finding("unknown", 0.0, (NO_CONTENT,))
+        return Finding("unknown", 0.0, (_NO_CONTENT,))
     coverage, places = cover(words, numbers, [page.index for page in pages], CANDIDATES)
     if any(stands_on(text, page) for page in pages):
         return Finding("supported", 1.0, (), tuple(places[:SENTENCES]))
@@ -93,20 +93,20 @@ def check_sentence(text: str, pages: Sequence[PageText]) -> Finding:
     reasons, against = opposed(text, pages, places)
     if reasons:
         return Finding("contradicted", score, reasons, tuple(places[:SENTENCES]), against)
-    problems = missing(text, pages, places[:SENTENCES])
+    problems = _missing(text, pages, places[:SENTENCES])
     if is_covered(coverage, len(words or numbers)) and not problems:
         return Finding("supported", score, (), tuple(places[:SENTENCES]))
-    if score >= PARTIAL_FROM:
-        return Finding("partial", score, problems or (FEW_WORDS,), tuple(places[:SENTENCES]))
-    if in_other_language(text, pages):
-        return Finding("unknown", score, (OTHER_LANGUAGE,))
-    return Finding("unsupported", score, (FEW_WORDS, *problems), tuple(places[:SENTENCES]))
+    if score >= _PARTIAL_FROM:
+        return Finding("partial", score, problems or (_FEW_WORDS,), tuple(places[:SENTENCES]))
+    if _in_other_language(text, pages):
+        return Finding("unknown", score, (_OTHER_LANGUAGE,))
+    return Finding("unsupported", score, (_FEW_WORDS, *problems), tuple(places[:SENTENCES]))
 
 
-def is_covered(coverage: Coverage, words: int, one_sentence_from: float = ONE_SENTENCE_FROM) -> bool:
+def is_covered(coverage: Coverage, words: int, one_sentence_from: float = _ONE_SENTENCE_FROM) -> bool:
     """Whether pages have enough of a claim of so many words to support it, where nothing else speaks against that."""
-    held = max(one_sentence_from, min(words, LEAST_HELD) / words)
-    return probability(SOME_SUPPORT, coverage) >= SUPPORTED_FROM and coverage.best >= held - ROUNDING
+    held = max(one_sentence_from, min(words, _LEAST_HELD) / words)
+    return probability(SOME_SUPPORT, coverage) >= _SUPPORTED_FROM and coverage.best >= held - _ROUNDING
 
 
 def stands_on(text: str, page: PageText) -> bool:
@@ -114,7 +114,7 @@ def stands_on(text: str, page: PageText) -> bool:
 
     Marks such as `[3]` may be the text's own, so it is looked up with and without them.
     """
-    for form in dict.fromkeys((normalise(text).strip(STOPS), normalise(without_marks(text)).strip(STOPS))):
+    for form in dict.fromkeys((normalise(text).strip(_STOPS), normalise(without_marks(text)).strip(_STOPS))):
         at = page.form.find(form)
         span = page.form.span(at, at + len(form)) if at >= 0 else None
         if span and page.ends_words(span):
@@ -128,7 +128,7 @@ def opposed(
 ) -> tuple[tuple[str, ...], tuple[Quote, ...]]:
     """Why the sentences contradict the text, each reason once, and these sentences as quotes; empty where none does."""
     words, _ = words_and_numbers(text, "")
-    least = OPPOSED_FROM * len(words)
+    least = _OPPOSED_FROM * len(words)
     near = [place for place in places if pages[place.source].index.count(place.sentence, words) >= least]
     ours = statement_of(text)
     found = {
@@ -140,7 +140,7 @@ def opposed(
     return tuple(dict.fromkeys(found.values())), quotes
 
 
-def missing(text: str, pages: Sequence[PageText], places: Sequence[SentencePlace]) -> tuple[str, ...]:
+def _missing(text: str, pages: Sequence[PageText], places: Sequence[SentencePlace]) -> tuple[str, ...]:
     """What the text says in particular and the pages do not: numbers beside its sentences, names, a negation.
 
     A year may stand anywhere on the pages, which often have it in their heading only.
@@ -151,17 +151,20 @@ def missing(text: str, pages: Sequence[PageText], places: Sequence[SentencePlace
     problems = [
         f"the cited pages do not have the number {shown_figure(figure)} beside it"
         for figure in figures
-        if not (YEAR.fullmatch(figure) and any(page.has(figure) for page in pages))
+        if not (_YEAR.fullmatch(figure) and any(page.has(figure) for page in pages))
     ]
     names = [name for name in sorted(ours.names) if not any(page.has(name) for page in pages)]
     problems += [f"the cited pages do not have the name {name!r}" for name in names]
     if ours.negations % 2 and not any(each.negations for each in near):
         problems.append("it negates what no sentence near it negates")
     nearest = [pages[place.source].sentences[place.sentence] for place in places[:1]]
-    return (*problems, *(reason for each in nearest for reason in (replaced(text, each), denied(text, each)) if reason))
+    return (
+        *problems,
+        *(reason for each in nearest for reason in (replaced(text, each), _denied(text, each)) if reason),
+    )
 
 
-def denied(text: str, sentence: str) -> str:
+def _denied(text: str, sentence: str) -> str:
     """That a sentence has nearly all words of a text which negates nothing, and a negation; empty where it has none."""
     ours, theirs = statement_of(text), statement_of(sentence)
     share = len({*ours.words} & {*theirs.words}) / max(1, len({*ours.words}))
@@ -170,7 +173,7 @@ def denied(text: str, sentence: str) -> str:
     return "the sentence with nearly all of its words is negated"
 
 
-def in_other_language(text: str, pages: Sequence[PageText]) -> bool:
+def _in_other_language(text: str, pages: Sequence[PageText]) -> bool:
     """Whether one of the pages is known to be in another language than the text."""
     languages = {page.lang for page in pages if page.sentences} - {"und"}
     own = detect_language(text) if languages else "und"
@@ -187,6 +190,6 @@ def with_quotes(finding: Finding, pages: Sequence[PageText], quotes: Sequence[Qu
     rejected = validate_and_normalize_evidence(context, items, max(1, len(items)), per_page=True).rejected
     if not rejected:
         return finding
-    problems = tuple(f"the quote {each.snippet[:SHOWN]!r} does not stand on its page" for each in rejected)
+    problems = tuple(f"the quote {each.snippet[:_SHOWN]!r} does not stand on its page" for each in rejected)
     verdict = "partial" if finding.verdict == "supported" else finding.verdict
     return finding._replace(verdict=verdict, problems=finding.problems + problems)

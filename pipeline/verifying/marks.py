@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 
-BlockKind = Literal["heading", "paragraph", "list", "table", "quote", "code", "html", "rule"]
-KINDS: dict[str, BlockKind] = {
+_BlockKind = Literal["heading", "paragraph", "list", "table", "quote", "code", "html", "rule"]
+_KINDS: dict[str, _BlockKind] = {
     "heading_open": "heading",
     "paragraph_open": "paragraph",
     "bullet_list_open": "list",
@@ -27,8 +27,8 @@ KINDS: dict[str, BlockKind] = {
     "hr": "rule",
 }
 CELLS = " | "
-TAG = re.compile(r"<!--(?:(?!-->).)*+(?:-->|\Z)|</?[a-zA-Z][^<>]{0,500}+>", re.DOTALL)
-ALL_BOLD = re.compile(r"(\*\*|__)(?P<words>[^*_\n]{1,120}?)[:：]?\1[:：]?")
+_TAG = re.compile(r"<!--(?:(?!-->).)*+(?:-->|\Z)|</?[a-zA-Z][^<>]{0,500}+>", re.DOTALL)
+_ALL_BOLD = re.compile(r"(\*\*|__)(?P<words>[^*_\n]{1,120}?)[:：]?\1[:：]?")
 
 
 class Piece(NamedTuple):
@@ -45,7 +45,7 @@ class Piece(NamedTuple):
 class Block(NamedTuple):
     """One block at the outermost level of the report."""
 
-    kind: BlockKind
+    kind: _BlockKind
     """What it is; a paragraph that is bold as a whole is a heading, for so models write them."""
     line: int
     """Index of its first line, counted from 0."""
@@ -58,7 +58,7 @@ class Block(NamedTuple):
 
 
 @cache
-def block_parser() -> "MarkdownIt":
+def _block_parser() -> "MarkdownIt":
     """Markdown with tables, parted into blocks only: links are found elsewhere, in time that is linear.
 
     Link reference definitions, `[1]: url`, stay text, for they are entries of a source list.
@@ -71,29 +71,29 @@ def block_parser() -> "MarkdownIt":
 def read_blocks(text: str) -> list[Block]:
     """The report's outermost blocks in order; an empty text has none."""
     blocks: list[Block] = []
-    tokens = block_parser().parse(text)
+    tokens = _block_parser().parse(text)
     start = 0
     for index, token in enumerate(tokens):
         if token.level == 0 and token.nesting <= 0:
-            blocks.append(block_of(tokens[start : index + 1]))
+            blocks.append(_block_of(tokens[start : index + 1]))
             start = index + 1
     return blocks
 
 
-def block_of(tokens: "list[Token]") -> Block:
+def _block_of(tokens: "list[Token]") -> Block:
     """The block that these tokens, from its first to its last, make up."""
     first = tokens[0]
     line, end = first.map or (0, 0)
-    kind = KINDS[first.type]
-    pieces = tuple(pieces_of(tokens))
+    kind = _KINDS[first.type]
+    pieces = tuple(_pieces_of(tokens))
     if kind == "heading":
         return Block(kind, line, end, int(first.tag[1:]), pieces)
-    if kind == "paragraph" and ALL_BOLD.fullmatch(pieces[0].text):
+    if kind == "paragraph" and _ALL_BOLD.fullmatch(pieces[0].text):
         return Block("heading", line, end, 7, pieces)
     return Block(kind, line, end, 0, pieces)
 
 
-def pieces_of(tokens: "list[Token]") -> Iterator[Piece]:
+def _pieces_of(tokens: "list[Token]") -> Iterator[Piece]:
     """The running text of these tokens; a table's head and code have none."""
     row: list[str] | None = None
     in_head = False
@@ -112,7 +112,7 @@ def pieces_of(tokens: "list[Token]") -> Iterator[Piece]:
             row.append(token.content.strip())
         elif token.type == "inline":
             yield Piece(token.content, line)
-        elif token.type == "html_block" and (shown := TAG.sub(" ", token.content)).strip():
+        elif token.type == "html_block" and (shown := _TAG.sub(" ", token.content)).strip():
             yield Piece(shown, line)
 
 
@@ -121,26 +121,26 @@ def heading_words(block: Block) -> str:
     return "".join(piece.text for piece in block.pieces).strip(" #*_:：\t")
 
 
-SEPARATOR = r"[ \t]*+[,，、;；/&][ \t]*+|[ \t]*+[-–—‐‑~～〜][ \t]*+"
-NUMBERS = rf"\^?\d{{1,3}}(?:(?:{SEPARATOR})\^?\d{{1,3}})*+"
-CIDS = r"C\d{3}(?:[ \t]*+[,，、;；][ \t]*+C\d{3})*+"
+_SEPARATOR = r"[ \t]*+[,，、;；/&][ \t]*+|[ \t]*+[-–—‐‑~～〜][ \t]*+"
+_NUMBERS = rf"\^?\d{{1,3}}(?:(?:{_SEPARATOR})\^?\d{{1,3}})*+"
+_CIDS = r"C\d{3}(?:[ \t]*+[,，、;；][ \t]*+C\d{3})*+"
 # ChatGPT writes `【4†source】` and `【4†L1-L9】`; some models escape the brackets, and link a number to its entry.
 MARK = re.compile(
-    rf"[(（\[【［](?P<cids>{CIDS})[)）\]】］]"
-    rf"|(?:(?P<double>\[\[)|\\?\[|【|［)(?P<numbers>{NUMBERS})(?:†[^\]】］\n]{{0,100}}+)?"
+    rf"[(（\[【［](?P<cids>{_CIDS})[)）\]】］]"
+    rf"|(?:(?P<double>\[\[)|\\?\[|【|［)(?P<numbers>{_NUMBERS})(?:†[^\]】］\n]{{0,100}}+)?"
     r"(?(double)\]\]|(?:\\?\]|】|］))(?:\(#[^()\s]{0,200}+\))?"
     r"|\[\^(?P<note>[^\]\[\s^]{1,40}+)\]"
 )
-NUMBER = re.compile(r"(?P<dash>[-–—‐‑~～〜])?[ \t]*+\^?(?P<number>\d+)")
+_NUMBER = re.compile(r"(?P<dash>[-–—‐‑~～〜])?[ \t]*+\^?(?P<number>\d+)")
 CID = re.compile(r"C\d{3}")
-NUMBERED_LABEL = re.compile(r"[\[【［(]*\^?\d{1,3}[\]】］)]*")
-CODE = re.compile(r"(?<!`)(`++)(?!`)")
+_NUMBERED_LABEL = re.compile(r"[\[【［(]*\^?\d{1,3}[\]】］)]*")
+_CODE = re.compile(r"(?<!`)(`++)(?!`)")
 # A longer range is a span of years or pages.
-LONGEST_RANGE = 50
-BRACKETS = {"(": ")", "（": "）", "[": "]", "【": "】"}
-EMPHASIS = re.compile(r"\*{1,3}+(?=\S)|(?<=\S)\*{1,3}+|__|~~|`+|\\(?=[!-/:-@\[-`{-~])")
-HARD_BREAK = re.compile(r"(?: {2,}|\\)\n")
-SPACED_WORD = re.compile(r"[^\W\u3000-\u9fff\uff01-\uffef]|[(\"“*]")
+_LONGEST_RANGE = 50
+_BRACKETS = {"(": ")", "（": "）", "[": "]", "【": "】"}
+_EMPHASIS = re.compile(r"\*{1,3}+(?=\S)|(?<=\S)\*{1,3}+|__|~~|`+|\\(?=[!-/:-@\[-`{-~])")
+_HARD_BREAK = re.compile(r"(?: {2,}|\\)\n")
+_SPACED_WORD = re.compile(r"[^\W\u3000-\u9fff\uff01-\uffef]|[(\"“*]")
 HARD, SOFT = "\x0b", "\x1f"
 """What stands for a line's end in plain text: both count as blanks, and at the first a sentence ends."""
 
@@ -163,19 +163,19 @@ class Mark(NamedTuple):
 def find_marks(text: str) -> list[Mark]:
     """Every mark and link of the text in order; what stands in code is none. Linear in the text."""
     links = find_links(text)
-    code = code_spans(text)
-    found = [mark_of_link(text, link) for link in links if not within(link.start, code)]
+    code = _code_spans(text)
+    found = [_mark_of_link(text, link) for link in links if not _within(link.start, code)]
     taken = [*code, *((link.start, link.end) for link in links)]
     taken.sort()
     found += [
         Mark(match.start(), match.end(), ids, "", "")
         for match in MARK.finditer(text)
-        if (ids := ids_of(match)) and not within(match.start(), taken)
+        if (ids := _ids_of(match)) and not _within(match.start(), taken)
     ]
     return sorted(found)
 
 
-def within(position: int, spans: list[tuple[int, int]]) -> bool:
+def _within(position: int, spans: list[tuple[int, int]]) -> bool:
     """Whether the position lies in one of these spans, which are in order of their starts and do not overlap."""
     from bisect import bisect_right
 
@@ -183,9 +183,9 @@ def within(position: int, spans: list[tuple[int, int]]) -> bool:
     return index >= 0 and spans[index][0] <= position < spans[index][1]
 
 
-def code_spans(text: str) -> list[tuple[int, int]]:
+def _code_spans(text: str) -> list[tuple[int, int]]:
     """The spans of inline code, marks included: each run of backticks with the next one of the same length."""
-    runs = list(CODE.finditer(text))
+    runs = list(_CODE.finditer(text))
     later: dict[int, list[int]] = {}
     for index in range(len(runs) - 1, -1, -1):
         later.setdefault(len(runs[index][1]), []).append(index)
@@ -202,29 +202,29 @@ def code_spans(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-def ids_of(match: re.Match[str]) -> tuple[str, ...]:
+def _ids_of(match: re.Match[str]) -> tuple[str, ...]:
     """What a mark cites; nothing for what only looks like one, such as the interval [0, 1]."""
     if match["cids"]:
         return tuple(dict.fromkeys(CID.findall(match["cids"])))
     if match["note"]:
         return (match["note"],)
     ids: list[int] = []
-    for part in NUMBER.finditer(match["numbers"]):
+    for part in _NUMBER.finditer(match["numbers"]):
         number = int(part["number"])
-        if part["dash"] and ids and not 0 < number - ids[-1] <= LONGEST_RANGE:
+        if part["dash"] and ids and not 0 < number - ids[-1] <= _LONGEST_RANGE:
             return ()
         ids += range(ids[-1] + 1, number + 1) if part["dash"] and ids else (number,)
     return () if 0 in ids else tuple(dict.fromkeys(map(str, ids)))
 
 
-def mark_of_link(text: str, link: Link) -> Mark:
+def _mark_of_link(text: str, link: Link) -> Mark:
     """The link as a mark: one in brackets of its own, or whose words are a number, goes away as a whole."""
     start, end = link.start, link.end
     label = link.label.strip()
     alone = False
-    if start and BRACKETS.get(text[start - 1]) == text[end : end + 1]:
+    if start and _BRACKETS.get(text[start - 1]) == text[end : end + 1]:
         start, end, alone = start - 1, end + 1, True
-    gone = alone or link.kind in ("image", "bare", "angle") or bool(NUMBERED_LABEL.fullmatch(label))
+    gone = alone or link.kind in ("image", "bare", "angle") or bool(_NUMBERED_LABEL.fullmatch(label))
     return Mark(start, end, (), "" if link.kind == "image" else link.url, "" if gone or label == link.url else label)
 
 
@@ -248,7 +248,7 @@ def without_citations(text: str) -> PlainText:
         before = plain_words(text[position : mark.start])
         shown = plain_words(mark.shown)
         if not shown:
-            before = before.rstrip(" \t") + gap(text, mark)
+            before = before.rstrip(" \t") + _gap(text, mark)
         parts += [before, shown]
         length += len(before) + len(shown)
         marks.append((length, mark))
@@ -257,12 +257,12 @@ def without_citations(text: str) -> PlainText:
     return PlainText("".join(parts), tuple(marks))
 
 
-def gap(text: str, mark: Mark) -> str:
+def _gap(text: str, mark: Mark) -> str:
     """What keeps apart the words on both sides of a mark that goes away."""
-    return " " if SPACED_WORD.match(text, mark.end) else ""
+    return " " if _SPACED_WORD.match(text, mark.end) else ""
 
 
 def plain_words(markdown: str) -> str:
     """The words of a stretch of Markdown: no emphasis, no tags, entities and escapes read."""
-    text = HARD_BREAK.sub(HARD, TAG.sub("", markdown)).replace("\n", SOFT)
-    return unescape(EMPHASIS.sub("", text))
+    text = _HARD_BREAK.sub(HARD, _TAG.sub("", markdown)).replace("\n", SOFT)
+    return unescape(_EMPHASIS.sub("", text))

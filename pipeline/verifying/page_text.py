@@ -12,20 +12,20 @@ from pipeline.text.words import UNSPACED_RUN
 from pipeline.verifying.particulars import SCALES
 from pipeline.verifying.values import Page, Quote
 
-MOST_LETTERS = 5_000
+_MOST_LETTERS = 5_000
 """Letters of a page by which its language is told, the first ones."""
-LEAST_STEM = 3
-MOST_ENDING = 2
+_LEAST_STEM = 3
+_MOST_ENDING = 2
 """Letters by which forms of a name differ at the end: Libya and Libyan."""
-MOST_LONGER = 50
+_MOST_LONGER = 50
 """Words beginning with a name that are looked at for a form of it."""
-PAGES_KEPT = 32
+_PAGES_KEPT = 32
 """Pages that stay read: more than the budget of a deep run, so that none is read for each claim."""
-CUT_BEFORE = re.compile(r"(?:\d[.,]|[-−–+])\d$")
-CUT_BEHIND = re.compile(rf"\d(?:[.,]\d|[ -]?(?:{'|'.join(SCALES)}))", re.IGNORECASE)
-LONGEST_SCALE = 12
+_CUT_BEFORE = re.compile(r"(?:\d[.,]|[-−–+])\d$")
+_CUT_BEHIND = re.compile(rf"\d(?:[.,]\d|[ -]?(?:{'|'.join(SCALES)}))", re.IGNORECASE)
+_LONGEST_SCALE = 12
 """Characters behind a number that may belong to it, such as ` million`."""
-NEIGHBOURS = 1
+_NEIGHBOURS = 1
 """Sentences before and after one that belong to what it says."""
 
 
@@ -47,7 +47,7 @@ class PageText:
     @cached_property
     def lang(self) -> str:
         """ISO 639-1 code of the page's language; `und` where it cannot be told."""
-        return self.known_lang or detect_language(self.text[:MOST_LETTERS])
+        return self.known_lang or detect_language(self.text[:_MOST_LETTERS])
 
     @cached_property
     def form(self) -> NormalForm:
@@ -56,7 +56,7 @@ class PageText:
 
     def around(self, place: int) -> list[str]:
         """The sentence and its neighbours, in order."""
-        return self.sentences[max(0, place - NEIGHBOURS) : place + NEIGHBOURS + 1]
+        return self.sentences[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS + 1]
 
     def sentences_at(self, span: tuple[int, int]) -> list[str]:
         """The sentences that a span of the text reaches into, in order."""
@@ -66,8 +66,8 @@ class PageText:
     def ends_words(self, span: tuple[int, int]) -> bool:
         """Whether the span of the text begins and ends where words and numbers do."""
         start, end = span
-        cuts_number = CUT_BEFORE.search(self.text[max(0, start - 2) : start + 1]) or CUT_BEHIND.match(
-            self.text[max(0, end - 1) : end + LONGEST_SCALE]
+        cuts_number = _CUT_BEFORE.search(self.text[max(0, start - 2) : start + 1]) or _CUT_BEHIND.match(
+            self.text[max(0, end - 1) : end + _LONGEST_SCALE]
         )
         return not (cuts_number or self.is_within_word(start) or self.is_within_word(end))
 
@@ -87,14 +87,14 @@ class PageText:
         A word in katakana may stand within others.
         """
         endless = {
-            word[: len(word) - cut] for cut in range(MOST_ENDING + 1) if not cut or len(word) - cut >= LEAST_STEM
+            word[: len(word) - cut] for cut in range(_MOST_ENDING + 1) if not cut or len(word) - cut >= _LEAST_STEM
         }
         if any(form in self.index.places for form in endless) or (UNSPACED_RUN.search(word) and word in self.form.text):
             return True
         at = bisect_left(self.vocabulary, word)
         return word.isalpha() and any(
-            longer.startswith(word) and len(longer) <= len(word) + MOST_ENDING
-            for longer in self.vocabulary[at : at + MOST_LONGER]
+            longer.startswith(word) and len(longer) <= len(word) + _MOST_ENDING
+            for longer in self.vocabulary[at : at + _MOST_LONGER]
         )
 
     def quote(self, place: int) -> Quote:
@@ -103,7 +103,7 @@ class PageText:
         return Quote(self.url, self.text[start:end], start, end)
 
 
-@lru_cache(maxsize=PAGES_KEPT)
+@lru_cache(maxsize=_PAGES_KEPT)
 def read_page(page: Page) -> PageText:
     """The page, read; the latest 32 pages stay so."""
     return PageText(page.text, page.url, page.lang)

@@ -10,25 +10,25 @@ from typing import NamedTuple
 
 from pipeline.text.words import NUMBERS, STOP_WORDS, TOKEN, numbers_in, plain_number, without_marks
 
-MONTH_NAMES = """
+_MONTH_NAMES = """
 jan january januar jänner 1 feb february februar 2 mar march märz 3 apr april 4 may mai 5 jun june juni 6
 jul july juli 7 aug august 8 sep sept september 9 oct october okt oktober 10 nov november 11
 dec december dez dezember 12
 """
-NUMBER_NAMES = """
+_NUMBER_NAMES = """
 two zwei 2 three drei 3 four vier 4 five fünf 5 six sechs 6 seven sieben 7 eight acht 8 nine neun 9 ten zehn 10
 eleven elf 11 twelve zwölf 12 thirteen dreizehn 13 fourteen vierzehn 14 fifteen fünfzehn 15 sixteen sechzehn 16
 seventeen siebzehn 17 eighteen achtzehn 18 nineteen neunzehn 19 twenty zwanzig 20 thirty dreißig 30 forty vierzig 40
 fifty fünfzig 50 sixty sechzig 60 seventy siebzig 70 eighty achtzig 80 ninety neunzig 90
 """
 # In German a `Billion` is a thousand `Milliarden`; the singular is read as English.
-SCALE_NAMES = """
+_SCALE_NAMES = """
 hundred hundert 2 thousand tausend 3 million millionen mio 6 billion milliarde milliarden bn mrd 9 trillion billionen 12
 百 2 千 3 万 萬 4 百万 6 千万 7 亿 億 8 兆 12
 """
 
 
-def by_name(listed: str) -> dict[str, str]:
+def _by_name(listed: str) -> dict[str, str]:
     """The number behind each name of a list in which a number follows its names."""
     numbers: dict[str, str] = {}
     names: list[str] = []
@@ -41,43 +41,43 @@ def by_name(listed: str) -> dict[str, str]:
     return numbers
 
 
-MONTHS = by_name(MONTH_NAMES)
-SMALL_NUMBERS = by_name(NUMBER_NAMES)
-SCALES = by_name(SCALE_NAMES)
+_MONTHS = _by_name(_MONTH_NAMES)
+_SMALL_NUMBERS = _by_name(_NUMBER_NAMES)
+SCALES = _by_name(_SCALE_NAMES)
 # What no letter may follow is a word; of Chinese and Japanese units the longest counts.
-SCALED = re.compile(
+_SCALED = re.compile(
     rf"(?<![^\W_])(?<![.,])(?P<number>\d{{1,15}}(?:[.,]\d{{1,15}})*+)[ -]?"
     rf"(?P<scale>(?i:{'|'.join(name for name in SCALES if name.isascii())})(?!\w)|[百千]万|[百千万萬亿億兆])"
 )
-HAN_DIGITS = {digit: value for value, digits in enumerate(("〇零", *"一二三四五六七八九")) for digit in digits} | {
+_HAN_DIGITS = {digit: value for value, digits in enumerate(("〇零", *"一二三四五六七八九")) for digit in digits} | {
     "两": 2,
     "兩": 2,
 }
-HAN_UNITS = {"十": 10, "百": 100, "千": 1000}
-HAN_MYRIADS = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8, "兆": 10**12}
+_HAN_UNITS = {"十": 10, "百": 100, "千": 1000}
+_HAN_MYRIADS = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8, "兆": 10**12}
 # A single one is a number before what is counted only; without it `三` is a part of names.
-HAN_NUMBER = re.compile(
+_HAN_NUMBER = re.compile(
     r"(?<![百千万萬亿億兆数數几幾何])(?:[一二两兩三四五六七八九十][〇零一二两兩三四五六七八九十百千万萬亿億兆]{1,15}+"
     r"|[二两兩三四五六七八九十](?=[個个名人家年月日次件台本回倍位只隻项項]))"
 )
-MONTH = rf"(?P<name>(?i:{'|'.join(sorted(MONTHS, key=len, reverse=True))}))(?!\w)\.?"
-DAY = r"(?P<day>(?<![\d.,])[0-3]?\d)"
-YEAR = r"(?P<year>(?<!\d)[12]\d{3})(?!\d|[.,]\d)"
-DATES = tuple(
+_MONTH = rf"(?P<name>(?i:{'|'.join(sorted(_MONTHS, key=len, reverse=True))}))(?!\w)\.?"
+_DAY = r"(?P<day>(?<![\d.,])[0-3]?\d)"
+_YEAR = r"(?P<year>(?<!\d)[12]\d{3})(?!\d|[.,]\d)"
+_DATES = tuple(
     re.compile(form)
     for form in (
-        rf"(?<![-.\d]){YEAR}(?P<sign>[-/])(?P<month>[01]?\d)(?P=sign){DAY}(?![-/\d])",
-        rf"{DAY}\.\s?(?P<month>[01]?\d)\.\s?{YEAR}",
-        rf"(?:{YEAR}\s?年\s?)?(?P<month>(?<!\d)[01]?\d)\s?月(?:\s?{DAY}\s?日)?",
-        rf"{DAY}(?:st|nd|rd|th|\.)?\s+(?:of\s+)?{MONTH}(?:,?\s+{YEAR})?",
-        rf"(?<!\w){MONTH}\s+{DAY}(?!\d)(?:st|nd|rd|th)?(?:,?\s+{YEAR})?",
-        rf"(?<!\w){MONTH},?\s+(?:of\s+)?{YEAR}",
+        rf"(?<![-.\d]){_YEAR}(?P<sign>[-/])(?P<month>[01]?\d)(?P=sign){_DAY}(?![-/\d])",
+        rf"{_DAY}\.\s?(?P<month>[01]?\d)\.\s?{_YEAR}",
+        rf"(?:{_YEAR}\s?年\s?)?(?P<month>(?<!\d)[01]?\d)\s?月(?:\s?{_DAY}\s?日)?",
+        rf"{_DAY}(?:st|nd|rd|th|\.)?\s+(?:of\s+)?{_MONTH}(?:,?\s+{_YEAR})?",
+        rf"(?<!\w){_MONTH}\s+{_DAY}(?!\d)(?:st|nd|rd|th)?(?:,?\s+{_YEAR})?",
+        rf"(?<!\w){_MONTH},?\s+(?:of\s+)?{_YEAR}",
     )
 )
-SMALL_NUMBER = re.compile(rf"(?<![\w-])(?i:{'|'.join(SMALL_NUMBERS)})(?![\w-])")
+_SMALL_NUMBER = re.compile(rf"(?<![\w-])(?i:{'|'.join(_SMALL_NUMBERS)})(?![\w-])")
 # `2018–19` and `2018/19`.
-SHORT_SPAN = re.compile(r"(?<![\d.,])([12]\d)(\d\d)\s?[-–—/]\s?(\d\d)(?![\d.,-]\d|\d)")
-MONTH_FORM = re.compile(r"month\d+")
+_SHORT_SPAN = re.compile(r"(?<![\d.,])([12]\d)(\d\d)\s?[-–—/]\s?(\d\d)(?![\d.,-]\d|\d)")
+_MONTH_FORM = re.compile(r"month\d+")
 
 
 def in_figures(text: str) -> str:
@@ -86,15 +86,15 @@ def in_figures(text: str) -> str:
     English, German, Japanese and Chinese dates with a month and a day or a year; of a date only the parts it has.
     Numbers in words are those up to twenty and the tens, in Chinese and Japanese all that are plainly numbers.
     """
-    text = HAN_NUMBER.sub(lambda number: han_number(number[0]), unicodedata.normalize("NFKC", text))
-    for form in DATES:
-        text = form.sub(plain_date, text)
-    text = SHORT_SPAN.sub(whole_years, text)
-    text = SMALL_NUMBER.sub(lambda word: SMALL_NUMBERS[word[0].lower()], text)
-    return SCALED.sub(in_full, text)
+    text = _HAN_NUMBER.sub(lambda number: _han_number(number[0]), unicodedata.normalize("NFKC", text))
+    for form in _DATES:
+        text = form.sub(_plain_date, text)
+    text = _SHORT_SPAN.sub(_whole_years, text)
+    text = _SMALL_NUMBER.sub(lambda word: _SMALL_NUMBERS[word[0].lower()], text)
+    return _SCALED.sub(_in_full, text)
 
 
-def in_full(scaled: re.Match[str]) -> str:
+def _in_full(scaled: re.Match[str]) -> str:
     """The number with all its digits; as it is written where it is none, such as `1.2.3 million`."""
     number = plain_number(scaled["number"])
     if not number.replace(".", "", 1).isdecimal():
@@ -103,41 +103,41 @@ def in_full(scaled: re.Match[str]) -> str:
     return f"{value.normalize():f}"
 
 
-def han_number(written: str) -> str:
+def _han_number(written: str) -> str:
     """The number in figures: `五十亿` as 5000000000, `二〇二〇` as 2020; what is none, such as `二三十`, as written."""
-    if not any(sign in HAN_UNITS or sign in HAN_MYRIADS for sign in written):
+    if not any(sign in _HAN_UNITS or sign in _HAN_MYRIADS for sign in written):
         is_number = len(written) == 1 or len(written) > len("三四")
-        return "".join(str(HAN_DIGITS[sign]) for sign in written) if is_number else written
+        return "".join(str(_HAN_DIGITS[sign]) for sign in written) if is_number else written
     total = group = digit = 0
     before = ""
     for sign in written:
-        if sign in HAN_DIGITS:
-            if HAN_DIGITS.get(before):
+        if sign in _HAN_DIGITS:
+            if _HAN_DIGITS.get(before):
                 return written
-            digit = HAN_DIGITS[sign]
-        elif sign in HAN_UNITS:
-            group, digit = group + (digit or 1) * HAN_UNITS[sign], 0
+            digit = _HAN_DIGITS[sign]
+        elif sign in _HAN_UNITS:
+            group, digit = group + (digit or 1) * _HAN_UNITS[sign], 0
         else:
-            total, group, digit = total + (group + digit) * HAN_MYRIADS[sign], 0, 0
+            total, group, digit = total + (group + digit) * _HAN_MYRIADS[sign], 0, 0
         before = sign
     return str(total + group + digit)
 
 
-def plain_date(date: re.Match[str]) -> str:
+def _plain_date(date: re.Match[str]) -> str:
     """The parts that the date has, year first, between blanks; the month as a word of its own."""
     parts = date.groupdict()
-    month = int(MONTHS[parts["name"].lower()] if parts.get("name") else parts["month"])
+    month = int(_MONTHS[parts["name"].lower()] if parts.get("name") else parts["month"])
     day = int(parts["day"]) if parts.get("day") else ""
     return f" {parts.get('year') or ''} month{month} {day} "
 
 
-def whole_years(span: re.Match[str]) -> str:
+def _whole_years(span: re.Match[str]) -> str:
     """Both years in full where the second follows the first, else what was written."""
     return f"{span[1]}{span[2]} {span[1]}{span[3]}" if span[3] > span[2] else span[0]
 
 
-KATAKANA = re.compile(r"[\u30a1-\u30fa\u30fc]{3,}")
-NEGATIONS = re.compile(
+_KATAKANA = re.compile(r"[\u30a1-\u30fa\u30fc]{3,}")
+_NEGATIONS = re.compile(
     r"(?<!\w)(?:not(?!\s+only\b)|never|no|none|nobody|nothing|neither|without|cannot|nicht(?!\s+nur\b)|kein(?:e[mnrs]?)?"
     r"|nie|niemals|nichts|niemand|nirgends|ohne|weder)(?!\w)|(?<=[a-z])n['’]t(?!\w)"
     r"|(?<!少)(?:ない|なかった|なければ|なく)|ませ[んぬ]|[らさわかまが]ず(?=に|、|。)"
@@ -146,7 +146,7 @@ NEGATIONS = re.compile(
 )
 
 
-class Particulars(NamedTuple):
+class _Particulars(NamedTuple):
     """What one sentence says; all in one form for every language."""
 
     figures: frozenset[str]
@@ -157,16 +157,16 @@ class Particulars(NamedTuple):
     """How many words negate."""
 
 
-def particulars_of(text: str) -> Particulars:
+def particulars_of(text: str) -> _Particulars:
     """The particulars of a sentence; citation marks count for nothing."""
     plain = in_figures(without_marks(text))
-    figures = [plain_figure(number) for number in numbers_in(plain)] + MONTH_FORM.findall(plain)
-    return Particulars(frozenset(figures), names_in(plain), negations_in(plain))
+    figures = [plain_figure(number) for number in numbers_in(plain)] + _MONTH_FORM.findall(plain)
+    return _Particulars(frozenset(figures), names_in(plain), negations_in(plain))
 
 
 def names_in(plain: str) -> frozenset[str]:
     """The names; the first word of the text is one only where a capital letter is inside it."""
-    names = set(KATAKANA.findall(plain))
+    names = set(_KATAKANA.findall(plain))
     for place, word in enumerate(TOKEN.findall(plain.replace("’", "'"))):
         folded = word.casefold().removesuffix("'s")
         if (
@@ -181,7 +181,7 @@ def names_in(plain: str) -> frozenset[str]:
 
 def negations_in(plain: str) -> int:
     """How many words of the text negate."""
-    return len(NEGATIONS.findall(plain))
+    return len(_NEGATIONS.findall(plain))
 
 
 def plain_figure(word: str) -> str:
@@ -191,7 +191,7 @@ def plain_figure(word: str) -> str:
 
 def is_figure(word: str) -> bool:
     """Whether the word is a number or a month."""
-    return NUMBERS.fullmatch(word) is not None or MONTH_FORM.fullmatch(word) is not None
+    return NUMBERS.fullmatch(word) is not None or _MONTH_FORM.fullmatch(word) is not None
 
 
 def shown_figure(word: str) -> str:

@@ -32,17 +32,17 @@ from pipeline.verifying.marks import (
 from pipeline.verifying.source_list import Lookup, Section, read_entries, sections, to_report
 from pipeline.verifying.values import CitedSentence, ReadReport
 
-REPORT = Path("final") / "report.md"
+_REPORT = Path("final") / "report.md"
 
 
-MOST_LETTERS = 5_000
+_MOST_LETTERS = 5_000
 """Characters by which the language is told, the first ones."""
-CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]")
-LINE_ENDS = re.compile(f"[{HARD}{SOFT}]")
-UNSPACED = "[\u3000-\u30ff\u3400-\u9fff\uff01-\uffef]"
-JOINED_LINES = re.compile(f"(?<={UNSPACED}){SOFT}(?={UNSPACED})")
-SAID = re.compile(r"[.!?。．！？]\W*$")
-WORDS = re.compile(r"[^\W_]{2}|[\u3040-\u30ff\u3400-\u9fff]")
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]")
+_LINE_ENDS = re.compile(f"[{HARD}{SOFT}]")
+_UNSPACED = "[\u3000-\u30ff\u3400-\u9fff\uff01-\uffef]"
+_JOINED_LINES = re.compile(f"(?<={_UNSPACED}){SOFT}(?={_UNSPACED})")
+_SAID = re.compile(r"[.!?。．！？]\W*$")
+_WORDS = re.compile(r"[^\W_]{2}|[\u3040-\u30ff\u3400-\u9fff]")
 
 
 def read_report(text: str, known: Mapping[str, str] | None = None) -> ReadReport:
@@ -56,20 +56,20 @@ def read_report(text: str, known: Mapping[str, str] | None = None) -> ReadReport
     Source: pipeline/contracts/research.md#paragraphs for `(C001)` and `[n]`, Markdown for `[^n]` and links; lists as
     models write them.
     """
-    text = CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     blocks = read_blocks(text)
-    language = detect_language(text[:MOST_LETTERS])
+    language = detect_language(text[:_MOST_LETTERS])
     entries = read_entries(text.split("\n"), blocks, cites_numbers=bool(MARK.search(text)))
     listed = {index for entry in entries for index in range(entry.line, entry.end)}
     cited = [
         sentence
         for section in sections(blocks)
-        for sentence in section_sentences(section, listed, language, marks_stand_alone=known is None)
+        for sentence in _section_sentences(section, listed, language, marks_stand_alone=known is None)
     ]
     return to_report(cited, Lookup(entries, known or {}))
 
 
-def section_sentences(
+def _section_sentences(
     section: Section, listed: Container[int], language: str, marks_stand_alone: bool
 ) -> list[CitedSentence]:
     """The section's sentences in order.
@@ -77,10 +77,10 @@ def section_sentences(
     With `marks_stand_alone` a block of nothing but marks cites for all sentences above it that have none.
     """
     found: list[list[CitedSentence]] = []
-    said = [section.heading] if section.heading and says_something(section.heading) else []
+    said = [section.heading] if section.heading and _says_something(section.heading) else []
     for block in [*said, *section.blocks]:
-        pieces = [stretch for piece in block.pieces for stretch in unlisted(piece, listed)]
-        here = [each for piece in pieces for each in cited_sentences(piece, names_sources(section, piece), language)]
+        pieces = [stretch for piece in block.pieces for stretch in _unlisted(piece, listed)]
+        here = [each for piece in pieces for each in _cited_sentences(piece, _names_sources(section, piece), language)]
         marks = tuple(mark for each in here for mark in each.marks if mark.ids)
         if marks_stand_alone and found and marks and not any(each.text for each in here):
             found[-1] = [each._replace(marks=each.marks or marks) if each.text else each for each in found[-1]]
@@ -89,14 +89,14 @@ def section_sentences(
     return [each for here in found for each in here]
 
 
-def says_something(heading: Block) -> bool:
+def _says_something(heading: Block) -> bool:
     """Whether a heading cites: a bold paragraph, or one that a line of dashes below it made a heading, is text then."""
     return any(mark.ids for piece in heading.pieces for mark in find_marks(piece.text)) and (
-        SAID.search("".join(without_citations(piece.text).text for piece in heading.pieces)) is not None
+        _SAID.search("".join(without_citations(piece.text).text for piece in heading.pieces)) is not None
     )
 
 
-def unlisted(piece: Piece, listed: Container[int]) -> list[Piece]:
+def _unlisted(piece: Piece, listed: Container[int]) -> list[Piece]:
     """The stretches of the piece that are in no source list."""
     if piece.is_row:
         return [] if piece.line in listed else [piece]
@@ -111,16 +111,16 @@ def unlisted(piece: Piece, listed: Container[int]) -> list[Piece]:
     return stretches
 
 
-def names_sources(section: Section, piece: Piece) -> bool:
+def _names_sources(section: Section, piece: Piece) -> bool:
     """Whether the piece is no body text but names sources."""
     return section.is_about_sources or (section.lists_sources and "://" in piece.text)
 
 
-def cited_sentences(piece: Piece, names_sources: bool, language: str) -> Iterator[CitedSentence]:
+def _cited_sentences(piece: Piece, names_sources: bool, language: str) -> Iterator[CitedSentence]:
     """The sentences of the piece with their marks; where it only names sources, one without text."""
     plain = without_citations(piece.text)
     spans = [(0, len(plain.text))] if piece.is_row else sentence_spans(plain.text, language)
-    if names_sources or not spans or only_links(plain):
+    if names_sources or not spans or _only_links(plain):
         yield CitedSentence("", tuple(mark for _, mark in plain.marks), piece.line)
         return
     starts = [start for start, _ in spans]
@@ -128,27 +128,27 @@ def cited_sentences(piece: Piece, names_sources: bool, language: str) -> Iterato
     for position, mark in plain.marks:
         marks[max(0, bisect_left(starts, position) - 1)].append(mark)
     last = plain.marks[-1][0] if plain.marks and not plain.text[plain.marks[-1][0] :].strip(" .。") else None
-    closing = [mark for position, mark in plain.marks if position == last and is_cid(mark)]
+    closing = [mark for position, mark in plain.marks if position == last and _is_cid(mark)]
     line, counted = piece.line, 0
     for (start, end), own in zip(spans, marks, strict=True):
-        line, counted = line + len(LINE_ENDS.findall(plain.text, counted, start)), start
-        words = LINE_ENDS.sub(" ", JOINED_LINES.sub("", plain.text[start:end]))
+        line, counted = line + len(_LINE_ENDS.findall(plain.text, counted, start)), start
+        words = _LINE_ENDS.sub(" ", _JOINED_LINES.sub("", plain.text[start:end]))
         if piece.is_row:
             words = CELLS.join(filter(None, map(str.strip, words.split(CELLS.strip()))))
         yield CitedSentence(words, tuple(own or closing), line)
 
 
-def only_links(plain: PlainText) -> bool:
+def _only_links(plain: PlainText) -> bool:
     """Whether nothing but links stands there: no sentence, but sources."""
     rest: list[str] = []
     position = 0
     for end, mark in plain.marks:
         rest.append(plain.text[position : end - len(plain_words(mark.shown))])
         position = end
-    return WORDS.search("".join([*rest, plain.text[position:]])) is None
+    return _WORDS.search("".join([*rest, plain.text[position:]])) is None
 
 
-def is_cid(mark: Mark) -> bool:
+def _is_cid(mark: Mark) -> bool:
     """Whether it is a mark of the form `(C001)`."""
     return bool(mark.ids) and CID.fullmatch(mark.ids[0]) is not None
 
@@ -168,8 +168,8 @@ def submitted_file(path: Path) -> Path:
     Raises:
         InputError: there is no such file, or the folder is none of a finished research run.
     """
-    if path.is_dir() and (path / REPORT).is_file():
-        return path / REPORT
+    if path.is_dir() and (path / _REPORT).is_file():
+        return path / _REPORT
     if not path.is_file():
         what = "is a folder without `final/report.md`" if path.is_dir() else "does not exist"
         raise InputError(f"{str(path)!r} {what}. Name a report in Markdown, a CSV v2 file, or a finished research run.")
@@ -188,17 +188,17 @@ def read_submitted(file: Path) -> Iterator[SubmittedReport]:
         InputError: the file has no sentence, is not UTF-8, or a CSV file that is not CSV v2.
     """
     if not is_csv(file):
-        report = read_report(markdown_of(file))
+        report = read_report(_markdown_of(file))
         if not report.sentences:
             raise InputError(f"{str(file)!r} has no sentence outside headings, code and source lists to verify.")
         yield SubmittedReport(None, report)
         return
     targets = resolved_earlier(file.parent / CITATIONS)
     for stored in read_answers(file):
-        yield SubmittedReport(stored.answer_id, report_of_answer(stored, targets))
+        yield SubmittedReport(stored.answer_id, _report_of_answer(stored, targets))
 
 
-def markdown_of(file: Path) -> str:
+def _markdown_of(file: Path) -> str:
     """The file's text.
 
     Raises:
@@ -212,7 +212,7 @@ def markdown_of(file: Path) -> str:
         ) from error
 
 
-def report_of_answer(stored: StoredAnswer, targets: Mapping[str, str]) -> ReadReport:
+def _report_of_answer(stored: StoredAnswer, targets: Mapping[str, str]) -> ReadReport:
     """The answer as a report: its citations in the one form, with URLs where the provider's redirects lead to."""
     text = stored.answer_text if stored.model_name == RESEARCH_RUN else to_one_form(read_stored(stored))
     known = {str(number): targets.get(url, url) for number, url in enumerate(stored.citations, start=1)}

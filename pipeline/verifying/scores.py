@@ -33,7 +33,7 @@ class Scores(NamedTuple):
     citations: int = 0
     """Citations: pairs of a text and a page that it cites."""
     precise: int = 0
-    """Citations that are needed: see `is_precise`."""
+    """Citations that are needed: see `_is_precise`."""
     read: int = 0
     """Different citations whose page could be read and compared."""
     effective: int = 0
@@ -55,7 +55,7 @@ class Scores(NamedTuple):
         return self.effective / self.read if self.read else None
 
 
-class Verdicts:
+class _Verdicts:
     """Verdicts on sentences, each asked for once."""
 
     def __init__(self, pages: Mapping[str, PageText]) -> None:
@@ -89,7 +89,7 @@ def cited_texts(paragraphs: Iterable[Paragraph], language: str = "") -> list[Cit
 
 def citation_scores(texts: Iterable[CitedText], pages: Mapping[str, PageText]) -> Scores:
     """The scores of a report; `pages` are those that could be read, by canonical URL."""
-    verdicts = Verdicts(pages)
+    verdicts = _Verdicts(pages)
     kept = list(texts)
     sentences = [(sentence, text.urls) for text in kept for sentence in text.sentences]
     cited = [(text, url) for text in kept for url in text.urls]
@@ -99,13 +99,13 @@ def citation_scores(texts: Iterable[CitedText], pages: Mapping[str, PageText]) -
         sentences=len(sentences),
         supported=sum(verdicts.supports(*each) for each in sentences),
         citations=len(cited),
-        precise=sum(is_precise(text, url, verdicts) for text, url in cited),
+        precise=sum(_is_precise(text, url, verdicts) for text, url in cited),
         read=sum(each != {"unknown"} for each in said),
         effective=sum(not each.isdisjoint({"supported", "partial"}) for each in said),
     )
 
 
-def is_precise(text: CitedText, url: str, verdicts: Verdicts) -> bool:
+def _is_precise(text: CitedText, url: str, verdicts: _Verdicts) -> bool:
     """Whether a sentence of the text needs this citation.
 
     It does where all citations together support it, and this one does so alone or the others do not without it (ALCE's

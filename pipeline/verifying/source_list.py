@@ -10,10 +10,10 @@ from pipeline.text.urls import Link, canonical_url, find_links
 from pipeline.verifying.marks import CID, Block, Mark, heading_words, plain_words
 from pipeline.verifying.values import CitedSentence, ListedSource, ReadReport, Sentence, Unresolved, UnresolvedReason
 
-EntryKind = Literal["marked", "numbered"]
+_EntryKind = Literal["marked", "numbered"]
 """`marked`: a number in square or lenticular brackets, a footnote, or `C001`. `numbered`: `1.`, `(1)`, `1)`."""
 
-ENTRY = re.compile(
+_ENTRY = re.compile(
     r"[ \t>]{0,12}(?:[-*+•][ \t]{1,4})?(?:\*\*|__)?(?:"
     r"\\?\[\^(?P<note>[^\]\[\s^]{1,40}+)\](?=[ \t]?[:：])"
     r"|\[?(?:\\?\[|【|［)(?P<bracketed>\d{1,3}|C\d{3})(?:\\?\]|】|］)\]?"
@@ -22,41 +22,41 @@ ENTRY = re.compile(
     r"|(?P<dotted>\d{1,3})(?:\\?[.)]|[、．])(?!\d)|[(（](?P<round>\d{1,3})[)）]|\|[ \t]*(?P<row>\d{1,3})[ \t]*\|"
     r")(?:\*\*|__)?[ \t]*[:：.]?(?:\*\*|__)?[ \t|]*(?P<rest>.*)"
 )
-NUMBERED_BY = ("note", "bracketed", "cid", "cell", "dotted", "round", "row")
+_NUMBERED_BY = ("note", "bracketed", "cid", "cell", "dotted", "round", "row")
 # Several entries on one line.
-NEXT_ENTRY = re.compile(
+_NEXT_ENTRY = re.compile(
     r"(?<=[\s|;,，；)>])(?:\[(?P<square>\d{1,3})\]|【(?P<lenticular>\d{1,3})】)"
     r"(?=[ \t]*[^\s\]\[】【.。,，]|[ \t]*\[[^\]\d])"
 )
-SOURCE_WORDS = re.compile(
+_SOURCE_WORDS = re.compile(
     r"\b(?:sources?|references?|bibliograph\w*|works cited|citations?|further reading|footnotes|endnotes|quellen\w*|"
     r"literatur\w*|belege|einzelnachweise|fuentes|referencias|bibliograf\w*|références|fonti|riferimenti|bronnen|"
     r"referências|źródła|bibliografia|источники|литература|список|kilder|källor|lähteet|kaynak\w*|джерела)\b"
     r"|参考|文献|来源|來源|引用|出典|資料|资料|출처|참고|المراجع|المصادر",
     re.IGNORECASE,
 )
-ONLY_SOURCES = re.compile(
+_ONLY_SOURCES = re.compile(
     r"(?:[\divxIVX一二三四五六七八九十]{1,4}[.、．)]?\s*)?(?:(?:main|key|primary|cited|list of|主要|相关)\s*)?"
     r"(?:sources|references|bibliography|works cited|citations|quellen(?:verzeichnis)?|literatur(?:verzeichnis)?|"
     r"einzelnachweise|fuentes|referencias|bibliografía|références|fonti|bronnen|参考文献|参考资料|参考来源|来源|資料来源|"
     r"引用文献|引用来源|出典|参考)(?:\s+cited)?",
     re.IGNORECASE,
 )
-LONGEST_HEADING = 60
-CONTINUED = 3
+_LONGEST_HEADING = 60
+_CONTINUED = 3
 """A title and its URL may stand on so many lines after the one with the number."""
-CLOSING_MARKS = " \t.,;。，；)）]>*_|"
-LISTED_URL = re.compile(r"https?://[^\s<>\"|\[\]`（）「」『』【】《》、。，；：]+")
-TRAILING = ".,;:!?*_'"
-SHARE = 0.5
+_CLOSING_MARKS = " \t.,;。，；)）]>*_|"
+_LISTED_URL = re.compile(r"https?://[^\s<>\"|\[\]`（）「」『』【】《》、。，；：]+")
+_TRAILING = ".,;:!?*_'"
+_SHARE = 0.5
 
 
-class Entry(NamedTuple):
+class _Entry(NamedTuple):
     """One entry of a source list."""
 
     id: str
     """Its number without leading zeros, `C001`, or the footnote's name."""
-    kind: EntryKind
+    kind: _EntryKind
     """How its number is written."""
     url: str
     """URL as it is written; empty where it names none."""
@@ -70,22 +70,22 @@ class Entry(NamedTuple):
     """Whether the URL is the last thing in it."""
 
 
-def read_entries(lines: Sequence[str], blocks: Sequence[Block], cites_numbers: bool) -> list[Entry]:
+def read_entries(lines: Sequence[str], blocks: Sequence[Block], cites_numbers: bool) -> list[_Entry]:
     """The entries of all source lists in order.
 
     An entry whose number is in brackets of a mark is one wherever it stands, if it has a URL or stands among such.
     Numbered lists are what bodies have too: they count below a heading that says so, and in the last section of a
     report that `cites_numbers`, where their entries end in a URL.
     """
-    found: list[Entry] = []
+    found: list[_Entry] = []
     for section in sections(blocks):
-        candidates = list(candidate_entries(lines, section))
-        found += marked_entries(candidates, section.lists_sources)
+        candidates = list(_candidate_entries(lines, section))
+        found += _marked_entries(candidates, section.lists_sources)
         numbered = [entry for entry in candidates if entry.kind == "numbered"]
         ending = sum(entry.ends_in_url for entry in numbered)
         if section.lists_sources:
             found += [entry for entry in numbered if entry.url or section.is_about_sources]
-        elif section.is_last and cites_numbers and ending > SHARE * len(numbered):
+        elif section.is_last and cites_numbers and ending > _SHARE * len(numbered):
             found += [entry for entry in numbered if entry.ends_in_url]
     return sorted(found, key=lambda entry: entry.line)
 
@@ -114,98 +114,98 @@ def sections(blocks: Sequence[Block]) -> list[Section]:
     for index, end in zip(places, ends[1:], strict=True):
         heading, inner = blocks[index], tuple(blocks[index + 1 : end])
         words = heading_words(heading)
-        lists = mostly_urls(inner)
+        lists = _mostly_urls(inner)
         above = [(level, about) for level, about in above if level < heading.level]
-        about = any(about for _, about in above) or (bool(ONLY_SOURCES.fullmatch(words)) and (lists or not inner))
+        about = any(about for _, about in above) or (bool(_ONLY_SOURCES.fullmatch(words)) and (lists or not inner))
         above.append((heading.level, about))
-        named = len(words) <= LONGEST_HEADING and SOURCE_WORDS.search(words) is not None
+        named = len(words) <= _LONGEST_HEADING and _SOURCE_WORDS.search(words) is not None
         found.append(Section(heading, inner, about or (named and lists), about, end == len(blocks)))
     return found
 
 
-def mostly_urls(blocks: Sequence[Block]) -> bool:
+def _mostly_urls(blocks: Sequence[Block]) -> bool:
     """Whether there are as many URLs as half of the pieces of text."""
     pieces = [piece.text for block in blocks for piece in block.pieces]
-    return bool(pieces) and sum(text.count("://") for text in pieces) >= SHARE * len(pieces)
+    return bool(pieces) and sum(text.count("://") for text in pieces) >= _SHARE * len(pieces)
 
 
-def candidate_entries(lines: Sequence[str], section: Section) -> Iterator[Entry]:
+def _candidate_entries(lines: Sequence[str], section: Section) -> Iterator[_Entry]:
     """What looks like an entry, in the order of its lines; code has none."""
     for block in section.blocks:
         if block.kind in ("code", "rule"):
             continue
         index = block.line
         while index < block.end:
-            match = ENTRY.match(lines[index])
+            match = _ENTRY.match(lines[index])
             if match is None:
                 index += 1
                 continue
             end = index + 1
-            while end < min(block.end, index + 1 + CONTINUED) and carries_on(lines, index, end):
+            while end < min(block.end, index + 1 + _CONTINUED) and _carries_on(lines, index, end):
                 end += 1
-            yield from split_entries(match, lines, index, end)
+            yield from _split_entries(match, lines, index, end)
             index = end
 
 
-def carries_on(lines: Sequence[str], start: int, index: int) -> bool:
+def _carries_on(lines: Sequence[str], start: int, index: int) -> bool:
     """Whether this line belongs to the entry above it: it holds the URL that the entry lacks, or the way to it."""
-    if not lines[index].strip() or ENTRY.match(lines[index]):
+    if not lines[index].strip() or _ENTRY.match(lines[index]):
         return False
     return not any("://" in line for line in lines[start:index])
 
 
-def split_entries(match: re.Match[str], lines: Sequence[str], start: int, end: int) -> Iterator[Entry]:
+def _split_entries(match: re.Match[str], lines: Sequence[str], start: int, end: int) -> Iterator[_Entry]:
     """The entry that begins here, or the several that stand on one line, each with a URL of its own."""
     groups = match.groupdict()
-    written = next(value for value in (groups[name] for name in NUMBERED_BY) if value)
-    kind: EntryKind = "numbered" if groups["dotted"] or groups["round"] or groups["row"] else "marked"
+    written = next(value for value in (groups[name] for name in _NUMBERED_BY) if value)
+    kind: _EntryKind = "numbered" if groups["dotted"] or groups["round"] or groups["row"] else "marked"
     text = "\n".join([match["rest"], *lines[start + 1 : end]])
     position = 0
-    for following in NEXT_ENTRY.finditer(text) if kind == "marked" else ():
+    for following in _NEXT_ENTRY.finditer(text) if kind == "marked" else ():
         if "://" in text[position : following.start()] and "://" in text[following.end() :]:
-            yield entry(written, kind, text[position : following.start()], start, end)
+            yield _entry(written, kind, text[position : following.start()], start, end)
             written, position = following["square"] or following["lenticular"], following.end()
-    yield entry(written, kind, text[position:], start, end)
+    yield _entry(written, kind, text[position:], start, end)
 
 
-def entry(written: str, kind: EntryKind, text: str, line: int, end: int) -> Entry:
+def _entry(written: str, kind: _EntryKind, text: str, line: int, end: int) -> _Entry:
     """The entry with this text behind its number."""
     number = str(int(written)) if written.isdecimal() else written
     links = [link for link in find_links(text) if link.kind != "image"]
     if not links:
-        return Entry(number, kind, "", plain_words(text).strip(" \t|:：-–—"), line, end, False)
-    link = whole_bare_url(text, links[0])
+        return _Entry(number, kind, "", plain_words(text).strip(" \t|:：-–—"), line, end, False)
+    link = _whole_bare_url(text, links[0])
     around = text[: link.start] + " " + text[link.end :]
     label = link.label if link.label and not link.label.isdecimal() and link.label != link.url else around
     title = " ".join(plain_words(label).split()).strip(" |:：-–—.,，()（）<>")
-    return Entry(
-        number, kind, link.url, title, line, end, not text[max(link.end, links[-1].end) :].strip(CLOSING_MARKS)
+    return _Entry(
+        number, kind, link.url, title, line, end, not text[max(link.end, links[-1].end) :].strip(_CLOSING_MARKS)
     )
 
 
-def whole_bare_url(text: str, link: Link) -> Link:
+def _whole_bare_url(text: str, link: Link) -> Link:
     """The link; a bare URL goes on to the next blank, over apostrophes and letters of all scripts."""
-    match = LISTED_URL.match(text, link.start) if link.kind == "bare" else None
+    match = _LISTED_URL.match(text, link.start) if link.kind == "bare" else None
     if match is None:
         return link
-    url = match[0].rstrip(TRAILING)
+    url = match[0].rstrip(_TRAILING)
     surplus = url.count(")") - url.count("(")
     while surplus > 0 and url.endswith(")"):
         url, surplus = url[:-1], surplus - 1
-    url = url.rstrip(TRAILING)
+    url = url.rstrip(_TRAILING)
     return link._replace(url=url, end=link.start + len(url)) if len(url) > len(link.url) else link
 
 
-def marked_entries(candidates: Sequence[Entry], lists_sources: bool) -> Iterator[Entry]:
+def _marked_entries(candidates: Sequence[_Entry], lists_sources: bool) -> Iterator[_Entry]:
     """Those with a number in brackets that are entries: with a URL, or beside or below what says that they are."""
     marked = [entry for entry in candidates if entry.kind == "marked"]
-    in_list = lists_sources or sum(bool(entry.url) for entry in marked) > SHARE * len(marked)
+    in_list = lists_sources or sum(bool(entry.url) for entry in marked) > _SHARE * len(marked)
     for each in marked:
         if each.url or in_list:
             yield each
 
 
-class Target(NamedTuple):
+class _Target(NamedTuple):
     """Where one id leads."""
 
     id: str
@@ -219,11 +219,11 @@ class Target(NamedTuple):
 class Lookup:
     """The entries of a report's source lists by id, and what is known beside them."""
 
-    def __init__(self, entries: Iterable[Entry], known: Mapping[str, str]) -> None:
+    def __init__(self, entries: Iterable[_Entry], known: Mapping[str, str]) -> None:
         """An entry with a number in brackets goes before `1.`, one with a URL before one without."""
         self.known = known
         self.entries = sorted(entries, key=lambda entry: entry.line)
-        self.by_id: dict[str, list[Entry]] = {}
+        self.by_id: dict[str, list[_Entry]] = {}
         best: dict[str, tuple[bool, bool]] = {}
         for entry in self.entries:
             worth = (bool(entry.url), entry.kind == "marked")
@@ -232,36 +232,38 @@ class Lookup:
             if worth == best[entry.id]:
                 self.by_id[entry.id].append(entry)
 
-    def target(self, written: str, line: int) -> Target:
+    def target(self, written: str, line: int) -> _Target:
         """Where an id on this line leads: to the next entry below, else to the last one above."""
-        found = self.by_id.get(written) or self.by_id.get(other_form(written)) or []
+        found = self.by_id.get(written) or self.by_id.get(_other_form(written)) or []
         index = min(bisect_left(found, line, key=lambda entry: entry.line), len(found) - 1)
         if found and found[index].url:
-            return resolved(written, found[index].url, found[index].title)
-        known = self.known.get(other_form(written))
-        return resolved(written, known, "") if known else Target(written, "", reason="no_url" if found else "no_entry")
+            return _resolved(written, found[index].url, found[index].title)
+        known = self.known.get(_other_form(written))
+        return (
+            _resolved(written, known, "") if known else _Target(written, "", reason="no_url" if found else "no_entry")
+        )
 
-    def targets(self, mark: Mark, line: int) -> list[Target]:
+    def targets(self, mark: Mark, line: int) -> list[_Target]:
         """Where each id of a mark, or a link, leads."""
         if mark.url:
-            return [resolved("", mark.url, mark.shown)]
+            return [_resolved("", mark.url, mark.shown)]
         return [self.target(written, line) for written in mark.ids]
 
 
-def other_form(written: str) -> str:
+def _other_form(written: str) -> str:
     """The number of a `C001`, whose list may be numbered: they count alike; other ids stay."""
     return str(int(written[1:])) if CID.fullmatch(written) else written
 
 
-def resolved(written: str, url: str, title: str) -> Target:
+def _resolved(written: str, url: str, title: str) -> _Target:
     """The target with this URL; one that is no http(s) URL leads nowhere."""
     try:
-        return Target(written, canonical_url(url), title)
+        return _Target(written, canonical_url(url), title)
     except InputError:
-        return Target(written or url, "", title, "not_a_url")
+        return _Target(written or url, "", title, "not_a_url")
 
 
-class SourceTally:
+class _SourceTally:
     """One source while it is counted."""
 
     def __init__(self) -> None:
@@ -270,7 +272,7 @@ class SourceTally:
         self.ids: dict[str, None] = {}
         self.sentences = 0
 
-    def add(self, target: Target) -> None:
+    def add(self, target: _Target) -> None:
         """Add the title and the id of one place that leads to it."""
         self.title = self.title or target.title
         if target.id:
@@ -280,9 +282,9 @@ class SourceTally:
 def to_report(cited: Iterable[CitedSentence], lookup: Lookup) -> ReadReport:
     """The report whose sentences are these; what has no text only names sources."""
     sentences: list[Sentence] = []
-    sources: dict[str, SourceTally] = {}
+    sources: dict[str, _SourceTally] = {}
     nowhere: dict[tuple[str, UnresolvedReason], Unresolved] = {}
-    uncited: list[Target] = []
+    uncited: list[_Target] = []
     for each in cited:
         targets = [target for mark in each.marks for target in lookup.targets(mark, each.line)]
         if not each.text:
@@ -291,17 +293,17 @@ def to_report(cited: Iterable[CitedSentence], lookup: Lookup) -> ReadReport:
         urls = tuple(dict.fromkeys(target.url for target in targets if target.url))
         for target in targets:
             if target.url:
-                sources.setdefault(target.url, SourceTally()).add(target)
+                sources.setdefault(target.url, _SourceTally()).add(target)
         for url in urls:
             sources[url].sentences += 1
         for lost in {target: None for target in targets if target.reason}:
-            count_nowhere(nowhere, lost, each.line + 1)
+            _count_nowhere(nowhere, lost, each.line + 1)
         ids = tuple(dict.fromkeys(target.id for target in targets if target.id))
         sentences.append(Sentence(each.text, urls, ids, each.line + 1))
-    uncited += [resolved(entry.id, entry.url, entry.title) for entry in lookup.entries if entry.url]
+    uncited += [_resolved(entry.id, entry.url, entry.title) for entry in lookup.entries if entry.url]
     for target in uncited:
         if target.url:
-            sources.setdefault(target.url, SourceTally()).add(target)
+            sources.setdefault(target.url, _SourceTally()).add(target)
     return ReadReport(
         tuple(sentences),
         tuple(ListedSource(url, each.title, tuple(each.ids), each.sentences) for url, each in sources.items()),
@@ -309,7 +311,7 @@ def to_report(cited: Iterable[CitedSentence], lookup: Lookup) -> ReadReport:
     )
 
 
-def count_nowhere(nowhere: dict[tuple[str, UnresolvedReason], Unresolved], lost: Target, line: int) -> None:
+def _count_nowhere(nowhere: dict[tuple[str, UnresolvedReason], Unresolved], lost: _Target, line: int) -> None:
     """Count one more sentence whose mark leads nowhere."""
     assert lost.reason is not None
     key = (lost.id, lost.reason)

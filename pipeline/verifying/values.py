@@ -214,7 +214,7 @@ class VerifiedReport(Frozen):
     @property
     def holds(self) -> bool:
         """Whether every mark leads somewhere and no page speaks against a sentence or is silent on it."""
-        return not self.unresolved and not any(each.verdict in FAILING for each in self.sentences)
+        return not self.unresolved and not any(each.verdict in _FAILING for each in self.sentences)
 
 
-FAILING: tuple[Verdict, ...] = ("unsupported", "contradicted")
+_FAILING: tuple[Verdict, ...] = ("unsupported", "contradicted")

@@ -28,17 +28,17 @@ from pipeline.verifying.values import (
     VerifiedSource,
 )
 
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-SHOWN = 10
+_VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+_SHOWN = 10
 # What moves a terminal's cursor or turns the direction of writing, and halves of emoji, which no UTF-8 can hold.
-UNPRINTABLE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNPRINTABLE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-PAGES_HELD = 64
+_PAGES_HELD = 64
 """Pages whose words are held, the last ones: answers to one question cite the same."""
-CITES_NOTHING = "it cites nothing that can be looked up"
-NOT_FETCHED = "the pages that it cites were not read"
-SOME_UNREAD = "not all of the pages that it cites could be read"
+_CITES_NOTHING = "it cites nothing that can be looked up"
+_NOT_FETCHED = "the pages that it cites were not read"
+_SOME_UNREAD = "not all of the pages that it cites could be read"
 
 
 class Reader:
@@ -47,7 +47,7 @@ class Reader:
     def __init__(self, store: Store | None) -> None:
         """Read from this store."""
         self.store = store
-        self.page = lru_cache(PAGES_HELD)(self.read_page)
+        self.page = lru_cache(_PAGES_HELD)(self.read_page)
 
     def read_page(self, key: str) -> PageText | None:
         """The text of a page by its key; None where none is held."""
@@ -75,25 +75,25 @@ def verify_report(submitted: SubmittedReport, reader: Reader) -> VerifiedReport:
     report = submitted.report
     return VerifiedReport(
         answer_id=submitted.answer_id,
-        sentences=tuple(verify_sentence(sentence, reader) for sentence in report.sentences),
+        sentences=tuple(_verify_sentence(sentence, reader) for sentence in report.sentences),
         unresolved=tuple(UnresolvedMark(**each._asdict()) for each in report.unresolved),
-        sources=tuple(verified_source(source, reader) for source in report.sources),
+        sources=tuple(_verified_source(source, reader) for source in report.sources),
     )
 
 
-def verify_sentence(sentence: Sentence, reader: Reader) -> VerifiedSentence:
+def _verify_sentence(sentence: Sentence, reader: Reader) -> VerifiedSentence:
     """What the pages say of the sentence; silence of those that were read decides only where all were read."""
     read = [reader.page(cited_page(url, {}).key) for url in sentence.urls]
     pages = [page for page in read if page]
     if not pages:
-        return verified(sentence, "unknown", None, (NOT_FETCHED if sentence.urls else CITES_NOTHING,))
+        return _verified(sentence, "unknown", None, (_NOT_FETCHED if sentence.urls else _CITES_NOTHING,))
     finding = check_sentence(sentence.text, pages)
     if finding.verdict == "unsupported" and len(pages) < len(read):
-        return verified(sentence, "unknown", finding.score, (SOME_UNREAD, *finding.problems))
-    return verified(sentence, finding.verdict, finding.score, finding.problems)
+        return _verified(sentence, "unknown", finding.score, (_SOME_UNREAD, *finding.problems))
+    return _verified(sentence, finding.verdict, finding.score, finding.problems)
 
 
-def verified(sentence: Sentence, verdict: Verdict, score: float | None, problems: tuple[str, ...]) -> VerifiedSentence:
+def _verified(sentence: Sentence, verdict: Verdict, score: float | None, problems: tuple[str, ...]) -> VerifiedSentence:
     """The sentence with its verdict."""
     return VerifiedSentence(
         text=sentence.text,
@@ -106,7 +106,7 @@ def verified(sentence: Sentence, verdict: Verdict, score: float | None, problems
     )
 
 
-def verified_source(source: ListedSource, reader: Reader) -> VerifiedSource:
+def _verified_source(source: ListedSource, reader: Reader) -> VerifiedSource:
     """The source with what became of its page."""
     reason = reader.outcome(source.url).reason
     return VerifiedSource(**source._asdict(), state=state_of(reason), reason=reason)
@@ -134,7 +134,7 @@ class Summary:
         self.cited += len(cited)
         self.verdicts.update(sentence.verdict for sentence in cited)
         self.marks += len(report.unresolved)
-        self.unresolved += report.unresolved[: SHOWN - len(self.unresolved)]
+        self.unresolved += report.unresolved[: _SHOWN - len(self.unresolved)]
         self.holds = self.holds and report.holds
         for source in report.sources:
             if source.sentences and source.url not in self.seen:
@@ -153,7 +153,7 @@ class Summary:
     def lines(self) -> Iterator[str]:
         """The summary, line by line."""
         of = f" of {self.reports:,} answers" if self.is_csv else ""
-        counts = ", ".join(f"{self.verdicts[verdict]:,} {verdict}" for verdict in VERDICTS if self.verdicts[verdict])
+        counts = ", ".join(f"{self.verdicts[verdict]:,} {verdict}" for verdict in _VERDICTS if self.verdicts[verdict])
         shown = f": {counts}" if counts else ""
         yield f"Sentences{of}: {self.sentences:,}, with citations {self.cited:,}{shown}."
         if self.marks:
@@ -171,4 +171,4 @@ class Summary:
 def json_line(value: dict[str, Any]) -> str:
     """The value as one line of JSON in plain UTF-8 that no terminal obeys."""
     text = json.dumps(value, ensure_ascii=False)
-    return UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -16,7 +16,7 @@ from time import perf_counter
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from pipeline.research.search.local import CREATE, MOST_QUERY_WORDS, LocalSearch, passage_spans, phrase
+from pipeline.research.search._local import CREATE, MOST_QUERY_WORDS, LocalSearch, passage_spans, phrase
 from pipeline.sources.store import Store, StoredPage, open_store
 from pipeline.text.words import content_words
 from tests.support.debian_pages import HANDBOOK, PLACES

@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 
 from tests.support.places import ROOT
@@ -88,6 +89,15 @@ HEAVY = {
     "rich",
     "py3langid",
     "uvicorn",
+}
+# Processes, and what a developer runs: `python -m` with these names.
+STARTED_BY_NAME = {
+    "annotation.embedded.guardian",
+    "annotation.embedded.service",
+    "annotation.embedded.web",
+    "annotation.embedded.worker",
+    "pipeline.research.output.json_schemas",
+    "pipeline.sources.reading.worker",
 }
 HELP_PAGES = ([], ["pipeline"], ["annotation", "push"], ["exports", "csv"], ["demo"])
 HTTP_FOLDERS = {
@@ -199,3 +209,93 @@ print(sorted(set({sorted(HEAVY)!r}) & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_package_has_at_most_a_dozen_modules_of_its_own() -> None:
+    counts = {package: len(list((ROOT / package).glob("*.py"))) - 1 for package in PACKAGES}
+    assert all(count <= 12 for count in counts.values()), counts
+
+
+def test_the_subfolders_of_a_folder_stand_together_in_the_order() -> None:
+    starts = [name for name, _ in groupby(".".join(name.split(".")[:2]) for name in ORDER if "." in name)]
+    assert len(starts) == len(set(starts))
+
+
+def test_a_leading_underscore_keeps_names_in_their_module_and_modules_in_their_folder() -> None:
+    offenders = [
+        f"{name} imports {module}.{used}"
+        for name, tree in modules().items()
+        for module, used in imported_names(tree)
+        if (used.startswith("_") and f"{module}.{used}" not in modules())
+        or (private_module(f"{module}.{used}") and module != folder_of(name))
+        or (private_module(module) and folder_of(module) != folder_of(name))
+    ]
+    assert not offenders
+
+
+def test_a_module_that_no_other_folder_imports_is_private() -> None:
+    outside = {
+        used
+        for name, tree in modules().items()
+        for module, leaf in imported_names(tree)
+        for used in (module, f"{module}.{leaf}")
+        if used.rpartition(".")[0] != folder_of(name)
+    }
+    offenders = [
+        name
+        for name in modules()
+        if name.count(".") > 1
+        and not (is_folder(name) or private_module(name) or name in outside or name in STARTED_BY_NAME)
+        and "cli" not in name.split(".")
+    ]
+    assert not offenders
+
+
+def test_a_name_that_is_used_in_its_module_only_is_private() -> None:
+    tests = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "tests").rglob("*.py")]
+    used = {pair for tree in (*modules().values(), *tests) for pair in (*imported_names(tree), *attributes(tree))}
+    offenders = [
+        f"{name}.{definition.name}"
+        for name, tree in modules().items()
+        for definition in tree.body
+        if isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef)
+        and not definition.name.startswith("_")
+        and (name, definition.name) not in used
+        and definition.name != "main"
+        and not (definition.decorator_list and "cli" in name.split("."))
+    ]
+    assert not offenders
+
+
+def folder_of(name: str) -> str:
+    return name if is_folder(name) else name.rpartition(".")[0]
+
+
+def private_module(name: str) -> bool:
+    return name in modules() and name.rpartition(".")[2].startswith("_")
+
+
+def imported_names(tree: ast.Module) -> list[tuple[str, str]]:
+    """Each `from module import name` of our packages, as (module, name)."""
+    return [
+        (node.module, alias.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] in PACKAGES
+        for alias in node.names
+    ]
+
+
+def attributes(tree: ast.Module) -> list[tuple[str, str]]:
+    """Each name that is reached through an imported module of ours, as (module, name)."""
+    known = {
+        alias.asname or alias.name: f"{node.module}.{alias.name}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if f"{node.module}.{alias.name}" in modules()
+    }
+    return [
+        (known[node.value.id], node.attr)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in known
+    ]

@@ -10,7 +10,7 @@ import click
 import yaml
 from pydantic import BaseModel
 
-from annotation.judge.units import Evidence, FullJudgement
+from annotation.judge._units import Evidence, FullJudgement
 from annotation.labels import RULES, TASKS
 from exports.cli import main
 from exports.csv.tables import EXTENDED_COLUMNS

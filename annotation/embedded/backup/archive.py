@@ -45,12 +45,12 @@ from pipeline.errors import InputError, OutputError
 from pipeline.schema import Frozen
 from pipeline.staging import write_private
 
-MANIFEST_FILE = "manifest.json"
-MANIFEST_BYTES = 64 * 1024  # a manifest is far smaller; whatever claims more is none of ours
-STORED_FILES = (SECRETS_FILE, DATABASE_FILE)
-CHUNK = 1 << 20
-BUSY_SECONDS = 60.0
-COMPRESSION = 1  # zlib's fastest: half the size of the database, at a fifth of the time of its default
+_MANIFEST_FILE = "manifest.json"
+_MANIFEST_BYTES = 64 * 1024  # a manifest is far smaller; whatever claims more is none of ours
+_STORED_FILES = (SECRETS_FILE, DATABASE_FILE)
+_CHUNK = 1 << 20
+_BUSY_SECONDS = 60.0
+_COMPRESSION = 1  # zlib's fastest: half the size of the database, at a fifth of the time of its default
 
 
 class StoredFile(Frozen):
@@ -85,13 +85,13 @@ def write_backup(home: Path, path: Path) -> BackupManifest:
         OutputError: `path` is something else than a backup, is being written, or cannot be written.
     """
     home, path = home.absolute(), path.resolve()  # of a link the target is replaced
-    check_home(home)
-    refuse_other_file(path)
+    _check_home(home)
+    _refuse_other_file(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with workshop(path) as folder:
+        with _workshop(path) as folder:
             copy = folder / "argilla.db"
-            copy_database(home / DATABASE_FILE, copy)
+            _copy_database(home / DATABASE_FILE, copy)
             secrets = folder / "secrets.json"
             shutil.copyfile(home / SECRETS_FILE, secrets)
             stored = {SECRETS_FILE: secrets, DATABASE_FILE: copy}
@@ -99,10 +99,10 @@ def write_backup(home: Path, path: Path) -> BackupManifest:
             manifest = BackupManifest(
                 created_at=datetime.now(UTC).replace(microsecond=0),
                 versions=versions.model_copy(update={"schema_revision": schema_revision(copy)}),
-                files={name: stored_file(file) for name, file in stored.items()},
+                files={name: _stored_file(file) for name, file in stored.items()},
             )
             archive = folder / "archive.zip"
-            write_archive(archive, manifest, stored)
+            _write_archive(archive, manifest, stored)
             os.replace(archive, path)  # not the staged writer: what a kill leaves stands in the workshop, and goes
     except OSError as error:
         raise OutputError(
@@ -111,20 +111,20 @@ def write_backup(home: Path, path: Path) -> BackupManifest:
     return manifest
 
 
-def check_home(home: Path) -> None:
+def _check_home(home: Path) -> None:
     """Check that the folder holds a server.
 
     Raises:
         InputError: it does not.
     """
-    missing = [name for name in STORED_FILES if not (home / name).is_file()]
+    missing = [name for name in _STORED_FILES if not (home / name).is_file()]
     if missing:
         raise InputError(
             f"The folder `{home}` holds no server: there is no `{missing[0]}`. Name the home of one with `--home`."
         )
 
 
-def refuse_other_file(path: Path) -> None:
+def _refuse_other_file(path: Path) -> None:
     """Refuse a `path` that holds anything but an earlier backup.
 
     Raises:
@@ -139,7 +139,7 @@ def refuse_other_file(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def workshop(path: Path) -> Iterator[Path]:
+def _workshop(path: Path) -> Iterator[Path]:
     """An empty folder beside `path` for its parts, gone afterwards; what a killed predecessor left goes first.
 
     Raises:
@@ -154,7 +154,7 @@ def workshop(path: Path) -> Iterator[Path]:
         except BlockingIOError as error:
             raise OutputError(f"Another process is writing `{path}`. Wait until it has ended.") from error
         try:
-            empty(folder)
+            _empty(folder)
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -162,7 +162,7 @@ def workshop(path: Path) -> Iterator[Path]:
         os.close(descriptor)
 
 
-def empty(folder: Path) -> None:
+def _empty(folder: Path) -> None:
     """Remove what is in the folder."""
     for entry in folder.iterdir():
         if entry.is_dir():
@@ -171,7 +171,7 @@ def empty(folder: Path) -> None:
             entry.unlink()
 
 
-def copy_database(source: Path, copy: Path) -> None:
+def _copy_database(source: Path, copy: Path) -> None:
     """Copy a database as it is at one moment, and look through the copy.
 
     In one step: SQLite begins anew whenever somebody writes between two steps, and under load that is always.
@@ -181,38 +181,38 @@ def copy_database(source: Path, copy: Path) -> None:
     """
     try:
         with (
-            contextlib.closing(sqlite3.connect(source, timeout=BUSY_SECONDS)) as original,
+            contextlib.closing(sqlite3.connect(source, timeout=_BUSY_SECONDS)) as original,
             contextlib.closing(sqlite3.connect(copy)) as target,
         ):
             original.backup(target)
             # One file, whatever the original's way of writing; the server sets its own again at its start.
             target.execute("PRAGMA journal_mode=DELETE")
-        found = problems(copy)
+        found = _problems(copy)
     except sqlite3.Error as error:
         raise InputError(f"The database `{source}` cannot be copied: {error}.") from error
     if found:
         raise InputError(f"The database `{source}` is damaged: {found}. Go back to an earlier backup.")
 
 
-def problems(database: Path) -> str:
+def _problems(database: Path) -> str:
     """What SQLite finds wrong in a database; empty where nothing is."""
     with contextlib.closing(sqlite3.connect(database)) as connection:
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     return "" if found == "ok" else str(found)
 
 
-def stored_file(file: Path) -> StoredFile:
+def _stored_file(file: Path) -> StoredFile:
     """Length and checksum of a file."""
     with open(file, "rb") as content:
         return StoredFile(size=file.stat().st_size, sha256=hashlib.file_digest(content, "sha256").hexdigest())
 
 
-def write_archive(path: Path, manifest: BackupManifest, stored: dict[str, Path]) -> None:
+def _write_archive(path: Path, manifest: BackupManifest, stored: dict[str, Path]) -> None:
     """Write the archive, for its owner only from its first byte on."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w+b") as file:
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION) as archive:
-            archive.writestr(MANIFEST_FILE, manifest.model_dump_json(indent=2) + "\n")
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=_COMPRESSION) as archive:
+            archive.writestr(_MANIFEST_FILE, manifest.model_dump_json(indent=2) + "\n")
             for name, source in stored.items():
                 archive.write(source, name)
         file.flush()
@@ -226,14 +226,14 @@ def read_manifest(path: Path) -> BackupManifest:
         InputError: it cannot be read, or is no backup.
     """
     try:
-        with zipfile.ZipFile(path) as archive, archive.open(MANIFEST_FILE) as member:
-            manifest = BackupManifest.model_validate(json.loads(member.read(MANIFEST_BYTES)))
+        with zipfile.ZipFile(path) as archive, archive.open(_MANIFEST_FILE) as member:
+            manifest = BackupManifest.model_validate(json.loads(member.read(_MANIFEST_BYTES)))
     except OSError as error:
         raise InputError(f"The backup `{path}` cannot be read: {error.strerror or error}.") from error
     except (zipfile.BadZipFile, KeyError, ValueError, ValidationError, RuntimeError, NotImplementedError) as error:
         raise InputError(f"`{path}` is no backup of `citejury annotation backup`, or it is damaged.") from error
-    if set(manifest.files) != set(STORED_FILES):
-        raise InputError(f"`{path}` is no whole backup: it does not hold {' and '.join(STORED_FILES)}.")
+    if set(manifest.files) != set(_STORED_FILES):
+        raise InputError(f"`{path}` is no whole backup: it does not hold {' and '.join(_STORED_FILES)}.")
     return manifest
 
 
@@ -251,23 +251,23 @@ def unpack(path: Path, manifest: BackupManifest, folder: Path) -> None:
                 target.parent.mkdir(mode=0o700, exist_ok=True)
                 descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
                 with archive.open(name) as member, os.fdopen(descriptor, "wb") as file:
-                    whole = copied_whole(member, file, stored)  # type: ignore[arg-type]  # reads like a file
+                    whole = _copied_whole(member, file, stored)  # type: ignore[arg-type]  # reads like a file
                 if not whole:
                     raise InputError(f"The backup `{path}` is damaged: `{name}` is not what was stored.")
         except (zipfile.BadZipFile, KeyError, EOFError, RuntimeError, NotImplementedError) as error:
             raise InputError(f"The backup `{path}` is damaged: {error}.") from error
     try:
-        found = problems(folder / DATABASE_FILE)
+        found = _problems(folder / DATABASE_FILE)
     except sqlite3.Error as error:
         found = str(error)
     if found:
         raise InputError(f"The database in the backup `{path}` is damaged: {found}.")
 
 
-def copied_whole(member: BinaryIO, file: BinaryIO, stored: StoredFile) -> bool:
+def _copied_whole(member: BinaryIO, file: BinaryIO, stored: StoredFile) -> bool:
     """Whether the member, now copied to the file and on the disk, has the length and the checksum that it should."""
     digest, left = hashlib.sha256(), stored.size
-    while chunk := member.read(CHUNK):
+    while chunk := member.read(_CHUNK):
         left -= len(chunk)
         if left < 0:  # more than it says of itself: nothing fills the disk
             return False
@@ -289,13 +289,13 @@ def restore_home(path: Path, home: Path) -> BackupManifest:
         ServerStartError: the backup is of newer software.
     """
     home = home.absolute()
-    refuse_used_folder(home)
+    _refuse_used_folder(home)
     manifest = read_manifest(path)
     refuse_newer(manifest.versions, manifest.versions.schema_revision, f"The home of the backup `{path}`")
     try:
         home.parent.mkdir(parents=True, exist_ok=True)
-        refuse_full_disk(home.parent, sum(stored.size for stored in manifest.files.values()))
-        with workshop(home) as folder:
+        _refuse_full_disk(home.parent, sum(stored.size for stored in manifest.files.values()))
+        with _workshop(home) as folder:
             made = folder / "home"
             made.mkdir(mode=0o700)
             unpack(path, manifest, made)
@@ -303,12 +303,12 @@ def restore_home(path: Path, home: Path) -> BackupManifest:
             os.rename(made, home)  # takes the place of an empty folder, of nothing else
     except OSError as error:
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
-            refuse_used_folder(home)
+            _refuse_used_folder(home)
         raise OutputError(f"The home `{home}` cannot be made: {error.strerror or error}.") from error
     return manifest
 
 
-def refuse_used_folder(home: Path) -> None:
+def _refuse_used_folder(home: Path) -> None:
     """Refuse a folder that is not missing or empty.
 
     Raises:
@@ -328,7 +328,7 @@ def refuse_used_folder(home: Path) -> None:
         )
 
 
-def refuse_full_disk(folder: Path, needed: int) -> None:
+def _refuse_full_disk(folder: Path, needed: int) -> None:
     """Check that so many bytes, and what a start needs, have room in the folder.
 
     Raises:

@@ -21,17 +21,17 @@ from annotation.embedded.home.folder import DATABASE_FILE
 from annotation.embedded.home.versions import read_migrations, refuse_newer, schema_revision
 from pipeline.errors import CitejuryError, InputError, OutputError, ServerStartError, SettingsError
 
-BATCH_CHARACTERS = 4 << 20  # a record may be any size, so batches are measured by their text
-ROWS_BETWEEN_LINES = 20_000
-ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
-NULL = "\\N"
-LONGEST_NAME = 80
-FAULTY_LINE = re.compile(r"^COPY \w+, line (\d+)(?:, column (\w+))?", re.MULTILINE)
+_BATCH_CHARACTERS = 4 << 20  # a record may be any size, so batches are measured by their text
+_ROWS_BETWEEN_LINES = 20_000
+_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+_NULL = "\\N"
+_LONGEST_NAME = 80
+_FAULTY_LINE = re.compile(r"^COPY \w+, line (\d+)(?:, column (\w+))?", re.MULTILINE)
 # https://www.postgresql.org/docs/15/errcodes-appendix.html: data, integrity, limits
-FAULTS_OF_A_ROW = ("22", "23", "54")
+_FAULTS_OF_A_ROW = ("22", "23", "54")
 
 
-class RowBatch(NamedTuple):
+class _RowBatch(NamedTuple):
     """Some rows of one table."""
 
     text: str
@@ -102,16 +102,16 @@ def move(database: Path, owner_username: str) -> None:
 
     try:
         with contextlib.closing(sqlite3.connect(database)) as source, sync_engine.begin() as target:
-            fill_empty(target, source, owner_username)
+            _fill_empty(target, source, owner_username)
     except DBAPIError as error:
-        reason = reason_of(error.orig)
+        reason = _reason_of(error.orig)
         raise ServerStartError(f"PostgreSQL stopped: {reason}. Nothing of the backup was kept.") from error
     except sqlite3.Error as error:
         raise InputError(f"The database in the backup cannot be read: {error}. Nothing of it was kept.") from error
     sync_engine.dispose()
 
 
-def fill_empty(target: Any, source: sqlite3.Connection, owner_username: str) -> None:
+def _fill_empty(target: Any, source: sqlite3.Connection, owner_username: str) -> None:
     """Copy Argilla's tables in the target's transaction, while nobody else writes to it."""
     from argilla_server.models import Record
 
@@ -122,19 +122,19 @@ def fill_empty(target: Any, source: sqlite3.Connection, owner_username: str) -> 
     columns = {table.name: tuple(table.columns.keys()) for table in Record.metadata.sorted_tables}
     database.wait_for_others(target)
     target.exec_driver_sql(f"LOCK TABLE {', '.join(columns)} IN SHARE ROW EXCLUSIVE MODE")
-    refuse_used_database(target, owner_username)
+    _refuse_used_database(target, owner_username)
     target.exec_driver_sql("DELETE FROM users")
     # A trigger would take each record that is complete for pending until its last response has come.
-    set_triggers(target, columns, "DISABLE")
+    _set_triggers(target, columns, "DISABLE")
     for table, names in columns.items():
-        copy_table(source, target, table, names)
-    set_triggers(target, columns, "ENABLE")
+        _copy_table(source, target, table, names)
+    _set_triggers(target, columns, "ENABLE")
     text_index.forget(target)
     database.prepare(target)
     target.exec_driver_sql(f"ANALYZE {', '.join(columns)}")
 
 
-def refuse_used_database(target: Any, owner_username: str) -> None:
+def _refuse_used_database(target: Any, owner_username: str) -> None:
     """Refuse a database that anything but the first start has written to.
 
     Raises:
@@ -155,13 +155,13 @@ def refuse_used_database(target: Any, owner_username: str) -> None:
         )
 
 
-def set_triggers(target: Any, tables: dict[str, tuple[str, ...]], order: str) -> None:
+def _set_triggers(target: Any, tables: dict[str, tuple[str, ...]], order: str) -> None:
     """Switch our triggers off or on; those that hold rows of two tables together stay."""
     for table in tables:
         target.exec_driver_sql(f"ALTER TABLE {table} {order} TRIGGER USER")
 
 
-def copy_table(source: sqlite3.Connection, target: Any, table: str, columns: tuple[str, ...]) -> None:
+def _copy_table(source: sqlite3.Connection, target: Any, table: str, columns: tuple[str, ...]) -> None:
     """Copy all rows of a table, in SQLite's order.
 
     Raises:
@@ -173,55 +173,55 @@ def copy_table(source: sqlite3.Connection, target: Any, table: str, columns: tup
     named = ", ".join(f'"{column}"' for column in columns)
     copied = said = 0
     with target.connection.cursor() as cursor:
-        for batch in batches(source.execute(f"SELECT rowid, {named} FROM {table}")):
+        for batch in _batches(source.execute(f"SELECT rowid, {named} FROM {table}")):
             try:
                 cursor.copy_expert(f"COPY {table} ({named}) FROM STDIN", StringIO(batch.text))
             except psycopg2.Error as error:
-                raise copy_error(error, source, table, batch.rowids) from error
+                raise _copy_error(error, source, table, batch.rowids) from error
             copied += len(batch.rowids)
-            if copied - said >= ROWS_BETWEEN_LINES:
+            if copied - said >= _ROWS_BETWEEN_LINES:
                 sys.stderr.write(f"{table}: {copied:,} so far\n")
                 said = copied
     sys.stderr.write(f"{table}: {copied:,}\n")
 
 
-def batches(rows: Iterable[tuple[Any, ...]]) -> Iterator[RowBatch]:
+def _batches(rows: Iterable[tuple[Any, ...]]) -> Iterator[_RowBatch]:
     """The rows, each with its `rowid` first, in batches of some megabytes at most, or of one row."""
     lines: list[str] = []
     rowids: list[int] = []
     size = 0
     for rowid, *values in rows:
-        line = "\t".join(NULL if value is None else str(value).translate(ESCAPES) for value in values)
-        if lines and size + len(line) > BATCH_CHARACTERS:
-            yield RowBatch("\n".join(lines) + "\n", rowids)
+        line = "\t".join(_NULL if value is None else str(value).translate(_ESCAPES) for value in values)
+        if lines and size + len(line) > _BATCH_CHARACTERS:
+            yield _RowBatch("\n".join(lines) + "\n", rowids)
             lines, rowids, size = [], [], 0
         lines.append(line)
         rowids.append(rowid)
         size += len(line)
     if lines:
-        yield RowBatch("\n".join(lines) + "\n", rowids)
+        yield _RowBatch("\n".join(lines) + "\n", rowids)
 
 
-def copy_error(error: Any, source: sqlite3.Connection, table: str, rowids: list[int]) -> CitejuryError:
+def _copy_error(error: Any, source: sqlite3.Connection, table: str, rowids: list[int]) -> CitejuryError:
     """What an error of PostgreSQL's means, with the row that it is about; without any value of it but its name."""
-    reason = reason_of(error)
-    match = FAULTY_LINE.search(error.diag.context or "")
-    if match is None or (error.pgcode or "")[:2] not in FAULTS_OF_A_ROW:
+    reason = _reason_of(error)
+    match = _FAULTY_LINE.search(error.diag.context or "")
+    if match is None or (error.pgcode or "")[:2] not in _FAULTS_OF_A_ROW:
         return ServerStartError(f"PostgreSQL stopped in the middle of `{table}`: {reason}. Nothing of it was kept.")
     column = f", `{match[2]}`" if match[2] else ""
     return InputError(
-        f"PostgreSQL cannot keep {row_name(source, table, rowids[int(match[1]) - 1])} (table `{table}`{column}): "
+        f"PostgreSQL cannot keep {_row_name(source, table, rowids[int(match[1]) - 1])} (table `{table}`{column}): "
         f"{reason}. It knows no NaN, no infinite number and no NUL character, which SQLite takes. Correct it on the "
         "old server, make the backup again, and restore that; nothing of this one was kept."
     )
 
 
-def reason_of(error: Any) -> str:
+def _reason_of(error: Any) -> str:
     """What PostgreSQL says of an error, without the values that it is about."""
     return error.diag.message_primary or "the connection was lost"
 
 
-def row_name(source: sqlite3.Connection, table: str, rowid: int) -> str:
+def _row_name(source: sqlite3.Connection, table: str, rowid: int) -> str:
     """What people know a row by: its record, else its name, else its `rowid`."""
     columns = {each[1] for each in source.execute(f"PRAGMA table_info({table})")}
     if table == "records" or "record_id" in columns:
@@ -232,12 +232,12 @@ def row_name(source: sqlite3.Connection, table: str, rowid: int) -> str:
             "WHERE rowid = ?)",
             (rowid,),
         ).fetchone()
-        return f"what belongs to the record {quoted(external_id)} of the dataset {quoted(dataset)}"
+        return f"what belongs to the record {_quoted(external_id)} of the dataset {_quoted(dataset)}"
     name = next((each for each in ("username", "name") if each in columns), "rowid")
     (found,) = source.execute(f"SELECT {name} FROM {table} WHERE rowid = ?", (rowid,)).fetchone()
-    return f"the row of {quoted(str(found))}"
+    return f"the row of {_quoted(str(found))}"
 
 
-def quoted(name: str) -> str:
+def _quoted(name: str) -> str:
     """A name in quotes, its beginning where it is long."""
-    return repr(name if len(name) <= LONGEST_NAME else name[:LONGEST_NAME] + "…")
+    return repr(name if len(name) <= _LONGEST_NAME else name[:_LONGEST_NAME] + "…")

@@ -24,7 +24,7 @@ from annotation.embedded.home.versions import (
 from pipeline.errors import InputError, OutputError, ServerStartError
 from pipeline.staging import write_private
 
-COPIES_FOLDER = "backups"
+_COPIES_FOLDER = "backups"
 
 
 def refuse_newer_home(home: Path) -> None:
@@ -50,18 +50,18 @@ def bring_up_to_date(home: Path) -> None:
     """
     ours, recorded = software_versions(), read_versions(home)
     if (home / DATABASE_FILE).exists() and (recorded is None or release_of(recorded) != release_of(ours)):
-        copy = copy_before_upgrade(home, recorded)
-        drop_triggers(home / DATABASE_FILE)
+        copy = _copy_before_upgrade(home, recorded)
+        _drop_triggers(home / DATABASE_FILE)
         theirs = recorded.described() if recorded else "unknown versions"
         tell(f"the home was of {theirs}, a copy is in {copy.relative_to(home)}", home / EVENTS_FILE)
     if recorded != ours:
         write_private(home / VERSIONS_FILE, ours.model_dump_json(indent=2) + "\n")
 
 
-def copy_before_upgrade(home: Path, recorded: Versions | None) -> Path:
+def _copy_before_upgrade(home: Path, recorded: Versions | None) -> Path:
     """A backup in the home itself, named for the software that the home is of and the time."""
     before = recorded.citejury if recorded else UNKNOWN_RELEASE
-    folder = home / COPIES_FOLDER
+    folder = home / _COPIES_FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
     copy = folder / f"before-upgrade-from-{before}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.zip"
     try:
@@ -71,7 +71,7 @@ def copy_before_upgrade(home: Path, recorded: Versions | None) -> Path:
     return copy
 
 
-def drop_triggers(database: Path) -> None:
+def _drop_triggers(database: Path) -> None:
     """Take our triggers out of the database; the server's start makes them again and catches up.
 
     A migration of Argilla's that rebuilds a table fails while a trigger of another table mentions it

@@ -9,10 +9,10 @@ from annotation.embedded.queue import record_status
 from annotation.embedded.queue import tables as queue_tables
 from annotation.embedded.search import json_sql, text_index
 
-LOCK = 0x63697465  # any number; several web processes of ours may start at once on PostgreSQL
+_LOCK = 0x63697465  # any number; several web processes of ours may start at once on PostgreSQL
 
 # They change nothing; a migration of Argilla's that rebuilds a table drops them, and the next start makes them again.
-INDEXES = {
+_INDEXES = {
     # A page of GET /datasets/{id}/records, and the order of arrival.
     "citejury_records_arrival": "records (dataset_id, inserted_at, id)",
     # The pending records of a dataset: the queue, its length, progress.
@@ -29,7 +29,7 @@ def prepare(connection: Connection) -> None:
     dialect = connection.dialect.name
     if dialect == "postgresql":
         wait_for_others(connection)
-    for name, columns in INDEXES.items():
+    for name, columns in _INDEXES.items():
         connection.exec_driver_sql(f"CREATE INDEX IF NOT EXISTS {name} ON {columns}")
     for part in (json_sql, text_index, record_status, queue_tables):
         for statement in part.statements(dialect):
@@ -40,4 +40,4 @@ def prepare(connection: Connection) -> None:
 
 def wait_for_others(connection: Connection) -> None:
     """Return once no other process prepares the PostgreSQL database; none does until the transaction ends."""
-    connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+    connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})

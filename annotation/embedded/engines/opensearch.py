@@ -24,8 +24,8 @@ from annotation.embedded.engines.sql import SqlSearchEngine
 from annotation.embedded.queue.page import filters_beside_the_queue
 from pipeline.errors import ServerStartError
 
-TRIES = 120
-PAUSE_SECONDS = 1.0
+_TRIES = 120
+_PAUSE_SECONDS = 1.0
 
 
 class OpenSearchBesideDatabase(OpenSearchEngine):  # type: ignore[misc]  # argilla-server has no types
@@ -63,9 +63,9 @@ async def fill_indexes(anew: bool) -> None:
         ServerStartError: OpenSearch does not answer.
     """
     async with SearchEngine.get_by_name(settings.search_engine) as engine, AsyncSessionLocal() as db:
-        await wait_for_opensearch(engine, settings.elasticsearch)
+        await _wait_for_opensearch(engine, settings.elasticsearch)
         for dataset in await db.scalars(select(Dataset).where(Dataset.status == DatasetStatus.ready)):
-            if not anew and await count_indexed(engine, dataset) == await Reindexer.count_dataset_records(db, dataset):
+            if not anew and await _count_indexed(engine, dataset) == await Reindexer.count_dataset_records(db, dataset):
                 continue
             sys.stderr.write(f"Filling OpenSearch with the records of {dataset.name!r}.\n")
             fresh = await Reindexer.reindex_dataset(db, engine, dataset.id)
@@ -74,20 +74,20 @@ async def fill_indexes(anew: bool) -> None:
     await async_engine.dispose()
 
 
-async def wait_for_opensearch(engine: Any, url: str) -> None:
+async def _wait_for_opensearch(engine: Any, url: str) -> None:
     """Return once OpenSearch is there; it may start later than we do.
 
     Raises:
         ServerStartError: it does not come.
     """
-    for _ in range(TRIES):
+    for _ in range(_TRIES):
         if await engine.ping():
             return
-        await asyncio.sleep(PAUSE_SECONDS)
+        await asyncio.sleep(_PAUSE_SECONDS)
     raise ServerStartError(f"OpenSearch does not answer at {url}; see what it says itself.")
 
 
-async def count_indexed(engine: Any, dataset: Any) -> int:
+async def _count_indexed(engine: Any, dataset: Any) -> int:
     """Number of the dataset's records in OpenSearch; -1 without an index."""
     index = es_index_name_for_dataset(dataset)
     if not await engine.client.indices.exists(index=index):

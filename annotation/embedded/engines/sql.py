@@ -62,16 +62,16 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
         """`total` and the number of records by status; empty for a draft."""
         if dataset.is_draft:
             return {}
-        counts = await count_by(Record.status, Record.dataset_id == dataset.id)
+        counts = await _count_by(Record.status, Record.dataset_id == dataset.id)
         return {"total": sum(counts.values()), **counts}
 
     async def get_dataset_user_progress(self, dataset: Any, user: Any) -> dict[str, int]:
         """`total` records and the number of this user's responses by status; empty for a draft."""
         if dataset.is_draft:
             return {}
-        records = await count_by(Record.status, Record.dataset_id == dataset.id)
+        records = await _count_by(Record.status, Record.dataset_id == dataset.id)
         mine = (Response.user_id == user.id, Response.record_id == Record.id, Record.dataset_id == dataset.id)
-        return {"total": sum(records.values()), **await count_by(Response.status, *mine)}
+        return {"total": sum(records.values()), **await _count_by(Response.status, *mine)}
 
     async def search(
         self,
@@ -89,13 +89,13 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
         """
         beside = filters_beside_the_queue(filter)
         if user_id is not None and not sort and beside is not None:
-            narrowing = conditions(dataset, query, AndFilter(filters=beside)) if query or beside else []
+            narrowing = _conditions(dataset, query, AndFilter(filters=beside)) if query or beside else []
             async with SearchSession() as db:
                 page, total = await queue_page(db, dataset, user_id, narrowing, offset, limit)
             return SearchResponses(items=[SearchResponseItem(record_id=record) for record in page], total=total)
-        wanted = conditions(dataset, query, filter)
+        wanted = _conditions(dataset, query, filter)
         async with SearchSession() as db:
-            total = await count_matching(db, dataset, query, filter)
+            total = await _count_matching(db, dataset, query, filter)
             if user_id is not None and not sort:
                 page = await own_page(db, user_id, wanted, total, offset, limit)
             else:
@@ -117,7 +117,7 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
         """The records nearest to a vector, or to a record's own, by the cosine; the record itself is left out."""
         target = value if value else record.vector_value_by_vector_settings(vector_settings)
         check_vector(target, vector_settings)
-        wanted = [Vector.vector_settings_id == vector_settings.id, *conditions(dataset, query, filter)]
+        wanted = [Vector.vector_settings_id == vector_settings.id, *_conditions(dataset, query, filter)]
         if record is not None:
             wanted.append(Vector.record_id != record.id)
         rows = select(Vector.record_id, Vector.value).join(Record, Record.id == Vector.record_id).where(*wanted)
@@ -132,7 +132,7 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
         """How often each term occurs, the most frequent first, or the smallest and the largest number."""
         here = Record.dataset_id == metadata_property.dataset_id
         if metadata_property.type == MetadataPropertyType.terms:
-            return await terms_metrics(metadata_property.name, here)
+            return await _terms_metrics(metadata_property.name, here)
         each = elements_at(Record.metadata_, metadata_property.name)
         number = number_in(each)
         async with SearchSession() as db:
@@ -142,7 +142,7 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
         return (IntegerMetadataMetrics if whole else FloatMetadataMetrics)(min=low, max=high)
 
 
-def conditions(dataset: Any, query: Any, wanted: Any) -> list[ColumnElement[bool]]:
+def _conditions(dataset: Any, query: Any, wanted: Any) -> list[ColumnElement[bool]]:
     """Conditions for the records of the dataset that the text query and the filter ask for."""
     found: list[ColumnElement[bool]] = [Record.dataset_id == dataset.id]
     if query is not None:
@@ -153,28 +153,28 @@ def conditions(dataset: Any, query: Any, wanted: Any) -> list[ColumnElement[bool
     return found
 
 
-async def count_matching(db: Any, dataset: Any, query: Any, wanted: Any) -> int:
+async def _count_matching(db: Any, dataset: Any, query: Any, wanted: Any) -> int:
     """Number of the records that the text query and the filter ask for.
 
     For a user's queue that is all of them less those that she has answered: both counts are much cheaper than to look
     at each record for her response.
     """
     filters, user_id = split_queue(wanted)
-    found = conditions(dataset, query, AndFilter(filters=filters))
+    found = _conditions(dataset, query, AndFilter(filters=filters))
     total = await db.scalar(select(func.count(Record.id)).where(*found))
     if user_id is not None:
         total -= await db.scalar(select(func.count(Record.id)).where(*found, answered_by(user_id, true())))
     return int(total)
 
 
-async def count_by(status: Any, *wanted: ColumnElement[bool]) -> dict[str, int]:
+async def _count_by(status: Any, *wanted: ColumnElement[bool]) -> dict[str, int]:
     """Number of rows for each status that occurs."""
     async with SearchSession() as db:
         rows = await db.execute(select(status, func.count()).where(*wanted).group_by(status))
         return {each.value: count for each, count in rows.tuples()}
 
 
-async def terms_metrics(name: str, here: ColumnElement[bool]) -> Any:
+async def _terms_metrics(name: str, here: ColumnElement[bool]) -> Any:
     """The terms of a metadata property; the terms of a list count one by one."""
     each = elements_at(Record.metadata_, name)
     term = text_in(each)

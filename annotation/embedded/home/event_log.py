@@ -18,9 +18,9 @@ from pipeline.text.terminal import printable
 
 EVENTS_VARIABLE = "CITEJURY_EVENTS"
 LONGEST = 400  # characters; names come from people
-LOOK_SECONDS = 0.25
+_LOOK_SECONDS = 0.25
 MINUTE = 60.0
-TOLD_AT_THE_END: list[Callable[[], None]] = []
+_TOLD_AT_THE_END: list[Callable[[], None]] = []
 """What writes down the counts of each sum of this process."""
 
 K = TypeVar("K", bound=Hashable)
@@ -50,7 +50,7 @@ def following(file: Path, show: Callable[[str], None]) -> Iterator[None]:
     A thread of its own does it; it ends early where nobody takes the lines any more.
     """
     ended = threading.Event()
-    thread = threading.Thread(target=follow, args=(file, show, ended), daemon=True)
+    thread = threading.Thread(target=_follow, args=(file, show, ended), daemon=True)
     thread.start()
     try:
         yield
@@ -59,12 +59,12 @@ def following(file: Path, show: Callable[[str], None]) -> Iterator[None]:
         thread.join()
 
 
-def follow(file: Path, show: Callable[[str], None], ended: threading.Event) -> None:
+def _follow(file: Path, show: Callable[[str], None], ended: threading.Event) -> None:
     """Show the lines until the end is told, and then the last ones."""
     offset, rest = 0, b""
     with contextlib.suppress(OSError, ValueError):  # the terminal is gone, or the output closed
         while True:
-            is_last = ended.wait(LOOK_SECONDS)
+            is_last = ended.wait(_LOOK_SECONDS)
             if file.exists():
                 with open(file, "rb") as lines:
                     lines.seek(offset)
@@ -85,7 +85,7 @@ class EventCounts(Generic[K]):
         self.seconds = seconds
         self.lines = lines
         self.counts: Counter[K] = Counter()
-        TOLD_AT_THE_END.append(self.tell)
+        _TOLD_AT_THE_END.append(self.tell)
 
     def add(self, key: K, count: int = 1) -> bool:
         """Count; whether it is the first of its kind since the last telling."""
@@ -117,5 +117,5 @@ def repeats() -> EventCounts[str]:
 
 def tell_all() -> None:
     """Write what is counted and not yet told."""
-    for write in TOLD_AT_THE_END:
+    for write in _TOLD_AT_THE_END:
         write()

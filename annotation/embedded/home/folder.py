@@ -25,25 +25,25 @@ from pipeline.errors import OutputError, ServerStartError, SettingsError
 from pipeline.staging import write_private
 
 HOLD_SECONDS_SETTING = "CITEJURY_HOLD_SECONDS"
-HOLD_SECONDS = 15 * 60
+_HOLD_SECONDS = 15 * 60
 LONGEST_HOLD_SECONDS = 24 * 60 * 60
 ENGINE_NAME = "citejury"
-OWNER = "owner"
+_OWNER = "owner"
 SECRETS_FILE = "secrets.json"
-ENV_FILE = "env"
+_ENV_FILE = "env"
 LOCK_FILE = "lock"
 VERSIONS_FILE = "versions.json"
 DATABASE_FILE = "data/argilla.db"
 EVENTS_FILE = "logs/events.log"
-FOLDERS = ("data", "queue", "logs")
-LOG_LINES_SHOWN = 12
-TRACEBACK = re.compile(r"\s|Traceback |The above exception |During handling |$")
+_FOLDERS = ("data", "queue", "logs")
+_LOG_LINES_SHOWN = 12
+_TRACEBACK = re.compile(r"\s|Traceback |The above exception |During handling |$")
 SPACE_NEEDED = 20 * 2**20  # bytes; a new database takes less than one, the rest is for work and logs
-STOPPING_SECONDS = 20.0
-RETRY_SECONDS = 0.1
+_STOPPING_SECONDS = 20.0
+_RETRY_SECONDS = 0.1
 
 
-class Secrets(NamedTuple):
+class _Secrets(NamedTuple):
     """What is generated at the first start, and never again."""
 
     owner_username: str
@@ -79,17 +79,17 @@ def open_home(home: Path) -> Path:
             f"The disk of `{home}` has {free // 2**20} MB left, and the server needs at least {SPACE_NEEDED // 2**20} "
             "MB. Make room, or name a folder on another disk with `--home`."
         )
-    check_writable(home)
+    _check_writable(home)
     return home
 
 
-def check_writable(home: Path) -> None:
+def _check_writable(home: Path) -> None:
     """Check that all that the server writes can be written.
 
     Raises:
         OutputError: something of it is somebody else's, or on a disk that is read-only.
     """
-    folders = [home, *(home / name for name in FOLDERS)]
+    folders = [home, *(home / name for name in _FOLDERS)]
     for path in (*folders, *sorted((home / "data").glob("*"))):
         if path.exists() and not os.access(path, os.W_OK):
             raise OutputError(
@@ -111,28 +111,28 @@ def take_lock(home: Path) -> int:
 
     try:
         lock = os.open(home / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        for name in FOLDERS:
+        for name in _FOLDERS:
             (home / name).mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise OutputError(f"`{error.filename}` cannot be written: {error.strerror}.") from error
-    deadline = time.monotonic() + STOPPING_SECONDS
+    deadline = time.monotonic() + _STOPPING_SECONDS
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return lock
         except BlockingIOError as error:
-            holder = read_holder(lock)
-            if is_alive(holder.get("pid")) or time.monotonic() > deadline:
+            holder = _read_holder(lock)
+            if _is_alive(holder.get("pid")) or time.monotonic() > deadline:
                 os.close(lock)
                 raise ServerStartError(
                     f"The folder `{home}` is in use by the server at {holder.get('url', 'an unknown address')} "
                     f"(process {holder.get('pid', 'unknown')}). Use that one, stop it, or name another folder with "
                     "`--home`."
                 ) from error
-            time.sleep(RETRY_SECONDS)
+            time.sleep(_RETRY_SECONDS)
 
 
-def read_holder(lock: int) -> dict[str, Any]:
+def _read_holder(lock: int) -> dict[str, Any]:
     """`pid` and `url` of the lock's holder; empty where it has not written them yet."""
     try:
         holder = json.loads(os.pread(lock, 4096, 0))
@@ -152,7 +152,7 @@ def holder_of(path: Path) -> dict[str, Any] | None:
     try:
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return read_holder(lock)
+        return _read_holder(lock)
     finally:
         os.close(lock)
     return None
@@ -164,7 +164,7 @@ def sign_lock(lock: int, url: str) -> None:
     os.pwrite(lock, json.dumps({"pid": os.getpid(), "url": url}).encode(), 0)
 
 
-def is_alive(pid: object) -> bool:
+def _is_alive(pid: object) -> bool:
     """Whether a process of this id runs; True where the id is unknown."""
     if not isinstance(pid, int):
         return True
@@ -177,7 +177,7 @@ def is_alive(pid: object) -> bool:
     return True
 
 
-def read_or_make_secrets(home: Path) -> Secrets:
+def read_or_make_secrets(home: Path) -> _Secrets:
     """The folder's secrets; generated and written where there are none.
 
     Raises:
@@ -185,10 +185,10 @@ def read_or_make_secrets(home: Path) -> Secrets:
     """
     path = home / SECRETS_FILE
     if not path.exists():
-        made = Secrets(OWNER, secrets.token_urlsafe(18), secrets.token_urlsafe(48), secrets.token_hex(32))
+        made = _Secrets(_OWNER, secrets.token_urlsafe(18), secrets.token_urlsafe(48), secrets.token_hex(32))
         write_private(path, json.dumps(made._asdict(), indent=2) + "\n")
     try:
-        kept = Secrets(**json.loads(path.read_text(encoding="utf-8")))
+        kept = _Secrets(**json.loads(path.read_text(encoding="utf-8")))
         if not all(isinstance(value, str) for value in kept):
             raise TypeError
     except (OSError, ValueError, TypeError) as error:
@@ -202,7 +202,7 @@ def read_or_make_secrets(home: Path) -> Secrets:
 
 def write_env_file(home: Path, url: str, api_key: str) -> None:
     """Write `env`, to be read by a shell: `set -a; . HOME/env; set +a`."""
-    write_private(home / ENV_FILE, f"ARGILLA_API_URL={quote(url)}\nARGILLA_API_KEY={quote(api_key)}\n")
+    write_private(home / _ENV_FILE, f"ARGILLA_API_URL={quote(url)}\nARGILLA_API_KEY={quote(api_key)}\n")
 
 
 def turn_logs(home: Path) -> None:
@@ -216,8 +216,8 @@ def last_log_lines(home: Path) -> str:
     last: list[str] = []
     for path in sorted({*(home / "logs").glob("*.log")} - {home / EVENTS_FILE}):
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-        said = [line for line in lines if not TRACEBACK.match(line)]
-        last += [f"{path.stem}: {line}" for line in said[-LOG_LINES_SHOWN:]]
+        said = [line for line in lines if not _TRACEBACK.match(line)]
+        last += [f"{path.stem}: {line}" for line in said[-_LOG_LINES_SHOWN:]]
     return "\n".join(last)
 
 
@@ -227,7 +227,7 @@ def hold_seconds() -> int:
     Raises:
         SettingsError: the environment says something else than a number of seconds, or more than a day.
     """
-    said = os.environ.get(HOLD_SECONDS_SETTING) or str(HOLD_SECONDS)
+    said = os.environ.get(HOLD_SECONDS_SETTING) or str(_HOLD_SECONDS)
     if not re.fullmatch("[0-9]{1,9}", said) or not 1 <= int(said) <= LONGEST_HOLD_SECONDS:
         raise SettingsError(
             f"`{HOLD_SECONDS_SETTING}` is {said!r} and should be a number of seconds, 1 to {LONGEST_HOLD_SECONDS}."

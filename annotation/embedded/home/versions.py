@@ -15,19 +15,19 @@ from pipeline.errors import ServerStartError
 from pipeline.schema import Frozen
 
 UNKNOWN_RELEASE = "0"
-MIGRATION = re.compile(r'^revision = "(\w+)"$.*?^down_revision = (?:"(\w+)"|None)$', re.MULTILINE | re.DOTALL)
-Word = Annotated[str, Field(pattern=r"^[0-9A-Za-z_.+!-]{0,64}$")]
+_MIGRATION = re.compile(r'^revision = "(\w+)"$.*?^down_revision = (?:"(\w+)"|None)$', re.MULTILINE | re.DOTALL)
+_Word = Annotated[str, Field(pattern=r"^[0-9A-Za-z_.+!-]{0,64}$")]
 """A version as releases are named: it becomes part of a file's name, and is shown in a terminal."""
 
 
 class Versions(Frozen):
     """The software that a home or a backup was last used with."""
 
-    citejury: Word
+    citejury: _Word
     """Version of citejury, whose own tables and triggers are in the database; `0` where a home does not say."""
-    argilla_server: Word
+    argilla_server: _Word
     """Version of argilla-server."""
-    schema_revision: Word
+    schema_revision: _Word
     """Revision of the database's tables, as argilla-server's migrations name them."""
 
     def described(self) -> str:
@@ -65,7 +65,7 @@ def read_migrations() -> Migrations:
         match.groups()
         for folder in folders
         for path in (Path(folder) / "alembic" / "versions").glob("*.py")
-        if (match := MIGRATION.search(path.read_text(encoding="utf-8")))
+        if (match := _MIGRATION.search(path.read_text(encoding="utf-8")))
     ]
     known = {str(revision) for revision, _ in found}
     heads = known - {before for _, before in found}
@@ -119,7 +119,7 @@ def refuse_newer(recorded: Versions | None, revision: str, holder: str) -> None:
     """
     ours = software_versions()
     newer = recorded is not None and any(
-        numbers(theirs) > numbers(own) for theirs, own in zip(release_of(recorded), release_of(ours), strict=True)
+        _numbers(theirs) > _numbers(own) for theirs, own in zip(release_of(recorded), release_of(ours), strict=True)
     )
     if newer or (revision and revision not in read_migrations().known):
         theirs = recorded.described() if recorded else f"a newer argilla-server (tables of revision {revision})"
@@ -134,6 +134,6 @@ def release_of(versions: Versions) -> tuple[str, str]:
     return versions.citejury, versions.argilla_server
 
 
-def numbers(release: str) -> tuple[int, ...]:
+def _numbers(release: str) -> tuple[int, ...]:
     """The numbers of a version, to be compared."""
     return tuple(int(part) for part in re.findall(r"\d+", release))

@@ -5,7 +5,7 @@
   word is the last value of `X-Forwarded-Proto`; only the scheme is taken from it, for redirects and for this server's
   own headers. Addresses and host names of such headers are not believed, and nothing here needs them. Programs on this
   machine may come without a proxy: their requests cross no network.
-- `SafeHeaders` adds a content security policy and its like.
+- `_SafeHeaders` adds a content security policy and its like.
 """
 
 import base64
@@ -21,23 +21,23 @@ from pathlib import Path
 from typing import Any
 
 from annotation.embedded.home.event_log import repeats, tell, tell_all, tell_repeatedly
-from annotation.embedded.patches.error_answers import TOLD
+from annotation.embedded.patches._error_answers import TOLD
 
-SLOW_SECONDS = 5.0
-SERVER_ERROR = 500
-ID_BYTES = 4
-REQUEST_ID_HEADER = b"x-request-id"
-UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+_SLOW_SECONDS = 5.0
+_SERVER_ERROR = 500
+_ID_BYTES = 4
+_REQUEST_ID_HEADER = b"x-request-id"
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 BEHIND_TLS_VARIABLE = "CITEJURY_BEHIND_TLS"
-NO = {"", "0", "no", "off", "false"}
-SCHEME_HEADER = b"x-forwarded-proto"
-HEADERS_OF_PROXIES = {SCHEME_HEADER, b"x-forwarded-for", b"forwarded", b"via", b"x-real-ip"}
-HSTS = (b"strict-transport-security", b"max-age=31536000")  # a year, as OWASP's HTTP headers cheat sheet has it
-REFUSAL = (
+_NO = {"", "0", "no", "off", "false"}
+_SCHEME_HEADER = b"x-forwarded-proto"
+_HEADERS_OF_PROXIES = {_SCHEME_HEADER, b"x-forwarded-for", b"forwarded", b"via", b"x-real-ip"}
+_HSTS = (b"strict-transport-security", b"max-age=31536000")  # a year, as OWASP's HTTP headers cheat sheet has it
+_REFUSAL = (
     b"This page is for HTTPS only: open its https:// address. Whoever runs it: requests come without the header "
     b"X-Forwarded-Proto of a proxy with HTTPS.\n"
 )
-logger = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 
 def surround(app: Any) -> Any:
@@ -46,14 +46,14 @@ def surround(app: Any) -> Any:
 
     page = (Path(argilla_server.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
     # The server fills this in when it copies the page; at the root of the site it becomes nothing.
-    safe = SafeHeaders(app, content_security_policy(page.replace("@@baseUrl@@", "")))
+    safe = _SafeHeaders(app, _content_security_policy(page.replace("@@baseUrl@@", "")))
     return RequestEvents(BehindTls(safe) if is_behind_tls() else safe)
 
 
 class RequestEvents:
     """An ASGI app that answers with another one, gives each answer its request's id, and tells what went wrong."""
 
-    def __init__(self, app: Any, slow_seconds: float = SLOW_SECONDS) -> None:
+    def __init__(self, app: Any, slow_seconds: float = _SLOW_SECONDS) -> None:
         """Keep the app, and from how many seconds on a request is told."""
         self.app = app
         self.slow_seconds = slow_seconds
@@ -65,7 +65,7 @@ class RequestEvents:
             await self.app(scope, receive, send)
             tell_all()
             return
-        await self.answer(scope, receive, send, secrets.token_hex(ID_BYTES))
+        await self.answer(scope, receive, send, secrets.token_hex(_ID_BYTES))
 
     async def answer(self, scope: Any, receive: Any, send: Any, request_id: str) -> None:
         """Answer one request under its id."""
@@ -75,31 +75,31 @@ class RequestEvents:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), (REQUEST_ID_HEADER, request_id.encode())]
+                message["headers"] = [*message.get("headers", ()), (_REQUEST_ID_HEADER, request_id.encode())]
             await send(message)
 
         try:
             await self.app(scope, receive, send_with_id)
         finally:
             error = sys.exception()
-            what = f"{scope['method']} {without_ids(scope['path'])}"
-            if (status >= SERVER_ERROR and status not in TOLD) or isinstance(error, Exception):
+            what = f"{scope['method']} {_without_ids(scope['path'])}"
+            if (status >= _SERVER_ERROR and status not in TOLD) or isinstance(error, Exception):
                 # Its traceback follows in the web's log; uvicorn writes it there.
-                logger.error("request %s failed", request_id)
+                _logger.error("request %s failed", request_id)
                 reason = f" ({type(error).__name__})" if error else ""
                 tell(f"request {request_id} failed{reason}: {what}")
             elif time.monotonic() - began >= self.slow_seconds:
                 tell_repeatedly(self.slow, f"slow, more than {self.slow_seconds:g} s: {what}")
 
 
-def without_ids(path: str) -> str:
+def _without_ids(path: str) -> str:
     """The path without the ids in it and without Argilla's prefix, so that calls of a kind look alike."""
-    return UUID.sub("…", path.removeprefix("/api/v1"))
+    return _UUID.sub("…", path.removeprefix("/api/v1"))
 
 
 def is_behind_tls() -> bool:
     """Whether the environment says that a proxy with HTTPS stands in front; `0`, `no`, `off` and `false` say no."""
-    return os.environ.get(BEHIND_TLS_VARIABLE, "").strip().lower() not in NO
+    return os.environ.get(BEHIND_TLS_VARIABLE, "").strip().lower() not in _NO
 
 
 class BehindTls:
@@ -114,32 +114,32 @@ class BehindTls:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        scheme = forwarded_scheme(scope["headers"])
-        if scheme != "https" and not came_directly(scope):
-            await refuse(send)
+        scheme = _forwarded_scheme(scope["headers"])
+        if scheme != "https" and not _came_directly(scope):
+            await _refuse(send)
             return
 
         async def send_with_header(message: Any) -> None:
             if message["type"] == "http.response.start" and scheme == "https":
-                message["headers"] = [*message.get("headers", ()), HSTS]
+                message["headers"] = [*message.get("headers", ()), _HSTS]
             await send(message)
 
         await self.app({**scope, "scheme": scheme or "http"}, receive, send_with_header)
 
 
-def forwarded_scheme(headers: Any) -> str | None:
+def _forwarded_scheme(headers: Any) -> str | None:
     """The scheme that the nearest proxy names, in small letters; None where there is no proxy."""
-    values = [value for name, value in headers if name == SCHEME_HEADER]
+    values = [value for name, value in headers if name == _SCHEME_HEADER]
     return values[-1].decode("latin-1").split(",")[-1].strip().lower() if values else None
 
 
-def came_directly(scope: Any) -> bool:
+def _came_directly(scope: Any) -> bool:
     """Whether a program on this machine sent the request itself, through no proxy.
 
     It then comes from a loopback address, or from the very address that it goes to.
     """
     client, server = scope.get("client"), scope.get("server")
-    if client is None or any(name in HEADERS_OF_PROXIES for name, _ in scope["headers"]):
+    if client is None or any(name in _HEADERS_OF_PROXIES for name, _ in scope["headers"]):
         return False
     if server is not None and client[0] == server[0]:
         return True
@@ -151,22 +151,22 @@ def came_directly(scope: Any) -> bool:
     return bool((mapped or address).is_loopback)
 
 
-async def refuse(send: Any) -> None:
+async def _refuse(send: Any) -> None:
     """Answer that this came in the clear; nothing is said about what is here."""
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(REFUSAL)).encode())]
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(_REFUSAL)).encode())]
     await send({"type": "http.response.start", "status": 403, "headers": headers})
-    await send({"type": "http.response.body", "body": REFUSAL})
+    await send({"type": "http.response.body", "body": _REFUSAL})
 
 
-def content_security_policy(page: str) -> str:
+def _content_security_policy(page: str) -> str:
     """The policy for Argilla's page: everything from this server, its own inline scripts and styles by their hashes."""
     scripts = re.findall(r"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", page, re.DOTALL)
     styles = re.findall(r"<style[^>]*>(.*?)</style>", page, re.DOTALL)
     return "; ".join(
         (
             "default-src 'self'",
-            " ".join(("script-src 'self'", *map(hash_source, scripts))),
-            " ".join(("style-src 'self'", *map(hash_source, styles))),
+            " ".join(("script-src 'self'", *map(_hash_source, scripts))),
+            " ".join(("style-src 'self'", *map(_hash_source, styles))),
             "img-src 'self' data: blob:",
             "font-src 'self' data:",
             "connect-src 'self'",
@@ -179,12 +179,12 @@ def content_security_policy(page: str) -> str:
     )
 
 
-def hash_source(text: str) -> str:
+def _hash_source(text: str) -> str:
     """An inline script or style as the policy names it."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-class SafeHeaders:
+class _SafeHeaders:
     """An ASGI app that adds security headers to every answer of another one."""
 
     def __init__(self, app: Any, policy: str) -> None:

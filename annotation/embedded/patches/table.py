@@ -11,29 +11,29 @@ from functools import reduce
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from annotation.embedded.patches.error_answers import (
+from annotation.embedded.patches._error_answers import (
     answer_database_errors,
     answer_type_errors,
     check_search_first,
     keep_reasons_in_the_log,
     store_in_turn,
 )
-from annotation.embedded.patches.logged_events import (
+from annotation.embedded.patches._logged_events import (
     log_deleted_dataset,
     log_login,
     log_published_dataset,
     log_push,
     log_submission,
 )
+from annotation.embedded.patches._page import change_page
+from annotation.embedded.patches._routes import serve_own_record_only, serve_record_pages, serve_status_rows
+from annotation.embedded.patches._skipped_work import LateModule, build_reader_once, only_for_webhooks
 from annotation.embedded.patches.middleware import surround
-from annotation.embedded.patches.page import change_page
-from annotation.embedded.patches.routes import serve_own_record_only, serve_record_pages, serve_status_rows
-from annotation.embedded.patches.skipped_work import LateModule, build_reader_once, only_for_webhooks
 
 VERSION = "2.8.0"
 
 
-class Patch(NamedTuple):
+class _Patch(NamedTuple):
     """A change of argilla-server."""
 
     why: str
@@ -44,7 +44,7 @@ class Patch(NamedTuple):
     """Places in argilla_server, `module:name`, each with a digest of its source; a module alone is not imported yet."""
 
 
-def use_our_engine(_: Any) -> None:
+def _use_our_engine(_: Any) -> None:
     """Register the search engine; its module is imported as late as argilla-server is."""
     from annotation.embedded.engines.sql import register_engine
 
@@ -52,20 +52,20 @@ def use_our_engine(_: Any) -> None:
 
 
 PATCHES = (
-    Patch(
+    _Patch(
         "The jobs for the Hugging Face Hub import datasets, pandas and PyArrow: a fifth of a start's time, and 110 MB.",
         LateModule,
         {"jobs.hub_jobs": "402098ef5359"},
     ),
-    Patch(
+    _Patch(
         "Elasticsearch or OpenSearch would have to run, and neither knows the queue.",
-        use_our_engine,
+        _use_our_engine,
         {
             "search_engine:SearchEngine": "c38a0ae6c49b",
             "search_engine:OpenSearchEngine": "763ee471fc0c",
         },
     ),
-    Patch(
+    _Patch(
         "A pydantic reader is built at each look at a question's settings: half of the time that a response takes.",
         build_reader_once,
         {
@@ -73,7 +73,7 @@ PATCHES = (
             "models.database:MetadataProperty.parsed_settings": "263c9f47b2de",
         },
     ),
-    Patch(
+    _Patch(
         "Events are built, with six selects each, before anything looks for a webhook: nine tenths of a bulk upload.",
         only_for_webhooks,
         {
@@ -86,18 +86,18 @@ PATCHES = (
             "contexts.datasets:build_response_event_v1": "86800f9b0da9",
         },
     ),
-    Patch("Nobody is told of logins.", log_login, {"contexts.accounts:authenticate_user": "3b0e3b992e9e"}),
-    Patch(
+    _Patch("Nobody is told of logins.", log_login, {"contexts.accounts:authenticate_user": "3b0e3b992e9e"}),
+    _Patch(
         "Nobody is told of a dataset that opens.",
         log_published_dataset,
         {"contexts.datasets:publish_dataset": "4a6f9fa37b5f"},
     ),
-    Patch(
+    _Patch(
         "Nobody is told of a dataset that is deleted.",
         log_deleted_dataset,
         {"contexts.datasets:delete_dataset": "a2e413530df9"},
     ),
-    Patch(
+    _Patch(
         "Nobody is told of records that come.",
         log_push,
         {
@@ -105,7 +105,7 @@ PATCHES = (
             "bulk.records_bulk:UpsertRecordsBulk.upsert_records_bulk": "6fdbe42a1282",
         },
     ),
-    Patch(
+    _Patch(
         "Nobody is told of submissions.",
         log_submission,
         {
@@ -114,54 +114,54 @@ PATCHES = (
             "contexts.datasets:upsert_response": "518d334ddfeb",
         },
     ),
-    Patch(
+    _Patch(
         "After an error of the database it goes on in the failed transaction, and answers with the database's texts.",
         store_in_turn,
         {
             "use_cases.responses.upsert_responses_in_bulk:UpsertResponsesInBulkUseCase.execute": "e8a57d688256",
         },
     ),
-    Patch(
+    _Patch(
         "A full disk, a lock and a duplicate are all answered with status 500 and the statement with its values.",
         answer_database_errors,
         {"api.errors.v1.exception_handlers:add_exception_handlers": "7cea04dadbf9"},
     ),
-    Patch(
+    _Patch(
         "The text of an unexpected error, which may be a statement with its values, is sent to the client.",
         keep_reasons_in_the_log,
         {"errors.base_errors:GenericServerError.__init__": "6f8fc02fcf64"},
     ),
-    Patch(
+    _Patch(
         "Malformed searches are answered with 500 instead of 422.",
         check_search_first,
         {"api.handlers.v1.datasets.records:_validate_search_records_query": "cbeaebf092ba"},
     ),
-    Patch(
+    _Patch(
         "A range from a number to a word is answered with 500 instead of 422.",
         answer_type_errors,
         {"api.schemas.v1.records:RangeFilter.check_ge_and_le": "a54473d25f83"},
     ),
-    Patch(
+    _Patch(
         "An annotator gets everybody's responses to a record, and metadata that are hidden from her.",
         serve_own_record_only,
         {"api.handlers.v1.records:get_record": "a1d2333cd2c8"},
     ),
-    Patch(
+    _Patch(
         "A page of records is parsed, validated and written again, which takes many times as long as reading it.",
         serve_record_pages,
         {"api.handlers.v1.datasets.records:list_dataset_records": "ef263588e05b"},
     ),
-    Patch(
+    _Patch(
         "Who answered what cannot be asked without the records' texts.",
         serve_status_rows,
         {"api.policies.v1:DatasetPolicy.list_records_with_all_responses": "27cc4d694ea4"},
     ),
-    Patch(
+    _Patch(
         "The page loses answers that the server does not take, knows no rules between labels, and wants foreign fonts.",
         change_page,
         {"_app:configure_app_statics": "ca3a11988607"},
     ),
-    Patch(
+    _Patch(
         "Answers lack security headers and a request's id, and nothing can be refused that came without HTTPS.",
         surround,
         {"_app:app": "FastAPI"},

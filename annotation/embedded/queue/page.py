@@ -17,7 +17,7 @@ from argilla_server.search_engine import RecordFilterScope, TermsFilter
 from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from annotation.embedded.queue.holds import (
+from annotation.embedded.queue._holds import (
     Holds,
     Openings,
     annotates,
@@ -31,13 +31,13 @@ from annotation.embedded.queue.tables import QUEUE
 from annotation.embedded.search.filters import PENDING, split_queue, statuses_in
 from annotation.embedded.search.sorting import FEW, HEAPS, lot
 
-AT_ONCE = 500
-ONE_AT_A_TIME = 10
-MOST_SHOWN = 100
-FARTHEST_LEAFED = 300
+_AT_ONCE = 500
+_ONE_AT_A_TIME = 10
+_MOST_SHOWN = 100
+_FARTHEST_LEAFED = 300
 
 
-class WaitingRecord(NamedTuple):
+class _WaitingRecord(NamedTuple):
     """A record that waits for the annotator."""
 
     record_id: UUID
@@ -46,7 +46,7 @@ class WaitingRecord(NamedTuple):
     """Its rank; 0 for a whole answer, -1 where the record is not ours."""
 
 
-class Queue(NamedTuple):
+class _Queue(NamedTuple):
     """An annotator's queue in a dataset at one moment."""
 
     db: AsyncSession
@@ -60,7 +60,7 @@ class Queue(NamedTuple):
     openings: Openings
 
 
-class QueuePage(NamedTuple):
+class _QueuePage(NamedTuple):
     """A page of the queue."""
 
     record_ids: list[UUID]
@@ -71,11 +71,11 @@ class QueuePage(NamedTuple):
 def filters_beside_the_queue(wanted: Any) -> list[Any] | None:
     """The filters beside the two of a pending queue, "she has not answered" and "the record is pending"; else None."""
     filters, user_id = split_queue(wanted)
-    others = [each for each in filters if not is_pending_record(each)]
+    others = [each for each in filters if not _is_pending_record(each)]
     return others if user_id is not None and len(others) < len(filters) else None
 
 
-def is_pending_record(wanted: Any) -> bool:
+def _is_pending_record(wanted: Any) -> bool:
     """Whether the filter wants pending records and nothing else."""
     scope = getattr(wanted, "scope", None)
     own = isinstance(scope, RecordFilterScope) and scope.property == "status"
@@ -84,22 +84,22 @@ def is_pending_record(wanted: Any) -> bool:
 
 async def queue_page(
     db: AsyncSession, dataset: Any, user_id: UUID, narrowing: Sequence[ColumnElement[bool]], offset: int, limit: int
-) -> QueuePage:
+) -> _QueuePage:
     """The records that wait for her from `offset` on, now held for her; `narrowing` are further conditions on records.
 
     Empty where she has answered all that is pending, or others hold the rest.
     """
-    leafs = limit <= MOST_SHOWN and offset + limit <= FARTHEST_LEAFED
+    leafs = limit <= _MOST_SHOWN and offset + limit <= _FARTHEST_LEAFED
     hands_out = leafs and await annotates(db, dataset, user_id)
     if hands_out:
         await db.rollback()  # on SQLite, who has read before cannot wait for another writer
         await wait_for_turn(db, dataset.id)
     needed = int(dataset.distribution["min_submitted"])
     holds = await read_holds(db, dataset.id, user_id)
-    queue = Queue(db, dataset.id, user_id, needed, narrowing, holds, await openings(db, dataset.id, holds, needed))
-    held = await records_of(queue, list(holds.mine))
-    records = await first_records(queue, held, offset + limit, limit)
-    page = records_at_once(records[offset:], limit, answers=1 if offset else 2)
+    queue = _Queue(db, dataset.id, user_id, needed, narrowing, holds, await openings(db, dataset.id, holds, needed))
+    held = await _records_of(queue, list(holds.mine))
+    records = await _first_records(queue, held, offset + limit, limit)
+    page = _records_at_once(records[offset:], limit, answers=1 if offset else 2)
     if hands_out:
         if not narrowing:
             left = {record.answer for record in held}
@@ -108,34 +108,36 @@ async def queue_page(
         looked_at = records[max(0, offset - 1) : offset + len(page)]
         await hold(db, dataset.id, user_id, [record.answer for record in looked_at], holds)
         await db.commit()
-    return QueuePage([record.record_id for record in page], await count_waiting(queue))
+    return _QueuePage([record.record_id for record in page], await _count_waiting(queue))
 
 
-async def first_records(queue: Queue, held: Sequence[WaitingRecord], wanted: int, at_once: int) -> list[WaitingRecord]:
+async def _first_records(
+    queue: _Queue, held: Sequence[_WaitingRecord], wanted: int, at_once: int
+) -> list[_WaitingRecord]:
     """So many records of the queue from its beginning, which is those that she holds, or all there are."""
     records = list(held[:wanted])
     if len(records) < wanted:
-        async for record in not_held(queue, at_once):
+        async for record in _not_held(queue, at_once):
             records.append(record)
             if len(records) == wanted:
                 break
     return records
 
 
-def records_at_once(records: Sequence[WaitingRecord], limit: int, answers: int) -> list[WaitingRecord]:
+def _records_at_once(records: Sequence[_WaitingRecord], limit: int, answers: int) -> list[_WaitingRecord]:
     """Those that go out together: of our own records the passages of so many answers, unless the page shows many."""
-    if records and limit <= ONE_AT_A_TIME and records[0].passage >= 0:
+    if records and limit <= _ONE_AT_A_TIME and records[0].passage >= 0:
         first = list(dict.fromkeys(record.answer for record in records))[:answers]
         return [record for record in records if record.answer in first]
     return list(records)
 
 
-async def count_waiting(queue: Queue) -> int:
+async def _count_waiting(queue: _Queue) -> int:
     """Number of records that wait for her: all that lack labels, less those she has answered or others hold.
 
     The first is a count in one index; the others look at her responses and at what others hold, which are few.
     """
-    here = (*pending(queue), QUEUE.c.labels < queue.needed)
+    here = (*_pending(queue), QUEUE.c.labels < queue.needed)
     of_record = exists().where(QUEUE.c.record_id == Response.record_id, *here)
     full = queue.openings.full
     mine = select(Response.record_id).where(Response.user_id == queue.user_id)
@@ -155,7 +157,7 @@ async def count_waiting(queue: Queue) -> int:
     return int(total or 0) - int(answered or 0) - int(held or 0)
 
 
-def pending(queue: Queue) -> list[ColumnElement[bool]]:
+def _pending(queue: _Queue) -> list[ColumnElement[bool]]:
     """Conditions for the rows of records that are pending, apart from the number of their labels."""
     here: list[ColumnElement[bool]] = [QUEUE.c.dataset_id == queue.dataset_id, QUEUE.c.pending == 1]
     if queue.narrowing:
@@ -163,60 +165,60 @@ def pending(queue: Queue) -> list[ColumnElement[bool]]:
     return here
 
 
-def waiting(queue: Queue) -> list[ColumnElement[bool]]:
+def _waiting(queue: _Queue) -> list[ColumnElement[bool]]:
     """Conditions for the rows of records that wait for her, apart from the number of their labels."""
     answered = exists().where(Response.record_id == QUEUE.c.record_id, Response.user_id == queue.user_id)
     full = [QUEUE.c.record_id.not_in(queue.openings.full)] if queue.openings.full else []
-    return [*pending(queue), ~answered, *full]
+    return [*_pending(queue), ~answered, *full]
 
 
-async def not_held(queue: Queue, at_once: int) -> AsyncIterator[WaitingRecord]:
+async def _not_held(queue: _Queue, at_once: int) -> AsyncIterator[_WaitingRecord]:
     """The records that wait for her in answers that she does not hold, in her order, read as many answers at a time."""
     seen = set(queue.holds.mine)
     for left in range(1, queue.needed + 1):
-        async for answers in lacking(queue, left):
+        async for answers in _lacking(queue, left):
             new = [answer for answer in answers if answer not in seen]
             seen.update(new)
-            for some in portions(new, at_once):
-                for record in await records_of(queue, some):
+            for some in _portions(new, at_once):
+                for record in await _records_of(queue, some):
                     yield record
 
 
-async def lacking(queue: Queue, left: int) -> AsyncIterator[list[str]]:
+async def _lacking(queue: _Queue, left: int) -> AsyncIterator[list[str]]:
     """The answers with a record that lacks so many labels, in her order: in one list or, if they are many, in heaps."""
-    columns = select(QUEUE.c.answer, QUEUE.c.heap).where(*waiting(queue), QUEUE.c.labels == queue.needed - left)
+    columns = select(QUEUE.c.answer, QUEUE.c.heap).where(*_waiting(queue), QUEUE.c.labels == queue.needed - left)
     found = (await queue.db.execute(columns.limit(FEW + 1))).tuples().all()
     if len(found) <= FEW:
-        yield by_lot(queue.user_id, found)
+        yield _by_lot(queue.user_id, found)
     else:
         for heap in sorted(range(HEAPS), key=lambda number: lot(queue.user_id, bytes([number]))):
-            yield by_lot(queue.user_id, (await queue.db.execute(columns.where(QUEUE.c.heap == heap))).tuples().all())
+            yield _by_lot(queue.user_id, (await queue.db.execute(columns.where(QUEUE.c.heap == heap))).tuples().all())
     held = [answer for answer, count in queue.openings.left.items() if count == left]
     yield sorted(held, key=lambda answer: lot(queue.user_id, answer.encode()))
 
 
-def by_lot(user_id: UUID, answers: Iterable[tuple[str, int]]) -> list[str]:
+def _by_lot(user_id: UUID, answers: Iterable[tuple[str, int]]) -> list[str]:
     """The answers, each once, in her order; each comes with its heap."""
     places = {answer: (lot(user_id, bytes([heap])), lot(user_id, answer.encode())) for answer, heap in answers}
     return sorted(places, key=places.__getitem__)
 
 
-async def records_of(queue: Queue, answers: Sequence[str]) -> list[WaitingRecord]:
+async def _records_of(queue: _Queue, answers: Sequence[str]) -> list[_WaitingRecord]:
     """The records of the answers that wait for her, answer by answer, passages by rank."""
     if not answers:
         return []
     columns = select(QUEUE.c.record_id, QUEUE.c.answer, QUEUE.c.passage)
     # The sum keeps SQLite from reading every pending record in the order of labels instead of these answers.
     lacking_labels = QUEUE.c.labels + 0 < queue.needed
-    found = columns.where(*waiting(queue), lacking_labels, QUEUE.c.answer.in_(answers))
+    found = columns.where(*_waiting(queue), lacking_labels, QUEUE.c.answer.in_(answers))
     rows = (await queue.db.execute(found)).tuples()
     places = {answer: place for place, answer in enumerate(answers)}
     return sorted(
-        (WaitingRecord(*row) for row in rows), key=lambda each: (places[each.answer], each.passage, each.record_id)
+        (_WaitingRecord(*row) for row in rows), key=lambda each: (places[each.answer], each.passage, each.record_id)
     )
 
 
-def portions(answers: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+def _portions(answers: Sequence[str], size: int) -> Iterator[Sequence[str]]:
     """The answers in portions of a size that a statement can hold."""
-    size = min(size, AT_ONCE)
+    size = min(size, _AT_ONCE)
     return (answers[first : first + size] for first in range(0, len(answers), size))

@@ -8,16 +8,16 @@ looks, it finds nothing left to change, which spares each submission a second tr
 
 from sqlalchemy import Connection
 
-SUBMITTED = "(SELECT count(*) FROM responses WHERE record_id = records.id AND status = 'submitted')"
-WANTED = {
+_SUBMITTED = "(SELECT count(*) FROM responses WHERE record_id = records.id AND status = 'submitted')"
+_WANTED = {
     "sqlite": "(SELECT json_extract(distribution, '$.min_submitted') FROM datasets WHERE id = records.dataset_id)",
     "postgresql": "(SELECT (distribution ->> 'min_submitted')::int FROM datasets WHERE id = records.dataset_id)",
 }
-NOW = {"sqlite": "strftime('%Y-%m-%d %H:%M:%f000', 'now')", "postgresql": "timezone('utc', clock_timestamp())"}
-EVENTS = {"insert": "AFTER INSERT", "change": "AFTER UPDATE OF status", "delete": "AFTER DELETE"}
+_NOW = {"sqlite": "strftime('%Y-%m-%d %H:%M:%f000', 'now')", "postgresql": "timezone('utc', clock_timestamp())"}
+_EVENTS = {"insert": "AFTER INSERT", "change": "AFTER UPDATE OF status", "delete": "AFTER DELETE"}
 
 # A response of another transaction that is about to be committed counts as well, so that is waited for.
-POSTGRESQL_FUNCTIONS = """
+_POSTGRESQL_FUNCTIONS = """
 CREATE OR REPLACE FUNCTION citejury_status_of_record() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE touched uuid := CASE TG_OP WHEN 'DELETE' THEN OLD.record_id ELSE NEW.record_id END;
 BEGIN
@@ -33,27 +33,27 @@ END $$;
 """
 
 
-def update(dialect: str, which: str) -> str:
+def _update(dialect: str, which: str) -> str:
     """The statement that corrects the status of those records whose status is wrong, among the ones named."""
-    right = f"CASE WHEN {SUBMITTED} >= {WANTED[dialect]} THEN 'completed' ELSE 'pending' END"
+    right = f"CASE WHEN {_SUBMITTED} >= {_WANTED[dialect]} THEN 'completed' ELSE 'pending' END"
     if dialect == "postgresql":
         right = f"({right})::record_status_enum"
-    return f"UPDATE records SET status = {right}, updated_at = {NOW[dialect]} WHERE {which} AND status <> {right}"
+    return f"UPDATE records SET status = {right}, updated_at = {_NOW[dialect]} WHERE {which} AND status <> {right}"
 
 
-def statements(dialect: str) -> list[str]:
+def _statements(dialect: str) -> list[str]:
     """The statements that create the triggers where they are missing."""
-    return postgresql_statements() if dialect == "postgresql" else sqlite_statements()
+    return _postgresql_statements() if dialect == "postgresql" else _sqlite_statements()
 
 
-def sqlite_statements() -> list[str]:
+def _sqlite_statements() -> list[str]:
     """A trigger for each event of a response, and one for a dataset's `min_submitted`."""
     created = []
-    for name, event in EVENTS.items():
+    for name, event in _EVENTS.items():
         row = "OLD" if name == "delete" else "NEW"
-        body = update("sqlite", f"id = {row}.record_id")
+        body = _update("sqlite", f"id = {row}.record_id")
         created.append(f"CREATE TRIGGER IF NOT EXISTS citejury_status_{name} {event} ON responses BEGIN {body}; END")
-    of_dataset = update("sqlite", "dataset_id = NEW.id")
+    of_dataset = _update("sqlite", "dataset_id = NEW.id")
     changed = "WHEN OLD.distribution IS NOT NEW.distribution"
     created.append(
         "CREATE TRIGGER IF NOT EXISTS citejury_status_overlap AFTER UPDATE OF distribution ON datasets "
@@ -62,11 +62,11 @@ def sqlite_statements() -> list[str]:
     return created
 
 
-def postgresql_statements() -> list[str]:
+def _postgresql_statements() -> list[str]:
     """Two functions and their triggers."""
     dialect = "postgresql"
-    functions = POSTGRESQL_FUNCTIONS.replace("{of_record}", update(dialect, "id = touched")).replace(
-        "{of_dataset}", update(dialect, "dataset_id = NEW.id")
+    functions = _POSTGRESQL_FUNCTIONS.replace("{of_record}", _update(dialect, "id = touched")).replace(
+        "{of_dataset}", _update(dialect, "dataset_id = NEW.id")
     )
     events = "AFTER INSERT OR UPDATE OF status OR DELETE ON responses"
     changed = "OLD.distribution ->> 'min_submitted' IS DISTINCT FROM NEW.distribution ->> 'min_submitted'"
@@ -78,6 +78,6 @@ def postgresql_statements() -> list[str]:
     ]
 
 
-def fill(connection: Connection) -> None:
+def _fill(connection: Connection) -> None:
     """Correct what was written before the triggers were there."""
-    connection.exec_driver_sql(update(connection.dialect.name, "1 = 1"))
+    connection.exec_driver_sql(_update(connection.dialect.name, "1 = 1"))

@@ -24,17 +24,17 @@ from sqlalchemy import ColumnElement, String, and_, cast, exists, false, func, o
 
 from annotation.embedded.search.json_sql import by_code_point, elements_at, number_in, text_in, value_by
 
-MILLISECONDS = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
-YEAR = re.compile(r"[0-9]{4}")
-TIME = re.compile(
+_MILLISECONDS = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
+_YEAR = re.compile(r"[0-9]{4}")
+_TIME = re.compile(
     r"(?P<date>[0-9]{4}(?:-[0-9]{2}){0,2})"
     r"(?:[T ](?P<time>[0-9]{2}(?::[0-9]{2}){0,2})?(?:(?<=:[0-9]{2}:[0-9]{2})[.,](?P<fraction>[0-9]{1,9}))?"
     r"(?P<offset>Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?"
 )
-FIRST_DATE = "0000-01-01"
-FIRST_TIME = "00:00:00"
-LAST_TIME = "23:59:59"
-TIMES = ("inserted_at", "updated_at")
+_FIRST_DATE = "0000-01-01"
+_FIRST_TIME = "00:00:00"
+_LAST_TIME = "23:59:59"
+_TIMES = ("inserted_at", "updated_at")
 PENDING = ResponseStatusFilter.pending.value
 
 
@@ -44,51 +44,51 @@ def filter_condition(wanted: Any, dataset_id: UUID) -> ColumnElement[bool]:
         return and_(true(), *(filter_condition(each, dataset_id) for each in wanted.filters))
     scope = wanted.scope
     if isinstance(scope, RecordFilterScope):
-        return record_condition(wanted, scope.property)
+        return _record_condition(wanted, scope.property)
     if isinstance(scope, MetadataFilterScope):
-        return json_condition(wanted, Record.metadata_, scope.metadata_property)
+        return _json_condition(wanted, Record.metadata_, scope.metadata_property)
     if isinstance(scope, SuggestionFilterScope):
-        return suggestion_condition(wanted, scope, dataset_id)
-    return response_condition(wanted, scope)
+        return _suggestion_condition(wanted, scope, dataset_id)
+    return _response_condition(wanted, scope)
 
 
-def record_condition(wanted: Any, name: str) -> ColumnElement[bool]:
+def _record_condition(wanted: Any, name: str) -> ColumnElement[bool]:
     """True for a record whose own property is wanted."""
     column: Any = getattr(Record, name)
     if not isinstance(wanted, TermsFilter):
-        if name in TIMES:
-            return between(wanted, column, lambda low: span_of(low).first, lambda high: span_of(high).last)
+        if name in _TIMES:
+            return _between(wanted, column, lambda low: span_of(low).first, lambda high: span_of(high).last)
         plain = by_code_point(func.replace(cast(column, String), "-", "") if name == "id" else cast(column, String))
-        return between(
-            wanted, plain, lambda bound: storable(bound).replace("-", "") if name == "id" else storable(bound)
+        return _between(
+            wanted, plain, lambda bound: _storable(bound).replace("-", "") if name == "id" else _storable(bound)
         )
-    values: list[Any] = [storable(value) for value in wanted.values]
+    values: list[Any] = [_storable(value) for value in wanted.values]
     if name == "id":
-        values = [UUID(value) for value in values if is_uuid(value)]
+        values = [UUID(value) for value in values if _is_uuid(value)]
     elif name == "status":
         values = [RecordStatus(value) for value in values if value in set(RecordStatus)]
-    elif name in TIMES:
+    elif name in _TIMES:
         return or_(*(column.between(*span_of(value)) for value in values))
     condition: ColumnElement[bool] = column.in_(values)
     return condition
 
 
-def storable(value: Any) -> str:
+def _storable(value: Any) -> str:
     """The value as a text that PostgreSQL takes; it cannot hold a NUL, and nothing that has one matches."""
     return str(value).replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
-def response_condition(wanted: Any, scope: Any) -> ColumnElement[bool]:
+def _response_condition(wanted: Any, scope: Any) -> ColumnElement[bool]:
     """True for a record with a response, of the scope's user where there is one, that is wanted."""
     if scope.question:
-        return response_exists(scope, json_condition(wanted, Response.values, scope.question, "value"))
+        return _response_exists(scope, _json_condition(wanted, Response.values, scope.question, "value"))
     if scope.property != "status" or not isinstance(wanted, TermsFilter):
         raise UnprocessableEntityError("A response filter needs a question, or the property `status` with its terms.")
     values = statuses_in(wanted)
     statuses = [ResponseStatus(value) for value in values - {PENDING} if value in set(ResponseStatus)]
     named = Response.status.in_(statuses)
-    answered = answered_by(scope.user.id, named) if scope.user else response_exists(scope, named)
-    return or_(~response_exists(scope, true()), answered) if PENDING in values else answered
+    answered = answered_by(scope.user.id, named) if scope.user else _response_exists(scope, named)
+    return or_(~_response_exists(scope, true()), answered) if PENDING in values else answered
 
 
 def statuses_in(wanted: Any) -> set[str]:
@@ -116,60 +116,60 @@ def answered_by(user_id: UUID, condition: ColumnElement[bool]) -> ColumnElement[
     return found
 
 
-def response_exists(scope: Any, condition: ColumnElement[bool]) -> ColumnElement[bool]:
+def _response_exists(scope: Any, condition: ColumnElement[bool]) -> ColumnElement[bool]:
     """True for a record with such a response, of the scope's user where there is one."""
-    return exists(select(Response.id).where(*of_record_and_user(scope), condition))
+    return exists(select(Response.id).where(*_of_record_and_user(scope), condition))
 
 
-def of_record_and_user(scope: Any) -> list[ColumnElement[bool]]:
+def _of_record_and_user(scope: Any) -> list[ColumnElement[bool]]:
     """Conditions that keep the responses of the record in question, and of the scope's user where there is one."""
     mine = [Response.user_id == scope.user.id] if scope.user else []
     return [Response.record_id == Record.id, *mine]
 
 
-def suggestion_condition(wanted: Any, scope: Any, dataset_id: UUID) -> ColumnElement[bool]:
+def _suggestion_condition(wanted: Any, scope: Any, dataset_id: UUID) -> ColumnElement[bool]:
     """True for a record with a suggestion for the scope's question that is wanted."""
     column = getattr(Suggestion, scope.property)
     if scope.property in ("value", "score"):
-        condition = json_condition(wanted, column)
+        condition = _json_condition(wanted, column)
     elif isinstance(wanted, TermsFilter):
-        condition = cast(column, String).in_([storable(value) for value in wanted.values])
+        condition = cast(column, String).in_([_storable(value) for value in wanted.values])
     else:
-        condition = between(wanted, by_code_point(cast(column, String)), storable)
-    return exists(select(Suggestion.id).where(*of_record_and_question(scope, dataset_id), condition))
+        condition = _between(wanted, by_code_point(cast(column, String)), _storable)
+    return exists(select(Suggestion.id).where(*_of_record_and_question(scope, dataset_id), condition))
 
 
-def of_record_and_question(scope: Any, dataset_id: UUID) -> list[ColumnElement[bool]]:
+def _of_record_and_question(scope: Any, dataset_id: UUID) -> list[ColumnElement[bool]]:
     """Conditions that keep the suggestions of the record in question for the scope's question."""
     question = select(Question.id).where(Question.dataset_id == dataset_id, Question.name == scope.question)
     return [Suggestion.record_id == Record.id, Suggestion.question_id == question.scalar_subquery()]
 
 
-def json_condition(wanted: Any, column: Any, *keys: str) -> ColumnElement[bool]:
+def _json_condition(wanted: Any, column: Any, *keys: str) -> ColumnElement[bool]:
     """True where the JSON value at the path, or one item of it where it is a list, is wanted."""
     each = elements_at(column, *keys)
     if isinstance(wanted, TermsFilter):
         numbers = [number for number in map(number_or_none, wanted.values) if number is not None]
-        texts = [storable(value) for value in wanted.values]
+        texts = [_storable(value) for value in wanted.values]
         condition = or_(text_in(each).in_(texts), number_in(each).in_(numbers))
     else:
-        condition = or_(between(wanted, text_in(each), storable), between_numbers(wanted, number_in(each)))
+        condition = or_(_between(wanted, text_in(each), _storable), _between_numbers(wanted, number_in(each)))
     return exists(select(1).select_from(each).where(condition))
 
 
-def between(wanted: Any, column: Any, low_of: Any, high_of: Any = None) -> ColumnElement[bool]:
+def _between(wanted: Any, column: Any, low_of: Any, high_of: Any = None) -> ColumnElement[bool]:
     """True where the column lies in the range, both ends included."""
     low = [column >= low_of(wanted.ge)] if wanted.ge is not None else []
     high = [column <= (high_of or low_of)(wanted.le)] if wanted.le is not None else []
     return and_(column.is_not(None), *low, *high)
 
 
-def between_numbers(wanted: Any, column: Any) -> ColumnElement[bool]:
+def _between_numbers(wanted: Any, column: Any) -> ColumnElement[bool]:
     """True where the column's number lies in the range; never where an end of it is a word."""
     ends = [end for end in (wanted.ge, wanted.le) if end is not None]
     if any(number_or_none(end) is None for end in ends):
         return false()
-    return between(wanted, column, number_or_none)
+    return _between(wanted, column, number_or_none)
 
 
 def number_or_none(value: Any) -> float | None:
@@ -181,7 +181,7 @@ def number_or_none(value: Any) -> float | None:
     return None if math.isnan(number) else number
 
 
-def is_uuid(value: str) -> bool:
+def _is_uuid(value: str) -> bool:
     """Whether the text is a UUID."""
     try:
         UUID(value)
@@ -205,24 +205,24 @@ def span_of(value: Any) -> TimeSpan:
     """
     written = str(value)
     try:
-        if not YEAR.fullmatch(written) and (isinstance(value, int | float) or MILLISECONDS.fullmatch(written)):
+        if not _YEAR.fullmatch(written) and (isinstance(value, int | float) or _MILLISECONDS.fullmatch(written)):
             moment = datetime.fromtimestamp(float(written) / 1000, UTC).replace(tzinfo=None)
             return TimeSpan(moment, moment)
-        read = TIME.fullmatch(written)
+        read = _TIME.fullmatch(written)
         if read is None:
             raise ValueError(written)
-        return written_span(read)
+        return _written_span(read)
     except (ValueError, OverflowError, OSError) as error:
         raise UnprocessableEntityError(f"`{value}` is not a time in ISO 8601.") from error
 
 
-def written_span(read: re.Match[str]) -> TimeSpan:
+def _written_span(read: re.Match[str]) -> TimeSpan:
     """The span of a date with or without a time; `ValueError` or `OverflowError` where the calendar has none."""
     date, time, offset = read["date"], read["time"] or "", read["offset"] or "Z"
-    day = date + FIRST_DATE[len(date) :]
+    day = date + _FIRST_DATE[len(date) :]
     first, last = (
         datetime.fromisoformat(f"{day}T{time}{rest[len(time) :]}{offset}").astimezone(UTC).replace(tzinfo=None)
-        for rest in (FIRST_TIME, LAST_TIME)
+        for rest in (_FIRST_TIME, _LAST_TIME)
     )
     if not read["fraction"]:
         return TimeSpan(first, last + timedelta(microseconds=999_999))
@@ -236,7 +236,7 @@ def written_span(read: re.Match[str]) -> TimeSpan:
 def order_terms(order: Any, dataset_id: UUID, backwards: bool = False) -> list[Any]:
     """What to sort by for one order; records without the value come last in both directions, backwards first."""
     is_descending = order.order == SortOrder.desc
-    keys = keys_of(order.scope, is_descending, dataset_id)
+    keys = _keys_of(order.scope, is_descending, dataset_id)
     terms = [key.desc() if is_descending != backwards else key.asc() for key in keys]
     if is_by_time(order):  # each record has one, and SQLite goes through its index only where that is plain
         return terms
@@ -245,10 +245,10 @@ def order_terms(order: Any, dataset_id: UUID, backwards: bool = False) -> list[A
 
 def is_by_time(order: Any) -> bool:
     """Whether the order is one of the record's own times."""
-    return isinstance(order.scope, RecordFilterScope) and order.scope.property in TIMES
+    return isinstance(order.scope, RecordFilterScope) and order.scope.property in _TIMES
 
 
-def keys_of(scope: Any, is_descending: bool, dataset_id: UUID) -> list[Any]:
+def _keys_of(scope: Any, is_descending: bool, dataset_id: UUID) -> list[Any]:
     """The columns to sort by, numbers before texts.
 
     Of a list the item that comes first counts; of the responses of several users the mean, or the first text.
@@ -262,11 +262,11 @@ def keys_of(scope: Any, is_descending: bool, dataset_id: UUID) -> list[Any]:
         return value_by(take, Record.metadata_, scope.metadata_property)
     if isinstance(scope, SuggestionFilterScope):
         column = getattr(Suggestion, scope.property)
-        of_question = of_record_and_question(scope, dataset_id)
+        of_question = _of_record_and_question(scope, dataset_id)
         if scope.property in ("value", "score"):
             return [select(key).where(*of_question).scalar_subquery() for key in value_by(take, column)]
         return [select(by_code_point(cast(column, String))).where(*of_question).scalar_subquery()]
-    mine = of_record_and_user(scope)
+    mine = _of_record_and_user(scope)
     if not scope.question:
         return [select(take(by_code_point(cast(Response.status, String)))).where(*mine).scalar_subquery()]
     each = elements_at(Response.values, scope.question, "value")

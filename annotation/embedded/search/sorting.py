@@ -28,12 +28,12 @@ def lot(user_id: UUID, drawn: bytes) -> bytes:
     return hashlib.blake2b(drawn, key=user_id.bytes, digest_size=8).digest()
 
 
-def place_for(user_id: UUID, record_id: UUID) -> tuple[bytes, bytes]:
+def _place_for(user_id: UUID, record_id: UUID) -> tuple[bytes, bytes]:
     """Where a record stands in this user's own order."""
     return lot(user_id, record_id.bytes[:1]), lot(user_id, record_id.bytes)
 
 
-def heaps_of(user_id: UUID) -> list[ColumnElement[bool]]:
+def _heaps_of(user_id: UUID) -> list[ColumnElement[bool]]:
     """A condition for each heap of records, in the user's own order."""
     firsts = sorted((bytes([number]) for number in range(HEAPS)), key=lambda first: lot(user_id, first))
     return [Record.id.between(UUID(bytes=first + bytes(15)), UUID(bytes=first + b"\xff" * 15)) for first in firsts]
@@ -46,12 +46,12 @@ async def own_page(
 
     async def in_order(*heap: Any) -> list[UUID]:
         found = await db.scalars(select(Record.id).where(*wanted, *heap))
-        return sorted(found, key=lambda record_id: place_for(user_id, record_id))
+        return sorted(found, key=lambda record_id: _place_for(user_id, record_id))
 
     if total <= FEW:
         return (await in_order())[offset : offset + limit]
     page: list[UUID] = []
-    for heap in heaps_of(user_id):
+    for heap in _heaps_of(user_id):
         found = await in_order(heap)
         page += found[offset : offset + limit - len(page)]
         offset = max(0, offset - len(found))
@@ -71,12 +71,12 @@ def nearest(
         return []
     vectors = np.asarray([vector for _, vector in candidates], dtype=float)
     wanted = np.asarray(target, dtype=float) * (-1.0 if least else 1.0)
-    cosines = unit(vectors) @ unit(wanted[None])[0]
+    cosines = _unit(vectors) @ _unit(wanted[None])[0]
     best = np.argsort(-cosines, kind="stable")
     return [(candidates[place][0], float((1 + cosines[place]) / 2)) for place in best]
 
 
-def unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     """The rows with a length of one; rows of zeros stay. Huge numbers are made small first, so that none overflows."""
     largest = np.abs(vectors).max(axis=1, keepdims=True)
     small = np.divide(vectors, largest, out=np.zeros_like(vectors), where=largest > 0)
@@ -114,13 +114,13 @@ async def sorted_page(
     if limit <= 0:
         return []
     terms = [term for order in sort for term in order_terms(order, dataset_id, backwards)]
-    terms += equals_in_order(sort, backwards)
+    terms += _equals_in_order(sort, backwards)
     rows = select(Record.id).where(*wanted).order_by(*terms).offset(offset).limit(limit)
     page = list(await db.scalars(rows))
     return page[::-1] if backwards else page
 
 
-def equals_in_order(sort: Sequence[Any], backwards: bool) -> list[Any]:
+def _equals_in_order(sort: Sequence[Any], backwards: bool) -> list[Any]:
     """What records that the order leaves equal are sorted by: their arrival, the newest first where that was asked for.
 
     No column stands twice in an order, so that SQLite goes through the index of arrivals instead of sorting.

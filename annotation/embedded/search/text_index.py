@@ -13,13 +13,15 @@ from argilla_server.models import Record
 from sqlalchemy import ColumnElement, Connection, and_, false, func, not_, or_, select, text, true
 
 from annotation.embedded.home.event_log import tell
-from annotation.embedded.search import text_index_postgresql, text_index_sqlite, tokenizer
+from annotation.embedded.search import _text_index_postgresql as text_index_postgresql
+from annotation.embedded.search import _text_index_sqlite as text_index_sqlite
+from annotation.embedded.search import _tokenizer as tokenizer
+from annotation.embedded.search._query_parser import Group, Not, ParsedQuery, Phrase, read_query
 from annotation.embedded.search.json_sql import search_connections
-from annotation.embedded.search.query_parser import Group, Not, ParsedQuery, Phrase, read_query
 
-WORTH_TELLING = 10_000  # records; the index of fewer is made in seconds
-RECORDS_A_MINUTE = 100_000
-DIALECTS: dict[str, Any] = {"sqlite": text_index_sqlite, "postgresql": text_index_postgresql}
+_WORTH_TELLING = 10_000  # records; the index of fewer is made in seconds
+_RECORDS_A_MINUTE = 100_000
+_DIALECTS: dict[str, Any] = {"sqlite": text_index_sqlite, "postgresql": text_index_postgresql}
 
 
 def statements(dialect: str) -> list[str]:
@@ -29,14 +31,14 @@ def statements(dialect: str) -> list[str]:
 
 def fill(connection: Connection) -> None:
     """Make the index where there is none of this version that has been kept in step."""
-    index = DIALECTS[connection.dialect.name]
-    version = version_of(index)
+    index = _DIALECTS[connection.dialect.name]
+    version = _version_of(index)
     kept = connection.execute(text("SELECT version FROM citejury_text_version")).scalars().all()
     if kept == [version] and index.has_triggers(connection):
         return
     records = connection.execute(select(func.count()).select_from(Record)).scalar_one()
-    if records >= WORTH_TELLING:
-        minutes = -(-records // RECORDS_A_MINUTE)
+    if records >= _WORTH_TELLING:
+        minutes = -(-records // _RECORDS_A_MINUTE)
         tell(f"making the search's index for {records:,} records, in about {minutes} min; nothing is served meanwhile")
     index.rebuild(connection)
     forget(connection)
@@ -48,7 +50,7 @@ def forget(connection: Connection) -> None:
     connection.execute(text("DELETE FROM citejury_text_version"))
 
 
-def version_of(index: Any) -> str:
+def _version_of(index: Any) -> str:
     """What the index is made by: the code of the words and of the index, and Python's edition of Unicode."""
     made_by = hashlib.sha256(unicodedata.unidata_version.encode())
     for module in (tokenizer, index):
@@ -58,18 +60,18 @@ def version_of(index: Any) -> str:
 
 def text_condition(query: str, field: str | None) -> ColumnElement[bool]:
     """True for a record with what the query asks for; each phrase may be in another field, if none is named."""
-    return condition_for(read_query(query), field)
+    return _condition_for(read_query(query), field)
 
 
-def condition_for(wanted: ParsedQuery, field: str | None) -> ColumnElement[bool]:
+def _condition_for(wanted: ParsedQuery, field: str | None) -> ColumnElement[bool]:
     """True for a record with what is wanted."""
     match wanted:
         case Phrase(phrase, is_prefix):
-            index = DIALECTS[search_connections.dialect.name]
+            index = _DIALECTS[search_connections.dialect.name]
             found: ColumnElement[bool] = Record.id.in_(index.records_with(phrase, is_prefix, field))
             return found
         case Not(part):
-            return not_(condition_for(part, field))
+            return not_(_condition_for(part, field))
         case Group(parts, wants_all):
-            conditions = [condition_for(part, field) for part in parts]
+            conditions = [_condition_for(part, field) for part in parts]
             return and_(true(), *conditions) if wants_all else or_(false(), *conditions)

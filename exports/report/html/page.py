@@ -12,19 +12,19 @@ from xml.etree.ElementTree import Element
 from annotation.labels import TaskName
 from exports.agreement.disagreements import Disagreement
 from exports.agreement.schema import Agreement, TaskAgreement
-from exports.report.html.annotator_panel import annotator_section
-from exports.report.html.browser import browser_section
-from exports.report.html.elements import Child, element, embedded, folded, to_html
-from exports.report.html.forest import conditional_section, label_section
-from exports.report.html.heat_map import pair_section
-from exports.report.html.judges import judges_section
-from exports.report.html.summary import coverage, fitness_section, report_head, warnings_section
-from exports.report.html.timeline import time_section
+from exports.report.html._annotator_panel import annotator_section
+from exports.report.html._browser import browser_section
+from exports.report.html._elements import Child, element, embedded, folded, to_html
+from exports.report.html._forest import conditional_section, label_section
+from exports.report.html._heat_map import pair_section
+from exports.report.html._judges import judges_section
+from exports.report.html._summary import coverage, fitness_section, report_head, warnings_section
+from exports.report.html._timeline import time_section
 from exports.report.words import label_sentence, macro_sentence
 from pipeline.errors import OutputError
 from pipeline.staging import staged_file
 
-TERMS: tuple[tuple[str, str], ...] = (
+_TERMS: tuple[tuple[str, str], ...] = (
     ("Unit", "A query and a passage in retrieval, a record otherwise. Of several responses by one annotator to one "
      "unit the newest counts; drafts and discarded responses are not ratings. Units with one rating count for the "
      "share of yes, Fleiss' κ and AC1 only."),
@@ -44,20 +44,20 @@ TERMS: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 
 
-def methods_section(agreement: Agreement) -> Element:
+def _methods_section(agreement: Agreement) -> Element:
     """How every figure came about."""
     return element(
         "section",
         element("h2", "Methods", id="methods"),
-        element("p", resampling_sentence(agreement)),
-        element("dl", ([element("dt", term), element("dd", meaning)] for term, meaning in TERMS)),
+        element("p", _resampling_sentence(agreement)),
+        element("dl", ([element("dt", term), element("dd", meaning)] for term, meaning in _TERMS)),
         element("h3", "Ready to cite"),
-        (task_sentences(agreement, task) for task in agreement.tasks),
+        (_task_sentences(agreement, task) for task in agreement.tasks),
         class_="methods",
     )
 
 
-def resampling_sentence(agreement: Agreement) -> str:
+def _resampling_sentence(agreement: Agreement) -> str:
     """How intervals were computed, with everything needed to compute them again."""
     return (
         f"Intervals are 95 %, by bootstrap over whole records (record_uuid) with all their units and labels, jointly "
@@ -68,7 +68,7 @@ def resampling_sentence(agreement: Agreement) -> str:
     )
 
 
-def task_sentences(agreement: Agreement, task: TaskName) -> Child:
+def _task_sentences(agreement: Agreement, task: TaskName) -> Child:
     """The sentences of one task, the mean over its labels first."""
     labels = agreement.tasks[task].labels
     sentences = [element("li", label, ": ", label_sentence(agreement, task, label)) for label in labels]
@@ -118,23 +118,23 @@ def render_report(agreement: Agreement, disagreements: Sequence[Disagreement], *
     )
     body = element(
         "body",
-        navigation(agreement),
+        _navigation(agreement),
         element(
             "main",
             report_head(agreement, remarks),
             fitness_section(agreement),
             warnings_section(agreement),
-            (task_section(task, figures) for task, figures in agreement.tasks.items()),
+            (_task_section(task, figures) for task, figures in agreement.tasks.items()),
             judges_section(agreement.judges),
             browser_section(disagreements),
-            methods_section(agreement),
+            _methods_section(agreement),
         ),
         script,
     )
     return "<!DOCTYPE html>\n" + to_html(element("html", head, body, lang="en-GB")) + "\n"
 
 
-def navigation(agreement: Agreement) -> Element:
+def _navigation(agreement: Agreement) -> Element:
     """Links to the parts of the report."""
     parts = [("fit", "Fit for use"), ("mind", "Mind first"), *((task, task) for task in agreement.tasks)]
     parts += [("judges", "Judges")] if agreement.judges else []
@@ -144,7 +144,7 @@ def navigation(agreement: Agreement) -> Element:
     )
 
 
-def task_section(task: TaskName, figures: TaskAgreement) -> Element:
+def _task_section(task: TaskName, figures: TaskAgreement) -> Element:
     """All figures of one task."""
     return element(
         "section",

@@ -16,12 +16,12 @@ import httpx
 from pipeline.errors import ProviderError
 from pipeline.providers.body import load_body
 from pipeline.providers.failure import redact, unreadable_error
-from pipeline.providers.http.gate import Gate
+from pipeline.providers.http._gate import Gate
 from pipeline.providers.http.retry import Decision, decide, ends_the_provider, exhausted_seconds
 from pipeline.providers.http.transfer import REDIRECT, RawResponse, encode_body, hide_key, one_connection, receive
 from pipeline.providers.request import Endpoint, ProviderRequest
 
-REDIRECTS = range(300, 400)
+_REDIRECTS = range(300, 400)
 
 
 class RetryPolicy(NamedTuple):
@@ -38,7 +38,7 @@ class RetryPolicy(NamedTuple):
     connect_seconds: float = 30.0
 
 
-class Response(NamedTuple):
+class _Response(NamedTuple):
     """An answer: its status, its body as it was sent, the JSON value of that, and how many requests it took."""
 
     status: int
@@ -47,7 +47,7 @@ class Response(NamedTuple):
     attempts: int
 
 
-class Outcome(NamedTuple):
+class _Outcome(NamedTuple):
     """What one attempt came to: a body, or the failure and what to do about it.
 
     `pause` are the seconds in which the API wants no further request.
@@ -92,7 +92,7 @@ class ApiClient:
         # One client for each request under way: httpx searches its whole pool of connections twice for every request,
         # which costs more than the request itself at fifty calls at once.
         self.idle: list[httpx.AsyncClient] = []
-        self.trust = trusted_certificates()
+        self.trust = _trusted_certificates()
 
     async def __aenter__(self) -> Self:
         """The client itself."""
@@ -113,7 +113,7 @@ class ApiClient:
         """Give up the calls that only wait for their next request, and count them; none under way is tried again."""
         return self.gate.stop()
 
-    async def send(self, request: ProviderRequest, sent: int = 0) -> Response:
+    async def send(self, request: ProviderRequest, sent: int = 0) -> _Response:
         """The answer to a request, after as many attempts as it takes and the policy allows.
 
         An answer that came back is never asked for again, whatever it says. `sent` requests were made for the same
@@ -135,14 +135,14 @@ class ApiClient:
                     spent += clock() - started
                 wait = self.learn(outcome, started)
                 if outcome.failure is None:
-                    return Response(outcome.status, outcome.text, outcome.body, sent)
+                    return _Response(outcome.status, outcome.text, outcome.body, sent)
                 late = spent + wait > self.policy.total_seconds
                 if outcome.decision.kind == "no" or attempt >= self.policy.attempts or late or self.gate.stopped:
-                    raise final_error(outcome, sent, outcome.decision.seconds if late else 0.0)
+                    raise _final_error(outcome, sent, outcome.decision.seconds if late else 0.0)
                 await self.gate.rest(wait)
                 spent += wait
 
-    async def attempt(self, request: ProviderRequest, content: bytes, attempt: int, seconds: float) -> Outcome:
+    async def attempt(self, request: ProviderRequest, content: bytes, attempt: int, seconds: float) -> _Outcome:
         """What one request came to within so many seconds; a failure is a value here."""
         headers = {**request.headers, **self.headers}
         if content:
@@ -155,10 +155,10 @@ class ApiClient:
             words = (
                 f"{self.endpoint.host} did not finish its answer within the {self.policy.total_seconds:.0f} seconds."
             )
-            return Outcome(failure=ProviderError(words, "timeout"), decision=again)
+            return _Outcome(failure=ProviderError(words, "timeout"), decision=again)
         except ProviderError as failure:
             passing = failure.kind in ("network", "timeout")
-            return Outcome(failure.status or 0, failure=failure, decision=again if passing else Decision("no"))
+            return _Outcome(failure.status or 0, failure=failure, decision=again if passing else Decision("no"))
         return self.judge(received, attempt, time.time())
 
     @asynccontextmanager
@@ -171,29 +171,29 @@ class ApiClient:
         finally:
             self.idle.append(client)
 
-    def judge(self, received: RawResponse, attempt: int, now: float) -> Outcome:
+    def judge(self, received: RawResponse, attempt: int, now: float) -> _Outcome:
         """What a whole response came to: an answer, whatever it says, or a failure."""
         status, headers, key = received.status, received.headers, self.endpoint.key
         text = hide_key(received.text, key)
         pause = exhausted_seconds(headers, now)
         body: Any = None
         try:
-            if status in REDIRECTS:
-                raise redirect_error(self.endpoint, headers.get(REDIRECT, ""))
+            if status in _REDIRECTS:
+                raise _redirect_error(self.endpoint, headers.get(REDIRECT, ""))
             if status >= 400:
                 raise unreadable_error(text, status)
-            body = read_json(text, hide_key(headers.get("content-type", ""), key))
+            body = _read_json(text, hide_key(headers.get("content-type", ""), key))
             self.check(body)
         except ProviderError as failure:
             passing = failure.kind == "network"
             decision = decide(None if passing else status, headers, text, attempt, now)
-            return Outcome(status, text, body, failure, decision, pause)
+            return _Outcome(status, text, body, failure, decision, pause)
         except RecursionError:
             deep = ProviderError("The payload is nested too deeply to be a provider's answer.")
-            return Outcome(status, text, failure=deep, pause=pause)
-        return Outcome(status, text, body, pause=pause)
+            return _Outcome(status, text, failure=deep, pause=pause)
+        return _Outcome(status, text, body, pause=pause)
 
-    def learn(self, outcome: Outcome, started: float) -> float:
+    def learn(self, outcome: _Outcome, started: float) -> float:
         """Tell the gate of the outcome, and give the seconds to wait before this call's next request."""
         decision, failure = outcome.decision, outcome.failure
         self.gate.pause(outcome.pause)
@@ -201,7 +201,7 @@ class ApiClient:
             self.gate.widen()
             return 0.0
         if ends_the_provider(failure, outcome.status):
-            self.gate.close(final_error(outcome, 0, 0.0))
+            self.gate.close(_final_error(outcome, 0, 0.0))
         # Provider-named waits get a little more, so that those who were refused together do not return together.
         spread = min(1.0, decision.seconds / 10) if decision.stated else decision.seconds * self.policy.backoff_seconds
         wait = (decision.seconds if decision.stated else 0.0) + random.uniform(0.0, spread)
@@ -212,12 +212,12 @@ class ApiClient:
 
 
 @cache
-def trusted_certificates() -> ssl.SSLContext:
+def _trusted_certificates() -> ssl.SSLContext:
     """Whose certificates are believed; read once, which takes longer than most requests."""
     return httpx.create_ssl_context()
 
 
-def redirect_error(endpoint: Endpoint, location: str) -> ProviderError:
+def _redirect_error(endpoint: Endpoint, location: str) -> ProviderError:
     """The error for an API that points elsewhere; the key is not carried there."""
     try:
         host = httpx.URL(location).host
@@ -231,7 +231,7 @@ def redirect_error(endpoint: Endpoint, location: str) -> ProviderError:
     )
 
 
-def read_json(text: str, content_type: str) -> Any:
+def _read_json(text: str, content_type: str) -> Any:
     """The JSON value of a successful response's body.
 
     Raises:
@@ -244,7 +244,7 @@ def read_json(text: str, content_type: str) -> Any:
         raise ProviderError(f"A success came back without a whole JSON body ({found}). {error}", "network") from error
 
 
-def final_error(outcome: Outcome, sent: int, wait: float) -> ProviderError:
+def _final_error(outcome: _Outcome, sent: int, wait: float) -> ProviderError:
     """The failure as it is recorded: with its status, its number of requests, and the wait that was too long."""
     failure = outcome.failure or ProviderError("There is no answer.")
     words = str(failure)

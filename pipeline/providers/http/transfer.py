@@ -14,13 +14,13 @@ import httpx
 from pipeline.errors import ProviderError
 from pipeline.providers.failure import REDACTED
 
-MAX_BODY_BYTES = 32 * 1024 * 1024
-ENCODINGS = ("gzip", "x-gzip", "deflate")
+_MAX_BODY_BYTES = 32 * 1024 * 1024
+_ENCODINGS = ("gzip", "x-gzip", "deflate")
 # zlib's own word for: told by the header whether it is gzip or zlib.
-ANY_HEADER = 47
-SHORTEST_KEY = 8
+_ANY_HEADER = 47
+_SHORTEST_KEY = 8
 REDIRECT = "redirected-to"
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 class RawResponse(NamedTuple):
@@ -31,7 +31,7 @@ class RawResponse(NamedTuple):
     text: str
 
 
-async def hold_redirect(response: httpx.Response) -> None:
+async def _hold_redirect(response: httpx.Response) -> None:
     """Give `location` another name: httpx would read it, and trip over some of what stands there."""
     if "location" in response.headers:
         response.headers[REDIRECT] = response.headers.pop("location")
@@ -43,9 +43,9 @@ def one_connection(trust: ssl.SSLContext, silence: httpx.Timeout) -> httpx.Async
         verify=trust,
         timeout=silence,
         # Proxies of the environment are for the world outside; a server on this machine is asked directly.
-        mounts={f"all://{host}": None for host in LOOPBACK},
+        mounts={f"all://{host}": None for host in _LOOPBACK},
         follow_redirects=False,
-        event_hooks={"response": [hold_redirect]},
+        event_hooks={"response": [_hold_redirect]},
         cookies=NoCookies(),
     )
 
@@ -65,20 +65,20 @@ async def receive(
         async with client.stream(method, url, headers=dict(headers), content=content) as response:
             async for chunk in response.aiter_raw():
                 raw += chunk
-                if len(raw) > MAX_BODY_BYTES:
-                    raise too_large(response.status_code)
+                if len(raw) > _MAX_BODY_BYTES:
+                    raise _too_large(response.status_code)
     except httpx.TimeoutException:
         raise ProviderError(f"{host} did not answer in time.", "timeout") from None
     except (httpx.TransportError, httpx.StreamError, httpx.InvalidURL, ValueError) as error:
         # The exception's own words may hold a header, and with it the key.
-        raise ProviderError(f"{host} {TRANSPORT_WORDS.get(type(error), 'could not be asked')}.", "network") from None
+        raise ProviderError(f"{host} {_TRANSPORT_WORDS.get(type(error), 'could not be asked')}.", "network") from None
     names = {name.lower(): value for name, value in response.headers.items()}
-    body = unpack(bytes(raw), names.get("content-encoding", ""), response.status_code)
+    body = _unpack(bytes(raw), names.get("content-encoding", ""), response.status_code)
     # One wrong byte does not lose a paid answer.
     return RawResponse(response.status_code, names, body.decode("utf-8-sig", errors="replace"))
 
 
-TRANSPORT_WORDS: dict[type[Exception], str] = {
+_TRANSPORT_WORDS: dict[type[Exception], str] = {
     httpx.ConnectError: "cannot be reached",
     httpx.ProxyError: "cannot be reached through the proxy of the environment",
     httpx.RemoteProtocolError: "closed the connection before its answer was whole",
@@ -88,7 +88,7 @@ TRANSPORT_WORDS: dict[type[Exception], str] = {
 }
 
 
-def unpack(raw: bytes, encoding: str, status: int) -> bytes:
+def _unpack(raw: bytes, encoding: str, status: int) -> bytes:
     """The body without its compression, never more than the limit in memory.
 
     Raises:
@@ -97,23 +97,23 @@ def unpack(raw: bytes, encoding: str, status: int) -> bytes:
     encoding = encoding.strip().lower()
     if encoding in ("", "identity") or not raw:
         return raw
-    if encoding not in ENCODINGS:
+    if encoding not in _ENCODINGS:
         raise ProviderError("The answer came in a compression that was not asked for.", status=status)
-    unpacker = zlib.decompressobj(wbits=ANY_HEADER)
+    unpacker = zlib.decompressobj(wbits=_ANY_HEADER)
     try:
-        body = unpacker.decompress(raw, MAX_BODY_BYTES + 1)
+        body = unpacker.decompress(raw, _MAX_BODY_BYTES + 1)
     except zlib.error as error:
         raise ProviderError("The compressed answer cannot be unpacked.", "network", status=status) from error
-    if len(body) > MAX_BODY_BYTES:
-        raise too_large(status)
+    if len(body) > _MAX_BODY_BYTES:
+        raise _too_large(status)
     if not unpacker.eof:
         raise ProviderError("The compressed answer ends before it is whole.", "network", status=status)
     return body
 
 
-def too_large(status: int) -> ProviderError:
+def _too_large(status: int) -> ProviderError:
     """The error for a body that no answer needs."""
-    limit = MAX_BODY_BYTES // (1024 * 1024)
+    limit = _MAX_BODY_BYTES // (1024 * 1024)
     return ProviderError(
         f"The answer is larger than {limit} MB, which no answer is; the rest was not read.", status=status
     )
@@ -127,23 +127,23 @@ def encode_body(body: Mapping[str, Any]) -> bytes:
 def hide_key(text: str, key: str) -> str:
     """The text without the key's own value, as it is or with any of its letters escaped; some providers echo it."""
     key = key.strip()
-    if len(key) < SHORTEST_KEY:
+    if len(key) < _SHORTEST_KEY:
         return text
     text = text.replace(key, REDACTED)
-    return escaped_key(key).sub(REDACTED, text) if any(sign in text for sign in ESCAPES) else text
+    return _escaped_key(key).sub(REDACTED, text) if any(sign in text for sign in _ESCAPES) else text
 
 
 # What begins an escaped letter in JSON, in a URL and in HTML.
-ESCAPES = ("\\", "%", "&#")
+_ESCAPES = ("\\", "%", "&#")
 
 
 @cache
-def escaped_key(key: str) -> re.Pattern[str]:
+def _escaped_key(key: str) -> re.Pattern[str]:
     """What finds the key whichever of its letters are escaped, for JSON also in a text that is JSON again."""
-    return re.compile(r"\\{0,3}".join(map(escaped_letter, key)))
+    return re.compile(r"\\{0,3}".join(map(_escaped_letter, key)))
 
 
-def escaped_letter(letter: str) -> str:
+def _escaped_letter(letter: str) -> str:
     """The pattern of one letter: as it is, or escaped for JSON, a URL or HTML."""
     code = ord(letter)
     digits = "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in f"{code:02x}")

@@ -20,7 +20,7 @@ from pipeline.schema import Frozen
 from pipeline.sources.schema import CanonicalUrl
 from pipeline.staging import staged_file
 
-CitationId = Annotated[str, Field(pattern=r"^C[0-9]{3}$")]
+_CitationId = Annotated[str, Field(pattern=r"^C[0-9]{3}$")]
 """Id of a cited source: `C001` … `C999`, in order of first appearance in the report."""
 
 MAX_SOURCES = 999
@@ -58,7 +58,7 @@ class ParagraphLine(Frozen):
 
     text: str
     """The paragraph without its citations."""
-    cite_ids: tuple[CitationId, ...] = Field(min_length=1)
+    cite_ids: tuple[_CitationId, ...] = Field(min_length=1)
     """The sources that it cites."""
 
 
@@ -92,7 +92,7 @@ class VerifyResult(Frozen):
 class CitationEntry(Frozen):
     """An entry of `evidence/citations.json`: one cited source."""
 
-    cid: CitationId
+    cid: _CitationId
     """Its id."""
     url: CanonicalUrl
     """URL of the page."""
@@ -177,7 +177,7 @@ class PlanFile(Frozen):
 Model = TypeVar("Model", bound=BaseModel)
 
 
-def read_json(path: Path, model: type[Model]) -> Model | None:
+def _read_json(path: Path, model: type[Model]) -> Model | None:
     """The file's content; None where there is no such file.
 
     Raises:
@@ -185,11 +185,11 @@ def read_json(path: Path, model: type[Model]) -> Model | None:
     """
     if not path.is_file():
         return None
-    with file_errors(path):
+    with _file_errors(path):
         return model.model_validate_json(path.read_bytes())
 
 
-def read_text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     """The file's text, unchanged; empty where there is no such file.
 
     Raises:
@@ -197,12 +197,12 @@ def read_text(path: Path) -> str:
     """
     if not path.is_file():
         return ""
-    with file_errors(path):
+    with _file_errors(path):
         return path.read_bytes().decode()
 
 
 @contextmanager
-def file_errors(path: Path) -> Iterator[None]:
+def _file_errors(path: Path) -> Iterator[None]:
     """Turn what is wrong with a file's content into our error.
 
     Raises:
@@ -222,7 +222,7 @@ def problems(error: ValidationError) -> list[str]:
     return [f"`{place}`: {message}" if place else message for place, message in found]
 
 
-def read_lines(path: Path, model: type[Model], torn_end: bool = False) -> tuple[Model, ...]:
+def _read_lines(path: Path, model: type[Model], torn_end: bool = False) -> tuple[Model, ...]:
     """The values of a file of JSON Lines in order, blank lines passed over; empty where there is no such file.
 
     With `torn_end` a last line without its line end is passed over where it is no value: a kill tore it.
@@ -246,17 +246,17 @@ def read_lines(path: Path, model: type[Model], torn_end: bool = False) -> tuple[
     return tuple(found)
 
 
-def append_line(path: Path, value: BaseModel) -> None:
+def _append_line(path: Path, value: BaseModel) -> None:
     """Add the value as a line, on the disk when this returns; a last line that a kill tore gives way to it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "ab+") as file:
-        mend_end(file, path)
-        file.write(line_of(value))
+        _mend_end(file, path)
+        file.write(_line_of(value))
         file.flush()
         os.fsync(file.fileno())
 
 
-def mend_end(file: BinaryIO, path: Path) -> None:
+def _mend_end(file: BinaryIO, path: Path) -> None:
     """End the file's last line where it is whole, and cut it off where a kill tore it."""
     whole = path.read_bytes()
     last = whole[whole.rfind(b"\n") + 1 :]
@@ -269,12 +269,12 @@ def mend_end(file: BinaryIO, path: Path) -> None:
         file.truncate(len(whole) - len(last))
 
 
-def line_of(value: BaseModel) -> bytes:
+def _line_of(value: BaseModel) -> bytes:
     """The value as a line of JSON, without what is None."""
     return (json_text(value.model_dump(mode="json", exclude_none=True), indent=None) + "\n").encode(errors="replace")
 
 
-def write_json(path: Path, value: BaseModel) -> None:
+def _write_json(path: Path, value: BaseModel) -> None:
     """Write the value as a file of its own."""
     write_text(path, json_text(value.model_dump(mode="json")) + "\n")
 
@@ -292,7 +292,7 @@ def json_text(value: Any, indent: int | None = 2) -> str:
 
 # A name that no path and no option can be made of; letters of every script are in it, as topics are.
 RUN_ID = re.compile(r"[^\W_][\w-]*|_[\w-]+")
-MAX_RUN_ID_BYTES = 200
+_MAX_RUN_ID_BYTES = 200
 
 CITATIONS = TypeAdapter(tuple[CitationEntry, ...])
 
@@ -303,10 +303,10 @@ def checked_run_id(run_id: str) -> str:
     Raises:
         InputError: it has other signs than letters, digits, `_` and `-`, begins with `-`, or is too long for a name.
     """
-    if RUN_ID.fullmatch(run_id) and len(run_id.encode()) <= MAX_RUN_ID_BYTES:
+    if RUN_ID.fullmatch(run_id) and len(run_id.encode()) <= _MAX_RUN_ID_BYTES:
         return run_id
     raise InputError(
-        f"{run_id[:80]!r} cannot be the id of a run: letters, digits, `_` and `-` make one, up to {MAX_RUN_ID_BYTES} "
+        f"{run_id[:80]!r} cannot be the id of a run: letters, digits, `_` and `-` make one, up to {_MAX_RUN_ID_BYTES} "
         "bytes, and `-` does not begin it."
     )
 
@@ -359,43 +359,43 @@ class RunFolder(NamedTuple):
 
     def read_clarify(self) -> Clarify | None:
         """What had to be asked; None where nothing had to be."""
-        return read_json(self.path / "clarify.json", Clarify)
+        return _read_json(self.path / "clarify.json", Clarify)
 
     def write_clarify(self, clarify: Clarify) -> None:
         """Write `clarify.json`."""
-        write_json(self.path / "clarify.json", clarify)
+        _write_json(self.path / "clarify.json", clarify)
 
     def read_plan(self) -> PlanFile | None:
         """The plan; None before there is one."""
-        return read_json(self.path / "logs" / "plan.json", PlanFile)
+        return _read_json(self.path / "logs" / "plan.json", PlanFile)
 
     def write_plan(self, plan: PlanFile) -> None:
         """Write `logs/plan.json`."""
-        write_json(self.path / "logs" / "plan.json", plan)
+        _write_json(self.path / "logs" / "plan.json", plan)
 
     def read_log(self) -> tuple[StageEvent, ...]:
         """What happened to the stages, in order; a last line that a kill tore is passed over."""
-        return read_lines(self.log_file, StageEvent, torn_end=True)
+        return _read_lines(self.log_file, StageEvent, torn_end=True)
 
     def append_log(self, event: StageEvent) -> None:
         """Add a line to `logs/pipeline.jsonl`."""
-        append_line(self.log_file, event)
+        _append_line(self.log_file, event)
 
     def read_paragraphs(self) -> tuple[ParagraphLine, ...]:
         """The paragraphs in order; empty before there are any. `BadRowsError` lists the lines that are none."""
-        return read_lines(self.paragraphs_file, ParagraphLine)
+        return _read_lines(self.paragraphs_file, ParagraphLine)
 
     def write_paragraphs(self, paragraphs: Iterable[ParagraphLine]) -> None:
         """Write `drafts/paragraphs.jsonl`."""
         with staged_file(self.paragraphs_file) as file:
-            file.writelines(line_of(paragraph) for paragraph in paragraphs)
+            file.writelines(_line_of(paragraph) for paragraph in paragraphs)
 
     def read_citations(self) -> tuple[CitationEntry, ...]:
         """The cited sources by their ids; empty before there are any."""
         path = self.path / "evidence" / "citations.json"
         if not path.is_file():
             return ()
-        with file_errors(path):
+        with _file_errors(path):
             return CITATIONS.validate_json(path.read_bytes())
 
     def write_citations(self, citations: Iterable[CitationEntry]) -> None:
@@ -405,15 +405,15 @@ class RunFolder(NamedTuple):
 
     def read_verify(self) -> VerifyResult | None:
         """What the last check found; None before there was one."""
-        return read_json(self.path / "evidence" / "verify.json", VerifyResult)
+        return _read_json(self.path / "evidence" / "verify.json", VerifyResult)
 
     def write_verify(self, result: VerifyResult) -> None:
         """Write `evidence/verify.json`."""
-        write_json(self.path / "evidence" / "verify.json", result)
+        _write_json(self.path / "evidence" / "verify.json", result)
 
     def read_report(self) -> Report | None:
         """The report as data; None before there is one."""
-        file = read_json(self.report_json_file, ReportFile)
+        file = _read_json(self.report_json_file, ReportFile)
         return file.report_json if file else None
 
     def write_report(self, markdown: str, report: Report) -> None:
@@ -423,7 +423,7 @@ class RunFolder(NamedTuple):
 
     def read_report_md(self) -> str:
         """The report for people; empty before there is one."""
-        return read_text(self.report_file)
+        return _read_text(self.report_file)
 
     def write_verification_md(self, markdown: str) -> None:
         """Write `final/verification.md`."""

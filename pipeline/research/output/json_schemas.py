@@ -24,10 +24,10 @@ from pipeline.sources.schema import Chunk, Document, SearchResult
 
 FOLDER = Path(__file__).parents[1] / "schemas"
 
-OF_SOURCES: tuple[type[BaseModel], ...] = (SearchResult, Document, Chunk)
+_OF_SOURCES: tuple[type[BaseModel], ...] = (SearchResult, Document, Chunk)
 
-MODELS: dict[str, type[BaseModel]] = {
-    **{model.__name__: model for model in (*OF_SOURCES, *CONTRACTS)},
+_MODELS: dict[str, type[BaseModel]] = {
+    **{model.__name__: model for model in (*_OF_SOURCES, *CONTRACTS)},
     **{f"payload-{kind}": model for kind, model in PAYLOADS.items()},
     "clarify.json": Clarify,
     "paragraphs.jsonl": ParagraphLine,
@@ -42,7 +42,7 @@ def json_schemas() -> dict[str, dict[str, Any]]:
 
     The schema of a `.jsonl` file is that of one line.
     """
-    named = {name: model.model_json_schema(by_alias=True) for name, model in MODELS.items()}
+    named = {name: model.model_json_schema(by_alias=True) for name, model in _MODELS.items()}
     named["citations.json"] = CITATIONS.json_schema()
     return {
         f"{name}.schema.json": {"$schema": GenerateJsonSchema.schema_dialect, **schema}

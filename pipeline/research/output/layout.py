@@ -18,7 +18,7 @@ from pipeline.text.normal_form import normalise
 from pipeline.text.urls import source_domain
 from pipeline.verifying.values import Checked, Page, Paragraph, Quote, Verdict
 
-HEADINGS = {
+_HEADINGS = {
     "en": "Where sources disagree",
     "de": "Worin Quellen einander widersprechen",
     "ja": "出典が食い違う点",
@@ -27,7 +27,7 @@ HEADINGS = {
 """Of the section behind the others, by the report's language; other languages have the English one."""
 
 
-class ReportWords(NamedTuple):
+class _ReportWords(NamedTuple):
     """The report's own words in one language; `{…}` are filled in with numbers or names of ours."""
 
     references: str
@@ -46,7 +46,7 @@ class ReportWords(NamedTuple):
     stops: dict[str, str]
 
 
-ENGLISH = ReportWords(
+ENGLISH = _ReportWords(
     references="References",
     how_to_read="Every paragraph above ends in the sources that hold all of it, or one side of a disagreement each; "
     "{mark} is the first of this list. Each sentence was checked against the stored text of these pages.",
@@ -74,7 +74,7 @@ ENGLISH = ReportWords(
         "fetches": "the sources that `--budget` allows were read",
     },
 )
-GERMAN = ReportWords(
+_GERMAN = _ReportWords(
     references="Quellen",
     how_to_read="Jeder Absatz oben endet mit den Quellen, in denen er ganz steht, bei Widersprüchen je eine Seite; "
     "{mark} ist die erste dieser Liste. Jeder Satz wurde am gespeicherten Text dieser Seiten geprüft.",
@@ -102,7 +102,7 @@ GERMAN = ReportWords(
         "fetches": "die Quellen, die `--budget` erlaubt, waren gelesen",
     },
 )
-JAPANESE = ReportWords(
+_JAPANESE = _ReportWords(
     references="参考文献",
     how_to_read="上の各段落の末尾には、その内容がすべて (食い違いは片方ずつ) 載っている出典があります。{mark} は"
     "この一覧の最初の出典です。各文は、保存したページの本文と照合されています。",
@@ -130,7 +130,7 @@ JAPANESE = ReportWords(
         "fetches": "`--budget` の数の出典を読み終えました",
     },
 )
-CHINESE = ReportWords(
+_CHINESE = _ReportWords(
     references="参考文献",
     how_to_read="以上每个段落的末尾列出包含其全部内容的来源（分歧之处各载一方）；{mark} 是本列表的第一个来源。"
     "每个句子都与所存网页的文本核对过。",
@@ -158,20 +158,20 @@ CHINESE = ReportWords(
         "fetches": "`--budget` 允许的来源已读完",
     },
 )
-REPORT_WORDS = {"en": ENGLISH, "de": GERMAN, "ja": JAPANESE, "zh": CHINESE}
+_REPORT_WORDS = {"en": ENGLISH, "de": _GERMAN, "ja": _JAPANESE, "zh": _CHINESE}
 
 
-def report_words(language: str) -> ReportWords:
+def _report_words(language: str) -> _ReportWords:
     """The report's words in the language; English ones where it has none of its own."""
-    return REPORT_WORDS.get(language, ENGLISH)
+    return _REPORT_WORDS.get(language, ENGLISH)
 
 
-MARKUP = re.compile(r"[\\`*\[\]<>|~$&!#]|(?<![^\W_])_|_(?![^\W_])|\^(?=\[)")
-ADDRESS = re.compile(r"(?<=\w):(?=//)|(?<=\bwww)\.|(?<=\w)@(?=\w)", re.IGNORECASE)
-CITATION = re.compile(r"(?<=[(（])(?=C[0-9]{3})|(?=【)")
-LINE_START = re.compile(r"(?P<mark>[-+=])|(?P<number>[0-9]{1,9})(?=[.)](?:\s|$))")
-BIDI_CONTROL = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
-WORD_JOINER = "\u2060"
+_MARKUP = re.compile(r"[\\`*\[\]<>|~$&!#]|(?<![^\W_])_|_(?![^\W_])|\^(?=\[)")
+_ADDRESS = re.compile(r"(?<=\w):(?=//)|(?<=\bwww)\.|(?<=\w)@(?=\w)", re.IGNORECASE)
+_CITATION = re.compile(r"(?<=[(（])(?=C[0-9]{3})|(?=【)")
+_LINE_START = re.compile(r"(?P<mark>[-+=])|(?P<number>[0-9]{1,9})(?=[.)](?:\s|$))")
+_BIDI_CONTROL = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
+_WORD_JOINER = "\u2060"
 
 
 def plain_markdown(text: str) -> str:
@@ -181,16 +181,16 @@ def plain_markdown(text: str) -> str:
     for it would reach into the words behind it. Where no backslash helps, in e-mail addresses and
     before what looks like a citation, an invisible word joiner parts it.
     """
-    words = " ".join(BIDI_CONTROL.sub("", text).split())
-    words = ADDRESS.sub(lambda found: f"{found[0]}{WORD_JOINER}", words)
-    words = MARKUP.sub(lambda found: f"\\{found[0]}", words)
-    words = CITATION.sub(WORD_JOINER, words)
-    return LINE_START.sub(begin_line, words, count=1) if LINE_START.match(words) else words
+    words = " ".join(_BIDI_CONTROL.sub("", text).split())
+    words = _ADDRESS.sub(lambda found: f"{found[0]}{_WORD_JOINER}", words)
+    words = _MARKUP.sub(lambda found: f"\\{found[0]}", words)
+    words = _CITATION.sub(_WORD_JOINER, words)
+    return _LINE_START.sub(_begin_line, words, count=1) if _LINE_START.match(words) else words
 
 
-def begin_line(found: re.Match[str]) -> str:
+def _begin_line(found: re.Match[str]) -> str:
     """What begins a list or an underline, so that it begins none."""
-    return f"\\{found['mark']}" if found["mark"] else f"{found['number']}{WORD_JOINER}"
+    return f"\\{found['mark']}" if found["mark"] else f"{found['number']}{_WORD_JOINER}"
 
 
 def link_to(text: str, url: str) -> str:
@@ -200,9 +200,9 @@ def link_to(text: str, url: str) -> str:
 
 CitationForm = Literal["c", "n"]
 """How report.md cites: `(C001, C002)` or `[1, 2]`."""
-MOST_LEFT_OUT = 10
-LONGEST_FRAGMENT = 200
-TITLE_LENGTH = 160
+_MOST_LEFT_OUT = 10
+_LONGEST_FRAGMENT = 200
+_TITLE_LENGTH = 160
 
 
 class LaidOut(NamedTuple):
@@ -250,20 +250,20 @@ def lay_out(
     if len(urls) > MAX_SOURCES:
         raise InputError(f"The report cites {len(urls):,} sources; {MAX_SOURCES} can be numbered. Lower `--budget`.")
     numbers = {url: number for number, url in enumerate(urls, start=1)}
-    words = report_words(plan_language(plan))
-    outline, sections = body_of(plan, written.paragraphs, numbers, form)
+    words = _report_words(plan_language(plan))
+    outline, sections = _body_of(plan, written.paragraphs, numbers, form)
     parts = [
         f"# {plain_markdown(written.title)}",
         *sections,
-        references_of([by_url[url] for url in urls], words, form),
-        back_matter(plan, written, len(pages) - len(urls), account, words),
+        _references_of([by_url[url] for url in urls], words, form),
+        _back_matter(plan, written, len(pages) - len(urls), account, words),
     ]
-    entries = (citation_entry(numbers[url], by_url[url], quotes_on(url, written, claims)) for url in urls)
+    entries = (_citation_entry(numbers[url], by_url[url], _quotes_on(url, written, claims)) for url in urls)
     lines = (
         ParagraphLine(text=each.text, cite_ids=tuple(map(cid, sorted(numbers[url] for url in each.urls))))
         for each in written.paragraphs
     )
-    report = report_of(intake, outline, sections, written.paragraphs, claims, [by_url[url] for url in urls], account)
+    report = _report_of(intake, outline, sections, written.paragraphs, claims, [by_url[url] for url in urls], account)
     return LaidOut("\n\n".join(parts) + "\n", report, tuple(entries), tuple(lines))
 
 
@@ -272,86 +272,86 @@ def cid(number: int) -> str:
     return f"C{number:03d}"
 
 
-def body_of(
+def _body_of(
     plan: Plan, paragraphs: Sequence[Paragraph], numbers: Mapping[str, int], form: CitationForm
 ) -> tuple[list[str], list[str]]:
     """The headings of the sections that have paragraphs, the one on disagreements last, and these in Markdown."""
     outline, sections = [], []
-    disputed = HEADINGS.get(plan_language(plan), HEADINGS["en"])
+    disputed = _HEADINGS.get(plan_language(plan), _HEADINGS["en"])
     for index, section in enumerate((*plan.sections, disputed)):
         blocks = [
-            f"{plain_markdown(each.text)} {mark_of(sorted(numbers[url] for url in each.urls), form)}"
+            f"{plain_markdown(each.text)} {_mark_of(sorted(numbers[url] for url in each.urls), form)}"
             for each in paragraphs
             if each.section == index
         ]
         if blocks:
-            outline.append(heading_of(section))
+            outline.append(_heading_of(section))
             sections.append("\n\n".join([f"## {plain_markdown(outline[-1])}", *blocks]))
     return outline, sections
 
 
-def heading_of(section: str) -> str:
+def _heading_of(section: str) -> str:
     """The section's heading: of a side of the topic its name alone, for the topic stands above."""
     heading = section.rpartition(BETWEEN)[2] or section
     return heading[:1].upper() + heading[1:]
 
 
-def mark_of(numbers: Sequence[int], form: CitationForm) -> str:
+def _mark_of(numbers: Sequence[int], form: CitationForm) -> str:
     """The citation mark of these sources."""
     if form == "n":
         return f"[{', '.join(map(str, numbers))}]"
     return f"({', '.join(map(cid, numbers))})"
 
 
-def references_of(pages: Sequence[Page], words: ReportWords, form: CitationForm) -> str:
+def _references_of(pages: Sequence[Page], words: _ReportWords, form: CitationForm) -> str:
     """The list of sources with titles, sites and the day on which each was read."""
     lines = [f"## {words.references}"]
     if pages:
-        lines.append(words.how_to_read.replace("{mark}", mark_of([1], form)))
+        lines.append(words.how_to_read.replace("{mark}", _mark_of([1], form)))
     entries = []
     for number, page in enumerate(pages, start=1):
         day = words.read_on.replace("{date}", page.fetched_at[:10])
         label = f"{cid(number)} " if form == "c" else ""
-        entries.append(f"{number}. {label}{link_to(title_of(page), page.url)} · {source_domain(page.url)} · {day}")
+        entries.append(f"{number}. {label}{link_to(_title_of(page), page.url)} · {source_domain(page.url)} · {day}")
     return "\n\n".join([*lines, *(["\n".join(entries)] if entries else [])])
 
 
-def title_of(page: Page) -> str:
+def _title_of(page: Page) -> str:
     """The page's title, or its site where it has none."""
     title = " ".join(page.title.split()) or source_domain(page.url)
-    return title if len(title) <= TITLE_LENGTH else f"{title[: TITLE_LENGTH - 1].rstrip()}…"
+    return title if len(title) <= _TITLE_LENGTH else f"{title[: _TITLE_LENGTH - 1].rstrip()}…"
 
 
-def back_matter(plan: Plan, written: Written, unused: int, account: Account, words: ReportWords) -> str:
+def _back_matter(plan: Plan, written: Written, unused: int, account: Account, words: _ReportWords) -> str:
     """What was left out and why, why the run ended, and how the text came about."""
     lines = []
     if not written.paragraphs:
         lines.append(words.nothing_found)
     covered = {paragraph.section for paragraph in written.paragraphs}
     lines += [
-        words.no_section.replace("{section}", plain_markdown(heading_of(section)))
+        words.no_section.replace("{section}", plain_markdown(_heading_of(section)))
         for index, section in enumerate(plan.sections)
         if index not in covered and written.paragraphs
     ]
-    lines += [left_out_line(checked, words) for checked in written.left_out[:MOST_LEFT_OUT]]
-    if len(written.left_out) > MOST_LEFT_OUT:
-        lines.append(words.more.replace("{count}", str(len(written.left_out) - MOST_LEFT_OUT)))
+    lines += [_left_out_line(checked, words) for checked in written.left_out[:_MOST_LEFT_OUT]]
+    if len(written.left_out) > _MOST_LEFT_OUT:
+        lines.append(words.more.replace("{count}", str(len(written.left_out) - _MOST_LEFT_OUT)))
     if unused > 0:
         lines.append(words.pages_unused.replace("{count}", str(unused)))
     if account.stop_reason:
-        lines.append(words.ended.replace("{reason}", stop_words(account.stop_reason, words)))
+        lines.append(words.ended.replace("{reason}", _stop_words(account.stop_reason, words)))
     parts = [f"### {words.left_out}", "\n".join(f"- {line}" for line in lines or [words.nothing])]
     if account.notes:
         parts += [f"### {words.notes}", "\n".join(f"- {plain_markdown(note)}" for note in account.notes)]
     return "\n\n".join(parts)
 
 
-def stop_words(reason: str, words: ReportWords) -> str:
+def _stop_words(reason: str, words: _ReportWords) -> str:
     """Why the run ended, in words; the reason itself where there are none for it."""
     return words.stops.get(reason) or plain_markdown(reason)
 
 
-def left_out_line(checked: Checked, words: ReportWords) -> str:
+def _left_out_line(checked: Checked, words: _ReportWords) -> str:
     """A claim that is not in the report, and why."""
     # Problems are worded in English; `verification.md`, which is English throughout, has them all.
     told = "; ".join(checked.problems) if words is ENGLISH else ""
@@ -359,7 +359,7 @@ def left_out_line(checked: Checked, words: ReportWords) -> str:
     return f"“{plain_markdown(checked.claim.text)}”: {plain_markdown(why)}{words.full_stop}"
 
 
-def report_of(
+def _report_of(
     intake: Intake,
     outline: Sequence[str],
     sections: Sequence[str],
@@ -383,13 +383,13 @@ def report_of(
     )
 
 
-def quotes_on(url: str, written: Written, claims: Mapping[str, Checked]) -> list[Quote]:
+def _quotes_on(url: str, written: Written, claims: Mapping[str, Checked]) -> list[Quote]:
     """The quotes of a page that the report rests on, in its order."""
     names = [name for paragraph in written.paragraphs for name in paragraph.claim_ids if url in paragraph.urls]
     return [each for name in names if name in claims for each in claims[name].claim.quotes if each.url == url]
 
 
-def citation_entry(number: int, page: Page, quotes: Sequence[Quote]) -> CitationEntry:
+def _citation_entry(number: int, page: Page, quotes: Sequence[Quote]) -> CitationEntry:
     """A cited source, with the place and the digest of the first quote of it; none where it supports only."""
     first = quotes[0].text if quotes else ""
     digest = hashlib.sha256(normalise(first).encode("utf-8", "replace")).hexdigest()
@@ -413,14 +413,14 @@ def text_fragment(url: str, quoted: str) -> str:
         return url
     lines = [line for line in quoted.split("\n") if line.strip()]
     begin, end = lines[0].strip(), lines[-1].strip()
-    if len(lines) == 1 and len(begin) <= LONGEST_FRAGMENT:
-        shown = encoded(begin)
+    if len(lines) == 1 and len(begin) <= _LONGEST_FRAGMENT:
+        shown = _encoded(begin)
     else:
-        shown = f"{encoded(begin[: LONGEST_FRAGMENT // 4])},{encoded(end[-LONGEST_FRAGMENT // 4 :])}"
+        shown = f"{_encoded(begin[: _LONGEST_FRAGMENT // 4])},{_encoded(end[-_LONGEST_FRAGMENT // 4 :])}"
     base, fragment = urldefrag(url)
     return f"{base}#{fragment}:~:text={shown}"
 
 
-def encoded(text: str) -> str:
+def _encoded(text: str) -> str:
     """The text as a text fragment takes it: `-`, `,` and `&` have a meaning of their own there."""
     return quote(text.strip(), safe="").replace("-", "%2D")

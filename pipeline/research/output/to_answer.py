@@ -31,7 +31,7 @@ from pipeline.sources.schema import Document, SourceMeta
 from pipeline.text.urls import source_domain
 from pipeline.verifying.values import Checked, Page, Quote
 
-JUDGEMENTS = "judgements.jsonl"
+_JUDGEMENTS = "judgements.jsonl"
 VERIFIER = "citejury-verifier"
 """The name under which `exports agreement --judge` compares the verifier with annotators."""
 
@@ -59,15 +59,15 @@ class FinishedRun(NamedTuple):
 
 def write_for_jury(folder: RunFolder, run: FinishedRun) -> QueryResponse:
     """The run's canonical record; answer, record and judgement stand in its folder, each whole."""
-    answer = stored_answer(run)
-    record = record_of_run(answer, run)
+    answer = _stored_answer(run)
+    record = _record_of_run(answer, run)
     write_records(folder.path / RESEARCH_RECORDS, [record])
-    write_text(folder.path / JUDGEMENTS, json_text(verifier_judgement(answer, run), indent=None) + "\n")
+    write_text(folder.path / _JUDGEMENTS, json_text(_verifier_judgement(answer, run), indent=None) + "\n")
     write_answers(folder.path / f"{RESEARCH_RUN}.csv", [answer])
     return record
 
 
-def stored_answer(run: FinishedRun) -> StoredAnswer:
+def _stored_answer(run: FinishedRun) -> StoredAnswer:
     """The run as an answer of CSV v2: its citations are the references in order, its id is derived from the run's.
 
     The text is the report's sections; what the report tells about itself behind them is in the raw JSON and in
@@ -90,19 +90,19 @@ def stored_answer(run: FinishedRun) -> StoredAnswer:
     )
 
 
-def record_of_run(answer: StoredAnswer, run: FinishedRun) -> QueryResponse:
+def _record_of_run(answer: StoredAnswer, run: FinishedRun) -> QueryResponse:
     """The canonical record: its passages are the chunks in which quotes for and against its claims stand.
 
     The best match comes first; a cited page without any such chunk gives its best one.
     """
     record = record_from_answer(answer, run.run_id)
-    pages = list(cited_pages(answer.citations, run.pages))
-    quotes = [quote for checked in claims_of_report(run) for quote in (*checked.claim.quotes, *checked.against)]
+    pages = list(_cited_pages(answer.citations, run.pages))
+    quotes = [quote for checked in _claims_of_report(run) for quote in (*checked.claim.quotes, *checked.against)]
     candidates = list(distinct_chunks(pages, ()))
     language = "" if record.language == "und" else record.language
     texts = [candidate.chunk.text for candidate in candidates]
     ranked = [candidates[place] for place in rank_passages(record.query, record.answer, texts, language)]
-    wanted = wanted_places(pages, ranked, quotes)
+    wanted = _wanted_places(pages, ranked, quotes)
     passages = tuple(
         passage_of(pages, candidate).model_copy(update={"chunk_rank": rank})
         for rank, candidate in enumerate((each for each in ranked if each.place in wanted), start=1)
@@ -115,13 +115,13 @@ def record_of_run(answer: StoredAnswer, run: FinishedRun) -> QueryResponse:
     return record.model_copy(update={"sources": sources, "chunks": passages, "context_set": join_context(passages)})
 
 
-def claims_of_report(run: FinishedRun) -> list[Checked]:
+def _claims_of_report(run: FinishedRun) -> list[Checked]:
     """The claims that the report makes."""
     made = {citation.claim_id for citation in run.report.citations}
     return [checked for checked in run.claims if checked.claim.id in made]
 
 
-def cited_pages(urls: Iterable[str], pages: Iterable[Page]) -> Iterator[PageChunks]:
+def _cited_pages(urls: Iterable[str], pages: Iterable[Page]) -> Iterator[PageChunks]:
     """The cited pages in the order of their numbers, in chunks that do not overlap."""
     by_url = {page.url: page for page in pages}
     for page in (by_url[url] for url in urls if url in by_url):
@@ -131,7 +131,9 @@ def cited_pages(urls: Iterable[str], pages: Iterable[Page]) -> Iterator[PageChun
         yield PageChunks(page.url, document_id(page.url), page.title, chunks)
 
 
-def wanted_places(pages: Sequence[PageChunks], ranked: Sequence[Candidate], quotes: Sequence[Quote]) -> set[ChunkPlace]:
+def _wanted_places(
+    pages: Sequence[PageChunks], ranked: Sequence[Candidate], quotes: Sequence[Quote]
+) -> set[ChunkPlace]:
     """The places of the chunks in which a quote stands, and of the best one of each page without any."""
     spans: dict[str, list[tuple[int, int]]] = {}
     for quote in quotes:
@@ -152,13 +154,13 @@ def wanted_places(pages: Sequence[PageChunks], ranked: Sequence[Candidate], quot
     return wanted
 
 
-def verifier_judgement(answer: StoredAnswer, run: FinishedRun) -> dict[str, Any]:
+def _verifier_judgement(answer: StoredAnswer, run: FinishedRun) -> dict[str, Any]:
     """What the verifier says of the report, as a judgement of its grounding.
 
     The confidence is the probability of yes. Of the conflicts those count whose other side is on a cited page, for the
     jury sees no other.
     """
-    claims = claims_of_report(run)
+    claims = _claims_of_report(run)
     supported = [checked.score for checked in claims if checked.verdict == "supported"]
     cited = {reference.url for reference in run.report.references}
     contradicted = any(
@@ -171,18 +173,18 @@ def verifier_judgement(answer: StoredAnswer, run: FinishedRun) -> dict[str, Any]
         "task": "grounding",
         "chunk_id": "",
         "labels": {
-            "support_present": label(bool(supported), max(supported, default=1)),
-            "unsupported_claim_present": label(unsupported, 1 if unsupported else min(supported, default=1)),
-            "contradicted_claim_present": label(contradicted, 1),
-            "source_cited": label(bool(numbers), 1),
-            "fabricated_source": label(any(number > len(answer.citations) for number in numbers), 1),
+            "support_present": _label(bool(supported), max(supported, default=1)),
+            "unsupported_claim_present": _label(unsupported, 1 if unsupported else min(supported, default=1)),
+            "contradicted_claim_present": _label(contradicted, 1),
+            "source_cited": _label(bool(numbers), 1),
+            "fabricated_source": _label(any(number > len(answer.citations) for number in numbers), 1),
         },
         "status": "ok",
         "model": VERIFIER,
     }
 
 
-def label(value: bool, certainty: float) -> dict[str, Any]:
+def _label(value: bool, certainty: float) -> dict[str, Any]:
     """The label as judgements have it; `certainty`, from 0 to 1, is how sure the verifier is of its word."""
     sure = 0.5 + min(max(certainty, 0.0), 1.0) / 2
     return {"value": value, "confidence": round(sure if value else 1 - sure, 6)}

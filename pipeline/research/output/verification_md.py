@@ -9,18 +9,18 @@ from pipeline.research.values import Verified, Written
 from pipeline.verifying.scores import Scores, conflicts, single_source
 from pipeline.verifying.values import Checked, Page, Quote, Verdict
 
-MOST_SHOWN = 300
+_MOST_SHOWN = 300
 """Characters of a claim or quote that are shown."""
-MOST_LISTED = 200
+_MOST_LISTED = 200
 """Claims of one list; how many more there are stands below it."""
-VERDICT_MEANINGS: dict[Verdict, str] = {
+_VERDICT_MEANINGS: dict[Verdict, str] = {
     "supported": "its pages say it",
     "partial": "its pages say a part of it",
     "unsupported": "its pages do not say it",
     "contradicted": "its pages say otherwise",
     "unknown": "its pages could not be compared with it",
 }
-HOW = (
+_HOW = (
     "Each claim was held against the stored text of the pages that it cites: quotes word for word, numbers and dates "
     "beside the sentences that come nearest, names on the page, and how much of its words these sentences have. "
     "Words tell nothing of what a page implies or of who is right: where pages differ, both sides stand below."
@@ -49,139 +49,139 @@ def verification_markdown(
     scores: Scores,
 ) -> str:
     """The file's text; `cids` are the report's citation ids by URL. Text of pages and models is escaped."""
-    sources = {page.url: named_source(page, cids.get(page.url, "")) for page in pages}
+    sources = {page.url: _named_source(page, cids.get(page.url, "")) for page in pages}
     sites = {page.url: page.site for page in pages}
     stated = {claim_id for paragraph in written.paragraphs for claim_id in paragraph.claim_ids}
     alone = [each for each in single_source(verified.claims, sites) if each.claim.id in stated]
     blocks = [
         f"# Verification: {plain_markdown(about.topic)}",
-        HOW,
+        _HOW,
         "## Counts",
-        table(("what", "count"), counts(verified, stated, pages, alone, about.stop_reason)),
+        _table(("what", "count"), _counts(verified, stated, pages, alone, about.stop_reason)),
         "## Citations of the report",
-        table(("score", "value", "meaning"), score_rows(scores)),
+        _table(("score", "value", "meaning"), _score_rows(scores)),
         "## Audit",
-        bullets(about.audit, "The report passed: every paragraph ends in its citations, and all of them resolve."),
+        _bullets(about.audit, "The report passed: every paragraph ends in its citations, and all of them resolve."),
         "## Left out of the report",
-        left_out_table(written.left_out, stated),
+        _left_out_table(written.left_out, stated),
         "## Conflicts",
-        *(conflict_block(each, sources) for each in conflicts(verified.claims)[:MOST_LISTED]),
+        *(_conflict_block(each, sources) for each in conflicts(verified.claims)[:_MOST_LISTED]),
         "" if conflicts(verified.claims) else "No page that was read says otherwise of a claim, as far as words tell.",
         "## Claims with one source",
-        single_source_list(alone, sources),
+        _single_source_list(alone, sources),
         "## Notes",
-        bullets(about.notes, "None."),
+        _bullets(about.notes, "None."),
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def counts(
+def _counts(
     verified: Verified, stated: set[str], pages: Sequence[Page], alone: Sequence[Checked], stop_reason: str
 ) -> list[tuple[str, str]]:
     """The rows of the first table."""
     verdicts = Counter(each.verdict for each in verified.claims)
     rows = [("claims checked", str(len(verified.claims)))]
-    rows += [(f"{verdict}: {meaning}", str(verdicts[verdict])) for verdict, meaning in VERDICT_MEANINGS.items()]
+    rows += [(f"{verdict}: {meaning}", str(verdicts[verdict])) for verdict, meaning in _VERDICT_MEANINGS.items()]
     rows += [
         ("claims in the report", str(len(stated))),
         ("of these from one site only", str(len(alone))),
         ("claims of which a page says otherwise", str(len(conflicts(verified.claims)))),
         ("pages read", str(len(pages))),
         ("sites", str(len({page.site for page in pages}))),
-        ("sections with a supported claim", share(verified.coverage)),
+        ("sections with a supported claim", _share(verified.coverage)),
         ("stopped early by", plain_markdown(stop_reason) or "nothing"),
     ]
     return rows
 
 
-def score_rows(scores: Scores) -> list[tuple[str, str, str]]:
+def _score_rows(scores: Scores) -> list[tuple[str, str, str]]:
     """The rows of the scores."""
     effective = f"{scores.effective} of {scores.read} citations that could be read are carried by their page"
     return [
         (
             "citation recall (ALCE)",
-            share(scores.recall),
+            _share(scores.recall),
             f"{scores.supported} of {scores.sentences} sentences supported",
         ),
         (
             "citation precision (ALCE)",
-            share(scores.precision),
+            _share(scores.precision),
             f"{scores.precise} of {scores.citations} citations needed",
         ),
-        ("citation accuracy (FACT)", share(scores.accuracy), effective),
+        ("citation accuracy (FACT)", _share(scores.accuracy), effective),
         ("effective citations (FACT)", str(scores.effective), "citations carried by their page, at least in part"),
     ]
 
 
-def left_out_table(left_out: Sequence[Checked], stated: set[str]) -> str:
+def _left_out_table(left_out: Sequence[Checked], stated: set[str]) -> str:
     """What is not in the report, with the reasons."""
     rows = [
         (
             plain_markdown(each.claim.id),
-            shown(each.claim.text),
+            _shown(each.claim.text),
             each.verdict,
-            shown("; ".join(each.problems)) or "not chosen",
+            _shown("; ".join(each.problems)) or "not chosen",
         )
         for each in left_out
         if each.claim.id not in stated
     ]
     if not rows:
         return "Nothing was left out."
-    return f"{table(('claim', 'text', 'verdict', 'why'), rows[:MOST_LISTED])}{more(len(rows))}"
+    return f"{_table(('claim', 'text', 'verdict', 'why'), rows[:_MOST_LISTED])}{_more(len(rows))}"
 
 
-def conflict_block(checked: Checked, sources: Mapping[str, str]) -> str:
+def _conflict_block(checked: Checked, sources: Mapping[str, str]) -> str:
     """A claim with what it rests on and what speaks against it."""
-    heading = f"- **{plain_markdown(checked.claim.id)}** ({checked.verdict}): {shown(checked.claim.text)}"
-    own = [f"  - for it: {quoted(quote, sources)}" for quote in checked.claim.quotes]
-    other = [f"  - against it: {quoted(quote, sources)}" for quote in checked.against]
+    heading = f"- **{plain_markdown(checked.claim.id)}** ({checked.verdict}): {_shown(checked.claim.text)}"
+    own = [f"  - for it: {_quoted(quote, sources)}" for quote in checked.claim.quotes]
+    other = [f"  - against it: {_quoted(quote, sources)}" for quote in checked.against]
     return "\n".join([heading, *own, *other])
 
 
-def single_source_list(alone: Sequence[Checked], sources: Mapping[str, str]) -> str:
+def _single_source_list(alone: Sequence[Checked], sources: Mapping[str, str]) -> str:
     """The report's claims that only one site supports."""
     lines = [
-        f"- **{plain_markdown(each.claim.id)}** {shown(each.claim.text)} — "
+        f"- **{plain_markdown(each.claim.id)}** {_shown(each.claim.text)} — "
         + ", ".join(sources.get(url, plain_markdown(url)) for url in each.supporters)
         for each in alone
     ]
-    return "\n".join(lines[:MOST_LISTED]) + more(len(lines)) if lines else "None."
+    return "\n".join(lines[:_MOST_LISTED]) + _more(len(lines)) if lines else "None."
 
 
-def quoted(quote: Quote, sources: Mapping[str, str]) -> str:
+def _quoted(quote: Quote, sources: Mapping[str, str]) -> str:
     """A quote with its source."""
-    return f"“{shown(quote.text)}” — {sources.get(quote.url, plain_markdown(quote.url))}"
+    return f"“{_shown(quote.text)}” — {sources.get(quote.url, plain_markdown(quote.url))}"
 
 
-def named_source(page: Page, cid: str) -> str:
+def _named_source(page: Page, cid: str) -> str:
     """The page as a link, with its citation id where the report has one, its site and its date."""
     link = link_to(page.title or page.url, page.url)
     about = ", ".join(filter(None, (cid, plain_markdown(page.site), plain_markdown(page.fetched_at[:10]))))
     return f"{link} ({about})"
 
 
-def shown(text: str) -> str:
+def _shown(text: str) -> str:
     """The text in one line, escaped, its first 300 characters."""
     line = " ".join(text.split())
-    return plain_markdown(line if len(line) <= MOST_SHOWN else f"{line[: MOST_SHOWN - 1]}…")
+    return plain_markdown(line if len(line) <= _MOST_SHOWN else f"{line[: _MOST_SHOWN - 1]}…")
 
 
-def share(value: float | None) -> str:
+def _share(value: float | None) -> str:
     """The share in per cent; a dash for none."""
     return "–" if value is None else f"{value:.1%}"
 
 
-def more(count: int) -> str:
+def _more(count: int) -> str:
     """How many entries a list does not show; empty for none."""
-    return f"\n\n{count - MOST_LISTED} more are not shown." if count > MOST_LISTED else ""
+    return f"\n\n{count - _MOST_LISTED} more are not shown." if count > _MOST_LISTED else ""
 
 
-def bullets(lines: Iterable[str], otherwise: str) -> str:
+def _bullets(lines: Iterable[str], otherwise: str) -> str:
     """The lines as a list, escaped; the other text where there is none."""
     return "\n".join(f"- {plain_markdown(line)}" for line in lines) or otherwise
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table of cells that are escaped already."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

@@ -37,16 +37,16 @@ from pipeline.sources.store import Store, open_store
 
 Value = TypeVar("Value")
 
-SYSTEM_PROMPT = f"""You are a careful researcher. You work on texts that were collected from the web, and you answer \
+_SYSTEM_PROMPT = f"""You are a careful researcher. You work on texts that were collected from the web, and you answer \
 in JSON only. You have no tools, and you never write a URL.
 
 {DATA_RULE} read."""
 
-LARGER = 4
+_LARGER = 4
 """How many times the tokens an answer gets on its second try, after the first was cut short."""
 
 
-class AnsweredCalls(Protocol):
+class _AnsweredCalls(Protocol):
     """The calls of a run that were answered, kept where a kill leaves them; a `dict` is one that forgets."""
 
     def get(self, key: str, /) -> list[str] | None:
@@ -62,7 +62,7 @@ class Model:
     def __init__(
         self,
         asker: Asker,
-        answered: AnsweredCalls,
+        answered: _AnsweredCalls,
         prices: Mapping[str, Price] | None = None,
         may_ask: Callable[[], bool] = lambda: True,
     ) -> None:
@@ -104,7 +104,7 @@ class Model:
         options = self.asker.options
         said = await self.put(self.asker, prompt, schema, to_value)
         if said.error == CUT_SHORT_ERROR:
-            larger = options.model_copy(update={"max_tokens": LARGER * options.max_tokens})
+            larger = options.model_copy(update={"max_tokens": _LARGER * options.max_tokens})
             wide = Asker(self.asker.client, self.asker.chosen, larger)
             said = await self.put(wide, prompt, schema, to_value)
         if said.value is None:
@@ -117,12 +117,12 @@ class Model:
         self, asker: Asker, prompt: str, schema: Mapping[str, Any], to_value: Callable[[Any], Value]
     ) -> Structured[Value]:
         """What one asker's model answers, after one repair where that is needed; its payloads are counted."""
-        said = await ask_structured(CachedAsker(asker, self), prompt, SYSTEM_PROMPT, schema, to_value)
+        said = await ask_structured(_CachedAsker(asker, self), prompt, _SYSTEM_PROMPT, schema, to_value)
         self.spent = added(self.spent, spent_of(said.payloads, self.name, self.prices))
         return said
 
 
-class CachedAsker:
+class _CachedAsker:
     """Asks what was never answered; takes the rest from the calls that were kept."""
 
     def __init__(self, asker: Asker, model: Model) -> None:
@@ -136,7 +136,7 @@ class CachedAsker:
         Raises:
             ProviderError: there is none, or the budget allows no further call.
         """
-        key = request_key(self.asker, prompt, system, schema)
+        key = _request_key(self.asker, prompt, system, schema)
         payloads = self.model.answered.get(key)
         if not payloads:
             if not self.model.may_ask():
@@ -148,7 +148,7 @@ class CachedAsker:
         return payloads[-1]
 
 
-def request_key(asker: Asker, prompt: str, system: str, schema: Mapping[str, Any]) -> str:
+def _request_key(asker: Asker, prompt: str, system: str, schema: Mapping[str, Any]) -> str:
     """sha256 in hex of all that decides an answer: the model, where it is asked, its limit, and what it sees."""
     chosen = asker.chosen
     limit = str(asker.options.max_tokens)

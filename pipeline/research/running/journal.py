@@ -21,7 +21,7 @@ from pipeline.research.search.results import RecordedSearch, SearchResults, answ
 from pipeline.research.values import Stage
 from pipeline.sources.store import Store
 
-SEARCHES = "searches.jsonl"
+_SEARCHES = "searches.jsonl"
 
 
 Value = TypeVar("Value")
@@ -29,7 +29,7 @@ Value = TypeVar("Value")
 JOURNAL = Path(".state") / "journal.jsonl"
 
 
-class StageResult(NamedTuple):
+class _StageResult(NamedTuple):
     """What a stage left in the journal."""
 
     value: Any
@@ -51,7 +51,7 @@ class Journal:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.setup: dict[str, Any] | None = None
         self.created_at = ""
-        self.stages: dict[tuple[Stage, int], StageResult] = {}
+        self.stages: dict[tuple[Stage, int], _StageResult] = {}
         self.answers: dict[str, list[str]] = {}
         self.seconds_before = 0.0
         self.began = self.written = time.monotonic()
@@ -86,7 +86,7 @@ class Journal:
         if entry["entry"] == "setup":
             self.setup, self.created_at = entry["setup"], entry["created_at"]
         elif entry["entry"] == "stage":
-            self.stages[entry["stage"], entry["round"]] = StageResult(entry["value"], tuple(entry["notes"]))
+            self.stages[entry["stage"], entry["round"]] = _StageResult(entry["value"], tuple(entry["notes"]))
         else:
             self.answers[entry["key"]] = entry["payloads"]
 
@@ -190,7 +190,7 @@ class RunSearch:
         self, provider: SearchProvider, journal: Journal, store: Store, run_id: str, may_ask: Callable[[], bool]
     ) -> None:
         """Search with this provider; its earlier answers come from the run's folder."""
-        self.recorded = RecordedSearch(provider, journal.path.parent / SEARCHES)
+        self.recorded = RecordedSearch(provider, journal.path.parent / _SEARCHES)
         self.store = store
         self.run_id = run_id
         self.may_ask = may_ask

@@ -35,7 +35,7 @@ class Effort(NamedTuple):
 
 
 # Source: pipeline/contracts/research.md#decisions.
-EFFORTS: dict[Depth, Effort] = {
+_EFFORTS: dict[Depth, Effort] = {
     "brief": Effort(1, 4, 5),
     "medium": Effort(3, 6, 10),
     "deep": Effort(5, 10, 25),
@@ -81,8 +81,8 @@ class Budget:
 EXTRACTIVE = "extractive"
 """The name that stands for no model."""
 
-KANA = re.compile(r"[\u3040-\u30ff]")
-HAN = re.compile(r"[\u3400-\u9fff]")
+_KANA = re.compile(r"[\u3040-\u30ff]")
+_HAN = re.compile(r"[\u3400-\u9fff]")
 
 
 class ResearchOptions(Frozen):
@@ -127,7 +127,7 @@ class ResearchOptions(Frozen):
 
     def effort(self, depth: Depth) -> Effort:
         """Rounds, results and sources: as given, else the depth's."""
-        usual = EFFORTS[depth]
+        usual = _EFFORTS[depth]
         return Effort(self.max_rounds or usual.rounds, self.k or usual.k, self.budget or usual.budget)
 
     def config(self, depth: Depth) -> Config:
@@ -205,7 +205,7 @@ def new_run_id(topic: str, runs_dir: Path, now: datetime | None = None) -> str:
 
 def topic_language(topic: str) -> str:
     """ISO 639-1 code of the topic's language, `en` where it is too short to tell; kana and Han tell at any length."""
-    if KANA.search(topic):
+    if _KANA.search(topic):
         return "ja"
     told = detect_language(topic)
-    return told if told != "und" else "zh" if HAN.search(topic) else "en"
+    return told if told != "und" else "zh" if _HAN.search(topic) else "en"

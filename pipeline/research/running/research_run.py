@@ -21,7 +21,7 @@ from pipeline.sources.store import Store
 
 Value = TypeVar("Value")
 
-LONGEST_ERROR = 500
+_LONGEST_ERROR = 500
 
 
 class Spend(NamedTuple):
@@ -97,7 +97,7 @@ class ResearchRun:
         Raises:
             CitejuryError: as `work` and `settle`; the log says so.
         """
-        with StageLog(self, stage, round_):
+        with _StageLog(self, stage, round_):
             if (stage, round_) not in self.journal.stages:
                 self.log(stage, round_, "started", StageDetails())
                 self.progress.begin(stage, round_)
@@ -156,7 +156,7 @@ class ResearchRun:
         self.progress.tell(f"Stopping: answers under way are waited for and kept; {words} gives them up.")
 
 
-class StageLog:
+class _StageLog:
     """Writes the failure of a stage into log and trace while an error passes through the block."""
 
     def __init__(self, run: ResearchRun, stage: Stage, round_: int) -> None:
@@ -178,16 +178,16 @@ class StageLog:
         run = self.run
         if error is None:
             return
-        told = redact(str(error))[:LONGEST_ERROR] if isinstance(error, CitejuryError) else type(error).__name__
+        told = redact(str(error))[:_LONGEST_ERROR] if isinstance(error, CitejuryError) else type(error).__name__
         if run.stopped:
             told = f"stopped by {run.stopped}; the same command goes on"
         run.log(self.stage, self.round, "failed", StageDetails(success=False, error=told))
         if run.store and not run.stopped:
-            failure = Failure(code=error_code(error), message=told, category=self.stage, retried=False)
+            failure = Failure(code=_error_code(error), message=told, category=self.stage, retried=False)
             put_trace(run.store, run.folder.run_id, failure)
 
 
-def error_code(error: BaseException) -> ErrorCode:
+def _error_code(error: BaseException) -> ErrorCode:
     """The code of an error in the run's trace (pipeline/contracts/research.md#traces)."""
     if isinstance(error, ProviderError):
         codes: dict[str, ErrorCode] = {

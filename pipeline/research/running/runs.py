@@ -29,10 +29,12 @@ from pipeline.sources.store import Store, StoredRun, open_store
 
 STORE = "store.db"
 """The store of all runs in a folder, beside theirs."""
-RUN_SIGNS = ("clarify.json", "logs/pipeline.jsonl", "logs/plan.json", JOURNAL)
+_RUN_SIGNS = ("clarify.json", "logs/pipeline.jsonl", "logs/plan.json", JOURNAL)
 """What a folder of a research run holds from its first moment on."""
 
-RunState = Literal["finished", "audit failed", "unfinished", "failed", "clarification needed", "damaged", "folder gone"]
+_RunState = Literal[
+    "finished", "audit failed", "unfinished", "failed", "clarification needed", "damaged", "folder gone"
+]
 
 
 class CheckCounts(Contract):
@@ -70,7 +72,7 @@ class RunOverview(Contract):
     """Its id: the name of its folder."""
     topic: Text
     """What is researched; empty where it is not known."""
-    state: RunState
+    state: _RunState
     """How far it is."""
     stage: str
     """The stage that was begun last; empty before the first."""
@@ -92,7 +94,7 @@ class RunOverview(Contract):
     """The sources that the report cites, in order of first appearance."""
 
 
-class RunFiles(NamedTuple):
+class _RunFiles(NamedTuple):
     """What the files of a run hold, as far as it is there."""
 
     clarify: Clarify | None
@@ -112,9 +114,9 @@ def list_runs(runs_dir: Path) -> list[RunOverview]:
     if not runs_dir.is_dir():
         raise InputError(f"There is no folder {str(runs_dir)!r}. Name the folder of the runs with `--runs-dir`.")
     with ExitStack() as stack:
-        stored = {run.id: run for run in runs_in_store(runs_dir, stack)}
+        stored = {run.id: run for run in _runs_in_store(runs_dir, stack)}
         names = {path.name for path in runs_dir.iterdir() if is_run(path)} | set(stored)
-        found = [overview(runs_dir / name, stored.get(name)) for name in names if RUN_ID.fullmatch(name)]
+        found = [_overview(runs_dir / name, stored.get(name)) for name in names if RUN_ID.fullmatch(name)]
     return sorted(found, key=lambda run: (-(run.created_at.timestamp() if run.created_at else 0), run.run_id))
 
 
@@ -126,10 +128,10 @@ def show_run(runs_dir: Path, run_id: str) -> RunOverview:
     """
     path = run_path(runs_dir, run_id)
     with ExitStack() as stack:
-        stored = next((run for run in runs_in_store(runs_dir, stack) if run.id == run_id), None)
+        stored = next((run for run in _runs_in_store(runs_dir, stack) if run.id == run_id), None)
     if stored is None and not is_run(path):
         raise no_such_run(runs_dir, run_id)
-    return overview(path, stored)
+    return _overview(path, stored)
 
 
 def run_path(runs_dir: Path, run_id: str) -> Path:
@@ -146,7 +148,7 @@ def run_path(runs_dir: Path, run_id: str) -> Path:
 
 def is_run(path: Path) -> bool:
     """Whether the folder is one of a research run; a link is none."""
-    return not path.is_symlink() and any((path / sign).exists() for sign in RUN_SIGNS)
+    return not path.is_symlink() and any((path / sign).exists() for sign in _RUN_SIGNS)
 
 
 def no_such_run(runs_dir: Path, run_id: str) -> InputError:
@@ -154,28 +156,28 @@ def no_such_run(runs_dir: Path, run_id: str) -> InputError:
     return InputError(f"There is no run {run_id!r} in {str(runs_dir)!r}. `citejury pipeline runs list` names them all.")
 
 
-def runs_in_store(runs_dir: Path, stack: ExitStack) -> Sequence[StoredRun]:
+def _runs_in_store(runs_dir: Path, stack: ExitStack) -> Sequence[StoredRun]:
     """The runs that the folder's store knows; empty where there is no store."""
     path = runs_dir / STORE
     store: Store | None = stack.enter_context(open_store(path, read_only=True)) if path.is_file() else None
     return store.runs() if store else []
 
 
-def overview(path: Path, stored: StoredRun | None) -> RunOverview:
+def _overview(path: Path, stored: StoredRun | None) -> RunOverview:
     """The run in this folder; `stored` is what the store knows of it."""
-    topic = stored.topic if stored else topic_of_journal(path)
+    topic = stored.topic if stored else _topic_of_journal(path)
     run = RunOverview(run_id=path.name, topic=topic, state="folder gone", stage="")
     if stored:
-        run = run.model_copy(update=facts_of_store(stored))
+        run = run.model_copy(update=_facts_of_store(stored))
     if not is_run(path):
         return run
     try:
-        return run.model_copy(update=dict(facts_of_folder(read_files(RunFolder(path)))))
+        return run.model_copy(update=dict(_facts_of_folder(_read_files(RunFolder(path)))))
     except InputError as error:
         return run.model_copy(update={"state": "damaged", "error": str(error)})
 
 
-def topic_of_journal(path: Path) -> str:
+def _topic_of_journal(path: Path) -> str:
     """The topic with which the run in this folder was begun; empty where its journal does not tell."""
     try:
         with open(path / JOURNAL, "rb") as file:
@@ -184,7 +186,7 @@ def topic_of_journal(path: Path) -> str:
         return ""
 
 
-def facts_of_store(stored: StoredRun) -> dict[str, object]:
+def _facts_of_store(stored: StoredRun) -> dict[str, object]:
     """When the run began, and its figures where they can be read."""
     try:
         metrics = Metrics.model_validate(stored.metrics) if stored.metrics else None
@@ -195,14 +197,14 @@ def facts_of_store(stored: StoredRun) -> dict[str, object]:
     return {"created_at": created_at, "metrics": metrics, "stop_reason": stop_reason}
 
 
-def read_files(folder: RunFolder) -> RunFiles:
+def _read_files(folder: RunFolder) -> _RunFiles:
     """What the run's files hold.
 
     Raises:
         InputError: one of them is not as it should be.
     """
     plan = folder.read_plan()
-    return RunFiles(
+    return _RunFiles(
         folder.read_clarify(),
         folder.read_log(),
         plan.depth if plan else None,
@@ -212,9 +214,9 @@ def read_files(folder: RunFolder) -> RunFiles:
     )
 
 
-def facts_of_folder(files: RunFiles) -> Iterator[tuple[str, object]]:
+def _facts_of_folder(files: _RunFiles) -> Iterator[tuple[str, object]]:
     """Names and values of what the files tell; what they do not tell is not among them."""
-    yield "state", run_state(files)
+    yield "state", _run_state(files)
     yield "depth", files.depth
     yield (
         "sources",
@@ -234,10 +236,10 @@ def facts_of_folder(files: RunFiles) -> Iterator[tuple[str, object]]:
         yield "topic", files.report.topic
         yield "stop_reason", files.report.stop_reason
     if files.verify:
-        yield "checks", check_counts(files.verify)
+        yield "checks", _check_counts(files.verify)
 
 
-def check_counts(verify: VerifyResult) -> CheckCounts:
+def _check_counts(verify: VerifyResult) -> CheckCounts:
     """What the check counted."""
     return CheckCounts(
         verified_claims=verify.verified_claims_count,
@@ -248,7 +250,7 @@ def check_counts(verify: VerifyResult) -> CheckCounts:
     )
 
 
-def run_state(files: RunFiles) -> RunState:
+def _run_state(files: _RunFiles) -> _RunState:
     """How far the run is, by its last line in the log, its questions and its check."""
     last = files.log[-1] if files.log else None
     if last and (last.stage, last.status) == ("cache", "completed"):
@@ -271,15 +273,15 @@ def delete_run(runs_dir: Path, run_id: str) -> None:
     path = run_path(runs_dir, run_id)
     doomed = half_deleted(runs_dir, run_id)
     there = is_run(path)
-    gone = remove_rows(runs_dir, run_id, path if there else None)
+    gone = _remove_rows(runs_dir, run_id, path if there else None)
     if not (there or gone or doomed.is_dir()):
         raise no_such_run(runs_dir, run_id)
-    remove_folder(doomed)
+    _remove_folder(doomed)
     if there:
         # One step takes the run away as a whole; half of one would look like a run that was never finished.
-        with removal_errors(path):
+        with _removal_errors(path):
             path.rename(doomed)
-        remove_folder(doomed)
+        _remove_folder(doomed)
 
 
 def half_deleted(runs_dir: Path, run_id: str) -> Path:
@@ -291,7 +293,7 @@ def half_deleted(runs_dir: Path, run_id: str) -> Path:
     return runs_dir / f".{checked_run_id(run_id)}.deleted"
 
 
-def remove_rows(runs_dir: Path, run_id: str, held: Path | None) -> bool:
+def _remove_rows(runs_dir: Path, run_id: str, held: Path | None) -> bool:
     """Whether the store knew of the run; it does no longer. The folder `held` is not written to by others meanwhile."""
     with locked_folder(held, "pipeline research") if held else nullcontext():
         if not (runs_dir / STORE).is_file():
@@ -300,19 +302,19 @@ def remove_rows(runs_dir: Path, run_id: str, held: Path | None) -> bool:
             return store.delete_run(run_id)
 
 
-def remove_folder(path: Path) -> None:
+def _remove_folder(path: Path) -> None:
     """Remove the folder with all that is in it, links as links; nothing where it is not there.
 
     Raises:
         OutputError: something of it cannot be removed.
     """
-    with removal_errors(path):
+    with _removal_errors(path):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
 
 
 @contextmanager
-def removal_errors(path: Path) -> Iterator[None]:
+def _removal_errors(path: Path) -> Iterator[None]:
     """Turn what the system refuses into our error.
 
     Raises:

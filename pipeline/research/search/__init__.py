@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from pipeline.sources.schema import SearchResult
     from pipeline.sources.store import Store
 
-SearchName = Literal["duckduckgo", "tavily", "brave", "bing", "local"]
+_SearchName = Literal["duckduckgo", "tavily", "brave", "bing", "local"]
 """The providers of the run's configuration (pipeline/contracts/research.md#config), and the user's own documents."""
 
-NAMES: tuple[SearchName, ...] = get_args(SearchName)
+_NAMES: tuple[_SearchName, ...] = get_args(_SearchName)
 
 
 class SearchProvider(Protocol):
     """Somebody who knows pages."""
 
     name: str
-    """One of `SearchName`."""
+    """One of `_SearchName`."""
 
     async def search(self, query: str, k: int) -> "list[SearchResult]":
         """At most `k` pages for the query, the best first; empty where there are none.
@@ -58,7 +58,7 @@ def search_provider(
         NotInstalledError: its library is missing.
     """
     if name == "local":
-        from pipeline.research.search.local import LocalSearch
+        from pipeline.research.search._local import LocalSearch
 
         if store is None:
             raise InputError("The provider `local` needs the store that its pages are in.")
@@ -66,14 +66,14 @@ def search_provider(
     if documents is not None:
         raise InputError(f"Documents are searched by the provider `local`; {name!r} searches the web. Leave out one.")
     if name == "duckduckgo":
-        from pipeline.research.search.duckduckgo import DuckDuckGo
+        from pipeline.research.search._duckduckgo import DuckDuckGo
 
         return DuckDuckGo()
     if name in ("tavily", "brave"):
-        from pipeline.research.search.api import SearchApi, brave, tavily
+        from pipeline.research.search._api import SearchApi, brave, tavily
 
         return SearchApi((tavily if name == "tavily" else brave)(base_url), environment)
-    others = ", ".join(each for each in NAMES if each != "bing")
+    others = ", ".join(each for each in _NAMES if each != "bing")
     if name == "bing":
         raise InputError(f"Microsoft retired the Bing Search API on 2025-08-11. Choose one of {others}.")
     raise InputError(f"There is no search provider {name!r}. Choose one of {others}.")

@@ -21,10 +21,10 @@ from pipeline.sources.reading.extractor import Extractor
 from pipeline.sources.store import Store, StoredPage
 from pipeline.text.urls import canonical_url
 
-HOST = "documents.invalid"
-HOST_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
-NO_LETTERS = re.compile(r"[^a-z0-9]+")
-FILES_AT_ONCE = 16
+_HOST = "documents.invalid"
+_HOST_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
+_NO_LETTERS = re.compile(r"[^a-z0-9]+")
+_FILES_AT_ONCE = 16
 
 
 class ReadDocuments(NamedTuple):
@@ -48,13 +48,13 @@ async def read_documents(folder: Path, store: Store) -> ReadDocuments:
     """
     if not folder.is_dir():
         raise InputError(f"There is no folder {str(folder)!r}. Name the one that holds the documents to search.")
-    files = list(files_in(folder))
+    files = list(_files_in(folder))
     known = [file for file in files if file.suffix.lower() in MEDIA_TYPES]
-    room = asyncio.Semaphore(FILES_AT_ONCE)
+    room = asyncio.Semaphore(_FILES_AT_ONCE)
 
     async def read(file: Path, extractor: Extractor) -> str:
         async with room:
-            return await read_document(document_url(folder, file), file, extractor, store)
+            return await _read_document(document_url(folder, file), file, extractor, store)
 
     async with Extractor() as extractor:
         problems = await asyncio.gather(*(read(file, extractor) for file in known))
@@ -67,14 +67,14 @@ async def read_documents(folder: Path, store: Store) -> ReadDocuments:
     return ReadDocuments(urls, tuple(filter(None, problems)), len(files) - len(known))
 
 
-def files_in(folder: Path) -> Iterator[Path]:
+def _files_in(folder: Path) -> Iterator[Path]:
     """The files in the folder and those below it, by their paths."""
     for above, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(above, name) for name in sorted(names) if not name.startswith("."))
 
 
-async def read_document(url: str, file: Path, extractor: Extractor, store: Store) -> str:
+async def _read_document(url: str, file: Path, extractor: Extractor, store: Store) -> str:
     """Why nothing of the file can be read; empty where it is in the store."""
     try:
         held = store.page(url, with_raw=False)
@@ -83,11 +83,11 @@ async def read_document(url: str, file: Path, extractor: Extractor, store: Store
         page = await added_page(url, file, extractor)
     except (InputError, OSError) as problem:
         return str(problem)
-    store.put_page(page if page.title else titled(page, file))
+    store.put_page(page if page.title else _titled(page, file))
     return ""
 
 
-def titled(page: StoredPage, file: Path) -> StoredPage:
+def _titled(page: StoredPage, file: Path) -> StoredPage:
     """The page with its file's name for a title."""
     return page._replace(title=file.stem.replace("_", " ").strip()[:300])
 
@@ -95,20 +95,20 @@ def titled(page: StoredPage, file: Path) -> StoredPage:
 def document_url(folder: Path, file: Path) -> str:
     """The canonical URL that stands for a file in the folder."""
     *folders, name = file.relative_to(folder).parts
-    sites = [label_of(part) for part in (*folders[:1], folder.resolve().name) if part]
+    sites = [_label_of(part) for part in (*folders[:1], folder.resolve().name) if part]
     path = quote(os.fsencode("/".join([*folders[1:], name])))
-    return canonical_url(f"https://{'.'.join([*sites, HOST])}/{path}")
+    return canonical_url(f"https://{'.'.join([*sites, _HOST])}/{path}")
 
 
-def label_of(name: str) -> str:
+def _label_of(name: str) -> str:
     """The name as part of a host; where it holds more than a host can, with a few digits that tell it from others."""
-    if HOST_LABEL.fullmatch(name):
+    if _HOST_LABEL.fullmatch(name):
         return name
     digits = hashlib.sha256(os.fsencode(name)).hexdigest()[:8]
-    letters = NO_LETTERS.sub("-", name.lower()).strip("-")[:30].strip("-")
+    letters = _NO_LETTERS.sub("-", name.lower()).strip("-")[:30].strip("-")
     return f"{letters}-{digits}" if letters else digits
 
 
 def is_document(url: str) -> bool:
     """Whether the URL stands for a file of the user's."""
-    return url.partition("://")[2].partition("/")[0].endswith(HOST)
+    return url.partition("://")[2].partition("/")[0].endswith(_HOST)

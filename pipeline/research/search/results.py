@@ -19,10 +19,10 @@ from pipeline.sources.schema import SearchResult
 from pipeline.text.sentences import trim_snippet
 from pipeline.text.urls import canonical_url
 
-LONGEST_TITLE = 256
-LONGEST_SNIPPET = 1024
+_LONGEST_TITLE = 256
+_LONGEST_SNIPPET = 1024
 # What search engines put around the words that were found.
-EMPHASIS = re.compile(r"</?(?:strong|b|em|mark|span)(?:\s[^<>]*)?>", re.IGNORECASE)
+_EMPHASIS = re.compile(r"</?(?:strong|b|em|mark|span)(?:\s[^<>]*)?>", re.IGNORECASE)
 
 
 class RawResult(NamedTuple):
@@ -54,16 +54,16 @@ def readable_results(raw: Iterable[RawResult], k: int) -> SearchResults:
         if not canonical:
             dropped += 1
         elif canonical not in results and len(results) < k:
-            words = trim_snippet(plain(snippet), LONGEST_SNIPPET) or None
-            results[canonical] = SearchResult(title=plain(title)[:LONGEST_TITLE], url=canonical, snippet=words)
+            words = trim_snippet(_plain(snippet), _LONGEST_SNIPPET) or None
+            results[canonical] = SearchResult(title=_plain(title)[:_LONGEST_TITLE], url=canonical, snippet=words)
     return SearchResults(results.values(), dropped)
 
 
-def plain(text: object) -> str:
+def _plain(text: object) -> str:
     """The text on one line, without the marks that search engines put around words that match."""
     if not isinstance(text, str):
         return ""
-    return " ".join(stored_text(html.unescape(EMPHASIS.sub("", text[: 4 * LONGEST_SNIPPET]))).split())
+    return " ".join(stored_text(html.unescape(_EMPHASIS.sub("", text[: 4 * _LONGEST_SNIPPET]))).split())
 
 
 class RecordedSearch:
@@ -77,7 +77,7 @@ class RecordedSearch:
         self.provider = provider
         self.name = provider.name
         self.path = path
-        self.answers = read_answers(path)
+        self.answers = _read_answers(path)
 
     async def search(self, query: str, k: int) -> SearchResults:
         """The held answer where there is one, else the provider's.
@@ -111,7 +111,7 @@ def answer_key(name: str, query: str, k: int) -> str:
     return hashlib.sha256(json.dumps([name, query, k]).encode()).hexdigest()
 
 
-def read_answers(path: Path) -> dict[str, SearchResults]:
+def _read_answers(path: Path) -> dict[str, SearchResults]:
     """The answers in the file by their key; empty where there is no file."""
     if not path.is_file():
         return {}

@@ -17,11 +17,11 @@ from pipeline.text.urls import canonical_url
 from pipeline.verifying.marks import CID, Block, Piece, find_marks, heading_words, plain_words, read_blocks
 from pipeline.verifying.source_list import Section, read_entries, sections
 
-CLOSING = " \t\r\n.。．*_」』”’\"'|"
+_CLOSING = " \t\r\n.。．*_」』”’\"'|"
 """What may stand behind the last citation of a paragraph."""
-SAID = re.compile(r"[.!?。．！？]\W*$")
-SHOWN = 80
-BOLD = 7
+_SAID = re.compile(r"[.!?。．！？]\W*$")
+_SHOWN = 80
+_BOLD = 7
 """Level that a paragraph has which is bold as a whole."""
 
 
@@ -73,17 +73,19 @@ def audit(report_md: str, paragraphs: Sequence[ParagraphLine], citations: Sequen
     """
     blocks = read_blocks(report_md)
     parts = sections(blocks)
-    body = [block for part in parts if not part.is_about_sources for block in body_blocks(part)]
-    cited = list(dict.fromkeys(each for block in body for piece in block.pieces for each in cited_ids(piece)))
+    body = [block for part in parts if not part.is_about_sources for block in _body_blocks(part)]
+    cited = list(dict.fromkeys(each for block in body for piece in block.pieces for each in _cited_ids(piece)))
     written = [each for paragraph in paragraphs for each in paragraph.cite_ids]
     urls = {entry.cid: str(entry.url) for entry in citations}
     return Audit(
         total_paragraphs=len(body),
-        uncited=tuple(f"line {block.line + 1}, {beginning(block)!r}" for block in body if not ends_in_citation(block)),
+        uncited=tuple(
+            f"line {block.line + 1}, {_beginning(block)!r}" for block in body if not _ends_in_citation(block)
+        ),
         paragraph_lines=() if paragraphs else ("`drafts/paragraphs.jsonl` has no paragraph.",),
         citations_found=sum(each in urls for each in cited),
         fabricated=tuple(dict.fromkeys(each for each in (*cited, *written) if each not in urls)),
-        disorder=(*out_of_order(cited, citations), *listed_otherwise(report_md, blocks, urls)),
+        disorder=(*_out_of_order(cited, citations), *_listed_otherwise(report_md, blocks, urls)),
     )
 
 
@@ -102,10 +104,10 @@ def audit_run(folder: RunFolder) -> Audit:
     except BadRowsError as error:
         lines = tuple(f"`drafts/paragraphs.jsonl`, {row}." for row in error.rows)
         audited = audit(report_md, (), citations)._replace(paragraph_lines=lines)
-    return audited._replace(report_data=tuple(data_problems(report)) if report else ())
+    return audited._replace(report_data=tuple(_data_problems(report)) if report else ())
 
 
-def data_problems(report: Report) -> Iterator[str]:
+def _data_problems(report: Report) -> Iterator[str]:
     """What is wrong between the parts of the report as data, each of which may be right for itself.
 
     Source: pipeline/contracts/research.md#rules: each claim has its citation, each cited URL its reference, in order of
@@ -145,37 +147,37 @@ def verify_result(audited: Audit, claims: VerifyResult | None) -> VerifyResult:
     )
 
 
-def body_blocks(section: Section) -> Iterator[Block]:
+def _body_blocks(section: Section) -> Iterator[Block]:
     """What of a section has to end in a citation: text; a bold paragraph that says something is no heading."""
     heading = section.heading
-    if heading and heading.level == BOLD and SAID.search(heading_words(heading)):
+    if heading and heading.level == _BOLD and _SAID.search(heading_words(heading)):
         yield heading
     for block in section.blocks:
         if block.kind not in ("code", "rule") and block.pieces:
             yield block
 
 
-def cited_ids(piece: Piece) -> Iterator[str]:
+def _cited_ids(piece: Piece) -> Iterator[str]:
     """The ids of the piece's marks as `C001`; a footnote's name as it is."""
     for mark in find_marks(piece.text):
         for each in mark.ids:
             yield cid(int(each)) if each.isdecimal() else each
 
 
-def ends_in_citation(block: Block) -> bool:
+def _ends_in_citation(block: Block) -> bool:
     """Whether the last thing in the block is a citation mark; a full stop may follow."""
     text = block.pieces[-1].text
     marks = [mark for mark in find_marks(text) if mark.ids]
-    return bool(marks) and not text[marks[-1].end :].strip(CLOSING)
+    return bool(marks) and not text[marks[-1].end :].strip(_CLOSING)
 
 
-def beginning(block: Block) -> str:
+def _beginning(block: Block) -> str:
     """The first words of a block."""
     words = " ".join(plain_words(block.pieces[0].text).split())
-    return words if len(words) <= SHOWN else f"{words[: SHOWN - 1]}…"
+    return words if len(words) <= _SHOWN else f"{words[: _SHOWN - 1]}…"
 
 
-def out_of_order(cited: Sequence[str], citations: Sequence[CitationEntry]) -> Iterator[str]:
+def _out_of_order(cited: Sequence[str], citations: Sequence[CitationEntry]) -> Iterator[str]:
     """What is wrong with the numbers: the list counts from C001 on, and the text cites them first in that order."""
     listed = [entry.cid for entry in citations]
     all_listed = frozenset(listed)
@@ -190,7 +192,7 @@ def out_of_order(cited: Sequence[str], citations: Sequence[CitationEntry]) -> It
             break
 
 
-def listed_otherwise(report_md: str, blocks: Sequence[Block], urls: Mapping[str, str]) -> Iterator[str]:
+def _listed_otherwise(report_md: str, blocks: Sequence[Block], urls: Mapping[str, str]) -> Iterator[str]:
     """Where the report's list of references and `evidence/citations.json` name different URLs for one source."""
     for entry in read_entries(report_md.split("\n"), blocks, cites_numbers=True):
         name = cid(int(entry.id)) if entry.id.isdecimal() else entry.id

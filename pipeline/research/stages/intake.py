@@ -12,31 +12,31 @@ from pipeline.research.values import Depth, Intake
 from pipeline.text.words import content_words
 
 # Kana, Han and Hangul: https://www.unicode.org/charts/
-SIGN = re.compile(r"[\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
+_SIGN = re.compile(r"[\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 # Without hiragana, which writes endings and particles.
-WEIGHTY_SIGN = re.compile(r"[\u30a1-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
+_WEIGHTY_SIGN = re.compile(r"[\u30a1-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 # `量子计算应用`, six signs, is "quantum computing applications", 30 letters.
-SIGN_WORTH = 4
-WANTED_LETTERS = 20
-WANTED_WORDS = 4
-WANTED_SIGNS = 6
-NEXT_TO_NOTHING = 5
-AMBIGUOUS = frozenset(["it", "this", "that", "they", "them", "something", "anything", "what", "how"])
+_SIGN_WORTH = 4
+_WANTED_LETTERS = 20
+_WANTED_WORDS = 4
+_WANTED_SIGNS = 6
+_NEXT_TO_NOTHING = 5
+_AMBIGUOUS = frozenset(["it", "this", "that", "they", "them", "something", "anything", "what", "how"])
 # Words for "it" and "this"; a German question word asks as well with few words, for its nouns are long.
-AMBIGUOUS_HERE = AMBIGUOUS | frozenset(["es", "das", "dies", "dieses", "diese", "etwas", "irgendetwas"])
-POINTING = re.compile("これ|それ|あれ|何か|这个|那个|这些|那些|它们|它|什么|이것|그것|무엇")
-ABBREVIATIONS = frozenset(
+_AMBIGUOUS_HERE = _AMBIGUOUS | frozenset(["es", "das", "dies", "dieses", "diese", "etwas", "irgendetwas"])
+_POINTING = re.compile("これ|それ|あれ|何か|这个|那个|这些|那些|它们|它|什么|이것|그것|무엇")
+_ABBREVIATIONS = frozenset(
     ["ai", "ml", "dl", "llm", "nlp", "cv", "ag", "ar", "vr", "mr", "web", "app", "db", "os", "api"]
 )
-EMPTY_QUESTIONS = (
+_EMPTY_QUESTIONS = (
     "What specific topic would you like to research?",
     "What aspect or angle are you interested in?",
     "What is the purpose of this research?",
 )
-CONTEXT_QUESTION = "Could you provide more context about '{}'? What specifically would you like to learn?"
-VAGUE_QUESTION = "Your topic seems vague. Could you be more specific about what you mean?"
-DEPTH_QUESTION = "What depth of research do you need? (brief overview / comprehensive analysis)"
-DEPTH_WORDS: dict[Depth, re.Pattern[str]] = {
+_CONTEXT_QUESTION = "Could you provide more context about '{}'? What specifically would you like to learn?"
+_VAGUE_QUESTION = "Your topic seems vague. Could you be more specific about what you mean?"
+_DEPTH_QUESTION = "What depth of research do you need? (brief overview / comprehensive analysis)"
+_DEPTH_WORDS: dict[Depth, re.Pattern[str]] = {
     "brief": re.compile(r"\b(?:brief|overview|short|kurz\w*|überblick)\b|概要|概述|简要|簡潔|短い", re.IGNORECASE),
     "medium": re.compile(r"\b(?:medium|mittel\w*|normal)\b|中等|標準", re.IGNORECASE),
     "deep": re.compile(
@@ -55,43 +55,43 @@ def gate_questions(topic: str, strict: bool = False) -> tuple[str, ...]:
     Source: pipeline/contracts/research.md#clarification.
     """
     asked = topic.strip()
-    is_short = is_short_strictly(asked) if strict else information(asked) < WANTED_LETTERS
-    is_vague = is_vague_strictly(asked) if strict else seems_vague(asked)
+    is_short = _is_short_strictly(asked) if strict else _information(asked) < _WANTED_LETTERS
+    is_vague = _is_vague_strictly(asked) if strict else _seems_vague(asked)
     if not (is_short or is_vague):
         return ()
-    if len(asked) < NEXT_TO_NOTHING and (strict or not asked):
-        return EMPTY_QUESTIONS
-    context = (CONTEXT_QUESTION.replace("{}", asked),) if is_short else ()
-    vague = (VAGUE_QUESTION,) if is_vague else ()
-    return (*context, *vague, DEPTH_QUESTION)
+    if len(asked) < _NEXT_TO_NOTHING and (strict or not asked):
+        return _EMPTY_QUESTIONS
+    context = (_CONTEXT_QUESTION.replace("{}", asked),) if is_short else ()
+    vague = (_VAGUE_QUESTION,) if is_vague else ()
+    return (*context, *vague, _DEPTH_QUESTION)
 
 
-def information(topic: str) -> int:
+def _information(topic: str) -> int:
     """Length of a topic in letters; a sign of Chinese, Japanese or Korean is worth four."""
     plain = unicodedata.normalize("NFKC", topic)
-    return len(plain) + (SIGN_WORTH - 1) * len(SIGN.findall(plain))
+    return len(plain) + (_SIGN_WORTH - 1) * len(_SIGN.findall(plain))
 
 
-def seems_vague(topic: str) -> bool:
+def _seems_vague(topic: str) -> bool:
     """Whether the topic is nothing but an abbreviation of the field, or points at something that it does not name."""
     plain = unicodedata.normalize("NFKC", topic).casefold()
-    if plain.strip(" .?!") in ABBREVIATIONS:
+    if plain.strip(" .?!") in _ABBREVIATIONS:
         return True
-    if POINTING.search(plain):
-        return len(WEIGHTY_SIGN.findall(POINTING.sub("", plain))) < WANTED_SIGNS
+    if _POINTING.search(plain):
+        return len(_WEIGHTY_SIGN.findall(_POINTING.sub("", plain))) < _WANTED_SIGNS
     words = re.findall(r"\w+", plain)
-    return not AMBIGUOUS_HERE.isdisjoint(words) and len(set(content_words(topic))) < WANTED_WORDS
+    return not _AMBIGUOUS_HERE.isdisjoint(words) and len(set(content_words(topic))) < _WANTED_WORDS
 
 
-def is_short_strictly(topic: str) -> bool:
+def _is_short_strictly(topic: str) -> bool:
     """Whether the topic has fewer than 20 characters."""
-    return len(topic) < WANTED_LETTERS
+    return len(topic) < _WANTED_LETTERS
 
 
-def is_vague_strictly(topic: str) -> bool:
+def _is_vague_strictly(topic: str) -> bool:
     """Whether a word of the topic is ambiguous, or the whole of it an abbreviation."""
     lowered = topic.lower()
-    return not AMBIGUOUS.isdisjoint(lowered.split()) or lowered in ABBREVIATIONS
+    return not _AMBIGUOUS.isdisjoint(lowered.split()) or lowered in _ABBREVIATIONS
 
 
 def clarified_topic(topic: str, questions: Sequence[str], answers: Sequence[str]) -> str:
@@ -102,23 +102,23 @@ def clarified_topic(topic: str, questions: Sequence[str], answers: Sequence[str]
     said = [
         answer.strip()
         for question, answer in zip(questions, answers, strict=False)
-        if answer.strip() and not (question == DEPTH_QUESTION and depth_in(answer))
+        if answer.strip() and not (question == _DEPTH_QUESTION and _depth_in(answer))
     ]
     return ": ".join(part for part in (topic.strip(), ", ".join(said)) if part)
 
 
-def depth_in(answer: str) -> Depth | None:
+def _depth_in(answer: str) -> Depth | None:
     """The depth that an answer asks for; None where it names none."""
-    return next((depth for depth, words in DEPTH_WORDS.items() if words.search(answer)), None)
+    return next((depth for depth, words in _DEPTH_WORDS.items() if words.search(answer)), None)
 
 
 def answered_depth(questions: Sequence[str], answers: Sequence[str]) -> Depth | None:
     """The depth that the answer to the question of depth asks for; None where there is none."""
     answered = dict(zip(questions, answers, strict=False))
-    return depth_in(answered.get(DEPTH_QUESTION, ""))
+    return _depth_in(answered.get(_DEPTH_QUESTION, ""))
 
 
-UNANSWERED = "No clarification provided"
+_UNANSWERED = "No clarification provided"
 
 AskQuestions = Callable[[Sequence[str]], Sequence[str]]
 """Puts questions to the one who waits; an answer for each in their order, empty where there is none."""
@@ -146,7 +146,7 @@ def clarify_topic(options: ResearchOptions, folder: RunFolder, ask: AskQuestions
     questions = gate_questions(topic, options.strict_gate)
     if not questions:
         return Intake(topic, topic, options.lang or topic_language(topic), options.depth)
-    answers = answers_to(questions, folder, ask)
+    answers = _answers_to(questions, folder, ask)
     full = clarified_topic(topic, questions, answers)
     if len(full) > MAX_TOPIC:
         raise InputError(
@@ -157,7 +157,7 @@ def clarify_topic(options: ResearchOptions, folder: RunFolder, ask: AskQuestions
     return Intake(full or topic, topic, options.lang or topic_language(full), depth)
 
 
-def answers_to(questions: Sequence[str], folder: RunFolder, ask: AskQuestions | None) -> tuple[str, ...]:
+def _answers_to(questions: Sequence[str], folder: RunFolder, ask: AskQuestions | None) -> tuple[str, ...]:
     """The answers in order, at least one of them not empty; they stand in `clarify.json`.
 
     Raises:
@@ -172,8 +172,8 @@ def answers_to(questions: Sequence[str], folder: RunFolder, ask: AskQuestions | 
         raise ClarificationNeeded(questions)
     answers = tuple(clean_text(answer).strip() for answer in ask(questions))
     if not any(answers):
-        failed = Clarify(status="failed", questions=tuple(questions), answers=(), failure_reason=UNANSWERED)
+        failed = Clarify(status="failed", questions=tuple(questions), answers=(), failure_reason=_UNANSWERED)
         folder.write_clarify(failed)
-        raise InputError(f"{UNANSWERED}, so nothing was researched. Give a fuller topic, or answer the questions.")
+        raise InputError(f"{_UNANSWERED}, so nothing was researched. Give a fuller topic, or answer the questions.")
     folder.write_clarify(Clarify(status="clarified", questions=tuple(questions), answers=answers, failure_reason=None))
     return answers

@@ -16,10 +16,10 @@ from pipeline.research.running.environment import Environment
 from pipeline.research.running.journal import JournaledAnswers
 from pipeline.research.running.options import Budget, ResearchOptions, StopReason
 from pipeline.research.running.research_run import ResearchRun, put_new_traces
+from pipeline.research.stages._rounds import Gathered
+from pipeline.research.stages._verify import read_pages
+from pipeline.research.stages._write import write_report
 from pipeline.research.stages.audit import audit_run, verify_result
-from pipeline.research.stages.rounds import Gathered
-from pipeline.research.stages.verify import read_pages
-from pipeline.research.stages.write import write_report
 from pipeline.research.values import Intake, Plan, Verified, Written, plan_language
 from pipeline.sources.choosing.chunk import ENCODING
 from pipeline.sources.store import StoredEvent, StoredRun
@@ -28,7 +28,7 @@ from pipeline.verifying.scores import Scores, citation_scores, cited_texts, conf
 from pipeline.verifying.values import Page
 
 
-class PagesCounted(NamedTuple):
+class _PagesCounted(NamedTuple):
     """Where a run's pages came from."""
 
     cache_hits: int
@@ -37,15 +37,15 @@ class PagesCounted(NamedTuple):
     """Pages that the run asked the web for."""
 
 
-def count_pages(trace: Iterable[StoredEvent]) -> PagesCounted:
+def _count_pages(trace: Iterable[StoredEvent]) -> _PagesCounted:
     """Where the pages came from, by the run's trace: one that an earlier start of the run fetched was fetched."""
     asked = [event.payload for event in trace if event.kind == "fetch_result"]
     fetched = {payload["url"] for payload in asked if not payload.get("cached")}
     held = {payload["url"] for payload in asked if payload.get("cached")}
-    return PagesCounted(len(held - fetched), len(fetched))
+    return _PagesCounted(len(held - fetched), len(fetched))
 
 
-class Work(NamedTuple):
+class _Work(NamedTuple):
     """What a run took."""
 
     spent: Spent
@@ -56,7 +56,7 @@ class Work(NamedTuple):
     """Rounds from queries to checked claims."""
 
 
-def run_metrics(report: Report, pages: Sequence[Page], counted: PagesCounted, scores: Scores, work: Work) -> Metrics:
+def _run_metrics(report: Report, pages: Sequence[Page], counted: _PagesCounted, scores: Scores, work: _Work) -> Metrics:
     """The run's figures.
 
     Sites are counted where the pages came from in the end: a redirected page belongs to the site that answered.
@@ -82,7 +82,7 @@ def run_metrics(report: Report, pages: Sequence[Page], counted: PagesCounted, sc
     )
 
 
-def stored_run(run_id: str, created_at: str, markdown: str, report: Report, metrics: Metrics) -> StoredRun:
+def _stored_run(run_id: str, created_at: str, markdown: str, report: Report, metrics: Metrics) -> StoredRun:
     """The run as the store's table `runs` has it."""
     return StoredRun(
         id=run_id,
@@ -95,7 +95,7 @@ def stored_run(run_id: str, created_at: str, markdown: str, report: Report, metr
     )
 
 
-class WrittenReport(NamedTuple):
+class _WrittenReport(NamedTuple):
     """The report before it is laid out, and why the run ended early."""
 
     written: Written
@@ -104,7 +104,7 @@ class WrittenReport(NamedTuple):
     """The limit that ended gathering or writing; None where none did."""
 
 
-class Audited(NamedTuple):
+class _Audited(NamedTuple):
     """What the audit of the written report found."""
 
     check: VerifyResult
@@ -115,9 +115,9 @@ class Audited(NamedTuple):
     """What is wrong, in whole sentences; empty where the report passed."""
 
 
-WRITTEN = TypeAdapter(WrittenReport)
-AUDITED = TypeAdapter(Audited)
-METRICS = TypeAdapter(Metrics)
+_WRITTEN = TypeAdapter(_WrittenReport)
+_AUDITED = TypeAdapter(_Audited)
+_METRICS = TypeAdapter(Metrics)
 
 
 class Finished(NamedTuple):
@@ -161,10 +161,10 @@ class ReportStages:
 
     def settle_claims(self, verified: Verified, pages: Sequence[Page]) -> None:
         """Write the supported claims as first paragraphs, and the check of all claims so far."""
-        lines = first_paragraphs(verified)
+        lines = _first_paragraphs(verified)
         sites = {page.url: page.site for page in pages}
         self.run.folder.write_paragraphs(lines)
-        self.run.folder.write_verify(check_of_claims(verified, sites, len(lines)))
+        self.run.folder.write_verify(_check_of_claims(verified, sites, len(lines)))
 
     async def finish(self, gathered: Gathered) -> Finished:
         """The finished run, from all that was gathered.
@@ -177,7 +177,7 @@ class ReportStages:
         folder = self.run.folder
         came = await self.run.run_stage(
             "write",
-            WRITTEN,
+            _WRITTEN,
             lambda: self.write(gathered),
             lambda value: self.settle_report(self.laid_out(gathered, value), gathered),
             words=lambda value: f"{len(value.written.paragraphs)} paragraphs",
@@ -186,20 +186,20 @@ class ReportStages:
         laid_out = self.laid_out(gathered, came)
         audited = await self.run.run_stage(
             "audit",
-            AUDITED,
+            _AUDITED,
             lambda: self.audit(gathered, came),
             lambda value: self.settle_audit(value, laid_out, gathered, came),
             words=lambda value: "passed" if value.check.passed else f"{len(value.problems)} problems",
         )
         metrics = await self.run.run_stage(
             "cache",
-            METRICS,
+            _METRICS,
             lambda: self.measure(laid_out, gathered, audited.scores),
             lambda value: self.settle_run(laid_out, gathered, value),
         )
         return Finished(folder.run_id, folder.path, audited.check.passed, came.stop_reason, metrics, audited.check)
 
-    async def write(self, gathered: Gathered) -> WrittenReport:
+    async def write(self, gathered: Gathered) -> _WrittenReport:
         """The paragraphs; in the claims' own words once the model's budget is used up.
 
         Raises:
@@ -207,9 +207,9 @@ class ReportStages:
         """
         model = self.environment.model if self.budget.used_up() is None else None
         written = await write_report(self.intake, self.plan, gathered.verified, gathered.pages, model)
-        return WrittenReport(written, gathered.stop_reason or self.budget.used_up())
+        return _WrittenReport(written, gathered.stop_reason or self.budget.used_up())
 
-    def laid_out(self, gathered: Gathered, came: WrittenReport) -> LaidOut:
+    def laid_out(self, gathered: Gathered, came: _WrittenReport) -> LaidOut:
         """The report in all its forms.
 
         Raises:
@@ -235,7 +235,7 @@ class ReportStages:
         )
         put_new_traces(self.environment.store, folder.run_id, [event])
 
-    async def audit(self, gathered: Gathered, came: WrittenReport) -> Audited:
+    async def audit(self, gathered: Gathered, came: _WrittenReport) -> _Audited:
         """What the audit of the written files finds; the counts of claims are those of the check before.
 
         Raises:
@@ -243,13 +243,13 @@ class ReportStages:
         """
         sites = {page.url: page.site for page in gathered.pages}
         audit = audit_run(self.run.folder)
-        check = verify_result(audit, check_of_claims(gathered.verified, sites, 0))
+        check = verify_result(audit, _check_of_claims(gathered.verified, sites, 0))
         # A paragraph without claims says who says what; that one page does not say the other's words is its point.
         stated = [paragraph for paragraph in came.written.paragraphs if paragraph.claim_ids]
         texts = cited_texts(stated, plan_language(self.plan))
-        return Audited(check, citation_scores(texts, read_pages(gathered.pages).texts), audit.problems)
+        return _Audited(check, citation_scores(texts, read_pages(gathered.pages).texts), audit.problems)
 
-    def settle_audit(self, audited: Audited, laid_out: LaidOut, gathered: Gathered, came: WrittenReport) -> None:
+    def settle_audit(self, audited: _Audited, laid_out: LaidOut, gathered: Gathered, came: _WrittenReport) -> None:
         """Write the check, and the account of it for people."""
         folder = self.run.folder
         about = RunNotes(self.intake.topic, came.stop_reason or "", tuple(self.run.notes), audited.problems)
@@ -262,14 +262,14 @@ class ReportStages:
     async def measure(self, laid_out: LaidOut, gathered: Gathered, scores: Scores) -> Metrics:
         """The run's figures."""
         trace = self.environment.store.events(self.run.folder.run_id)
-        work = Work(self.answers.spent, self.run.journal.seconds(), gathered.rounds)
-        return run_metrics(laid_out.report, gathered.pages, count_pages(trace), scores, work)
+        work = _Work(self.answers.spent, self.run.journal.seconds(), gathered.rounds)
+        return _run_metrics(laid_out.report, gathered.pages, _count_pages(trace), scores, work)
 
     def settle_run(self, laid_out: LaidOut, gathered: Gathered, metrics: Metrics) -> None:
         """Put the run into the store, and write what the jury needs of it."""
         run_id, created_at = self.run.folder.run_id, self.run.journal.created_at
         report = laid_out.report
-        self.environment.store.put_run(stored_run(run_id, created_at, laid_out.markdown, report, metrics))
+        self.environment.store.put_run(_stored_run(run_id, created_at, laid_out.markdown, report, metrics))
         finished = FinishedRun(
             run_id,
             self.intake.depth,
@@ -283,7 +283,7 @@ class ReportStages:
         write_for_jury(self.run.folder, finished)
 
 
-def first_paragraphs(verified: Verified) -> list[ParagraphLine]:
+def _first_paragraphs(verified: Verified) -> list[ParagraphLine]:
     """A paragraph for each supported claim, its sources numbered in order of first appearance."""
     numbers: dict[str, int] = {}
     lines: list[ParagraphLine] = []
@@ -295,7 +295,7 @@ def first_paragraphs(verified: Verified) -> list[ParagraphLine]:
     return lines
 
 
-def check_of_claims(verified: Verified, sites: Mapping[str, str], paragraphs: int) -> VerifyResult:
+def _check_of_claims(verified: Verified, sites: Mapping[str, str], paragraphs: int) -> VerifyResult:
     """What the check of claims counts before there is a report; `sites` are the pages' sites by URL."""
     return VerifyResult(
         stage="verify",

@@ -15,17 +15,17 @@ from pipeline.research.running.environment import Environment
 from pipeline.research.running.journal import JOURNAL, Journal, JournaledAnswers
 from pipeline.research.running.options import Budget, ResearchOptions, checked_options, new_run_id
 from pipeline.research.running.research_run import SILENT, Progress, ResearchRun, Spend
+from pipeline.research.stages._plan import make_plan
+from pipeline.research.stages._rounds import ResearchRounds
 from pipeline.research.stages.intake import AskQuestions, clarify_topic
-from pipeline.research.stages.plan import make_plan
 from pipeline.research.stages.report import Finished, ReportStages
-from pipeline.research.stages.rounds import ResearchRounds
 from pipeline.research.values import Intake, Plan
 from pipeline.sources.store import Store, StoredRun
 
-INTAKE = TypeAdapter(Intake)
-PLAN = TypeAdapter(Plan)
+_INTAKE = TypeAdapter(Intake)
+_PLAN = TypeAdapter(Plan)
 
-SOURCES_PER_BUDGET = 5
+_SOURCES_PER_BUDGET = 5
 """Sources looked at for each that is read (pipeline/contracts/research.md#files)."""
 
 
@@ -44,7 +44,7 @@ async def research(options: ResearchOptions, environment: Environment) -> Finish
     """
     with open_run(options, environment.report) as run, run.hearing_signals():
         run.store = environment.store
-        return await run_stages(run, options, environment)
+        return await _run_stages(run, options, environment)
 
 
 async def clarified(options: ResearchOptions, ask: AskQuestions | None) -> Intake:
@@ -58,7 +58,7 @@ async def clarified(options: ResearchOptions, ask: AskQuestions | None) -> Intak
         OutputError: as `research`.
     """
     with open_run(options, SILENT) as run:
-        return await run_intake(run, options, ask)
+        return await _run_intake(run, options, ask)
 
 
 @contextmanager
@@ -71,31 +71,31 @@ def open_run(options: ResearchOptions, report: Progress) -> Iterator[ResearchRun
     """
     checked_options(options)
     folder = RunFolder(options.runs_dir / (options.run_id or new_run_id(options.topic, options.runs_dir)))
-    check_folder(folder.path)
+    _check_folder(folder.path)
     with locked_folder(folder.path, "pipeline research"):
         folder.remove_parts()
         journal = Journal(folder.path)
-        check_setup(journal, options)
+        _check_setup(journal, options)
         yield ResearchRun(folder, journal, report)
 
 
-def check_folder(path: Path) -> None:
+def _check_folder(path: Path) -> None:
     """Refuse a folder that is neither empty, nor missing, nor a run's.
 
     Raises:
         OutputError: it holds something else, or is a link.
     """
-    holds_other = path.is_dir() and any(path.iterdir()) and not ((path / JOURNAL).exists() or is_waiting(path))
+    holds_other = path.is_dir() and any(path.iterdir()) and not ((path / JOURNAL).exists() or _is_waiting(path))
     if path.is_symlink() or holds_other:
         raise OutputError(f"{str(path)!r} holds something else than a research run; name another run with `--run-id`.")
 
 
-def is_waiting(path: Path) -> bool:
+def _is_waiting(path: Path) -> bool:
     """Whether the folder is that of a run that asked questions, and nothing more."""
     return (path / "clarify.json").exists()
 
 
-def check_setup(journal: Journal, options: ResearchOptions) -> None:
+def _check_setup(journal: Journal, options: ResearchOptions) -> None:
     """Refuse to go on with a run under another topic or configuration than it was begun with.
 
     Raises:
@@ -107,18 +107,18 @@ def check_setup(journal: Journal, options: ResearchOptions) -> None:
     if changed and held is not None:
         name = changed[0]
         raise InputError(
-            f"The run {options.run_id!r} was begun with {name} {shown(held.get(name))} and cannot go on with "
-            f"{shown(wanted[name])}. Leave that out, or research under another run id."
+            f"The run {options.run_id!r} was begun with {name} {_shown(held.get(name))} and cannot go on with "
+            f"{_shown(wanted[name])}. Leave that out, or research under another run id."
         )
 
 
-def shown(value: object) -> str:
+def _shown(value: object) -> str:
     """The value for a message; short."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
-async def run_intake(run: ResearchRun, options: ResearchOptions, ask: AskQuestions | None) -> Intake:
+async def _run_intake(run: ResearchRun, options: ResearchOptions, ask: AskQuestions | None) -> Intake:
     """What is to be researched.
 
     Raises:
@@ -131,18 +131,18 @@ async def run_intake(run: ResearchRun, options: ResearchOptions, ask: AskQuestio
             run.journal.keep_setup(options.setup(), datetime.now(UTC).isoformat(timespec="seconds"))
         return intake
 
-    return await run.run_stage("intake", INTAKE, work, words=lambda value: f"{value.depth}, {value.lang}")
+    return await run.run_stage("intake", _INTAKE, work, words=lambda value: f"{value.depth}, {value.lang}")
 
 
-async def run_stages(run: ResearchRun, options: ResearchOptions, environment: Environment) -> Finished:
+async def _run_stages(run: ResearchRun, options: ResearchOptions, environment: Environment) -> Finished:
     """All nine stages.
 
     Raises:
         CitejuryError: as `research`.
     """
-    intake = await run_intake(run, options, None)
-    tell_store(run, environment.store, intake.topic)
-    answers = kept_answers(run, environment)
+    intake = await _run_intake(run, options, None)
+    _tell_store(run, environment.store, intake.topic)
+    answers = _kept_answers(run, environment)
     budget = Budget(options.limits, run.journal.seconds, lambda: answers.spent)
     model = environment.model
     if model:
@@ -151,9 +151,9 @@ async def run_stages(run: ResearchRun, options: ResearchOptions, environment: En
         model.notes = run.notes
     plan = await run.run_stage(
         "plan",
-        PLAN,
+        _PLAN,
         lambda: make_plan(intake, model),
-        lambda value: run.folder.write_plan(plan_file(options, intake, value)),
+        lambda value: run.folder.write_plan(_plan_file(options, intake, value)),
         words=lambda value: f"{len(value.sections)} sections, {len(value.queries)} queries",
         asks_model=True,
     )
@@ -163,13 +163,13 @@ async def run_stages(run: ResearchRun, options: ResearchOptions, environment: En
     return await finishing.finish(gathered)
 
 
-def tell_store(run: ResearchRun, store: Store, topic: str) -> None:
+def _tell_store(run: ResearchRun, store: Store, topic: str) -> None:
     """Put the run into the store while it is not finished, so that its trace belongs to something."""
     if ("cache", 1) not in run.logged:
         store.put_run(StoredRun(run.folder.run_id, topic, run.journal.created_at, status="unfinished"))
 
 
-def kept_answers(run: ResearchRun, environment: Environment) -> JournaledAnswers:
+def _kept_answers(run: ResearchRun, environment: Environment) -> JournaledAnswers:
     """The model's answers of this run, those of earlier starts among them; the one who waits hears what they took."""
     model = environment.model
 
@@ -182,13 +182,13 @@ def kept_answers(run: ResearchRun, environment: Environment) -> JournaledAnswers
     return JournaledAnswers(run.journal, environment.store, run.folder.run_id, count, heard)
 
 
-def plan_file(options: ResearchOptions, intake: Intake, plan: Plan) -> PlanFile:
+def _plan_file(options: ResearchOptions, intake: Intake, plan: Plan) -> PlanFile:
     """`logs/plan.json`."""
     budget = options.effort(intake.depth).budget
     details = PlanDetails(
         queries=plan.queries,
         sources=("local",) if options.search == "local" else ("web",),
-        estimated_sources=SOURCES_PER_BUDGET * budget,
+        estimated_sources=_SOURCES_PER_BUDGET * budget,
         depth=intake.depth,
     )
     return PlanFile(workers=options.workers, depth=intake.depth, budget=budget, lang=intake.lang, plan=details)

@@ -21,11 +21,11 @@ ENCODING = "o200k_base"
 
 def count_tokens(text: str) -> int:
     """Number of tokens of the text, as OpenAI's models since GPT-4o count them; 0 for an empty one."""
-    return int(tokenizer().count(text if text.isascii() else text.encode(errors="replace").decode()))
+    return int(_tokenizer().count(text if text.isascii() else text.encode(errors="replace").decode()))
 
 
 @lru_cache(maxsize=1)
-def tokenizer() -> Any:
+def _tokenizer() -> Any:
     """The compiled tokenizer with its vocabulary, loaded once (0.3 s).
 
     It is taken from `bpe_openai` without running that package's own modules: those read three vocabularies in Python,
@@ -44,21 +44,21 @@ def tokenizer() -> Any:
     return bindings.tokenizer_for_encoding(ENCODING)
 
 
-LEAST_TARGET = 16
-FULL_ENOUGH = 0.75
-JOINED = (
+_LEAST_TARGET = 16
+_FULL_ENOUGH = 0.75
+_JOINED = (
     r"[\u0300-\u036f\u1ab0-\u1aff\u20d0-\u20ff\u3099\u309a\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]|\u200d\S"  # to one sign
 )
-SIGN = rf"(?:\S(?:{JOINED}){{0,10}})"
-CLAUSE = re.compile(r"[^,;:、，；：—]*+[,;:、，；：—]*+")
-WORD = re.compile(rf"{SIGN}{{1,48}}")
-SINGLE_SIGN = re.compile(SIGN)
-CODE_POINT = re.compile(r"\S")
-FINER = (CLAUSE, WORD, SINGLE_SIGN, CODE_POINT)
+_SIGN = rf"(?:\S(?:{_JOINED}){{0,10}})"
+_CLAUSE = re.compile(r"[^,;:、，；：—]*+[,;:、，；：—]*+")
+_WORD = re.compile(rf"{_SIGN}{{1,48}}")
+_SINGLE_SIGN = re.compile(_SIGN)
+_CODE_POINT = re.compile(r"\S")
+_FINER = (_CLAUSE, _WORD, _SINGLE_SIGN, _CODE_POINT)
 """What an over-long sentence is cut into, coarse to fine; a code point has at most four tokens."""
 
 
-class Pieces(NamedTuple):
+class _Pieces(NamedTuple):
     """What chunks are made of: sentences, and parts of those that are too long for one chunk."""
 
     spans: list[tuple[int, int]]
@@ -82,21 +82,21 @@ def tokenize_chunk(
     Raises:
         InputError: a target below 16, or an overlap that is negative or not below the target.
     """
-    if target_tokens < LEAST_TARGET or not 0 <= overlap < target_tokens:
+    if target_tokens < _LEAST_TARGET or not 0 <= overlap < target_tokens:
         raise InputError(
             f"Chunks of {target_tokens} tokens with an overlap of {overlap} cannot be made: the length must be at "
-            f"least {LEAST_TARGET}, and the overlap below it."
+            f"least {_LEAST_TARGET}, and the overlap below it."
         )
-    pieces = pieces_of(document, target_tokens)
+    pieces = _pieces_of(document, target_tokens)
     chunks = []
-    for first, last in packed(document.text, pieces, target_tokens, overlap):
+    for first, last in _packed(document.text, pieces, target_tokens, overlap):
         start, end = pieces.spans[first][0], pieces.spans[last][1]
         page = bisect_right(page_starts, start) or None
-        chunks.append(chunk_at(document, start, end, page))
+        chunks.append(_chunk_at(document, start, end, page))
     return chunks
 
 
-def chunk_at(document: Document, start: int, end: int, page: int | None) -> Chunk:
+def _chunk_at(document: Document, start: int, end: int, page: int | None) -> Chunk:
     """The chunk that stands at this place of the document."""
     text = document.text[start:end]
     normal_form = " ".join(text.split()).lower().encode(errors="replace")
@@ -111,17 +111,17 @@ def chunk_at(document: Document, start: int, end: int, page: int | None) -> Chun
     )
 
 
-def pieces_of(document: Document, target: int) -> Pieces:
+def _pieces_of(document: Document, target: int) -> _Pieces:
     """The document's sentences, the over-long ones in parts, with their lengths."""
     text = document.text
     sentences = sentence_spans(text, document.source_meta.lang or "")
-    spans = [span for sentence in sentences for span in cut_to_fit(text, sentence, target, FINER)]
+    spans = [span for sentence in sentences for span in _cut_to_fit(text, sentence, target, _FINER)]
     lengths = [count_tokens(text[begin:end]) for (_, begin), (_, end) in pairwise([(0, 0), *spans])]
     gaps = [text[end:start] for (_, end), (start, _) in pairwise(spans)]
-    return Pieces(spans, list(accumulate(lengths, initial=0)), [*("\n" in gap for gap in gaps), True])
+    return _Pieces(spans, list(accumulate(lengths, initial=0)), [*("\n" in gap for gap in gaps), True])
 
 
-def cut_to_fit(
+def _cut_to_fit(
     text: str, span: tuple[int, int], target: int, finer: Sequence[re.Pattern[str]]
 ) -> Iterator[tuple[int, int]]:
     """The span itself where it is at most `target` tokens long, else its parts, as coarse as they fit."""
@@ -132,24 +132,24 @@ def cut_to_fit(
     for part in finer[0].finditer(text, start, end):
         if part[0].strip():
             begin = part.end() - len(part[0].lstrip())
-            yield from cut_to_fit(text, (begin, begin + len(part[0].strip())), target, finer[1:])
+            yield from _cut_to_fit(text, (begin, begin + len(part[0].strip())), target, finer[1:])
 
 
-def packed(text: str, pieces: Pieces, target: int, overlap: int) -> Iterator[tuple[int, int]]:
+def _packed(text: str, pieces: _Pieces, target: int, overlap: int) -> Iterator[tuple[int, int]]:
     """First and last piece of each chunk, in order."""
     first, done = 0, -1
     while done < len(pieces.spans) - 1:
-        last = furthest(text, pieces, first, target)
+        last = _furthest(text, pieces, first, target)
         while last <= done:  # the overlap leaves no room for the next piece
             first += 1
-            last = furthest(text, pieces, first, target)
-        last = end_of_paragraph(pieces, first, max(first, done + 1), last, target)
+            last = _furthest(text, pieces, first, target)
+        last = _end_of_paragraph(pieces, first, max(first, done + 1), last, target)
         yield first, last
         done = last
         first = max(first + 1, bisect_left(pieces.before, pieces.before[done + 1] - overlap))
 
 
-def furthest(text: str, pieces: Pieces, first: int, target: int) -> int:
+def _furthest(text: str, pieces: _Pieces, first: int, target: int) -> int:
     """The last piece up to which a chunk from `first` on is at most `target` tokens long; `first` always fits."""
     last = max(first, bisect_right(pieces.before, pieces.before[first] + target) - 2)
     while last > first and count_tokens(text[pieces.spans[first][0] : pieces.spans[last][1]]) > target:
@@ -157,12 +157,12 @@ def furthest(text: str, pieces: Pieces, first: int, target: int) -> int:
     return last
 
 
-def end_of_paragraph(pieces: Pieces, first: int, least: int, last: int, target: int) -> int:
+def _end_of_paragraph(pieces: _Pieces, first: int, least: int, last: int, target: int) -> int:
     """The last piece that ends a paragraph while the chunk is full enough; `last` where there is none, or all fits."""
     if last == len(pieces.spans) - 1:
         return last
     for piece in range(last, least - 1, -1):
-        if pieces.before[piece + 1] - pieces.before[first] < FULL_ENOUGH * target:
+        if pieces.before[piece + 1] - pieces.before[first] < _FULL_ENOUGH * target:
             break
         if pieces.last_of_paragraph[piece]:
             return piece

@@ -13,9 +13,9 @@ from pipeline.records import Passage, QueryResponse, defuse_separator, join_cont
 from pipeline.sources.schema import Chunk
 from pipeline.text.words import content_words, without_marks
 
-SEARCH = "SELECT rowid, bm25(passages) FROM passages WHERE passages MATCH ?"
-OTHER = "x"
-DIGITS = 9
+_SEARCH = "SELECT rowid, bm25(passages) FROM passages WHERE passages MATCH ?"
+_OTHER = "x"
+_DIGITS = 9
 """Scores that differ in later digits only are ties: the sum of the same numbers depends on their order."""
 
 
@@ -29,22 +29,22 @@ def rank_passages(query: str, answer: str, texts: Sequence[str], language: str =
     scores = [0.0] * len(texts)
     with closing(sqlite3.connect(":memory:")) as database:
         database.execute("CREATE VIRTUAL TABLE passages USING fts5(words, content='', tokenize='ascii')")
-        rows = ((place, encoded(text, language, codes)) for place, text in enumerate(texts))
+        rows = ((place, _encoded(text, language, codes)) for place, text in enumerate(texts))
         database.executemany("INSERT INTO passages (rowid, words) VALUES (?, ?)", rows)
         # The score of many words is the sum of theirs, and one search for all of them takes time with their square.
         for code in codes.values():
-            for place, score in database.execute(SEARCH, [code]):
+            for place, score in database.execute(_SEARCH, [code]):
                 scores[place] += score
-    return sorted(range(len(texts)), key=lambda place: (round(scores[place], DIGITS), place))
+    return sorted(range(len(texts)), key=lambda place: (round(scores[place], _DIGITS), place))
 
 
-def encoded(text: str, language: str, codes: dict[str, str]) -> str:
+def _encoded(text: str, language: str, codes: dict[str, str]) -> str:
     """The text's content words, each that is asked for as its code, the others as one more that nobody asks for.
 
     So the search sees the words as they were found here, and none of its own syntax in them; how long the text is
     counts as well.
     """
-    return " ".join([codes.get(word, OTHER) for word in content_words(text, language)])
+    return " ".join([codes.get(word, _OTHER) for word in content_words(text, language)])
 
 
 class PassageLimits(NamedTuple):
@@ -108,7 +108,7 @@ def select_passages(record: QueryResponse, pages: Sequence[PageChunks], limits: 
     texts = [*(passage.text for passage in held), *(candidate.chunk.text for candidate in candidates)]
     language = "" if record.language == "und" else record.language
     order = rank_passages(record.query, record.answer, texts, language)
-    chosen = choose([candidates[place - len(held)] for place in order if place >= len(held)], limits)
+    chosen = _choose([candidates[place - len(held)] for place in order if place >= len(held)], limits)
     ranked = [
         held[place] if place < len(held) else passage_of(pages, candidates[place - len(held)])
         for place in order
@@ -124,20 +124,20 @@ def select_passages(record: QueryResponse, pages: Sequence[PageChunks], limits: 
 
 def distinct_chunks(pages: Sequence[PageChunks], held: Iterable[str]) -> Iterator[Candidate]:
     """The chunks page by page; of those that differ in white space and case alone the first, none of the texts held."""
-    seen = {plain(text) for text in held}
+    seen = {_plain(text) for text in held}
     for number, page in enumerate(pages):
         for position, chunk in enumerate(page.chunks):
-            if plain(chunk.text) not in seen:
-                seen.add(plain(chunk.text))
+            if _plain(chunk.text) not in seen:
+                seen.add(_plain(chunk.text))
                 yield Candidate(ChunkPlace(number, position), chunk)
 
 
-def plain(text: str) -> str:
+def _plain(text: str) -> str:
     """The text without what a copy of it may change."""
     return " ".join(text.casefold().split())
 
 
-def choose(ranked: Sequence[Candidate], limits: PassageLimits) -> set[ChunkPlace]:
+def _choose(ranked: Sequence[Candidate], limits: PassageLimits) -> set[ChunkPlace]:
     """The best one of each page, then the best of the rest, as far as the limits go; `ranked` has the best first."""
     best: dict[int, Candidate] = {}
     for candidate in ranked:

@@ -14,7 +14,7 @@ from pipeline.sources.store import Outcome, Store, StoredPage
 from pipeline.text.urls import canonical_url, has_user_name, is_grounding_redirect, source_domain
 
 # Answers to one narrative cite the same pages, and stand far apart in the run: one provider's follow another's.
-CHUNKED_PAGES = 64
+_CHUNKED_PAGES = 64
 
 
 class CitedPage(NamedTuple):
@@ -46,7 +46,7 @@ class Shelf:
         self.store = store
         self.targets = targets
         self.limits = limits
-        self.chunks_of = lru_cache(CHUNKED_PAGES)(self.read_chunks)
+        self.chunks_of = lru_cache(_CHUNKED_PAGES)(self.read_chunks)
 
     def outcome(self, cited: CitedPage) -> Outcome:
         """What became of the page; `not_tried` where nothing is known of it."""
@@ -59,7 +59,7 @@ class Shelf:
         page = self.store.page(key, with_raw=False) if self.store else None
         if page is None or not page.text.strip():
             return "", "", ()
-        return page.final_url, page.title, tuple(chunks_of_page(page, self.limits.chunk_tokens))
+        return page.final_url, page.title, tuple(_chunks_of_page(page, self.limits.chunk_tokens))
 
     def with_pages(self, record: QueryResponse) -> Selected:
         """The record with every source's state and reason, and with passages of the pages that were read."""
@@ -70,18 +70,18 @@ class Shelf:
             reason = self.outcome(cited).reason
             if reason in READ:
                 final_url, title, chunks = self.chunks_of(cited.key)
-                url = page_url(cited, final_url)
+                url = _page_url(cited, final_url)
                 pages.setdefault(url, PageChunks(url, document_id(url), title or source.title, chunks))
-                source = with_state(source, reason, url, title)
+                source = _with_state(source, reason, url, title)
             else:
                 held = source.state == "read"
-                source = with_state(source, source.reason if held else reason, cited.url or source.url, "")
+                source = _with_state(source, source.reason if held else reason, cited.url or source.url, "")
             sources.append(source)
         record = record.model_copy(update={"sources": tuple(sources)})
         return select_passages(record, list(pages.values()), self.limits)
 
 
-def chunks_of_page(page: StoredPage, chunk_tokens: int) -> list[Chunk]:
+def _chunks_of_page(page: StoredPage, chunk_tokens: int) -> list[Chunk]:
     """The page's chunks; they do not overlap, so that no annotator reads a sentence twice."""
     document = Document(
         url=page.url,
@@ -92,14 +92,14 @@ def chunks_of_page(page: StoredPage, chunk_tokens: int) -> list[Chunk]:
     return tokenize_chunk(document, chunk_tokens, 0, page.page_starts)
 
 
-def page_url(cited: CitedPage, final_url: str) -> str:
+def _page_url(cited: CitedPage, final_url: str) -> str:
     """The page's URL; for a redirect of the provider whose target nobody has looked up, where it led when fetched."""
     if not is_grounding_redirect(cited.url) or not final_url:
         return cited.url
     return cited_page(final_url, {}).url or cited.url
 
 
-def with_state(source: Source, reason: str, url: str, title: str) -> Source:
+def _with_state(source: Source, reason: str, url: str, title: str) -> Source:
     """The source with its state, its reason, and the page behind it where the provider's redirect hides one."""
     redirected = is_grounding_redirect(source.url) and not is_grounding_redirect(url)
     hidden = is_grounding_redirect(source.host and f"https://{source.host}/")

@@ -10,12 +10,12 @@ from pipeline.text.terminal import printable
 from pipeline.text.urls import without_password
 
 STATES: tuple[SourceState, ...] = get_args(SourceState)
-SITES_SHOWN = 10
-FAILURES_SHOWN = 100
-URL_SHOWN = 160
+_SITES_SHOWN = 10
+_FAILURES_SHOWN = 100
+_URL_SHOWN = 160
 
 
-class Failure(NamedTuple):
+class _Failure(NamedTuple):
     """A page that was not read."""
 
     url: str
@@ -30,15 +30,15 @@ class Tally:
         """Start all counts at zero."""
         self.sites: dict[str, Counter[str]] = {}
         self.reasons: Counter[str] = Counter()
-        self.failures: list[Failure] = []
+        self.failures: list[_Failure] = []
         self.records = self.with_passages = self.sources = self.read_sources = self.short = self.left_out = 0
 
     def add_page(self, site: str, url: str, reason: str, detail: str) -> None:
         """Count a distinct cited page; the first of those that were not read are kept to be named."""
         self.sites.setdefault(site or "(no site)", Counter())[reason] += 1
         self.reasons[reason] += 1
-        if state_of(reason) not in ("read", "unfetched") and len(self.failures) < FAILURES_SHOWN:
-            self.failures.append(Failure(url, reason, detail))
+        if state_of(reason) not in ("read", "unfetched") and len(self.failures) < _FAILURES_SHOWN:
+            self.failures.append(_Failure(url, reason, detail))
 
     def add_record(self, record: QueryResponse, left_out: int) -> None:
         """Count a record; `left_out` are its pages for which the tokens were not enough."""
@@ -61,10 +61,10 @@ class Tally:
 
     def by_state(self) -> Counter[str]:
         """Distinct pages by state."""
-        return summed_states(self.reasons)
+        return _summed_states(self.reasons)
 
 
-def summed_states(reasons: Counter[str]) -> Counter[str]:
+def _summed_states(reasons: Counter[str]) -> Counter[str]:
     """The reasons' counts by state."""
     states: Counter[str] = Counter()
     for reason, count in reasons.items():
@@ -77,7 +77,7 @@ def tally_lines(tally: Tally) -> Iterator[str]:
     states = tally.by_state()
     counted = ", ".join(f"{states[state]:,} {state}" for state in STATES if states[state])
     yield f"Cited pages: {tally.pages:,}" + (f" ({counted})." if counted else ".")
-    yield from site_lines(tally)
+    yield from _site_lines(tally)
     yield from failure_lines(tally)
     if tally.short:
         yield (
@@ -90,17 +90,17 @@ def tally_lines(tally: Tally) -> Iterator[str]:
     )
 
 
-def site_lines(tally: Tally) -> Iterator[str]:
+def _site_lines(tally: Tally) -> Iterator[str]:
     """A line for each of the sites with most pages, and how many others there are."""
     ordered = sorted(tally.sites.items(), key=lambda item: (-item[1].total(), item[0]))
-    for site, reasons in ordered[:SITES_SHOWN]:
-        yield f"  {printable(site)}: {reasons_text(reasons)}"
-    if len(ordered) > SITES_SHOWN:
-        rest = sum((reasons for _, reasons in ordered[SITES_SHOWN:]), Counter[str]())
-        yield f"  {len(ordered) - SITES_SHOWN:,} other sites: {reasons_text(rest)}"
+    for site, reasons in ordered[:_SITES_SHOWN]:
+        yield f"  {printable(site)}: {_reasons_text(reasons)}"
+    if len(ordered) > _SITES_SHOWN:
+        rest = sum((reasons for _, reasons in ordered[_SITES_SHOWN:]), Counter[str]())
+        yield f"  {len(ordered) - _SITES_SHOWN:,} other sites: {_reasons_text(rest)}"
 
 
-def reasons_text(reasons: Counter[str]) -> str:
+def _reasons_text(reasons: Counter[str]) -> str:
     """`3 read (page), 1 unread (robots)`, in the order of the states, then of the reasons."""
     ordered = sorted(reasons.items(), key=lambda item: (STATES.index(state_of(item[0])), item[0]))
     return ", ".join(f"{count:,} {state_of(reason)} ({reason})" for reason, count in ordered)
@@ -113,11 +113,11 @@ def failure_lines(tally: Tally) -> Iterator[str]:
         yield "Not read:"
     for url, reason, detail in tally.failures:
         told = f": {printable(detail)}" if detail else ""
-        yield f"  {state_of(reason)} ({reason}) {shortened(printable(without_password(url)))}{told}"
+        yield f"  {state_of(reason)} ({reason}) {_shortened(printable(without_password(url)))}{told}"
     if failed > len(tally.failures):
         yield f"  and {failed - len(tally.failures):,} more; each record's `sources` name state and reason of all."
 
 
-def shortened(url: str) -> str:
+def _shortened(url: str) -> str:
     """The URL, cut where it is longer than a few lines."""
-    return url if len(url) <= URL_SHOWN else f"{url[:URL_SHOWN]}…"
+    return url if len(url) <= _URL_SHOWN else f"{url[:_URL_SHOWN]}…"

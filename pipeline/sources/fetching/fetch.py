@@ -13,20 +13,20 @@ import httpx
 
 from pipeline.errors import InputError
 from pipeline.providers.http.retry import time_there, wait_seconds
-from pipeline.sources.fetching.exchange import SUCCESS, Exchange, RequestLimits, exchange, media_type
+from pipeline.sources.fetching._exchange import SUCCESS, Exchange, RequestLimits, exchange, media_type
 from pipeline.sources.fetching.guard import web_target
 from pipeline.sources.fetching.politeness import MAX_BYTES as ROBOTS_BYTES
 from pipeline.sources.fetching.politeness import UNREACHABLE, HostQueue, Rules, read_rules
 from pipeline.sources.reading.decode import charset_of
 from pipeline.text.urls import canonical_url, has_user_name
 
-REASONS = {401: "login", 402: "paywall", 407: "login"}
-NOT_MODIFIED = 304
+_REASONS = {401: "login", 402: "paywall", 407: "login"}
+_NOT_MODIFIED = 304
 # What names no type: the bytes tell whether it is a PDF.
-UNTOLD = ("", "application/octet-stream", "binary/octet-stream")
-DOWNLOADS = ("application/download", "application/x-download", "application/force-download")
-PDF = "application/pdf"
-PDF_TYPES = ("application/x-pdf", *UNTOLD, *DOWNLOADS)
+_UNTOLD = ("", "application/octet-stream", "binary/octet-stream")
+_DOWNLOADS = ("application/download", "application/x-download", "application/force-download")
+_PDF = "application/pdf"
+_PDF_TYPES = ("application/x-pdf", *_UNTOLD, *_DOWNLOADS)
 
 
 class Fetched(NamedTuple):
@@ -62,50 +62,50 @@ class Fetched(NamedTuple):
     """The page is still what `etag` or `last_modified` stand for; then there is no body."""
 
 
-def to_fetched(came: Exchange, start: Fetched, conditional: bool) -> Fetched:
+def _to_fetched(came: Exchange, start: Fetched, conditional: bool) -> Fetched:
     """What became of the URL that `start` names, from its last exchange; `conditional` where a 304 was asked for."""
-    kept = {name: header_value(came.headers.get(name, "")) for name in ("etag", "last-modified")}
+    kept = {name: _header_value(came.headers.get(name, "")) for name in ("etag", "last-modified")}
     end = start._replace(status=came.status, content_type=media_type(came.headers))
     if came.reason:
         return end._replace(reason=came.reason, detail=came.detail)
-    if came.status == NOT_MODIFIED and conditional:
+    if came.status == _NOT_MODIFIED and conditional:
         return end._replace(not_modified=True, etag=kept["etag"], last_modified=kept["last-modified"])
     if came.status not in SUCCESS:
-        return refused_by_status(end, came)
-    return with_body(end._replace(etag=kept["etag"], last_modified=kept["last-modified"]), came)
+        return _refused_by_status(end, came)
+    return _with_body(end._replace(etag=kept["etag"], last_modified=kept["last-modified"]), came)
 
 
-def with_body(end: Fetched, came: Exchange) -> Fetched:
+def _with_body(end: Fetched, came: Exchange) -> Fetched:
     """What became of a URL whose server answered with a body."""
     if not came.body:
         return end._replace(reason="empty", detail="the server sent an empty page")
-    media = media_type_of(end.content_type, came.body)
-    if media in PDF_TYPES:  # and yet it is none
+    media = _media_type_of(end.content_type, came.body)
+    if media in _PDF_TYPES:  # and yet it is none
         return end._replace(reason="not_text", detail=f"it is {media!r}" if media else "it is no text")
-    charset = "" if media == PDF else charset_of(came.body, named_charset(came.headers))
+    charset = "" if media == _PDF else charset_of(came.body, _named_charset(came.headers))
     digest = hashlib.sha256(came.body).hexdigest()
     return end._replace(content_type=media, charset=charset, body=came.body, sha256=digest)
 
 
-def refused_by_status(end: Fetched, came: Exchange) -> Fetched:
+def _refused_by_status(end: Fetched, came: Exchange) -> Fetched:
     """What became of a URL whose server answered with a status that is no success."""
     # https://developers.cloudflare.com/cloudflare-challenges/challenge-types/challenge-pages/detect-response/
     if came.headers.get("cf-mitigated", "") == "challenge":
         return end._replace(reason="captcha", detail=f"the site wants to see a person (status {came.status})")
     status = came.status or 0
     return end._replace(
-        reason=REASONS.get(status, f"status_{status}"), detail=f"the server answered with status {status}"
+        reason=_REASONS.get(status, f"status_{status}"), detail=f"the server answered with status {status}"
     )
 
 
-def media_type_of(media: str, body: bytes) -> str:
+def _media_type_of(media: str, body: bytes) -> str:
     """The media type, by the first bytes where the server names none that says anything.
 
     Source: https://mimesniff.spec.whatwg.org/#identifying-a-resource-with-an-unknown-mime-type, read 2026-11.
     """
     beginning = body[:1024].lstrip(b"\xef\xbb\xbf \t\r\n\f")
     if beginning.startswith(b"%PDF-"):
-        return PDF
+        return _PDF
     if media == "" or "/" not in media:
         if b"\0" in body[:512] and not body.startswith((b"\xff\xfe", b"\xfe\xff")):
             return ""
@@ -113,7 +113,7 @@ def media_type_of(media: str, body: bytes) -> str:
     return media
 
 
-def named_charset(headers: Mapping[str, str]) -> str:
+def _named_charset(headers: Mapping[str, str]) -> str:
     """The `charset` of the `Content-Type`; empty where it names none."""
     for parameter in headers.get("content-type", "").split(";")[1:]:
         name, _, value = parameter.partition("=")
@@ -122,7 +122,7 @@ def named_charset(headers: Mapping[str, str]) -> str:
     return ""
 
 
-def header_value(text: str) -> str:
+def _header_value(text: str) -> str:
     """The text where a header can carry it, otherwise nothing: it comes from a server, and goes to one."""
     return text if len(text) <= 1000 and text.isascii() and text.isprintable() else ""
 
@@ -130,16 +130,16 @@ def header_value(text: str) -> str:
 __all__ = ["FetchPolicy", "Fetched", "Fetcher"]
 
 # https://fetch.spec.whatwg.org/#http-redirect-fetch allows 20; what is cited needs a few.
-MAX_REDIRECTS = 10
+_MAX_REDIRECTS = 10
 # RFC 9309 2.3.1.2 asks for at least five.
-ROBOTS_REDIRECTS = 5
-ROBOTS_SECONDS = 20.0
-LONGEST_DELAY = 30.0
+_ROBOTS_REDIRECTS = 5
+_ROBOTS_SECONDS = 20.0
+_LONGEST_DELAY = 30.0
 AWAY_AFTER = 10
 
-ACCEPT = "text/html,application/xhtml+xml,application/pdf,text/plain;q=0.9,*/*;q=0.5"
-RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524})
-SERVER_ERRORS = 500
+_ACCEPT = "text/html,application/xhtml+xml,application/pdf,text/plain;q=0.9,*/*;q=0.5"
+_RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524})
+_SERVER_ERRORS = 500
 
 
 class FetchPolicy(NamedTuple):
@@ -165,7 +165,7 @@ class FetchPolicy(NamedTuple):
     """Seconds before the first retry where the server names none; doubled for each further one."""
 
 
-class TimeBudget:
+class _TimeBudget:
     """What one URL may still take."""
 
     def __init__(self, seconds: float) -> None:
@@ -179,7 +179,7 @@ class TimeBudget:
         return self.seconds - self.spent
 
 
-class RobotsVerdict(NamedTuple):
+class _RobotsVerdict(NamedTuple):
     """What robots.txt of one site says: rules, or why nothing of the site may be asked for."""
 
     rules: Rules = Rules()
@@ -202,7 +202,7 @@ class Fetcher:
         self.policy = FetchPolicy() if policy is None else policy
         self.everyone = asyncio.Semaphore(self.policy.concurrency)
         self.hosts: dict[str, HostQueue] = {}
-        self.robots: dict[str, asyncio.Task[RobotsVerdict]] = {}
+        self.robots: dict[str, asyncio.Task[_RobotsVerdict]] = {}
         self.silent_before = frozenset(silent_before)
         self.silent: set[str] = set()
         self.answered = False
@@ -238,18 +238,18 @@ class Fetcher:
             web_target(asked)
         except InputError as error:
             reason = "refused" if has_user_name(url) else "not_a_url"
-            return Fetched(url, url, fetched_at=moment(), reason=reason, detail=str(error))
-        conditions = {"If-None-Match": header_value(etag), "If-Modified-Since": header_value(last_modified)}
-        effort = TimeBudget(self.policy.max_seconds)
+            return Fetched(url, url, fetched_at=_moment(), reason=reason, detail=str(error))
+        conditions = {"If-None-Match": _header_value(etag), "If-Modified-Since": _header_value(last_modified)}
+        effort = _TimeBudget(self.policy.max_seconds)
         came, final_url = await self.follow(asked, {name: value for name, value in conditions.items() if value}, effort)
-        start = Fetched(asked, final_url, fetched_at=moment(), seconds=effort.spent)
-        return to_fetched(came, start, conditional=any(conditions.values()))
+        start = Fetched(asked, final_url, fetched_at=_moment(), seconds=effort.spent)
+        return _to_fetched(came, start, conditional=any(conditions.values()))
 
-    async def follow(self, url: str, conditions: Mapping[str, str], effort: TimeBudget) -> tuple[Exchange, str]:
+    async def follow(self, url: str, conditions: Mapping[str, str], effort: _TimeBudget) -> tuple[Exchange, str]:
         """What came at the end of the redirects, and the URL of it; each of them is judged as the first one is."""
-        headers = {"Accept": ACCEPT, **conditions}
+        headers = {"Accept": _ACCEPT, **conditions}
         seen: list[str] = []
-        while len(seen) <= MAX_REDIRECTS:
+        while len(seen) <= _MAX_REDIRECTS:
             closed = await self.closed(url)
             if closed is not None:
                 return closed, url
@@ -258,11 +258,11 @@ class Fetcher:
             if not came.location:
                 return came, url
             seen.append(url)
-            url, headers = came.location, {"Accept": ACCEPT}
+            url, headers = came.location, {"Accept": _ACCEPT}
             if url in seen:
                 words = "its redirects lead round in a circle, as those of sites do that want a cookie"
                 return Exchange(came.status, reason="redirects", detail=words), url
-        return Exchange(came.status, reason="redirects", detail=f"more than {MAX_REDIRECTS} redirects"), url
+        return Exchange(came.status, reason="redirects", detail=f"more than {_MAX_REDIRECTS} redirects"), url
 
     async def closed(self, url: str) -> Exchange | None:
         """Why robots.txt keeps us from a URL; None where it does not."""
@@ -280,22 +280,22 @@ class Fetcher:
             return None
         return Exchange(reason="robots", detail=f"robots.txt of {parsed.host} closes it to us")
 
-    async def read_robots(self, site: str) -> RobotsVerdict:
+    async def read_robots(self, site: str) -> _RobotsVerdict:
         """What the robots.txt of a site says; with the longer delay, if it names one, noted for its host."""
         url = f"{site}/robots.txt"
-        effort = TimeBudget(min(ROBOTS_SECONDS, self.policy.max_seconds))
-        for hop in range(ROBOTS_REDIRECTS + 1):
+        effort = _TimeBudget(min(_ROBOTS_SECONDS, self.policy.max_seconds))
+        for hop in range(_ROBOTS_REDIRECTS + 1):
             came = await self.ask(url, {"Accept": "text/plain,*/*;q=0.5"}, effort, ROBOTS_BYTES, follows=hop > 0)
             if not came.location:
-                said = await judge_robots(came, site, first=hop == 0)
+                said = await _judge_robots(came, site, first=hop == 0)
                 queue = self.queue(site)
-                queue.delay = max(queue.delay, min(said.rules.delay, LONGEST_DELAY))
+                queue.delay = max(queue.delay, min(said.rules.delay, _LONGEST_DELAY))
                 return said
             url = came.location
-        return RobotsVerdict()  # RFC 9309 2.3.1.2: as if there were none
+        return _RobotsVerdict()  # RFC 9309 2.3.1.2: as if there were none
 
     async def ask(
-        self, url: str, headers: Mapping[str, str], effort: TimeBudget, beginning: int = 0, follows: bool = False
+        self, url: str, headers: Mapping[str, str], effort: _TimeBudget, beginning: int = 0, follows: bool = False
     ) -> Exchange:
         """What came of one URL after as many requests as it takes and the policy allows."""
         queue = self.queue(url)
@@ -311,11 +311,11 @@ class Fetcher:
                 )
             effort.spent += came.seconds
             self.learn(host_of(url), queue, came)
-            wait = retry_wait(came, attempt, self.policy.backoff, time.time())
+            wait = _retry_wait(came, attempt, self.policy.backoff, time.time())
             if wait is None:
                 break
-            queue.pause(min(wait, LONGEST_DELAY))
-            if wait > LONGEST_DELAY or effort.left <= 0:
+            queue.pause(min(wait, _LONGEST_DELAY))
+            if wait > _LONGEST_DELAY or effort.left <= 0:
                 break
         queue.learn(came)
         return came
@@ -336,24 +336,24 @@ class Fetcher:
             self.silent.add(host)
 
 
-async def judge_robots(came: Exchange, site: str, first: bool) -> RobotsVerdict:
+async def _judge_robots(came: Exchange, site: str, first: bool) -> _RobotsVerdict:
     """What an answer to the question for robots.txt means; `first` where no redirect led there.
 
     Source: RFC 9309 2.3.1: 4xx opens everything, 5xx and silence close everything for now.
     """
-    if not came.reason and came.status is not None and came.status < SERVER_ERRORS:
+    if not came.reason and came.status is not None and came.status < _SERVER_ERRORS:
         # Large files take a while to read, in which others go on.
-        return RobotsVerdict(await asyncio.to_thread(read_rules, came.body)) if came.body else RobotsVerdict()
+        return _RobotsVerdict(await asyncio.to_thread(read_rules, came.body)) if came.body else _RobotsVerdict()
     if first and came.reason in (*UNREACHABLE, "refused"):
-        return RobotsVerdict(reason=came.reason, detail=came.detail)
+        return _RobotsVerdict(reason=came.reason, detail=came.detail)
     why = came.detail if came.reason else f"status {came.status}"
     reason = "robots" if came.reason else f"status_{came.status}"  # one that may pass, and is asked about again
-    return RobotsVerdict(reason=reason, detail=f"robots.txt of {site} cannot be had now: {why}")
+    return _RobotsVerdict(reason=reason, detail=f"robots.txt of {site} cannot be had now: {why}")
 
 
-def retry_wait(came: Exchange, attempt: int, backoff: float, now: float) -> float | None:
+def _retry_wait(came: Exchange, attempt: int, backoff: float, now: float) -> float | None:
     """Seconds to wait before another request; None where another one is of no use. `attempt` counts from 0."""
-    if came.reason != "network" and came.status not in RETRIED:
+    if came.reason != "network" and came.status not in _RETRIED:
         return None
     told = wait_seconds(came.headers.get("retry-after", ""), time_there(came.headers, now))
     return told if told is not None else backoff * 2.0**attempt * random.uniform(0.5, 1.0)
@@ -364,6 +364,6 @@ def host_of(url: str) -> str:
     return httpx.URL(url).host
 
 
-def moment() -> str:
+def _moment() -> str:
     """Now, ISO 8601 UTC."""
     return datetime.now(UTC).isoformat(timespec="seconds")

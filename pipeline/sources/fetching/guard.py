@@ -16,29 +16,29 @@ import httpx
 
 from pipeline.errors import InputError
 from pipeline.providers.http.transfer import NoCookies
-from pipeline.sources.fetching.connection import GuardedTransport
+from pipeline.sources.fetching._connection import GuardedTransport
 from pipeline.text.urls import MAX_URL_LENGTH, host_name
 
-Address = IPv4Address | IPv6Address
-Allowed = frozenset[tuple[str, int]]
-Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
+_Address = IPv4Address | IPv6Address
+_Allowed = frozenset[tuple[str, int]]
+_Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 
-NOTHING_ALLOWED: Allowed = frozenset()
-TIMEOUT = httpx.Timeout(30, connect=10)
+_NOTHING_ALLOWED: _Allowed = frozenset()
+_TIMEOUT = httpx.Timeout(30, connect=10)
 
 # A host that ends in a number is an IPv4 address to some resolvers, in decimal, octal or hex and with parts left out:
 # https://url.spec.whatwg.org/#ends-in-a-number-checker
-NUMBER_LABEL = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
+_NUMBER_LABEL = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
 
 # Below 1024 the web has two ports; above, browsers block these: https://fetch.spec.whatwg.org/#port-blocking
-WEB_PORTS = frozenset({80, 443})
-BLOCKED_PORTS = frozenset(
+_WEB_PORTS = frozenset({80, 443})
+_BLOCKED_PORTS = frozenset(
     {1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080}
 )
 
 # https://www.iana.org/assignments/iana-ipv4-special-registry, read 2026-11-21; written out because what the standard
 # library counts as global changes between its releases.
-CLOSED_IPV4 = tuple(
+_CLOSED_IPV4 = tuple(
     ip_network(network)
     for network in (
         "0.0.0.0/8",
@@ -64,8 +64,8 @@ CLOSED_IPV4 = tuple(
 # Of IPv6 only what is handed out to networks is open; mapped (::ffff:0:0/96), NAT64 (64:ff9b::/96, 64:ff9b:1::/48),
 # local (fc00::/7, fe80::/10) and multicast addresses lie outside.
 # https://www.iana.org/assignments/iana-ipv6-special-registry, read 2026-11-21
-OPEN_IPV6 = ip_network("2000::/3")
-CLOSED_IPV6 = tuple(
+_OPEN_IPV6 = ip_network("2000::/3")
+_CLOSED_IPV6 = tuple(
     ip_network(network)
     for network in (
         "2001::/23",  # Teredo, benchmarks, ORCHID
@@ -114,7 +114,7 @@ def web_target(url: str | httpx.URL) -> tuple[str, int]:
     return host, parsed.port if parsed.port is not None else 443 if parsed.scheme == "https" else 80
 
 
-def check_redirect(url: httpx.URL, location: str) -> None:
+def _check_redirect(url: httpx.URL, location: str) -> None:
     """Refuse a redirect from `url` that does not lead to an http(s) URL; httpx itself trips over some that it reads.
 
     Raises:
@@ -127,7 +127,7 @@ def check_redirect(url: httpx.URL, location: str) -> None:
     web_target(target)
 
 
-async def host_addresses(host: str, port: int, resolve: Resolver, allowed: Allowed) -> tuple[str, ...]:
+async def host_addresses(host: str, port: int, resolve: _Resolver, allowed: _Allowed) -> tuple[str, ...]:
     """The addresses of a host, all of them judged; one that is refused refuses the host.
 
     Raises:
@@ -135,13 +135,13 @@ async def host_addresses(host: str, port: int, resolve: Resolver, allowed: Allow
         OSError: there is no such host.
     """
     literal = address_of(host)
-    if literal is None and NUMBER_LABEL.fullmatch(host.rstrip(".").rpartition(".")[2]):
+    if literal is None and _NUMBER_LABEL.fullmatch(host.rstrip(".").rpartition(".")[2]):
         raise InputError(f"The host {host[:80]!r} is a number, not a name; it is not fetched.")
     found = [str(literal)] if literal is not None else await resolve(host, port)
     if not found:
         raise socket.gaierror(socket.EAI_NONAME, "the host has no address")
     addresses = [ip_address(each) for each in found]
-    closed = [address for address in addresses if not may_connect(address, port, allowed)]
+    closed = [address for address in addresses if not _may_connect(address, port, allowed)]
     if closed:
         raise InputError(
             f"The host {host[:80]!r} leads to {closed[0]}, port {port}, which is no public web server; it is not "
@@ -150,7 +150,7 @@ async def host_addresses(host: str, port: int, resolve: Resolver, allowed: Allow
     return tuple(dict.fromkeys(map(str, addresses)))
 
 
-def address_of(host: str) -> Address | None:
+def address_of(host: str) -> _Address | None:
     """The address that the host is written as; None for a name."""
     try:
         return ip_address(host)
@@ -158,27 +158,27 @@ def address_of(host: str) -> Address | None:
         return None
 
 
-def may_connect(address: Address, port: int, allowed: Allowed) -> bool:
+def _may_connect(address: _Address, port: int, allowed: _Allowed) -> bool:
     """Whether the address and port are a public web server's, or allowed by name."""
     named = any(port == open_port and address == ip_address(text) for text, open_port in allowed)
-    return named or (is_web_port(port) and is_public(address))
+    return named or (_is_web_port(port) and is_public(address))
 
 
-def is_web_port(port: int) -> bool:
+def _is_web_port(port: int) -> bool:
     """Whether a web server may be expected there."""
-    return port in WEB_PORTS or (1024 <= port <= 65535 and port not in BLOCKED_PORTS)
+    return port in _WEB_PORTS or (1024 <= port <= 65535 and port not in _BLOCKED_PORTS)
 
 
-def is_public(address: Address) -> bool:
+def is_public(address: _Address) -> bool:
     """Whether the address is one of the public internet's, and hides no other one."""
     if isinstance(address, IPv4Address):
-        return not any(address in network for network in CLOSED_IPV4)
+        return not any(address in network for network in _CLOSED_IPV4)
     plain = address.scope_id is None
-    return plain and address in OPEN_IPV6 and not any(address in network for network in CLOSED_IPV6)
+    return plain and address in _OPEN_IPV6 and not any(address in network for network in _CLOSED_IPV6)
 
 
 def guarded_client(
-    allowed: Iterable[tuple[str, int]] = NOTHING_ALLOWED, *, resolve: Resolver = resolve_host, connections: int = 50
+    allowed: Iterable[tuple[str, int]] = _NOTHING_ALLOWED, *, resolve: _Resolver = resolve_host, connections: int = 50
 ) -> httpx.AsyncClient:
     """A client that reaches public web servers only, and what `allowed` names; it follows no redirect by itself.
 
@@ -191,8 +191,8 @@ def guarded_client(
         return await host_addresses(host, port, resolve, pairs)
 
     return httpx.AsyncClient(
-        transport=GuardedTransport(web_target, check_redirect, addresses, connections),
-        timeout=TIMEOUT,
+        transport=GuardedTransport(web_target, _check_redirect, addresses, connections),
+        timeout=_TIMEOUT,
         headers={"User-Agent": f"citejury/{version('citejury')}"},
         cookies=NoCookies(),
         follow_redirects=False,

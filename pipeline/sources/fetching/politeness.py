@@ -8,22 +8,22 @@ from typing import NamedTuple
 
 from protego import Protego
 
-from pipeline.sources.fetching.exchange import Exchange
+from pipeline.sources.fetching._exchange import Exchange
 
 # Our product token in `User-agent:` lines.
-TOKEN = "citejury"
+_TOKEN = "citejury"
 # RFC 9309 2.5 asks for at least so much; what follows is never read.
 MAX_BYTES = 500 * 1024
 # So many rules for one path are judged in some hundredths of a second. A file with more of them is made to cost time.
-MOST_RULES = 2000
-USER_AGENT = re.compile(r"(?:user-agent|useragent|user agent)(?:\s*:\s*|\s+)(.*)", re.IGNORECASE)
-RULE = re.compile(r"(?:dis?s?al+[oa]w|diasllow|allow|crawl[- ]delay)(?:\s*:|\s)", re.IGNORECASE)
+_MOST_RULES = 2000
+_USER_AGENT = re.compile(r"(?:user-agent|useragent|user agent)(?:\s*:\s*|\s+)(.*)", re.IGNORECASE)
+_RULE = re.compile(r"(?:dis?s?al+[oa]w|diasllow|allow|crawl[- ]delay)(?:\s*:|\s)", re.IGNORECASE)
 # These stand anywhere, and end no list of agents; every other line does, known or not.
-SITE_WIDE = re.compile(r"(?:sitemaps?|site-map|host)\b", re.IGNORECASE)
-EVERYONE = re.compile(r"\*\W*")  # what follows it in real files is junk
-PRODUCT = re.compile(r"[a-z_-]*", re.IGNORECASE)
-OTHERS = "others"
-PATH_RULE = re.compile(r"(?:dis?s?al+[oa]w|diasllow|allow)(?:\s*:|\s)\s*(/[^*$%]*)", re.IGNORECASE | re.ASCII)
+_SITE_WIDE = re.compile(r"(?:sitemaps?|site-map|host)\b", re.IGNORECASE)
+_EVERYONE = re.compile(r"\*\W*")  # what follows it in real files is junk
+_PRODUCT = re.compile(r"[a-z_-]*", re.IGNORECASE)
+_OTHERS = "others"
+_PATH_RULE = re.compile(r"(?:dis?s?al+[oa]w|diasllow|allow)(?:\s*:|\s)\s*(/[^*$%]*)", re.IGNORECASE | re.ASCII)
 
 
 # After so many questions in a row to which a host gave no whole answer, it is asked nothing more.
@@ -76,7 +76,7 @@ class HostQueue:
         return last._replace(detail=f"{last.detail}; not asked again after {len(self.silence)} failures", seconds=0.0)
 
 
-class Rule(NamedTuple):
+class _Rule(NamedTuple):
     """One line that opens, closes or slows something."""
 
     beginning: str
@@ -88,7 +88,7 @@ class Rule(NamedTuple):
 class Rules(NamedTuple):
     """The lines of a robots.txt that concern us; empty where everything is open."""
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[_Rule, ...] = ()
     delay: float = 0.0
     """Seconds to wait between two requests; 0 where the file names none."""
 
@@ -100,12 +100,12 @@ class Rules(NamedTuple):
             for beginning, line in self.rules
             if plain.startswith(beginning) or (escaped and beginning.startswith(plain))
         ]
-        return len(lines) <= MOST_RULES and (not lines or bool(parsed(lines).can_fetch(f"http://host{path}", TOKEN)))
+        return len(lines) <= _MOST_RULES and (not lines or bool(_parsed(lines).can_fetch(f"http://host{path}", _TOKEN)))
 
 
-def parsed(lines: Iterable[str]) -> Protego:
+def _parsed(lines: Iterable[str]) -> Protego:
     """The rules, as those for us."""
-    return Protego.parse("\n".join([f"User-agent: {TOKEN}", *lines]))
+    return Protego.parse("\n".join([f"User-agent: {_TOKEN}", *lines]))
 
 
 def read_rules(content: bytes) -> Rules:
@@ -113,13 +113,13 @@ def read_rules(content: bytes) -> Rules:
     whole = content[:MAX_BYTES]
     if len(content) >= MAX_BYTES:  # the last line is cut, and half a path would close too much
         whole = whole[: max(whole.rfind(b"\n"), whole.rfind(b"\r"), 0)]
-    lines = our_rules(whole.decode("utf-8-sig", errors="replace"))
-    rules = tuple(Rule(path[1] if (path := PATH_RULE.match(line)) else "", line) for line in lines)
-    others = [line for beginning, line in rules if not beginning][:MOST_RULES]
-    return Rules(rules, float(parsed(others).crawl_delay(TOKEN) or 0.0))
+    lines = _our_rules(whole.decode("utf-8-sig", errors="replace"))
+    rules = tuple(_Rule(path[1] if (path := _PATH_RULE.match(line)) else "", line) for line in lines)
+    others = [line for beginning, line in rules if not beginning][:_MOST_RULES]
+    return Rules(rules, float(_parsed(others).crawl_delay(_TOKEN) or 0.0))
 
 
-def our_rules(text: str) -> tuple[str, ...]:
+def _our_rules(text: str) -> tuple[str, ...]:
     """The rules of all groups for us, or of those for everyone where no group is for us.
 
     A group begins with one or more `User-agent` lines. A file of thousands of made-up agents costs nothing this way.
@@ -129,26 +129,26 @@ def our_rules(text: str) -> tuple[str, ...]:
     in_rules = True
     for line in text.splitlines():
         line = line.partition("#")[0].strip()
-        named = USER_AGENT.fullmatch(line)
+        named = _USER_AGENT.fullmatch(line)
         if named:
-            agents = {agent_of(named[1])} if in_rules else agents | {agent_of(named[1])}
+            agents = {_agent_of(named[1])} if in_rules else agents | {_agent_of(named[1])}
             in_rules = False
-        elif is_rule(line) or (":" in line and not SITE_WIDE.match(line)):
+        elif _is_rule(line) or (":" in line and not _SITE_WIDE.match(line)):
             in_rules = True
-            for agent in agents - {OTHERS}:
-                rules.setdefault(agent, []).extend([line] if is_rule(line) else [])
-    return tuple(rules.get(TOKEN, rules.get("*", ())))
+            for agent in agents - {_OTHERS}:
+                rules.setdefault(agent, []).extend([line] if _is_rule(line) else [])
+    return tuple(rules.get(_TOKEN, rules.get("*", ())))
 
 
-def agent_of(value: str) -> str:
+def _agent_of(value: str) -> str:
     """Whom a `User-agent` line means: us by our token, everyone by `*`, or others."""
     value = value.strip()
-    if EVERYONE.fullmatch(value):
+    if _EVERYONE.fullmatch(value):
         return "*"
-    product = PRODUCT.match(value)
-    return TOKEN if product and product[0].lower() == TOKEN else OTHERS
+    product = _PRODUCT.match(value)
+    return _TOKEN if product and product[0].lower() == _TOKEN else _OTHERS
 
 
-def is_rule(line: str) -> bool:
+def _is_rule(line: str) -> bool:
     """Whether the line opens, closes or slows something; misspelt words are read as Protego reads them."""
-    return RULE.match(line) is not None
+    return _RULE.match(line) is not None

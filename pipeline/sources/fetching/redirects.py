@@ -18,15 +18,15 @@ from pipeline.recording.run import read_citations, write_resolved
 from pipeline.sources.fetching.guard import web_target
 from pipeline.text.urls import is_grounding_redirect
 
-CONCURRENCY = 8
-SECONDS = 20.0
+_CONCURRENCY = 8
+_SECONDS = 20.0
 
 # Where so many in a row cannot be reached, the network is away, and each further one would only cost its timeout.
-GIVE_UP_AFTER = 10
-UNREACHABLE = frozenset({"network", "timeout"})
+_GIVE_UP_AFTER = 10
+_UNREACHABLE = frozenset({"network", "timeout"})
 
 
-class Settled(NamedTuple):
+class _Settled(NamedTuple):
     """Where one redirect leads; the target is empty where that is not known, and then there is a reason."""
 
     target: str
@@ -44,7 +44,7 @@ class Redirects(NamedTuple):
     reasons: dict[str, int]
 
 
-async def resolve_citations(path: Path, client: httpx.AsyncClient, concurrency: int = CONCURRENCY) -> Redirects:
+async def resolve_citations(path: Path, client: httpx.AsyncClient, concurrency: int = _CONCURRENCY) -> Redirects:
     """The redirects of a `citations.jsonl` that had no `resolved_url`; the file has their targets afterwards.
 
     It is written anew only where there is something to add. A failure is counted and fails nothing.
@@ -60,23 +60,23 @@ async def resolve_citations(path: Path, client: httpx.AsyncClient, concurrency: 
 
 
 async def resolve_redirects(
-    urls: Iterable[str], client: httpx.AsyncClient, concurrency: int = CONCURRENCY
+    urls: Iterable[str], client: httpx.AsyncClient, concurrency: int = _CONCURRENCY
 ) -> Redirects:
     """The targets of those URLs that are grounding redirects; the others are left alone, a repeated one asked once.
 
     `client` is a guarded one, so that a name that leads to a private address is refused.
     """
-    settled: dict[str, Settled] = {}
+    settled: dict[str, _Settled] = {}
     waiting = iter(dict.fromkeys(url for url in urls if is_grounding_redirect(url)))
     unreachable = 0
 
     async def work() -> None:
         nonlocal unreachable
         for url in waiting:
-            away = unreachable >= GIVE_UP_AFTER
-            settled[url] = Settled("", "not_tried") if away else await settle_redirect(url, client)
+            away = unreachable >= _GIVE_UP_AFTER
+            settled[url] = _Settled("", "not_tried") if away else await _settle_redirect(url, client)
             if not away:
-                unreachable = unreachable + 1 if settled[url].reason in UNREACHABLE else 0
+                unreachable = unreachable + 1 if settled[url].reason in _UNREACHABLE else 0
 
     async with asyncio.TaskGroup() as group:
         for _ in range(concurrency):
@@ -86,25 +86,25 @@ async def resolve_redirects(
     return Redirects(targets, dict(sorted(reasons.items())))
 
 
-async def settle_redirect(url: str, client: httpx.AsyncClient) -> Settled:
+async def _settle_redirect(url: str, client: httpx.AsyncClient) -> _Settled:
     """Where one redirect leads, by one HEAD; by one GET where HEAD is answered with something else."""
-    settled = Settled("", "network")
+    settled = _Settled("", "network")
     for method in ("HEAD", "GET"):
         try:
-            async with asyncio.timeout(SECONDS):
-                settled = await ask_target(method, url, client)
+            async with asyncio.timeout(_SECONDS):
+                settled = await _ask_target(method, url, client)
         except InputError:
-            return Settled("", "refused")
+            return _Settled("", "refused")
         except (TimeoutError, httpx.TimeoutException):
-            return Settled("", "timeout")
+            return _Settled("", "timeout")
         except httpx.HTTPError:
-            settled = Settled("", "network")
+            settled = _Settled("", "network")
         if settled.target or settled.reason == "bad_target":
             break
     return settled
 
 
-async def ask_target(method: str, url: str, client: httpx.AsyncClient) -> Settled:
+async def _ask_target(method: str, url: str, client: httpx.AsyncClient) -> _Settled:
     """What one request says of the target; the body is never read, the target never visited.
 
     Raises:
@@ -115,6 +115,6 @@ async def ask_target(method: str, url: str, client: httpx.AsyncClient) -> Settle
     response = await client.send(client.build_request(method, url), stream=True, follow_redirects=False)
     await response.aclose()
     if response.next_request is None:
-        return Settled("", f"status_{response.status_code}")
+        return _Settled("", f"status_{response.status_code}")
     target = str(response.next_request.url)
-    return Settled("", "bad_target") if is_grounding_redirect(target) else Settled(target)
+    return _Settled("", "bad_target") if is_grounding_redirect(target) else _Settled(target)

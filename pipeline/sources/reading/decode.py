@@ -7,15 +7,15 @@ from itertools import pairwise
 
 import webencodings
 
-MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 # Browsers look for it in the first 1,024 bytes; pages that put a long comment first mean it all the same.
-PROLOGUE = 4096
-DECLARED = re.compile(
+_PROLOGUE = 4096
+_DECLARED = re.compile(
     rb"""<(?:meta|\?xml)\b[^<>]{0,500}?(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE
 )
-TAG = re.compile(rb"<[^<>]*>?")
-ISO_2022_JP = re.compile(rb"\x1b\$[@B]")
-GUESSED = [
+_TAG = re.compile(rb"<[^<>]*>?")
+_ISO_2022_JP = re.compile(rb"\x1b\$[@B]")
+_GUESSED = [
     "cp1252",
     "cp932",
     "euc_jp",
@@ -29,9 +29,9 @@ GUESSED = [
     "cp1255",
     "cp1256",
 ]
-SAMPLE = 16_000
-HIGH_BYTES = re.compile(rb"[\x80-\xff]+")
-FEW = 64
+_SAMPLE = 16_000
+_HIGH_BYTES = re.compile(rb"[\x80-\xff]+")
+_FEW = 64
 
 
 def charset_of(body: bytes, named: str = "") -> str:
@@ -42,19 +42,19 @@ def charset_of(body: bytes, named: str = "") -> str:
     Source: https://encoding.spec.whatwg.org/#decode for the mark before the server,
     https://html.spec.whatwg.org/#determining-the-character-encoding for the rest, read 2026-11.
     """
-    for mark, name in MARKS:
+    for mark, name in _MARKS:
         if body.startswith(mark):
             return name
-    found = codec_name(named) or declared_charset(body[:PROLOGUE])
+    found = _codec_name(named) or _declared_charset(body[:_PROLOGUE])
     # Servers name Latin-1 by default, whatever the page is; text in it does not fit UTF-8 by chance.
-    if found and (found != "cp1252" or not is_utf8(body)):
+    if found and (found != "cp1252" or not _is_utf8(body)):
         return found
-    if ISO_2022_JP.search(body):
+    if _ISO_2022_JP.search(body):
         return "iso2022_jp"
-    return "utf-8" if is_utf8(body) else guessed_charset(body)
+    return "utf-8" if _is_utf8(body) else _guessed_charset(body)
 
 
-def codec_name(label: str) -> str:
+def _codec_name(label: str) -> str:
     """The Python name of the encoding that a label of the web means; empty where it means none that can be read."""
     found = webencodings.lookup(label.strip(" \t\"'"))
     if found is None or found.name in ("replacement", "x-user-defined"):
@@ -62,15 +62,15 @@ def codec_name(label: str) -> str:
     return "gb18030" if found.name == "gbk" else found.codec_info.name  # Python's GBK lacks what pages in it hold
 
 
-def declared_charset(prologue: bytes) -> str:
+def _declared_charset(prologue: bytes) -> str:
     """What the `<meta>` or the XML declaration in the first bytes names; empty where neither does."""
-    declared = DECLARED.search(prologue)
-    name = codec_name(declared[1].decode("ascii", "replace")) if declared else ""
+    declared = _DECLARED.search(prologue)
+    name = _codec_name(declared[1].decode("ascii", "replace")) if declared else ""
     # A declaration that can be read byte by byte is in no encoding of two.
     return "utf-8" if name.startswith(("utf-16", "utf-32")) else name
 
 
-def is_utf8(body: bytes) -> bool:
+def _is_utf8(body: bytes) -> bool:
     """Whether every byte fits UTF-8; a body that was cut within a character does not."""
     try:
         body.decode("utf-8")
@@ -79,26 +79,26 @@ def is_utf8(body: bytes) -> bool:
     return True
 
 
-def guessed_charset(body: bytes) -> str:
+def _guessed_charset(body: bytes) -> str:
     """The likeliest encoding of bytes that nobody named and that are not UTF-8; Western European as the last resort."""
     from charset_normalizer import from_bytes  # slow to import, and seldom wanted
 
-    text = b" ".join(TAG.sub(b" ", body[: 8 * SAMPLE]).split())[:SAMPLE]
-    rows = HIGH_BYTES.findall(text)
-    if len(rows) < FEW and sum(map(len, rows)) <= 2 * len(rows):
+    text = b" ".join(_TAG.sub(b" ", body[: 8 * _SAMPLE]).split())[:_SAMPLE]
+    rows = _HIGH_BYTES.findall(text)
+    if len(rows) < _FEW and sum(map(len, rows)) <= 2 * len(rows):
         return "cp1252"  # accents stand alone, letters of other scripts in rows; too few for the detector
-    guess = from_bytes(text, cp_isolation=GUESSED).best()
-    return codec_name(guess.encoding) or guess.encoding if guess else "cp1252"
+    guess = from_bytes(text, cp_isolation=_GUESSED).best()
+    return _codec_name(guess.encoding) or guess.encoding if guess else "cp1252"
 
 
-SEVEN_BIT = ("iso2022", "hz", "utf-16", "utf-32")
+_SEVEN_BIT = ("iso2022", "hz", "utf-16", "utf-32")
 LINE_END = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
 SURROGATE = re.compile(r"[\ud800-\udfff]")
-BLANKS_AT_END = re.compile(r"(?<![ \t\u00a0])[ \t\u00a0]++(?=\n|\Z)")
-MANY_NEWLINES = re.compile(r"\n{3,}")
-BULLET = re.compile(r"\s|[-*+•#>|=~`]|\d{1,3}[.)]\s")
-LEAST_WRAPPED, MOST_WRAPPED = 50, 130
+_BLANKS_AT_END = re.compile(r"(?<![ \t\u00a0])[ \t\u00a0]++(?=\n|\Z)")
+_MANY_NEWLINES = re.compile(r"\n{3,}")
+_BULLET = re.compile(r"\s|[-*+•#>|=~`]|\d{1,3}[.)]\s")
+_LEAST_WRAPPED, _MOST_WRAPPED = 50, 130
 
 
 def decoded(body: bytes, charset: str) -> str:
@@ -108,7 +108,7 @@ def decoded(body: bytes, charset: str) -> str:
     other charset by chance, and servers name Latin-1 unasked.
     """
     named = charset_of(body, charset)
-    for codec in likely_codecs(body, named):
+    for codec in _likely_codecs(body, named):
         try:
             return body.decode(codec)
         except UnicodeDecodeError:
@@ -116,18 +116,18 @@ def decoded(body: bytes, charset: str) -> str:
     return body.decode(named, errors="replace")
 
 
-def likely_codecs(body: bytes, named: str) -> Iterator[str]:
+def _likely_codecs(body: bytes, named: str) -> Iterator[str]:
     """Python's names of the codecs to try, the likeliest first."""
-    head = body[:PROLOGUE]
+    head = body[:_PROLOGUE]
     if head.count(0) > len(head) // 4:
         yield "utf-16-le" if head[1::2].count(0) > head[::2].count(0) else "utf-16-be"
-    if named.startswith(SEVEN_BIT):
+    if named.startswith(_SEVEN_BIT):
         yield named
     yield "utf-8"
     if named == "cp1252":
-        yield declared_charset(head) or named
+        yield _declared_charset(head) or named
     yield named
-    yield guessed_charset(body)
+    yield _guessed_charset(body)
 
 
 def stored_text(text: str) -> str:
@@ -139,7 +139,7 @@ def stored_text(text: str) -> str:
     """
     text = LINE_END.sub("\n", text).replace("\t", " ")
     text = SURROGATE.sub("\ufffd", CONTROL.sub("", text))
-    return MANY_NEWLINES.sub("\n\n", BLANKS_AT_END.sub("", text)).strip()
+    return _MANY_NEWLINES.sub("\n\n", _BLANKS_AT_END.sub("", text)).strip()
 
 
 def unwrapped(text: str) -> str:
@@ -148,18 +148,18 @@ def unwrapped(text: str) -> str:
     A line goes on in the next one where the two do not begin like an item of a list, a quote or a table, and the next
     one's first word would have made it longer than the paragraph's longest line, which has 50 to 130 characters.
     """
-    return "\n\n".join(one_line(block) for block in text.split("\n\n"))
+    return "\n\n".join(_one_line(block) for block in text.split("\n\n"))
 
 
-def one_line(paragraph: str) -> str:
+def _one_line(paragraph: str) -> str:
     """The paragraph's lines joined with blanks where it is wrapped, else the paragraph itself."""
     lines = paragraph.split("\n")
     longest = max(map(len, lines))
-    if not LEAST_WRAPPED <= longest <= MOST_WRAPPED:
+    if not _LEAST_WRAPPED <= longest <= _MOST_WRAPPED:
         return paragraph
     joined = lines[0]
     for line, following in pairwise(lines):
         is_full = len(line) + 1 + len(following.partition(" ")[0]) > longest
-        goes_on = is_full and not BULLET.match(line) and not BULLET.match(following)
+        goes_on = is_full and not _BULLET.match(line) and not _BULLET.match(following)
         joined = f"{joined}{' ' if goes_on else chr(10)}{following}"
     return joined

@@ -4,26 +4,32 @@ import re
 from itertools import accumulate
 from typing import Any, NamedTuple
 
+from pipeline.sources.reading._quality import verdict_on
 from pipeline.sources.reading.decode import decoded, stored_text, unwrapped
-from pipeline.sources.reading.quality import verdict_on
 from pipeline.sources.schema import Reason
 
-HTML_TYPES = ("text/html", "application/xhtml+xml")
-TEXT_TYPES = ("application/json", "application/ld+json", "application/x-ndjson", "application/yaml", "application/toml")
-NO_PROSE = ("text/css", "text/javascript", "text/ecmascript")
-UNKNOWN_TYPES = (
+_HTML_TYPES = ("text/html", "application/xhtml+xml")
+_TEXT_TYPES = (
+    "application/json",
+    "application/ld+json",
+    "application/x-ndjson",
+    "application/yaml",
+    "application/toml",
+)
+_NO_PROSE = ("text/css", "text/javascript", "text/ecmascript")
+_UNKNOWN_TYPES = (
     "",
     "application/octet-stream",
     "binary/octet-stream",
     "application/download",
     "application/x-download",
 )
-XML_TYPES = ("application/xml", "text/xml", "application/rss+xml", "application/atom+xml")
-HTML_START = re.compile(rb"\s*(?:<!--.{0,2000}?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.I | re.S)
-NOT_TEXT_BYTES = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-SNIFFED = 4096
-MOST_UNREADABLE = 0.05
-LANGUAGE_FROM = 5_000
+_XML_TYPES = ("application/xml", "text/xml", "application/rss+xml", "application/atom+xml")
+_HTML_START = re.compile(rb"\s*(?:<!--.{0,2000}?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.I | re.S)
+_NOT_TEXT_BYTES = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_SNIFFED = 4096
+_MOST_UNREADABLE = 0.05
+_LANGUAGE_FROM = 5_000
 
 
 class Extracted(NamedTuple):
@@ -51,82 +57,84 @@ def extract_document(body: bytes, content_type: str, charset: str, url: str) -> 
 
     A hostile body may take any time and memory, or the process: `Extractor` does this in processes that may be lost.
     """
-    kind = kind_of(body, content_type)
+    kind = _kind_of(body, content_type)
     if not body.strip():
         return unread(kind, "empty", "the body is empty")
     if kind == "application/pdf":
-        return extract_pdf(body)
-    if kind not in (*HTML_TYPES, "text/plain"):
+        return _extract_pdf(body)
+    if kind not in (*_HTML_TYPES, "text/plain"):
         return unread(kind, "not_text", f"it is {kind}")
     text = decoded(body, charset)
-    if text.count("\ufffd") > MOST_UNREADABLE * len(text):
+    if text.count("\ufffd") > _MOST_UNREADABLE * len(text):
         return unread(kind, "bad_encoding", f"it is not in the charset {charset or 'that it seems to be in'!r}")
-    return extract_plain(text) if kind == "text/plain" else extract_html(text, url)
+    return _extract_plain(text) if kind == "text/plain" else _extract_html(text, url)
 
 
-def kind_of(body: bytes, content_type: str) -> str:
+def _kind_of(body: bytes, content_type: str) -> str:
     """The media type to read the body as: the one named, or by its first bytes where that says nothing or is wrong."""
     named = content_type.partition(";")[0].strip().lower()
-    head = body[:SNIFFED]
+    head = body[:_SNIFFED]
     if b"%PDF-" in head[:1024]:
         return "application/pdf"
-    if HTML_START.match(head) and (named in (*UNKNOWN_TYPES, *XML_TYPES, *HTML_TYPES) or named == "application/pdf"):
+    if _HTML_START.match(head) and (
+        named in (*_UNKNOWN_TYPES, *_XML_TYPES, *_HTML_TYPES) or named == "application/pdf"
+    ):
         return "text/html"
-    if named in HTML_TYPES:
-        return "text/html" if not looks_binary(head) else "application/octet-stream"
-    if named in XML_TYPES:
+    if named in _HTML_TYPES:
+        return "text/html" if not _looks_binary(head) else "application/octet-stream"
+    if named in _XML_TYPES:
         return "text/html"
-    if (named.startswith("text/") and named not in NO_PROSE) or named in (*TEXT_TYPES, *UNKNOWN_TYPES):
-        return "text/plain" if not looks_binary(head) else "application/octet-stream"
+    if (named.startswith("text/") and named not in _NO_PROSE) or named in (*_TEXT_TYPES, *_UNKNOWN_TYPES):
+        return "text/plain" if not _looks_binary(head) else "application/octet-stream"
     return named or "application/octet-stream"
 
 
-def looks_binary(head: bytes) -> bool:
+def _looks_binary(head: bytes) -> bool:
     """Whether the first bytes are those of no text in any charset; UTF-16 has many zeros, and says so at its start."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or head[::2].count(0) > len(head) // 8 > head[1::2].count(0):
         return False
     if head[1::2].count(0) > len(head) // 8 > head[::2].count(0):
         return False
-    return len(NOT_TEXT_BYTES.findall(head)) > len(head) // 50
+    return len(_NOT_TEXT_BYTES.findall(head)) > len(head) // 50
 
 
-def extract_html(page: str, url: str) -> Extracted:
+def _extract_html(page: str, url: str) -> Extracted:
     """What an HTML page says, judged."""
     html = read_html(page, url)
     verdict = verdict_on(html.text, html.title, html.marked_paid)
-    language = language_of(html.text) or (html.language if len(html.language) == len("de") else "")
+    language = _language_of(html.text) or (html.language if len(html.language) == len("de") else "")
     return Extracted(html.text, html.title, language, "text/html", (), verdict.reason, verdict.detail)
 
 
-def extract_plain(text: str) -> Extracted:
+def _extract_plain(text: str) -> Extracted:
     """A plain text or Markdown file as it is, lines of wrapped paragraphs joined."""
     text = unwrapped(stored_text(text))
     if not text:
         return unread("text/plain", "empty", "there are only blanks in it")
     heading = text.partition("\n")[0]
     title = heading.lstrip("# ") if heading.startswith("#") else ""
-    return Extracted(text, title[:300], language_of(text), "text/plain", (), "page", "")
+    return Extracted(text, title[:300], _language_of(text), "text/plain", (), "page", "")
 
 
-def extract_pdf(body: bytes) -> Extracted:
+def _extract_pdf(body: bytes) -> Extracted:
     """What a PDF says, with the places of its pages."""
     kind = "application/pdf"
     try:
-        pdf = read_pdf(body)
+        pdf = _read_pdf(body)
     except UnreadablePdfError as error:
         return unread(kind, "parser_failed", str(error))
     if not pdf.whole:
         return unread(kind, "too_large", f"its text goes on after {len(pdf.page_starts)} pages")
     if not pdf.text:
         return unread(kind, "empty", f"no text on its {len(pdf.page_starts)} pages; they may be pictures of text")
-    return Extracted(pdf.text, pdf.title, language_of(pdf.text), kind, pdf.page_starts, "page", "")
+    return Extracted(pdf.text, pdf.title, _language_of(pdf.text), kind, pdf.page_starts, "page", "")
 
 
-def language_of(text: str) -> str:
+def _language_of(text: str) -> str:
     """ISO 639-1 code of the text's language, told from its beginning; empty where it cannot be told."""
     from pipeline.text.language import detect_language
 
-    code = detect_language(text[:LANGUAGE_FROM])
+    code = detect_language(text[:_LANGUAGE_FROM])
     return "" if code == "und" else code
 
 
@@ -135,19 +143,19 @@ def unread(content_type: str, reason: Reason, detail: str) -> Extracted:
     return Extracted("", "", "", content_type, (), reason, detail)
 
 
-NO_TEXT = frozenset(("script", "style", "template", "svg", "math", "head", "select", "iframe", "object", "canvas"))
-BLOCKS = """address article aside blockquote br dd details div dl dt fieldset figcaption figure footer form h1
+_NO_TEXT = frozenset(("script", "style", "template", "svg", "math", "head", "select", "iframe", "object", "canvas"))
+_BLOCKS = """address article aside blockquote br dd details div dl dt fieldset figcaption figure footer form h1
 h2 h3 h4 h5 h6 header hr li main nav ol p pre section summary table tr ul"""
-BREAKS = frozenset(BLOCKS.split())
-BLANKS = re.compile(r"\s+")
-XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]{0,200}\?>")
-HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
-NOT_FREE = re.compile(r"\"isAccessibleForFree\"\s*:\s*\"?false", re.I)
-LEAST_MAIN_TEXT = 100
-LONGEST_TITLE = 300
+_BREAKS = frozenset(_BLOCKS.split())
+_BLANKS = re.compile(r"\s+")
+_XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]{0,200}\?>")
+_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
+_NOT_FREE = re.compile(r"\"isAccessibleForFree\"\s*:\s*\"?false", re.I)
+_LEAST_MAIN_TEXT = 100
+_LONGEST_TITLE = 300
 
 
-class HtmlText(NamedTuple):
+class _HtmlText(NamedTuple):
     """What an HTML page says."""
 
     text: str
@@ -160,36 +168,36 @@ class HtmlText(NamedTuple):
     """Whether the page marks itself as not free to read."""
 
 
-def read_html(page: str, url: str) -> HtmlText:
+def read_html(page: str, url: str) -> _HtmlText:
     """What the page says. Comments of readers and hidden parts are left out; nothing is fetched."""
     import trafilatura
 
-    tree = parsed(page)
+    tree = _parsed(page)
     if tree is None:
-        return HtmlText("", "", "", False)
-    title, language = title_of(tree), (tree.get("lang") or "").split("-")[0].lower()
-    drop_hidden(tree)
+        return _HtmlText("", "", "", False)
+    title, language = _title_of(tree), (tree.get("lang") or "").split("-")[0].lower()
+    _drop_hidden(tree)
     found = trafilatura.extract(tree, url=url, include_comments=False) or ""
     text = "\n".join(line for line in map(str.strip, stored_text(found).split("\n")) if line)
-    if len(text) < LEAST_MAIN_TEXT:
-        text = all_text(page) or text
-    return HtmlText(text, title, language, bool(NOT_FREE.search(page)))
+    if len(text) < _LEAST_MAIN_TEXT:
+        text = _all_text(page) or text
+    return _HtmlText(text, title, language, bool(_NOT_FREE.search(page)))
 
 
-def all_text(page: str) -> str:
+def _all_text(page: str) -> str:
     """All visible text of the page, parsed anew: looking for the main text takes a tree apart."""
-    tree = parsed(page)
-    drop_hidden(tree)
-    return visible_text(tree)
+    tree = _parsed(page)
+    _drop_hidden(tree)
+    return _visible_text(tree)
 
 
-def parsed(page: str) -> Any:
+def _parsed(page: str) -> Any:
     """The page's tree, mended where it can be; None where there is nothing in it."""
     import trafilatura
     from lxml.etree import ParserError
     from lxml.html import HTMLParser, document_fromstring
 
-    page = XML_DECLARATION.sub("", page)
+    page = _XML_DECLARATION.sub("", page)
     tree = trafilatura.load_html(page)  # None for what it takes for a fragment
     if tree is not None:
         return tree
@@ -199,16 +207,16 @@ def parsed(page: str) -> Any:
         return None
 
 
-def title_of(tree: Any) -> str:
+def _title_of(tree: Any) -> str:
     """The title that the page gives to be shown, else its own, else its first heading."""
     for path in ("//meta[@property='og:title']/@content", "//head/title/text()", "//title/text()", "//h1//text()"):
         title = " ".join(stored_text(" ".join(tree.xpath(path)[:20])).split())
         if title:
-            return title[:LONGEST_TITLE]
+            return title[:_LONGEST_TITLE]
     return ""
 
 
-def visible_text(tree: Any) -> str:
+def _visible_text(tree: Any) -> str:
     """All text of the page that a browser would show, a block a line; scripts are left out."""
     from lxml.etree import iterwalk
 
@@ -216,42 +224,42 @@ def visible_text(tree: Any) -> str:
     walk = iterwalk(tree, events=("start", "end"))
     for event, element in walk:
         name = element.tag if isinstance(element.tag, str) else ""
-        parts.append("\n" if name in BREAKS else " " if name in ("td", "th") else "")
+        parts.append("\n" if name in _BREAKS else " " if name in ("td", "th") else "")
         if event == "end":
-            parts.append(BLANKS.sub(" ", element.tail or ""))
-        elif not name or name in NO_TEXT:
+            parts.append(_BLANKS.sub(" ", element.tail or ""))
+        elif not name or name in _NO_TEXT:
             walk.skip_subtree()
         else:
-            parts.append(BLANKS.sub(" ", element.text or ""))
+            parts.append(_BLANKS.sub(" ", element.text or ""))
     lines = (" ".join(line.split()) for line in stored_text("".join(parts)).split("\n"))
     return "\n".join(line for line in lines if line)
 
 
-def drop_hidden(tree: Any) -> None:
+def _drop_hidden(tree: Any) -> None:
     """Take out what the page keeps from view: no reader sees it, and no judge is to be talked to behind their back.
 
     A body that is hidden stays: a script shows it when the page has loaded.
     """
     for element in tree.xpath("//*[@hidden or @style]"):
-        if element.tag not in ("html", "body") and is_hidden(element):
+        if element.tag not in ("html", "body") and _is_hidden(element):
             element.drop_tree()
 
 
-def is_hidden(element: Any) -> bool:
+def _is_hidden(element: Any) -> bool:
     """Whether the element itself says that it is not to be shown."""
-    return element.get("hidden") is not None or bool(HIDDEN.search(element.get("style") or ""))
+    return element.get("hidden") is not None or bool(_HIDDEN.search(element.get("style") or ""))
 
 
-BROKEN_WORD = re.compile(r"(?<=\w)[-\u00ad\u2010\x02\ufffe]$")
-ENDS_A_LINE = re.compile(r"[.!?…:;。！？」)\]\"”’]$")
-BEGINS_AN_ITEM = re.compile(r"[-*•◦▪–]\s|\(?\d{1,3}(?:\.\d+)*[.)]?\s|[A-Z]\.\s")
-WRITTEN_WITHOUT_BLANKS = re.compile(r"[\u3001-\u30ff\u3400-\u9fff\uff01-\uff60]")
-FULL_LINE = 0.7
-AMONG_THE_LONGEST = 0.8
-LONGEST_TEXT = 20_000_000
+_BROKEN_WORD = re.compile(r"(?<=\w)[-\u00ad\u2010\x02\ufffe]$")
+_ENDS_A_LINE = re.compile(r"[.!?…:;。！？」)\]\"”’]$")
+_BEGINS_AN_ITEM = re.compile(r"[-*•◦▪–]\s|\(?\d{1,3}(?:\.\d+)*[.)]?\s|[A-Z]\.\s")
+_WRITTEN_WITHOUT_BLANKS = re.compile(r"[\u3001-\u30ff\u3400-\u9fff\uff01-\uff60]")
+_FULL_LINE = 0.7
+_AMONG_THE_LONGEST = 0.8
+_LONGEST_TEXT = 20_000_000
 
 
-class PdfText(NamedTuple):
+class _PdfText(NamedTuple):
     """What a PDF says."""
 
     text: str
@@ -268,7 +276,7 @@ class UnreadablePdfError(ValueError):
     """The file is broken, or needs a password."""
 
 
-def read_pdf(body: bytes) -> PdfText:
+def _read_pdf(body: bytes) -> _PdfText:
     """The text of the PDF, paragraphs joined from their lines and words from their halves.
 
     Raises:
@@ -283,18 +291,18 @@ def read_pdf(body: bytes) -> PdfText:
     try:
         pages, length = [], 0
         for number in range(len(document)):
-            pages.append(page_text(document, number))
+            pages.append(_page_text(document, number))
             length += len(pages[-1])
-            if length > LONGEST_TEXT:
+            if length > _LONGEST_TEXT:
                 break
         title = " ".join(stored_text(document.get_metadata_dict().get("Title", "")).split())
-        text, page_starts = joined(pages)
-        return PdfText(text, title, page_starts, len(pages) == len(document))
+        text, page_starts = _joined(pages)
+        return _PdfText(text, title, page_starts, len(pages) == len(document))
     finally:
         document.close()
 
 
-def page_text(document: Any, number: int) -> str:
+def _page_text(document: Any, number: int) -> str:
     """The text of one page, a paragraph a line; empty for a page without text, or one that cannot be read."""
     import pypdfium2
 
@@ -307,34 +315,36 @@ def page_text(document: Any, number: int) -> str:
     words.close()
     page.close()
     lines = [line.strip() for line in re.split(r"[\r\n]+", text)]
-    return stored_text("\n".join(paragraphs([line for line in lines if line])))
+    return stored_text("\n".join(_paragraphs([line for line in lines if line])))
 
 
-def paragraphs(lines: list[str]) -> list[str]:
+def _paragraphs(lines: list[str]) -> list[str]:
     """The lines of a page joined to paragraphs: a full line that ends in the middle of a sentence goes on below."""
     lengths = sorted(map(len, lines))
-    full = FULL_LINE * lengths[int(len(lines) * AMONG_THE_LONGEST)] if lines else 0.0
+    full = _FULL_LINE * lengths[int(len(lines) * _AMONG_THE_LONGEST)] if lines else 0.0
     found: list[str] = []
     last_length = 0
     for line in lines:
-        goes_on = found and last_length >= full and not ENDS_A_LINE.search(found[-1]) and not BEGINS_AN_ITEM.match(line)
-        if found and BROKEN_WORD.search(found[-1]) and line[0].islower():
+        goes_on = (
+            found and last_length >= full and not _ENDS_A_LINE.search(found[-1]) and not _BEGINS_AN_ITEM.match(line)
+        )
+        if found and _BROKEN_WORD.search(found[-1]) and line[0].islower():
             found[-1] = found[-1][:-1] + line
         elif goes_on:
-            found[-1] = found[-1] + between(found[-1], line) + line
+            found[-1] = found[-1] + _between(found[-1], line) + line
         else:
             found.append(line)
         last_length = len(line)
     return found
 
 
-def between(line: str, following: str) -> str:
+def _between(line: str, following: str) -> str:
     """What joins two lines: a blank, or nothing in scripts that are written without."""
-    without = WRITTEN_WITHOUT_BLANKS.match(line[-1]) and WRITTEN_WITHOUT_BLANKS.match(following)
+    without = _WRITTEN_WITHOUT_BLANKS.match(line[-1]) and _WRITTEN_WITHOUT_BLANKS.match(following)
     return "" if without else " "
 
 
-def joined(pages: list[str]) -> tuple[str, tuple[int, ...]]:
+def _joined(pages: list[str]) -> tuple[str, tuple[int, ...]]:
     """The pages as one text, and where each begins."""
     with_text = [f"{page}\n" if page else "" for page in pages]
     starts = list(accumulate((len(page) for page in with_text), initial=0))

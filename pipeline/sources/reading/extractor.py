@@ -18,9 +18,9 @@ from pipeline.errors import NotInstalledError
 from pipeline.sources.reading.extract import Extracted, extract_document, unread
 from pipeline.text.language import identifier
 
-LENGTH = struct.Struct(">I")
-MEMORY_BYTES = 2 << 30
-TOO_MUCH_MEMORY = "reading it takes too much memory"
+_LENGTH = struct.Struct(">I")
+_MEMORY_BYTES = 2 << 30
+_TOO_MUCH_MEMORY = "reading it takes too much memory"
 
 
 def main() -> None:
@@ -28,71 +28,71 @@ def main() -> None:
     seconds = float(sys.argv[1])
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a parser prints is no answer
-    limit_memory()
+    _limit_memory()
     requests: queue.Queue[tuple[dict[str, str], bytes]] = queue.Queue()
-    threading.Thread(target=read_requests, args=(sys.stdin.buffer, requests), daemon=True).start()
-    load_parsers()
-    write_frame(answers, b"")
-    answer_requests(requests, answers, seconds)
+    threading.Thread(target=_read_requests, args=(sys.stdin.buffer, requests), daemon=True).start()
+    _load_parsers()
+    _write_frame(answers, b"")
+    _answer_requests(requests, answers, seconds)
 
 
-def load_parsers() -> None:
+def _load_parsers() -> None:
     """Load the libraries, which takes a second or two that are not to count for the first document."""
     import_module("pypdfium2")
     import_module("trafilatura")
     identifier()
 
 
-def read_requests(source: BinaryIO, requests: "queue.Queue[tuple[dict[str, str], bytes]]") -> None:
+def _read_requests(source: BinaryIO, requests: "queue.Queue[tuple[dict[str, str], bytes]]") -> None:
     """Put each request into the queue; at the end of the input the process ends, whatever it is doing."""
-    while (head := read_frame(source)) is not None and (body := read_frame(source)) is not None:
+    while (head := _read_frame(source)) is not None and (body := _read_frame(source)) is not None:
         requests.put((json.loads(head), body))
     os._exit(0)
 
 
-def read_frame(source: BinaryIO) -> bytes | None:
+def _read_frame(source: BinaryIO) -> bytes | None:
     """The next frame; None at the end of the input."""
-    head = source.read(LENGTH.size)
-    if len(head) < LENGTH.size:
+    head = source.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
         return None
-    (length,) = LENGTH.unpack(head)
+    (length,) = _LENGTH.unpack(head)
     body = source.read(length)
     return body if len(body) == length else None
 
 
-def answer_requests(
+def _answer_requests(
     requests: "queue.Queue[tuple[dict[str, str], bytes]]", answers: BinaryIO, seconds: float
 ) -> NoReturn:
     """Answer for as long as there is input; the reading thread ends the process."""
     while True:
         asked, body = requests.get()
-        limit_processor_time(seconds)
+        _limit_processor_time(seconds)
         try:
             found = extract_document(body, asked["content_type"], asked["charset"], asked["url"])
         except RecursionError:
             found = unread(asked["content_type"], "parser_failed", "it is nested too deep")
         except MemoryError:
-            found = unread(asked["content_type"], "parser_failed", TOO_MUCH_MEMORY)
-        write_frame(answers, json.dumps(found._asdict()).encode())
+            found = unread(asked["content_type"], "parser_failed", _TOO_MUCH_MEMORY)
+        _write_frame(answers, json.dumps(found._asdict()).encode())
 
 
-def write_frame(answers: BinaryIO, frame: bytes) -> None:
+def _write_frame(answers: BinaryIO, frame: bytes) -> None:
     """Send the frame off."""
-    answers.write(LENGTH.pack(len(frame)) + frame)
+    answers.write(_LENGTH.pack(len(frame)) + frame)
     answers.flush()
 
 
-def limit_memory() -> None:
+def _limit_memory() -> None:
     """No allocation beyond 2 GiB of addresses; nothing on Windows, which has no such limit."""
     if sys.platform != "win32":
         import resource
 
         _, most = resource.getrlimit(resource.RLIMIT_AS)
-        limit = MEMORY_BYTES if most == resource.RLIM_INFINITY else min(MEMORY_BYTES, most)
+        limit = _MEMORY_BYTES if most == resource.RLIM_INFINITY else min(_MEMORY_BYTES, most)
         resource.setrlimit(resource.RLIMIT_AS, (limit, most))
 
 
-def limit_processor_time(seconds: float) -> None:
+def _limit_processor_time(seconds: float) -> None:
     """The system ends this process when it has used so much more time: its parent may be gone, and its lock held."""
     if sys.platform != "win32":
         import resource
@@ -107,16 +107,16 @@ if __name__ == "__main__":
     main()
 
 
-SECONDS = 30.0
+_SECONDS = 30.0
 # By the clock a document may take so many times longer: a busy machine gives a process little of its time.
-PATIENCE = 4
-MOST_WORKERS = 4
-LONGEST_ANSWER = 256 << 20
+_PATIENCE = 4
+_MOST_WORKERS = 4
+_LONGEST_ANSWER = 256 << 20
 # How a process ends that has used up its processor time, where the system can limit that.
-TOO_LONG = {-number for name, number in signal.Signals.__members__.items() if name == "SIGXCPU"}
+_TOO_LONG = {-number for name, number in signal.Signals.__members__.items() if name == "SIGXCPU"}
 
 
-class Worker(NamedTuple):
+class _Worker(NamedTuple):
     """A process that extracts, and the two pipes to it."""
 
     process: Process
@@ -133,12 +133,12 @@ class Extractor:
     block ends, or the process that it runs in.
     """
 
-    def __init__(self, workers: int | None = None, seconds: float = SECONDS) -> None:
+    def __init__(self, workers: int | None = None, seconds: float = _SECONDS) -> None:
         """Prepare for `workers` processes; without a number as many as there are processors, at most 4."""
-        self.count = workers or min(os.cpu_count() or 1, MOST_WORKERS)
+        self.count = workers or min(os.cpu_count() or 1, _MOST_WORKERS)
         self.seconds = seconds
-        self.free: asyncio.LifoQueue[Worker | None] = asyncio.LifoQueue()
-        self.running: set[Worker] = set()
+        self.free: asyncio.LifoQueue[_Worker | None] = asyncio.LifoQueue()
+        self.running: set[_Worker] = set()
 
     async def __aenter__(self) -> Self:
         """Ready for documents."""
@@ -160,19 +160,19 @@ class Extractor:
             NotInstalledError: no process can be started.
         """
         worker = await self.free.get()
-        kept: Worker | None = None
+        kept: _Worker | None = None
         try:
             if worker is None or worker.process.returncode is not None:
                 worker = await self.started(worker)
             found = await asyncio.wait_for(
-                self.asked(worker, body, content_type, charset, url), PATIENCE * self.seconds
+                self.asked(worker, body, content_type, charset, url), _PATIENCE * self.seconds
             )
-            kept = None if found.detail == TOO_MUCH_MEMORY else worker  # what it took may never be given back
+            kept = None if found.detail == _TOO_MUCH_MEMORY else worker  # what it took may never be given back
             return found
         except TimeoutError:
             return self.late(content_type)
         except (asyncio.IncompleteReadError, ConnectionError, ValueError):
-            if worker is not None and await self.end(worker) in TOO_LONG:
+            if worker is not None and await self.end(worker) in _TOO_LONG:
                 return self.late(content_type)
             return unread(content_type, "parser_failed", "the parser broke down on it")
         finally:
@@ -180,7 +180,7 @@ class Extractor:
                 await self.end(worker)
             self.free.put_nowait(kept)
 
-    async def started(self, worn_out: Worker | None) -> Worker:
+    async def started(self, worn_out: _Worker | None) -> _Worker:
         """A new process, in place of one that has ended by itself.
 
         Raises:
@@ -192,10 +192,10 @@ class Extractor:
         process = await asyncio.create_subprocess_exec(
             *command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, start_new_session=True
         )
-        worker = Worker(process, cast(asyncio.StreamWriter, process.stdin), cast(asyncio.StreamReader, process.stdout))
+        worker = _Worker(process, cast(asyncio.StreamWriter, process.stdin), cast(asyncio.StreamReader, process.stdout))
         self.running.add(worker)
         try:
-            await worker.answers.readexactly(LENGTH.size)
+            await worker.answers.readexactly(_LENGTH.size)
         except asyncio.IncompleteReadError:
             await self.end(worker)
             raise NotInstalledError(
@@ -204,7 +204,7 @@ class Extractor:
             ) from None
         return worker
 
-    async def asked(self, worker: Worker, body: bytes, content_type: str, charset: str, url: str) -> Extracted:
+    async def asked(self, worker: _Worker, body: bytes, content_type: str, charset: str, url: str) -> Extracted:
         """The process's answer.
 
         Raises:
@@ -213,11 +213,11 @@ class Extractor:
             ValueError: it answers something else.
         """
         head = json.dumps({"content_type": content_type, "charset": charset, "url": url}).encode()
-        worker.requests.write(LENGTH.pack(len(head)) + head + LENGTH.pack(len(body)))
+        worker.requests.write(_LENGTH.pack(len(head)) + head + _LENGTH.pack(len(body)))
         worker.requests.write(body)
         await worker.requests.drain()
-        (length,) = LENGTH.unpack(await worker.answers.readexactly(LENGTH.size))
-        if length > LONGEST_ANSWER:
+        (length,) = _LENGTH.unpack(await worker.answers.readexactly(_LENGTH.size))
+        if length > _LONGEST_ANSWER:
             raise ValueError(f"an answer of {length} bytes")
         fields = json.loads(await worker.answers.readexactly(length))
         return Extracted(**{**fields, "page_starts": tuple(fields["page_starts"])})
@@ -226,7 +226,7 @@ class Extractor:
         """A document that takes too long."""
         return unread(content_type, "parser_timeout", f"no parser came to an end with it in {self.seconds:g} s")
 
-    async def end(self, worker: Worker) -> int:
+    async def end(self, worker: _Worker) -> int:
         """Kill the process unless it has ended, and say how it ended once it is gone."""
         if worker.process.returncode is None:
             with suppress(ProcessLookupError):

@@ -12,7 +12,7 @@ pytest.importorskip("argilla_server", reason="The `server` extra is not installe
 from sqlalchemy import Connection, create_engine
 
 from annotation.embedded.search import text_index
-from annotation.embedded.search.text_index_sqlite import records_with
+from annotation.embedded.search._text_index_sqlite import records_with
 
 TABLES = (
     "CREATE TABLE fields (name TEXT, dataset_id TEXT, settings JSON)",

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from annotation.judge.answers import baseline_judgement
-from annotation.judge.baseline import Index, sentences_of
-from annotation.judge.units import FullJudgement, units_of
+from annotation.judge._answers import baseline_judgement
+from annotation.judge._baseline import Index, sentences_of
+from annotation.judge._units import FullJudgement, units_of
 from pipeline.records import Passage, QueryResponse
 from pipeline.text.coverage import SOME_SUPPORT, WHOLE_SUPPORT
 from tests.support.places import SHARED

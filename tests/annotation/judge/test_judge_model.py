@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from annotation.judge.prompt import build_prompt
-from annotation.judge.units import pages_of, units_of
+from annotation.judge._prompt import build_prompt
+from annotation.judge._units import pages_of, units_of
 from annotation.labels import LABELS, TaskName
 from annotation.push.suggestions import read_judgements
 from pipeline.models.completion import REPAIR_ORDER

@@ -10,7 +10,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from annotation.client import Argilla
-from annotation.embedded.patches.page import TEXTS, page_settings, page_texts
+from annotation.embedded.patches._page import TEXTS, page_settings, page_texts
 from annotation.wording import LOCALES, locales
 from pipeline.errors import InputError
 from tests.support.lossy_link import lossy_link

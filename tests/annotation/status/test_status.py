@@ -14,8 +14,8 @@ from rich.cells import cell_len
 
 from annotation.campaign.setup import set_up
 from annotation.client import Argilla
+from annotation.status._schema import DatasetStatus, Status
 from annotation.status.page import render_page
-from annotation.status.schema import DatasetStatus, Status
 from annotation.status.summary import Submission, Work, forecast, read_status, work_today
 from annotation.status.text import ANNOTATOR_HEAD, status_lines, table
 from annotation.units import read_units, rows_page, units_with_texts

@@ -9,10 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from exports.agreement.coefficients import alpha_sums, alphas, count_votes
-from exports.agreement.measure import measure_figures
-from exports.agreement.ratings import FloatArray, Ratings
-from exports.agreement.resampling import (
+from exports.agreement._resampling import (
     Replicates,
     Statistic,
     bca_ends,
@@ -21,6 +18,9 @@ from exports.agreement.resampling import (
     interval,
     percentile_ends,
 )
+from exports.agreement.coefficients import alpha_sums, alphas, count_votes
+from exports.agreement.measure import measure_figures
+from exports.agreement.ratings import FloatArray, Ratings
 from exports.agreement.schema import Interval
 from exports.reading.read import export_files, read_tables
 from tests.support.agreement_data import CASES, SINGLE_LABEL, expected_of_case, ratings_of_case

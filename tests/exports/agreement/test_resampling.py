@@ -7,11 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from exports.agreement.annotators import AnnotatorStatistics, PairStatistics
-from exports.agreement.measure import measure_figures
-from exports.agreement.patterns import task_patterns
-from exports.agreement.ratings import FloatArray, Ratings
-from exports.agreement.resampling import (
+from exports.agreement._patterns import task_patterns
+from exports.agreement._resampling import (
     UNDEFINED_SHARE,
     Replicates,
     SparseSums,
@@ -25,6 +22,9 @@ from exports.agreement.resampling import (
     student_quantile,
     undefined_share,
 )
+from exports.agreement.annotators import AnnotatorStatistics, PairStatistics
+from exports.agreement.measure import measure_figures
+from exports.agreement.ratings import FloatArray, Ratings
 from exports.agreement.schema import Interval
 from tests.support.agreement_data import CASES, Row, ratings_of, ratings_of_matrix
 from tests.support.places import ROOT
@@ -209,10 +209,10 @@ def test_figures_do_not_depend_on_what_else_is_resampled_nor_in_what_order() -> 
 def test_units_told_by_pattern_give_what_single_units_give(monkeypatch: pytest.MonkeyPatch) -> None:
     ratings = drawn(units=120, annotators=4, share=0.6, records=40)
     by_pattern = measure_figures(ratings, 300, 5)
-    monkeypatch.setattr("exports.agreement.patterns.MOST_PATTERNS", 3)
+    monkeypatch.setattr("exports.agreement._patterns.MOST_PATTERNS", 3)
     assert task_patterns(ratings).counts is None
     by_unit = measure_figures(ratings, 300, 5)
-    monkeypatch.setattr("exports.agreement.patterns.DENSE", 0)
+    monkeypatch.setattr("exports.agreement._patterns.DENSE", 0)
     by_sparse_unit = measure_figures(ratings, 300, 5)
     for found in (by_unit, by_sparse_unit):
         assert flat(found.labels["proper_action"].model_dump()) == pytest.approx(

@@ -8,10 +8,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.multitest import multipletests
 
-from exports.agreement.measure import measure_agreement, measure_task
-from exports.agreement.ratings import Ratings
-from exports.agreement.schema import AlphaChange, TaskAgreement
-from exports.agreement.slices import (
+from exports.agreement._slices import (
     deal,
     deck_of,
     holm,
@@ -22,6 +19,9 @@ from exports.agreement.slices import (
     week_name,
     week_parts,
 )
+from exports.agreement.measure import measure_agreement, measure_task
+from exports.agreement.ratings import Ratings
+from exports.agreement.schema import AlphaChange, TaskAgreement
 from exports.reading.read import export_files, read_tables
 from tests.support.agreement_data import CASES, START, Row, ratings_of
 

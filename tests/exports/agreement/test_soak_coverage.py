@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from exports.agreement._resampling import Statistic, bootstrap, interval
 from exports.agreement.coefficients import alpha_sums, alphas, count_votes
 from exports.agreement.ratings import FloatArray, IntArray
-from exports.agreement.resampling import Statistic, bootstrap, interval
 from exports.agreement.schema import Interval
 from tests.support.agreement_data import ratings_of_matrix
 

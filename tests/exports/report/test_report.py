@@ -10,12 +10,12 @@ import pytest
 from exports.agreement.disagreements import Disagreement, find_disagreements
 from exports.agreement.schema import Agreement, Interval
 from exports.measure.files import measure_files
-from exports.report.html.browser import LONGEST_TEXT, PRINTED, SHOWN_OF_TASK
-from exports.report.html.elements import to_html
-from exports.report.html.heat_map import MOST_ANNOTATORS, most_shared, short_names, similar_order
+from exports.report.html._browser import LONGEST_TEXT, PRINTED, SHOWN_OF_TASK
+from exports.report.html._elements import to_html
+from exports.report.html._heat_map import MOST_ANNOTATORS, most_shared, short_names, similar_order
+from exports.report.html._plot import Axis, alpha_axis, difference_axis
+from exports.report.html._timeline import week_panel
 from exports.report.html.page import render_report, write_report
-from exports.report.html.plot import Axis, alpha_axis, difference_axis
-from exports.report.html.timeline import week_panel
 from exports.report.words import FITNESS
 from pipeline.errors import OutputError
 from tests.support.agreement_data import CASES, Row, ratings_of

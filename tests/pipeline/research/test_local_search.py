@@ -10,8 +10,8 @@ import pytest
 
 from pipeline.errors import InputError
 from pipeline.research.search import SearchProvider, search_provider
+from pipeline.research.search._local import LocalSearch, PassageIndex
 from pipeline.research.search.documents import document_url
-from pipeline.research.search.local import LocalSearch, PassageIndex
 from pipeline.sources.store import Store, open_store
 from pipeline.text.urls import site_key
 

@@ -1,6 +1,6 @@
 """How much a text says of a topic: by which of its words, in pages that were found for these."""
 
-from pipeline.research.stages.extract import asked_words, share_of
+from pipeline.research.stages._extract import asked_words, share_of
 from pipeline.text.words import content_words
 
 HALF = 0.5

@@ -6,10 +6,10 @@ import pytest
 from markdown_it import MarkdownIt
 
 from pipeline.research.output.layout import Account, CitationForm, LaidOut, lay_out, plain_markdown, text_fragment
+from pipeline.research.stages._passages import statement_in
+from pipeline.research.stages._plan import make_plan
+from pipeline.research.stages._write import write_report
 from pipeline.research.stages.audit import audit
-from pipeline.research.stages.passages import statement_in
-from pipeline.research.stages.plan import make_plan
-from pipeline.research.stages.write import write_report
 from pipeline.research.values import Depth, Intake, Plan, Verified, Written
 from pipeline.verifying.values import Checked, Claim, Page, Paragraph, Quote
 

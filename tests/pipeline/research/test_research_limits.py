@@ -13,8 +13,8 @@ from pipeline.models.structured import Spent
 from pipeline.research.output.artefacts import RunFolder
 from pipeline.research.running.options import Budget, Limits, ResearchOptions, checked_options
 from pipeline.research.running.runs import STORE
+from pipeline.research.stages._rounds import ResearchRounds
 from pipeline.research.stages.report import Finished
-from pipeline.research.stages.rounds import ResearchRounds
 from pipeline.research.stages.run_stages import open_run, research
 from pipeline.research.values import FoundPage
 from pipeline.sources.store import open_store

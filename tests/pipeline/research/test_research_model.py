@@ -13,10 +13,10 @@ from pipeline.models.structured import Asker, accept_body, choose_model
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.research.output.layout import Account, LaidOut, lay_out
 from pipeline.research.running.environment import Model
-from pipeline.research.stages.extract import extract_claims
-from pipeline.research.stages.plan import make_plan
-from pipeline.research.stages.verify import verify
-from pipeline.research.stages.write import write_report
+from pipeline.research.stages._extract import extract_claims
+from pipeline.research.stages._plan import make_plan
+from pipeline.research.stages._verify import verify
+from pipeline.research.stages._write import write_report
 from pipeline.research.values import Intake, Plan, Written
 from pipeline.text.sentences import sentence_spans
 from pipeline.verifying.claim import check_claim

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 
 import pytest
 
-from pipeline.sources.fetching.exchange import MAX_PIECES, read_body
+from pipeline.sources.fetching._exchange import MAX_PIECES, read_body
 from pipeline.sources.fetching.fetch import Fetched, Fetcher, FetchPolicy
 from pipeline.sources.fetching.guard import guarded_client
 from pipeline.sources.schema import state_of

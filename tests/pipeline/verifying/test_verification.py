@@ -8,10 +8,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from pipeline.research.stages.verify import read_pages, verify
+from pipeline.research.stages._verify import read_pages, verify
 from pipeline.sources.reading.extract import read_html
+from pipeline.verifying._contradiction import contradiction, is_rounded, statement_of
 from pipeline.verifying.claim import Finding, check_claim, check_sentence
-from pipeline.verifying.contradiction import contradiction, is_rounded, statement_of
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.particulars import in_figures, particulars_of
 from pipeline.verifying.scores import conflicts, single_source

@@ -1,0 +1,139 @@
+"""The words of a text as the search compares them: without case, Unicode forms, punctuation or anything invisible.
+
+A word is a run of letters, digits and their marks. A character of a script that is written without spaces, or an
+emoji, is a word by itself, so that 安全 is a phrase of two words and is found within any sentence. PostgreSQL's form of
+the same is in `text_index_postgresql.py`; a test holds the two together.
+"""
+
+import json
+import re
+import sys
+import unicodedata
+from collections.abc import Iterator
+from html.entities import html5
+from typing import Any
+
+# https://spec.commonmark.org/0.31.2/#entity-and-numeric-character-references
+_ENTITY = re.compile("&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{0,31});")
+ASSIGNED = (*range(0x32400), *range(0xE0000, 0xE0200))  # between them and after them is nothing but private use
+_VARIATION_SELECTORS = ((0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
+# Scripts written without spaces, by their blocks (https://www.unicode.org/Public/14.0.0/ucd/Blocks.txt), and emoji.
+ALONE = (
+    (0x0E00, 0x0EFF),  # Thai, Lao
+    (0x1000, 0x109F),  # Myanmar
+    (0x1100, 0x11FF),  # Hangul Jamo
+    (0x1780, 0x17FF),  # Khmer
+    (0x2600, 0x27BF),  # emoji among the older symbols
+    (0x3005, 0x3007),  # 々〆〇
+    (0x3021, 0x3029),
+    (0x3041, 0x309F),  # Hiragana
+    (0x30A1, 0x30FA),  # Katakana
+    (0x30FC, 0x30FF),
+    (0x3105, 0x312F),  # Bopomofo
+    (0x31A0, 0x31BF),
+    (0x31F0, 0x31FF),
+    (0x3400, 0x4DBF),  # Han
+    (0x4E00, 0x9FFF),
+    (0xA000, 0xA48C),  # Yi
+    (0xAC00, 0xD7A3),  # Hangul
+    (0xF900, 0xFAFF),
+    (0x1B000, 0x1B16F),
+    (0x1F000, 0x1FAFF),  # emoji
+    (0x20000, 0x3FFFD),
+)
+GAP = "\ue000"
+"""A word that no query has: a phrase does not go from one message of a chat to the next."""
+
+_CATEGORIES = "".join(map(unicodedata.category, map(chr, ASSIGNED)))
+"""Of each assigned code point two letters, a capital and a small one."""
+
+_Ranges = tuple[tuple[int, int], ...]
+
+
+def _ranges_of(*categories: str) -> _Ranges:
+    """The code points of these Unicode categories, each named by its beginning, as ranges with both ends included."""
+    runs = re.finditer(f"(?:{'|'.join(f'{category:.<2}' for category in categories)})+", _CATEGORIES)
+    return tuple((ASSIGNED[run.start() // 2], ASSIGNED[run.end() // 2 - 1]) for run in runs)
+
+
+def bracketed(ranges: _Ranges) -> str:
+    """The inside of a regular expression's brackets for these code points; Python and PostgreSQL read it alike."""
+    return "".join(chr(low) if low == high else f"{chr(low)}-{chr(high)}" for low, high in ranges)
+
+
+_BEYOND = r"(?=[\U00010000-\U0010ffff])"
+_NEAREST = ((0, 0xFFFF),)
+_FURTHER = ((0x10000, sys.maxunicode),)
+
+
+def _without(ranges: _Ranges, removed: _Ranges) -> _Ranges:
+    """The ranges less the removed ones."""
+    for first, last in removed:
+        cut = (
+            ((low, min(high, first - 1)) for low, high in ranges),
+            ((max(low, last + 1), high) for low, high in ranges),
+        )
+        ranges = tuple(sorted((low, high) for part in cut for low, high in part if low <= high))
+    return ranges
+
+
+INVISIBLE = _ranges_of("Cf") + _VARIATION_SELECTORS
+TOGETHER = _without(_ranges_of("L", "N", "M"), ALONE)
+# The characters beyond U+FFFF apart: Python looks through their ranges one by one, and most texts have none.
+_HIDDEN = re.compile(f"[{bracketed(_without(INVISIBLE, _FURTHER))}]")
+_HIDDEN_BEYOND = re.compile(f"{_BEYOND}[{bracketed(_without(INVISIBLE, _NEAREST))}]")
+_WORD = re.compile(
+    f"(?:[{bracketed(_without(TOGETHER, _FURTHER))}]+|{_BEYOND}[{bracketed(_without(TOGETHER, _NEAREST))}])+"
+    f"|[{bracketed(_without(ALONE, _FURTHER))}]|{_BEYOND}[{bracketed(_without(ALONE, _NEAREST))}]"
+)
+
+
+def words_of(text: str) -> str:
+    """The text's words in order, with one space between; empty where it has none."""
+    if not text.isascii():
+        text = _HIDDEN.sub("", text)
+        text = _HIDDEN_BEYOND.sub("", text) if max(text, default="") > "\uffff" else text
+    return " ".join(_WORD.findall(unicodedata.normalize("NFKC", text).casefold()))
+
+
+def unescape(text: str) -> str:
+    """The text of a field as annotators see it: with the characters that HTML entities stand for."""
+    return _ENTITY.sub(_read_entity, text) if "&" in text else text
+
+
+def _read_entity(found: re.Match[str]) -> str:
+    """The characters that an entity stands for; an unknown name stays as it is written."""
+    name = found[0][1:]
+    if not name.startswith("#"):
+        return html5.get(name, found[0])
+    point = int(name[2:-1], 16) if name[1] in "xX" else int(name[1:-1])
+    return chr(point) if 0 < point <= sys.maxunicode and not 0xD800 <= point <= 0xDFFF else "\N{REPLACEMENT CHARACTER}"
+
+
+def words_by_field(fields: str, unread: str) -> str:
+    """A JSON object of each field's words, from a record's fields and the names of those to leave out, both as JSON.
+
+    A field may be a text or hold texts, as a chat does; the keys of an object are no words of it.
+    """
+    try:
+        read = json.loads(fields)
+    except (ValueError, RecursionError):  # nothing that Python itself wrote; its text can still be found
+        read = {"": fields}
+    left_out = set(json.loads(unread))
+    texts = {
+        name: f" {GAP} ".join(words_of(unescape(leaf)) for leaf in _leaves_of(value)) for name, value in read.items()
+    }
+    return json.dumps({name: words for name, words in texts.items() if name not in left_out}, ensure_ascii=False)
+
+
+def _leaves_of(value: Any) -> Iterator[str]:
+    """Every text, number and truth value within a JSON value, in order."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            waiting.extend(reversed(each.values()))
+        elif isinstance(each, list):
+            waiting.extend(reversed(each))
+        elif each is not None:
+            yield each if isinstance(each, str) else json.dumps(each)

@@ -1,0 +1,271 @@
+"""Agreement on each label of a task, with intervals from the joint bootstrap (exports/contracts/agreement.md)."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from annotation.labels import LABELS, RULES, LabelRule
+from exports.agreement._patterns import LabelPatterns, TaskPatterns, core_entries, dense
+from exports.agreement._resampling import (
+    Replicates,
+    Resampled,
+    Statistic,
+    bootstrap,
+    central_moments,
+    interval,
+    interval_or_none,
+    rounded,
+    share_below,
+    shifted_powers,
+    undefined_share,
+)
+from exports.agreement.annotators import PairStatistics
+from exports.agreement.coefficients import (
+    ALPHA,
+    COEFFICIENTS,
+    Sums,
+    Votes,
+    alpha_sums,
+    alphas,
+    coefficient_values,
+    coefficients,
+    count_votes,
+    totals,
+)
+from exports.agreement.ratings import MISSING, NO, YES, FloatArray, IntArray, Ratings
+from exports.agreement.schema import ConditionalAgreement, Interval, LabelAgreement, RefusedReason, UndefinedReason
+
+_OVER_ALL_RATED = frozenset(("prevalence", "fleiss_kappa", "gwet_ac1"))
+"""Figures that singletons count in: all rated records are resampled for them."""
+_THRESHOLDS = ("0.667", "0.800")
+"""Krippendorff's: below the first nothing follows, above the second conclusions are firm."""
+
+
+class LabelStatistics:
+    """One label: what it asks of the resamples, and how it reads them."""
+
+    def __init__(self, task: TaskPatterns, label: LabelPatterns, pairs: PairStatistics) -> None:
+        """Plan the coefficients; the mean kappa is that of `pairs`, which are of the same label."""
+        self.task, self.label, self.pairs = task, label, pairs
+        self.over_pairable = task.statistic(
+            [(label, core_entries(label))], coefficient_values, task.frame(label, at_least=2)
+        )
+        """The coefficients over records with a pairable unit."""
+        self.over_rated = replace(self.over_pairable, frame=task.frame(label, at_least=1))
+        """The same over all rated records."""
+
+    def read(self, resampled: Resampled) -> LabelAgreement:
+        """Agreement on the label, without `required_items` and warnings."""
+        label, pairable, rated = self.label, resampled[self.over_pairable], resampled[self.over_rated]
+        total = totals(label.zeros, label.ones, label.units)
+        figures = coefficients(total)
+        reason = undefined_reason(total, len(np.unique(label.raters)))
+        undefined = {name: reason for name, value in figures.items() if value is None}
+        kappas = self.pairs.kappas[~np.isnan(self.pairs.kappas)].tolist()
+        if not kappas:
+            undefined["mean_pairwise_kappa"] = undefined.get("percent_agreement") or "constant_both_raters"
+        intervals = {
+            name: interval(rated if name in _OVER_ALL_RATED else pairable, column)
+            for column, name in enumerate(COEFFICIENTS)
+        }
+        intervals["mean_pairwise_kappa"] = self.pairs.read_mean(resampled)
+        return LabelAgreement(
+            n_items=int(total.rated),
+            n_pairable_items=int(total.pairable),
+            n_ratings=int(total.all_ratings),
+            **figures,
+            mean_pairwise_kappa=math.fsum(kappas) / len(kappas) if kappas else None,
+            n_pairs_with_kappa=len(kappas),
+            n_cluster_records=pairable.n_records,
+            intervals={name: each for name, each in intervals.items() if isinstance(each, Interval)},
+            refused_intervals={name: each for name, each in intervals.items() if not isinstance(each, Interval)},
+            **_alpha_spread(self.task, label, pairable, intervals["krippendorff_alpha"])._asdict(),
+            required_items=None,
+            undefined=undefined,
+            warnings=(),
+        )
+
+
+class MacroFigures(NamedTuple):
+    """The mean alpha of a task's labels."""
+
+    macro_alpha: float | None
+    """Mean of the alphas that are defined; None where none is."""
+    macro_interval: Interval | None
+    """95 % interval of the mean over those labels; None where it is refused."""
+    n_labels_with_alpha: int
+    """How many are defined."""
+
+
+class MacroAlpha:
+    """The mean alpha of the labels that have one: what it asks of the resamples, and how it reads them."""
+
+    def __init__(self, task: TaskPatterns) -> None:
+        """Find the labels that have an alpha."""
+        totaled = [coefficients(totals(label.zeros, label.ones, label.units)) for label in task.labels]
+        self.alphas = [each["krippendorff_alpha"] for each in totaled]
+        pairable = np.any([task.frame(label, at_least=2) for label in task.labels], axis=0)
+        defined = np.flatnonzero([alpha is not None for alpha in self.alphas])
+        parts = [(label, core_entries(label)) for label in task.labels]
+        self.statistic = task.statistic(parts, _mean_alpha(defined), pairable)
+        """The mean over the records with a pairable unit on any label."""
+
+    def read(self, resampled: Resampled) -> MacroFigures:
+        """The mean and its interval."""
+        alphas = [alpha for alpha in self.alphas if alpha is not None]
+        mean = math.fsum(alphas) / len(alphas) if alphas else None
+        return MacroFigures(mean, interval_or_none(resampled[self.statistic], 0), len(alphas))
+
+
+def _mean_alpha(labels: IntArray) -> Callable[[FloatArray], FloatArray]:
+    """The formula of the mean alpha (… × 1) of the labels of these numbers, from totals of `Sums`, label after label.
+
+    It is undefined in a resample where one of the alphas is: so it is the same figure in all of them.
+    """
+
+    def formula(sums: FloatArray) -> FloatArray:
+        values = coefficient_values(sums.reshape(*sums.shape[:-1], -1, len(Sums._fields)))[..., ALPHA]
+        mean: FloatArray = values[..., labels].sum(axis=-1, keepdims=True) / (len(labels) or math.nan)
+        return mean
+
+    return formula
+
+
+def undefined_reason(total: Sums, n_annotators: int) -> UndefinedReason:
+    """Why a coefficient with these totals is undefined, if it is one.
+
+    Source: exports/contracts/agreement.md#undefined-values.
+    """
+    if total.pairable:
+        return "no_variation"
+    return "single_annotator" if n_annotators == 1 else "no_pairable_items"
+
+
+class _AlphaSpread(NamedTuple):
+    """How alpha varies over the resamples, by field of `LabelAgreement`."""
+
+    undefined_resamples: float | None
+    p_below: dict[str, float]
+    standard_error: float | None = None
+    design_effect: float | None = None
+    n_effective: float | None = None
+
+
+def _alpha_spread(
+    task: TaskPatterns, label: LabelPatterns, replicates: Replicates, alpha_interval: Interval | RefusedReason
+) -> _AlphaSpread:
+    """How alpha of the label varies over the resamples; without an interval only how often it is undefined."""
+    if math.isnan(replicates.estimates[ALPHA]):
+        return _AlphaSpread(None, {})
+    resampled = replicates.resampled[:, ALPHA]
+    undefined = undefined_share(resampled)
+    if not isinstance(alpha_interval, Interval):
+        return _AlphaSpread(undefined, {})
+    defined = resampled[~np.isnan(resampled)]
+    effect = _design_effect(task, label, float(replicates.jackknife_se[ALPHA]))
+    n_pairable = int(label.units[label.ratings >= 2].sum())
+    return _AlphaSpread(
+        undefined_resamples=undefined,
+        p_below={each: share_below(defined, float(each)) for each in _THRESHOLDS},
+        standard_error=rounded(float(defined.std(ddof=1))),
+        design_effect=None if effect is None else rounded(effect),
+        n_effective=rounded(n_pairable / effect) if effect else None,
+    )
+
+
+def _design_effect(task: TaskPatterns, label: LabelPatterns, record_error: float) -> float | None:
+    """Squared ratio of alpha's jackknife standard errors: records left out against units left out.
+
+    Jackknife both times, so no random numbers enter; exactly 1 where no record has two pairable units. None where
+    leaving one out leaves alpha undefined, or as it is.
+    """
+    pairable = label.ratings >= 2
+    n_units = int(label.units[pairable].sum())
+    if n_units == np.count_nonzero(task.frame(label, at_least=2)):
+        return 1.0
+    rows, total = dense(core_entries(label), len(label.units)), label.total(core_entries(label))
+    shifts = (coefficient_values(total - rows[pairable]) - coefficient_values(total))[:, ALPHA]
+    moments = central_moments(shifted_powers(shifts[:, np.newaxis], label.units[pairable].astype(np.float64)), n_units)
+    unit_error = float(moments.standard_error[0])
+    if not unit_error or math.isnan(unit_error) or math.isnan(record_error):
+        return None
+    return (record_error / unit_error) ** 2
+
+
+def count_violations(ratings: Ratings) -> dict[str, int]:
+    """Responses that break each rule of the task, zeros included; a missing label breaks none."""
+    return {name: int(np.count_nonzero(broken)) for name, broken in _broken_responses(ratings).items()}
+
+
+def count_violations_by_annotator(ratings: Ratings) -> dict[str, dict[str, int]]:
+    """The same by rule and annotator; only those who broke it."""
+    counts = {
+        name: np.bincount(ratings.response_annotators[broken], minlength=len(ratings.annotators))
+        for name, broken in _broken_responses(ratings).items()
+    }
+    return {
+        name: {ratings.annotators[person]: int(found[person]) for person in np.flatnonzero(found)}
+        for name, found in counts.items()
+    }
+
+
+def _broken_responses(ratings: Ratings) -> dict[str, npt.NDArray[np.bool_]]:
+    """Whether each response breaks a rule, for every rule of the task."""
+    names = LABELS[ratings.task]
+    return {
+        rule.name: (ratings.values[:, names.index(rule.antecedent)] == YES)
+        & (ratings.values[:, names.index(rule.consequent)] == (NO if rule.required else YES))
+        for rule in RULES
+        if rule.task == ratings.task
+    }
+
+
+def conditional_agreement(ratings: Ratings, resamples: int, seed: int) -> tuple[ConditionalAgreement, ...]:
+    """Agreement on the antecedent of each rule of the task where its consequent leaves it open, in their order.
+
+    Source: exports/contracts/agreement.md#across-labels.
+    """
+    return tuple(_measure_rule(ratings, rule, resamples, seed) for rule in RULES if rule.task == ratings.task)
+
+
+def _measure_rule(ratings: Ratings, rule: LabelRule, resamples: int, seed: int) -> ConditionalAgreement:
+    """Agreement on a rule's antecedent among annotators who say that its consequent holds."""
+    votes = _open_votes(ratings, rule)
+    total = totals(votes.zeros[:, 0], votes.ones[:, 0])
+    found = coefficients(total)
+    figures = {name: found[name] for name in ("prevalence", "percent_agreement", "krippendorff_alpha", "gwet_ac1")}
+    reason = undefined_reason(total, len(ratings.annotators))
+    return ConditionalAgreement(
+        rule=rule.name,
+        premise=rule.consequent,
+        premise_value=rule.required,
+        label=rule.antecedent,
+        n_pairable_items=int(total.pairable),
+        **figures,
+        interval=_alpha_interval(votes, ratings, resamples, seed),
+        undefined={name: reason for name, value in figures.items() if value is None},
+    )
+
+
+def _open_votes(ratings: Ratings, rule: LabelRule) -> Votes:
+    """Votes on the antecedent by those who say that the consequent holds, on units where at least two of them vote."""
+    names = LABELS[ratings.task]
+    holds = ratings.values[:, names.index(rule.consequent)] == (YES if rule.required else NO)
+    answers = np.where(holds, ratings.values[:, names.index(rule.antecedent)], MISSING)
+    votes = count_votes(answers[:, np.newaxis], ratings.units, len(ratings.unit_records))
+    pairable = votes.ratings >= 2
+    return Votes(votes.zeros * pairable, votes.ones * pairable)
+
+
+def _alpha_interval(votes: Votes, ratings: Ratings, resamples: int, seed: int) -> Interval | None:
+    """95 % interval of alpha on one label, records with a pairable unit resampled; None where it is refused."""
+    n_records = len(ratings.records)
+    frame = np.bincount(ratings.unit_records[votes.ratings[:, 0] >= 2], minlength=n_records) > 0
+    if not frame.any():
+        return None
+    alpha = Statistic(alpha_sums(votes, ratings.unit_records, n_records), alphas, frame)
+    return interval_or_none(bootstrap([alpha], resamples, seed)[alpha], 0)

@@ -1,0 +1,403 @@
+"""The joint bootstrap over whole records: one set of weights for all labels, coefficients and pairs.
+
+Every figure is a function of sums over units, and the sums of a record are those of its units. So a resample is a
+weight for each record, how often it was drawn, and all its totals are one row of `weights @ sums`.
+
+Source: exports/contracts/agreement.md#intervals.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from exports.agreement.ratings import FloatArray, IntArray
+from exports.agreement.schema import Interval, RefusedReason
+
+FEW_RECORDS = 20
+"""With fewer records intervals cover 90 to 94 % instead of 95 %; the expanded percentile is nearer than BCa."""
+UNDEFINED_SHARE = 0.05
+"""Above this share of undefined resamples those that are left say too little."""
+_TIE = 1e-9
+"""Replicates this near to the estimate are equal to it, but for rounding."""
+_NORMAL = NormalDist()
+_TAIL = 0.025
+_NORMAL_QUANTILE = _NORMAL.inv_cdf(1 - _TAIL)
+_MOST_DEGREES = 2000
+"""Beyond them Student's t is the normal within its series' first term."""
+
+
+BoolArray = npt.NDArray[np.bool_]
+_BLOCK = 2**21
+"""Numbers that a block of weights, of totals or of left-out sums may hold: 16 MiB."""
+_LARGEST_BLOCK = 512
+"""Rows of such a block at most."""
+_DRAWS_AT_ONCE = 2**16
+"""Records drawn in one call: many resamples of few records cost one call, and their counts stay in the cache."""
+_MANTISSA = 52
+"""Bits of a number that may be added up without a carry into one more."""
+
+
+class SparseSums(NamedTuple):
+    """Sums of records of which most are 0: those that are not, by record."""
+
+    records: IntArray
+    """Number of the record of each entry, in rising order; one record may have several entries in a column."""
+    columns: IntArray
+    """Its column."""
+    values: FloatArray
+    """What it adds."""
+    shape: tuple[int, int]
+    """Records and columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class Statistic:
+    """Figures that depend on sums over records alone. `bootstrap` gives its replicates under the statistic itself."""
+
+    sums: FloatArray | SparseSums
+    """Records × k: the sums of each record. Statistics that name the same array share its totals."""
+    formula: Callable[[FloatArray], FloatArray]
+    """From totals (… × k) to figures (… × m), NaN where one is undefined."""
+    frame: BoolArray
+    """Which records may be drawn, one value a record; none leaves every figure NaN."""
+
+
+class Replicates(NamedTuple):
+    """What resampling tells of the m figures of one statistic."""
+
+    estimates: FloatArray
+    """The figures of the records as they are: m."""
+    resampled: FloatArray
+    """The figures of each resample: resamples × m, NaN where one is undefined."""
+    acceleration: FloatArray
+    """Acceleration of each figure for BCa: m; NaN where leaving one record out leaves it undefined."""
+    jackknife_se: FloatArray
+    """Jackknife standard error of each figure: m; NaN where leaving one record out leaves it undefined."""
+    n_records: int
+    """Records in the frame."""
+
+
+Resampled = Mapping[Statistic, Replicates]
+"""What `bootstrap` gives."""
+
+
+class _Moments(NamedTuple):
+    """Sums of powers of the leave-one-out values about their mean, for m figures."""
+
+    n: float
+    """How many values."""
+    squares: FloatArray
+    """Σu², u = mean − value."""
+    cubes: FloatArray
+    """Σu³."""
+
+    @property
+    def acceleration(self) -> FloatArray:
+        """Σu³ / (6·(Σu²)^1.5); 0 where nothing varies (Efron 1987)."""
+        varies = np.where(self.squares == 0, 1.0, self.squares)
+        acceleration: FloatArray = np.where(self.squares == 0, 0.0, self.cubes / (6 * varies * np.sqrt(varies)))
+        return acceleration
+
+    @property
+    def standard_error(self) -> FloatArray:
+        """√((n − 1)/n · Σu²)."""
+        return np.sqrt((self.n - 1) / self.n * self.squares)
+
+
+def bootstrap(statistics: Iterable[Statistic], resamples: int, seed: int) -> dict[Statistic, Replicates]:
+    """The replicates of each statistic, when as many records as its frame has are drawn from it.
+
+    The records drawn depend on the size of the frame, `resamples` and `seed` alone: figures with the same three are
+    jointly distributed, those of separate calls too. Sums are brought to a grid on which additions are exact, so that
+    neither the order of additions nor the number of threads changes a digit.
+
+    Args:
+        statistics: Their sums have a row for every record of the task; equal frames are drawn from once.
+        resamples: How many times to draw.
+        seed: Of the random numbers.
+    """
+    by_frame: dict[bytes, list[Statistic]] = {}
+    for statistic in dict.fromkeys(statistics):
+        by_frame.setdefault(statistic.frame.tobytes(), []).append(statistic)
+    found: dict[Statistic, Replicates] = {}
+    for group in by_frame.values():
+        found |= _bootstrap_frame(group, group[0].frame, resamples, seed)
+    return found
+
+
+def _bootstrap_frame(
+    statistics: Sequence[Statistic], frame: BoolArray, resamples: int, seed: int
+) -> dict[Statistic, Replicates]:
+    """The replicates of statistics that have the same frame."""
+    n = int(np.count_nonzero(frame))
+    by_sums: dict[int, list[Statistic]] = {}
+    for statistic in statistics:
+        by_sums.setdefault(id(statistic.sums), []).append(statistic)
+    groups = [(_framed(group[0].sums, frame), group) for group in by_sums.values()]
+    estimates = {each: each.formula(_column_totals(sums)) for sums, group in groups for each in group}
+    resampled = {each: np.empty((resamples, len(figures))) for each, figures in estimates.items()}
+    widest = max(sums.shape[1] for sums, _ in groups)
+    for start, weights in _weight_blocks(n, widest, resamples, seed):
+        for sums, group in groups:
+            totals = _weighted_totals(weights, sums)
+            for statistic in group:
+                resampled[statistic][start : start + len(weights)] = statistic.formula(totals)
+    found: dict[Statistic, Replicates] = {}
+    for sums, group in groups:
+        for each, moments in zip(group, _left_out(sums, [(one.formula, estimates[one]) for one in group]), strict=True):
+            found[each] = Replicates(estimates[each], resampled[each], moments.acceleration, moments.standard_error, n)
+    return found
+
+
+def _weight_blocks(n: int, widest: int, resamples: int, seed: int) -> Iterator[tuple[int, FloatArray]]:
+    """How often each of n records is drawn, a row a resample, in blocks with the number of their first row.
+
+    The blocks fit `widest` columns of totals; the draws do not depend on it.
+    """
+    generator = np.random.default_rng(seed)
+    rows = min(_LARGEST_BLOCK, max(1, _BLOCK // max(n, widest, 1)))
+    for start in range(0, resamples, rows):
+        weights = np.zeros((min(rows, resamples - start), n))
+        at_once = max(1, _DRAWS_AT_ONCE // max(n, 1))
+        for first in range(0, len(weights) if n else 0, at_once):
+            some = weights[first : first + at_once]
+            drawn = generator.integers(0, n, some.shape) + n * np.arange(len(some))[:, np.newaxis]
+            some[:] = np.bincount(drawn.ravel(), minlength=some.size).reshape(some.shape)
+        yield start, weights
+
+
+def _weighted_totals(weights: FloatArray, sums: FloatArray | SparseSums) -> FloatArray:
+    """`weights @ sums`."""
+    if not isinstance(sums, SparseSums):
+        return weights @ sums
+    rows = [np.bincount(sums.columns, row[sums.records] * sums.values, sums.shape[1]) for row in weights]
+    return np.stack(rows).astype(np.float64, copy=False)
+
+
+def _framed(sums: FloatArray | SparseSums, frame: BoolArray) -> FloatArray | SparseSums:
+    """The sums of the frame's records, exact in any order of addition."""
+    n = int(np.count_nonzero(frame))
+    if not isinstance(sums, SparseSums):
+        return exact_addends(sums[frame], n)
+    kept = frame[sums.records]
+    places = np.cumsum(frame) - 1
+    entries = np.bincount(sums.records[kept]) if kept.any() else np.zeros(1)
+    values = exact_addends(sums.values[kept, np.newaxis], n * int(entries.max()))[:, 0]
+    return SparseSums(places[sums.records[kept]], sums.columns[kept], values, (n, sums.shape[1]))
+
+
+def exact_addends(values: FloatArray, count: int) -> FloatArray:
+    """The values (rows × k), rounded so that sums of up to `count` rows of a column are exact in floating point.
+
+    Whole numbers stay as they are; others move by less than `count` times the column's largest value in 2⁵².
+    """
+    if not values.size:
+        return values
+    largest = np.abs(values).max(axis=0)
+    _, exponents = np.frexp(largest * max(count, 1))
+    places = np.maximum(_MANTISSA - exponents, 0)
+    rounded: FloatArray = np.ldexp(np.rint(np.ldexp(values, places)), -places)
+    return rounded
+
+
+def _column_totals(sums: FloatArray | SparseSums) -> FloatArray:
+    """The total of each column: k."""
+    if not isinstance(sums, SparseSums):
+        return np.asarray(sums.sum(axis=0), dtype=np.float64)
+    return np.bincount(sums.columns, sums.values, sums.shape[1]).astype(np.float64)
+
+
+def _left_out(
+    sums: FloatArray | SparseSums, group: Sequence[tuple[Callable[[FloatArray], FloatArray], FloatArray]]
+) -> list[_Moments]:
+    """The moments of leave-one-record-out values for each formula with its estimates: total less row, in one pass."""
+    n, columns = sums.shape
+    total = _column_totals(sums)
+    kinds, counts = (sums, None) if isinstance(sums, SparseSums) else distinct_rows(sums)
+    powers = [np.zeros((3, len(estimates))) for _, estimates in group]
+    rows = max(1, _BLOCK // max(1, columns + 8 * max(len(estimates) for _, estimates in group)))
+    for start in range(0, kinds.shape[0], rows):
+        rest = total - _dense_rows(kinds, start, min(start + rows, kinds.shape[0]))
+        weights = None if counts is None else counts[start : start + rows]
+        for (formula, estimates), power in zip(group, powers, strict=True):
+            power += shifted_powers(formula(rest) - estimates, weights)
+    return [central_moments(power, n) for power in powers]
+
+
+def distinct_rows(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The distinct rows in no particular order and how often each occurs; all of them, once each, if they differ.
+
+    Told apart by one random combination of their columns, and then compared: several times faster than sorting rows.
+    """
+    keys = np.einsum("ij,j->i", rows, np.random.default_rng(0).random(rows.shape[1]))
+    _, firsts, places, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+    found = rows[firsts]
+    if len(found) == len(rows) or not np.array_equal(found[places], rows):
+        return rows, np.ones(len(rows))
+    return found, counts.astype(np.float64)
+
+
+def _dense_rows(sums: FloatArray | SparseSums, start: int, end: int) -> FloatArray:
+    """The sums of some records in a row: rows × k."""
+    if not isinstance(sums, SparseSums):
+        return sums[start:end]
+    first, last = np.searchsorted(sums.records, [start, end])
+    columns = sums.shape[1]
+    places = (sums.records[first:last] - start) * columns + sums.columns[first:last]
+    cells = np.bincount(places, sums.values[first:last], (end - start) * columns).astype(np.float64)
+    return cells.reshape(-1, columns)
+
+
+def shifted_powers(shifts: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+    """Sums of the shifts (rows × m), of their squares and of their cubes: 3 × m."""
+    squares = shifts * shifts
+    counts = 1.0 if weights is None else weights[:, np.newaxis]
+    return np.stack([(counts * power).sum(axis=0) for power in (shifts, squares, squares * shifts)])
+
+
+def central_moments(power: FloatArray, count: float) -> _Moments:
+    """Moments about the mean from those about another value, which is near it."""
+    first, second, third = power
+    mean = first / max(count, 1)
+    squares = np.maximum(second - count * mean**2, 0)
+    cubes = -(third - 3 * mean * second + 2 * count * mean**3)
+    # What is left of rounding is no variation.
+    return _Moments(max(count, 1), np.where(squares > 1e-24 * count, squares, squares * 0), cubes)
+
+
+def interval(replicates: Replicates, column: int) -> Interval | RefusedReason:
+    """One interval, or why it is refused: `undefined`, `single_record`, `undefined_resamples`, `constant`.
+
+    `constant` means that all resamples give the same value, so they tell nothing of how sure it is.
+    """
+    estimate = float(replicates.estimates[column])
+    resampled = replicates.resampled[:, column]
+    defined = resampled[~np.isnan(resampled)]
+    if math.isnan(estimate):
+        return "undefined"
+    if replicates.n_records < 2:
+        return "single_record"
+    if undefined_share(resampled) > UNDEFINED_SHARE or not len(defined):
+        return "undefined_resamples"
+    if np.ptp(defined) <= _TIE:
+        return "constant"
+    acceleration = float(replicates.acceleration[column])
+    ends = bca_ends(defined, estimate, acceleration) if replicates.n_records >= FEW_RECORDS else None
+    method: Literal["bca", "expanded_percentile"] = "bca" if ends else "expanded_percentile"
+    low, high = ends or expanded_percentile_ends(defined, replicates.n_records)
+    return Interval(low=rounded(low), high=rounded(high), method=method)
+
+
+def interval_or_none(replicates: Replicates, column: int) -> Interval | None:
+    """One interval; None where it is refused."""
+    found = interval(replicates, column)
+    return found if isinstance(found, Interval) else None
+
+
+def undefined_share(resampled: FloatArray) -> float:
+    """Share of the replicates of one figure that are undefined, exact to the last digit: 5 of 100 are 0.05."""
+    return int(np.count_nonzero(np.isnan(resampled))) / len(resampled)
+
+
+def share_below(defined: FloatArray, threshold: float) -> float:
+    """Share of defined replicates below the threshold; those equal to it but for rounding are not."""
+    return float(np.mean(defined < threshold - _TIE))
+
+
+def rounded(value: float) -> float:
+    """The value to 12 digits: those that follow are rounding of sums, not data."""
+    return float(f"{value:.12g}")
+
+
+def bias_correction(resampled: FloatArray, estimate: float) -> float:
+    """z0 = Φ⁻¹(share of defined replicates below the estimate, ties counted half); infinite where all are on one side.
+
+    Source: Efron 1987.
+    """
+    below = np.count_nonzero(resampled < estimate - _TIE)
+    ties = np.count_nonzero(np.abs(resampled - estimate) <= _TIE)
+    share = (below + ties / 2) / len(resampled)
+    if share in (0, 1):
+        return math.inf if share else -math.inf
+    return _NORMAL.inv_cdf(share)
+
+
+def bca_levels(z0: float, acceleration: float) -> tuple[float, float] | None:
+    """Φ(z0 + (z0 ± 1.96)/(1 − a·(z0 ± 1.96))), lower first; None where that is not finite."""
+    if not (math.isfinite(z0) and math.isfinite(acceleration)):
+        return None
+    shifted = (z0 - _NORMAL_QUANTILE, z0 + _NORMAL_QUANTILE)
+    if any(1 - acceleration * each <= 0 for each in shifted):
+        return None
+    low, high = (_NORMAL.cdf(z0 + each / (1 - acceleration * each)) for each in shifted)
+    return low, high
+
+
+def bca_ends(resampled: FloatArray, estimate: float, acceleration: float) -> tuple[float, float] | None:
+    """The ends of the BCa interval from defined replicates; None where z0 or the acceleration is not finite."""
+    levels = bca_levels(bias_correction(resampled, estimate), acceleration)
+    return None if levels is None else _quantiles(resampled, levels)
+
+
+def percentile_ends(resampled: FloatArray) -> tuple[float, float]:
+    """The 2.5 % and the 97.5 % point of defined replicates."""
+    return _quantiles(resampled, (_TAIL, 1 - _TAIL))
+
+
+def expanded_percentile_ends(resampled: FloatArray, n: int) -> tuple[float, float]:
+    """The percentile ends moved outwards, since resamples of n records vary too little.
+
+    Their level is Φ(−√(n/(n − 1))·t), with t of n − 1 degrees of freedom.
+
+    Source: Hesterberg 2015.
+    """
+    level = _NORMAL.cdf(-math.sqrt(n / (n - 1)) * student_quantile(n - 1))
+    return _quantiles(resampled, (level, 1 - level))
+
+
+def _quantiles(resampled: FloatArray, levels: tuple[float, float]) -> tuple[float, float]:
+    """Two quantiles of defined replicates, by linear interpolation."""
+    low, high = np.quantile(resampled, levels)
+    return float(low), float(high)
+
+
+def student_quantile(degrees: int) -> float:
+    """The 97.5 % point of Student's t, found by halving.
+
+    Source: Abramowitz & Stegun 26.7.3 and 26.7.4, finite series for whole degrees of freedom.
+    """
+    if degrees > _MOST_DEGREES:
+        return _NORMAL_QUANTILE + (_NORMAL_QUANTILE**3 + _NORMAL_QUANTILE) / (4 * degrees)
+    low, high = 0.0, math.pi / 2
+    for _ in range(60):
+        angle = (low + high) / 2
+        low, high = (angle, high) if _central_share(angle, degrees) < 1 - 2 * _TAIL else (low, angle)
+    return math.sqrt(degrees) * math.tan(low)
+
+
+def _central_share(angle: float, degrees: int) -> float:
+    """P(|T| ≤ t) of Student's t with angle = atan(t/√degrees)."""
+    sine, cosine = math.sin(angle), math.cos(angle)
+    odd = degrees % 2
+    term = cosine if odd else 1.0
+    total = 0.0
+    for factor in range(1 + odd, degrees, 2):
+        total += term
+        term *= cosine**2 * factor / (factor + 1)
+    return 2 / math.pi * (angle + sine * total) if odd else sine * total
+
+
+def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share, with at least one trial.
+
+    Source: Wilson 1927.
+    """
+    share, z2 = successes / trials, _NORMAL_QUANTILE**2
+    centre = (share + z2 / (2 * trials)) / (1 + z2 / trials)
+    half = _NORMAL_QUANTILE / (1 + z2 / trials) * math.sqrt(share * (1 - share) / trials + z2 / (4 * trials**2))
+    return max(0.0, centre - half), min(1.0, centre + half)

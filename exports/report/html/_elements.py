@@ -1,0 +1,209 @@
+"""HTML and SVG as a tree of elements: text can never become markup, because only the writer of the tree escapes.
+
+Whoever adds to the report hands over texts as they are. `element` takes out the characters that reorder or damage a
+page, and lets no address through but those of the web and of the page itself.
+"""
+
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from importlib.resources import files
+from typing import Literal
+from urllib.parse import urlsplit
+from xml.etree.ElementTree import Element, tostring
+
+from annotation.defuse import harmless_characters
+from exports.agreement.schema import Interval, RefusedReason, UndefinedReason
+from exports.report.words import UNDEFINED, bounds, decimal
+
+SHORT_REASONS: dict[UndefinedReason, str] = {
+    "no_pairable_items": "no overlap",
+    "single_annotator": "one annotator",
+    "no_variation": "no variation",
+    "constant_both_raters": "both constant",
+}
+_SHORT_REFUSALS: dict[RefusedReason, str] = {
+    "undefined": "undefined",
+    "undefined_resamples": "undefined in over 5 % of resamples",
+    "single_record": "one record only",
+    "constant": "no spread",
+}
+_CODE = re.compile(r"`([a-z_.]+)`")
+
+
+Child = Element | str | None | Iterable["Child"]
+Attribute = str | int | float | bool | None
+
+
+def element(tag: str, *children: Child, **attributes: Attribute) -> Element:
+    """An element of HTML or SVG.
+
+    Args:
+        tag: Its name.
+        children: Elements and texts in their order, nested as one likes; None is nothing.
+        attributes: By name, `_` for `-` and one more at the end where the name is a word of Python; None and False are
+            left out, True is an attribute without a value.
+
+    Raises:
+        ValueError: it is a script or a style, or links to something that is not of the web; both are our own mistakes.
+    """
+    if tag in ("script", "style"):
+        raise ValueError(f"A {tag} is read with `embedded`, never built from texts.")
+    found = Element(tag)
+    for name, value in attributes.items():
+        if value is None or value is False:
+            continue
+        if name == "href" and not (str(value).startswith("#") or is_web_address(str(value))):
+            raise ValueError(f"A link leads to {value!r}, which is no address of the web.")
+        found.set(name.rstrip("_").replace("_", "-"), _attribute_text(value))
+    _add_children(found, children)
+    return found
+
+
+def _add_children(parent: Element, children: Iterable[Child]) -> None:
+    """Add elements and texts behind what the parent holds."""
+    for child in children:
+        match child:
+            case None:
+                continue
+            case str():
+                _add_text(parent, clean(child))
+            case Element():
+                parent.append(child)
+            case _:
+                _add_children(parent, child)
+
+
+def _add_text(parent: Element, text: str) -> None:
+    """Add text behind what the parent holds."""
+    if len(parent):
+        parent[-1].tail = (parent[-1].tail or "") + text
+    else:
+        parent.text = (parent.text or "") + text
+
+
+def _attribute_text(value: str | int | float | bool) -> str:
+    """The value of an attribute; numbers have at most two decimals."""
+    if value is True:
+        return ""
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else clean(str(value))
+
+
+def clean(text: str) -> str:
+    """The text without control characters, reordering bidi controls, towers of marks and halves of characters."""
+    return harmless_characters(text.encode("utf-8", "replace").decode())
+
+
+def quoted(text: str, tag: str = "bdi", **attributes: Attribute) -> Element:
+    """A text of somebody else, whose direction of writing has no effect on what stands around it."""
+    return element(tag, text, dir="auto", **attributes)
+
+
+def is_web_address(address: str) -> bool:
+    """Whether the address is http(s) with a host."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
+
+
+def embedded(tag: Literal["script", "style"], name: str) -> tuple[Element, str]:
+    """A script or style of this package, and its source expression for a Content-Security-Policy."""
+    text = files(__package__).joinpath(name).read_text(encoding="utf-8")
+    found: Element = Element(tag)
+    found.text = text
+    return found, f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+def to_html(root: Element) -> str:
+    """The element and all it holds as HTML."""
+    return tostring(root, encoding="unicode", method="html")
+
+
+def coefficient(value: float | None) -> str:
+    """A coefficient as it is printed, such as `.74` or `−.05`; a dash where it is undefined."""
+    return decimal(value).replace("-", "−")
+
+
+def ends(interval: Interval | None) -> str:
+    """An interval such as `[−.02, .83]`; empty where there is none."""
+    return bounds(interval).replace("-", "−")
+
+
+def missing(reason: str = "") -> list[Child]:
+    """A dash with its reason beside it."""
+    return [UNDEFINED, element("small", f" {reason}", class_="why") if reason else None]
+
+
+def number(value: float | None, reason: UndefinedReason | None = None) -> Child:
+    """A coefficient, or a dash with its reason."""
+    return missing(SHORT_REASONS[reason] if reason else "") if value is None else coefficient(value)
+
+
+def signed(value: float | None) -> str:
+    """A difference with its sign, such as `+.05`; a dash where it is undefined."""
+    if value is None:
+        return UNDEFINED
+    text = coefficient(value)
+    return f"+{text}" if value > 0 and text != ".00" else text
+
+
+def estimated(
+    value: float | None,
+    interval: Interval | None,
+    reason: UndefinedReason | None = None,
+    refused: RefusedReason | None = None,
+) -> Child:
+    """A coefficient with its interval, or what there is of both with the reason for the rest."""
+    if value is None:
+        return number(value, reason)
+    if interval is not None:
+        return [element("b", coefficient(value)), element("span", f" {ends(interval)}", class_="bounds")]
+    why = f" no interval: {_SHORT_REFUSALS[refused]}" if refused else " no interval"
+    return [element("b", coefficient(value)), element("small", why, class_="why")]
+
+
+def cell(*children: Child) -> Element:
+    """A cell with a number."""
+    return element("td", *children)
+
+
+def head(*children: Child) -> Element:
+    """The cell that names its row."""
+    return element("th", *children, scope="row")
+
+
+def table(
+    caption: str, columns: Sequence[Child], rows: Iterable[Child], kind: str = "", meaning: Child = None
+) -> Element:
+    """A table with a caption and a row of column names; where it is too wide, it scrolls by itself.
+
+    Args:
+        caption: What it shows.
+        columns: The names of the columns, that of the rows' names first.
+        rows: Its `tr` elements, or `tbody` elements of them.
+        kind: A class for its looks.
+        meaning: What its columns mean; it stands beneath the table.
+    """
+    names = element("thead", element("tr", (element("th", name, scope="col") for name in columns)))
+    inner = element("table", element("caption", caption), names, rows, class_=kind or None)
+    scroll = element("div", inner, class_="scroll", tabindex=0, role="group", aria_label=f"Table: {caption}")
+    return element("div", scroll, element("p", meaning, class_="note") if meaning else None, class_="table")
+
+
+def row(*cells: Child) -> Element:
+    """One row."""
+    return element("tr", *cells)
+
+
+def folded(summary: Child, *children: Child, **attributes: str) -> Element:
+    """What is shown on a click."""
+    return element("details", element("summary", summary), *children, **attributes)
+
+
+def sentence(text: str) -> Element:
+    """A sentence that may hold names of others; names of figures between backticks stand as code."""
+    parts = (element("code", part) if place % 2 else part for place, part in enumerate(_CODE.split(text)))
+    return element("bdi", parts, dir="auto")

@@ -1,0 +1,199 @@
+"""Search without a provider: in a folder of documents, or in the pages that the store holds."""
+
+import asyncio
+import sqlite3
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from pipeline.errors import InputError
+from pipeline.research.search.documents import ReadDocuments, read_documents
+from pipeline.research.search.results import RawResult, SearchResults, readable_results
+from pipeline.sources.schema import READ
+from pipeline.sources.store import Store, StoredPage
+from pipeline.text.words import NUMBERS, UNSPACED_RUN, content_words, pairs
+
+# About as long as three paragraphs: so the best place of a long PDF counts as much as a short page.
+_PASSAGE = 1500
+# A word in the title says more about a page than one in its text.
+_TITLE_WEIGHT, _TEXT_WEIGHT = 3.0, 1.0
+# Words of Indic scripts hold marks, which would part them otherwise.
+CREATE = """
+CREATE VIRTUAL TABLE passages
+USING fts5(title, text, content='', tokenize = "unicode61 remove_diacritics 2 categories 'L* N* M* Co'")
+"""
+_ADD = "INSERT INTO passages (rowid, title, text) VALUES (?, ?, ?)"
+_SEARCH = f"""
+SELECT rowid FROM passages WHERE passages MATCH ?
+ORDER BY bm25(passages, {_TITLE_WEIGHT}, {_TEXT_WEIGHT}), rowid LIMIT ?
+"""
+# Of a page with many passages some matter, and the others should not hide the pages that come after it.
+_PASSAGES_A_RESULT = 50
+MOST_QUERY_WORDS = 64
+
+
+class _Place(NamedTuple):
+    """A passage of a page."""
+
+    url: str
+    """The page's URL."""
+    start: int
+    """First code point of the passage."""
+    end: int
+    """The code point after the last one."""
+
+
+class PassageIndex:
+    """Pages cut into passages, searchable by the words that they hold."""
+
+    def __init__(self) -> None:
+        """An index without pages, in memory."""
+        self.database = sqlite3.connect(":memory:", isolation_level=None)
+        self.database.execute(CREATE)
+        self.places: list[_Place] = []
+
+    def add(self, url: str, title: str, text: str) -> None:
+        """Add a page."""
+        heading = _searchable(title)
+        self.database.execute("BEGIN")
+        for start, end in passage_spans(text):
+            self.places.append(_Place(url, start, end))
+            self.database.execute(_ADD, (len(self.places), heading, _searchable(text[start:end])))
+        self.database.execute("COMMIT")
+
+    def best(self, query: str, k: int) -> list[_Place]:
+        """The best passage of each of the `k` pages that match best; empty where no page holds a word of the query."""
+        # Numbers as they are written too: the index has those of its pages as they stand there.
+        asked = list(dict.fromkeys([*content_words(query), *NUMBERS.findall(query)]))[:MOST_QUERY_WORDS]
+        if not asked:
+            return []
+        words = " OR ".join(map(phrase, asked))
+        found: dict[str, _Place] = {}
+        for (rowid,) in self.database.execute(_SEARCH, (words, k * _PASSAGES_A_RESULT)):
+            place = self.places[rowid - 1]
+            found.setdefault(place.url, place)
+            if len(found) == k:
+                break
+        return list(found.values())
+
+
+def _searchable(text: str) -> str:
+    """The text as the index takes it: one case, one form of each letter, spaces between pairs of unspaced scripts."""
+    plain = unicodedata.normalize("NFKC", text).casefold().encode(errors="replace").decode()
+    return UNSPACED_RUN.sub(lambda run: f" {' '.join(pairs(run[0]))} ", plain)
+
+
+def phrase(word: str) -> str:
+    """A content word in the index's own syntax: whatever it holds is searched for as it stands."""
+    # A letter of an unspaced script alone is the beginning of all of its pairs.
+    beginning = "*" if len(word) == 1 and UNSPACED_RUN.fullmatch(word) else ""
+    return f'"{word}"{beginning}'
+
+
+def passage_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Places of the passages, without gaps: each ends at the end of a line, unless the line is too long for that."""
+    start = 0
+    while start < len(text):
+        end = start + _PASSAGE
+        if end < len(text):
+            line_end = text.rfind("\n", start, end)
+            end = line_end + 1 if line_end > start else end
+        yield start, min(end, len(text))
+        start = end
+
+
+_Tell = Callable[[str], None]
+_FEW = 5
+
+
+class LocalSearch:
+    """Documents of the user's, or the store's pages, as a search provider.
+
+    They are read and indexed with the first query, and the same for all others.
+    """
+
+    name = "local"
+
+    def __init__(self, documents: Path | None, store: Store, tell: _Tell = lambda line: None) -> None:
+        """Check that the folder is there; `tell` hears of files that are left out when it is read.
+
+        Raises:
+            InputError: there is no folder `documents`.
+        """
+        if documents is not None and not documents.is_dir():
+            raise InputError(f"There is no folder {str(documents)!r}. Name the one that holds the documents to search.")
+        self.documents = documents
+        self.store = store
+        self.tell = tell
+        self.index: PassageIndex | None = None
+        self.reading = asyncio.Lock()
+
+    async def search(self, query: str, k: int) -> SearchResults:
+        """At most `k` pages that hold words of the query, the best first.
+
+        Raises:
+            InputError: no document can be read, or the store holds no page.
+        """
+        async with self.reading:
+            self.index = self.index or await self.read()
+        return readable_results((self.to_result(place, query) for place in self.index.best(query, k)), k)
+
+    def to_result(self, place: _Place, query: str) -> RawResult:
+        """The page, with what of the passage matches the query best for a snippet."""
+        page = self.store.page(place.url, with_raw=False)
+        if page is None:
+            return RawResult("", "", "")
+        return RawResult(page.title, page.url, _from_best_line(page.text[place.start : place.end], query))
+
+    async def read(self) -> PassageIndex:
+        """The index of everything that is searched.
+
+        Raises:
+            InputError: there is nothing.
+        """
+        if self.documents is None:
+            return self.indexed(self.store.pages())
+        documents = await read_documents(self.documents, self.store)
+        for line in _left_out_lines(documents):
+            self.tell(line)
+        pages = (self.store.page(url, with_raw=False) for url in documents.urls)
+        return self.indexed(page for page in pages if page)
+
+    def indexed(self, pages: Iterable[StoredPage]) -> PassageIndex:
+        """The index of these pages.
+
+        Raises:
+            InputError: there are none.
+        """
+        index = PassageIndex()
+        for page in pages:
+            if page.reason in READ:
+                index.add(page.url, page.title, page.text)
+        if not index.places:
+            raise InputError(
+                f"The store {str(self.store.path)!r} holds no page that could be searched. Name a folder of documents, "
+                "or choose another provider with `--search`."
+            )
+        return index
+
+
+def _from_best_line(passage: str, query: str) -> str:
+    """The passage from its first line on that holds as many words of the query as any."""
+    asked = set(content_words(query))
+    lines = passage.splitlines(keepends=True)
+    folded = [line.casefold() for line in lines]
+    best = max(range(len(lines)), key=lambda at: sum(word in folded[at] for word in asked))
+    return "".join(lines[best:])
+
+
+def _left_out_lines(documents: ReadDocuments) -> list[str]:
+    """What to tell of files that are not searched."""
+    lines = list(documents.left_out[:_FEW])
+    if len(documents.left_out) > _FEW:
+        lines.append(f"{len(documents.left_out) - _FEW} more files hold nothing that can be read.")
+    if documents.other_kinds == 1:
+        lines.append("1 file is neither PDF nor HTML nor text, and is left out.")
+    elif documents.other_kinds:
+        lines.append(f"{documents.other_kinds} files are neither PDF nor HTML nor text, and are left out.")
+    return lines

@@ -1,0 +1,247 @@
+"""The topic taken apart: sub-questions, which become the report's sections, and queries for the search."""
+
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from pipeline.research.running.environment import Model
+from pipeline.research.values import BETWEEN, Depth, Intake, Plan
+from pipeline.text.language import text_language
+from pipeline.text.words import ASKS_WITHOUT_BLANKS
+
+
+class _Aspect(NamedTuple):
+    """One side of a topic."""
+
+    heading: str
+    """Its name as a heading."""
+    signs: re.Pattern[str]
+    """What sentences that speak of it mostly hold."""
+
+
+def _signs(*patterns: str) -> re.Pattern[str]:
+    """A pattern for any of these."""
+    return re.compile("|".join(patterns), re.IGNORECASE)
+
+
+_FIGURES = r"[0-9\uff10-\uff19]"
+_ENGLISH = (
+    _Aspect(
+        "background and terms",
+        _signs(
+            r"\b(?:is|are|was|were) (?:an?|the|one|based|designed|intended|called|known)\b",
+            r"\b(?:means|refers to|consists? of|stands for|defined as|was (?:created|founded))\b",
+        ),
+    ),
+    _Aspect(
+        "how it works",
+        _signs(
+            r"\b(?:by|using|uses|used|allows?|provides?|performs?|works?|handles?|contains?|ensures?|creates?|manages?)\b"
+        ),
+    ),
+    _Aspect(
+        "limits and risks",
+        _signs(
+            r"\b(?:however|but|unless|risks?|problems?|not|never|danger\w*|warning|careful\w*|fails?|broken|insecure)\b",
+            r"\b(?:limit\w*|drawbacks?|difficult\w*|cannot|conflicts?|attack\w*|vulnerab\w*|errors?)\b",
+        ),
+    ),
+    _Aspect(
+        "figures and evidence",
+        _signs(_FIGURES, r"\b(?:more than|most|percent|half|twice|hundreds?|thousands?|millions?|years?|since)\b"),
+    ),
+    _Aspect("practice and advice", _signs(r"\b(?:should|recommend\w*|best|must|advis\w*|prefer\w*|usually|need)\b")),
+    _Aspect("outlook", _signs(r"\b(?:will|future|planned|plans?|next|expected|soon|upcoming|become\w*)\b")),
+)
+_GERMAN = (
+    _Aspect(
+        "Hintergrund und Begriffe",
+        _signs(
+            r"\b(?:ist|sind|war|waren) (?:eine?[nrs]?|der|die|das)\b",
+            r"\b(?:bedeutet|bezeichnet|heißt|besteht aus|genannt|steht für)\b",
+        ),
+    ),
+    _Aspect(
+        "Funktionsweise",
+        _signs(
+            r"\b(?:indem|mittels|durch|verwende\w*|benutz\w*|erlaub\w*|ermöglich\w*|enthält|enthalten|erstell\w*)\b"
+        ),
+    ),
+    _Aspect(
+        "Grenzen und Risiken",
+        _signs(
+            r"\b(?:jedoch|allerdings|aber|nicht|kein\w*|nie|Risik\w*|Gefahr\w*|Problem\w*|Warnung|vorsichtig\w*)\b",
+            r"\b(?:Fehler\w*|fehlschl\w*|schwierig\w*|Nachteil\w*|unsicher\w*|Angriff\w*|Konflikt\w*)\b",
+        ),
+    ),
+    _Aspect("Zahlen und Belege", _signs(_FIGURES, r"\b(?:Prozent|Hälfte|Hundert\w*|tausend\w*|Million\w*|seit)\b")),
+    _Aspect("Praxis und Empfehlungen", _signs(r"\b(?:soll\w*|empf\w+|muss|müssen|am besten|üblich\w*|sinnvoll)\b")),
+    _Aspect("Ausblick", _signs(r"\b(?:wird|werden|künftig\w*|Zukunft|geplant\w*|nächste\w*|bald)\b")),
+)
+_JAPANESE = (
+    _Aspect("背景と用語", _signs(r"とは|である|です。|と呼ばれ|を指|を意味|のこと")),
+    _Aspect("仕組み", _signs(r"によって|により|使って|使用|用いて|できます|できる|行い|行う|作成|提供|管理")),
+    _Aspect("限界とリスク", _signs(r"しかし|ただし|ない|ません|危険|問題|注意|失敗|エラー|脆弱|攻撃|困難|警告")),
+    _Aspect("数値と根拠", _signs(_FIGURES, r"以上|以下|パーセント|半分|倍|以来|多く")),
+    _Aspect("実践と推奨", _signs(r"べき|推奨|必要|望ましい|お勧め|通常|重要")),
+    _Aspect("展望", _signs(r"将来|予定|今後|次の|計画|だろう|でしょう")),
+)
+_CHINESE = (
+    _Aspect("背景与概念", _signs(r"是一|是指|称为|叫做|意味着|指的是|即")),
+    _Aspect("工作原理", _signs(r"通过|使用|利用|可以|能够|提供|执行|创建|管理|实现")),
+    _Aspect("局限与风险", _signs(r"但|然而|不|没有|风险|问题|危险|注意|失败|错误|漏洞|攻击|困难|警告")),
+    _Aspect("数据与依据", _signs(_FIGURES, r"超过|以上|百分|一半|倍|自从|大多")),
+    _Aspect("实践与建议", _signs(r"应该|应当|建议|推荐|必须|需要|通常|最好")),
+    _Aspect("展望", _signs(r"将来|未来|计划|即将|预计|将会|下一")),
+)
+_ASPECTS = {"en": _ENGLISH, "de": _GERMAN, "ja": _JAPANESE, "zh": _CHINESE}
+FIRST_HEADINGS = frozenset(aspects[0].heading for aspects in _ASPECTS.values())
+"""Sides that any statement on the topic may show."""
+
+
+def _aspects_of(language: str) -> tuple[_Aspect, ...]:
+    """The sides of a topic in the language; in English where it has none of its own."""
+    return _ASPECTS.get(language, _ENGLISH)
+
+
+def aspect_of(section: str) -> _Aspect | None:
+    """The side that a section asks for, told by its heading at the end of it; None where it asks something else."""
+    return next(
+        (aspect for known in _ASPECTS.values() for aspect in known if section.endswith(aspect.heading)),
+        None,
+    )
+
+
+_SECTIONS: dict[Depth, int] = {"brief": 3, "medium": 4, "deep": 6}
+_MOST_SECTIONS = 6
+_MOST_QUERIES = 8
+_LONGEST_LINE = 200
+"""Characters of a section or a query of the model's; a longer one is cut."""
+
+_QUESTION_END = re.compile(r"[?？;；。]\s*|[.!](?:\s+|$)")
+_ASKING = (
+    r"how|what|why|when|where|who|which|is|are|does|do|can|should|will|"
+    r"wie|was|warum|wieso|wann|wo|wer|welche[rsnm]?|ist|sind|kann|können|soll\w*|wird|werden"
+)
+_BETWEEN_QUESTIONS = re.compile(
+    rf",?\s+(?:and|or|und|oder|sowie)\s+(?=(?:{_ASKING})\b)|、?(?:そして|また|および)、?|[,,]?(?:以及|并且|还有)", re.I
+)
+_BEGINS_AS_QUESTION = re.compile(rf"(?:{_ASKING})\b", re.I)
+_EXPLAINING = 2
+"""How many sides, the first ones, only say what the topic is and how it works."""
+_COMMAS = " ,、，"
+_LEAST_PART = 3
+"""Letters or signs of a part that can be a question of its own."""
+_URL = re.compile(r"https?://\S+|www\.\S+", re.I)
+
+_PLAN_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "sections": {"type": "array", "items": {"type": "string"}},
+        "queries": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["sections", "queries"],
+    "additionalProperties": False,
+}
+
+
+async def make_plan(intake: Intake, model: Model | None) -> Plan:
+    """The plan: the model's, or without one, or where it gives none of use, one from the topic's own words.
+
+    At most 6 sections and 8 queries, none of them twice.
+
+    Raises:
+        ProviderError: the model cannot be asked.
+    """
+    own = _plan_from_words(intake)
+    if model is None:
+        return own
+    return await _planned_by(model, intake, own)
+
+
+def _plan_from_words(intake: Intake) -> Plan:
+    """The plan from the topic's own words: its questions one by one, then sides of it as many as the depth wants."""
+    topic = _one_line(intake.topic)
+    language = text_language(topic, intake.lang)
+    parts = _questions_of(topic)
+    wanted = max(_SECTIONS[intake.depth], min(len(parts), _MOST_SECTIONS))
+    sides = [f"{topic.rstrip('?？。. ')}{BETWEEN}{aspect.heading}" for aspect in _aspects_of(language)]
+    if parts:
+        sides = sides[_EXPLAINING:]  # the questions themselves ask for the others
+    sections = _distinct([*parts, *sides])[:wanted]
+    queries = [topic, *(section.replace(BETWEEN, " ") for section in sections)]
+    return Plan(tuple(sections), tuple(_distinct(queries)[:_MOST_QUERIES]))
+
+
+def _questions_of(topic: str) -> list[str]:
+    """The questions of the topic in order, with their question mark; none where it asks nothing."""
+    pieces = [piece for sentence in _QUESTION_END.split(topic) for piece in _BETWEEN_QUESTIONS.split(sentence)]
+    kept = [piece.strip(_COMMAS) for piece in pieces if len(piece.strip()) >= _LEAST_PART]
+    asks = [piece for piece in kept if _BEGINS_AS_QUESTION.match(piece) or ASKS_WITHOUT_BLANKS.search(piece)]
+    if not asks and topic.rstrip().endswith(("?", "？")):
+        asks = kept
+    return [f"{piece[0].upper()}{piece[1:]}{'?' if piece.isascii() or ' ' in piece else '？'}" for piece in asks]
+
+
+def _one_line(text: str) -> str:
+    """The text with one blank for each run of white space."""
+    return " ".join(text.split())
+
+
+def _distinct(texts: Iterable[str]) -> list[str]:
+    """The texts without blanks around them, those that differ in case or their question mark alone once, in order."""
+    found: dict[str, str] = {}
+    for text in texts:
+        if text.strip():
+            found.setdefault(_one_line(text).rstrip("?？.。 ").casefold(), text.strip())
+    return list(found.values())
+
+
+async def _planned_by(model: Model, intake: Intake, own: Plan) -> Plan:
+    """The model's plan within its limits; `own` for what it leaves out.
+
+    Raises:
+        ProviderError: the model cannot be asked.
+    """
+    task = (
+        "Plan the research on the topic below for a report whose reader has not studied it. `sections` are "
+        f"{_SECTIONS[intake.depth]} to {_MOST_SECTIONS} sub-questions that together answer it, in the order in which a "
+        "reader wants them, each a heading of at most 12 words. `queries` are 5 to 8 queries for a search engine, "
+        f"each on another side of the topic. Write both in the language with the code {intake.lang!r}; a query may be "
+        "in another language where better sources are in that."
+    )
+    said = await model.ask(task, [("TOPIC", intake.topic)], _PLAN_SCHEMA, _read_plan, "the plan")
+    if said is None:
+        model.note("The plan is made from the topic's own words.")
+        return own
+    sections, queries = (_distinct(_clean_line(each) for each in lines) for lines in said)
+    for name, lines, most in (("sections", sections, _MOST_SECTIONS), ("queries", queries, _MOST_QUERIES)):
+        if len(lines) > most:
+            model.note(f"The model planned {len(lines):,} {name}; the first {most} are used.")
+    return Plan(
+        tuple(sections[:_MOST_SECTIONS]) or own.sections,
+        tuple(queries[:_MOST_QUERIES]) or own.queries,
+    )
+
+
+def _read_plan(value: Any) -> Plan:
+    """The lines of a model's plan.
+
+    Raises:
+        ValueError: it has another form.
+    """
+    if not isinstance(value, dict):
+        raise ValueError("the plan is no object")
+    lines = [value.get(name) for name in ("sections", "queries")]
+    for each in lines:
+        if not isinstance(each, list) or not all(isinstance(line, str) for line in each):
+            raise ValueError("`sections` and `queries` must be lists of strings")
+    sections, queries = lines
+    if not sections and not queries:
+        raise ValueError("the plan is empty")
+    return Plan(tuple(sections or ()), tuple(queries or ()))
+
+
+def _clean_line(text: str) -> str:
+    """The line without URLs and marks of headings and lists, at most 200 characters."""
+    return _one_line(_URL.sub("", text)).lstrip("#*-•0123456789.) ")[:_LONGEST_LINE].strip()

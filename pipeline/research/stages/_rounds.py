@@ -1,0 +1,263 @@
+"""The rounds of a run: queries, pages, claims, and what the pages say of them, until enough is known."""
+
+import asyncio
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from pydantic import TypeAdapter
+
+from pipeline.errors import ProviderError
+from pipeline.research.contracts import ChunksMade, ClaimMade, ClaimsVerified, Payload
+from pipeline.research.running.environment import Environment
+from pipeline.research.running.journal import RunSearch
+from pipeline.research.running.options import ENOUGH_COVERAGE, Budget, Effort, ResearchOptions, StopReason
+from pipeline.research.running.research_run import ResearchRun, put_new_traces
+from pipeline.research.stages._extract import extract_claims
+from pipeline.research.stages._fetch import PagesRead, Unread, fetch, without_duplicates
+from pipeline.research.stages._harvest import Harvest, harvest
+from pipeline.research.stages._passages import chunks_of
+from pipeline.research.stages._verify import ask_verdicts, verify
+from pipeline.research.values import FoundPage, Plan, Verified
+from pipeline.sources.schema import READ
+from pipeline.verifying.values import Claim, Page
+
+_HARVEST = TypeAdapter(Harvest)
+_PAGES = TypeAdapter(PagesRead)
+_CLAIMS = TypeAdapter(tuple[Claim, ...])
+
+_FIRST_SHARE = 2 / 3
+
+
+class _Round(NamedTuple):
+    """What one round came to."""
+
+    verified: Verified
+    """All claims up to now."""
+    stop_reason: StopReason | None
+    """The limit that ended the gathering; None where none did."""
+    goes_on: bool
+    """Whether another round follows."""
+
+
+_ROUND = TypeAdapter(_Round)
+
+
+class Gathered(NamedTuple):
+    """What all rounds came to so far."""
+
+    found: tuple[FoundPage, ...] = ()
+    """What the searches brought, in order."""
+    pages: tuple[Page, ...] = ()
+    """The pages that were read, in order; of those that say the same the first."""
+    unread: tuple[Unread, ...] = ()
+    """The pages that could not be read, in order."""
+    claims: tuple[Claim, ...] = ()
+    """What the pages say, in order of the ids."""
+    verified: Verified = Verified((), 0.0)
+    """All claims, checked."""
+    rounds: int = 0
+    """How many rounds there were."""
+    stop_reason: StopReason | None = None
+    """The limit that ended the gathering; None where none did."""
+
+
+class ResearchRounds:
+    """Gathers for one run, each pass of a stage kept by its run."""
+
+    def __init__(
+        self,
+        run: ResearchRun,
+        environment: Environment,
+        options: ResearchOptions,
+        effort: Effort,
+        budget: Budget,
+        settle: Callable[[Verified, Sequence[Page]], None],
+    ) -> None:
+        """Gather for this run; `settle` writes what follows from checked claims."""
+        self.run = run
+        self.environment = environment
+        self.options = options
+        self.effort = effort
+        self.budget = budget
+        self.settle = settle
+        self.search = RunSearch(
+            environment.search,
+            run.journal,
+            environment.store,
+            run.folder.run_id,
+            lambda: budget.used_up() != "seconds",
+        )
+
+    async def gather(self, plan: Plan) -> Gathered:
+        """All rounds, until the claims cover enough of the plan, nothing new is found, or a limit is reached.
+
+        Raises:
+            ProviderError: no search was answered, the model cannot be asked, or the network is away.
+            InputError: the documents that are searched cannot be read.
+        """
+        gathered = Gathered()
+        queries = plan.queries
+        goes_on = True
+        while goes_on:
+            gathered, goes_on = await self.one_round(plan._replace(queries=queries), gathered)
+            queries = gathered.verified.follow_up
+        return gathered
+
+    async def one_round(self, plan: Plan, before: Gathered) -> tuple[Gathered, bool]:
+        """What there is after one more round of the plan's queries, and whether another one follows."""
+        number = before.rounds + 1
+        harvested = await self.run.run_stage(
+            "harvest",
+            _HARVEST,
+            lambda: self.harvest(plan, before),
+            round_=number,
+            words=lambda value: f"{len(value.found)} pages of {value.results} results",
+        )
+        read = await self.run.run_stage(
+            "fetch",
+            _PAGES,
+            lambda: self.fetch(harvested.found),
+            round_=number,
+            words=lambda value: f"{len(value.pages)} read, {len(value.unread)} not",
+        )
+        pages, _ = without_duplicates([*before.pages, *read.pages])
+        new = pages[len(before.pages) :]
+        claims = await self.run.run_stage(
+            "extract",
+            _CLAIMS,
+            lambda: self.extract(plan, new, len(before.claims) + 1),
+            lambda value: put_new_traces(self.environment.store, self.run.folder.run_id, map(_chunks_made, new)),
+            number,
+            lambda value: f"{len(value)} claims",
+            asks_model=True,
+        )
+        gathered = Gathered(
+            (*before.found, *harvested.found),
+            tuple(pages),
+            (*before.unread, *read.unread),
+            (*before.claims, *claims),
+            rounds=number,
+        )
+        came = await self.run.run_stage(
+            "verify",
+            _ROUND,
+            lambda: self.verify(plan, gathered, bool(harvested.found)),
+            lambda value: self.settle_round(value, gathered.pages),
+            number,
+            lambda value: f"{sum(each.verdict == 'supported' for each in value.verified.claims)} claims supported",
+            asks_model=True,
+        )
+        return gathered._replace(verified=came.verified, stop_reason=came.stop_reason), came.goes_on
+
+    async def harvest(self, plan: Plan, before: Gathered) -> Harvest:
+        """New pages for the plan's queries; pages that could not be read leave their place to others.
+
+        A round that is not the last leaves a third of what may still be read to the queries that follow up.
+        """
+        left = self.effort.budget - len(before.pages)
+        is_last = before.rounds + 1 >= self.effort.rounds
+        budget = len(before.found) + (left if is_last else math.ceil(_FIRST_SHARE * left))
+        options = self.options
+        return await harvest(
+            plan,
+            self.search,
+            before.found,
+            self.effort.k,
+            options.per_domain_cap,
+            budget,
+            options.workers,
+            self.search.note,
+        )
+
+    async def fetch(self, found: Sequence[FoundPage]) -> PagesRead:
+        """The pages as text; those that the store has not where the run is offline or its time is over are not read.
+
+        Raises:
+            ProviderError: the network is away.
+        """
+        if self.options.offline:
+            return await self.held(found)
+        try:
+            async with asyncio.timeout(self.budget.seconds_left()):
+                read = await self.fetched(found)
+        except TimeoutError:
+            return await self.held(found)
+        if read.away:
+            raise ProviderError(
+                "The network is away, so pages could not be tried; the same command goes on when it is back.", "network"
+            )
+        return read
+
+    async def fetched(self, found: Sequence[FoundPage]) -> PagesRead:
+        """What comes of the pages by asking for those that the store lacks."""
+        done = 0
+
+        def note(url: str, reason: str) -> None:
+            nonlocal done
+            done += 1
+            self.environment.report.step(done, len(found))
+
+        place = self.environment
+        run_id = self.run.folder.run_id
+        return await fetch(found, place.fetcher, place.extractor, place.store, self.options.workers, note, run_id)
+
+    async def held(self, found: Sequence[FoundPage]) -> PagesRead:
+        """What the store has of the pages, without asking anybody."""
+        outcomes = {page.url: self.environment.store.outcome(page.url) for page in found}
+        readable = [page for page in found if (held := outcomes[page.url]) and held.reason in READ]
+        read = await self.fetched(readable)
+        left = tuple(Unread(page.url, "not_tried", "") for page in found if page not in readable)
+        return read._replace(unread=(*read.unread, *left))
+
+    async def extract(self, plan: Plan, pages: Sequence[Page], start: int) -> tuple[Claim, ...]:
+        """What the pages say, the first claim `c<start>`; without the model once its budget is used up."""
+        model = self.environment.model if self.budget.used_up() is None else None
+        return tuple(await extract_claims(plan, pages, model, start))
+
+    async def verify(self, plan: Plan, gathered: Gathered, found_new: bool) -> _Round:
+        """All claims against all pages, open ones by the model too while its budget lasts, and whether to go on.
+
+        Raises:
+            ProviderError: the model cannot be asked.
+        """
+        verified = verify(gathered.claims, gathered.pages, plan.sections)
+        if self.environment.model and self.budget.used_up() is None:
+            verified = await ask_verdicts(verified, gathered.pages, plan.sections, self.environment.model)
+        used_up = self.budget.used_up()
+        wanted = found_new and verified.coverage < ENOUGH_COVERAGE and bool(verified.follow_up)
+        if used_up or not wanted:
+            return _Round(verified, used_up, False)
+        if len(gathered.pages) >= self.effort.budget:
+            return _Round(verified, "fetches", False)
+        return _Round(verified, None, gathered.rounds < self.effort.rounds)
+
+    def settle_round(self, came: _Round, pages: Sequence[Page]) -> None:
+        """Write the preliminary check, and tell the run's trace of claims and verdicts."""
+        self.settle(came.verified, pages)
+        put_new_traces(self.environment.store, self.run.folder.run_id, _trace_of(came))
+
+
+def _chunks_made(page: Page) -> ChunksMade:
+    """How a page was cut into passages."""
+    chunks = chunks_of(page)
+    mean = sum(chunk.tokens for chunk in chunks) / len(chunks) if chunks else 0.0
+    return ChunksMade(doc_url=page.url, chunks_count=len(chunks), avg_tokens=round(mean, 1))
+
+
+def _trace_of(came: _Round) -> list[Payload]:
+    """The events of one round's claims."""
+    checked = came.verified.claims
+    orphans = sum(each.verdict != "supported" for each in checked)
+    follow_up = len(came.verified.follow_up) if came.goes_on else 0
+    return [
+        *(
+            ClaimMade(
+                claim_id=each.claim.id,
+                confidence=min(1.0, max(0.0, each.score)),
+                sources_count=len({quote.url for quote in each.claim.quotes}),
+            )
+            for each in checked
+        ),
+        ClaimsVerified(orphan_claims=orphans, follow_up_queries_count=follow_up),
+    ]

@@ -1,0 +1,326 @@
+"""The report's paragraphs: verified claims in a readable order, in their own words or in checked ones of a model."""
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+from pipeline.errors import ProviderError
+from pipeline.research.running.environment import Model
+from pipeline.research.stages._extract import is_fit
+from pipeline.research.stages._passages import WITHOUT_BLANKS, likeness
+from pipeline.research.values import Intake, Plan, Verified, Written, plan_language
+from pipeline.text.normal_form import normalise
+from pipeline.text.urls import site_key, source_domain
+from pipeline.text.words import content_words, without_marks
+from pipeline.verifying.claim import check_claim
+from pipeline.verifying.scores import conflicts
+from pipeline.verifying.values import Checked, Claim, Page, Paragraph, Quote
+
+_MOST = 5
+"""Disagreements in a report; `verification.md` has the others."""
+_LONGEST_SIDE = 300
+_LONGEST_NAME = 80
+_BLANK_BEFORE_STOP = re.compile(r" (?=[.,;。、])")
+
+
+def _disagreements(claims: Sequence[Checked], pages: Sequence[Page], section: int) -> list[Paragraph]:
+    """A paragraph for each claim that another page contradicts, at most 5, in order of the claims; the same pair once.
+
+    `section` is the index behind the plan's last one. The paragraphs state no claim: they say who says what.
+    """
+    by_url = {page.url: page for page in pages}
+    found: dict[frozenset[str], Paragraph] = {}
+    for checked in conflicts(claims):
+        own = next((quote for quote in checked.claim.quotes if quote.url in by_url), None)
+        other = own and next((each for each in checked.against if each.url in by_url and each.url != own.url), None)
+        if own and other:
+            text = f"{_side(own, by_url)} {_side(other, by_url)}"
+            pair = frozenset((own.text, other.text))
+            found.setdefault(pair, Paragraph(section, text, (), (own.url, other.url)))
+    return list(found.values())[:_MOST]
+
+
+def _side(quote: Quote, pages: Mapping[str, Page]) -> str:
+    """What a page says, behind its title, or its host where it has none."""
+    name = " ".join(pages[quote.url].title.split()) or source_domain(quote.url)
+    words = _BLANK_BEFORE_STOP.sub("", " ".join(without_marks(quote.text).split()))
+    return f"{_cut(name, _LONGEST_NAME)}: “{_cut(words, _LONGEST_SIDE)}”"
+
+
+def _cut(text: str, longest: int) -> str:
+    """The text, with an ellipsis for what is beyond the longest length."""
+    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
+
+
+class SentenceAnswer(BaseModel):
+    """One sentence as the model drafts it."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    text: str
+    claims: list[str]
+
+
+class ParagraphAnswer(BaseModel):
+    """One paragraph as the model drafts it."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    paragraph: int
+    sentences: list[SentenceAnswer]
+
+
+class SectionAnswer(BaseModel):
+    """What the model answers about one section."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    paragraphs: list[ParagraphAnswer]
+
+
+class _Draft(NamedTuple):
+    """A paragraph's text, and how many of the model's sentences are not in it."""
+
+    text: str
+    refused: int
+
+
+async def _drafted_texts(
+    plan: Plan, paragraphs: Sequence[Sequence[Checked]], pages: Sequence[Page], model: Model
+) -> dict[int, str]:
+    """The text of each paragraph that the model drafted, by its place; of the others nothing.
+
+    Each sentence is one that the pages of its claims support; where the model's is not, the claims' own words stand.
+
+    Raises:
+        ProviderError: the model cannot be asked about any section.
+    """
+    sections: dict[int, list[int]] = {}
+    for place, claims in enumerate(paragraphs):
+        sections.setdefault(claims[0].claim.section, []).append(place)
+    asked = [
+        _draft_section(plan.sections[section], section, places, paragraphs, model)
+        for section, places in sections.items()
+    ]
+    results = await asyncio.gather(*asked, return_exceptions=True)
+    by_url = {page.url: page for page in pages}
+    texts: dict[int, str] = {}
+    failures, refused = [], 0
+    for places, result in zip(sections.values(), results, strict=True):
+        if isinstance(result, ProviderError):
+            failures.append(result)
+        elif isinstance(result, BaseException):
+            raise result
+        else:
+            drafts = {place: _checked_draft(answer, paragraphs[place], by_url) for place, answer in result.items()}
+            texts |= {place: draft.text for place, draft in drafts.items()}
+            refused += sum(draft.refused for draft in drafts.values())
+            if len(result) < len(places):
+                model.note("Some paragraphs are the sources' own sentences: the model did not draft them.")
+    if failures and len(failures) == len(results):
+        raise failures[0]
+    for failure in failures:
+        model.note(str(failure))
+    if refused:
+        model.note(f"Sentences of the model that went beyond the cited pages, and gave way to the claims: {refused}.")
+    return texts
+
+
+async def _draft_section(
+    heading: str, section: int, places: Sequence[int], paragraphs: Sequence[Sequence[Checked]], model: Model
+) -> dict[int, ParagraphAnswer]:
+    """The model's draft of each paragraph of a section, by its place; empty where the answer is no use.
+
+    Raises:
+        ProviderError: it cannot be asked.
+    """
+    texts = [("HEADING", heading)]
+    texts += [
+        (
+            f"CLAIMS OF PARAGRAPH {number}",
+            "\n".join(f"{each.claim.id}: {each.claim.text}" for each in paragraphs[place]),
+        )
+        for number, place in enumerate(places, start=1)
+    ]
+    answer = await model.ask(
+        _task_words(),
+        texts,
+        SectionAnswer.model_json_schema(),
+        SectionAnswer.model_validate,
+        f"the text of section {section + 1}",
+    )
+    drafts = answer.paragraphs if answer else []
+    return {places[each.paragraph - 1]: each for each in drafts if 1 <= each.paragraph <= len(places)}
+
+
+def _claims_of(paragraph: Sequence[Checked]) -> list[Claim]:
+    """The claims of a paragraph."""
+    return [checked.claim for checked in paragraph]
+
+
+def _task_words() -> str:
+    """What the model is to do with the claims of one section."""
+    return (
+        "Write the paragraphs of one section of a report from claims that were checked against their sources. Each "
+        "paragraph has its own claims; state all of them, and nothing else, in plain sentences that read well one "
+        "after the other, in the language of the claims. Keep their words for what they are about, their numbers and "
+        "names. `sentences` are the paragraph's sentences in order, `claims` the ids of the claims that a sentence "
+        "states. No URL, no citation mark, no Markdown, no number that the claims do not have."
+    )
+
+
+def _checked_draft(answer: ParagraphAnswer, claims: Sequence[Checked], pages: Mapping[str, Page]) -> _Draft:
+    """The paragraph of the sentences that hold, with the own words of every claim that none of them states."""
+    left = {each.claim.id: each for each in claims}
+    sentences: list[str] = []
+    refused = 0
+    for drafted in answer.sentences:
+        stated = [each for each in claims if each.claim.id in drafted.claims]
+        text = " ".join(drafted.text.split())
+        if not any(each.claim.id in left for each in stated):
+            refused += 1
+        elif _holds(text, stated, pages):
+            sentences.append(text)
+            left = {name: each for name, each in left.items() if each not in stated}
+        else:
+            refused += 1
+            sentences += [each.claim.text for each in stated if left.pop(each.claim.id, None)]
+    sentences += [each.claim.text for each in left.values()]
+    return _Draft(("" if WITHOUT_BLANKS.search(sentences[0]) else " ").join(sentences), refused)
+
+
+def _holds(text: str, stated: Sequence[Checked], pages: Mapping[str, Page]) -> bool:
+    """Whether every claim's own pages support the sentence, and it has no number or address of its own."""
+    quotes = [quote for each in stated for quote in each.claim.quotes]
+    words = " ".join([*(each.claim.text for each in stated), *(quote.text for quote in quotes)])
+    cited = [pages[url] for url in dict.fromkeys(quote.url for quote in quotes) if url in pages]
+    return is_fit(text, words) and bool(cited) and check_claim(text, cited).verdict == "supported"
+
+
+_MOST_OF_A_PARAGRAPH = 4
+_MOST_SOURCES = 3
+"""Sources that one paragraph cites."""
+_SAME = 0.8
+"""Word-Jaccard from which two statements are the same one."""
+_SAID_ALREADY = "another claim of the report says the same"
+
+
+class _ParagraphClaims(NamedTuple):
+    """The claims of one paragraph: all of them stand on each of its pages."""
+
+    section: int
+    """Index of the section."""
+    urls: tuple[str, ...]
+    """Canonical URLs of the pages, at least one."""
+    claims: tuple[Checked, ...]
+    """In the order in which they are read."""
+
+
+async def write_report(
+    intake: Intake, plan: Plan, verified: Verified, pages: Sequence[Page], model: Model | None
+) -> Written:
+    """The report's paragraphs by sections, and the claims that are not in it, each with why.
+
+    Every paragraph cites pages that each hold all of its claims. With a model its sentences are the model's where the
+    check of claims finds them on these pages, else the claims' own words. Behind the plan's sections stands what
+    sources disagree about. No supported claim and no disagreement, no paragraph.
+
+    Raises:
+        ProviderError: the model cannot be asked about any section.
+    """
+    language = plan_language(plan)
+    kept, repeated = _without_repeats(verified.claims, language)
+    grouped = _paragraphs_of(kept, pages, word_for_word=model is None)
+    drafts = await _drafted_texts(plan, [each.claims for each in grouped], pages, model) if model else {}
+    paragraphs = tuple(
+        Paragraph(
+            each.section,
+            drafts.get(number) or _own_words(each.claims),
+            tuple(checked.claim.id for checked in each.claims),
+            each.urls,
+        )
+        for number, each in enumerate(grouped)
+    )
+    disputed = _disagreements(verified.claims, pages, len(plan.sections))
+    left_out = [checked for checked in verified.claims if checked.verdict != "supported"]
+    return Written(_title_of(intake.topic), (*paragraphs, *disputed), (*left_out, *repeated))
+
+
+def _title_of(topic: str) -> str:
+    """The topic in one line, with a capital letter."""
+    words = " ".join(topic.split())
+    return words[:1].upper() + words[1:]
+
+
+def _without_repeats(claims: Sequence[Checked], language: str) -> tuple[list[Checked], list[Checked]]:
+    """The supported claims that say something new, and those that an earlier one says in nearly the same words."""
+    kept: list[Checked] = []
+    repeated: list[Checked] = []
+    seen: list[frozenset[str]] = []
+    for checked in claims:
+        if checked.verdict != "supported":
+            continue
+        words = frozenset(content_words(checked.claim.text, language))
+        if any(likeness(words, other) >= _SAME for other in seen):
+            repeated.append(checked._replace(problems=(*checked.problems, _SAID_ALREADY)))
+        else:
+            kept.append(checked)
+            seen.append(words)
+    return kept, repeated
+
+
+def _paragraphs_of(claims: Sequence[Checked], pages: Sequence[Page], *, word_for_word: bool) -> list[_ParagraphClaims]:
+    """The claims by section and by the pages that they cite, at most 4 together, in the order of their pages' text.
+
+    With `word_for_word`, a page that only supports a claim is cited where the claim stands there as it is.
+    """
+    texts = {page.url: normalise(without_marks(page.text)) for page in pages} if word_for_word else None
+    languages = {page.url: page.lang for page in pages}
+    cited = {checked.claim.id: _cited_pages(checked, languages, texts) for checked in claims}
+    found: dict[tuple[int, frozenset[str]], list[Checked]] = {}
+    for checked in claims:
+        found.setdefault((checked.claim.section, frozenset(cited[checked.claim.id])), []).append(checked)
+    grouped = [
+        _ParagraphClaims(section, cited[group[0].claim.id], part)
+        for (section, _), group in found.items()
+        for part in _even_parts(sorted(group, key=_place_of))
+    ]
+    return sorted(grouped, key=lambda each: each.section)
+
+
+def _even_parts(claims: Sequence[Checked]) -> list[tuple[Checked, ...]]:
+    """The claims in order, in parts of nearly the same size, none larger than a paragraph."""
+    count = -(-len(claims) // _MOST_OF_A_PARAGRAPH)
+    size = -(-len(claims) // count)
+    return [tuple(claims[first : first + size]) for first in range(0, len(claims), size)]
+
+
+def _cited_pages(checked: Checked, languages: Mapping[str, str], texts: Mapping[str, str] | None) -> tuple[str, ...]:
+    """The pages that a claim cites: those of its quotes, then supporters of other sites in their language, at most 3.
+
+    With `texts`, the normal forms of the pages, such a supporter must have the claim's own words.
+    """
+    urls = list(dict.fromkeys(quote.url for quote in checked.claim.quotes))
+    sites = {site_key(url) for url in urls}
+    form = normalise(checked.claim.text)
+    for url in checked.supporters:
+        same_language = languages.get(url, "") in ("", languages.get(urls[0], ""))
+        if site_key(url) not in sites and same_language and (texts is None or form in texts.get(url, "")):
+            urls.append(url)
+            sites.add(site_key(url))
+    return tuple(urls[:_MOST_SOURCES])
+
+
+def _place_of(checked: Checked) -> tuple[str, int]:
+    """Where the claim's first quote stands."""
+    quote = checked.claim.quotes[0]
+    return quote.url, quote.start
+
+
+def _own_words(claims: Sequence[Checked]) -> str:
+    """The claims' own sentences, one after the other."""
+    sentences = [checked.claim.text for checked in claims]
+    return ("" if WITHOUT_BLANKS.search(sentences[0]) else " ").join(sentences)

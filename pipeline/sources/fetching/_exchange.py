@@ -1,0 +1,258 @@
+"""One request to one server, and what came of it: whatever the web does is a value here, never an error."""
+
+import asyncio
+import ssl
+import zlib
+from collections.abc import AsyncIterator, Mapping
+from typing import NamedTuple
+
+import httpx
+
+from pipeline.errors import InputError
+from pipeline.sources.fetching._connection import NoSuchHostError
+
+# Brotli and others are not asked for, so nothing that they pack has to be unpacked.
+_ACCEPT_ENCODING = "gzip, deflate"
+_GZIP = ("gzip", "x-gzip")
+# zlib's own words: told by the header whether it is gzip or zlib; no header at all.
+_ANY_HEADER = 47
+_NO_HEADER = -15
+# A body of 10 MB comes in some thousand pieces; a server that sends it byte by byte is after something else.
+MAX_PIECES = 20_000
+# Crumbs that are there already come without a wait in which others could go on.
+_REST_AFTER = 200
+
+
+class _Body(NamedTuple):
+    """What arrived of a body.
+
+    `fault` is empty where that is all of it, otherwise why not: `too_large`, `too_slow` (in crumbs), `parser_failed`
+    (packed in a way that cannot be unpacked); `content` is then its beginning.
+    """
+
+    content: bytes
+    fault: str = ""
+    detail: str = ""
+
+
+async def read_body(pieces: AsyncIterator[bytes], encoding: str, limit: int) -> _Body:
+    """The body that the raw pieces make; reading ends as soon as more than `limit` bytes are there, raw or unpacked."""
+    unpacker = _unpacker_of(encoding)
+    if unpacker is None:
+        return _Body(b"", "parser_failed", f"it is packed as {encoding[:40]!r}, which was not asked for")
+    content = bytearray()
+    raw = count = 0
+    try:
+        async for piece in pieces:
+            raw, count = raw + len(piece), count + 1
+            content += unpacker.unpack(piece, limit + 1 - len(content))
+            if len(content) > limit or raw > limit:
+                return _Body(bytes(content[:limit]), "too_large", f"it is larger than {limit:,} bytes")
+            if count > MAX_PIECES:
+                return _Body(bytes(content), "too_slow", f"it comes in more than {MAX_PIECES:,} pieces")
+            if count % _REST_AFTER == 0:
+                await asyncio.sleep(0)
+    except zlib.error:
+        return _Body(bytes(content), "parser_failed", f"it is not packed as {encoding[:40]!r}, as its server says")
+    if raw and not unpacker.whole:
+        return _Body(bytes(content), "parser_failed", "the packed body ends before it is whole")
+    return _Body(bytes(content))
+
+
+class _Unpacked:
+    """Passes on what was not packed."""
+
+    whole = True
+
+    def unpack(self, piece: bytes, room: int) -> bytes:
+        """The piece, at most `room` bytes of it."""
+        return piece[:room]
+
+
+class _Unzip:
+    """Unpacks gzip and both things that are called deflate, never more than it is told to."""
+
+    def __init__(self) -> None:
+        """Begin before the first byte."""
+        self.inflate = zlib.decompressobj(wbits=_ANY_HEADER)
+        self.begun = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether the end has come; what follows it counts for nothing."""
+        return self.inflate.eof
+
+    def unpack(self, piece: bytes, room: int) -> bytes:
+        """What the piece unpacks to, at most `room` bytes of it.
+
+        Raises:
+            zlib.error: it is not packed so.
+        """
+        if not piece or self.whole:
+            return b""
+        try:
+            unpacked = self.inflate.decompress(piece, room)
+        except zlib.error:
+            if self.begun:
+                raise
+            # RFC 9110 8.4.1.2: some servers send deflate without the header that belongs to it.
+            self.inflate = zlib.decompressobj(wbits=_NO_HEADER)
+            unpacked = self.inflate.decompress(piece, room)
+        self.begun = True
+        return unpacked
+
+
+def _unpacker_of(encoding: str) -> _Unpacked | _Unzip | None:
+    """What unpacks a body of this `Content-Encoding`; None where nothing here does."""
+    encoding = encoding.strip().lower()
+    if encoding in ("", "identity", "none", "utf-8"):  # the last two are common mistakes
+        return _Unpacked()
+    return _Unzip() if encoding in (*_GZIP, "deflate") else None
+
+
+_MAX_DETAIL = 200
+SUCCESS = (200, 203)
+
+# What holds text, or may turn out to be a PDF; `text/*` and `*+xml`, `*+json` besides.
+_READABLE = frozenset(
+    {
+        "",
+        "application/xhtml+xml",
+        "application/xml",
+        "application/json",
+        "application/ld+json",
+        "application/pdf",
+        "application/x-pdf",
+        "application/octet-stream",
+        "binary/octet-stream",
+        "application/download",
+        "application/x-download",
+        "application/force-download",
+    }
+)
+_NO_TEXT = frozenset({"image/svg+xml", "text/css", "text/javascript", "text/event-stream"})
+
+_TRANSPORT_WORDS: dict[type[Exception], str] = {
+    httpx.ConnectError: "nobody answers there",
+    httpx.RemoteProtocolError: "its answer is no HTTP, or ends before it is whole",
+    httpx.ReadError: "the connection broke before the answer was whole",
+    httpx.WriteError: "the connection broke before the request was whole",
+}
+
+
+class RequestLimits(NamedTuple):
+    """What is wanted of one request.
+
+    The body is read up to `max_bytes`, within `seconds` for all of it. With `beginning` a body that is larger, or of
+    any type, is good as far as it goes.
+    """
+
+    max_bytes: int
+    seconds: float
+    headers: Mapping[str, str] = {}
+    beginning: bool = False
+
+
+class Exchange(NamedTuple):
+    """What came of a request.
+
+    `status` is None where no head of a response came, names in `headers` are in lower case, `location` is where a
+    redirect leads. `reason` is empty where the response is as it was wanted, a redirect or an error status included;
+    otherwise a `Reason` with the words for it in `detail`. `seconds` is how long it took. `reached` tells
+    that somebody is there, whatever they said or failed to say.
+    """
+
+    status: int | None = None
+    headers: Mapping[str, str] = {}
+    body: bytes = b""
+    location: str = ""
+    reason: str = ""
+    detail: str = ""
+    seconds: float = 0.0
+    reached: bool = False
+
+
+async def exchange(client: httpx.AsyncClient, url: str, demand: RequestLimits) -> Exchange:
+    """What came of one GET by a guarded client; a redirect is told, and not followed."""
+    clock = asyncio.get_running_loop().time
+    begun = clock()
+    came = Exchange()
+    try:
+        async with asyncio.timeout(max(0.0, demand.seconds)):
+            # `Connection` and the rest are httpx's; what it would accept by itself depends on what is installed.
+            headers = {"Accept-Encoding": _ACCEPT_ENCODING, **demand.headers}
+            request = client.build_request("GET", url, headers=headers)
+            response = await client.send(request, stream=True, follow_redirects=False)
+            try:
+                came = _head_of(response)
+                came = await _take_body(response, came, demand)
+            finally:
+                await response.aclose()
+    except InputError as error:
+        came = came._replace(reason="refused", detail=str(error), location="")
+    except (httpx.ReadTimeout, httpx.WriteTimeout):
+        came = _late(came._replace(reached=True), demand.seconds)
+    except (TimeoutError, httpx.TimeoutException):
+        came = _late(came, demand.seconds)
+    except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError) as error:
+        came = _broken(came, error)
+    return came._replace(seconds=clock() - begun)
+
+
+def _head_of(response: httpx.Response) -> Exchange:
+    """The response's head; where it redirects, with the URL that it leads to."""
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    target = response.next_request
+    return Exchange(response.status_code, headers, location="" if target is None else str(target.url), reached=True)
+
+
+async def _take_body(response: httpx.Response, head: Exchange, demand: RequestLimits) -> Exchange:
+    """The exchange with its body, if it is one that is wanted; of redirects and errors the body is never read."""
+    if head.status not in SUCCESS or head.location:
+        return head
+    if not demand.beginning and not _is_readable(media_type(head.headers)):
+        return head._replace(reason="not_text", detail=f"it is {media_type(head.headers)[:80]!r}")
+    length = head.headers.get("content-length", "")
+    if not demand.beginning and length.isascii() and length.isdigit() and _declares_more(length, demand.max_bytes):
+        return head._replace(reason="too_large", detail=f"it is larger than {demand.max_bytes:,} bytes")
+    body = await read_body(response.aiter_raw(), head.headers.get("content-encoding", ""), demand.max_bytes)
+    fault = "" if demand.beginning and body.fault == "too_large" else body.fault
+    return head._replace(body=body.content if not fault else b"", reason=fault, detail=body.detail if fault else "")
+
+
+def _declares_more(length: str, limit: int) -> bool:
+    """Whether a `Content-Length` of digits is above the limit; one of thousands of digits is never made a number."""
+    return len(length.lstrip("0")) > len(str(limit)) or int(length[-20:]) > limit
+
+
+def _late(came: Exchange, seconds: float) -> Exchange:
+    """The exchange with reason and words for what did not come to its end in time."""
+    if came.status is None:
+        return came._replace(reason="timeout", detail="no answer in time")
+    detail = f"the answer began and did not end within {seconds:.0f} seconds"
+    return came._replace(reason="too_slow", detail=detail)
+
+
+def _broken(came: Exchange, error: Exception) -> Exchange:
+    """The exchange with reason and words for a connection that failed; the server's own words are shown as such."""
+    if isinstance(error, NoSuchHostError):
+        return came._replace(reason="no_such_host", detail="there is no host of this name")
+    words = _TRANSPORT_WORDS.get(type(error), "the connection failed")
+    insecure = isinstance(error, ssl.SSLError) or "SSL" in str(error) or "certificate" in str(error)
+    if insecure:
+        words = "no secure connection can be made"
+    said = "".join(letter if letter.isprintable() else " " for letter in str(error))[:_MAX_DETAIL]
+    reached = came.reached or insecure or not isinstance(error, httpx.ConnectError | OSError)
+    return came._replace(reason="network", detail=f"{words} ({said})" if said else words, reached=reached)
+
+
+def media_type(headers: Mapping[str, str]) -> str:
+    """The media type that the server names, in lower case without parameters; empty where it names none."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _is_readable(media: str) -> bool:
+    """Whether a body of this type may hold text for people, or a PDF behind a name that says nothing."""
+    if media in _NO_TEXT:
+        return False
+    return media in _READABLE or media.startswith("text/") or media.endswith(("+xml", "+json")) or "/" not in media
