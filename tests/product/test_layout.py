@@ -286,16 +286,7 @@ def imported_names(tree: ast.Module) -> list[tuple[str, str]]:
 
 
 def attributes(tree: ast.Module) -> list[tuple[str, str]]:
-    """Each name that is reached through an imported module of ours, as (module, name)."""
-    known = {
-        alias.asname or alias.name: f"{node.module}.{alias.name}"
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-        if f"{node.module}.{alias.name}" in modules()
-    }
-    return [
-        (known[node.value.id], node.attr)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in known
-    ]
+    """Each name that may be reached through a module of ours that the file imports whole, as (module, name)."""
+    whole = [f"{module}.{name}" for module, name in imported_names(tree) if f"{module}.{name}" in modules()]
+    reached = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    return [(module, name) for module in whole for name in reached]

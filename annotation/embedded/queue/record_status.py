@@ -41,7 +41,7 @@ def _update(dialect: str, which: str) -> str:
     return f"UPDATE records SET status = {right}, updated_at = {_NOW[dialect]} WHERE {which} AND status <> {right}"
 
 
-def _statements(dialect: str) -> list[str]:
+def statements(dialect: str) -> list[str]:
     """The statements that create the triggers where they are missing."""
     return _postgresql_statements() if dialect == "postgresql" else _sqlite_statements()
 
@@ -78,6 +78,6 @@ def _postgresql_statements() -> list[str]:
     ]
 
 
-def _fill(connection: Connection) -> None:
+def fill(connection: Connection) -> None:
     """Correct what was written before the triggers were there."""
     connection.exec_driver_sql(_update(connection.dialect.name, "1 = 1"))

@@ -140,7 +140,7 @@ def function_statements() -> list[str]:
     return made
 
 
-def _has_triggers(connection: Connection) -> bool:
+def has_triggers(connection: Connection) -> bool:
     """Whether all of them are there."""
     names = ", ".join(f"'{name}'" for name in _TRIGGERS)
     found = connection.exec_driver_sql(
@@ -149,7 +149,7 @@ def _has_triggers(connection: Connection) -> bool:
     return bool(found.scalar_one() == len(_TRIGGERS))
 
 
-def _rebuild(connection: Connection) -> None:
+def rebuild(connection: Connection) -> None:
     """Make the functions and triggers and read the texts of all records anew; nobody writes records meanwhile."""
     connection.exec_driver_sql("LOCK TABLE records IN SHARE ROW EXCLUSIVE MODE")
     triggers = [
@@ -169,7 +169,7 @@ def _rebuild(connection: Connection) -> None:
     connection.exec_driver_sql(_ALL_RECORDS)
 
 
-def _records_with(phrase: str, is_prefix: bool, field: str | None) -> Select[Any]:
+def records_with(phrase: str, is_prefix: bool, field: str | None) -> Select[Any]:
     """The ids of records that have the phrase, words with one space between, in the field or in any."""
     single = phrase.split(" ")
     lexemes = [f"'{word[:_LONGEST_WORD]}'" for word in dict.fromkeys(single[:-1] if is_prefix else single)]

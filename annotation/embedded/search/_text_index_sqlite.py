@@ -72,7 +72,7 @@ def _trigger_statements() -> list[str]:
     return made
 
 
-def _has_triggers(connection: Connection) -> bool:
+def has_triggers(connection: Connection) -> bool:
     """Whether all of them are there; a migration of Argilla's that rebuilds its table drops them with it."""
     names = ", ".join(f"'{name}'" for name in _TRIGGERS)
     found = connection.exec_driver_sql(
@@ -81,7 +81,7 @@ def _has_triggers(connection: Connection) -> bool:
     return bool(found.scalar_one() == len(_TRIGGERS))
 
 
-def _rebuild(connection: Connection) -> None:
+def rebuild(connection: Connection) -> None:
     """Make the triggers and read the texts of all records anew."""
     dropped = ("DROP TABLE IF EXISTS citejury_words", "DROP TABLE IF EXISTS citejury_texts")
     for statement in (*dropped, *_TABLES, *_trigger_statements(), _TEXTS_OF.replace("{records}", "records")):

@@ -38,7 +38,7 @@ _EACH = """
     $$"""
 
 
-def _statements(dialect: str) -> list[str]:
+def statements(dialect: str) -> list[str]:
     """The statements that make PostgreSQL's functions, or make them anew."""
     return [_READ_JSON.replace("{unreadable}", _UNREADABLE), _EACH] if dialect == "postgresql" else []
 
