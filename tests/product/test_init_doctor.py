@@ -51,7 +51,7 @@ def test_the_campaign_of_a_new_project_can_be_set_up(argilla_server: "ServerHand
     assert campaign is not None
     with Argilla(argilla_server.url, argilla_server.owner_api_key) as owner:
         assert apply_plan(owner, plan_campaign(owner, campaign, "from-init"), Passwords()).changed
-        assert not plan_campaign(owner, campaign, "from-init").changes
+        assert not plan_campaign(owner, campaign, "from-init").changed
 
 
 def test_every_key_that_the_example_comments_out_can_be_used(tmp_path: Path) -> None:

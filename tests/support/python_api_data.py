@@ -5,8 +5,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import exports
 from annotation.labels import LABELS
+from exports.measure.notebook import AgreementResult
 from exports.schema import COLUMNS
 
 CELLS = {
@@ -37,7 +37,7 @@ def three_records(**changed: str) -> list[dict[str, str]]:
     return rows
 
 
-def without_inputs(result: exports.measure.notebook.AgreementResult) -> dict[str, Any]:
+def without_inputs(result: AgreementResult) -> dict[str, Any]:
     figures: dict[str, Any] = json.loads(result.to_json())
     del figures["inputs"]
     return figures

@@ -122,7 +122,7 @@ async def _run_intake(run: ResearchRun, options: ResearchOptions, ask: AskQuesti
     """What is to be researched.
 
     Raises:
-        ClarificationNeeded, InputError: as `take_in`.
+        ClarificationNeeded, InputError: as `clarify_topic`.
     """
 
     async def work() -> Intake:

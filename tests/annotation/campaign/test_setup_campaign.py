@@ -46,7 +46,7 @@ def test_a_campaign_is_made_and_made_again_it_changes_nothing(owner: Argilla, wo
 
 def test_a_plan_changes_nothing(owner: Argilla, workspace: str) -> None:
     plan = plan_campaign(owner, campaign(workspace), workspace)
-    assert plan.changes
+    assert plan.changed
     assert workspace not in owner.workspaces()
 
 
