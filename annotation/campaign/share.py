@@ -19,6 +19,19 @@ from annotation.wording import LOCALES, Wording, read_texts, read_wording
 from pipeline.errors import NotFoundError, OutputError
 from pipeline.staging import ANYBODY, OWNER_ONLY, staged_file
 
+_SHEET_TEXTS = (
+    "title",
+    "address",
+    "user",
+    "password",
+    "password_elsewhere",
+    "order",
+    "guidelines",
+    "calibration",
+    "thanks",
+)
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
+
 
 def render_page(task: TaskName, wording: Wording) -> str:
     """The guidelines of one task as a page, complete; the same task and wording give the same text."""
@@ -48,20 +61,6 @@ def _to_html(markdown: str) -> Markup:
 
     rendered: str = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
     return Markup(rendered)  # markdown-it has escaped the tags
-
-
-_SHEET_TEXTS = (
-    "title",
-    "address",
-    "user",
-    "password",
-    "password_elsewhere",
-    "order",
-    "guidelines",
-    "calibration",
-    "thanks",
-)
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
 
 
 class _WorkItem(NamedTuple):

@@ -18,6 +18,8 @@ _POSITION = re.compile(r"position (\d+)")
 # One INSERT with 9 values for each suggestion, and PostgreSQL's driver takes 32,767 values (asyncpg).
 _BATCH_SUGGESTIONS = 3640
 _WRITTEN = frozenset({"new", "updated", "revised"})
+_SUGGESTION = ("question_id", "value", "score", "type", "agent")
+_PAGE_RECORDS = 1000  # argilla-server 2.8.0, LIST_DATASET_RECORDS_LIMIT_LE
 
 
 class Batch:
@@ -115,10 +117,6 @@ def _read_lines(file: IO[bytes]) -> Iterator[Any]:
     """The values of the file's lines."""
     file.seek(0)
     yield from map(json.loads, file)
-
-
-_SUGGESTION = ("question_id", "value", "score", "type", "agent")
-_PAGE_RECORDS = 1000  # argilla-server 2.8.0, LIST_DATASET_RECORDS_LIMIT_LE
 
 
 def send_waiting(argilla: Argilla, waiting: _Waiting, sent: Callable[[int], None]) -> list[str]:

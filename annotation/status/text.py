@@ -17,6 +17,8 @@ _LONGEST_NAME = 27
 """As many characters as `calibration-1-retrieval-en` and its indent have, so that a row has 80."""
 _FEW = 10
 """How many half-done answers are named; the JSON has all of them."""
+_DATASET_HEAD = ("task", "done", "of", "by", "draft", "disc.", "today", "/h", "finish")
+ANNOTATOR_HEAD = ("annotator", "done", "queue", "draft", "disc.", "today", "/h", "broken", "asks")
 
 
 def status_lines(status: Status) -> Iterator[str]:
@@ -48,9 +50,6 @@ def _place_of(dataset: DatasetStatus) -> tuple[str, str, str]:
     return dataset.workspace, dataset.round, dataset.language
 
 
-_DATASET_HEAD = ("task", "done", "of", "by", "draft", "disc.", "today", "/h", "finish")
-
-
 def _dataset_row(dataset: DatasetStatus) -> tuple[str, ...]:
     """One dataset: records with enough annotators, records, how many annotators are enough, and so on."""
     name = dataset.task if dataset.version == 1 else f"{dataset.task} v{dataset.version}"
@@ -59,9 +58,6 @@ def _dataset_row(dataset: DatasetStatus) -> tuple[str, ...]:
     if dataset.is_superseded:
         finish = "superseded"
     return name, *map(str, counts), str(dataset.done_today), pace(dataset.units_per_hour), finish
-
-
-ANNOTATOR_HEAD = ("annotator", "done", "queue", "draft", "disc.", "today", "/h", "broken", "asks")
 
 
 def _annotator_rows(status: Status) -> Iterator[tuple[str, ...]]:

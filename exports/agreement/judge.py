@@ -25,6 +25,14 @@ from exports.agreement.schema import (
 )
 
 _BINS = 10
+_UNDEFINED_WHERE: dict[str, JudgeReason] = {
+    "precision": "judge_never_says_yes",
+    "recall": "jury_never_says_yes",
+    "f1": "nobody_says_yes",
+    "accuracy": "no_compared_units",
+    "cohen_kappa": "constant_both_raters",
+}
+"""Why a figure of a confusion with units is undefined."""
 
 
 def calibrate(confidences: FloatArray, truths: BoolArray) -> Calibration:
@@ -257,13 +265,3 @@ def confusion(tp: int, fp: int, fn: int, tn: int) -> Confusion:
         name: _UNDEFINED_WHERE[name] if n else "no_compared_units" for name in figures if figures[name] is None
     }
     return Confusion(tp=tp, fp=fp, fn=fn, tn=tn, **figures, undefined=undefined)
-
-
-_UNDEFINED_WHERE: dict[str, JudgeReason] = {
-    "precision": "judge_never_says_yes",
-    "recall": "jury_never_says_yes",
-    "f1": "nobody_says_yes",
-    "accuracy": "no_compared_units",
-    "cohen_kappa": "constant_both_raters",
-}
-"""Why a figure of a confusion with units is undefined."""

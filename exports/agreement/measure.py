@@ -30,6 +30,9 @@ from exports.agreement.schema import (
     TaskAgreement,
 )
 
+RESAMPLES = 2000
+"""Enough to read at the terminal; figures to be published want 10,000 (exports/contracts/agreement.md#intervals)."""
+
 
 class TaskFigures(NamedTuple):
     """Every figure of a task that the joint bootstrap has a part in."""
@@ -62,10 +65,6 @@ def measure_figures(ratings: Ratings, resamples: int, seed: int) -> TaskFigures:
         pairs=tuple(pair for each in pairs for pair in each.read(resampled)),
         annotators=tuple(annotator for each in annotators for annotator in each.read(resampled)),
     )
-
-
-RESAMPLES = 2000
-"""Enough to read at the terminal; figures to be published want 10,000 (exports/contracts/agreement.md#intervals)."""
 
 
 def measure_agreement(

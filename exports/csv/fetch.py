@@ -30,6 +30,8 @@ _SCHEMA = """
     );
 """
 _ORDER = "record_uuid, chunk_rank, chunk_id, annotator_id, response_id"
+_ATTEMPTS = 5
+"""How often a dataset is read again because its records were added or deleted meanwhile."""
 
 
 class SpooledRow(NamedTuple):
@@ -112,9 +114,6 @@ class Spool:
         for record_uuid, annotator_id, length, place in found:
             yield record_uuid, annotator_id, os.pread(file, length, place)
 
-
-_ATTEMPTS = 5
-"""How often a dataset is read again because its records were added or deleted meanwhile."""
 
 _Page = tuple[int, list[dict[str, Any]]]
 """The dataset's total at that moment, and some of its records."""

@@ -15,6 +15,8 @@ from pipeline.asking.run_folder import locked_folder
 from pipeline.errors import OutputError
 
 MANIFEST_FILE = "manifest.json"
+_OWN_KEYS = frozenset({"citejury", "datasets", "files"})
+"""What every manifest of ours has, of whatever version."""
 
 
 def file_name(task: TaskName, discarded: bool) -> str:
@@ -23,8 +25,6 @@ def file_name(task: TaskName, discarded: bool) -> str:
 
 
 _OWN_FILES = frozenset({MANIFEST_FILE, *(file_name(task, discarded) for task in TASKS for discarded in (False, True))})
-_OWN_KEYS = frozenset({"citejury", "datasets", "files"})
-"""What every manifest of ours has, of whatever version."""
 
 
 def check_folder(folder: Path) -> None:

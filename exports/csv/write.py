@@ -17,6 +17,8 @@ from exports.csv.tables import table_columns, utc, write_table
 from exports.schema import ExportedDataset, ExportedFile, ExportFilters, Manifest
 from pipeline.errors import InputError, NotFoundError
 
+_EVERYTHING = ExportFilters()
+
 
 def _check_not_empty(
     files: Sequence[ExportedFile],
@@ -137,9 +139,6 @@ def _warnings_about(
 def _is_filtered(filters: ExportFilters) -> bool:
     """Whether some submitted responses may have been left out on request."""
     return bool(filters.since or filters.until or filters.annotators or filters.languages or filters.rounds)
-
-
-_EVERYTHING = ExportFilters()
 
 
 class Export(NamedTuple):

@@ -46,6 +46,9 @@ from exports.reading.decisions import read_decisions
 from exports.reading.read import export_files, read_tables, task_of
 from pipeline.errors import InputError
 
+_REPORTED_ROWS = 1000
+"""Enough to read at the terminal; figures to be published want 10,000."""
+
 
 def _check_originals(files: Sequence[Path]) -> None:
     """Refuse files whose texts are not as they were exported.
@@ -72,9 +75,6 @@ def _guideline_versions(files: Sequence[Path]) -> dict[TaskName, tuple[str, ...]
                 found.setdefault(task, set()).add(version)
     return {task: tuple(sorted(found[task])) for task in TASKS if task in found}
 
-
-_REPORTED_ROWS = 1000
-"""Enough to read at the terminal; figures to be published want 10,000."""
 
 Source = Callable[[Path], Sequence[Path]]
 """Given a work folder, names the export folders and CSV files to read; it may make them there."""

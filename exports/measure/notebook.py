@@ -36,6 +36,19 @@ _SHOWN = 20
 """Disagreements that are shown."""
 _EXCERPT = 160
 """Characters of a text that are shown."""
+_DETAIL_COLUMNS = (*dict.fromkeys(name for pair in TEXT_COLUMNS.values() for name in pair), "notes", "record_id")
+"""What a disagreement shows of a frame beside the votes."""
+_ROW_MODELS = (
+    TaskAgreement,
+    figures.LabelAgreement,
+    figures.PairAgreement,
+    figures.AnnotatorAgreement,
+    figures.SliceLabel,
+    figures.AlphaChange,
+    figures.ConditionalAgreement,
+    Disagreement,
+)
+_OBJECT_COLUMNS = ("votes", "notes", "other_labels")
 
 
 def _agreement_html(agreement: Agreement) -> str:
@@ -109,19 +122,6 @@ def _excerpt(text: str) -> str:
     return line if len(line) <= _EXCERPT else f"{line[: _EXCERPT - 1]}…"
 
 
-_DETAIL_COLUMNS = (*dict.fromkeys(name for pair in TEXT_COLUMNS.values() for name in pair), "notes", "record_id")
-"""What a disagreement shows of a frame beside the votes."""
-_ROW_MODELS = (
-    TaskAgreement,
-    figures.LabelAgreement,
-    figures.PairAgreement,
-    figures.AnnotatorAgreement,
-    figures.SliceLabel,
-    figures.AlphaChange,
-    figures.ConditionalAgreement,
-    Disagreement,
-)
-_OBJECT_COLUMNS = ("votes", "notes", "other_labels")
 _FIELD_TYPES: Mapping[str, Any] = {
     name: field.annotation for model in _ROW_MODELS for name, field in model.model_fields.items()
 }

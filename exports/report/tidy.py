@@ -31,6 +31,23 @@ METRICS = (*COEFFICIENTS, "mean_pairwise_kappa")
 """The figures of a label that can have an interval."""
 
 _Cells = dict[str, object]
+_SLICE_COLUMNS = ("task", "kind", "name", "n_records", "n_units", "label")
+_TASK_COLUMNS = (
+    "n_units",
+    "n_records",
+    "n_duplicates",
+    "n_annotators",
+    "macro_alpha",
+    "macro_interval_low",
+    "macro_interval_high",
+    "macro_interval_method",
+    "n_labels_with_alpha",
+    "identical_vectors",
+    "n_discarded",
+    "discarded_share",
+    "constraint_violations",
+    "warnings",
+)
 
 
 class Table(NamedTuple):
@@ -91,9 +108,6 @@ def _plain_table(model: type[Frozen], rows: Iterator[tuple[TaskName, Frozen]]) -
     return Table(("task", *_columns(model)), [{"task": task, **_cells(row)} for task, row in rows])
 
 
-_SLICE_COLUMNS = ("task", "kind", "name", "n_records", "n_units", "label")
-
-
 def _slice_rows(task: TaskName, figures: TaskAgreement) -> Iterator[_Cells]:
     """A row for each label of each round, week and language."""
     parts: dict[str, tuple[AgreementSlice, ...]] = {
@@ -106,24 +120,6 @@ def _slice_rows(task: TaskName, figures: TaskAgreement) -> Iterator[_Cells]:
             head = (task, kind, part.name, part.n_records, part.n_units)
             for label, found in part.labels.items():
                 yield {**dict(zip(_SLICE_COLUMNS, (*head, label), strict=True)), **_cells(found)}
-
-
-_TASK_COLUMNS = (
-    "n_units",
-    "n_records",
-    "n_duplicates",
-    "n_annotators",
-    "macro_alpha",
-    "macro_interval_low",
-    "macro_interval_high",
-    "macro_interval_method",
-    "n_labels_with_alpha",
-    "identical_vectors",
-    "n_discarded",
-    "discarded_share",
-    "constraint_violations",
-    "warnings",
-)
 
 
 def _task_cells(figures: TaskAgreement) -> _Cells:

@@ -47,6 +47,13 @@ _CHARACTERS_A_TOKEN = 4
 # What these answer with says what it cost.
 _STATING_COST: tuple[ProviderName, ...] = ("grok", "perplexity")
 _MAX_CONTINUATIONS = 5
+OPTION_NAMES = {
+    "allowed_domains": "allow-domain",
+    "blocked_domains": "block-domain",
+    "max_uses": "max-uses",
+    "max_tokens": "max-tokens",
+}
+"""The command's name of an option, where it is not the field's."""
 
 
 class ProviderSelection(NamedTuple):
@@ -183,15 +190,6 @@ def _option_notes(provider: ProviderName, options: AskOptions, model: str, opena
     """A line for each option that does not reach the provider's model."""
     names = unsupported_options(provider, options, model, openai_api)
     return [f"{provider} ({model}) takes no `--{OPTION_NAMES.get(name, name)}`; it is not sent." for name in names]
-
-
-OPTION_NAMES = {
-    "allowed_domains": "allow-domain",
-    "blocked_domains": "block-domain",
-    "max_uses": "max-uses",
-    "max_tokens": "max-tokens",
-}
-"""The command's name of an option, where it is not the field's."""
 
 
 def ask_providers(

@@ -21,6 +21,7 @@ USER_TEMPLATE = (
     "Is this right? Give a short answer first, then the reasons with their sources. "
     "Answer in the language of the text above."
 )
+_DEFAULT_CONCURRENCY = 4
 
 
 def build_user_prompt(template: str, text: str) -> str:
@@ -100,8 +101,6 @@ def identify_call(run_id: str, provider: str, narrative_id: str, prompt: str, oc
     parts = (provider, narrative_id, digest, str(occurrence), str(repeat))
     return str(uuid5(UUID(run_id), "".join(f"{len(part)}:{part}" for part in parts)))
 
-
-_DEFAULT_CONCURRENCY = 4
 
 Report = Callable[[Call, int], None]
 """Hears of each call when it is settled, and how many calls its provider has."""

@@ -36,6 +36,8 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://.")
 _SHOWN_LENGTH = 80
+_RESEARCH_FILE = "pipeline.csv"
+_IN_ORDER = list(range(len(CSV_COLUMNS)))
 
 
 def shown(cell: str) -> str:
@@ -326,10 +328,6 @@ def _remember(known: dict[int, _Judged], key: int, judged: _Judged, column: str,
         judged = judged._replace(problems=(*judged.problems, conflict))
     known[key] = judged
     return judged
-
-
-_RESEARCH_FILE = "pipeline.csv"
-_IN_ORDER = list(range(len(CSV_COLUMNS)))
 
 
 class Violation(NamedTuple):

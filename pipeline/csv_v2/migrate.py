@@ -62,6 +62,10 @@ _RENAMED = {old: new for old, new in MAPPING if old and new}
 _READ_BESIDES = ("search_results_json", "error")
 _LINES_SHOWN = 20
 _LISTS_OF_RESULTS = ("search_results", "results", "citations", "sources")
+_STATUS_IN_WORDS = re.compile(r"\b[45]\d\d\b", re.ASCII)
+_TIMED_OUT = re.compile(r"time[d ]*out", re.IGNORECASE)
+_NO_CONNECTION = re.compile(r"\bconnect|\bnetwork\b", re.IGNORECASE)
+_MAY_BE_EMPTY = ("run_id", "model", "response_text", "raw_json")
 
 
 class _Notes:
@@ -138,13 +142,6 @@ def _stored_results(cell: str) -> tuple[SearchResult, ...]:
         if isinstance(item, dict)
     ]
     return tuple(SearchResult(**text) for text in texts if text.get("url"))
-
-
-_STATUS_IN_WORDS = re.compile(r"\b[45]\d\d\b", re.ASCII)
-_TIMED_OUT = re.compile(r"time[d ]*out", re.IGNORECASE)
-_NO_CONNECTION = re.compile(r"\bconnect|\bnetwork\b", re.IGNORECASE)
-
-_MAY_BE_EMPTY = ("run_id", "model", "response_text", "raw_json")
 
 
 class _Migrated(NamedTuple):

@@ -21,6 +21,11 @@ _HEADER = re.compile(r"^### \[PAGE\] (\S+)[^\S\n]*$\n?", re.MULTILINE)
 _HEADER_SIGN = re.compile(r"^### (?=\[PAGE\])", re.MULTILINE)
 # A no-break space: no header any more, and the same length and normal form.
 _DEFUSED_SIGN = "###\u00a0"
+_MAX_ITEMS = 3
+_MAX_SNIPPET_LENGTH = 320
+# How much of a page is shown beside a snippet that is not on it, as a multiple of the snippet.
+_SHOWN_SHARE = 2
+_NO_VALID_EVIDENCE = "no_valid_evidence"
 
 
 class ContextPage(NamedTuple):
@@ -83,13 +88,8 @@ def read_context(aggregated_context: str) -> NormalisedContext:
     return NormalisedContext(pages, frozenset(page.key for page in pages if page.url))
 
 
-_MAX_ITEMS = 3
-_MAX_SNIPPET_LENGTH = 320
-# How much of a page is shown beside a snippet that is not on it, as a multiple of the snippet.
-_SHOWN_SHARE = 2
 _EvidenceError = Literal["missing", "url_not_in_headers", "snippet_not_verbatim", "snippet_on_other_page"]
 _EvidenceStatus = Literal["ok", "invalid_evidence"]
-_NO_VALID_EVIDENCE = "no_valid_evidence"
 
 
 class Evidence(NamedTuple):

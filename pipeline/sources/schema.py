@@ -14,6 +14,10 @@ from pipeline.records import SourceState
 from pipeline.schema import Frozen
 from pipeline.text.urls import canonical_url
 
+READ = ("page", "added")
+"""The reasons of pages whose text is in the store."""
+_STATUS = re.compile(r"status_[0-9]{1,3}", re.ASCII)
+
 
 def stored_url(url: str) -> str:
     """The canonical URL.
@@ -152,9 +156,6 @@ STATES: dict[Reason, SourceState] = {
     "not_a_url": "unresolved",
     "not_tried": "unfetched",
 }
-READ = ("page", "added")
-"""The reasons of pages whose text is in the store."""
-_STATUS = re.compile(r"status_[0-9]{1,3}", re.ASCII)
 
 
 def state_of(reason: str) -> SourceState:

@@ -12,6 +12,7 @@ ClaimType = Literal["fact", "estimate", "opinion"]
 
 UnresolvedReason = Literal["no_entry", "no_url", "not_a_url"]
 """Why a mark leads nowhere: no source list has its number, the entry names no URL, or its URL is no http(s) one."""
+_FAILING: tuple[Verdict, ...] = ("unsupported", "contradicted")
 
 
 class CitedSentence(NamedTuple):
@@ -215,6 +216,3 @@ class VerifiedReport(Frozen):
     def holds(self) -> bool:
         """Whether every mark leads somewhere and no page speaks against a sentence or is silent on it."""
         return not self.unresolved and not any(each.verdict in _FAILING for each in self.sentences)
-
-
-_FAILING: tuple[Verdict, ...] = ("unsupported", "contradicted")

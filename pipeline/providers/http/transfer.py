@@ -21,6 +21,16 @@ _ANY_HEADER = 47
 _SHORTEST_KEY = 8
 REDIRECT = "redirected-to"
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_TRANSPORT_WORDS: dict[type[Exception], str] = {
+    httpx.ConnectError: "cannot be reached",
+    httpx.ProxyError: "cannot be reached through the proxy of the environment",
+    httpx.RemoteProtocolError: "closed the connection before its answer was whole",
+    httpx.ReadError: "broke the connection before its answer was whole",
+    httpx.WriteError: "broke the connection before the question was whole",
+    httpx.UnsupportedProtocol: "has an address that is not http or https",
+}
+# What begins an escaped letter in JSON, in a URL and in HTML.
+_ESCAPES = ("\\", "%", "&#")
 
 
 class RawResponse(NamedTuple):
@@ -78,16 +88,6 @@ async def receive(
     return RawResponse(response.status_code, names, body.decode("utf-8-sig", errors="replace"))
 
 
-_TRANSPORT_WORDS: dict[type[Exception], str] = {
-    httpx.ConnectError: "cannot be reached",
-    httpx.ProxyError: "cannot be reached through the proxy of the environment",
-    httpx.RemoteProtocolError: "closed the connection before its answer was whole",
-    httpx.ReadError: "broke the connection before its answer was whole",
-    httpx.WriteError: "broke the connection before the question was whole",
-    httpx.UnsupportedProtocol: "has an address that is not http or https",
-}
-
-
 def _unpack(raw: bytes, encoding: str, status: int) -> bytes:
     """The body without its compression, never more than the limit in memory.
 
@@ -131,10 +131,6 @@ def hide_key(text: str, key: str) -> str:
         return text
     text = text.replace(key, REDACTED)
     return _escaped_key(key).sub(REDACTED, text) if any(sign in text for sign in _ESCAPES) else text
-
-
-# What begins an escaped letter in JSON, in a URL and in HTML.
-_ESCAPES = ("\\", "%", "&#")
 
 
 @cache

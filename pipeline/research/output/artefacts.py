@@ -25,6 +25,9 @@ _CitationId = Annotated[str, Field(pattern=r"^C[0-9]{3}$")]
 
 MAX_SOURCES = 999
 """The most sources that a report can cite: their ids have three digits."""
+# A name that no path and no option can be made of; letters of every script are in it, as topics are.
+RUN_ID = re.compile(r"[^\W_][\w-]*|_[\w-]+")
+_MAX_RUN_ID_BYTES = 200
 
 
 class Clarify(Frozen):
@@ -289,10 +292,6 @@ def json_text(value: Any, indent: int | None = 2) -> str:
     """The value as JSON in plain UTF-8."""
     return json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)
 
-
-# A name that no path and no option can be made of; letters of every script are in it, as topics are.
-RUN_ID = re.compile(r"[^\W_][\w-]*|_[\w-]+")
-_MAX_RUN_ID_BYTES = 200
 
 CITATIONS = TypeAdapter(tuple[CitationEntry, ...])
 

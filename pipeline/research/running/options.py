@@ -21,6 +21,10 @@ from pipeline.text.language import detect_language
 StopReason = Literal["seconds", "tokens", "cost", "fetches"]
 """Why a run ended before it had done all it wanted: the limit that it reached. Its last round is none."""
 ENOUGH_COVERAGE = 0.8
+EXTRACTIVE = "extractive"
+"""The name that stands for no model."""
+_KANA = re.compile(r"[\u3040-\u30ff]")
+_HAN = re.compile(r"[\u3400-\u9fff]")
 
 
 class Effort(NamedTuple):
@@ -76,13 +80,6 @@ class Budget:
     def seconds_left(self) -> float | None:
         """Seconds until the limit of time; None where there is none."""
         return None if self.limits.seconds is None else max(0.0, self.limits.seconds - self.seconds())
-
-
-EXTRACTIVE = "extractive"
-"""The name that stands for no model."""
-
-_KANA = re.compile(r"[\u3040-\u30ff]")
-_HAN = re.compile(r"[\u3400-\u9fff]")
 
 
 class ResearchOptions(Frozen):

@@ -31,6 +31,7 @@ ORDER BY bm25(passages, {_TITLE_WEIGHT}, {_TEXT_WEIGHT}), rowid LIMIT ?
 # Of a page with many passages some matter, and the others should not hide the pages that come after it.
 _PASSAGES_A_RESULT = 50
 MOST_QUERY_WORDS = 64
+_FEW = 5
 
 
 class _Place(NamedTuple):
@@ -104,7 +105,6 @@ def passage_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 _Tell = Callable[[str], None]
-_FEW = 5
 
 
 class LocalSearch:

@@ -24,6 +24,12 @@ _MOST = 5
 _LONGEST_SIDE = 300
 _LONGEST_NAME = 80
 _BLANK_BEFORE_STOP = re.compile(r" (?=[.,;。、])")
+_MOST_OF_A_PARAGRAPH = 4
+_MOST_SOURCES = 3
+"""Sources that one paragraph cites."""
+_SAME = 0.8
+"""Word-Jaccard from which two statements are the same one."""
+_SAID_ALREADY = "another claim of the report says the same"
 
 
 def _disagreements(claims: Sequence[Checked], pages: Sequence[Page], section: int) -> list[Paragraph]:
@@ -198,14 +204,6 @@ def _holds(text: str, stated: Sequence[Checked], pages: Mapping[str, Page]) -> b
     words = " ".join([*(each.claim.text for each in stated), *(quote.text for quote in quotes)])
     cited = [pages[url] for url in dict.fromkeys(quote.url for quote in quotes) if url in pages]
     return is_fit(text, words) and bool(cited) and check_claim(text, cited).verdict == "supported"
-
-
-_MOST_OF_A_PARAGRAPH = 4
-_MOST_SOURCES = 3
-"""Sources that one paragraph cites."""
-_SAME = 0.8
-"""Word-Jaccard from which two statements are the same one."""
-_SAID_ALREADY = "another claim of the report says the same"
 
 
 class _ParagraphClaims(NamedTuple):

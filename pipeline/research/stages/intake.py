@@ -44,6 +44,7 @@ _DEPTH_WORDS: dict[Depth, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
 }
+_UNANSWERED = "No clarification provided"
 
 
 def gate_questions(topic: str, strict: bool = False) -> tuple[str, ...]:
@@ -117,8 +118,6 @@ def answered_depth(questions: Sequence[str], answers: Sequence[str]) -> Depth | 
     answered = dict(zip(questions, answers, strict=False))
     return _depth_in(answered.get(_DEPTH_QUESTION, ""))
 
-
-_UNANSWERED = "No clarification provided"
 
 AskQuestions = Callable[[Sequence[str]], Sequence[str]]
 """Puts questions to the one who waits; an answer for each in their order, empty where there is none."""

@@ -27,6 +27,8 @@ from pipeline.text.urls import site_key
 from pipeline.verifying.scores import Scores, citation_scores, cited_texts, conflicts, single_source
 from pipeline.verifying.values import Page
 
+_METRICS = TypeAdapter(Metrics)
+
 
 class _PagesCounted(NamedTuple):
     """Where a run's pages came from."""
@@ -117,7 +119,6 @@ class _Audited(NamedTuple):
 
 _WRITTEN = TypeAdapter(_WrittenReport)
 _AUDITED = TypeAdapter(_Audited)
-_METRICS = TypeAdapter(Metrics)
 
 
 class Finished(NamedTuple):

@@ -21,6 +21,11 @@ from pipeline.text.language import identifier
 _LENGTH = struct.Struct(">I")
 _MEMORY_BYTES = 2 << 30
 _TOO_MUCH_MEMORY = "reading it takes too much memory"
+_SECONDS = 30.0
+# By the clock a document may take so many times longer: a busy machine gives a process little of its time.
+_PATIENCE = 4
+_MOST_WORKERS = 4
+_LONGEST_ANSWER = 256 << 20
 
 
 def main() -> None:
@@ -107,11 +112,6 @@ if __name__ == "__main__":
     main()
 
 
-_SECONDS = 30.0
-# By the clock a document may take so many times longer: a busy machine gives a process little of its time.
-_PATIENCE = 4
-_MOST_WORKERS = 4
-_LONGEST_ANSWER = 256 << 20
 # How a process ends that has used up its processor time, where the system can limit that.
 _TOO_LONG = {-number for name, number in signal.Signals.__members__.items() if name == "SIGXCPU"}
 
