@@ -1,5 +1,5 @@
 """How far the annotators are.
 
 In comes every answer without its texts (`annotation.units`); out goes one `Status`, shown as text, JSON or a page. Read
-`schema.py` for what it tells, then `summary.py` for how it is counted.
+`_schema.py` for what it tells, then `summary.py` for how it is counted.
 """

@@ -1,8 +1,8 @@
 """The five providers: prompts and options in, request bodies out (`request`); stored payloads in, answers out.
 
 Nothing here touches a network or a file; `http` does. Read `read_payload` below first: a payload's shape is told by
-its keys, and one file a vendor (`openai`, `claude`, `gemini`, `grok`, `perplexity`) reads it. A sixth provider is such
-a file, a line in each of the tables here and in `request`, and recorded payloads for its tests.
+its keys, and one file a vendor (`_openai`, `_claude`, `_gemini`, `_grok`, `_perplexity`) reads it. A sixth provider is
+such a file, a line in each of the tables here and in `request`, and recorded payloads for its tests.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """The words of all fields in PostgreSQL's full-text index, kept by triggers (PostgreSQL 15, chapter 12).
 
 PostgreSQL's own parser knows no Japanese and takes words apart at will, so words are found by functions here, which
-say in its language what `tokenizer.py` says in Python. Its index holds the words of a field without their places: a
+say in its language what `_tokenizer.py` says in Python. Its index holds the words of a field without their places: a
 phrase is looked up by its words and then read in the text, and so is anything in a field with more words than an entry
 holds.
 """

@@ -2,7 +2,7 @@
 
 A word is a run of letters, digits and their marks. A character of a script that is written without spaces, or an
 emoji, is a word by itself, so that 安全 is a phrase of two words and is found within any sentence. PostgreSQL's form of
-the same is in `text_index_postgresql.py`; a test holds the two together.
+the same is in `_text_index_postgresql.py`; a test holds the two together.
 """
 
 import json

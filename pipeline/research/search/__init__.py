@@ -1,7 +1,7 @@
 """Who is asked for pages on a query: a query in, at most `k` titles, URLs and snippets out, the best first.
 
-`search_provider` below gives the one of a name; read it first. `api` asks Brave and Tavily, `duckduckgo` DuckDuckGo,
-`local` the user's own documents, which `documents` reads into the store; `results` brings what they say into one form
+`search_provider` below gives the one of a name; read it first. `_api` asks Brave and Tavily, `_duckduckgo` DuckDuckGo,
+`_local` the user's own documents, which `documents` reads into the store; `results` brings what they say into one form
 and keeps it for a run that goes on.
 """
 
