@@ -19,7 +19,7 @@ from pipeline.errors import ServerStartError
 
 _KEEP_ALIVE_SECONDS = 30
 _SHUTDOWN_SECONDS = 3
-_MIGRATION_LOCK = 0x6D696772  # any number but `database.LOCK`, which is taken meanwhile
+_MIGRATION_LOCK = 0x6D696772  # any number but `_LOCK` in `engines/database.py`, which is taken meanwhile
 
 
 def main() -> None:

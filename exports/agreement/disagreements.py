@@ -116,7 +116,7 @@ class _LabelView(NamedTuple):
     votes: _LabelRatings
     """Who voted what."""
     counts: Votes
-    """LabelRatings on each side, by unit."""
+    """Ratings on each side, by unit."""
     split: _SplitUnits
     """The units that annotators differ on."""
     patterns: Mapping[tuple[tuple[int, int], ...], _VotePattern]

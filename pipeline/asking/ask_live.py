@@ -1,4 +1,4 @@
-"""Narratives put to the providers themselves: selection there is a key for, with which model, over one network."""
+"""Narratives put to the providers themselves: those that there is a key for, each with its model and connections."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence

@@ -376,7 +376,7 @@ def _open_connection(path: Path, read_only: bool) -> sqlite3.Connection:
 
     Raises:
         InputError: it is no store or a newer one; or it is to be read and is not there, or older and cannot be changed.
-        sqlite3.Error: what `store_errors` translates.
+        sqlite3.Error: what `_store_errors` translates.
     """
     if read_only and not path.is_file():
         raise InputError(f"There is no store {str(path)!r} to read.")

@@ -97,7 +97,6 @@ STARTED_BY_NAME = {
     "annotation.embedded.web",
     "annotation.embedded.worker",
     "pipeline.research.output.json_schemas",
-    "pipeline.sources.reading.worker",
 }
 HELP_PAGES = ([], ["pipeline"], ["annotation", "push"], ["exports", "csv"], ["demo"])
 HTTP_FOLDERS = {
