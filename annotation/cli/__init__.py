@@ -1,4 +1,7 @@
-"""The group `annotation`: Argilla, its datasets, its people."""
+"""The group `annotation`: Argilla, its datasets, its people.
+
+Options come in, one call of the library follows, and what came of it goes to stdout and stderr. Read `setup` first.
+"""
 
 import click
 

@@ -1,4 +1,4 @@
-"""The command `setup`: what a campaign needs in Argilla, planned, shown and made."""
+"""The commands `setup`, which makes what a campaign needs in Argilla, and `share`, a sheet for each annotator."""
 
 import shlex
 from collections.abc import Collection, Sequence

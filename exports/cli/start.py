@@ -1,4 +1,4 @@
-"""The command `citejury demo`."""
+"""The commands `citejury demo`, `doctor` and `init`."""
 
 import json
 import shlex

@@ -1,4 +1,4 @@
-"""The command `citejury pipeline parse`."""
+"""The commands `citejury pipeline parse` and `reparse`."""
 
 from pathlib import Path
 

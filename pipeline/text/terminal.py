@@ -1,4 +1,4 @@
-"""Numbers with their nouns, as sentences for people have them."""
+"""Text for people at a terminal: numbers with their nouns, and strangers' text that cannot change the screen."""
 
 
 def counted(number: int, noun: str) -> str:

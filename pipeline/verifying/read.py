@@ -1,4 +1,4 @@
-"""Anybody's report: which sentence cites which source."""
+"""Anybody's report, out of Markdown, a research run or CSV v2: which sentence cites which source."""
 
 import re
 from bisect import bisect_left
