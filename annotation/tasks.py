@@ -35,7 +35,6 @@ _MARKDOWN_FIELDS: dict[TaskName, frozenset[str]] = {
     "generation": frozenset({"answer"}),
 }
 
-_DATASET_NAME_LENGTH = 200
 TITLE_LENGTH = 500
 DESCRIPTION_LENGTH = 1000
 GUIDELINES_LENGTH = 10_000
@@ -144,8 +143,10 @@ def task_settings(task: TaskName, locale: str, round_name: str = PRODUCTION, min
     """The settings of a task's datasets in one language, as `citejury annotation setup` makes them.
 
     Raises:
-        InputError: there is no wording for the language, or a round cannot have that name.
+        InputError: there is no such task, no wording for the language, or a round cannot have that name.
     """
+    if task not in TASKS:
+        raise InputError(f"There is no task {task!r}; the tasks are {', '.join(TASKS)}.")
     return define_dataset(task, read_wording(locale), min_submitted, round_name).settings
 
 

@@ -29,14 +29,14 @@ _ADJUDICATION = ("votes", "notes")
 _SUGGESTED = ("question", "guidelines")
 
 
-class _QuestionWording(NamedTuple):
+class QuestionWording(NamedTuple):
     """One question's title, which carries the decision rule, and its description, which hides behind an icon."""
 
     title: str
     description: str
 
 
-class _Examples(NamedTuple):
+class Examples(NamedTuple):
     """Written for the printable page of one task: a case, and what would be answered with yes and with no in it."""
 
     case: str
@@ -48,9 +48,9 @@ class Wording(NamedTuple):
 
     locale: str
     answers: Mapping[str, str]
-    notes: _QuestionWording
+    notes: QuestionWording
     fields: Mapping[TaskName, Mapping[str, str]]
-    questions: Mapping[TaskName, Mapping[str, _QuestionWording]]
+    questions: Mapping[TaskName, Mapping[str, QuestionWording]]
     states: Mapping[SourceState, str]
     passage: str
     unknown_source: str
@@ -59,7 +59,7 @@ class Wording(NamedTuple):
     adjudication: Mapping[str, str]
     suggested: Mapping[str, str]
     examples_heading: str
-    examples: Mapping[TaskName, _Examples]
+    examples: Mapping[TaskName, Examples]
     guidelines: Mapping[TaskName, str]
 
 
@@ -125,16 +125,16 @@ def read_texts(texts: Mapping[str, Any], keys: tuple[str, ...], names: Iterable[
     return {name: _read_text(texts, (*keys, name), path) for name in names}
 
 
-def _read_question(texts: Mapping[str, Any], keys: tuple[str, ...], path: Path) -> _QuestionWording:
+def _read_question(texts: Mapping[str, Any], keys: tuple[str, ...], path: Path) -> QuestionWording:
     """The title and description in one table."""
-    return _QuestionWording(_read_text(texts, (*keys, "title"), path), _read_text(texts, (*keys, "description"), path))
+    return QuestionWording(_read_text(texts, (*keys, "title"), path), _read_text(texts, (*keys, "description"), path))
 
 
-def _read_examples(texts: Mapping[str, Any], task: TaskName, path: Path) -> _Examples:
+def _read_examples(texts: Mapping[str, Any], task: TaskName, path: Path) -> Examples:
     """The case of one task with a yes and a no for each label."""
     keys = ("examples", task)
     labels = {label: read_texts(texts, (*keys, label), ANSWERS, path) for label in LABELS[task]}
-    return _Examples(_read_text(texts, (*keys, "case"), path), labels)
+    return Examples(_read_text(texts, (*keys, "case"), path), labels)
 
 
 def _read_guidelines(path: Path) -> str:

@@ -94,7 +94,7 @@ def in_utc(moment: datetime) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
-_Moment = Annotated[datetime, AfterValidator(in_utc)]
+Moment = Annotated[datetime, AfterValidator(in_utc)]
 
 
 class ExportedDataset(Frozen):
@@ -126,9 +126,9 @@ class ExportFilters(Frozen):
 
     tasks: tuple[TaskName, ...] = ()
     """Only these tasks."""
-    since: _Moment | None = None
+    since: Moment | None = None
     """Only responses submitted at this moment or later; without offset it is UTC."""
-    until: _Moment | None = None
+    until: Moment | None = None
     """Only responses submitted before this moment; without offset it is UTC."""
     annotators: tuple[str, ...] = ()
     """Only responses of these annotators, by user name or user id; pseudonyms in the manifest where `anonymized`."""

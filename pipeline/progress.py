@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-_QUIET_SECONDS = 1.0
+QUIET_SECONDS = 1.0
 """Work that takes no longer draws nothing."""
 
 
@@ -43,8 +43,8 @@ class ProgressBars:
         )
         self.unit = unit
         self.drawn: dict[str, TaskID] = {}
-        self.quiet_until = time.monotonic() + _QUIET_SECONDS
-        self.begin = Timer(_QUIET_SECONDS, self.bars.start)  # for work that reports once and then computes
+        self.quiet_until = time.monotonic() + QUIET_SECONDS
+        self.begin = Timer(QUIET_SECONDS, self.bars.start)  # for work that reports once and then computes
 
     def __enter__(self) -> Self:
         """The bars themselves."""

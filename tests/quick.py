@@ -13,6 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("pipeline", "annotation", "exports")
+LAYOUT = "tests/product/test_layout.py"
 SLOW = "not soak and not server and not browser"
 
 
@@ -27,6 +28,7 @@ def main(arguments: list[str]) -> int:
     tests = touched_tests(python)
     product = [name for name in python if name.split("/")[0] in PACKAGES]
     sys.stderr.write(f"{len(python)} files changed; {len(tests)} test files import them.\n")
+    tests = [*tests, LAYOUT] if product and LAYOUT not in tests else tests
     commands = [["ruff", "format", "--check", *python], ["ruff", "check", *python]]
     if product:
         commands.append(["mypy"])

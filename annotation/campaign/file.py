@@ -20,7 +20,7 @@ CALIBRATION = "calibration"
 _RESERVED_GROUP = "adjudication"  # its workspaces are those of `citejury exports adjudicate`
 
 _Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
-_Count = Annotated[int, Field(ge=1, strict=True)]
+Count = Annotated[int, Field(ge=1, strict=True)]
 
 
 class Annotator(Frozen):
@@ -53,9 +53,9 @@ class Calibration(Frozen):
 
     fraction: float | None = Field(default=None, gt=0, lt=1)
     """Share of the records that are for calibration, by a hash of seed and `record_uuid`; None with `records`."""
-    records: _Count | None = None
+    records: Count | None = None
     """How many records of each language are for calibration, those of the lowest hashes; None with `fraction`."""
-    overlap: _Count | None = None
+    overlap: Count | None = None
     """How many annotators a record of this round waits for; None for all annotators of its language."""
     seed: int = Field(default=0, strict=True)
     """Seed of the hash."""
@@ -78,7 +78,7 @@ class Campaign(Frozen):
 
     locales: tuple[str, ...] = Field(min_length=1)
     """Languages of questions and guidelines; a record of another language goes to the first one."""
-    overlap: dict[TaskName, _Count] = Field(default_factory=dict)
+    overlap: dict[TaskName, Count] = Field(default_factory=dict)
     """How many annotators a record of production waits for, by task; 1 where a task is not named. A number is for all
     three tasks."""
     calibration: Calibration | None = None

@@ -27,11 +27,11 @@ from annotation.tasks import DatasetDefinition, check_round, define_dataset, sch
 from annotation.wording import read_wording
 from pipeline.errors import ArgillaError, InputError
 
-_Done = Literal["created", "finished", "updated", "added", "removed", "kept"]
+Done = Literal["created", "finished", "updated", "added", "removed", "kept"]
 _DIFFERENCES_SHOWN = 6
 _CHANGEABLE = frozenset({"title", "description", "settings"})
 _RESPONSES = ("submitted", "discarded", "draft")
-_Part = tuple[str, dict[str, Any]]
+Part = tuple[str, dict[str, Any]]
 """Path and body of a change to a field or question."""
 _NEW_VERSION = (
     "Run `citejury annotation setup --new-version {task}` to make a new version of it with its records, or choose "
@@ -46,7 +46,7 @@ class Step(NamedTuple):
     """What it is."""
     name: str
     """Its name."""
-    done: _Done
+    done: Done
     """What is done about it."""
     note: str = ""
     """What differs, or a remark; empty where there is none."""
@@ -78,7 +78,7 @@ class DatasetPlan(NamedTuple):
     """The dataset as the server describes it; None where it is to be made."""
     earlier: Mapping[str, Any] | None
     """The version whose records are to be carried over; None where there is nothing to carry."""
-    parts: tuple[_Part, ...]
+    parts: tuple[Part, ...]
     """Path and body of each change to a field or question."""
     body: dict[str, Any]
     """What is to be changed in the dataset itself; empty where nothing is."""
@@ -227,13 +227,13 @@ def _with_changes(
     remark: str,
 ) -> DatasetPlan:
     """The dataset's plan: what of it differs, what that does to responses, and the same in words."""
-    parts: tuple[_Part, ...] = ()
+    parts: tuple[Part, ...] = ()
     body: dict[str, Any] = {}
     differences: list[str] = []
     if existing is not None:
         parts, body = _changed_parts(argilla, existing, definition), _changed_body(existing, definition)
         differences = _described_changes(existing, parts, body)
-    done: _Done = "created" if existing is None else "kept"
+    done: Done = "created" if existing is None else "kept"
     if existing is not None and (existing["status"] == "draft" or earlier is not None):
         done = "finished"
     elif differences:
@@ -250,9 +250,9 @@ def _with_changes(
     return DatasetPlan(place.workspace, definition, existing, earlier, parts, body, step, affected)
 
 
-def _changed_parts(argilla: Argilla, existing: Mapping[str, Any], definition: DatasetDefinition) -> tuple[_Part, ...]:
+def _changed_parts(argilla: Argilla, existing: Mapping[str, Any], definition: DatasetDefinition) -> tuple[Part, ...]:
     """The fields and questions whose title, description or texts of answers differ, as changes to send."""
-    found: list[_Part] = []
+    found: list[Part] = []
     for kind, wanted in (("fields", definition.fields), ("questions", definition.questions)):
         there = {part["name"]: part for part in parts_of(argilla, existing["id"], kind)}
         for part in wanted:
@@ -285,7 +285,7 @@ def _changed_body(existing: Mapping[str, Any], definition: DatasetDefinition) ->
     return body
 
 
-def _described_changes(existing: Mapping[str, Any], parts: Sequence[_Part], body: Mapping[str, Any]) -> list[str]:
+def _described_changes(existing: Mapping[str, Any], parts: Sequence[Part], body: Mapping[str, Any]) -> list[str]:
     """The changes in words, those that annotators notice first; empty where there are none."""
     found = ["titles and descriptions"] if parts else []
     found += ["guidelines"] if "guidelines" in body else []
@@ -386,7 +386,7 @@ def plan_members(
     return tuple(plans)
 
 
-def _what_to_do(person: Annotator, user: Mapping[str, Any] | None, is_first: bool, is_member: bool) -> _Done:
+def _what_to_do(person: Annotator, user: Mapping[str, Any] | None, is_first: bool, is_member: bool) -> Done:
     """What is to be done about her in one workspace; she is created where she is met first."""
     if person.left:
         return "removed" if is_member else "kept"

@@ -63,7 +63,7 @@ def _to_html(markdown: str) -> Markup:
     return Markup(rendered)  # markdown-it has escaped the tags
 
 
-class _WorkItem(NamedTuple):
+class WorkItem(NamedTuple):
     """One dataset that an annotator works in."""
 
     series: Series
@@ -74,7 +74,7 @@ class _WorkItem(NamedTuple):
     """Where it opens."""
 
 
-class _SharedSheets(NamedTuple):
+class SharedSheets(NamedTuple):
     """What was written."""
 
     sheets: tuple[Path, ...]
@@ -91,7 +91,7 @@ def share_sheets(
     campaign: Campaign | None,
     folder: Path,
     passwords: Mapping[str, str] | None = None,
-) -> _SharedSheets:
+) -> SharedSheets:
     """The sheets and guideline pages that were written into the folder; sheets of earlier calls are replaced.
 
     Without a campaign the annotators are the members of the workspace with that role, for all of its languages. With
@@ -111,10 +111,10 @@ def share_sheets(
     for path, name in sheets.items():
         text = render_sheet(argilla.api_url, name, known.get(name), work[name])
         _write(path, text, private=passwords is not None)
-    return _SharedSheets(tuple(sheets), tuple(guidelines), tuple(name for name in work if name not in known))
+    return SharedSheets(tuple(sheets), tuple(guidelines), tuple(name for name in work if name not in known))
 
 
-def work_by_annotator(argilla: Argilla, workspace: str, campaign: Campaign | None) -> dict[str, tuple[_WorkItem, ...]]:
+def work_by_annotator(argilla: Argilla, workspace: str, campaign: Campaign | None) -> dict[str, tuple[WorkItem, ...]]:
     """The datasets of each annotator in order of the work, by user name; nobody is without one.
 
     Raises:
@@ -163,14 +163,14 @@ def _work_of(
     people: Sequence[Member],
     campaign: Campaign | None,
     described: Mapping[str, Mapping[Series, Mapping[str, Any]]],
-) -> tuple[_WorkItem, ...]:
+) -> tuple[WorkItem, ...]:
     """Her datasets in order of the work: calibration, other rounds, production, rounds that a machine filled in.
 
     Within a round by language, then by task. What a machine filled in comes last, so that it anchors no other answer.
     """
     locales = campaign.locales_of(person) if campaign else None
     items = [
-        _WorkItem(series, dataset["name"], f"{api_url}/dataset/{dataset['id']}/annotation-mode")
+        WorkItem(series, dataset["name"], f"{api_url}/dataset/{dataset['id']}/annotation-mode")
         for workspace in dict.fromkeys(each.workspace for each in people if each.person.name == person.name)
         for series, dataset in described[workspace].items()
         if locales is None or series.locale in locales
@@ -194,7 +194,7 @@ def sheet_name(name: str) -> str:
     return f"sheet-{plain}.html"
 
 
-def render_sheet(api_url: str, name: str, password: str | None, items: Sequence[_WorkItem]) -> str:
+def render_sheet(api_url: str, name: str, password: str | None, items: Sequence[WorkItem]) -> str:
     """The sheet as one HTML page without scripts or anything from elsewhere, in the language of her first dataset."""
     locale = items[0].series.locale
     words = sheet_wording(locale)

@@ -38,7 +38,7 @@ class _Contents(NamedTuple):
     """When a response was changed last; None where there is none."""
 
 
-class _DatasetToDelete(NamedTuple):
+class DatasetToDelete(NamedTuple):
     """A dataset that is to go."""
 
     id: str
@@ -49,7 +49,7 @@ class _DatasetToDelete(NamedTuple):
     """What goes with it."""
 
 
-class _UserToDelete(NamedTuple):
+class UserToDelete(NamedTuple):
     """A member of the workspace, and why she stays."""
 
     id: str
@@ -67,11 +67,11 @@ class Teardown(NamedTuple):
     """The workspace's name."""
     workspace_id: str
     """Its id."""
-    datasets: tuple[_DatasetToDelete, ...]
+    datasets: tuple[DatasetToDelete, ...]
     """The datasets that go, in order of their names."""
     is_whole: bool
     """Whether the workspace goes too."""
-    users: tuple[_UserToDelete, ...]
+    users: tuple[UserToDelete, ...]
     """The members, where users were asked for; none otherwise."""
 
     @property
@@ -118,7 +118,7 @@ def plan_teardown(argilla: Argilla, workspace: str, names: Collection[str] = (),
             f"The workspace {workspace!r} holds the dataset {strangers[0]!r}, which citejury did not set up and cannot "
             "export. Remove it in Argilla, or name the others with `--dataset`."
         )
-    doomed = tuple(_DatasetToDelete(each["id"], each["name"], _contents(argilla, each["id"])) for each in chosen)
+    doomed = tuple(DatasetToDelete(each["id"], each["name"], _contents(argilla, each["id"])) for each in chosen)
     fates = _plan_users(argilla, workspace_id) if users else ()
     return Teardown(workspace, workspace_id, doomed, not names, fates)
 
@@ -139,7 +139,7 @@ def _contents(argilla: Argilla, dataset_id: str) -> _Contents:
     )
 
 
-def _plan_users(argilla: Argilla, workspace_id: str) -> tuple[_UserToDelete, ...]:
+def _plan_users(argilla: Argilla, workspace_id: str) -> tuple[UserToDelete, ...]:
     """Each member of the workspace, in order of their names, with why she stays.
 
     Owners stay, and so do members of other workspaces and whoever answered in one.
@@ -154,7 +154,7 @@ def _plan_users(argilla: Argilla, workspace_id: str) -> tuple[_UserToDelete, ...
     }
     own_id = argilla.me()["id"]
     return tuple(
-        _UserToDelete(user["id"], user["username"], _why_she_stays(user, own_id, members, answered))
+        UserToDelete(user["id"], user["username"], _why_she_stays(user, own_id, members, answered))
         for user in sorted(argilla.workspace_users(workspace_id), key=lambda user: str(user["username"]))
     )
 

@@ -91,7 +91,7 @@ def push(
     click.echo(f"Records read: {len(checked.languages)}. {done}", err=True)
     if not dry_run:
         named = named_again(workspace, chosen or PRODUCTION)
-        click.echo(f"Next: citejury exports csv OUT{named}, once there are responses", err=True)
+        click.echo(f"Next, once there are responses: citejury exports csv OUT{named}", err=True)
     _refuse_problems([*checked.problems, *report.refused], dry_run)
 
 

@@ -88,7 +88,7 @@ def serve(home: Path, host: str, port: int, behind_tls: bool, hold_minutes: int)
         announce=_tell_where_it_is,
         starting=tell_that_it_starts,
         options=ServerOptions(behind_tls, hold_minutes),
-        show_event=_EventPrinter().show,
+        show_event=EventPrinter().show,
     )
     click.echo("Argilla has stopped; everything is kept for the next start.", err=True)
 
@@ -125,7 +125,7 @@ def _tell_where_it_is(server: "ServerHandle") -> None:
     )
 
 
-class _EventPrinter:
+class EventPrinter:
     """Prints the server's events: the time of the day first, a new day as a line of its own."""
 
     def __init__(self) -> None:

@@ -242,7 +242,7 @@ def _serve_web() -> int:
         _open_queue().close()
         with loading() as app:
             sys.stderr.write("Argilla listens at {}:{}\n".format(*listening.getsockname()))
-        return _run_processes(number, lambda: run_server(app, listening))
+        return run_processes(number, lambda: run_server(app, listening))
 
 
 def _listen() -> socket.socket:
@@ -325,7 +325,7 @@ _PARTS: dict[str, Callable[[], int]] = {
 }
 
 
-def _run_processes(number: int, serve: Callable[[], None]) -> int:
+def run_processes(number: int, serve: Callable[[], None]) -> int:
     """Run `serve` in so many processes until SIGTERM or Ctrl-C; 0 then, 1 where one ended by itself and so all did.
 
     A process shares the memory of all that was loaded before. None is left behind, however this one ends (on Linux).

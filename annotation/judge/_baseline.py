@@ -38,7 +38,7 @@ _NOT_PROSE = re.compile(r"https?://\S+")
 _RELEVANCE = Weights(-2.24, 5.07, 6.6, 0.57)
 
 
-class _Sentence(NamedTuple):
+class Sentence(NamedTuple):
     """A sentence of a passage, with its words without numbers."""
 
     passage: Passage
@@ -52,7 +52,7 @@ class _Proposal(NamedTuple):
 
     labels: dict[str, ProposedLabel]
     rationale: str
-    sentences: list[_Sentence]
+    sentences: list[Sentence]
 
 
 def _split_sentences(text: str, language: str) -> list[str]:
@@ -60,26 +60,26 @@ def _split_sentences(text: str, language: str) -> list[str]:
     return [text[start:end].strip() for start, end in sentence_spans(text, language)]
 
 
-def sentences_of(passages: Iterable[Passage], language: str) -> list[_Sentence]:
+def sentences_of(passages: Iterable[Passage], language: str) -> list[Sentence]:
     """The sentences of the passages that hold a content word or a number, in order; repeated ones once."""
-    found: dict[str, _Sentence] = {}
+    found: dict[str, Sentence] = {}
     for passage in passages:
         for text in _split_sentences(passage.text, language):
             words, numbers = words_and_numbers(text, language)
             if text not in found and (words or numbers):
-                found[text] = _Sentence(passage, text, words, numbers)
+                found[text] = Sentence(passage, text, words, numbers)
     return list(found.values())
 
 
 class Index:
     """The sentences by their words."""
 
-    def __init__(self, sentences: Sequence[_Sentence]) -> None:
+    def __init__(self, sentences: Sequence[Sentence]) -> None:
         """Index the sentences."""
         self.sentences = sentences
         self.words = WordIndex(sentence.words | sentence.numbers for sentence in sentences)
 
-    def cover(self, text: str, language: str) -> tuple[Coverage, list[_Sentence]]:
+    def cover(self, text: str, language: str) -> tuple[Coverage, list[Sentence]]:
         """How much of the text the sentences cover, and the best of them; all 0 where they share no word with it."""
         coverage, places = cover(*words_and_numbers(text, language), [self.words])
         return coverage, [self.sentences[place.sentence] for place in places]

@@ -52,7 +52,7 @@ class Work(NamedTuple):
                     yield unit
 
 
-class _Checked(NamedTuple):
+class Checked(NamedTuple):
     """What stands in the records' file: how many units, and a line for each part that is no record."""
 
     units: int
@@ -71,7 +71,7 @@ class Tally(NamedTuple):
     rejected: int
 
 
-def check_work(work: Work, wanted: Callable[[Unit], bool], model: str) -> _Checked:
+def check_work(work: Work, wanted: Callable[[Unit], bool], model: str) -> Checked:
     """What there is to judge.
 
     Raises:
@@ -99,7 +99,7 @@ def check_work(work: Work, wanted: Callable[[Unit], bool], model: str) -> _Check
         work.tell(f"{without_passages} of {records} records have no passages: annotators see them in generation only.")
     if found > units:
         work.tell(f"{found - units} units stand in the records more than once; the first of each is judged.")
-    return _Checked(units, tuple(problems))
+    return Checked(units, tuple(problems))
 
 
 def _refuse_other_file(work: Work, model: str) -> None:

@@ -24,7 +24,7 @@ _REVISION_OF = "revision_of"
 SUGGESTION_HASH = "suggested"
 """In the hidden metadata of a record with suggestions: a hash of them."""
 
-_Change = Literal["new", "unchanged", "updated", "refused", "revised"]
+Change = Literal["new", "unchanged", "updated", "refused", "revised"]
 _Body = tuple[TaskName, dict[str, Any]]
 """What Argilla is sent of one unit, with the unit's task."""
 Decorate = Callable[[TaskName, dict[str, Any]], None]
@@ -84,7 +84,7 @@ class Unit(NamedTuple):
     """Its task."""
     body: dict[str, Any]
     """What Argilla is sent."""
-    change: _Change
+    change: Change
     """What is to become of it."""
     record_id: str = ""
     """Argilla's id of the record that it replaces; empty where there is none."""
@@ -165,7 +165,7 @@ class Diff:
         self.stored = stored
         self.revise = revise
         self.decorate = decorate
-        self.counts: Counter[tuple[TaskName, _Change]] = Counter()
+        self.counts: Counter[tuple[TaskName, Change]] = Counter()
         self.refused: list[str] = []
         self.revised: list[str] = []
         self.went_in: dict[str, _WentIn] = {}
@@ -216,10 +216,6 @@ class Diff:
     def _held(self, task: TaskName, body: Mapping[str, Any]) -> Stored | None:
         return self.stored[task].get(body["external_id"])
 
-    def _is_there(self, task: TaskName, body: Mapping[str, Any]) -> bool:
-        known = self._held(task, body)
-        return known is not None and known.digest == _digest(body)
-
     def _answered_changes(self, bodies: Sequence[_Body]) -> list[str]:
         """The units that were answered and now hold something else."""
         return [
@@ -240,7 +236,7 @@ class Diff:
             for task, body in bodies
         ]
 
-    def _unit(self, task: TaskName, body: dict[str, Any], new: _Change) -> Unit:
+    def _unit(self, task: TaskName, body: dict[str, Any], new: Change) -> Unit:
         """A unit of a record that goes in; `new` is said of one that Argilla does not hold."""
         known = self._held(task, body)
         if known is None:
@@ -251,7 +247,7 @@ class Diff:
 
     def task_counts(self) -> dict[TaskName, TaskCount]:
         """The counts so far."""
-        return {task: TaskCount(*(self.counts[task, change] for change in get_args(_Change))) for task in TASKS}
+        return {task: TaskCount(*(self.counts[task, change] for change in get_args(Change))) for task in TASKS}
 
     def left_over(self) -> tuple[str, ...]:
         """A line for each unit in Argilla that its record, seen in this push, no longer has.

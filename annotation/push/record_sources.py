@@ -326,7 +326,7 @@ _OWN_NAMES = {
 _AROUND = 40  # characters of the excerpt before and after the name
 
 
-class _Naming(NamedTuple):
+class Naming(NamedTuple):
     """One place where an answer tells who wrote it."""
 
     name: str
@@ -335,12 +335,12 @@ class _Naming(NamedTuple):
     """The words around it, on one line."""
 
 
-def check_naming(record: QueryResponse) -> tuple[_Naming, ...]:
+def check_naming(record: QueryResponse) -> tuple[Naming, ...]:
     """Where the answer tells who wrote it: each name once, at its first place, in order; empty where nothing does."""
-    found: dict[str, _Naming] = {}
+    found: dict[str, Naming] = {}
     for start, end in sorted(_name_spans(record)):
         name = record.answer[start:end]
-        found.setdefault(name.casefold(), _Naming(name, _excerpt(record.answer, start, end)))
+        found.setdefault(name.casefold(), Naming(name, _excerpt(record.answer, start, end)))
     return tuple(found.values())
 
 

@@ -70,7 +70,7 @@ class Batch:
         return f" That is {self.bodies[int(found[1])]['external_id']!r} in {self.dataset.name!r}."
 
 
-class _Waiting:
+class Waiting:
     """What one place is to get, in temporary files that end with the process, however it ends."""
 
     def __init__(self, target: Target, new: Mapping[TaskName, IO[bytes]], changed: IO[bytes]) -> None:
@@ -101,11 +101,11 @@ class _Waiting:
 
 
 @contextmanager
-def opened_waiting(target: Target) -> Iterator[_Waiting]:
+def opened_waiting(target: Target) -> Iterator[Waiting]:
     """What the place is to get, empty; its files are gone after the block."""
     with ExitStack() as stack:
         new = {task: stack.enter_context(TemporaryFile()) for task in TASKS}
-        yield _Waiting(target, new, stack.enter_context(TemporaryFile()))
+        yield Waiting(target, new, stack.enter_context(TemporaryFile()))
 
 
 def _write_line(file: IO[bytes], value: Any) -> None:
@@ -119,7 +119,7 @@ def _read_lines(file: IO[bytes]) -> Iterator[Any]:
     yield from map(json.loads, file)
 
 
-def send_waiting(argilla: Argilla, waiting: _Waiting, sent: Callable[[int], None]) -> list[str]:
+def send_waiting(argilla: Argilla, waiting: Waiting, sent: Callable[[int], None]) -> list[str]:
     """A line for each record that stays as it was, because somebody answered it meanwhile; the rest is in.
 
     `sent` is told the number of units in each batch. The tasks go in from the last one to the first, because Argilla's

@@ -49,7 +49,7 @@ class Judgement(Frozen):
     """`ok`, or why the answers cannot be used."""
 
 
-class _Judgements(NamedTuple):
+class Judgements(NamedTuple):
     """What a file of judgements holds."""
 
     labels: dict[tuple[TaskName, str], dict[str, ProposedLabel]]
@@ -58,7 +58,7 @@ class _Judgements(NamedTuple):
     """How many judgements were passed over, by their status."""
 
 
-def read_judgements(path: Path) -> _Judgements:
+def read_judgements(path: Path) -> Judgements:
     """The usable judgements of the file.
 
     Raises:
@@ -86,7 +86,7 @@ def read_judgements(path: Path) -> _Judgements:
         raise BadRowsError(f"{path.name!r} has {len(bad)} lines that cannot be used; nothing was pushed:", bad)
     if not lines:
         raise InputError(f"{path.name!r} holds no judgement: it is empty.")
-    return _Judgements(labels, dict(sorted(skipped.items())))
+    return Judgements(labels, dict(sorted(skipped.items())))
 
 
 def read_judgement(line: str) -> Judgement:
@@ -133,7 +133,7 @@ def external_id(judgement: Judgement) -> str:
 class Proposals:
     """What adds the judge's answers to the bodies of a push, and knows for how many units it had some."""
 
-    def __init__(self, judgements: _Judgements) -> None:
+    def __init__(self, judgements: Judgements) -> None:
         """Start with no unit seen."""
         self.judgements = judgements
         self.used: set[tuple[TaskName, str]] = set()

@@ -51,7 +51,7 @@ class Work(NamedTuple):
         return round(self.timed * 3600 / self.seconds, 1) if self.seconds else None
 
 
-class _Forecast(NamedTuple):
+class Forecast(NamedTuple):
     """When the work is done, or why that cannot be told."""
 
     finish: datetime | None
@@ -295,7 +295,7 @@ def _dataset_status(
     )
 
 
-def _why_no_finish(tally: _Tally, expected: _Forecast) -> str:
+def _why_no_finish(tally: _Tally, expected: Forecast) -> str:
     """Why a dataset has no finish; empty where it has one."""
     if tally.watched.is_superseded:
         return "a newer version has taken its place"
@@ -416,20 +416,20 @@ def _together(works: Iterable[Work]) -> Work:
     return Work(units, timed, seconds)
 
 
-def forecast(needed: int, reachable: int, done_today: int, now: datetime) -> _Forecast:
+def forecast(needed: int, reachable: int, done_today: int, now: datetime) -> Forecast:
     """When all is done that can be, if each day from `now` on brings as many submissions as the last 24 hours.
 
     `needed` submissions are wanting; for `reachable` of them there are annotators who have not settled the record yet.
     """
     if not needed:
-        return _Forecast(None, "nothing is wanting")
+        return Forecast(None, "nothing is wanting")
     if not reachable:
-        return _Forecast(None, "no annotators are left for what is wanting")
+        return Forecast(None, "no annotators are left for what is wanting")
     if not done_today:
-        return _Forecast(None, "nobody submitted anything in the last 24 hours")
+        return Forecast(None, "nobody submitted anything in the last 24 hours")
     if reachable / done_today > _LONGEST_FORECAST / _TODAY:
-        return _Forecast(None, "more than ten years at today's pace")
-    return _Forecast(now + _TODAY * (reachable / done_today), "")
+        return Forecast(None, "more than ten years at today's pace")
+    return Forecast(now + _TODAY * (reachable / done_today), "")
 
 
 def _stamp(moment: datetime) -> str:

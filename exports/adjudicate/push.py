@@ -36,7 +36,7 @@ from exports.schema import ExportFilters
 from pipeline.errors import InputError, NotFoundError
 
 
-class _PushedUnits(NamedTuple):
+class PushedUnits(NamedTuple):
     """What became of the units."""
 
     workspace: str
@@ -94,7 +94,7 @@ def push_units(
     kind: AdjudicationKind,
     annotators: Sequence[str] = (),
     min_submitted: int = 1,
-) -> _PushedUnits:
+) -> PushedUnits:
     """What became of each unit: new before the adjudicators, there already, or refused.
 
     The adjudicators are the members of the adjudication workspace, and those named in `annotators`, who become members.
@@ -130,7 +130,7 @@ def push_units(
         make_dataset(argilla, target_id, definition, existing.get(definition.name))
     add_members(argilla, target_id, [user_id for user_id, name in members.names.items() if name in members.new])
     _copy_records(argilla, target, plan.sources, definitions, kind)
-    return _PushedUnits(
+    return PushedUnits(
         target,
         tuple(sorted(members.names.values())),
         tuple(source.unit for source in plan.sources),

@@ -31,14 +31,14 @@ _MANY_RECORDS, _ALIKE = 500, 4
 """From so many records on, those alike are dealt together, if there are as many of each kind on average."""
 _TIE = 1e-9
 """Differences closer than this are equal: the order of a sum must not decide."""
-_Kind = Literal["round", "week"]
+Kind = Literal["round", "week"]
 
 
 _UNKNOWN_LANGUAGE = "und"
 _MICROSECONDS_A_DAY = 86_400_000_000
 
 
-class _Parts(NamedTuple):
+class Parts(NamedTuple):
     """A division of the responses: into rounds, weeks or languages."""
 
     names: tuple[str, ...]
@@ -47,7 +47,7 @@ class _Parts(NamedTuple):
     """Number of the part of each response, counted from 0; -1 where it belongs to none."""
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
     """The responses of one part, by the units and records that have any there."""
 
     name: str
@@ -75,20 +75,20 @@ class _Part(NamedTuple):
         return alpha_sums(self.votes, self.unit_records, len(self.records))
 
 
-def round_parts(ratings: Ratings) -> _Parts:
+def round_parts(ratings: Ratings) -> Parts:
     """The rounds in order of their first response; responses whose files name none belong to none."""
-    return _Parts(ratings.rounds, ratings.response_rounds)
+    return Parts(ratings.rounds, ratings.response_rounds)
 
 
-def week_parts(ratings: Ratings) -> _Parts:
+def week_parts(ratings: Ratings) -> Parts:
     """The ISO weeks (UTC) in order of time; all responses of a unit belong to the week of its last one."""
     if not len(ratings.units):
-        return _Parts((), np.empty(0, dtype=np.int64))
+        return Parts((), np.empty(0, dtype=np.int64))
     last = np.full(len(ratings.unit_records), np.iinfo(np.int64).min)
     np.maximum.at(last, ratings.units, ratings.moments)
     # 1 January 1970 was a Thursday, and the Thursday names the ISO week.
     thursdays, weeks = np.unique((last // _MICROSECONDS_A_DAY + 3) // 7, return_inverse=True)
-    return _Parts(tuple(week_name(int(thursday)) for thursday in thursdays), weeks.astype(np.int64)[ratings.units])
+    return Parts(tuple(week_name(int(thursday)) for thursday in thursdays), weeks.astype(np.int64)[ratings.units])
 
 
 def week_name(week: int) -> str:
@@ -97,29 +97,29 @@ def week_name(week: int) -> str:
     return f"{year:04d}-W{number:02d}"
 
 
-def language_parts(ratings: Ratings) -> _Parts:
+def language_parts(ratings: Ratings) -> Parts:
     """The languages of the units by code; those without one are `und`."""
     codes = [code or _UNKNOWN_LANGUAGE for code in ratings.unit_languages]
     names = sorted(set(codes))
     numbers = {name: number for number, name in enumerate(names)}
     units = np.array([numbers[code] for code in codes], dtype=np.int64)
-    return _Parts(tuple(names), units[ratings.units])
+    return Parts(tuple(names), units[ratings.units])
 
 
-def split(ratings: Ratings, parts: _Parts) -> list[_Part]:
+def split(ratings: Ratings, parts: Parts) -> list[Part]:
     """Each part with its votes, in the order of `parts`."""
     order = np.argsort(parts.responses, kind="stable")
     ends = np.searchsorted(parts.responses[order], np.arange(len(parts.names) + 1))
     return [_part_of(ratings, name, order[ends[number] : ends[number + 1]]) for number, name in enumerate(parts.names)]
 
 
-def _part_of(ratings: Ratings, name: str, responses: IntArray) -> _Part:
+def _part_of(ratings: Ratings, name: str, responses: IntArray) -> Part:
     """The part of that name that holds the responses of these numbers."""
     units, places = np.unique(ratings.units[responses], return_inverse=True)
     records, unit_records = np.unique(ratings.unit_records[units], return_inverse=True)
     values = ratings.values[responses]
     by_annotator = count_votes(values, ratings.response_annotators[responses], len(ratings.annotators))
-    return _Part(
+    return Part(
         name=name,
         records=records,
         unit_records=unit_records,
@@ -129,12 +129,12 @@ def _part_of(ratings: Ratings, name: str, responses: IntArray) -> _Part:
     )
 
 
-def measure_slices(ratings: Ratings, parts: list[_Part], resamples: int, seed: int) -> tuple[AgreementSlice, ...]:
+def measure_slices(ratings: Ratings, parts: list[Part], resamples: int, seed: int) -> tuple[AgreementSlice, ...]:
     """Agreement in each part, with intervals from resampling the records of that part alone."""
     return tuple(_measure_part(ratings, part, resamples, seed) for part in parts)
 
 
-def _measure_part(ratings: Ratings, part: _Part, resamples: int, seed: int) -> AgreementSlice:
+def _measure_part(ratings: Ratings, part: Part, resamples: int, seed: int) -> AgreementSlice:
     """Agreement on each label in one part."""
     intervals = _alpha_intervals(part, resamples, seed)
     labels = enumerate(LABELS[ratings.task])
@@ -146,7 +146,7 @@ def _measure_part(ratings: Ratings, part: _Part, resamples: int, seed: int) -> A
     )
 
 
-def _alpha_intervals(part: _Part, resamples: int, seed: int) -> list[Interval | None]:
+def _alpha_intervals(part: Part, resamples: int, seed: int) -> list[Interval | None]:
     """The interval of each label's alpha in one part; None where it is refused."""
     if not part.frame.any():
         return [None] * part.yes.shape[1]
@@ -155,7 +155,7 @@ def _alpha_intervals(part: _Part, resamples: int, seed: int) -> list[Interval | 
     return [interval_or_none(replicates, column) for column in range(part.yes.shape[1])]
 
 
-def _slice_label(ratings: Ratings, part: _Part, column: int, alpha_interval: Interval | None) -> SliceLabel:
+def _slice_label(ratings: Ratings, part: Part, column: int, alpha_interval: Interval | None) -> SliceLabel:
     """One label in one part."""
     total = totals(part.votes.zeros[:, column], part.votes.ones[:, column])
     found = coefficients(total)
@@ -172,12 +172,12 @@ def _slice_label(ratings: Ratings, part: _Part, column: int, alpha_interval: Int
     )
 
 
-class _Step(NamedTuple):
+class Step(NamedTuple):
     """Two parts that follow each other, and the sums of each record in both."""
 
-    before: _Part
+    before: Part
     """The earlier part."""
-    after: _Part
+    after: Part
     """The later part."""
     sums_before: FloatArray
     """Records × sums of `alphas` in the earlier part, zeros where a record is not in it."""
@@ -190,7 +190,7 @@ class _Step(NamedTuple):
 
 
 def measure_changes(
-    ratings: Ratings, kind: _Kind, parts: Sequence[_Part], resamples: int, seed: int
+    ratings: Ratings, kind: Kind, parts: Sequence[Part], resamples: int, seed: int
 ) -> tuple[AlphaChange, ...]:
     """The change of each label's alpha from each part to the next, step by step in the order of the labels.
 
@@ -211,7 +211,7 @@ def measure_changes(
     return tuple(change.model_copy(update={"p_holm": p}) for change, p in zip(found, corrected, strict=True))
 
 
-def step_between(before: _Part, after: _Part) -> _Step:
+def step_between(before: Part, after: Part) -> Step:
     """Two parts side by side, over the records that have a pairable unit in either."""
     records = np.union1d(before.records[before.frame], after.records[after.frame])
     sums = []
@@ -221,7 +221,7 @@ def step_between(before: _Part, after: _Part) -> _Step:
         sums.append(rows)
     enough = [np.count_nonzero(rows[:, 0::3] + rows[:, 1::3], axis=0) >= _FEWEST_RECORDS for rows in sums]
     defined = [np.isfinite(alphas(rows.sum(axis=0))) for rows in sums]
-    return _Step(
+    return Step(
         before=before,
         after=after,
         sums_before=sums[0],
@@ -232,7 +232,7 @@ def step_between(before: _Part, after: _Part) -> _Step:
 
 
 def _step_changes(
-    ratings: Ratings, kind: _Kind, step: _Step, p_values: FloatArray, resamples: int, seed: int
+    ratings: Ratings, kind: Kind, step: Step, p_values: FloatArray, resamples: int, seed: int
 ) -> Iterator[AlphaChange]:
     """The changes of the tested labels in one step, with `p_holm` still uncorrected."""
     sums = np.concatenate([step.sums_before, step.sums_after], axis=1)
@@ -252,7 +252,7 @@ def _step_changes(
         )
 
 
-def _exact_alpha(part: _Part, column: int) -> float:
+def _exact_alpha(part: Part, column: int) -> float:
     """Alpha of a label in a part, to the last digit as in its slice."""
     alpha = coefficients(totals(part.votes.zeros[:, column], part.votes.ones[:, column]))["krippendorff_alpha"]
     assert alpha is not None
@@ -265,7 +265,7 @@ def _alpha_difference(sums: FloatArray) -> FloatArray:
     return alphas(sums[..., half:]) - alphas(sums[..., :half])
 
 
-def _permutation_p(step: _Step, exchanges: int, random: np.random.Generator) -> FloatArray:
+def _permutation_p(step: Step, exchanges: int, random: np.random.Generator) -> FloatArray:
     """Two-sided permutation p of each label's change; NaN where alpha is undefined in one of the parts.
 
     `exchanges` are made only where the first `_PERMUTATIONS` leave it open whether a p is small.
@@ -289,7 +289,7 @@ def _permutation_p(step: _Step, exchanges: int, random: np.random.Generator) -> 
     return np.where(np.isfinite(observed), (1 + as_large) / (1 + made), np.nan)
 
 
-class _Deck(NamedTuple):
+class Deck(NamedTuple):
     """The records of a step as they are dealt out, those that are alike counted together."""
 
     counts: IntArray
@@ -304,23 +304,23 @@ class _Deck(NamedTuple):
     """How many of the records that are in one part only are in the later one."""
 
 
-def deck_of(step: _Step) -> _Deck:
+def deck_of(step: Step) -> Deck:
     """The records of a step; those alike are counted together where that leaves few kinds."""
     both = step.both[:, np.newaxis]
     late = np.where(both, step.sums_after, step.sums_after + step.sums_before)
     early = np.where(both, step.sums_before, 0.0)
     n_late = int(np.count_nonzero(step.sums_after[~step.both].any(axis=1)))
-    single = _Deck(np.ones(len(late), dtype=np.int64), step.both, late, early, n_late)
+    single = Deck(np.ones(len(late), dtype=np.int64), step.both, late, early, n_late)
     if len(late) < _MANY_RECORDS:
         return single
     kinds, counts = np.unique(np.concatenate([both, late, early], axis=1), axis=0, return_counts=True)
     if len(kinds) * _ALIKE > len(late):
         return single
     late, early = np.split(kinds[:, 1:], 2, axis=1)
-    return _Deck(counts, kinds[:, 0] == 1, late, early, n_late)
+    return Deck(counts, kinds[:, 0] == 1, late, early, n_late)
 
 
-def deal(deck: _Deck, exchanges: int, random: np.random.Generator) -> FloatArray:
+def deal(deck: Deck, exchanges: int, random: np.random.Generator) -> FloatArray:
     """Exchanges × kinds: how many of each kind fall into the later part, or keep their two halves as they are."""
     dealt = np.empty((exchanges, len(deck.counts)))
     single = deck.counts[~deck.both]

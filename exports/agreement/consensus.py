@@ -23,7 +23,7 @@ _MAX_ITERATIONS = 1000
 _SMALLEST = 1e-12
 """Rates are kept this far from 0 and 1, so that their logarithms exist without a prior too."""
 BoolArray = npt.NDArray[np.bool_]
-_Refusal = Literal["too_few_units_with_three_ratings", "no_variation"]
+Refusal = Literal["too_few_units_with_three_ratings", "no_variation"]
 
 
 class DawidSkene(NamedTuple):
@@ -83,7 +83,7 @@ def dawid_skene(units: IntArray, annotators: IntArray, values: LabelArray, prior
     )
 
 
-def refusal(units: IntArray, annotators: IntArray, values: LabelArray) -> _Refusal | None:
+def refusal(units: IntArray, annotators: IntArray, values: LabelArray) -> Refusal | None:
     """Why the model is not identified by these ratings; None where it is."""
     kept = _identified_ratings(units, annotators, values)
     if not kept.any():
@@ -185,7 +185,7 @@ def _spread(values: FloatArray, numbers: IntArray, length: int) -> FloatArray:
 
 
 ConsensusRule = Literal["majority", "ds"]
-_ConsensusSource = Literal["single", "unanimous", "majority", "ds", "adjudicated"]
+ConsensusSource = Literal["single", "unanimous", "majority", "ds", "adjudicated"]
 UnitLabel = tuple[str, str, str]
 """`record_uuid`, `chunk_id` (empty outside retrieval) and label; no two tasks share a label."""
 
@@ -213,7 +213,7 @@ class ConsensusLabel(NamedTuple):
     """Dawid–Skene probability of yes; None where the model is not identified."""
     consensus: bool | None
     """The label to use: an adjudicator's decision, or by the rule where there is none; None where that tells none."""
-    consensus_source: _ConsensusSource | None
+    consensus_source: ConsensusSource | None
     """Where `consensus` comes from: `single` is one voice alone, `unanimous` are two or more; None without one."""
 
 
@@ -261,7 +261,7 @@ def _labels_of_column(
 
 def _settle(
     n_yes: int, n_no: int, posterior: float | None, decision: bool | None, rule: ConsensusRule
-) -> tuple[bool | None, _ConsensusSource | None]:
+) -> tuple[bool | None, ConsensusSource | None]:
     """The consensus and where it comes from; both None where there is none."""
     if decision is not None:
         return decision, "adjudicated"

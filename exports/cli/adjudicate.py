@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 10
 """Rows of each table at the terminal; the file has them all."""
-_Row = tuple[object, ...]
+Row = tuple[object, ...]
 
 _task_option = click.option(
     "--task",
@@ -253,7 +253,7 @@ def _tell_unused(tables: "Sequence[Ratings]", decisions: "Decisions") -> None:
         click.echo(f"{unused} decisions are on units that the export does not hold; they score nobody.", err=True)
 
 
-def _disagreement_rows(found: "Sequence[Disagreement]") -> list[_Row]:
+def _disagreement_rows(found: "Sequence[Disagreement]") -> list[Row]:
     """The head and the first disagreements as cells."""
     head = ("influence", "yes:no", "label", "record", "pattern")
     rows = [
@@ -269,16 +269,16 @@ def _disagreement_rows(found: "Sequence[Disagreement]") -> list[_Row]:
     return [head, *rows]
 
 
-def pattern_rows(found: "Sequence[Disagreement]") -> list[_Row]:
+def pattern_rows(found: "Sequence[Disagreement]") -> list[Row]:
     """The head and the most frequent patterns as cells; empty where none comes twice, since one unit is no pattern."""
     from exports.report.disagreement_files import count_patterns
 
     repeated = [each for each in count_patterns(found) if each.n_units > 1]
-    rows: list[_Row] = [(each.n_units, each.label, each.pattern) for each in repeated[:_SHOWN]]
+    rows: list[Row] = [(each.n_units, each.label, each.pattern) for each in repeated[:_SHOWN]]
     return [("units", "label", "pattern"), *rows] if rows else []
 
 
-def _score_rows(scores: "Sequence[AnnotatorScore]") -> list[_Row]:
+def _score_rows(scores: "Sequence[AnnotatorScore]") -> list[Row]:
     """The head and a line for each annotator and task, over all labels."""
     totals: dict[tuple[str, str], list[int]] = {}
     for score in scores:

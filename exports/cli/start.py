@@ -90,13 +90,14 @@ def _tell_where_to_log_in(server: "ServerHandle", report: "DemoReport", stopped_
         f"\n{again}\n"
         f"    user name  {YOU}\n"
         f"    password   {report.logins.get(YOU, 'not kept')}\n"
-        f"The passwords of {others} are in logins.json, the owner's is in server/secrets.json.",
+        f"The passwords of {others} are in {server.home.parent / 'logins.json'},\n"
+        f"the owner's is in {server.home / 'secrets.json'}.",
         err=True,
     )
     if not stopped_home:
         click.echo(
             "To export what you submitted, in a second terminal:\n"
-            f"    set -a; . {server.home / 'env'}; set +a\n"
+            f"    set -a; . {shlex.quote(str(server.home / 'env'))}; set +a\n"
             f"    {own_name()} exports csv mine --workspace {WORKSPACE}\n"
             "Ctrl-C stops the page.",
             err=True,

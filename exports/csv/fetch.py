@@ -137,7 +137,7 @@ class Reading(NamedTuple):
     """Told how far the reading is."""
 
 
-class _Tally:
+class Tally:
     """Whose responses there are in which languages, and which of them the filters let through."""
 
     def __init__(self) -> None:
@@ -166,7 +166,7 @@ class ReadDataset(NamedTuple):
 
     described: ExportedDataset
     """What the manifest says of it."""
-    tally: _Tally
+    tally: Tally
     """Whose responses it holds."""
 
 
@@ -198,7 +198,7 @@ def _read_once(reading: Reading, dataset: JuryDataset) -> ReadDataset | None:
         RecordsMovedError: records were deleted meanwhile.
         ArgillaError: an answer is neither yes nor no.
     """
-    tally = _Tally()
+    tally = Tally()
     totals: set[int] = set()
     foreign = read = 0
     for total, page in _fetched_ahead(reading.client.record_pages(dataset.id)):
@@ -254,7 +254,7 @@ def _page_rows(
     reading: Reading,
     dataset: JuryDataset,
     answered: Sequence[tuple[dict[str, Any], list[dict[str, Any]]]],
-    tally: _Tally,
+    tally: Tally,
 ) -> list[SpooledRow]:
     """A finished row for each wanted response to the records of a page; each response is counted.
 

@@ -14,7 +14,7 @@ from pipeline.errors import ArgillaError, NotFoundError
 _OLDEST_SERVER = 2
 
 
-class _ChosenDatasets(NamedTuple):
+class ChosenDatasets(NamedTuple):
     """What an export reads, and what it passes over."""
 
     datasets: list[JuryDataset]
@@ -46,7 +46,7 @@ def check_server(client: Argilla) -> None:
         )
 
 
-def choose_datasets(client: Argilla, workspaces: Sequence[str], filters: ExportFilters) -> _ChosenDatasets:
+def choose_datasets(client: Argilla, workspaces: Sequence[str], filters: ExportFilters) -> ChosenDatasets:
     """The workspaces' datasets that citejury set up and the filters do not leave out.
 
     A round that takes suggestions is left out unless it is named: its answers would count as the jury's agreement.
@@ -81,7 +81,7 @@ def choose_datasets(client: Argilla, workspaces: Sequence[str], filters: ExportF
             f"{', '.join(map(str, ours))}. Check `--workspace`, `--task` and `--round`, or run `citejury annotation "
             "setup`."
         )
-    return _ChosenDatasets(sorted(chosen, key=lambda dataset: TASKS.index(dataset.task)), passed_over)
+    return ChosenDatasets(sorted(chosen, key=lambda dataset: TASKS.index(dataset.task)), passed_over)
 
 
 def _first_missing(chosen: Sequence[JuryDataset], filters: ExportFilters) -> str:

@@ -41,7 +41,7 @@ _PANDAS_TYPES = {"bool": "boolean", "int64": "Int64"}
 
 _PLACE_FEATURES = {"split": Value("string"), "group": Value("string")}
 
-_Row = Mapping[str, Any]
+Row = Mapping[str, Any]
 
 
 def row_features(task: TaskName, columns: Sequence[str]) -> Features:
@@ -119,7 +119,7 @@ def _parquet_schema(features: Features) -> pa.Schema:
     return schema.with_metadata({**(schema.metadata or {}), b"pandas": pandas.encode()})
 
 
-def write_parquet(path: Path, features: Features, rows: Iterable[_Row]) -> int:
+def write_parquet(path: Path, features: Features, rows: Iterable[Row]) -> int:
     """How many rows were written to `path`, in their order."""
     schema = _parquet_schema(features)
     count = 0
@@ -130,7 +130,7 @@ def write_parquet(path: Path, features: Features, rows: Iterable[_Row]) -> int:
     return count
 
 
-def _batches(rows: Iterable[_Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _batches(rows: Iterable[Row], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The rows as record batches of at most `_BATCH_ROWS`."""
     coming = iter(rows)
     while some := list(islice(coming, _BATCH_ROWS)):

@@ -23,8 +23,8 @@ from pipeline.errors import InputError
 from pipeline.records import Provenance
 from pipeline.schema import Frozen
 
-_SplitName = Literal["train", "validation", "test"]
-SPLITS: tuple[_SplitName, ...] = get_args(_SplitName)
+SplitName = Literal["train", "validation", "test"]
+SPLITS: tuple[SplitName, ...] = get_args(SplitName)
 
 
 class SplitShares(Frozen):
@@ -52,7 +52,7 @@ class RecordLink(NamedTuple):
 class Placed(NamedTuple):
     """Where a record belongs."""
 
-    split: _SplitName
+    split: SplitName
     """Its split."""
     group: str
     """16 hexadecimal digits, the same for all records that must stay together."""
@@ -110,7 +110,7 @@ def place_records(groups: Mapping[str, str], shares: SplitShares, seed: int) -> 
     return {record: Placed(_split_of(group, shares, seed), group) for record, group in groups.items()}
 
 
-def _split_of(group: str, shares: SplitShares, seed: int) -> _SplitName:
+def _split_of(group: str, shares: SplitShares, seed: int) -> SplitName:
     """The split of a group: where its hash falls between 0 and 1."""
     place = int.from_bytes(hashlib.sha256(f"{seed} {group}".encode()).digest()[:8], "big") / 2**64
     if place < shares.test:

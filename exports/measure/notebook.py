@@ -171,7 +171,7 @@ class AgreementResult:
         return _agreement_html(self.agreement)
 
 
-class _DisagreementResult(Sequence[Disagreement]):
+class DisagreementResult(Sequence[Disagreement]):
     """Where annotators differ, the weightiest first: a sequence, a data frame, and a table in a notebook."""
 
     def __init__(self, disagreements: Iterable[Disagreement]) -> None:
@@ -182,11 +182,11 @@ class _DisagreementResult(Sequence[Disagreement]):
     @overload
     def __getitem__(self, place: int) -> Disagreement: ...
     @overload
-    def __getitem__(self, place: slice) -> "_DisagreementResult": ...
-    def __getitem__(self, place: int | slice) -> "Disagreement | _DisagreementResult":
+    def __getitem__(self, place: slice) -> "DisagreementResult": ...
+    def __getitem__(self, place: int | slice) -> "Disagreement | DisagreementResult":
         """One disagreement, or several as a result of their own."""
         if isinstance(place, slice):
-            return _DisagreementResult(self.disagreements[place])
+            return DisagreementResult(self.disagreements[place])
         return self.disagreements[place]
 
     def __len__(self) -> int:
@@ -234,7 +234,7 @@ def find_disagreements(
     top: int | None = None,
     task: TaskName | None = None,
     label: str | None = None,
-) -> _DisagreementResult:
+) -> DisagreementResult:
     """Every unit and label on which annotators differ, by how much it weighs on the label's alpha.
 
     Texts, notes and links are there where the source has them.
@@ -263,7 +263,7 @@ def find_disagreements(
         for table in tables
         if label in (None, *LABELS[table.task])
     ]
-    return _DisagreementResult(with_details(rank_together(found)[:top], sources.paths, sources.tables(_DETAIL_COLUMNS)))
+    return DisagreementResult(with_details(rank_together(found)[:top], sources.paths, sources.tables(_DETAIL_COLUMNS)))
 
 
 def _typed_frame(columns: Mapping[str, list[Any]]) -> "pandas.DataFrame":

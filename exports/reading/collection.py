@@ -55,7 +55,7 @@ class Response(NamedTuple):
     """`submitted`, unless the table itself says otherwise."""
 
 
-class _Gathered(NamedTuple):
+class Gathered(NamedTuple):
     """The responses to one task, and what of its rows does not count."""
 
     ratings: Ratings
@@ -112,11 +112,11 @@ class Collection:
         )
         self.values.extend(labels)
 
-    def columns(self) -> "_Columns":
+    def columns(self) -> "Columns":
         """The rows so far, as arrays of equal length."""
-        return _Columns(*np.asarray(self.fields).reshape(-1, len(_Columns._fields)).T)
+        return Columns(*np.asarray(self.fields).reshape(-1, len(Columns._fields)).T)
 
-    def finish(self) -> _Gathered:
+    def finish(self) -> Gathered:
         """What was gathered, in the order that `Ratings` promises.
 
         Of several responses by one annotator to one unit the newest counts, of equally new ones the last gathered,
@@ -130,11 +130,11 @@ class Collection:
             names, numbers = _renumbered(rows.annotators[chosen[discarded]], list(self.annotators))
             discards = dict(zip(names, np.bincount(numbers, minlength=len(names)).tolist(), strict=True))
         ratings = self.arrange(rows, chosen[~discarded])
-        return _Gathered(ratings._replace(n_duplicates=len(repeated), discards=discards), self.remarks(rows, repeated))
+        return Gathered(ratings._replace(n_duplicates=len(repeated), discards=discards), self.remarks(rows, repeated))
 
-    def arrange(self, rows: "_Columns", chosen: IntArray) -> Ratings:
+    def arrange(self, rows: "Columns", chosen: IntArray) -> Ratings:
         """The ratings in the chosen rows, one for each unit and annotator; duplicates and discards are not told."""
-        kept = _Columns(*(column[chosen] for column in rows))
+        kept = Columns(*(column[chosen] for column in rows))
         keys, records = list(self.units), list(self.records)
         ordered = sorted(np.unique(kept.units).tolist(), key=lambda unit: (records[keys[unit][0]], keys[unit][1]))
         place = np.full(len(keys), -1, np.int64)
@@ -162,7 +162,7 @@ class Collection:
             discards=None,
         )
 
-    def remarks(self, rows: "_Columns", repeated: IntArray) -> list[str]:
+    def remarks(self, rows: "Columns", repeated: IntArray) -> list[str]:
         """Plain sentences about the rows that do not count; empty where all do."""
         found: list[str] = []
         if len(repeated):
@@ -177,7 +177,7 @@ class Collection:
         return found
 
 
-class _Columns(NamedTuple):
+class Columns(NamedTuple):
     """The rows of a collection as arrays of equal length; names stand as numbers in the order of their first row."""
 
     units: IntArray
@@ -198,7 +198,7 @@ class _Columns(NamedTuple):
     """Line of the row in it."""
 
 
-def _newest(rows: _Columns) -> tuple[IntArray, IntArray]:
+def _newest(rows: Columns) -> tuple[IntArray, IntArray]:
     """The rows that count, one for each unit and annotator, and the rows that came after another of the same two."""
     order = np.lexsort((rows.moments, rows.annotators, rows.units))  # stable: equally new rows stay as they came
     if not len(order):
@@ -247,7 +247,7 @@ def _ordered_rounds(names: Sequence[str], numbers: IntArray, moments: IntArray) 
     return tuple(names[number] for number in ordered), place[numbers]
 
 
-class _ParsedLabels(NamedTuple):
+class ParsedLabels(NamedTuple):
     """What is read from the cells of which a table has few different combinations."""
 
     labels: tuple[int, ...]
@@ -292,7 +292,7 @@ class ResponseReader:
         closed = (*LABELS[task], *(name for name in ("task", "chunk_rank", STATUS_COLUMN) if name in place))
         self.label_cells = itemgetter(*(place[name] for name in closed))
         self.status_at = place.get(STATUS_COLUMN)
-        self.known: dict[tuple[str, ...], _ParsedLabels] = {}
+        self.known: dict[tuple[str, ...], ParsedLabels] = {}
         self.record, self.annotator, self.created = (place[n] for n in ("record_uuid", "annotator_id", "created_at"))
         self.chunk = place["chunk_id"] if task == "retrieval" else None
         self.language, self.round = place.get("language"), place.get("round")
@@ -327,11 +327,11 @@ class ResponseReader:
                 parsed.status,
             )
 
-    def learn(self, cells: Sequence[str]) -> _ParsedLabels:
+    def learn(self, cells: Sequence[str]) -> ParsedLabels:
         """What the cells of a good row say of which there are few different combinations; it is remembered."""
         combination = self.label_cells(cells)
         labels = tuple(_BOOLEANS[cell] for cell in combination[: len(LABELS[self.task])])
-        parsed = _ParsedLabels(labels, "submitted" if self.status_at is None else cells[self.status_at])
+        parsed = ParsedLabels(labels, "submitted" if self.status_at is None else cells[self.status_at])
         if len(self.known) < _KNOWN_COMBINATIONS:
             self.known[combination] = parsed
         return parsed

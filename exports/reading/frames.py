@@ -96,7 +96,7 @@ def _typed_column(task: TaskName, name: str, texts: Sequence[str], responses: Se
     return pandas.array(list(texts), dtype="string")
 
 
-class _Sources(NamedTuple):
+class Sources(NamedTuple):
     """What is to be read together."""
 
     paths: list[Path]
@@ -122,10 +122,10 @@ class _Sources(NamedTuple):
         return [_frame_rows(frame, number, more_columns) for number, frame in enumerate(self.frames, start=1)]
 
 
-def sort_sources(source: "Source | Sequence[Source]") -> _Sources:
+def sort_sources(source: "Source | Sequence[Source]") -> Sources:
     """The sources by kind; something that is none at all is named when it is read."""
     several: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
-    return _Sources(
+    return Sources(
         paths=[Path(each) for each in several if isinstance(each, str | PathLike)],
         frames=[each for each in several if not isinstance(each, str | PathLike)],
     )

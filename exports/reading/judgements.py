@@ -28,7 +28,7 @@ class _JudgeTable(NamedTuple):
     """Judgements that cannot be used, by status."""
 
 
-class _ReadJudgements(NamedTuple):
+class ReadJudgements(NamedTuple):
     """What files of judgements hold."""
 
     judges: dict[str, dict[TaskName, JudgedUnits]]
@@ -39,7 +39,7 @@ class _ReadJudgements(NamedTuple):
     """Plain sentences about lines that were left out; empty where all count."""
 
 
-def read_judges(paths: Sequence[Path]) -> _ReadJudgements:
+def read_judges(paths: Sequence[Path]) -> ReadJudgements:
     """The judgements of all files; one judge may be in several of them, and several in one.
 
     A bad line is left out and told in the remarks; so is a second judgement of a unit by the same judge.
@@ -62,7 +62,7 @@ def read_judges(paths: Sequence[Path]) -> _ReadJudgements:
     judges: dict[str, dict[TaskName, JudgedUnits]] = {
         name: {task: JudgedUnits(*table) for task, table in by_task.items()} for name, by_task in tables.items()
     }
-    return _ReadJudgements(judges, files, remarks)
+    return ReadJudgements(judges, files, remarks)
 
 
 def _read_into(tables: dict[str, dict[TaskName, _JudgeTable]], path: Path) -> tuple[list[str], int]:

@@ -30,7 +30,7 @@ from pipeline.schema import Frozen
 METRICS = (*COEFFICIENTS, "mean_pairwise_kappa")
 """The figures of a label that can have an interval."""
 
-_Cells = dict[str, object]
+Cells = dict[str, object]
 _SLICE_COLUMNS = ("task", "kind", "name", "n_records", "n_units", "label")
 _TASK_COLUMNS = (
     "n_units",
@@ -55,7 +55,7 @@ class Table(NamedTuple):
 
     columns: tuple[str, ...]
     """The header, the same whatever the figures are."""
-    rows: list[_Cells]
+    rows: list[Cells]
     """A value for each column; None is an empty cell."""
 
     def to_csv(self, spreadsheet_safe: bool = False) -> bytes:
@@ -108,7 +108,7 @@ def _plain_table(model: type[Frozen], rows: Iterator[tuple[TaskName, Frozen]]) -
     return Table(("task", *_columns(model)), [{"task": task, **_cells(row)} for task, row in rows])
 
 
-def _slice_rows(task: TaskName, figures: TaskAgreement) -> Iterator[_Cells]:
+def _slice_rows(task: TaskName, figures: TaskAgreement) -> Iterator[Cells]:
     """A row for each label of each round, week and language."""
     parts: dict[str, tuple[AgreementSlice, ...]] = {
         "round": figures.rounds,
@@ -122,7 +122,7 @@ def _slice_rows(task: TaskName, figures: TaskAgreement) -> Iterator[_Cells]:
                 yield {**dict(zip(_SLICE_COLUMNS, (*head, label), strict=True)), **_cells(found)}
 
 
-def _task_cells(figures: TaskAgreement) -> _Cells:
+def _task_cells(figures: TaskAgreement) -> Cells:
     """The figures of a task as a whole; empty discards mean that the files do not tell."""
     discards = figures.discards
     return {
@@ -146,7 +146,7 @@ def _columns(model: type[Frozen]) -> tuple[str, ...]:
     return tuple(column for field in model.model_fields for column in _spread(field, None))
 
 
-def _cells(found: Frozen) -> _Cells:
+def _cells(found: Frozen) -> Cells:
     """The values of one row by column."""
     return {
         column: value
@@ -155,7 +155,7 @@ def _cells(found: Frozen) -> _Cells:
     }
 
 
-def _spread(field: str, value: object) -> _Cells:
+def _spread(field: str, value: object) -> Cells:
     """The cells that one field takes: several where it is an interval; None gives the same columns, empty."""
     match field, value:
         case "intervals", dict() | None:
@@ -178,7 +178,7 @@ def _spread(field: str, value: object) -> _Cells:
     return {field: value}
 
 
-def _interval_cells(name: str, interval: Interval | None) -> _Cells:
+def _interval_cells(name: str, interval: Interval | None) -> Cells:
     """Both ends of an interval and its method."""
     return {
         f"{name}_low": interval and interval.low,
@@ -187,6 +187,6 @@ def _interval_cells(name: str, interval: Interval | None) -> _Cells:
     }
 
 
-def _listed(field: str, values: dict[str, object] | dict[str, int]) -> _Cells:
+def _listed(field: str, values: dict[str, object] | dict[str, int]) -> Cells:
     """Names and values in one cell: `fleiss_kappa=no_variation; krippendorff_alpha=no_variation`."""
     return {field: "; ".join(f"{name}={value}" for name, value in values.items())}

@@ -30,7 +30,7 @@ from exports.agreement.schema import (
 )
 from pipeline.text.terminal import counted
 
-_GateEnd = Literal["lower", "point"]
+GateEnd = Literal["lower", "point"]
 """What a threshold is held against: the lower end of α's interval, or α itself."""
 
 
@@ -342,7 +342,7 @@ def other_task_sentences(judge: JudgeAgreement) -> Iterator[str]:
 
 
 def gate_failures(
-    agreement: Agreement, threshold: float, on: _GateEnd = "lower", labels: Sequence[str] = ()
+    agreement: Agreement, threshold: float, on: GateEnd = "lower", labels: Sequence[str] = ()
 ) -> list[str]:
     """A sentence for each label that does not reach the threshold; empty where all do.
 
@@ -368,7 +368,7 @@ def gate_failures(
     return found + [f"{label}: none of the files has this label." for label in absent]
 
 
-def _label_failure(found: LabelAgreement, threshold: float, on: _GateEnd) -> str:
+def _label_failure(found: LabelAgreement, threshold: float, on: GateEnd) -> str:
     """Why the label does not reach the threshold; empty where it does."""
     alpha, interval = found.krippendorff_alpha, found.intervals.get("krippendorff_alpha")
     if alpha is None:

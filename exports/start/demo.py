@@ -62,7 +62,7 @@ class _Juror(NamedTuple):
     """How rarely she slips: 1 is never."""
 
 
-class _Jury(NamedTuple):
+class Jury(NamedTuple):
     """The demo's annotators, the verdicts they are drawn from and the notes they leave."""
 
     jurors: tuple[_Juror, ...]
@@ -71,10 +71,10 @@ class _Jury(NamedTuple):
     """Text of a note by answer (`provider/narrative_id`) and task."""
 
 
-def read_jury(folder: Traversable) -> _Jury:
+def read_jury(folder: Traversable) -> Jury:
     """The jury that the demo's data folder describes."""
     people = json.loads((folder / "annotators.json").read_text(encoding="utf-8"))
-    return _Jury(
+    return Jury(
         jurors=tuple(_Juror(**each) for each in people["annotators"]),
         verdicts=json.loads((folder / "verdicts.json").read_text(encoding="utf-8")),
         notes={(each["answer"], each["task"]): each["text"] for each in people["notes"]},
@@ -97,7 +97,7 @@ def _status(juror: _Juror, unit: _Unit) -> Literal["submitted", "draft", "discar
     return "discarded" if drawn < _DRAFT_SHARE + _DISCARD_SHARE else "submitted"
 
 
-def _judge(jury: _Jury, juror: _Juror, unit: _Unit) -> dict[str, bool]:
+def _judge(jury: Jury, juror: _Juror, unit: _Unit) -> dict[str, bool]:
     """The annotator's label for each of the task's labels."""
     entry = jury.verdicts[f"{unit.provider}/{unit.narrative_id}"]
     verdict, hard = entry[unit.task], entry.get("hard", {}).get(unit.task, [])
@@ -112,7 +112,7 @@ def _departs(juror: _Juror, unit: _Unit, label: str, is_hard: bool) -> bool:
     return _chance(juror.username, label, *map(str, unit)) < share
 
 
-def _note(jury: _Jury, juror: _Juror, unit: _Unit) -> str:
+def _note(jury: Jury, juror: _Juror, unit: _Unit) -> str:
     """What the annotator writes beside her labels; the first one who judges a unit leaves its note, if it has one."""
     first = next((each for each in jury.jurors if _answers_unit(each, unit, jury.jurors)), None)
     return jury.notes.get((f"{unit.provider}/{unit.narrative_id}", unit.task), "") if juror == first else ""
@@ -164,7 +164,7 @@ async def _researched(options: ResearchOptions) -> None:
         await research(options, environment)
 
 
-def with_research(jury: _Jury, record: QueryResponse) -> _Jury:
+def with_research(jury: Jury, record: QueryResponse) -> Jury:
     """The jury with its verdicts on the run's passages in the order of their ranks; they are written by document."""
     entry = jury.verdicts[ANSWER]
     documents = [document_name(passage.url) for passage in record.chunks]
@@ -194,7 +194,7 @@ ANSWERS, RESEARCH, RECORDS, EXPORT, AGREEMENT, SERVER, _LOGINS = (
 )
 _OURS = frozenset({ANSWERS, RESEARCH, RECORDS, EXPORT, AGREEMENT, SERVER, _LOGINS})
 
-_Say = Callable[[str], None]
+Say = Callable[[str], None]
 
 
 class DemoReport(NamedTuple):
@@ -224,7 +224,7 @@ def check_home(home: Path) -> None:
         )
 
 
-def run_demo(home: Path, server: ServerHandle, say: _Say) -> DemoReport:
+def run_demo(home: Path, server: ServerHandle, say: Say) -> DemoReport:
     """What the demo made in `home`: answers, a report, records, annotations in Argilla, an export, agreement.
 
     Run again on the same home, every step keeps what is there. `say` hears a line before each step.
@@ -274,7 +274,7 @@ def _set_up_people(owner: Argilla, path: Path, names: list[str]) -> dict[str, st
     return logins
 
 
-def _answer_queue(owner: Argilla, dataset: JuryDataset, jury: _Jury, progress: Progress) -> int:
+def _answer_queue(owner: Argilla, dataset: JuryDataset, jury: Jury, progress: Progress) -> int:
     """How many responses the demo's annotators gave to a dataset now; what they answered before is kept."""
     people = {user["username"]: user for user in owner.request("GET", "/users")["items"]}
     records = [record for _, page in owner.record_pages(dataset.id) for record in page]
@@ -301,7 +301,7 @@ def _responders(record: dict[str, Any]) -> set[str]:
 
 
 def _responses_of(
-    jury: _Jury, juror: _Juror, dataset: JuryDataset, records: list[dict[str, Any]]
+    jury: Jury, juror: _Juror, dataset: JuryDataset, records: list[dict[str, Any]]
 ) -> Iterator[dict[str, Any]]:
     """The annotator's responses to those of the records that she judges, as Argilla takes them."""
     for record in records:

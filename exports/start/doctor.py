@@ -26,7 +26,7 @@ _OLDEST_PYTHON = (3, 11)
 _CLOCK_TOLERANCE = timedelta(seconds=60)
 _PRIVATE = 0o077
 
-_State = Literal["ok", "note", "missing"]
+State = Literal["ok", "note", "missing"]
 
 
 class Check(NamedTuple):
@@ -34,7 +34,7 @@ class Check(NamedTuple):
 
     name: str
     """What it is."""
-    state: _State
+    state: State
     """`ok`; `note` where something is absent that not everybody needs; `missing` where something needed is."""
     found: str
     """What was found."""
@@ -130,7 +130,7 @@ def _check_argilla(settings: Settings) -> list[Check]:
     """Whether Argilla answers and takes the key; where none answers, whether one can be started here."""
     if settings.api_key is None:
         to_do = "set ARGILLA_API_KEY; `citejury annotation serve` says where its own is kept"
-        state: _State = "missing" if _port_is_taken() else "note"
+        state: State = "missing" if _port_is_taken() else "note"
         return [Check("Argilla's key", state, "ARGILLA_API_KEY is not set", to_do), _check_startable()]
     try:
         with open_argilla(settings) as argilla:

@@ -83,7 +83,7 @@ Try it, in this folder:
 """
 
 
-class _Started(NamedTuple):
+class Started(NamedTuple):
     """What the folder holds now."""
 
     written: tuple[Path, ...]
@@ -92,7 +92,7 @@ class _Started(NamedTuple):
     """Files that were there with the same content, as after an interruption."""
 
 
-def start_project(folder: Path) -> _Started:
+def start_project(folder: Path) -> Started:
     """Write the files of a new project into the folder, which is made where it is missing.
 
     Run again, it finishes what was interrupted.
@@ -116,7 +116,7 @@ def start_project(folder: Path) -> _Started:
                 file.write(wanted[path])
     except OSError as error:
         raise OutputError(f"`{folder}` cannot be used: {error.strerror or error}. Name another folder.") from error
-    return _Started(new, tuple(there))
+    return Started(new, tuple(there))
 
 
 def project_files() -> dict[str, bytes]:

@@ -42,7 +42,7 @@ class Change(NamedTuple):
         return f"{after.model_name} {after.narrative_id!r} ({after.answer_id}): {what}"
 
 
-class _Reparsed(NamedTuple):
+class Reparsed(NamedTuple):
     """How many answers were read again; how many of them changed; how many no reader can read, left as they are."""
 
     answers: int = 0
@@ -53,7 +53,7 @@ class _Reparsed(NamedTuple):
 
 def reparse_run(
     run: Path, prices: Mapping[str, Price], changed: Callable[[Change], None] = lambda change: None
-) -> _Reparsed:
+) -> Reparsed:
     """Read every stored body again; each file is replaced as a whole, or not touched where it is right.
 
     `changed` hears of every answer that is different now. `citations.jsonl` and the manifest's counts follow.
@@ -76,7 +76,7 @@ def reparse_run(
         if counted != manifest:
             write_manifest(run, counted)
         citations_changed = _read_bytes(run / CITATIONS) != before
-    return _Reparsed(tally["answers"], tally["changed"], tally["unreadable"], citations_changed)
+    return Reparsed(tally["answers"], tally["changed"], tally["unreadable"], citations_changed)
 
 
 def _reparse_file(path: Path, provider: ProviderName, changed: Callable[[Change], None]) -> Counter[str]:

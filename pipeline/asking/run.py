@@ -36,10 +36,10 @@ from pipeline.schema import PROVIDERS, Answer, ErrorLine, StoredAnswer
 
 _UNKNOWN_MODEL = "unknown"
 
-_StopReason = Literal["", "SIGINT", "SIGTERM", "max_cost"]
+StopReason = Literal["", "SIGINT", "SIGTERM", "max_cost"]
 
 
-class _Settled(NamedTuple):
+class Settled(NamedTuple):
     """What stands on the disk for a call: one of the two."""
 
     answer: StoredAnswer | None = None
@@ -57,7 +57,7 @@ class RunState:
         self.errors: list[ErrorLine] = []
         self.settled = 0
         self.in_flight = 0
-        self.stopped: _StopReason = ""
+        self.stopped: StopReason = ""
         self.tasks: list[asyncio.Task[None]] = []
 
     def may_start_call(self) -> bool:
@@ -67,7 +67,7 @@ class RunState:
             self.stopped = "max_cost"
         return not self.stopped
 
-    def record(self, call: Call, settled: _Settled) -> None:
+    def record(self, call: Call, settled: Settled) -> None:
         """Count the settled call, and its cost where a limit needs it."""
         self.settled += 1
         if settled.error:
@@ -75,7 +75,7 @@ class RunState:
         if settled.answer and self.limits.max_cost is not None:
             self.spent += _known_cost(settled.answer, self.limits, call.model)
 
-    def stop(self, reason: _StopReason, tell: Tell) -> None:
+    def stop(self, reason: StopReason, tell: Tell) -> None:
         """Let no further request be sent; the second time, give up those under way."""
         if self.stopped in ("SIGINT", "SIGTERM"):
             for task in self.tasks:
@@ -159,7 +159,7 @@ async def _worker(run: OpenRun, calls: Iterator[Call], source: AnswerSource, sta
         await asyncio.sleep(0)  # a stored payload is never waited for, and a signal is to be heard all the same
 
 
-async def _answer_call(out: Path, call: Call, source: AnswerSource) -> _Settled:
+async def _answer_call(out: Path, call: Call, source: AnswerSource) -> Settled:
     """Get the reply to a call, and append to the folder its answer, or the error that says why there is none.
 
     Cancelled while the provider is waited for, it writes nothing.
@@ -174,10 +174,10 @@ async def _answer_call(out: Path, call: Call, source: AnswerSource) -> _Settled:
     except ProviderError as failure:
         error = _error_line(call, reply, failure, requested)
         append_error(out, error)
-        return _Settled(error=error)
+        return Settled(error=error)
     stored = _stored_answer(call, reply, answer, requested)
     append_answer(csv_file(out, call.provider), stored)
-    return _Settled(answer=stored)
+    return Settled(answer=stored)
 
 
 def _error_line(call: Call, reply: Reply | None, failure: ProviderError, timestamp: str) -> ErrorLine:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pipeline.asking.run_folder import RunManifest
 
 
-class _Shown(NamedTuple):
+class Shown(NamedTuple):
     """How the one who waits hears of settled calls and of what else happens."""
 
     report: "Report"
@@ -24,7 +24,7 @@ class _Shown(NamedTuple):
 
 
 @contextmanager
-def progress_bars() -> Iterator[_Shown]:
+def progress_bars() -> Iterator[Shown]:
     """A bar for each provider on stderr, where that is a terminal, and lines between them."""
     done: Counter[str] = Counter()
     with ProgressBars("calls", remaining=True) as bars:
@@ -33,7 +33,7 @@ def progress_bars() -> Iterator[_Shown]:
             done[call.provider] += 1
             bars.report(call.provider, done[call.provider], total)
 
-        yield _Shown(report, bars.tell)
+        yield Shown(report, bars.tell)
 
 
 def end_run(manifest: "RunManifest", out: Path) -> None:

@@ -147,7 +147,7 @@ def opened_store(path: Path, named: bool, read_only: bool) -> "AbstractContextMa
     return nullcontext() if read_only and not named and not path.exists() else open_store(path, read_only)
 
 
-class _PagesBar(NamedTuple):
+class PagesBar(NamedTuple):
     """How the one who waits hears of pages and of what else happens."""
 
     begin: Callable[[int], None]
@@ -157,7 +157,7 @@ class _PagesBar(NamedTuple):
 
 
 @contextmanager
-def pages_bar() -> Iterator[_PagesBar]:
+def pages_bar() -> Iterator[PagesBar]:
     """A bar of pages with their states on stderr, where that is a terminal, and lines above it."""
     from pipeline.sources.schema import state_of
 
@@ -174,7 +174,7 @@ def pages_bar() -> Iterator[_PagesBar]:
             words = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
             bars.report("pages", states.total(), total, words)
 
-        yield _PagesBar(begin, report, bars.tell, bars.clear)
+        yield PagesBar(begin, report, bars.tell, bars.clear)
 
 
 def open_web(
@@ -196,7 +196,7 @@ def tell_allowed(allowed: Sequence[tuple[str, int]], tell: Callable[[str], None]
         tell(f"Warning: pages may lead to {address}, port {port}, which is not the public web.")
 
 
-def _run_fetch(run: Path, online: "Online", bar: _PagesBar) -> "Fetch":
+def _run_fetch(run: Path, online: "Online", bar: PagesBar) -> "Fetch":
     """What fetches missing pages; the targets of the run's redirects are looked up before."""
     from pipeline.gathering.gather import fetch_missing, look_up_targets
     from pipeline.recording.run import read_run_id

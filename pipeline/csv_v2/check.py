@@ -345,7 +345,7 @@ class Violation(NamedTuple):
         return f"{self.file}:{self.line}: {self.column}: found {self.found}, wanted {self.wanted}"
 
 
-class _Counts(NamedTuple):
+class Counts(NamedTuple):
     """What a file holds."""
 
     rows: int
@@ -353,7 +353,7 @@ class _Counts(NamedTuple):
     violations: int
 
 
-def check_rows(path: Path, tell: Callable[[Violation], None]) -> _Counts:
+def check_rows(path: Path, tell: Callable[[Violation], None]) -> Counts:
     """How many rows and answers the file holds and how many violations were told, each as soon as it is known.
 
     Raises:
@@ -381,7 +381,7 @@ def check_rows(path: Path, tell: Callable[[Violation], None]) -> _Counts:
     for answer in answers.values():
         for problem in answer.closing_problems():
             violation(answer.line, problem)
-    return _Counts(rows, len(answers), told)
+    return Counts(rows, len(answers), told)
 
 
 def _turn_to_answer(

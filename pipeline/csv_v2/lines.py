@@ -83,7 +83,7 @@ def open_csv(path: Path) -> BufferedReader:
         raise InputError(f"{str(path)!r} is a folder; name a CSV file.") from error
 
 
-class _Encoding(NamedTuple):
+class Encoding(NamedTuple):
     """An encoding by the name that people know and by the one that iconv knows."""
 
     name: str
@@ -99,11 +99,11 @@ def _not_utf8(path: Path, line: int, raw: bytes, at: int) -> str:
     )
 
 
-def likely_encoding(raw: bytes) -> _Encoding:
+def likely_encoding(raw: bytes) -> Encoding:
     """The encoding of a line that is not UTF-8, by what it reads as."""
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return _Encoding("UTF-16", "UTF-16")
-    western = _Encoding("Windows-1252", "WINDOWS-1252")
+        return Encoding("UTF-16", "UTF-16")
+    western = Encoding("Windows-1252", "WINDOWS-1252")
     try:
         text = raw.decode("cp932")
     except UnicodeDecodeError:
@@ -112,4 +112,4 @@ def likely_encoding(raw: bytes) -> _Encoding:
     kana = sum("\u3041" <= letter <= "\u30ff" for letter in text)
     wide = kana + sum("\u4e00" <= letter <= "\u9fff" for letter in text)
     latin = sum(letter.isascii() and letter.isalpha() for letter in text)
-    return _Encoding("Shift-JIS", "CP932") if kana or wide > latin else western
+    return Encoding("Shift-JIS", "CP932") if kana or wide > latin else western

@@ -144,7 +144,7 @@ def _stored_results(cell: str) -> tuple[SearchResult, ...]:
     return tuple(SearchResult(**text) for text in texts if text.get("url"))
 
 
-class _Migrated(NamedTuple):
+class Migrated(NamedTuple):
     """What became of a v1 file."""
 
     answers: int
@@ -156,7 +156,7 @@ class _Migrated(NamedTuple):
     """What could not be taken over as it stood, a sentence each."""
 
 
-def migrate_file(v1: Path, v2: Path) -> _Migrated:
+def migrate_file(v1: Path, v2: Path) -> Migrated:
     """What became of the rows of `v1`: `v2` holds the answers, `<stem of v2>.errors.jsonl` beside it the errors.
 
     A `run_id` that is no UUID, or stood on an earlier row, gives way to an id made of the file's sha256 and the row's
@@ -177,7 +177,7 @@ def migrate_file(v1: Path, v2: Path) -> _Migrated:
         digest = file_digest(file, "sha256").digest()
     migration = _Migration(UUID(bytes=digest[:16]), notes)
     answers = write_answers(v2, migration.answers(v1, errors_path))
-    return _Migrated(answers, len(migration.errors), errors_path, notes.sentences())
+    return Migrated(answers, len(migration.errors), errors_path, notes.sentences())
 
 
 class _Migration:

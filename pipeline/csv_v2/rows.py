@@ -30,7 +30,7 @@ _NO_RESULT = ("",) * len(RESULT_COLUMNS)
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-class _Cells(NamedTuple):
+class Cells(NamedTuple):
     """The cells of one answer, each part once; its rows are every source with every result, and so never none."""
 
     shared: tuple[str, ...]
@@ -38,7 +38,7 @@ class _Cells(NamedTuple):
     results: list[tuple[str, ...]]
 
 
-def answer_cells(answer: StoredAnswer) -> _Cells:
+def answer_cells(answer: StoredAnswer) -> Cells:
     """The three parts of the answer's rows, in the order of the columns.
 
     NUL and unpaired surrogates, which no UTF-8 text file can hold, are U+FFFD; `answer_raw_json` has them escaped.
@@ -56,7 +56,7 @@ def answer_cells(answer: StoredAnswer) -> _Cells:
         for index, result in enumerate(answer.search_results)
         if sources and answer.model_name == "perplexity"
     ]
-    return _Cells(_storable(shared), sources or [_NO_SOURCE], results or [_NO_RESULT])
+    return Cells(_storable(shared), sources or [_NO_SOURCE], results or [_NO_RESULT])
 
 
 def _result_cells(result_id: str, result: SearchResult, rank: int) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ MEDIA_TYPES = {
 
 
 Tell = Callable[[str], None]
-_Added = tuple[str, Path]
+Added = tuple[str, Path]
 """A URL and the file that the user has of it."""
 
 Fetch = Callable[[Store, Sequence[str]], "Gathered"]
@@ -59,7 +59,7 @@ def write_run_records(
     store: Store | None,
     limits: PassageLimits,
     fetch: Fetch | None = None,
-    added: Sequence[_Added] = (),
+    added: Sequence[Added] = (),
     tell: Tell = lambda line: None,
 ) -> RunSources:
     """What came of the run's sources; their records stand in `out`, whole.
@@ -95,7 +95,7 @@ def _cited_pages(run: Path, targets: Mapping[str, str]) -> dict[str, CitedPage]:
 
 
 def _add_pages(
-    store: Store, added: Sequence[_Added], targets: Mapping[str, str], cited: frozenset[str], tell: Tell
+    store: Store, added: Sequence[Added], targets: Mapping[str, str], cited: frozenset[str], tell: Tell
 ) -> None:
     """Put the user's files into the store; a URL that no answer cites is told.
 

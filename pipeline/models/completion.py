@@ -29,7 +29,7 @@ CUT_SHORT = frozenset(("length", "max_tokens", "max_output_tokens"))
 CUT_SHORT_ERROR = "json_parse_error: The model's answer was cut short; it needs more tokens."
 
 
-class _Completion(NamedTuple):
+class Completion(NamedTuple):
     """The model's words in a payload, without thoughts; where they stood, and who said them.
 
     `shape` is the envelope's, or the field that held the words, or `raw` where the text itself is taken. Model and
@@ -42,7 +42,7 @@ class _Completion(NamedTuple):
     stop_reason: str = ""
 
 
-class _Extracted(NamedTuple):
+class Extracted(NamedTuple):
     """The JSON in a content: an object or a list; None with the reason where there is none."""
 
     value: Any
@@ -63,7 +63,7 @@ class Structured(NamedTuple, Generic[Value]):
     payloads: tuple[str, ...]
 
 
-def model_content(text: str) -> _Completion:
+def model_content(text: str) -> Completion:
     """The model's words in a payload: of a recognised envelope, else of the contract's fields in order, else the text.
 
     Up to three envelopes are taken off. Of them only Chat Completions' empty answer gives way to the contract's fields.
@@ -78,14 +78,14 @@ def model_content(text: str) -> _Completion:
     except ProviderError as error:
         if isinstance(error.__cause__, RecursionError):
             raise
-        return _Completion(clean_text(text).text, "raw")
+        return Completion(clean_text(text).text, "raw")
     try:
-        return body_content(body, MAX_ENVELOPES) or _Completion(clean_text(text).text, "raw")
+        return body_content(body, MAX_ENVELOPES) or Completion(clean_text(text).text, "raw")
     except RecursionError as error:
         raise ProviderError("The payload is nested too deeply to be a provider's answer.") from error
 
 
-def body_content(body: Any, envelopes: int) -> _Completion | None:
+def body_content(body: Any, envelopes: int) -> Completion | None:
     """The model's words in a payload's JSON; None where it is no known envelope and has none of the contract's fields.
 
     Raises:
@@ -98,7 +98,7 @@ def body_content(body: Any, envelopes: int) -> _Completion | None:
     answer = READERS[reader_of(shape, "openai")](body)
     content = _json_part(body) or answer.text
     other = _field_content(body, envelopes) if shape == "chat" and not content.strip() else None
-    return other or _Completion(content, shape, answer.model, answer.stop_reason)
+    return other or Completion(content, shape, answer.model, answer.stop_reason)
 
 
 def _json_part(body: Any) -> str:
@@ -111,7 +111,7 @@ def _json_part(body: Any) -> str:
     return "" if found is None else json.dumps(found, ensure_ascii=False)
 
 
-def _field_content(body: dict[str, Any], envelopes: int) -> _Completion | None:
+def _field_content(body: dict[str, Any], envelopes: int) -> Completion | None:
     """The content of the first of the contract's fields that has one; None where none has.
 
     An object there is an envelope, or has a `text` or `content`, or is the model's JSON itself.
@@ -123,7 +123,7 @@ def _field_content(body: dict[str, Any], envelopes: int) -> _Completion | None:
             return inner
         words = _words_of(value) or (json.dumps(value, ensure_ascii=False) if isinstance(value, dict) and value else "")
         if words:
-            return _Completion(clean_text(words).text, name)
+            return Completion(clean_text(words).text, name)
     return None
 
 
@@ -139,7 +139,7 @@ def _words_of(value: Any) -> str:
     return "".join(_words_of(part) for part in parts)
 
 
-def extract_json(content: str) -> _Extracted:
+def extract_json(content: str) -> Extracted:
     """The JSON object or list in a model's words: the whole, what a fence holds, or the first that is balanced.
 
     Leading thoughts are dropped, and up to three envelopes around it taken off. Takes linear time.
@@ -152,8 +152,8 @@ def extract_json(content: str) -> _Extracted:
             break
         value = inner
     if isinstance(value, (dict, list)):
-        return _Extracted(value, "ok")
-    return _Extracted(None, "invalid_json", f"json_parse_error: {_why_no_json(content)}")
+        return Extracted(value, "ok")
+    return Extracted(None, "invalid_json", f"json_parse_error: {_why_no_json(content)}")
 
 
 def _find_json(content: str) -> Any:

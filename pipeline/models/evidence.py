@@ -88,8 +88,8 @@ def read_context(aggregated_context: str) -> NormalisedContext:
     return NormalisedContext(pages, frozenset(page.key for page in pages if page.url))
 
 
-_EvidenceError = Literal["missing", "url_not_in_headers", "snippet_not_verbatim", "snippet_on_other_page"]
-_EvidenceStatus = Literal["ok", "invalid_evidence"]
+EvidenceError = Literal["missing", "url_not_in_headers", "snippet_not_verbatim", "snippet_on_other_page"]
+EvidenceStatus = Literal["ok", "invalid_evidence"]
 
 
 class Evidence(NamedTuple):
@@ -110,7 +110,7 @@ class Rejected(NamedTuple):
     """One item that does not count, by its position (from 0) in what the model gave, and why."""
 
     position: int
-    kind: _EvidenceError
+    kind: EvidenceError
     url: str
     snippet: str
 
@@ -131,7 +131,7 @@ class Forms(NamedTuple):
     """
 
     position: int
-    kind: _EvidenceError | Literal[""]
+    kind: EvidenceError | Literal[""]
     url: str
     url_key: str
     snippet: str
@@ -152,7 +152,7 @@ class Validated(NamedTuple):
         return tuple(each.message for each in self.rejected)
 
     @property
-    def status(self) -> _EvidenceStatus:
+    def status(self) -> EvidenceStatus:
         """`ok` where one item or more was found."""
         return "ok" if self.items else "invalid_evidence"
 
@@ -214,7 +214,7 @@ def _read_item(index: int, item: Mapping[str, Any]) -> _Asked:
 
 def _check_item(
     context: NormalisedContext, asked: _Asked, max_snippet_len: int, per_page: bool
-) -> Evidence | _EvidenceError:
+) -> Evidence | EvidenceError:
     """The evidence in its place, or why it does not count."""
     if not asked.url.strip() or not asked.form:
         return "missing"
@@ -249,7 +249,7 @@ def _place_trimmed(page: ContextPage, at: int, url: str, trimmed: str) -> Eviden
     return None
 
 
-def _compared_forms(context: NormalisedContext, asked: _Asked, kind: _EvidenceError | Literal[""]) -> Forms:
+def _compared_forms(context: NormalisedContext, asked: _Asked, kind: EvidenceError | Literal[""]) -> Forms:
     """What was compared for the item."""
     own = [page for page in context.pages if page.key == asked.url_key]
     shared, shown = 0, ""

@@ -34,7 +34,7 @@ from pipeline.providers.request import (
 )
 from pipeline.schema import AskOptions, OpenAIApi, Price, ProviderName
 
-_Form = Literal["json_schema", "json_object", "prompt"]
+Form = Literal["json_schema", "json_object", "prompt"]
 """How the JSON is asked for: with the schema, as JSON of any form, or by words alone."""
 SCHEMA_NAME = "answer"
 _SCHEMA_ORDER = "Answer with one JSON object and nothing else. It follows this JSON Schema:"
@@ -54,13 +54,13 @@ class StructuredQuestion(NamedTuple):
     options: AskOptions
 
 
-def forms_of(provider: ProviderName) -> tuple[_Form, ...]:
+def forms_of(provider: ProviderName) -> tuple[Form, ...]:
     """The forms that the provider's API has, the most binding first."""
     return ("json_schema", "prompt") if provider in _WITHOUT_JSON_OBJECT else ("json_schema", "json_object", "prompt")
 
 
 def structured_request(
-    provider: ProviderName, openai_api: OpenAIApi, question: StructuredQuestion, form: _Form
+    provider: ProviderName, openai_api: OpenAIApi, question: StructuredQuestion, form: Form
 ) -> ProviderRequest:
     """The request that puts the question. The schema stands in the system prompt too: some servers pass over its field.
 
@@ -78,7 +78,7 @@ def structured_request(
     return _ask_responses(provider, asked, form)
 
 
-def _ask_chat(asked: StructuredQuestion, form: _Form, openai_api: OpenAIApi) -> ProviderRequest:
+def _ask_chat(asked: StructuredQuestion, form: Form, openai_api: OpenAIApi) -> ProviderRequest:
     """Chat Completions; only OpenAI's own (`chat`) wants the newer name of the limit, the others know the older one."""
     limit = "max_completion_tokens" if openai_api == "chat" else "max_tokens"
     body = {
@@ -91,7 +91,7 @@ def _ask_chat(asked: StructuredQuestion, form: _Form, openai_api: OpenAIApi) -> 
     return ProviderRequest("/chat/completions", {}, body)
 
 
-def _ask_responses(provider: ProviderName, asked: StructuredQuestion, form: _Form) -> ProviderRequest:
+def _ask_responses(provider: ProviderName, asked: StructuredQuestion, form: Form) -> ProviderRequest:
     """The Responses API of OpenAI and xAI."""
     schema = {"name": SCHEMA_NAME, "schema": asked.schema, "strict": is_closed(asked.schema)}
     formats = {"json_schema": {"type": "json_schema", **schema}, "json_object": {"type": "json_object"}, "prompt": None}
@@ -106,7 +106,7 @@ def _ask_responses(provider: ProviderName, asked: StructuredQuestion, form: _For
     return ProviderRequest("/responses", {}, body)
 
 
-def _ask_claude(asked: StructuredQuestion, form: _Form) -> ProviderRequest:
+def _ask_claude(asked: StructuredQuestion, form: Form) -> ProviderRequest:
     """Anthropic's Messages."""
     output = {"format": {"type": "json_schema", "schema": asked.schema}} if form == "json_schema" else None
     body = {
@@ -120,7 +120,7 @@ def _ask_claude(asked: StructuredQuestion, form: _Form) -> ProviderRequest:
     return ProviderRequest("/v1/messages", {"anthropic-version": "2023-06-01"}, body)
 
 
-def _ask_gemini(asked: StructuredQuestion, form: _Form) -> ProviderRequest:
+def _ask_gemini(asked: StructuredQuestion, form: Form) -> ProviderRequest:
     """Google's generateContent."""
     generation = {
         "maxOutputTokens": asked.options.max_tokens,
@@ -137,7 +137,7 @@ def _ask_gemini(asked: StructuredQuestion, form: _Form) -> ProviderRequest:
     return ProviderRequest(f"/v1beta/models/{name}:generateContent", {}, body)
 
 
-def _ask_perplexity(asked: StructuredQuestion, form: _Form) -> ProviderRequest:
+def _ask_perplexity(asked: StructuredQuestion, form: Form) -> ProviderRequest:
     """Perplexity's Agent API; the model is `maker/model`, since a preset would search."""
     body = {
         "model": asked.model,
@@ -149,7 +149,7 @@ def _ask_perplexity(asked: StructuredQuestion, form: _Form) -> ProviderRequest:
     return ProviderRequest("/v1/agent", {}, body)
 
 
-def _chat_format(schema: Mapping[str, Any], form: _Form) -> dict[str, Any] | None:
+def _chat_format(schema: Mapping[str, Any], form: Form) -> dict[str, Any] | None:
     """The `response_format` of Chat Completions; None where the words alone ask for JSON."""
     if form == "json_schema":
         named = {"name": SCHEMA_NAME, "schema": schema, "strict": is_closed(schema)}
@@ -313,7 +313,7 @@ class Asker:
         self.client = client
         self.chosen = chosen
         self.options = options or AskOptions()
-        self.forms: tuple[_Form, ...] = forms_of(chosen.provider)
+        self.forms: tuple[Form, ...] = forms_of(chosen.provider)
 
     async def ask(self, prompt: str, system: str, schema: Mapping[str, Any], kept: list[str]) -> str:
         """The payload that answers; it and those before it that held no word are appended to `kept`.
@@ -335,7 +335,7 @@ class Asker:
                 return payload
         return await self.put(question, self.forms[-1], kept)
 
-    async def put(self, question: StructuredQuestion, form: _Form, kept: list[str]) -> str:
+    async def put(self, question: StructuredQuestion, form: Form, kept: list[str]) -> str:
         """The payload that answers in this form, appended to `kept`.
 
         A form in which the model said something is the first one from then on.

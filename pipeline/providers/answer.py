@@ -185,7 +185,7 @@ def _clean_message(parts: Iterable[_Part], model: str, stop_reason: str) -> Mess
     return Message(cleaned.text, tuple(each for each in found if each.url), model, stop_reason)
 
 
-def _read_annotation(annotation: dict[str, Any], cleaned: "_Cleaned", part: list[int]) -> Annotation:
+def _read_annotation(annotation: dict[str, Any], cleaned: "Cleaned", part: list[int]) -> Annotation:
     """One annotation, flat (Responses) or one level deeper (chat); its URL is empty where it cites none."""
     fields = as_object(annotation.get("url_citation")) or annotation
     cites = as_text(annotation.get("type")) in ("url_citation", "")
@@ -198,7 +198,7 @@ def _read_annotation(annotation: dict[str, Any], cleaned: "_Cleaned", part: list
     )
 
 
-class _Cleaned(NamedTuple):
+class Cleaned(NamedTuple):
     """A text from which spans were cut, and where each stood; `cut[i]` is the length of all cuts before the i-th."""
 
     text: str
@@ -214,7 +214,7 @@ class _Cleaned(NamedTuple):
         return offset - self.cut[index] + max(0, self.ends[index - 1] - offset)
 
 
-def clean_text(raw: str) -> _Cleaned:
+def clean_text(raw: str) -> Cleaned:
     """The text without leading thoughts and without private-use artefacts."""
     spans = []
     thoughts = _THOUGHTS.match(raw)
@@ -229,4 +229,4 @@ def clean_text(raw: str) -> _Cleaned:
         position = span[1]
     kept.append(raw[position:])
     cut = tuple(accumulate((end - begin for begin, end in spans), initial=0))
-    return _Cleaned("".join(kept), tuple(begin for begin, _ in spans), tuple(end for _, end in spans), cut)
+    return Cleaned("".join(kept), tuple(begin for begin, _ in spans), tuple(end for _, end in spans), cut)

@@ -229,7 +229,7 @@ def _time_range(recency: str, now: datetime) -> dict[str, str] | None:
     return {"startTime": f"{start:%Y-%m-%dT%H:%M:%SZ}", "endTime": f"{now:%Y-%m-%dT%H:%M:%SZ}"}
 
 
-_RequestBuilder = Callable[[str, str, str, AskOptions], ProviderRequest]
+RequestBuilder = Callable[[str, str, str, AskOptions], ProviderRequest]
 """From model, system prompt, user prompt and options to the request."""
 
 KEY_VARIABLES: dict[ProviderName, tuple[str, ...]] = {
@@ -260,21 +260,21 @@ DEFAULT_MODELS: dict[ProviderName, str] = {
 }
 DEFAULT_CHAT_MODELS: dict[OpenAIApi, str] = {"chat": "gpt-5-search-api", "openrouter": "openai/gpt-5.6"}
 
-REQUESTS: dict[ProviderName, _RequestBuilder] = {
+REQUESTS: dict[ProviderName, RequestBuilder] = {
     "openai": _ask_responses,
     "claude": _ask_claude,
     "gemini": ask_gemini,
     "grok": _ask_grok,
     "perplexity": _ask_perplexity,
 }
-_OPENAI_REQUESTS: dict[OpenAIApi, _RequestBuilder] = {
+_OPENAI_REQUESTS: dict[OpenAIApi, RequestBuilder] = {
     "responses": _ask_responses,
     "chat": _ask_chat,
     "openrouter": _ask_openrouter,
 }
 
 
-def request_builder(provider: ProviderName, openai_api: OpenAIApi = "responses") -> _RequestBuilder:
+def request_builder(provider: ProviderName, openai_api: OpenAIApi = "responses") -> RequestBuilder:
     """What builds the provider's requests; `openai_api` is the setting of that name."""
     return _OPENAI_REQUESTS[openai_api] if provider == "openai" else REQUESTS[provider]
 

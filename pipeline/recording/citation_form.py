@@ -179,7 +179,7 @@ def _splice(text: str, edits: Iterable[_Edit]) -> str:
     return "".join([*parts, text[position:]])
 
 
-class _Mark(NamedTuple):
+class Mark(NamedTuple):
     """One citation mark of a report: the code points from `start` up to `end`."""
 
     start: int
@@ -188,11 +188,11 @@ class _Mark(NamedTuple):
     """The references that it names, in its order; `C001` is 1."""
 
 
-def read_marks(text: str) -> Iterator[_Mark]:
+def read_marks(text: str) -> Iterator[Mark]:
     """Every citation mark in order of place: `(C001, C002)` where there is one of these, else `[1]` and `[1, 2]`."""
     pattern = _ID_MARK if _ID_MARK.search(text) else _NUMBER_MARK
     for match in pattern.finditer(text):
-        yield _Mark(*match.span(), tuple(map(int, _NUMBER.findall(match[1]))))
+        yield Mark(*match.span(), tuple(map(int, _NUMBER.findall(match[1]))))
 
 
 def answer_from_report(stored: StoredAnswer) -> Answer:

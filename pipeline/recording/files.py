@@ -170,14 +170,14 @@ def _from_ragas(sample: dict[str, Any]) -> QueryResponse:
     )
 
 
-class _Written(NamedTuple):
+class Written(NamedTuple):
     """What a file of records holds."""
 
     records: int
     with_passages: int
 
 
-def write_records(path: Path, records: Iterable[QueryResponse]) -> _Written:
+def write_records(path: Path, records: Iterable[QueryResponse]) -> Written:
     """How many records were written: one line of JSON each, staged beside the file and moved in at the end."""
     count = with_passages = 0
     with staged_file(path) as file:
@@ -185,4 +185,4 @@ def write_records(path: Path, records: Iterable[QueryResponse]) -> _Written:
             file.write(record.model_dump_json().encode("utf-8", "backslashreplace") + b"\n")
             count += 1
             with_passages += bool(record.chunks)
-    return _Written(count, with_passages)
+    return Written(count, with_passages)

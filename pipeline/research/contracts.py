@@ -60,17 +60,17 @@ Text = Annotated[str, BeforeValidator(clean_text)]
 """Text whose line ends are `\\n`, without control characters."""
 UtcTime = Annotated[datetime, AfterValidator(aware_time)]
 """A time in UTC; read with any offset, and without one as UTC."""
-_ClaimId = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^c[1-9][0-9]*$")]
+ClaimId = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^c[1-9][0-9]*$")]
 """Id of a claim: `c1`, `c2` …"""
 Count = Annotated[int, Field(ge=0)]
-_Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 _Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Claim(Contract):
     """One statement that the report may make (pipeline/contracts/research.md#claim)."""
 
-    id: _ClaimId
+    id: ClaimId
     """Its id, unique in the run."""
     text: Text = Field(min_length=1)
     """The statement."""
@@ -83,7 +83,7 @@ class Claim(Contract):
 class Citation(Contract):
     """The sources of one claim (pipeline/contracts/research.md#citation)."""
 
-    claim_id: _ClaimId
+    claim_id: ClaimId
     """The claim."""
     urls: Annotated[tuple[CanonicalUrl, ...], AfterValidator(_distinct)]
     """URLs of the pages that it rests on, each once, in order."""
@@ -189,13 +189,13 @@ class Config(Contract):
 class Metrics(Contract):
     """The figures of a run (pipeline/contracts/research.md#metrics), and below `cache_misses` those that are ours."""
 
-    duration_s: _Amount
+    duration_s: Amount
     """Seconds of work, all resumes together."""
     tokens_in: Count
     """Tokens that went to the model."""
     tokens_out: Count
     """Tokens that came from it."""
-    cost_est: _Amount
+    cost_est: Amount
     """What the model is estimated to have cost, in US dollars."""
     sources_count: Count
     """Pages that the report cites."""
@@ -308,7 +308,7 @@ class ChunksMade(Payload):
 class ClaimMade(Payload):
     """A claim was taken from pages."""
 
-    claim_id: _ClaimId
+    claim_id: ClaimId
     """The claim."""
     confidence: _Share
     """How far the cited pages cover it."""

@@ -169,7 +169,7 @@ def host_name(text: str) -> str:
     return host if len(host) <= _MAX_HOST_LENGTH and _HOST.fullmatch(host) else ""
 
 
-_LinkKind = Literal["markdown", "image", "angle", "bare"]
+LinkKind = Literal["markdown", "image", "angle", "bare"]
 
 # Ends at the first character that is not ASCII: Japanese runs on without a space. Balanced brackets belong to it.
 _BARE_URL = re.compile(r"""https?://(?:[^\s<>"'()\[\]{}|\\^`\u0080-\U0010ffff]|\([^\s()]*+\))++""")
@@ -193,7 +193,7 @@ class Link(NamedTuple):
     end: int
     url: str
     label: str
-    kind: _LinkKind
+    kind: LinkKind
 
 
 class _LocatedLink(NamedTuple):
@@ -238,7 +238,7 @@ def _delimited_links(text: str) -> Iterator[_LocatedLink]:
 
 def _whole_link(
     text: str, opening: re.Match[str], url_end: int, label_start: int | None
-) -> tuple[int, int, str, _LinkKind] | None:
+) -> tuple[int, int, str, LinkKind] | None:
     """Span, label and kind of the link around a URL; None where its brackets do not close or its label is too long."""
     if opening[0].endswith("<"):
         if text[url_end : url_end + 1] != ">":

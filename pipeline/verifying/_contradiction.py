@@ -45,7 +45,7 @@ _MOST_ROUNDED = 0.1
 _YEARS = range(1100, 2200)
 
 
-class _Statement(NamedTuple):
+class Statement(NamedTuple):
     """A sentence in the form in which two are compared."""
 
     words: tuple[str, ...]
@@ -69,11 +69,11 @@ class _Difference(NamedTuple):
     theirs: tuple[str, ...]
 
 
-def statement_of(text: str) -> _Statement:
+def statement_of(text: str) -> Statement:
     """The sentence in the form in which two are compared."""
     plain = in_figures(without_marks(text))
     written = tuple(plain_figure(word) for word in content_words(plain))
-    return _Statement(
+    return Statement(
         tuple(map(_stem, written)),
         written,
         frozenset(map(_stem, names_in(plain))),
@@ -90,7 +90,7 @@ def _stem(word: str) -> str:
 _LABELS = frozenset(map(_stem, _LABEL_WORDS.split()))
 
 
-def contradiction(claim: _Statement, other: _Statement) -> str:
+def contradiction(claim: Statement, other: Statement) -> str:
     """Why the two cannot both be true, in words; empty where that is not plain to see."""
     if not _about_the_same(claim, other):
         return ""
@@ -130,7 +130,7 @@ def replaced(text: str, sentence: str) -> str:
     return _reordered(claim, other)
 
 
-def _reordered(claim: _Statement, other: _Statement) -> str:
+def _reordered(claim: Statement, other: Statement) -> str:
     """That a sentence in almost the same words has the figures of the other one in another order; years may move.
 
     Words with a digit, such as `python3`, count as figures do.
@@ -154,12 +154,12 @@ def _is_year(word: str) -> bool:
     return len(word) == len("1999") and word.isdecimal() and int(word) in _YEARS
 
 
-def _is_particular(statement: _Statement, place: int, words: Sequence[str]) -> bool:
+def _is_particular(statement: Statement, place: int, words: Sequence[str]) -> bool:
     """Whether a name or a figure is among these words, or they are the statement's first word, which may be a name."""
     return (not place and len(words) == 1) or any(is_figure(word) or word in statement.names for word in words)
 
 
-def _differences_of(claim: _Statement, other: _Statement) -> list[_Difference]:
+def _differences_of(claim: Statement, other: Statement) -> list[_Difference]:
     """Where the words of the two differ, in order."""
     same = SequenceMatcher(None, claim.words, other.words, autojunk=False)
     return [
@@ -169,7 +169,7 @@ def _differences_of(claim: _Statement, other: _Statement) -> list[_Difference]:
     ]
 
 
-def _shared_share(claim: _Statement, differences: Sequence[_Difference], other: _Statement) -> float:
+def _shared_share(claim: Statement, differences: Sequence[_Difference], other: Statement) -> float:
     """Share of the words of each of the two that stands in the other one in the same order; 0 for too few words."""
     differing = [word for each in differences for word in each.ours]
     shared = len(claim.words) - len(differing)
@@ -178,7 +178,7 @@ def _shared_share(claim: _Statement, differences: Sequence[_Difference], other: 
     return shared / max(len(claim.words), len(other.words))
 
 
-def _about_the_same(claim: _Statement, other: _Statement) -> bool:
+def _about_the_same(claim: Statement, other: Statement) -> bool:
     """Whether the two can be compared: same names, same beginning, and not too long."""
     if not 0 < max(len(claim.words), len(other.words)) <= _MOST_WORDS or claim.names != other.names:
         return False
@@ -187,7 +187,7 @@ def _about_the_same(claim: _Statement, other: _Statement) -> bool:
     )
 
 
-def _other_figure(claim: _Statement, other: _Statement, difference: _Difference) -> str:
+def _other_figure(claim: Statement, other: Statement, difference: _Difference) -> str:
     """That the figures of the only place where the two differ in one contradict; empty where they need not."""
     ours, theirs = _figures(difference.ours), _figures(difference.theirs)
     comparable = len(ours) == len(theirs) and is_figure(difference.ours[-1]) and is_figure(difference.theirs[-1])
@@ -203,7 +203,7 @@ def _other_figure(claim: _Statement, other: _Statement, difference: _Difference)
     return f"the page says {theirs_shown}, not {ours_shown}"
 
 
-def _tells_apart(statement: _Statement, place: int) -> bool:
+def _tells_apart(statement: Statement, place: int) -> bool:
     """Whether a number at this place tells one thing from another: it follows a label, a name or the first word."""
     return place == 1 or statement.words[place - 1] in _LABELS or statement.words[place - 1] in statement.names
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 
-_BlockKind = Literal["heading", "paragraph", "list", "table", "quote", "code", "html", "rule"]
-_KINDS: dict[str, _BlockKind] = {
+BlockKind = Literal["heading", "paragraph", "list", "table", "quote", "code", "html", "rule"]
+_KINDS: dict[str, BlockKind] = {
     "heading_open": "heading",
     "paragraph_open": "paragraph",
     "bullet_list_open": "list",
@@ -45,7 +45,7 @@ class Piece(NamedTuple):
 class Block(NamedTuple):
     """One block at the outermost level of the report."""
 
-    kind: _BlockKind
+    kind: BlockKind
     """What it is; a paragraph that is bold as a whole is a heading, for so models write them."""
     line: int
     """Index of its first line, counted from 0."""

@@ -146,7 +146,7 @@ _NEGATIONS = re.compile(
 )
 
 
-class _Particulars(NamedTuple):
+class Particulars(NamedTuple):
     """What one sentence says; all in one form for every language."""
 
     figures: frozenset[str]
@@ -157,11 +157,11 @@ class _Particulars(NamedTuple):
     """How many words negate."""
 
 
-def particulars_of(text: str) -> _Particulars:
+def particulars_of(text: str) -> Particulars:
     """The particulars of a sentence; citation marks count for nothing."""
     plain = in_figures(without_marks(text))
     figures = [plain_figure(number) for number in numbers_in(plain)] + _MONTH_FORM.findall(plain)
-    return _Particulars(frozenset(figures), names_in(plain), negations_in(plain))
+    return Particulars(frozenset(figures), names_in(plain), negations_in(plain))
 
 
 def names_in(plain: str) -> frozenset[str]:

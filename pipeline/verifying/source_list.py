@@ -51,7 +51,7 @@ _TRAILING = ".,;:!?*_'"
 _SHARE = 0.5
 
 
-class _Entry(NamedTuple):
+class Entry(NamedTuple):
     """One entry of a source list."""
 
     id: str
@@ -70,14 +70,14 @@ class _Entry(NamedTuple):
     """Whether the URL is the last thing in it."""
 
 
-def read_entries(lines: Sequence[str], blocks: Sequence[Block], cites_numbers: bool) -> list[_Entry]:
+def read_entries(lines: Sequence[str], blocks: Sequence[Block], cites_numbers: bool) -> list[Entry]:
     """The entries of all source lists in order.
 
     An entry whose number is in brackets of a mark is one wherever it stands, if it has a URL or stands among such.
     Numbered lists are what bodies have too: they count below a heading that says so, and in the last section of a
     report that `cites_numbers`, where their entries end in a URL.
     """
-    found: list[_Entry] = []
+    found: list[Entry] = []
     for section in sections(blocks):
         candidates = list(_candidate_entries(lines, section))
         found += _marked_entries(candidates, section.lists_sources)
@@ -129,7 +129,7 @@ def _mostly_urls(blocks: Sequence[Block]) -> bool:
     return bool(pieces) and sum(text.count("://") for text in pieces) >= _SHARE * len(pieces)
 
 
-def _candidate_entries(lines: Sequence[str], section: Section) -> Iterator[_Entry]:
+def _candidate_entries(lines: Sequence[str], section: Section) -> Iterator[Entry]:
     """What looks like an entry, in the order of its lines; code has none."""
     for block in section.blocks:
         if block.kind in ("code", "rule"):
@@ -154,7 +154,7 @@ def _carries_on(lines: Sequence[str], start: int, index: int) -> bool:
     return not any("://" in line for line in lines[start:index])
 
 
-def _split_entries(match: re.Match[str], lines: Sequence[str], start: int, end: int) -> Iterator[_Entry]:
+def _split_entries(match: re.Match[str], lines: Sequence[str], start: int, end: int) -> Iterator[Entry]:
     """The entry that begins here, or the several that stand on one line, each with a URL of its own."""
     groups = match.groupdict()
     written = next(value for value in (groups[name] for name in _NUMBERED_BY) if value)
@@ -168,17 +168,17 @@ def _split_entries(match: re.Match[str], lines: Sequence[str], start: int, end: 
     yield _entry(written, kind, text[position:], start, end)
 
 
-def _entry(written: str, kind: _EntryKind, text: str, line: int, end: int) -> _Entry:
+def _entry(written: str, kind: _EntryKind, text: str, line: int, end: int) -> Entry:
     """The entry with this text behind its number."""
     number = str(int(written)) if written.isdecimal() else written
     links = [link for link in find_links(text) if link.kind != "image"]
     if not links:
-        return _Entry(number, kind, "", plain_words(text).strip(" \t|:：-–—"), line, end, False)
+        return Entry(number, kind, "", plain_words(text).strip(" \t|:：-–—"), line, end, False)
     link = _whole_bare_url(text, links[0])
     around = text[: link.start] + " " + text[link.end :]
     label = link.label if link.label and not link.label.isdecimal() and link.label != link.url else around
     title = " ".join(plain_words(label).split()).strip(" |:：-–—.,，()（）<>")
-    return _Entry(
+    return Entry(
         number, kind, link.url, title, line, end, not text[max(link.end, links[-1].end) :].strip(_CLOSING_MARKS)
     )
 
@@ -196,7 +196,7 @@ def _whole_bare_url(text: str, link: Link) -> Link:
     return link._replace(url=url, end=link.start + len(url)) if len(url) > len(link.url) else link
 
 
-def _marked_entries(candidates: Sequence[_Entry], lists_sources: bool) -> Iterator[_Entry]:
+def _marked_entries(candidates: Sequence[Entry], lists_sources: bool) -> Iterator[Entry]:
     """Those with a number in brackets that are entries: with a URL, or beside or below what says that they are."""
     marked = [entry for entry in candidates if entry.kind == "marked"]
     in_list = lists_sources or sum(bool(entry.url) for entry in marked) > _SHARE * len(marked)
@@ -205,7 +205,7 @@ def _marked_entries(candidates: Sequence[_Entry], lists_sources: bool) -> Iterat
             yield each
 
 
-class _Target(NamedTuple):
+class Target(NamedTuple):
     """Where one id leads."""
 
     id: str
@@ -219,11 +219,11 @@ class _Target(NamedTuple):
 class Lookup:
     """The entries of a report's source lists by id, and what is known beside them."""
 
-    def __init__(self, entries: Iterable[_Entry], known: Mapping[str, str]) -> None:
+    def __init__(self, entries: Iterable[Entry], known: Mapping[str, str]) -> None:
         """An entry with a number in brackets goes before `1.`, one with a URL before one without."""
         self.known = known
         self.entries = sorted(entries, key=lambda entry: entry.line)
-        self.by_id: dict[str, list[_Entry]] = {}
+        self.by_id: dict[str, list[Entry]] = {}
         best: dict[str, tuple[bool, bool]] = {}
         for entry in self.entries:
             worth = (bool(entry.url), entry.kind == "marked")
@@ -232,18 +232,16 @@ class Lookup:
             if worth == best[entry.id]:
                 self.by_id[entry.id].append(entry)
 
-    def target(self, written: str, line: int) -> _Target:
+    def target(self, written: str, line: int) -> Target:
         """Where an id on this line leads: to the next entry below, else to the last one above."""
         found = self.by_id.get(written) or self.by_id.get(_other_form(written)) or []
         index = min(bisect_left(found, line, key=lambda entry: entry.line), len(found) - 1)
         if found and found[index].url:
             return _resolved(written, found[index].url, found[index].title)
         known = self.known.get(_other_form(written))
-        return (
-            _resolved(written, known, "") if known else _Target(written, "", reason="no_url" if found else "no_entry")
-        )
+        return _resolved(written, known, "") if known else Target(written, "", reason="no_url" if found else "no_entry")
 
-    def targets(self, mark: Mark, line: int) -> list[_Target]:
+    def targets(self, mark: Mark, line: int) -> list[Target]:
         """Where each id of a mark, or a link, leads."""
         if mark.url:
             return [_resolved("", mark.url, mark.shown)]
@@ -255,12 +253,12 @@ def _other_form(written: str) -> str:
     return str(int(written[1:])) if CID.fullmatch(written) else written
 
 
-def _resolved(written: str, url: str, title: str) -> _Target:
+def _resolved(written: str, url: str, title: str) -> Target:
     """The target with this URL; one that is no http(s) URL leads nowhere."""
     try:
-        return _Target(written, canonical_url(url), title)
+        return Target(written, canonical_url(url), title)
     except InputError:
-        return _Target(written or url, "", title, "not_a_url")
+        return Target(written or url, "", title, "not_a_url")
 
 
 class _SourceTally:
@@ -272,7 +270,7 @@ class _SourceTally:
         self.ids: dict[str, None] = {}
         self.sentences = 0
 
-    def add(self, target: _Target) -> None:
+    def add(self, target: Target) -> None:
         """Add the title and the id of one place that leads to it."""
         self.title = self.title or target.title
         if target.id:
@@ -284,7 +282,7 @@ def to_report(cited: Iterable[CitedSentence], lookup: Lookup) -> ReadReport:
     sentences: list[Sentence] = []
     sources: dict[str, _SourceTally] = {}
     nowhere: dict[tuple[str, UnresolvedReason], Unresolved] = {}
-    uncited: list[_Target] = []
+    uncited: list[Target] = []
     for each in cited:
         targets = [target for mark in each.marks for target in lookup.targets(mark, each.line)]
         if not each.text:
@@ -311,7 +309,7 @@ def to_report(cited: Iterable[CitedSentence], lookup: Lookup) -> ReadReport:
     )
 
 
-def _count_nowhere(nowhere: dict[tuple[str, UnresolvedReason], Unresolved], lost: _Target, line: int) -> None:
+def _count_nowhere(nowhere: dict[tuple[str, UnresolvedReason], Unresolved], lost: Target, line: int) -> None:
     """Count one more sentence whose mark leads nowhere."""
     assert lost.reason is not None
     key = (lost.id, lost.reason)

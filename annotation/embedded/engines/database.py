@@ -3,6 +3,8 @@
 All of it can be made again from Argilla's tables, and is looked at each start.
 """
 
+from collections.abc import Callable
+
 from sqlalchemy import Connection, text
 
 from annotation.embedded.queue import record_status
@@ -22,6 +24,12 @@ _INDEXES = {
     # Who has submitted what of one record; without it SQLite goes through all submitted responses instead.
     "citejury_responses_of_record": "responses (record_id, status)",
 }
+_PARTS: tuple[tuple[Callable[[str], list[str]], Callable[[Connection], None] | None], ...] = (
+    (json_sql.statements, None),
+    (text_index.statements, text_index.fill),
+    (record_status.statements, record_status.fill),
+    (queue_tables.statements, queue_tables.fill),
+)
 
 
 def prepare(connection: Connection) -> None:
@@ -31,11 +39,11 @@ def prepare(connection: Connection) -> None:
         wait_for_others(connection)
     for name, columns in _INDEXES.items():
         connection.exec_driver_sql(f"CREATE INDEX IF NOT EXISTS {name} ON {columns}")
-    for part in (json_sql, text_index, record_status, queue_tables):
-        for statement in part.statements(dialect):
+    for statements, fill in _PARTS:
+        for statement in statements(dialect):
             connection.exec_driver_sql(statement)
-        if hasattr(part, "fill"):
-            part.fill(connection)
+        if fill is not None:
+            fill(connection)
 
 
 def wait_for_others(connection: Connection) -> None:

@@ -43,7 +43,7 @@ _STOPPING_SECONDS = 20.0
 _RETRY_SECONDS = 0.1
 
 
-class _Secrets(NamedTuple):
+class Secrets(NamedTuple):
     """What is generated at the first start, and never again."""
 
     owner_username: str
@@ -177,7 +177,7 @@ def _is_alive(pid: object) -> bool:
     return True
 
 
-def read_or_make_secrets(home: Path) -> _Secrets:
+def read_or_make_secrets(home: Path) -> Secrets:
     """The folder's secrets; generated and written where there are none.
 
     Raises:
@@ -185,10 +185,10 @@ def read_or_make_secrets(home: Path) -> _Secrets:
     """
     path = home / SECRETS_FILE
     if not path.exists():
-        made = _Secrets(_OWNER, secrets.token_urlsafe(18), secrets.token_urlsafe(48), secrets.token_hex(32))
+        made = Secrets(_OWNER, secrets.token_urlsafe(18), secrets.token_urlsafe(48), secrets.token_hex(32))
         write_private(path, json.dumps(made._asdict(), indent=2) + "\n")
     try:
-        kept = _Secrets(**json.loads(path.read_text(encoding="utf-8")))
+        kept = Secrets(**json.loads(path.read_text(encoding="utf-8")))
         if not all(isinstance(value, str) for value in kept):
             raise TypeError
     except (OSError, ValueError, TypeError) as error:

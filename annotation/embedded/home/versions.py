@@ -16,18 +16,18 @@ from pipeline.schema import Frozen
 
 UNKNOWN_RELEASE = "0"
 _MIGRATION = re.compile(r'^revision = "(\w+)"$.*?^down_revision = (?:"(\w+)"|None)$', re.MULTILINE | re.DOTALL)
-_Word = Annotated[str, Field(pattern=r"^[0-9A-Za-z_.+!-]{0,64}$")]
+Word = Annotated[str, Field(pattern=r"^[0-9A-Za-z_.+!-]{0,64}$")]
 """A version as releases are named: it becomes part of a file's name, and is shown in a terminal."""
 
 
 class Versions(Frozen):
     """The software that a home or a backup was last used with."""
 
-    citejury: _Word
+    citejury: Word
     """Version of citejury, whose own tables and triggers are in the database; `0` where a home does not say."""
-    argilla_server: _Word
+    argilla_server: Word
     """Version of argilla-server."""
-    schema_revision: _Word
+    schema_revision: Word
     """Revision of the database's tables, as argilla-server's migrations name them."""
 
     def described(self) -> str:

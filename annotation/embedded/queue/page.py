@@ -60,7 +60,7 @@ class _Queue(NamedTuple):
     openings: Openings
 
 
-class _QueuePage(NamedTuple):
+class QueuePage(NamedTuple):
     """A page of the queue."""
 
     record_ids: list[UUID]
@@ -84,7 +84,7 @@ def _is_pending_record(wanted: Any) -> bool:
 
 async def queue_page(
     db: AsyncSession, dataset: Any, user_id: UUID, narrowing: Sequence[ColumnElement[bool]], offset: int, limit: int
-) -> _QueuePage:
+) -> QueuePage:
     """The records that wait for her from `offset` on, now held for her; `narrowing` are further conditions on records.
 
     Empty where she has answered all that is pending, or others hold the rest.
@@ -108,7 +108,7 @@ async def queue_page(
         looked_at = records[max(0, offset - 1) : offset + len(page)]
         await hold(db, dataset.id, user_id, [record.answer for record in looked_at], holds)
         await db.commit()
-    return _QueuePage([record.record_id for record in page], await _count_waiting(queue))
+    return QueuePage([record.record_id for record in page], await _count_waiting(queue))
 
 
 async def _first_records(

@@ -47,16 +47,16 @@ GAP = "\ue000"
 _CATEGORIES = "".join(map(unicodedata.category, map(chr, ASSIGNED)))
 """Of each assigned code point two letters, a capital and a small one."""
 
-_Ranges = tuple[tuple[int, int], ...]
+Ranges = tuple[tuple[int, int], ...]
 
 
-def _ranges_of(*categories: str) -> _Ranges:
+def _ranges_of(*categories: str) -> Ranges:
     """The code points of these Unicode categories, each named by its beginning, as ranges with both ends included."""
     runs = re.finditer(f"(?:{'|'.join(f'{category:.<2}' for category in categories)})+", _CATEGORIES)
     return tuple((ASSIGNED[run.start() // 2], ASSIGNED[run.end() // 2 - 1]) for run in runs)
 
 
-def bracketed(ranges: _Ranges) -> str:
+def bracketed(ranges: Ranges) -> str:
     """The inside of a regular expression's brackets for these code points; Python and PostgreSQL read it alike."""
     return "".join(chr(low) if low == high else f"{chr(low)}-{chr(high)}" for low, high in ranges)
 
@@ -66,7 +66,7 @@ _NEAREST = ((0, 0xFFFF),)
 _FURTHER = ((0x10000, sys.maxunicode),)
 
 
-def _without(ranges: _Ranges, removed: _Ranges) -> _Ranges:
+def _without(ranges: Ranges, removed: Ranges) -> Ranges:
     """The ranges less the removed ones."""
     for first, last in removed:
         cut = (

@@ -38,7 +38,7 @@ class RetryPolicy(NamedTuple):
     connect_seconds: float = 30.0
 
 
-class _Response(NamedTuple):
+class Response(NamedTuple):
     """An answer: its status, its body as it was sent, the JSON value of that, and how many requests it took."""
 
     status: int
@@ -47,7 +47,7 @@ class _Response(NamedTuple):
     attempts: int
 
 
-class _Outcome(NamedTuple):
+class Outcome(NamedTuple):
     """What one attempt came to: a body, or the failure and what to do about it.
 
     `pause` are the seconds in which the API wants no further request.
@@ -113,7 +113,7 @@ class ApiClient:
         """Give up the calls that only wait for their next request, and count them; none under way is tried again."""
         return self.gate.stop()
 
-    async def send(self, request: ProviderRequest, sent: int = 0) -> _Response:
+    async def send(self, request: ProviderRequest, sent: int = 0) -> Response:
         """The answer to a request, after as many attempts as it takes and the policy allows.
 
         An answer that came back is never asked for again, whatever it says. `sent` requests were made for the same
@@ -135,14 +135,14 @@ class ApiClient:
                     spent += clock() - started
                 wait = self.learn(outcome, started)
                 if outcome.failure is None:
-                    return _Response(outcome.status, outcome.text, outcome.body, sent)
+                    return Response(outcome.status, outcome.text, outcome.body, sent)
                 late = spent + wait > self.policy.total_seconds
                 if outcome.decision.kind == "no" or attempt >= self.policy.attempts or late or self.gate.stopped:
                     raise _final_error(outcome, sent, outcome.decision.seconds if late else 0.0)
                 await self.gate.rest(wait)
                 spent += wait
 
-    async def attempt(self, request: ProviderRequest, content: bytes, attempt: int, seconds: float) -> _Outcome:
+    async def attempt(self, request: ProviderRequest, content: bytes, attempt: int, seconds: float) -> Outcome:
         """What one request came to within so many seconds; a failure is a value here."""
         headers = {**request.headers, **self.headers}
         if content:
@@ -155,10 +155,10 @@ class ApiClient:
             words = (
                 f"{self.endpoint.host} did not finish its answer within the {self.policy.total_seconds:.0f} seconds."
             )
-            return _Outcome(failure=ProviderError(words, "timeout"), decision=again)
+            return Outcome(failure=ProviderError(words, "timeout"), decision=again)
         except ProviderError as failure:
             passing = failure.kind in ("network", "timeout")
-            return _Outcome(failure.status or 0, failure=failure, decision=again if passing else Decision("no"))
+            return Outcome(failure.status or 0, failure=failure, decision=again if passing else Decision("no"))
         return self.judge(received, attempt, time.time())
 
     @asynccontextmanager
@@ -171,7 +171,7 @@ class ApiClient:
         finally:
             self.idle.append(client)
 
-    def judge(self, received: RawResponse, attempt: int, now: float) -> _Outcome:
+    def judge(self, received: RawResponse, attempt: int, now: float) -> Outcome:
         """What a whole response came to: an answer, whatever it says, or a failure."""
         status, headers, key = received.status, received.headers, self.endpoint.key
         text = hide_key(received.text, key)
@@ -187,13 +187,13 @@ class ApiClient:
         except ProviderError as failure:
             passing = failure.kind == "network"
             decision = decide(None if passing else status, headers, text, attempt, now)
-            return _Outcome(status, text, body, failure, decision, pause)
+            return Outcome(status, text, body, failure, decision, pause)
         except RecursionError:
             deep = ProviderError("The payload is nested too deeply to be a provider's answer.")
-            return _Outcome(status, text, failure=deep, pause=pause)
-        return _Outcome(status, text, body, pause=pause)
+            return Outcome(status, text, failure=deep, pause=pause)
+        return Outcome(status, text, body, pause=pause)
 
-    def learn(self, outcome: _Outcome, started: float) -> float:
+    def learn(self, outcome: Outcome, started: float) -> float:
         """Tell the gate of the outcome, and give the seconds to wait before this call's next request."""
         decision, failure = outcome.decision, outcome.failure
         self.gate.pause(outcome.pause)
@@ -244,7 +244,7 @@ def _read_json(text: str, content_type: str) -> Any:
         raise ProviderError(f"A success came back without a whole JSON body ({found}). {error}", "network") from error
 
 
-def _final_error(outcome: _Outcome, sent: int, wait: float) -> ProviderError:
+def _final_error(outcome: Outcome, sent: int, wait: float) -> ProviderError:
     """The failure as it is recorded: with its status, its number of requests, and the wait that was too long."""
     failure = outcome.failure or ProviderError("There is no answer.")
     words = str(failure)

@@ -20,7 +20,7 @@ from pipeline.schema import Frozen
 from pipeline.sources.schema import CanonicalUrl
 from pipeline.staging import staged_file
 
-_CitationId = Annotated[str, Field(pattern=r"^C[0-9]{3}$")]
+CitationId = Annotated[str, Field(pattern=r"^C[0-9]{3}$")]
 """Id of a cited source: `C001` … `C999`, in order of first appearance in the report."""
 
 MAX_SOURCES = 999
@@ -61,7 +61,7 @@ class ParagraphLine(Frozen):
 
     text: str
     """The paragraph without its citations."""
-    cite_ids: tuple[_CitationId, ...] = Field(min_length=1)
+    cite_ids: tuple[CitationId, ...] = Field(min_length=1)
     """The sources that it cites."""
 
 
@@ -95,7 +95,7 @@ class VerifyResult(Frozen):
 class CitationEntry(Frozen):
     """An entry of `evidence/citations.json`: one cited source."""
 
-    cid: _CitationId
+    cid: CitationId
     """Its id."""
     url: CanonicalUrl
     """URL of the page."""

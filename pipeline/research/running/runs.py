@@ -32,9 +32,7 @@ STORE = "store.db"
 _RUN_SIGNS = ("clarify.json", "logs/pipeline.jsonl", "logs/plan.json", JOURNAL)
 """What a folder of a research run holds from its first moment on."""
 
-_RunState = Literal[
-    "finished", "audit failed", "unfinished", "failed", "clarification needed", "damaged", "folder gone"
-]
+RunState = Literal["finished", "audit failed", "unfinished", "failed", "clarification needed", "damaged", "folder gone"]
 
 
 class CheckCounts(Contract):
@@ -72,7 +70,7 @@ class RunOverview(Contract):
     """Its id: the name of its folder."""
     topic: Text
     """What is researched; empty where it is not known."""
-    state: _RunState
+    state: RunState
     """How far it is."""
     stage: str
     """The stage that was begun last; empty before the first."""
@@ -250,7 +248,7 @@ def _check_counts(verify: VerifyResult) -> CheckCounts:
     )
 
 
-def _run_state(files: _RunFiles) -> _RunState:
+def _run_state(files: _RunFiles) -> RunState:
     """How far the run is, by its last line in the log, its questions and its check."""
     last = files.log[-1] if files.log else None
     if last and (last.stage, last.status) == ("cache", "completed"):

@@ -34,7 +34,7 @@ MOST_QUERY_WORDS = 64
 _FEW = 5
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """A passage of a page."""
 
     url: str
@@ -52,25 +52,25 @@ class PassageIndex:
         """An index without pages, in memory."""
         self.database = sqlite3.connect(":memory:", isolation_level=None)
         self.database.execute(CREATE)
-        self.places: list[_Place] = []
+        self.places: list[Place] = []
 
     def add(self, url: str, title: str, text: str) -> None:
         """Add a page."""
         heading = _searchable(title)
         self.database.execute("BEGIN")
         for start, end in passage_spans(text):
-            self.places.append(_Place(url, start, end))
+            self.places.append(Place(url, start, end))
             self.database.execute(_ADD, (len(self.places), heading, _searchable(text[start:end])))
         self.database.execute("COMMIT")
 
-    def best(self, query: str, k: int) -> list[_Place]:
+    def best(self, query: str, k: int) -> list[Place]:
         """The best passage of each of the `k` pages that match best; empty where no page holds a word of the query."""
         # Numbers as they are written too: the index has those of its pages as they stand there.
         asked = list(dict.fromkeys([*content_words(query), *NUMBERS.findall(query)]))[:MOST_QUERY_WORDS]
         if not asked:
             return []
         words = " OR ".join(map(phrase, asked))
-        found: dict[str, _Place] = {}
+        found: dict[str, Place] = {}
         for (rowid,) in self.database.execute(_SEARCH, (words, k * _PASSAGES_A_RESULT)):
             place = self.places[rowid - 1]
             found.setdefault(place.url, place)
@@ -139,7 +139,7 @@ class LocalSearch:
             self.index = self.index or await self.read()
         return readable_results((self.to_result(place, query) for place in self.index.best(query, k)), k)
 
-    def to_result(self, place: _Place, query: str) -> RawResult:
+    def to_result(self, place: Place, query: str) -> RawResult:
         """The page, with what of the passage matches the query best for a snippet."""
         page = self.store.page(place.url, with_raw=False)
         if page is None:

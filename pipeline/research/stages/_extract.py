@@ -46,7 +46,7 @@ _WITHOUT_BLANKS_FROM = "\u3000"
 """Scripts without blanks begin here; their words are pairs of signs, which have no endings."""
 
 
-class _AskedWord(NamedTuple):
+class AskedWord(NamedTuple):
     """One word of what is asked."""
 
     forms: frozenset[str]
@@ -55,7 +55,7 @@ class _AskedWord(NamedTuple):
     """How rare these are in the texts."""
 
 
-def asked_words(asked: str, language: str, texts: Sequence[frozenset[str]]) -> list[_AskedWord]:
+def asked_words(asked: str, language: str, texts: Sequence[frozenset[str]]) -> list[AskedWord]:
     """Each word that is asked, as the texts (their words) have it; of Japanese no pair with an ending or a particle.
 
     It weighs the logarithm of the number of texts over those that have it, up to a limit: pages are found for the
@@ -66,18 +66,18 @@ def asked_words(asked: str, language: str, texts: Sequence[frozenset[str]]) -> l
     plain = [word for word in words if not _HIRAGANA.search(word)] or list(words)
     vocabulary = frozenset[str]().union(*texts)
     names = _names_in(asked, language)
-    found: list[_AskedWord] = []
+    found: list[AskedWord] = []
     unknown: list[frozenset[str]] = []
     for word in plain:
         forms = frozenset(other for other in vocabulary if _same_stem(word, other)) | {word}
         holding = sum(not forms.isdisjoint(words_of) for words_of in texts)
         if holding:
             rarity = min(_MOST_RARITY, math.log((len(texts) + 1) / (holding + 1)))
-            found.append(_AskedWord(forms, _LEAST_WEIGHT + rarity + _NAME_WORTH * (word in names)))
+            found.append(AskedWord(forms, _LEAST_WEIGHT + rarity + _NAME_WORTH * (word in names)))
         elif word < _WITHOUT_BLANKS_FROM:
             unknown.append(forms)
     heaviest = max((word.weight for word in found), default=_LEAST_WEIGHT)
-    return [*found, *(_AskedWord(forms, heaviest) for forms in unknown)]
+    return [*found, *(AskedWord(forms, heaviest) for forms in unknown)]
 
 
 def _names_in(asked: str, language: str) -> frozenset[str]:
@@ -93,7 +93,7 @@ def _names_in(asked: str, language: str) -> frozenset[str]:
     )
 
 
-def share_of(asked: Sequence[_AskedWord], words: frozenset[str]) -> float:
+def share_of(asked: Sequence[AskedWord], words: frozenset[str]) -> float:
     """The share of the asked words' weight that a text with these words has, from 0 to 1; 0 where nothing is asked."""
     total = sum(word.weight for word in asked)
     return sum(word.weight for word in asked if not word.forms.isdisjoint(words)) / total if total else 0.0

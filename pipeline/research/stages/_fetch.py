@@ -25,7 +25,7 @@ _FEWEST = 30
 _TOKEN = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")
 
 
-class _Duplicate(NamedTuple):
+class Duplicate(NamedTuple):
     """A page that says what another one says."""
 
     url: str
@@ -63,11 +63,11 @@ def _same(one: _Shingled, other: _Shingled) -> bool:
     return shared >= _SAME * (smaller + larger - shared)
 
 
-def without_duplicates(pages: Sequence[Page]) -> tuple[tuple[Page, ...], tuple[_Duplicate, ...]]:
+def without_duplicates(pages: Sequence[Page]) -> tuple[tuple[Page, ...], tuple[Duplicate, ...]]:
     """The pages of which none says the same as one before it, and those that do; all in their order."""
     kept: list[Page] = []
     texts: list[_Shingled] = []
-    duplicates: list[_Duplicate] = []
+    duplicates: list[Duplicate] = []
     for page in pages:
         text = _shingled(page.text)
         twin = next((before for before, known in zip(kept, texts, strict=True) if _same(text, known)), None)
@@ -75,7 +75,7 @@ def without_duplicates(pages: Sequence[Page]) -> tuple[tuple[Page, ...], tuple[_
             kept.append(page)
             texts.append(text)
         else:
-            duplicates.append(_Duplicate(page.url, twin.url))
+            duplicates.append(Duplicate(page.url, twin.url))
     return tuple(kept), tuple(duplicates)
 
 
@@ -97,7 +97,7 @@ class PagesRead(NamedTuple):
     """Those that were read, in the order in which they were found; of pages that say the same the first."""
     unread: tuple[Unread, ...] = ()
     """Those that were not, in that order."""
-    duplicates: tuple[_Duplicate, ...] = ()
+    duplicates: tuple[Duplicate, ...] = ()
     """Those that say the same as one of `pages`, in that order."""
     cached: int = 0
     """How many pages the store had, the useless among them."""

@@ -18,7 +18,7 @@ from pipeline.research.values import FoundPage, Plan
 from pipeline.sources.schema import SearchResult
 from pipeline.text.urls import membership_key, site_key
 
-_Note = Callable[[Payload], None]
+Note = Callable[[Payload], None]
 """Hears of each query and each answer, at once."""
 
 _MIRROR_LABELS = ("www", "m")
@@ -57,7 +57,7 @@ async def harvest(
     per_domain_cap: int,
     budget: int,
     workers: int,
-    note: _Note = lambda payload: None,
+    note: Note = lambda payload: None,
 ) -> Harvest:
     """The pages that the plan's queries find, `k` results each, the same whatever the order of the answers.
 
@@ -84,7 +84,7 @@ async def harvest(
 
 
 async def _ask_all(
-    queries: Sequence[str], provider: SearchProvider, k: int, workers: int, note: _Note
+    queries: Sequence[str], provider: SearchProvider, k: int, workers: int, note: Note
 ) -> list[list[SearchResult] | ProviderError]:
     """What came of each query, in their order.
 
@@ -100,7 +100,7 @@ async def _ask_all(
     return await asyncio.gather(*map(ask, queries))
 
 
-async def ask_once(query: str, provider: SearchProvider, k: int, note: _Note) -> list[SearchResult] | ProviderError:
+async def ask_once(query: str, provider: SearchProvider, k: int, note: Note) -> list[SearchResult] | ProviderError:
     """What came of one query; a failure is a value here.
 
     Raises:

@@ -29,7 +29,7 @@ _CLAIMS = TypeAdapter(tuple[Claim, ...])
 _FIRST_SHARE = 2 / 3
 
 
-class _Round(NamedTuple):
+class Round(NamedTuple):
     """What one round came to."""
 
     verified: Verified
@@ -40,7 +40,7 @@ class _Round(NamedTuple):
     """Whether another round follows."""
 
 
-_ROUND = TypeAdapter(_Round)
+_ROUND = TypeAdapter(Round)
 
 
 class Gathered(NamedTuple):
@@ -215,7 +215,7 @@ class ResearchRounds:
         model = self.environment.model if self.budget.used_up() is None else None
         return tuple(await extract_claims(plan, pages, model, start))
 
-    async def verify(self, plan: Plan, gathered: Gathered, found_new: bool) -> _Round:
+    async def verify(self, plan: Plan, gathered: Gathered, found_new: bool) -> Round:
         """All claims against all pages, open ones by the model too while its budget lasts, and whether to go on.
 
         Raises:
@@ -227,12 +227,12 @@ class ResearchRounds:
         used_up = self.budget.used_up()
         wanted = found_new and verified.coverage < ENOUGH_COVERAGE and bool(verified.follow_up)
         if used_up or not wanted:
-            return _Round(verified, used_up, False)
+            return Round(verified, used_up, False)
         if len(gathered.pages) >= self.effort.budget:
-            return _Round(verified, "fetches", False)
-        return _Round(verified, None, gathered.rounds < self.effort.rounds)
+            return Round(verified, "fetches", False)
+        return Round(verified, None, gathered.rounds < self.effort.rounds)
 
-    def settle_round(self, came: _Round, pages: Sequence[Page]) -> None:
+    def settle_round(self, came: Round, pages: Sequence[Page]) -> None:
         """Write the preliminary check, and tell the run's trace of claims and verdicts."""
         self.settle(came.verified, pages)
         put_new_traces(self.environment.store, self.run.folder.run_id, _trace_of(came))
@@ -245,7 +245,7 @@ def _chunks_made(page: Page) -> ChunksMade:
     return ChunksMade(doc_url=page.url, chunks_count=len(chunks), avg_tokens=round(mean, 1))
 
 
-def _trace_of(came: _Round) -> list[Payload]:
+def _trace_of(came: Round) -> list[Payload]:
     """The events of one round's claims."""
     checked = came.verified.claims
     orphans = sum(each.verdict != "supported" for each in checked)

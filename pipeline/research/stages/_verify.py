@@ -35,7 +35,7 @@ _MOST_FOLLOW_UPS = 3
 """Queries that a round asks for sections without a supported claim."""
 
 
-class _ReadPages(NamedTuple):
+class ReadPages(NamedTuple):
     """The pages of a run, read once."""
 
     texts: Mapping[str, PageText]
@@ -44,11 +44,11 @@ class _ReadPages(NamedTuple):
     """The site of each."""
 
 
-def read_pages(pages: Iterable[Page]) -> _ReadPages:
+def read_pages(pages: Iterable[Page]) -> ReadPages:
     """The pages of a run, read once; of those with the same URL the last one."""
     last = {page.url: page for page in pages}
     texts = {url: read_page(page) for url, page in last.items()}
-    return _ReadPages(texts, {url: page.site for url, page in last.items()})
+    return ReadPages(texts, {url: page.site for url, page in last.items()})
 
 
 def verify(claims: Iterable[Claim], pages: Iterable[Page], sections: Sequence[str] = ()) -> Verified:
@@ -66,7 +66,7 @@ def _verified_of(checked: Sequence[Checked], sections: Sequence[str]) -> Verifie
     return Verified(tuple(checked), share, tuple(dict.fromkeys(open_sections))[:_MOST_FOLLOW_UPS])
 
 
-def _check(claim: Claim, read: _ReadPages) -> Checked:
+def _check(claim: Claim, read: ReadPages) -> Checked:
     """The claim with what its own pages say of it, which others support it, and which say otherwise."""
     cited = list(dict.fromkeys(quote.url for quote in claim.quotes))
     own = [read.texts[url] for url in cited if url in read.texts]
@@ -77,7 +77,7 @@ def _check(claim: Claim, read: _ReadPages) -> Checked:
     return Checked(claim, finding.verdict, finding.score, finding.problems, supporters, against)
 
 
-def _supporting(text: str, cited: Sequence[str], finding: Finding, read: _ReadPages) -> tuple[str, ...]:
+def _supporting(text: str, cited: Sequence[str], finding: Finding, read: ReadPages) -> tuple[str, ...]:
     """The pages that support the text, the cited ones first; all cited ones where only all together do."""
     alone = [url for url in cited if url in read.texts and _supports(text, read.texts[url])]
     own = alone or [url for url in cited if url in read.texts]

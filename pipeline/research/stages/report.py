@@ -97,7 +97,7 @@ def _stored_run(run_id: str, created_at: str, markdown: str, report: Report, met
     )
 
 
-class _WrittenReport(NamedTuple):
+class WrittenReport(NamedTuple):
     """The report before it is laid out, and why the run ended early."""
 
     written: Written
@@ -106,7 +106,7 @@ class _WrittenReport(NamedTuple):
     """The limit that ended gathering or writing; None where none did."""
 
 
-class _Audited(NamedTuple):
+class Audited(NamedTuple):
     """What the audit of the written report found."""
 
     check: VerifyResult
@@ -117,8 +117,8 @@ class _Audited(NamedTuple):
     """What is wrong, in whole sentences; empty where the report passed."""
 
 
-_WRITTEN = TypeAdapter(_WrittenReport)
-_AUDITED = TypeAdapter(_Audited)
+_WRITTEN = TypeAdapter(WrittenReport)
+_AUDITED = TypeAdapter(Audited)
 
 
 class Finished(NamedTuple):
@@ -200,7 +200,7 @@ class ReportStages:
         )
         return Finished(folder.run_id, folder.path, audited.check.passed, came.stop_reason, metrics, audited.check)
 
-    async def write(self, gathered: Gathered) -> _WrittenReport:
+    async def write(self, gathered: Gathered) -> WrittenReport:
         """The paragraphs; in the claims' own words once the model's budget is used up.
 
         Raises:
@@ -208,9 +208,9 @@ class ReportStages:
         """
         model = self.environment.model if self.budget.used_up() is None else None
         written = await write_report(self.intake, self.plan, gathered.verified, gathered.pages, model)
-        return _WrittenReport(written, gathered.stop_reason or self.budget.used_up())
+        return WrittenReport(written, gathered.stop_reason or self.budget.used_up())
 
-    def laid_out(self, gathered: Gathered, came: _WrittenReport) -> LaidOut:
+    def laid_out(self, gathered: Gathered, came: WrittenReport) -> LaidOut:
         """The report in all its forms.
 
         Raises:
@@ -236,7 +236,7 @@ class ReportStages:
         )
         put_new_traces(self.environment.store, folder.run_id, [event])
 
-    async def audit(self, gathered: Gathered, came: _WrittenReport) -> _Audited:
+    async def audit(self, gathered: Gathered, came: WrittenReport) -> Audited:
         """What the audit of the written files finds; the counts of claims are those of the check before.
 
         Raises:
@@ -248,9 +248,9 @@ class ReportStages:
         # A paragraph without claims says who says what; that one page does not say the other's words is its point.
         stated = [paragraph for paragraph in came.written.paragraphs if paragraph.claim_ids]
         texts = cited_texts(stated, plan_language(self.plan))
-        return _Audited(check, citation_scores(texts, read_pages(gathered.pages).texts), audit.problems)
+        return Audited(check, citation_scores(texts, read_pages(gathered.pages).texts), audit.problems)
 
-    def settle_audit(self, audited: _Audited, laid_out: LaidOut, gathered: Gathered, came: _WrittenReport) -> None:
+    def settle_audit(self, audited: Audited, laid_out: LaidOut, gathered: Gathered, came: WrittenReport) -> None:
         """Write the check, and the account of it for people."""
         folder = self.run.folder
         about = RunNotes(self.intake.topic, came.stop_reason or "", tuple(self.run.notes), audited.problems)

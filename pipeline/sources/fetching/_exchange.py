@@ -23,7 +23,7 @@ MAX_PIECES = 20_000
 _REST_AFTER = 200
 
 
-class _Body(NamedTuple):
+class Body(NamedTuple):
     """What arrived of a body.
 
     `fault` is empty where that is all of it, otherwise why not: `too_large`, `too_slow` (in crumbs), `parser_failed`
@@ -35,11 +35,11 @@ class _Body(NamedTuple):
     detail: str = ""
 
 
-async def read_body(pieces: AsyncIterator[bytes], encoding: str, limit: int) -> _Body:
+async def read_body(pieces: AsyncIterator[bytes], encoding: str, limit: int) -> Body:
     """The body that the raw pieces make; reading ends as soon as more than `limit` bytes are there, raw or unpacked."""
     unpacker = _unpacker_of(encoding)
     if unpacker is None:
-        return _Body(b"", "parser_failed", f"it is packed as {encoding[:40]!r}, which was not asked for")
+        return Body(b"", "parser_failed", f"it is packed as {encoding[:40]!r}, which was not asked for")
     content = bytearray()
     raw = count = 0
     try:
@@ -47,16 +47,16 @@ async def read_body(pieces: AsyncIterator[bytes], encoding: str, limit: int) -> 
             raw, count = raw + len(piece), count + 1
             content += unpacker.unpack(piece, limit + 1 - len(content))
             if len(content) > limit or raw > limit:
-                return _Body(bytes(content[:limit]), "too_large", f"it is larger than {limit:,} bytes")
+                return Body(bytes(content[:limit]), "too_large", f"it is larger than {limit:,} bytes")
             if count > MAX_PIECES:
-                return _Body(bytes(content), "too_slow", f"it comes in more than {MAX_PIECES:,} pieces")
+                return Body(bytes(content), "too_slow", f"it comes in more than {MAX_PIECES:,} pieces")
             if count % _REST_AFTER == 0:
                 await asyncio.sleep(0)
     except zlib.error:
-        return _Body(bytes(content), "parser_failed", f"it is not packed as {encoding[:40]!r}, as its server says")
+        return Body(bytes(content), "parser_failed", f"it is not packed as {encoding[:40]!r}, as its server says")
     if raw and not unpacker.whole:
-        return _Body(bytes(content), "parser_failed", "the packed body ends before it is whole")
-    return _Body(bytes(content))
+        return Body(bytes(content), "parser_failed", "the packed body ends before it is whole")
+    return Body(bytes(content))
 
 
 class _Unpacked:

@@ -165,7 +165,7 @@ class FetchPolicy(NamedTuple):
     """Seconds before the first retry where the server names none; doubled for each further one."""
 
 
-class _TimeBudget:
+class TimeBudget:
     """What one URL may still take."""
 
     def __init__(self, seconds: float) -> None:
@@ -179,7 +179,7 @@ class _TimeBudget:
         return self.seconds - self.spent
 
 
-class _RobotsVerdict(NamedTuple):
+class RobotsVerdict(NamedTuple):
     """What robots.txt of one site says: rules, or why nothing of the site may be asked for."""
 
     rules: Rules = Rules()
@@ -202,7 +202,7 @@ class Fetcher:
         self.policy = FetchPolicy() if policy is None else policy
         self.everyone = asyncio.Semaphore(self.policy.concurrency)
         self.hosts: dict[str, HostQueue] = {}
-        self.robots: dict[str, asyncio.Task[_RobotsVerdict]] = {}
+        self.robots: dict[str, asyncio.Task[RobotsVerdict]] = {}
         self.silent_before = frozenset(silent_before)
         self.silent: set[str] = set()
         self.answered = False
@@ -240,12 +240,12 @@ class Fetcher:
             reason = "refused" if has_user_name(url) else "not_a_url"
             return Fetched(url, url, fetched_at=_moment(), reason=reason, detail=str(error))
         conditions = {"If-None-Match": _header_value(etag), "If-Modified-Since": _header_value(last_modified)}
-        effort = _TimeBudget(self.policy.max_seconds)
+        effort = TimeBudget(self.policy.max_seconds)
         came, final_url = await self.follow(asked, {name: value for name, value in conditions.items() if value}, effort)
         start = Fetched(asked, final_url, fetched_at=_moment(), seconds=effort.spent)
         return _to_fetched(came, start, conditional=any(conditions.values()))
 
-    async def follow(self, url: str, conditions: Mapping[str, str], effort: _TimeBudget) -> tuple[Exchange, str]:
+    async def follow(self, url: str, conditions: Mapping[str, str], effort: TimeBudget) -> tuple[Exchange, str]:
         """What came at the end of the redirects, and the URL of it; each of them is judged as the first one is."""
         headers = {"Accept": _ACCEPT, **conditions}
         seen: list[str] = []
@@ -280,10 +280,10 @@ class Fetcher:
             return None
         return Exchange(reason="robots", detail=f"robots.txt of {parsed.host} closes it to us")
 
-    async def read_robots(self, site: str) -> _RobotsVerdict:
+    async def read_robots(self, site: str) -> RobotsVerdict:
         """What the robots.txt of a site says; with the longer delay, if it names one, noted for its host."""
         url = f"{site}/robots.txt"
-        effort = _TimeBudget(min(_ROBOTS_SECONDS, self.policy.max_seconds))
+        effort = TimeBudget(min(_ROBOTS_SECONDS, self.policy.max_seconds))
         for hop in range(_ROBOTS_REDIRECTS + 1):
             came = await self.ask(url, {"Accept": "text/plain,*/*;q=0.5"}, effort, ROBOTS_BYTES, follows=hop > 0)
             if not came.location:
@@ -292,10 +292,10 @@ class Fetcher:
                 queue.delay = max(queue.delay, min(said.rules.delay, _LONGEST_DELAY))
                 return said
             url = came.location
-        return _RobotsVerdict()  # RFC 9309 2.3.1.2: as if there were none
+        return RobotsVerdict()  # RFC 9309 2.3.1.2: as if there were none
 
     async def ask(
-        self, url: str, headers: Mapping[str, str], effort: _TimeBudget, beginning: int = 0, follows: bool = False
+        self, url: str, headers: Mapping[str, str], effort: TimeBudget, beginning: int = 0, follows: bool = False
     ) -> Exchange:
         """What came of one URL after as many requests as it takes and the policy allows."""
         queue = self.queue(url)
@@ -336,19 +336,19 @@ class Fetcher:
             self.silent.add(host)
 
 
-async def _judge_robots(came: Exchange, site: str, first: bool) -> _RobotsVerdict:
+async def _judge_robots(came: Exchange, site: str, first: bool) -> RobotsVerdict:
     """What an answer to the question for robots.txt means; `first` where no redirect led there.
 
     Source: RFC 9309 2.3.1: 4xx opens everything, 5xx and silence close everything for now.
     """
     if not came.reason and came.status is not None and came.status < _SERVER_ERRORS:
         # Large files take a while to read, in which others go on.
-        return _RobotsVerdict(await asyncio.to_thread(read_rules, came.body)) if came.body else _RobotsVerdict()
+        return RobotsVerdict(await asyncio.to_thread(read_rules, came.body)) if came.body else RobotsVerdict()
     if first and came.reason in (*UNREACHABLE, "refused"):
-        return _RobotsVerdict(reason=came.reason, detail=came.detail)
+        return RobotsVerdict(reason=came.reason, detail=came.detail)
     why = came.detail if came.reason else f"status {came.status}"
     reason = "robots" if came.reason else f"status_{came.status}"  # one that may pass, and is asked about again
-    return _RobotsVerdict(reason=reason, detail=f"robots.txt of {site} cannot be had now: {why}")
+    return RobotsVerdict(reason=reason, detail=f"robots.txt of {site} cannot be had now: {why}")
 
 
 def _retry_wait(came: Exchange, attempt: int, backoff: float, now: float) -> float | None:

@@ -19,11 +19,11 @@ from pipeline.providers.http.transfer import NoCookies
 from pipeline.sources.fetching._connection import GuardedTransport
 from pipeline.text.urls import MAX_URL_LENGTH, host_name
 
-_Address = IPv4Address | IPv6Address
-_Allowed = frozenset[tuple[str, int]]
-_Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
+Address = IPv4Address | IPv6Address
+Allowed = frozenset[tuple[str, int]]
+Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 
-_NOTHING_ALLOWED: _Allowed = frozenset()
+_NOTHING_ALLOWED: Allowed = frozenset()
 _TIMEOUT = httpx.Timeout(30, connect=10)
 
 # A host that ends in a number is an IPv4 address to some resolvers, in decimal, octal or hex and with parts left out:
@@ -127,7 +127,7 @@ def _check_redirect(url: httpx.URL, location: str) -> None:
     web_target(target)
 
 
-async def host_addresses(host: str, port: int, resolve: _Resolver, allowed: _Allowed) -> tuple[str, ...]:
+async def host_addresses(host: str, port: int, resolve: Resolver, allowed: Allowed) -> tuple[str, ...]:
     """The addresses of a host, all of them judged; one that is refused refuses the host.
 
     Raises:
@@ -150,7 +150,7 @@ async def host_addresses(host: str, port: int, resolve: _Resolver, allowed: _All
     return tuple(dict.fromkeys(map(str, addresses)))
 
 
-def address_of(host: str) -> _Address | None:
+def address_of(host: str) -> Address | None:
     """The address that the host is written as; None for a name."""
     try:
         return ip_address(host)
@@ -158,7 +158,7 @@ def address_of(host: str) -> _Address | None:
         return None
 
 
-def _may_connect(address: _Address, port: int, allowed: _Allowed) -> bool:
+def _may_connect(address: Address, port: int, allowed: Allowed) -> bool:
     """Whether the address and port are a public web server's, or allowed by name."""
     named = any(port == open_port and address == ip_address(text) for text, open_port in allowed)
     return named or (_is_web_port(port) and is_public(address))
@@ -169,7 +169,7 @@ def _is_web_port(port: int) -> bool:
     return port in _WEB_PORTS or (1024 <= port <= 65535 and port not in _BLOCKED_PORTS)
 
 
-def is_public(address: _Address) -> bool:
+def is_public(address: Address) -> bool:
     """Whether the address is one of the public internet's, and hides no other one."""
     if isinstance(address, IPv4Address):
         return not any(address in network for network in _CLOSED_IPV4)
@@ -178,7 +178,7 @@ def is_public(address: _Address) -> bool:
 
 
 def guarded_client(
-    allowed: Iterable[tuple[str, int]] = _NOTHING_ALLOWED, *, resolve: _Resolver = resolve_host, connections: int = 50
+    allowed: Iterable[tuple[str, int]] = _NOTHING_ALLOWED, *, resolve: Resolver = resolve_host, connections: int = 50
 ) -> httpx.AsyncClient:
     """A client that reaches public web servers only, and what `allowed` names; it follows no redirect by itself.
 

@@ -76,7 +76,7 @@ class HostQueue:
         return last._replace(detail=f"{last.detail}; not asked again after {len(self.silence)} failures", seconds=0.0)
 
 
-class _Rule(NamedTuple):
+class Rule(NamedTuple):
     """One line that opens, closes or slows something."""
 
     beginning: str
@@ -88,7 +88,7 @@ class _Rule(NamedTuple):
 class Rules(NamedTuple):
     """The lines of a robots.txt that concern us; empty where everything is open."""
 
-    rules: tuple[_Rule, ...] = ()
+    rules: tuple[Rule, ...] = ()
     delay: float = 0.0
     """Seconds to wait between two requests; 0 where the file names none."""
 
@@ -114,7 +114,7 @@ def read_rules(content: bytes) -> Rules:
     if len(content) >= MAX_BYTES:  # the last line is cut, and half a path would close too much
         whole = whole[: max(whole.rfind(b"\n"), whole.rfind(b"\r"), 0)]
     lines = _our_rules(whole.decode("utf-8-sig", errors="replace"))
-    rules = tuple(_Rule(path[1] if (path := _PATH_RULE.match(line)) else "", line) for line in lines)
+    rules = tuple(Rule(path[1] if (path := _PATH_RULE.match(line)) else "", line) for line in lines)
     others = [line for beginning, line in rules if not beginning][:_MOST_RULES]
     return Rules(rules, float(_parsed(others).crawl_delay(_TOKEN) or 0.0))
 

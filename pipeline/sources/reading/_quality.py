@@ -111,7 +111,7 @@ _SIGNS_OF_NO_USE: tuple[tuple[Reason, re.Pattern[str], bool, int], ...] = (
 """Reason, the words that tell it, whether they stand in the title, and the longest text in which they count."""
 
 
-class _Verdict(NamedTuple):
+class Verdict(NamedTuple):
     """Whether a page's text is worth reading."""
 
     reason: Reason
@@ -120,7 +120,7 @@ class _Verdict(NamedTuple):
     """The words on the page that told; empty where there were none."""
 
 
-def verdict_on(text: str, title: str = "", marked_paid: bool = False) -> _Verdict:
+def verdict_on(text: str, title: str = "", marked_paid: bool = False) -> Verdict:
     """What the page is, judged by its text and title; `marked_paid` says that it calls itself not free to read.
 
     Only short texts are suspected, at most 150 words (350 for the words of a paywall, which leaves a
@@ -133,12 +133,12 @@ def verdict_on(text: str, title: str = "", marked_paid: bool = False) -> _Verdic
     for reason, pattern, in_title, most_words in _SIGNS_OF_NO_USE:
         found = pattern.search(title if in_title else text) if words <= most_words else None
         if found:
-            return _Verdict(reason, f"it says {' '.join(found[0].split())!r}")
+            return Verdict(reason, f"it says {' '.join(found[0].split())!r}")
     if words <= _TEASER_WORDS and marked_paid:
-        return _Verdict("paywall", "it says of itself that it is not free to read")
+        return Verdict("paywall", "it says of itself that it is not free to read")
     if words < _LEAST_WORDS:
-        return _Verdict("empty", f"{words} words of text" if words else "no text")
-    return _Verdict("page", "")
+        return Verdict("empty", f"{words} words of text" if words else "no text")
+    return Verdict("page", "")
 
 
 def count_words(text: str) -> int:

@@ -155,7 +155,7 @@ _LEAST_MAIN_TEXT = 100
 _LONGEST_TITLE = 300
 
 
-class _HtmlText(NamedTuple):
+class HtmlText(NamedTuple):
     """What an HTML page says."""
 
     text: str
@@ -168,20 +168,20 @@ class _HtmlText(NamedTuple):
     """Whether the page marks itself as not free to read."""
 
 
-def read_html(page: str, url: str) -> _HtmlText:
+def read_html(page: str, url: str) -> HtmlText:
     """What the page says. Comments of readers and hidden parts are left out; nothing is fetched."""
     import trafilatura
 
     tree = _parsed(page)
     if tree is None:
-        return _HtmlText("", "", "", False)
+        return HtmlText("", "", "", False)
     title, language = _title_of(tree), (tree.get("lang") or "").split("-")[0].lower()
     _drop_hidden(tree)
     found = trafilatura.extract(tree, url=url, include_comments=False) or ""
     text = "\n".join(line for line in map(str.strip, stored_text(found).split("\n")) if line)
     if len(text) < _LEAST_MAIN_TEXT:
         text = _all_text(page) or text
-    return _HtmlText(text, title, language, bool(_NOT_FREE.search(page)))
+    return HtmlText(text, title, language, bool(_NOT_FREE.search(page)))
 
 
 def _all_text(page: str) -> str:

@@ -71,7 +71,7 @@ def _answer_requests(
     """Answer for as long as there is input; the reading thread ends the process."""
     while True:
         asked, body = requests.get()
-        _limit_processor_time(seconds)
+        limit_processor_time(seconds)
         try:
             found = extract_document(body, asked["content_type"], asked["charset"], asked["url"])
         except RecursionError:
@@ -97,7 +97,7 @@ def _limit_memory() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (limit, most))
 
 
-def _limit_processor_time(seconds: float) -> None:
+def limit_processor_time(seconds: float) -> None:
     """The system ends this process when it has used so much more time: its parent may be gone, and its lock held."""
     if sys.platform != "win32":
         import resource
@@ -116,7 +116,7 @@ if __name__ == "__main__":
 _TOO_LONG = {-number for name, number in signal.Signals.__members__.items() if name == "SIGXCPU"}
 
 
-class _Worker(NamedTuple):
+class Worker(NamedTuple):
     """A process that extracts, and the two pipes to it."""
 
     process: Process
@@ -137,8 +137,8 @@ class Extractor:
         """Prepare for `workers` processes; without a number as many as there are processors, at most 4."""
         self.count = workers or min(os.cpu_count() or 1, _MOST_WORKERS)
         self.seconds = seconds
-        self.free: asyncio.LifoQueue[_Worker | None] = asyncio.LifoQueue()
-        self.running: set[_Worker] = set()
+        self.free: asyncio.LifoQueue[Worker | None] = asyncio.LifoQueue()
+        self.running: set[Worker] = set()
 
     async def __aenter__(self) -> Self:
         """Ready for documents."""
@@ -160,7 +160,7 @@ class Extractor:
             NotInstalledError: no process can be started.
         """
         worker = await self.free.get()
-        kept: _Worker | None = None
+        kept: Worker | None = None
         try:
             if worker is None or worker.process.returncode is not None:
                 worker = await self.started(worker)
@@ -180,7 +180,7 @@ class Extractor:
                 await self.end(worker)
             self.free.put_nowait(kept)
 
-    async def started(self, worn_out: _Worker | None) -> _Worker:
+    async def started(self, worn_out: Worker | None) -> Worker:
         """A new process, in place of one that has ended by itself.
 
         Raises:
@@ -192,7 +192,7 @@ class Extractor:
         process = await asyncio.create_subprocess_exec(
             *command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, start_new_session=True
         )
-        worker = _Worker(process, cast(asyncio.StreamWriter, process.stdin), cast(asyncio.StreamReader, process.stdout))
+        worker = Worker(process, cast(asyncio.StreamWriter, process.stdin), cast(asyncio.StreamReader, process.stdout))
         self.running.add(worker)
         try:
             await worker.answers.readexactly(_LENGTH.size)
@@ -204,7 +204,7 @@ class Extractor:
             ) from None
         return worker
 
-    async def asked(self, worker: _Worker, body: bytes, content_type: str, charset: str, url: str) -> Extracted:
+    async def asked(self, worker: Worker, body: bytes, content_type: str, charset: str, url: str) -> Extracted:
         """The process's answer.
 
         Raises:
@@ -226,7 +226,7 @@ class Extractor:
         """A document that takes too long."""
         return unread(content_type, "parser_timeout", f"no parser came to an end with it in {self.seconds:g} s")
 
-    async def end(self, worker: _Worker) -> int:
+    async def end(self, worker: Worker) -> int:
         """Kill the process unless it has ended, and say how it ended once it is gone."""
         if worker.process.returncode is None:
             with suppress(ProcessLookupError):

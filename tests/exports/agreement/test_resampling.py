@@ -286,7 +286,7 @@ def test_the_same_seed_gives_the_same_digits_and_another_one_others() -> None:
 
 DIGEST = """
 import hashlib
-from exports.agreement import patterns
+from exports.agreement import _patterns as patterns
 from exports.agreement.measure import measure_figures
 from tests.exports.agreement.test_resampling import drawn
 digest = hashlib.sha256()
