@@ -84,7 +84,7 @@ class ArgillaError(CitejuryError):
 
 
 class ServerUnreachableError(ArgillaError):
-    """Nothing answers at the address."""
+    """No server answers at the address."""
 
 
 class NotAllowedError(ArgillaError):

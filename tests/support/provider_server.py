@@ -213,7 +213,11 @@ class Handler(BaseHTTPRequestHandler):
         self.answer()
 
     def answer(self) -> None:
-        raw = self.rfile.read(int(self.headers.get("content-length", "0")))
+        length = int(self.headers.get("content-length", "0"))
+        raw = self.rfile.read(length)
+        if len(raw) < length:  # whoever asked was killed between the head and the body: that was no request
+            self.close_connection = True
+            return
         provider, path = provider_of(self.path)
         headers = {name.lower(): value for name, value in self.headers.items()}
         call, behaviour = self.server.owner.take(Received(path, headers, json.loads(raw) if raw else None, provider))
