@@ -61,6 +61,7 @@ ORDER = (
     "annotation.embedded.queue",
     "annotation.embedded.engines",
     "annotation.embedded.backup",
+    "annotation.embedded.page",
     "annotation.embedded.patches",
     "annotation.embedded",
     "annotation.cli",

@@ -2,10 +2,10 @@
 
 An error of the database (a full disk, a read-only one, two of the same at once) gets the status that it means and a
 plain sentence instead of its statement with the values, and `serve` shows it too. The annotator's page keeps what was
-not stored and sends it again (`page_keep.js`), so that work goes on by itself once the trouble is mended. A malformed
-search (`filters` without a list, a range from a number to a word or of numbers between words, a sort by nothing, NUL in
-a name, which PostgreSQL does not take) is refused with 422 as others are. The reason of any other failure stays in the
-log.
+not stored and sends it again (`annotation/embedded/page/keep.js`), so that work goes on by itself once the trouble is
+mended. A malformed search (`filters` without a list, a range from a number to a word or of numbers between words, a
+sort by nothing, NUL in a name, which PostgreSQL does not take) is refused with 422 as others are. The reason of any
+other failure stays in the log.
 """
 
 import logging

@@ -11,6 +11,7 @@ from functools import reduce
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from annotation.embedded.page.scripts import change_page
 from annotation.embedded.patches._error_answers import (
     answer_database_errors,
     answer_type_errors,
@@ -25,7 +26,6 @@ from annotation.embedded.patches._logged_events import (
     log_push,
     log_submission,
 )
-from annotation.embedded.patches._page import change_page
 from annotation.embedded.patches._routes import serve_own_record_only, serve_record_pages, serve_status_rows
 from annotation.embedded.patches._skipped_work import LateModule, build_reader_once, only_for_webhooks
 from annotation.embedded.patches.middleware import surround

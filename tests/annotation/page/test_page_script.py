@@ -1,5 +1,6 @@
 """What our script in the annotator's page does: nothing she answers is lost, and she is asked before it could be."""
 
+import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from annotation.client import Argilla
-from annotation.embedded.patches._page import TEXTS, page_settings, page_texts
+from annotation.embedded.page.scripts import page_settings, page_texts
+from annotation.labels import RULES
 from annotation.wording import LOCALES, locales
 from pipeline.errors import InputError
 from tests.support.lossy_link import lossy_link
@@ -30,11 +32,13 @@ from tests.support.page_driver import (
     shown_text,
     wait,
 )
+from tests.support.places import ROOT
 
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
 
 HINT = "#citejury-hint"
+SCRIPTS = (ROOT / "annotation" / "embedded" / "page").glob("*.js")
 SERVER = [pytest.mark.server, pytest.mark.browser]
 # The driver itself says yes to the browser's question.
 ASKS_BEFORE_LEAVING = "return !window.dispatchEvent(new Event('beforeunload', { cancelable: true }))"
@@ -119,7 +123,7 @@ class TestPage:
         work = campaign(owner, records=2, annotators=1, locale="ja")
         opened(browser, work, argilla_server.url)
         answer(browser, CONTRADICTION.items())
-        hint = page_texts(LOCALES / "ja.toml")["evidence_requires_relevance"]
+        hint = page_texts("ja")["evidence_requires_relevance"]
         wait(browser, lambda: shown_text(browser, HINT) == hint)
         screenshot(browser, "hint-ja")
         press(browser, Keys.RETURN)
@@ -147,7 +151,9 @@ def other_record(driver: webdriver.Chrome, shown: str) -> str | None:
 
 
 def test_every_language_has_every_text_and_a_missing_one_is_named(tmp_path: Path) -> None:
-    assert all(set(page_texts(LOCALES / f"{locale}.toml")) == set(TEXTS) for locale in locales())
+    said = set(re.findall(r'\bsay\("(\w+)"', "".join(path.read_text(encoding="utf-8") for path in SCRIPTS)))
+    assert said
+    assert all(said | {rule.name for rule in RULES} <= set(page_texts(locale)) for locale in locales())
     folder = tmp_path / "locales"
     shutil.copytree(LOCALES, folder)
     german = (folder / "de.toml").read_text(encoding="utf-8")

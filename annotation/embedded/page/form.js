@@ -1,27 +1,14 @@
-// Helps an annotator with the form of Argilla 2.8.0: it tells what page_keep.js has yet to send, saves a half-filled
+// Helps an annotator with the form of Argilla 2.8.0: it tells what keep.js has yet to send, saves a half-filled
 // form, points at broken rules, asks why she discards, and copies what is seen. Nothing is kept or sent by it alone.
 (() => {
   "use strict";
-  const { rules, texts } = JSON.parse(document.currentScript.dataset.citejury);
-  if (!window.citejury) return; // page_keep.js did not come
+  if (!window.citejury?.keep) return; // a script before this one did not come
+  const { rules, locale, say, element } = window.citejury;
   const { user, read, keep, forget, unsaved, newEntry, held, form, recordShown, isLoggedOut } = window.citejury;
   const SECOND = 1000;
   const PAUSE = 4 * SECOND; // a half-filled form becomes a draft after it
-  let locale = navigator.language.slice(0, 2), toldUntil = 0, bar, hint;
-  const say = (name, n) => (texts[locale] || texts.en)[name].replace("{n}", n);
-  const element = (name, id = "") => Object.assign(document.createElement(name), { id });
+  let toldUntil = 0, bar, hint;
   const write = (box, text) => { if (box.textContent !== text) box.textContent = text; box.hidden = !text; };
-
-  const { open } = XMLHttpRequest.prototype;
-  XMLHttpRequest.prototype.open = function (...words) { // the dataset knows in which language she works
-    this.addEventListener("load", () => learnLocale(this));
-    return open.apply(this, words);
-  };
-  const learnLocale = (request) => {
-    if (!/^datasets\/[0-9a-f-]{36}$/.test(request.citejury[1])) return;
-    try { locale = JSON.parse(request.responseText).metadata.locale || locale; }
-    catch { /* a dataset that is not ours has none */ }
-  };
 
   const valuesOf = (record) => Object.fromEntries(record.questions
     .filter(({ answer }) => answer.isValid || answer.isPartiallyValid)
@@ -47,8 +34,8 @@
     const values = valuesOf(record);
     const broken = rules.filter((rule) => values[rule.antecedent]?.value === "yes"
       && values[rule.consequent]?.value === (rule.required ? "no" : "yes"));
-    if (!hint) (hint = element("p", "citejury-hint")).setAttribute("role", "status");
-    hint.lang = locale;
+    if (!hint) (hint = element("p", { id: "citejury-hint" })).setAttribute("role", "status");
+    hint.lang = locale();
     if (hint.nextSibling !== footer) footer.before(hint);
     write(hint, broken.map((rule) => say(rule.name)).join("\n"));
   };
@@ -57,8 +44,8 @@
     if (!notes || typeof page.onDiscard !== "function" || page.record.status === "discarded") return;
     event.preventDefault();
     event.stopImmediatePropagation();
-    const dialog = element("dialog", "citejury-dialog");
-    dialog.lang = locale;
+    const dialog = element("dialog", { id: "citejury-dialog" });
+    dialog.lang = locale();
     dialog.setAttribute("aria-labelledby", "citejury-why");
     dialog.innerHTML = "<form method=dialog><p id=citejury-why role=alert></p>"
       + "<textarea rows=3 aria-labelledby=citejury-why></textarea><button value=discard></button> "
@@ -106,17 +93,17 @@
 
   const notice = (entries) => {
     if (!bar) {
-      bar = element("div", "citejury-notice");
+      bar = element("div", { id: "citejury-notice" });
       bar.append(element("span"), element("button"));
       bar.setAttribute("role", "status");
       bar.lastChild.addEventListener("click", () => act(bar.lastChild.name));
     }
     if (!bar.isConnected) document.body.append(bar);
-    bar.lang = locale;
+    bar.lang = locale();
     const refused = entries.filter((entry) => entry.refused).length;
     const state = !entries.length ? "" : isLoggedOut() ? "expired" : refused ? "refused" : "unsaved";
     const draft = Date.now() < toldUntil ? say("draft") : "";
-    write(bar.firstChild, state ? say(state, refused || entries.length) : draft);
+    write(bar.firstChild, state ? say(state, { n: refused || entries.length }) : draft);
     bar.lastChild.name = { expired: "log_in", refused: "give_up" }[state] || "";
     write(bar.lastChild, bar.lastChild.name && user() ? say(bar.lastChild.name) : "");
     bar.className = state;

@@ -3,6 +3,7 @@
 // answers are still kept and sent.
 (() => {
   "use strict";
+  window.citejury ||= {}; // should words.js not come, answers are kept all the same
   const API = new URL("api/v1/", document.baseURI).pathname;
   const [SECOND, UUID] = [1000, "[0-9a-f-]{36}"];
   const LONGEST_HOLD = 10 * SECOND; // that a server which answers nothing at all keeps her from the next record
@@ -159,9 +160,10 @@
   hurry((entry) => { entry.tries ||= 1; return true; });
   setInterval(tick, SECOND / 2);
   const isLoggedOut = () => !user() || token() === expired;
-  // What page_form.js builds on; it adds `draftStored`, and `leaving` when she wants to go in spite of what is unsaved.
-  const page = { user, read, keep, forget, unsaved, newEntry, held, form, recordShown, isLoggedOut };
-  window.citejury = page;
+  // What form.js builds on; it adds `draftStored`, and `leaving` when she wants to go in spite of what is unsaved.
+  const page = Object.assign(window.citejury, {
+    user, read, keep, forget, unsaved, newEntry, held, form, recordShown, isLoggedOut,
+  });
 
   const listen = (names, handler) => names.forEach((name) => window.addEventListener(name, handler, true));
   listen(["online"], () => hurry(() => true));

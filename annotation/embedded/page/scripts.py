@@ -1,4 +1,4 @@
-"""Argilla's page with our scripts in it: one keeps answers until the server has them, one helps with the form."""
+"""Argilla's page with our scripts in it: what each is for, and how they get there."""
 
 import hashlib
 import html
@@ -12,28 +12,18 @@ from typing import Any
 from annotation.labels import RULES
 from annotation.wording import LOCALES, locales, read_texts
 
-# The first script gives the second what it builds on, so their order counts.
-_SOURCES = tuple(Path(__file__).with_name(name) for name in ("page_keep.js", "page_form.js", "page_script.css"))
+_SCRIPTS = (
+    "words.js",  # the texts in her language, the dataset that is open, and small helpers for the others; comes first
+    "keep.js",  # keeps what she answers until the server has it
+    "form.js",  # helps with the form
+)
+_STYLES = ("page.css",)
 _FOLDER = "citejury"
 _FOREIGN_IMPORT = re.compile(rb"@import url\(https?:[^)]*\);")
-TEXTS = (
-    "unsaved",
-    "expired",
-    "refused",
-    "log_in",
-    "give_up",
-    "give_up_sure",
-    "draft",
-    "discard_why",
-    "discard_again",
-    "discard",
-    "stay",
-    *(rule.name for rule in RULES),
-)
 
 
 def change_page(_: Any, folder: Path = LOCALES) -> None:
-    """Put the scripts and their style beside Argilla's page, in the server's own copy, and into every page there.
+    """Put the scripts and their styles beside Argilla's page, in the server's own copy, and into every page there.
 
     Raises:
         InputError: a language lacks a text; the message names the key and the file.
@@ -45,8 +35,8 @@ def change_page(_: Any, folder: Path = LOCALES) -> None:
     tags = _page_tags(page_settings(folder))
     target = static / _FOLDER
     target.mkdir(exist_ok=True)
-    for source in _SOURCES:
-        shutil.copy(source, target)
+    for name in (*_SCRIPTS, *_STYLES):
+        shutil.copy(Path(__file__).with_name(name), target)
     for path in static.rglob("*.html"):
         page = path.read_text(encoding="utf-8")
         path.write_text(page.replace("</head>", f"{tags}</head>", 1), encoding="utf-8")
@@ -59,28 +49,37 @@ def change_page(_: Any, folder: Path = LOCALES) -> None:
 
 
 def page_settings(folder: Path = LOCALES) -> str:
-    """What the form's script needs to know, as JSON: the rules between labels, and its texts in every language.
+    """What the scripts need to know, as JSON: the rules between labels, and their texts in every language.
 
     Raises:
         InputError: a language lacks a text; the message names the key and the file.
     """
     rules = [rule._asdict() for rule in RULES]
-    texts = {locale: page_texts(folder / f"{locale}.toml") for locale in locales(folder)}
+    texts = {locale: page_texts(locale, folder) for locale in locales(folder)}
     return json.dumps({"rules": rules, "texts": texts}, ensure_ascii=False)
 
 
-def page_texts(path: Path) -> dict[str, str]:
-    """The texts of the form's script in one language."""
-    return read_texts(tomllib.loads(path.read_text(encoding="utf-8")), ("page",), TEXTS, path)
+def page_texts(locale: str, folder: Path = LOCALES) -> dict[str, str]:
+    """The texts of the scripts in one language: those that English has.
+
+    Raises:
+        InputError: the language lacks one.
+    """
+    english, own = (tomllib.loads((folder / f"{each}.toml").read_text(encoding="utf-8")) for each in ("en", locale))
+    return read_texts(own, ("page",), english["page"], folder / f"{locale}.toml")
 
 
 def _page_tags(settings: str) -> str:
     """The tags for the page's head. The addresses change with the files, so that no browser keeps an old one."""
-    keep, form, style = (
-        f"{_FOLDER}/{path.name}?{hashlib.sha256(path.read_bytes()).hexdigest()[:16]}" for path in _SOURCES
+    first, *others = (f'<script src="{_address(name)}"' for name in _SCRIPTS)
+    tags = (
+        *(f'<link href="{_address(name)}" rel="stylesheet">' for name in _STYLES),
+        f'{first} data-citejury="{html.escape(settings)}"></script>',
+        *(f"{other}></script>" for other in others),
     )
-    return (
-        f'<link href="{style}" rel="stylesheet">'
-        f'<script src="{keep}"></script>'
-        f'<script src="{form}" data-citejury="{html.escape(settings)}"></script>'
-    )
+    return "".join(tags)
+
+
+def _address(name: str) -> str:
+    """The address of one of our files, with a part of its digest."""
+    return f"{_FOLDER}/{name}?{hashlib.sha256(Path(__file__).with_name(name).read_bytes()).hexdigest()[:16]}"
