@@ -26,7 +26,7 @@ Each after what is found quickly, and in texts it may mean nothing; a page that 
 """
 
 
-def _serve_first(path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+def serve_first(path: str, endpoint: Callable[..., Any], **options: Any) -> None:
     """Serve GET requests for the path, before any route of argilla-server's gets them."""
     from argilla_server.api.routes import api_v1
 
@@ -66,7 +66,7 @@ def serve_own_record_only(get_record: Any) -> None:
         return JSONResponse(jsonable_encoder(whole.model_copy(update={"responses": own, "metadata": metadata})))
 
     # A finished response, because the schema's own validator reads database rows only.
-    _serve_first("/records/{record_id}", get_own_record, response_class=JSONResponse)
+    serve_first("/records/{record_id}", get_own_record, response_class=JSONResponse)
 
 
 def serve_record_pages(list_dataset_records: Any) -> None:
@@ -109,7 +109,7 @@ def serve_record_pages(list_dataset_records: Any) -> None:
         )
 
     path = "/datasets/{dataset_id}/records"
-    _serve_first(path, list_record_page, response_model=Records, response_model_exclude_unset=True)
+    serve_first(path, list_record_page, response_model=Records, response_model_exclude_unset=True)
 
 
 def serve_status_rows(list_records_with_all_responses: Any) -> None:
@@ -142,7 +142,7 @@ def serve_status_rows(list_records_with_all_responses: Any) -> None:
             raise HTTPException(422, "`after` is not the `next` of a page.") from error
         return JSONResponse(await _rows_page(db, dataset_id, place, limit))
 
-    _serve_first(ROWS_PATH, list_status_rows, response_class=JSONResponse)
+    serve_first(ROWS_PATH, list_status_rows, response_class=JSONResponse)
 
 
 async def _record_page(db: Any, dataset_id: UUID, offset: int, limit: int, wanted: set[str]) -> str:

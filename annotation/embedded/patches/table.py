@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from annotation.embedded.page.scripts import change_page
+from annotation.embedded.patches._annotator_routes import serve_own_part_of_users, serve_own_progress
 from annotation.embedded.patches._error_answers import (
     answer_database_errors,
     answer_type_errors,
@@ -145,6 +146,16 @@ PATCHES = (
         "An annotator gets everybody's responses to a record, and metadata that are hidden from her.",
         serve_own_record_only,
         {"api.handlers.v1.records:get_record": "a1d2333cd2c8"},
+    ),
+    _Patch(
+        "An annotator learns how far all others together are.",
+        serve_own_progress,
+        {"api.handlers.v1.datasets.datasets:get_dataset_progress": "e7d6e5378ba5"},
+    ),
+    _Patch(
+        "An annotator gets everybody's user name, and how many records each has answered.",
+        serve_own_part_of_users,
+        {"api.handlers.v1.datasets.datasets:get_dataset_users_progress": "13edc7eba105"},
     ),
     _Patch(
         "A page of records is parsed, validated and written again, which takes many times as long as reading it.",

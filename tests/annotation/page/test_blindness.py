@@ -1,6 +1,8 @@
 """Nothing that an annotator's page or login receives tells which model answered, what others said, or their keys."""
 
 import http.client
+import json
+import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -89,7 +91,8 @@ def jury(argilla_server: ServerHandle) -> Jury:
         "record_id": records["grounding"],
         "user_id": users[names["ben"]]["id"],
     }
-    secrets = ("unseen7-", "vertexaisearch", "notes of ben", keys["ben"], argilla_server.owner_api_key)
+    secrets = ("unseen7-", "vertexaisearch", "notes of ben", names["ben"], keys["ben"], argilla_server.owner_api_key)
+    secrets += tuple(ids[f"ben {task}"] for task in TASKS)
     return Jury(next(user for user in new if user.username == names["dora"]), keys, records, ids, secrets)
 
 
@@ -178,6 +181,46 @@ def test_what_her_login_may_write_is_her_own_response_and_its_answer_tells_nothi
     assert leaks(answers, jury.secrets) == []
     assert {answer.status_code for answer in others} == {403}
     assert leaks({str(place): answer.text for place, answer in enumerate(others)}, jury.secrets) == []
+
+
+def test_what_others_did_changes_nothing_that_she_can_read(argilla_server: ServerHandle, jury: Jury) -> None:
+    def readable() -> dict[str, Any]:
+        """Every answer that Dora gets, without the time of the dataset's last activity."""
+        with login(argilla_server, jury.keys["dora"]) as dora:
+            found = [(path, dora.get(filled(path, jury.ids))) for method, path in operations(dora) if method == "GET"]
+            address = f"/me/datasets/{jury.ids['dataset_id']}/records/search?include=responses"
+            found.append(("search", dora.post(address, json={"query": {}})))
+        return {path: re.sub(r'"last_activity_at":"[^"]*"', "", answer.text) for path, answer in found}
+
+    before = readable()
+    with login(argilla_server, jury.keys["ben"]) as ben:
+        own = f"/responses/{jury.ids['ben grounding']}"
+        for body in ({"status": "discarded", "values": {}}, {"status": "draft", "values": {}}):
+            ben.put(own, json=body).raise_for_status()
+            assert readable() == before
+        submitted = {"status": "submitted", "values": values("grounding", "notes of ben")}
+        ben.put(own, json=submitted).raise_for_status()
+    progress = json.loads(before["/datasets/{dataset_id}/progress"])
+    assert progress == {"total": 1, "completed": 0, "pending": 1, "users": []}
+    assert json.loads(before["/datasets/{dataset_id}/users/progress"]) == {"users": []}
+
+
+def test_her_progress_is_what_the_progress_of_a_dataset_is_to_her(argilla_server: ServerHandle, jury: Jury) -> None:
+    paths = [f"/datasets/{jury.ids['dataset_id']}/{name}" for name in ("progress", "users/progress")]
+    with login(argilla_server, jury.keys["ben"]) as ben, login(argilla_server, argilla_server.owner_api_key) as owner:
+        progress, people = (ben.get(path).raise_for_status().json() for path in paths)
+        everybody = [owner.get(path).raise_for_status().json() for path in paths]
+    assert {name: progress[name] for name in ("total", "completed", "pending")} == {
+        "total": 1,
+        "completed": 1,
+        "pending": 0,
+    }
+    (only,) = people["users"]
+    assert only["username"].startswith("ben-")
+    assert only["pending"]["submitted"] == 1
+    assert [user["username"] for user in progress["users"]] == [only["username"]]
+    assert [len(each["users"]) for each in everybody] == [3, 3]
+    assert everybody[0]["completed"] == 0
 
 
 @pytest.mark.parametrize("word", ["unseen7-model_name", "unseen7", "unseen7-run_id", "vertexaisearch"])

@@ -1,0 +1,131 @@
+"""What an annotator has done in datasets, what is left for her, and how fast she is; nobody else's part is told.
+
+Every figure is a count in an index or goes through her own responses only, however many records there are.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from statistics import median
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from argilla_server.enums import ResponseStatus
+from argilla_server.models import Response
+from sqlalchemy import exists, func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from annotation.embedded.queue._holds import openings, read_holds
+from annotation.embedded.queue.tables import HOLDS, QUEUE
+
+_PAUSE = timedelta(minutes=30)  # as `annotation.status.summary`: what took longer was no work on the record
+_TIMED = 500
+_FEWEST_TIMED = 3
+
+
+class OwnWork(NamedTuple):
+    """One annotator's part of a dataset."""
+
+    submitted: int
+    """Records that she has submitted."""
+    discarded: int
+    """Records that she has discarded."""
+    drafts: int
+    """Records that she has begun."""
+    waiting: int
+    """Records that she has not begun and can be given now."""
+    with_others: int
+    """Records that she has not begun, and that others are giving their last labels, or will leave to her."""
+    back: int | None
+    """When the last of these is left to her at the latest, in seconds since 1970; None where there are none."""
+    pace: float | None
+    """Median seconds from one of her last answers to the next; None where there are too few to tell."""
+
+    @property
+    def done(self) -> int:
+        """Records that she is done with."""
+        return self.submitted + self.discarded
+
+    @property
+    def total(self) -> int:
+        """Records that she is done with or may still get."""
+        return self.done + self.drafts + self.waiting + self.with_others
+
+
+async def own_work(db: AsyncSession, datasets: Sequence[Any], user_id: UUID) -> dict[UUID, OwnWork]:
+    """Her part of each of the datasets, by id."""
+    counts = await _count_responses(db, user_id)
+    paces = await _paces(db, user_id)
+    found = {}
+    for dataset in datasets:
+        mine = counts.get(dataset.id, {})
+        waiting, with_others, back = await _left(db, dataset, user_id)
+        found[dataset.id] = OwnWork(
+            submitted=mine.get(ResponseStatus.submitted, 0),
+            discarded=mine.get(ResponseStatus.discarded, 0),
+            drafts=mine.get(ResponseStatus.draft, 0),
+            waiting=waiting,
+            with_others=with_others,
+            back=back,
+            pace=paces.get(dataset.id),
+        )
+    return found
+
+
+async def _count_responses(db: AsyncSession, user_id: UUID) -> Mapping[UUID, Mapping[ResponseStatus, int]]:
+    """How many responses of hers there are, by dataset and status."""
+    wanted = (
+        select(QUEUE.c.dataset_id, Response.status, func.count())
+        .join(QUEUE, QUEUE.c.record_id == Response.record_id)
+        .where(Response.user_id == user_id)
+        .group_by(QUEUE.c.dataset_id, Response.status)
+    )
+    found: defaultdict[UUID, dict[ResponseStatus, int]] = defaultdict(dict)
+    for dataset_id, status, count in (await db.execute(wanted)).tuples():
+        found[dataset_id][status] = count
+    return found
+
+
+async def _left(db: AsyncSession, dataset: Any, user_id: UUID) -> tuple[int, int, int | None]:
+    """How many records that she has not begun wait for her, how many are with others, and until when at the latest."""
+    needed = int(dataset.distribution["min_submitted"])
+    here = (QUEUE.c.dataset_id == dataset.id, QUEUE.c.pending == 1, QUEUE.c.labels < needed)
+    lacking = await db.scalar(select(func.count()).select_from(QUEUE).where(*here))
+    if not lacking:
+        return 0, 0, None
+    of_record = exists().where(QUEUE.c.record_id == Response.record_id, *here)
+    begun = await db.scalar(select(func.count(Response.record_id)).where(Response.user_id == user_id, of_record))
+    holds = await read_holds(db, dataset.id, user_id)
+    full = (await openings(db, dataset.id, holds, needed)).full
+    if not full:
+        return lacking - int(begun or 0), 0, None
+    hers = exists().where(Response.record_id == QUEUE.c.record_id, Response.user_id == user_id)
+    held = (*here, QUEUE.c.record_id.in_(full), ~hers)
+    count, answers = int(await db.scalar(select(func.count()).select_from(QUEUE).where(*held)) or 0), QUEUE.c.answer
+    ends = select(func.max(HOLDS.c.ends)).where(
+        HOLDS.c.dataset_id == dataset.id,
+        HOLDS.c.user_id != user_id,
+        HOLDS.c.answer.in_(select(answers).where(*held)),
+    )
+    return lacking - int(begun or 0) - count, count, await db.scalar(ends) if count else None
+
+
+async def _paces(db: AsyncSession, user_id: UUID) -> dict[UUID, float]:
+    """The median of the seconds that her last records took, by dataset; those of which too few are known are missing.
+
+    A record took the time since her answer before it, in whichever dataset that was.
+    """
+    wanted = (
+        select(QUEUE.c.dataset_id, Response.updated_at)
+        .join(QUEUE, QUEUE.c.record_id == Response.record_id)
+        .where(Response.user_id == user_id, Response.status.in_((ResponseStatus.submitted, ResponseStatus.discarded)))
+        .order_by(Response.updated_at.desc())
+        .limit(_TIMED)
+    )
+    taken: defaultdict[UUID, list[float]] = defaultdict(list)
+    later: tuple[UUID, datetime] | None = None
+    for dataset_id, moment in (await db.execute(wanted)).tuples():
+        if later is not None and later[1] - moment < _PAUSE:
+            taken[later[0]].append((later[1] - moment).total_seconds())
+        later = dataset_id, moment
+    return {dataset_id: median(seconds) for dataset_id, seconds in taken.items() if len(seconds) >= _FEWEST_TIMED}
