@@ -3,7 +3,7 @@
 (() => {
   "use strict";
   if (!window.citejury?.keep) return; // a script before this one did not come
-  const { rules, locale, say, element } = window.citejury;
+  const { rules, locale, say, element, isTyping } = window.citejury;
   const { user, read, keep, forget, unsaved, newEntry, held, form, recordShown, isLoggedOut } = window.citejury;
   const SECOND = 1000;
   const PAUSE = 4 * SECOND; // a half-filled form becomes a draft after it
@@ -126,8 +126,8 @@
   listen(document, ["copy"], copy);
   listen(window, ["pagehide", "visibilitychange"], tick);
   listen(window, ["keydown"], (event) => {
-    const typing = event.target.closest?.("input:not([type=checkbox], [type=radio]), textarea, [contenteditable=true]");
-    if (event.code === "Backspace" && !event.shiftKey && !typing && !event.target.closest?.("dialog")) askWhy(event);
+    const hers = isTyping(event) || event.target.closest?.("dialog");
+    if (event.code === "Backspace" && !event.shiftKey && !hers) askWhy(event);
   });
   listen(document, ["click"], (event) => { if (event.target.closest?.(".button--discard") && form()) askWhy(event); });
   const clipboard = window.Clipboard?.prototype;

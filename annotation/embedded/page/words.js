@@ -1,4 +1,5 @@
-// What the other scripts share: their texts in her language, the dataset that is open, and what makes elements.
+// What the other scripts share: their texts in her language, the dataset that is open, what makes elements, who hears
+// of keys and of changes of the page.
 // For Argilla 2.8.0, whose page asks for all it shows by XMLHttpRequest.
 (() => {
   "use strict";
@@ -13,6 +14,25 @@
   const say = (name, values = {}) => texts[locale()][name].replace(/\{(\w+)\}/g, (all, key) => values[key] ?? all);
   const element = (name, properties = {}) => Object.assign(document.createElement(name), properties);
 
+  // Keys of ours are none where she types, in a dialog, or with a modifier; an action that gives false leaves the key to
+  // the page. Shift is in the key itself: "C" is Shift and c.
+  const keys = new Map();
+  const onKey = (key, action) => keys.set(key, action);
+  const isTyping = ({ target }) => Boolean(
+    target.closest?.("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable=true]"));
+  window.addEventListener("keydown", (event) => {
+    const action = keys.get(event.key);
+    if (!action || event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
+    if (isTyping(event) || event.target.closest?.("dialog") || action(event) === false) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  }, true);
+
+  // Called before the browser paints what changed; what it does itself to the page calls it once more.
+  const watchers = [];
+  const watch = (action) => { watchers.push(action); action(); };
+  new MutationObserver(() => watchers.forEach((action) => action())).observe(document, { childList: true, subtree: true });
+
   const { open } = XMLHttpRequest.prototype;
   XMLHttpRequest.prototype.open = function (method, url, ...rest) { // the dataset knows in which language she works
     const path = new URL(url, document.baseURI).pathname.replace(API, "");
@@ -22,5 +42,5 @@
   const learn = (text) => {
     try { dataset = JSON.parse(text); } catch { /* a network's own log-in page answers 200 as well */ }
   };
-  window.citejury = { rules, locale, say, element, dataset: () => dataset };
+  window.citejury = { rules, locale, say, element, onKey, isTyping, watch, dataset: () => dataset };
 })();
