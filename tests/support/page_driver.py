@@ -62,7 +62,7 @@ def start_browser(profile: Path) -> webdriver.Chrome:
     options.binary_location = CHROMIUM
     for flag in (*FLAGS, f"--user-data-dir={profile}"):
         options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"performance": "ALL"})
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "SEVERE"})
     options.set_capability("unhandledPromptBehavior", "ignore")
     return webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
 
@@ -78,6 +78,7 @@ def forget(driver: webdriver.Chrome, url: str) -> None:
     driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
     driver.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": url, "storageTypes": "all"})
     events(driver)
+    complaints(driver)
 
 
 def wait(driver: webdriver.Chrome, condition: Callable[[], T], patience: float = PATIENCE) -> T:
@@ -165,6 +166,11 @@ def kept(driver: webdriver.Chrome) -> list[str]:
 def events(driver: webdriver.Chrome) -> list[dict[str, Any]]:
     """What the browser's network did since the last call."""
     return [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
+
+
+def complaints(driver: webdriver.Chrome) -> list[str]:
+    """What the browser's console called an error since the last call."""
+    return [entry["message"] for entry in driver.get_log("browser")]
 
 
 def hosts_asked(found: list[dict[str, Any]]) -> set[str]:

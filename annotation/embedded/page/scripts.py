@@ -14,6 +14,7 @@ from annotation.wording import LOCALES, locales, read_texts
 
 _SCRIPTS = (
     "words.js",  # the texts in her language, the dataset that is open, and small helpers for the others; comes first
+    "highlights.js",  # lets Argilla colour what it highlights, in spite of the content policy
     "keep.js",  # keeps what she answers until the server has it
     "form.js",  # helps with the form
 )
