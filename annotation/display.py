@@ -55,9 +55,10 @@ def _retrieval_record(record: QueryResponse, passage: Passage, wording: Wording)
 
 
 def _grounding_record(record: QueryResponse, passages: Sequence[Passage], wording: Wording) -> dict[str, Any]:
-    """The body of one answer, under the list of its sources, and its whole context."""
+    """The body of one answer, under the list of its sources and its query, and its whole context."""
     fields = {
         "sources": plain_text(source_list(record.sources, wording)),
+        "query": plain_text(record.query),
         "answer": markdown_text(record.answer),
         "context": "\n\n\n".join(_numbered_passage(passage, record.sources, wording) for passage in passages),
     }
@@ -94,7 +95,7 @@ def _body(
 
     `texts` are the exact texts of the export's columns; `judged` is what else the annotators judge by.
     """
-    shown = {name: text if text.strip() else wording.empty_text for name, text in fields.items()}
+    shown = {name: _never_empty(text, wording) for name, text in fields.items()}
     originals = {column: text for column, text in texts.items() if shown[COLUMN_FIELDS[task][column]] != text}
     hidden = {
         "version": HIDDEN_VERSION,
@@ -107,6 +108,11 @@ def _body(
         "content_hash": short_hash([texts, judged]),
     }
     return {"external_id": external_id, "fields": shown, "metadata": {HIDDEN: hidden}}
+
+
+def _never_empty(text: str, wording: Wording) -> str:
+    """The text, or the words that say that there is none."""
+    return text if text.strip() else wording.empty_text
 
 
 def hidden_metadata(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -138,6 +144,15 @@ def original_text(record: Mapping[str, Any], task: TaskName, column: str) -> str
             "again, or delete the record."
         )
     return text
+
+
+def shown_query(record: Mapping[str, Any], wording: Wording) -> str:
+    """The query as a field of any task shows it, from a generation record as the server returned it.
+
+    Raises:
+        ArgillaError: the record is not one of ours, or lacks the query.
+    """
+    return _never_empty(plain_text(original_text(record, "generation", "query")), wording)
 
 
 def content_hash(record: Mapping[str, Any], version: int = HIDDEN_VERSION) -> str:

@@ -6,7 +6,7 @@ Limits of argilla-server 2.8.0: names up to 200 characters, titles 500, descript
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -34,6 +34,9 @@ _MARKDOWN_FIELDS: dict[TaskName, frozenset[str]] = {
     "grounding": frozenset({"answer"}),
     "generation": frozenset({"answer"}),
 }
+
+# Fields that came later: datasets made before lack them, and are worked in as they are.
+_LATER_FIELDS: dict[TaskName, tuple[str, ...]] = {"retrieval": (), "grounding": ("query",), "generation": ()}
 
 TITLE_LENGTH = 500
 DESCRIPTION_LENGTH = 1000
@@ -139,6 +142,19 @@ def check_takes_suggestions(round_name: str) -> None:
         )
 
 
+def lacking_fields(task: TaskName, there: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """Names of the fields that a dataset of an earlier version goes on without, given those that the server has.
+
+    A draft that has yet no field which comes after one of them can still get it in its place.
+    """
+    names, order = {field["name"] for field in there}, FIELDS[task]
+    return frozenset(
+        name
+        for name in _LATER_FIELDS[task]
+        if name not in names and not names.isdisjoint(order[order.index(name) + 1 :])
+    )
+
+
 def task_settings(task: TaskName, locale: str, round_name: str = PRODUCTION, min_submitted: int = 1) -> "rg.Settings":
     """The settings of a task's datasets in one language, as `citejury annotation setup` makes them.
 
@@ -156,13 +172,14 @@ def define_dataset(
     min_submitted: int = 1,
     round_name: str = PRODUCTION,
     added: Mapping[str, str] | None = None,
+    lacking: Collection[str] = (),
 ) -> DatasetDefinition:
     """The dataset of a task: a text field for each text, a required yes/no question for each label, optional notes.
 
     A record leaves the queues once `min_submitted` annotators have submitted it. The dataset's metadata names the
     task, the language, the round, hashes of its guidelines with their questions' wording and of its schema, and our
     version. In a round for suggestions every question and the guidelines say that a machine has filled in an answer.
-    `added` are the titles of further fields by name.
+    `added` are the titles of further fields by name, `lacking` names fields that it goes without (`lacking_fields`).
 
     Raises:
         InputError: a round cannot have that name.
@@ -171,7 +188,7 @@ def define_dataset(
     if takes_suggestions(round_name):
         wording = _wording_with_suggestions(wording)
     rg, client = load_sdk(), unconnected()
-    titles = {name: wording.fields[task][name] for name in FIELDS[task]} | dict(added or {})
+    titles = {name: wording.fields[task][name] for name in FIELDS[task] if name not in lacking} | dict(added or {})
     settings = rg.Settings(
         fields=[
             rg.TextField(name, title=title, use_markdown=name in _MARKDOWN_FIELDS[task], client=client)

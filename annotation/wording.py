@@ -20,7 +20,7 @@ LOCALES = Path(__file__).parent / "locales"
 
 FIELDS: dict[TaskName, tuple[str, ...]] = {
     "retrieval": ("query", "source", "chunk"),
-    "grounding": ("sources", "answer", "context"),
+    "grounding": ("sources", "query", "answer", "context"),
     "generation": ("query", "answer"),
 }
 ANSWERS = ("yes", "no")

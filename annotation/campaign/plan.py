@@ -23,7 +23,7 @@ from annotation.campaign.versions import (
 )
 from annotation.client import Argilla
 from annotation.labels import TASKS, TaskName
-from annotation.tasks import DatasetDefinition, check_round, define_dataset, schema_part, task_of
+from annotation.tasks import DatasetDefinition, check_round, define_dataset, lacking_fields, schema_part, task_of
 from annotation.wording import read_wording
 from pipeline.errors import ArgillaError, InputError
 
@@ -197,7 +197,8 @@ def _plan_dataset(
     number = 1 if newest is None else version_of(newest) + raised
     existing = newest if newest is not None and number == version_of(newest) else None
     overlap = wanted.places[place][task] or (newest["distribution"]["min_submitted"] if newest else 1)
-    plain = define_dataset(task, read_wording(place.locale), overlap, place.round_name)
+    lacking = lacking_fields(task, parts_of(argilla, existing["id"], "fields")) if existing else frozenset()
+    plain = define_dataset(task, read_wording(place.locale), overlap, place.round_name, lacking=lacking)
     definition = with_version(plain, number)
     refuse_strangers(described, definition)
     if existing is not None:
@@ -207,7 +208,9 @@ def _plan_dataset(
         definition.metadata[ROUTING] = dict(wanted.routing)
     if earlier is not None:
         definition.metadata.update({CARRIED_FROM: earlier["id"], RAISED_TOGETHER: list(raised_ids)})
-    return _with_changes(argilla, place, definition, existing, earlier, wanted.notes.get(place, ""))
+    brought = f"without `{'`, `'.join(sorted(lacking))}`, which `--new-version {task}` brings" if lacking else ""
+    remark = "; ".join(filter(None, [brought, wanted.notes.get(place, "")]))
+    return _with_changes(argilla, place, definition, existing, earlier, remark)
 
 
 def _earlier_version(

@@ -163,7 +163,7 @@ def _apply_dataset(argilla: Argilla, workspace_id: str, plan: DatasetPlan) -> No
     if "metadata" in plan.body:
         append_to_log(argilla, str(dataset_id), plan.body["metadata"])
     if plan.earlier is not None:
-        carry_records(argilla, plan.earlier["id"], str(dataset_id))
+        carry_records(argilla, plan.earlier, str(dataset_id))
         argilla.request("PATCH", f"/datasets/{dataset_id}", json={"name": definition.name})
 
 

@@ -16,8 +16,10 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from annotation.client import BATCH_BYTES, BATCH_RECORDS, Argilla
+from annotation.display import HIDDEN, hidden_metadata, shown_query
 from annotation.labels import TaskName
 from annotation.tasks import DatasetDefinition, locale_of, round_of, task_of
+from annotation.wording import read_wording
 from pipeline.errors import InputError
 
 _PROPERTY = "citejury_settings_"
@@ -34,6 +36,8 @@ RAISED_TOGETHER = "raised_together"
 CARRYING = "-carrying"
 """How the name of a new version ends until all records are in it."""
 
+_QUERY = "query"
+"""The field that grounding datasets of earlier versions do not have."""
 _COPIED = ("external_id", "fields", "metadata")
 
 
@@ -91,19 +95,28 @@ def with_version(definition: DatasetDefinition, version: int) -> DatasetDefiniti
     return definition._replace(name=name, metadata={**definition.metadata, _VERSION: version})
 
 
-def carry_records(argilla: Argilla, old_id: str, new_id: str) -> int:
+def carry_records(argilla: Argilla, old: Mapping[str, Any], new_id: str) -> int:
     """How many records of the old version were copied into the new one; those that are in it already are left alone.
 
-    Responses and suggestions are not copied. Killed and called again, it goes on.
+    Responses and suggestions are not copied. A query that the old version did not show comes from the generation
+    datasets of its round and language. Killed and called again, it goes on.
 
     Raises:
-        InputError: a field that the new version has is missing in a record of the old one.
+        InputError: a field that the new version has is missing in a record of the old one, and the query is nowhere.
         ArgillaError: Argilla refused a batch.
     """
+    old_id = str(old["id"])
     there = {item["external_id"] for _, page in argilla.record_pages(new_id, include=()) for item in page}
-    fields = {field["name"] for field in argilla.request("GET", f"/datasets/{new_id}/fields")["items"]}
+    fields, before = (
+        {field["name"] for field in argilla.request("GET", f"/datasets/{each}/fields")["items"]}
+        for each in (new_id, old_id)
+    )
+    queries: Mapping[str, str] = {}
+    if _QUERY in fields - before:
+        beside = (each for each in argilla.datasets(old["workspace_id"]) if _are_beside(each, old))
+        queries = read_queries(argilla, beside)
     bodies = (
-        _copied(item, fields)
+        _copied(item, fields, queries)
         for _, page in argilla.record_pages(old_id, include=(), page_size=100)
         for item in page
         if item["external_id"] not in there
@@ -115,20 +128,44 @@ def carry_records(argilla: Argilla, old_id: str, new_id: str) -> int:
     return carried
 
 
-def _copied(record: Mapping[str, Any], fields: set[str]) -> dict[str, Any]:
+def _are_beside(dataset: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether the two datasets are of one round and language."""
+    return (locale_of(dataset), round_of(dataset)) == (locale_of(other), round_of(other))
+
+
+def read_queries(argilla: Argilla, described: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """The queries of all records in the generation datasets among those described, as a field shows them.
+
+    By `record_uuid`; of several versions the newest counts.
+    """
+    queries: dict[str, str] = {}
+    for dataset in sorted(described, key=version_of):
+        if task_of(dataset) == "generation":
+            wording = read_wording(locale_of(dataset))
+            for _, page in argilla.record_pages(dataset["id"], include=()):
+                ours = (record for record in page if HIDDEN in (record["metadata"] or {}))
+                queries |= {hidden_metadata(record)["record_uuid"]: shown_query(record, wording) for record in ours}
+    return queries
+
+
+def _copied(record: Mapping[str, Any], fields: set[str], queries: Mapping[str, str]) -> dict[str, Any]:
     """The record's body for a version with these fields.
 
     Raises:
-        InputError: it lacks one of them.
+        InputError: it lacks one of them, and that is not a query which is known.
     """
-    missing = sorted(fields - record["fields"].keys())
+    texts = dict(record["fields"])
+    query = queries.get(((record["metadata"] or {}).get(HIDDEN) or {}).get("record_uuid", ""))
+    if query is not None:
+        texts.setdefault(_QUERY, query)
+    missing = sorted(fields - texts.keys())
     if missing:
         raise InputError(
             f"The record {record['external_id']!r} of the earlier version lacks the field {missing[0]!r}, so it cannot "
             "be carried over. Push the records again with `citejury annotation push`; the new version is there."
         )
     body = {name: record[name] for name in _COPIED}
-    return body | {"fields": {name: text for name, text in record["fields"].items() if name in fields}}
+    return body | {"fields": {name: text for name, text in texts.items() if name in fields}}
 
 
 def _batches(bodies: Iterable[dict[str, Any]]) -> Iterator[Sequence[dict[str, Any]]]:

@@ -23,7 +23,8 @@ web and from language models, and you answer in JSON only.
 
 _UNIT_WORDS: dict[TaskName, str] = {
     "retrieval": "Judge ONE passage against the query. Do not judge whether the passage is right.",
-    "grounding": "Judge ONE answer against the whole context below it. Only the context counts, not what you know.",
+    "grounding": "Judge ONE answer to a query against the whole context below it. Only the context counts, not what "
+    'you know; the query says what an answer such as "No." claims.',
     "generation": "Judge ONE answer against its query.",
 }
 _CLAIM = (
@@ -94,7 +95,12 @@ def _sections_of(unit: Unit, context: str) -> list[tuple[str, str]]:
     if unit.task == "generation":
         return [("QUERY", record.query), ("ANSWER", record.answer)]
     sources = source_list(record.sources, wording)
-    return [("SOURCES CITED BY THE ANSWER", sources), ("ANSWER", record.answer), ("CONTEXT", context)]
+    return [
+        ("SOURCES CITED BY THE ANSWER", sources),
+        ("QUERY", record.query),
+        ("ANSWER", record.answer),
+        ("CONTEXT", context),
+    ]
 
 
 def _label_words(task: TaskName) -> str:

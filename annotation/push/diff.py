@@ -6,7 +6,7 @@ own and the first one's in its hidden metadata as `_revision_of`; the first one 
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 from uuid import UUID, uuid5
 
@@ -159,12 +159,17 @@ class Diff:
         stored: Mapping[TaskName, Mapping[str, Stored]],
         revise: bool = False,
         decorate: Decorate = lambda task, body: None,
+        lacking: Mapping[TaskName, Collection[str]] | None = None,
     ) -> None:
-        """Start from what Argilla holds; `decorate` adds to each body what is not part of the record."""
+        """Start from what Argilla holds; `decorate` adds to each body what is not part of the record.
+
+        `lacking` names the fields that datasets of earlier versions do not have.
+        """
         self.target = target
         self.stored = stored
         self.revise = revise
         self.decorate = decorate
+        self.lacking = lacking or {}
         self.counts: Counter[tuple[TaskName, Change]] = Counter()
         self.refused: list[str] = []
         self.revised: list[str] = []
@@ -210,6 +215,8 @@ class Diff:
         for task, body in found:
             if revision_of:
                 body["metadata"][HIDDEN][_REVISION_OF] = revision_of
+            for name in self.lacking.get(task, ()):
+                del body["fields"][name]
             self.decorate(task, body)
         return found
 

@@ -17,7 +17,7 @@ from annotation.labels import TASKS, TaskName
 from annotation.push.diff import Decorate, Diff, Progress, Target, TaskCount, stored_units
 from annotation.push.record_sources import records_from_frame
 from annotation.push.send import counted, opened_waiting, send_waiting
-from annotation.tasks import PRODUCTION, takes_suggestions
+from annotation.tasks import PRODUCTION, lacking_fields, takes_suggestions
 from annotation.wording import read_wording
 from pipeline.errors import BadRowsError, InputError
 from pipeline.records import QueryResponse
@@ -186,7 +186,11 @@ def _find_diff(argilla: Argilla, place: Place, options: PushOptions) -> Diff:
 def _read_diff(argilla: Argilla, target: Target, options: PushOptions) -> Diff:
     """The difference to what Argilla holds at the place, no record compared yet."""
     stored = {task: stored_units(argilla, target.datasets[task], options.progress) for task in TASKS}
-    return Diff(target, stored, options.revise, options.decorator(argilla, target))
+    lacking = {
+        task: lacking_fields(task, argilla.request("GET", f"/datasets/{dataset.id}/fields")["items"])
+        for task, dataset in target.datasets.items()
+    }
+    return Diff(target, stored, options.revise, options.decorator(argilla, target), lacking)
 
 
 def _push_differences(

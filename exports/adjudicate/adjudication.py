@@ -1,7 +1,7 @@
 """Adjudication: the datasets that adjudicators see, what they are shown of the votes, and what they decided."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal, NamedTuple
 
@@ -68,18 +68,28 @@ def adjudication_workspace(workspace: str, kind: AdjudicationKind) -> str:
 
 
 def define_adjudication(
-    task: TaskName, wording: Wording, kind: AdjudicationKind, min_submitted: int = 1
+    task: TaskName,
+    wording: Wording,
+    kind: AdjudicationKind,
+    min_submitted: int = 1,
+    lacking: Collection[str] = (),
 ) -> DatasetDefinition:
-    """The dataset of a task for adjudicators: as its annotators have it, with a field of votes unless it is blind."""
+    """The dataset of a task for adjudicators: as its annotators have it, with a field of votes unless it is blind.
+
+    `lacking` names fields that one of an earlier version goes without.
+    """
     added = {} if kind == "blind" else {_VOTES_FIELD: wording.adjudication[_VOTES_FIELD]}
-    return define_dataset(task, wording, min_submitted, ROUND, added)
+    return define_dataset(task, wording, min_submitted, ROUND, added, lacking)
 
 
 def to_adjudicate(
-    record: Mapping[str, Any], task: TaskName, wording: Wording, kind: AdjudicationKind
+    record: Mapping[str, Any], task: TaskName, wording: Wording, kind: AdjudicationKind, lacking: Collection[str] = ()
 ) -> dict[str, Any]:
-    """The body of an Argilla record for adjudicators: fields, hidden metadata and external id of the one it is from."""
-    fields = dict(record["fields"])
+    """The body of an Argilla record for adjudicators: fields, hidden metadata and external id of the one it is from.
+
+    `lacking` names the fields that the adjudicators' dataset goes without.
+    """
+    fields = {name: text for name, text in record["fields"].items() if name not in lacking}
     if kind == "votes":
         fields[_VOTES_FIELD] = votes_text(record["responses"] or (), task, wording)
     return {"external_id": record["external_id"], "fields": fields, "metadata": record["metadata"]}

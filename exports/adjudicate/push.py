@@ -12,12 +12,14 @@ from typing import Any, NamedTuple
 
 from annotation.campaign.datasets import jury_dataset
 from annotation.campaign.people import checked_names
+from annotation.campaign.plan import parts_of
 from annotation.campaign.setup import add_members, create_workspace, make_dataset, refuse_other_dataset
+from annotation.campaign.versions import read_queries
 from annotation.client import Argilla
 from annotation.display import hidden_metadata
 from annotation.labels import TaskName
 from annotation.push.send import Batch
-from annotation.tasks import DatasetDefinition, locale_of, round_of, task_of
+from annotation.tasks import DatasetDefinition, dataset_name, lacking_fields, locale_of, round_of, task_of
 from annotation.wording import read_wording
 from exports.adjudicate.adjudication import (
     ROUND,
@@ -119,17 +121,17 @@ def push_units(
     if kind == "blind":
         _refuse_known_units(sources, there, members, target)
     plan = _plan_push(units, sources, there, members, kind)
-    definitions = _needed_datasets(plan.sources, kind, min_submitted)
     existing = {item["name"]: item for item in described}
-    for definition in definitions.values():
+    needed = _needed_datasets(argilla, plan.sources, existing, kind, min_submitted)
+    for definition, _ in needed.values():
         if definition.name in existing:
             refuse_other_dataset(argilla, existing[definition.name], definition, None)
     if target_id is None:
         target_id = create_workspace(argilla, target)
-    for definition in definitions.values():
+    for definition, _ in needed.values():
         make_dataset(argilla, target_id, definition, existing.get(definition.name))
     add_members(argilla, target_id, [user_id for user_id, name in members.names.items() if name in members.new])
-    _copy_records(argilla, target, plan.sources, definitions, kind)
+    _copy_records(argilla, target, plan.sources, needed, kind)
     return PushedUnits(
         target,
         tuple(sorted(members.names.values())),
@@ -224,6 +226,12 @@ def _read_sources(argilla: Argilla, workspace: str, units: set[UnitId]) -> dict[
                 unit = _unit_of(task, record)
                 if unit in units:
                     found.setdefault(unit, []).append(_SourceRecord(unit, locale_of(item), record))
+    of_grounding = [each for unit, several in found.items() if unit.task == "grounding" for each in several]
+    unseen = [each for each in of_grounding if "query" not in each.record["fields"]]  # an earlier version's
+    queries = read_queries(argilla, [item for _, item in datasets]) if unseen else {}
+    for each in unseen:
+        empty = read_wording(each.locale).empty_text
+        each.record["fields"]["query"] = queries.get(each.unit.record_uuid, empty)
     return found
 
 
@@ -273,31 +281,41 @@ def _plan_push(
     return _Plan(tuple(chosen), tuple(unit for unit in units if unit in there), tuple(refused))
 
 
+_Needed = dict[tuple[TaskName, str], tuple[DatasetDefinition, frozenset[str]]]
+"""The adjudicators' datasets by task and language, each with the fields that one of an earlier version goes without."""
+
+
 def _needed_datasets(
-    sources: Sequence[_SourceRecord], kind: AdjudicationKind, min_submitted: int
-) -> dict[tuple[TaskName, str], DatasetDefinition]:
-    """The adjudicators' datasets that these records need, by task and language."""
-    needed = dict.fromkeys((source.unit.task, source.locale) for source in sources)
-    return {
-        (task, locale): define_adjudication(task, read_wording(locale), kind, min_submitted) for task, locale in needed
-    }
+    argilla: Argilla,
+    sources: Sequence[_SourceRecord],
+    existing: Mapping[str, Mapping[str, Any]],
+    kind: AdjudicationKind,
+    min_submitted: int,
+) -> _Needed:
+    """The adjudicators' datasets that these records need, given those that are there by their names."""
+    needed: _Needed = {}
+    for task, locale in dict.fromkeys((source.unit.task, source.locale) for source in sources):
+        there = existing.get(dataset_name(task, locale, ROUND))
+        lacking = lacking_fields(task, parts_of(argilla, there["id"], "fields")) if there else frozenset()
+        needed[task, locale] = define_adjudication(task, read_wording(locale), kind, min_submitted, lacking), lacking
+    return needed
 
 
 def _copy_records(
     argilla: Argilla,
     target: str,
     sources: Sequence[_SourceRecord],
-    definitions: Mapping[tuple[TaskName, str], DatasetDefinition],
+    needed: _Needed,
     kind: AdjudicationKind,
 ) -> None:
     """Put the records into the adjudicators' datasets, in their order."""
     found = (jury_dataset(each, target) for each in argilla.datasets(argilla.find_workspace(target)))
     datasets = {dataset.name: dataset for dataset in found if dataset}
-    for (task, locale), definition in definitions.items():
+    for (task, locale), (definition, lacking) in needed.items():
         batch = Batch(argilla, datasets[definition.name])
         for source in sources:
             if (source.unit.task, source.locale) == (task, locale):
-                batch.add(to_adjudicate(source.record, task, read_wording(locale), kind))
+                batch.add(to_adjudicate(source.record, task, read_wording(locale), kind, lacking))
         batch.send()
 
 

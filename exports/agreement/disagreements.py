@@ -60,6 +60,8 @@ class Disagreement(Frozen):
     """The first text of the unit: query in retrieval and generation, answer in grounding."""
     text_pair: str
     """The second text: passage, context, answer."""
+    query: str
+    """The query of a unit of grounding, from the generation rows of its record; empty elsewhere, or where unknown."""
     record_id: str
     """Argilla's id of the record; empty where the file has no such column."""
     link: str
@@ -277,6 +279,7 @@ def _describe(
         notes={},
         text="",
         text_pair="",
+        query="",
         record_id="",
         link="",
     )

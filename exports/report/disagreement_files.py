@@ -100,43 +100,48 @@ def with_details(
         BadRowsError: cells of a file cannot be read.
     """
     found = {(item.task, item.record_uuid, item.chunk_id): _UnitDetails() for item in disagreements}
+    queries = {item.record_uuid: "" for item in disagreements if item.task == "grounding"}
     for path in export_files(paths):
-        _add_details(found, path)
+        _add_details(found, queries, path)
     for frame in frames:
         responses = ResponseReader(frame.task, frame.header, frame.source, []).read(enumerate(frame.rows))
-        _add_rows(found, frame.task, frame.header, responses, _ExportOrigin("", {}))
-    return [_detailed(item, found[item.task, item.record_uuid, item.chunk_id]) for item in disagreements]
+        _add_rows(found, queries, frame.task, frame.header, responses, _ExportOrigin("", {}))
+    return [_detailed(item, found[item.task, item.record_uuid, item.chunk_id], queries) for item in disagreements]
 
 
-def _detailed(disagreement: Disagreement, details: _UnitDetails) -> Disagreement:
-    """The disagreement with what the rows of its unit say."""
+def _detailed(disagreement: Disagreement, details: _UnitDetails, queries: Mapping[str, str]) -> Disagreement:
+    """The disagreement with what the rows of its unit say, and in grounding its record's query."""
     return disagreement.model_copy(
         update={
             "notes": {name: note for name, (_, note) in sorted(details.notes.items()) if note},
             "text": details.texts[0],
             "text_pair": details.texts[1],
+            "query": queries[disagreement.record_uuid] if disagreement.task == "grounding" else "",
             "record_id": details.record_id,
             "link": details.link,
         }
     )
 
 
-def _add_details(found: Mapping[_UnitKey, _UnitDetails], path: Path) -> None:
+def _add_details(found: Mapping[_UnitKey, _UnitDetails], queries: dict[str, str], path: Path) -> None:
     """Add what the submitted rows of one file say about the units in `found`."""
     task = task_of(path)
     _, header = next(csv_rows(path))
-    _add_rows(found, task, header, read_responses(path, task), _read_origin(path.parent / MANIFEST_FILE))
+    _add_rows(found, queries, task, header, read_responses(path, task), _read_origin(path.parent / MANIFEST_FILE))
 
 
 def _add_rows(
     found: Mapping[_UnitKey, _UnitDetails],
+    queries: dict[str, str],
     task: TaskName,
     header: Sequence[str],
     responses: Iterable[Response],
     origin: _ExportOrigin,
 ) -> None:
-    """Add what the submitted ones of the responses say about the units in `found`."""
+    """Add what the submitted ones of the responses say about the units in `found`, and the records' queries."""
     for response in responses:
+        if task == "generation" and response.record_uuid in queries:
+            queries[response.record_uuid] = dict(zip(header, response.cells, strict=True)).get("query", "")
         details = found.get((task, response.record_uuid, response.chunk_id))
         if details is None or response.status != "submitted":
             continue

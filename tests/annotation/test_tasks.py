@@ -15,6 +15,7 @@ from annotation.tasks import (
     TITLE_LENGTH,
     check_takes_suggestions,
     define_dataset,
+    lacking_fields,
     locale_of,
     schema_part,
     task_of,
@@ -64,7 +65,23 @@ def test_a_notebook_gets_the_settings_of_a_task_and_language_in_one_call() -> No
 
 def test_grounding_opens_with_the_list_of_sources() -> None:
     fields = define_dataset("grounding", read_wording("en")).fields
-    assert [field["name"] for field in fields] == ["sources", "answer", "context"]
+    assert [field["name"] for field in fields] == ["sources", "query", "answer", "context"]
+
+
+@pytest.mark.parametrize(
+    ("there", "lacking"),
+    [
+        (["sources", "answer", "context"], {"query"}),
+        (["sources", "answer"], {"query"}),
+        (["sources", "query", "answer", "context"], set()),
+        (["sources"], set()),
+        ([], set()),
+    ],
+)
+def test_a_dataset_made_before_the_query_was_shown_goes_on_without_it(there: list[str], lacking: set[str]) -> None:
+    assert lacking_fields("grounding", [{"name": name} for name in there]) == lacking
+    fields = define_dataset("grounding", read_wording("en"), lacking=lacking).fields
+    assert ("query" in {field["name"] for field in fields}) == (not lacking)
 
 
 @pytest.mark.parametrize(("task", "locale"), EVERY_DATASET)

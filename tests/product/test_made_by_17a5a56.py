@@ -110,6 +110,15 @@ class Work(NamedTuple):
     files: dict[str, bytes]
 
 
+class Renewed(NamedTuple):
+    """What setup said before the new versions, the records after them and after another push, and the exports."""
+
+    before: Result
+    pushed_once: dict[str, dict[str, dict[str, Any]]]
+    pushed_twice: dict[str, dict[str, dict[str, Any]]]
+    files: dict[str, bytes]
+
+
 def unpacked(folder: Path) -> Path:
     """The folder with everything that was made."""
     with tarfile.open(MADE) as archive:
@@ -229,6 +238,16 @@ def work(served: Served, continued: Continued, tmp_path_factory: pytest.TempPath
     return Work(submitted, served.responses(), exported(served, tmp_path_factory.mktemp("work")))
 
 
+@pytest.fixture(scope="module")
+def renewed(served: Served, work: Work, tmp_path_factory: pytest.TempPathFactory) -> Renewed:
+    """New versions of the grounding datasets, after the work in the old ones; then the records are pushed again."""
+    before = served.run("annotation", "setup", "--dry-run")
+    served.run("annotation", "setup", "--new-version", "grounding", "--yes", "--passwords", "passwords.json")
+    once = served.records()
+    served.run("annotation", "push", "records.jsonl")
+    return Renewed(before, once, served.records(), exported(served, tmp_path_factory.mktemp("renewed")))
+
+
 @pytest.mark.server
 def test_the_home_is_served_with_every_answer_draft_and_discard(served: Served, found: Seen) -> None:
     stored = json.loads((served.folder / "responses.json").read_text(encoding="utf-8"))
@@ -306,6 +325,36 @@ def test_new_answers_come_out_beside_the_old_ones(found: Seen, work: Work) -> No
         expected = {(*unit_of(external_id), who) for which, external_id, who in work.submitted if which == task}
         assert new - old == expected
         assert old <= new
+
+
+@pytest.mark.server
+def test_old_grounding_datasets_go_on_without_the_query_and_a_new_version_shows_it(
+    served: Served, found: Seen, renewed: Renewed
+) -> None:
+    assert "without `query`, which `--new-version grounding` brings" in renewed.before.stdout
+    records, datasets = served.records(), served.datasets()
+    old = [name for name in found.datasets if name.startswith("jury/") and "-grounding-" in name]
+    assert sum(len(records[name]) for name in old) > 1
+    for name in old:
+        assert {frozenset(each["fields"]) for each in records[name].values()} <= {
+            frozenset({"sources", "answer", "context"})
+        }
+        new = records[f"{name}-v2"]
+        assert new.keys() == records[name].keys()
+        assert {unit: "query" in each["fields"] for unit, each in new.items()} == dict.fromkeys(new, True)
+        assert datasets[f"{name}-v2"]["fields"]["items"][1]["name"] == "query"
+        for unit, each in new.items():
+            generation = records[name.replace("2-grounding", "3-generation")][unit]
+            assert each["fields"]["query"] == generation["fields"]["query"]
+            assert each["metadata"] == records[name][unit]["metadata"]
+
+
+@pytest.mark.server
+def test_after_the_new_version_old_rows_have_the_same_bytes_and_nothing_is_pushed_twice(
+    work: Work, renewed: Renewed
+) -> None:
+    assert renewed.files == work.files
+    assert renewed.pushed_twice == renewed.pushed_once
 
 
 @pytest.mark.server

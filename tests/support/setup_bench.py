@@ -5,10 +5,13 @@ from typing import Any
 from annotation.campaign.file import Campaign
 from annotation.campaign.people import Passwords
 from annotation.campaign.plan import Plan
-from annotation.campaign.setup import apply_plan, plan_campaign
-from annotation.campaign.versions import current_datasets
+from annotation.campaign.routing import ROUTING
+from annotation.campaign.setup import apply_plan, make_dataset, plan_campaign
+from annotation.campaign.versions import current_datasets, with_version
 from annotation.client import Argilla
 from annotation.labels import LABELS
+from annotation.tasks import PRODUCTION, define_dataset
+from annotation.wording import read_wording
 from pipeline.records import Passage, QueryResponse
 
 PASSAGE = Passage(chunk_id="d#0", doc_id="d", chunk_rank=1, text="Nobody did.")
@@ -42,3 +45,20 @@ def submit_first(owner: Argilla, dataset_id: str) -> dict[str, Any]:
 
 def described(owner: Argilla, workspace: str, name: str) -> dict[str, Any]:
     return next(each for each in current_datasets(owner, owner.find_workspace(workspace)) if each["name"] == name)
+
+
+def make_earlier_grounding(owner: Argilla, workspace: str, name: str, round_name: str = PRODUCTION) -> str:
+    """The id of a published grounding dataset as citejury 1 made them, without the query, under this name.
+
+    An empty one of the name is replaced.
+    """
+    workspace_id = owner.find_workspace(workspace)
+    definition = with_version(define_dataset("grounding", read_wording("en"), 1, round_name, lacking=["query"]), 1)
+    for dataset in owner.datasets(workspace_id):
+        if dataset["name"] == name:
+            definition.metadata.update(
+                {key: dataset["metadata"][key] for key in {ROUTING} & dataset["metadata"].keys()}
+            )
+            owner.request("DELETE", f"/datasets/{dataset['id']}")
+    make_dataset(owner, workspace_id, definition, None)
+    return str(described(owner, workspace, name)["id"])

@@ -159,6 +159,7 @@ def _entry(item: Disagreement, patterns: Sequence[Pattern]) -> Element:
         ),
         element(
             "div",
+            _text_block("Query", item.query),
             (_text_block(name, text) for name, text in zip(_TEXT_NAMES[item.task], texts, strict=True)),
             (_text_block(["Note of ", quoted(name)], text, "block note-of") for name, text in item.notes.items()),
         ),

@@ -208,7 +208,7 @@ def test_hostile_text_reaches_the_model_as_data_between_marks_and_nowhere_else()
             named
             == {
                 "retrieval": ["QUERY", "SOURCE", "PASSAGE"],
-                "grounding": ["SOURCES", "ANSWER", "CONTEXT"],
+                "grounding": ["SOURCES", "QUERY", "ANSWER", "CONTEXT"],
                 "generation": ["QUERY", "ANSWER"],
             }[unit.task]
         )

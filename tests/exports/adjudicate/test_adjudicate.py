@@ -15,7 +15,8 @@ from annotation.client import Argilla
 from annotation.push.push import push_records
 from annotation.tasks import round_of
 from annotation.wording import LOCALES, read_wording
-from exports.adjudicate.adjudication import votes_text
+from exports.adjudicate.adjudication import UnitId, votes_text
+from exports.adjudicate.push import push_units
 from exports.agreement.consensus import consensus
 from exports.agreement.disagreements import find_disagreements
 from exports.cli.adjudicate import pattern_rows
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
 from tests.support.adjudication_data import NOTE, Jury, answer, everything_shown, judge_everything, read_csv
 from tests.support.agreement_data import Row, ratings_of
+from tests.support.setup_bench import make_earlier_grounding
 
 pytestmark = pytest.mark.server
 
@@ -296,3 +298,21 @@ def test_a_language_without_the_adjudicators_wording_is_refused(tmp_path: Path, 
     path.write_text(f"{head}[adjudication]\n{rest.replace(key, 'other', 1)}", encoding="utf-8")
     with pytest.raises(InputError, match=rf"`ja\.toml` has no text for the key `adjudication\.{key}`"):
         read_wording("ja", folder)
+
+
+@pytest.mark.parametrize("is_earlier", [False, True], ids=["now", "adjudication of an earlier version"])
+def test_adjudicators_of_an_earlier_campaign_see_the_query_where_their_dataset_can_show_it(
+    owner: Argilla, jury: Jury, is_earlier: bool
+) -> None:
+    earlier_id = make_earlier_grounding(owner, jury.workspace, "2-grounding-en")
+    push_records(owner, jury.workspace, [answer(1)])
+    unit = [UnitId("grounding", "r1", "")]
+    target = f"{jury.workspace}-adjudication"
+    if is_earlier:
+        set_up(owner, target)
+        make_earlier_grounding(owner, target, "adjudication-2-grounding-en", "adjudication")
+    report = push_units(owner, jury.workspace, unit, "blind", [jury.names["dora"]])
+    assert (report.new, report.refused) == (tuple(unit), ())
+    copy = jury.records(target)["adjudication-2-grounding-en r1"]["fields"]
+    (source,) = (record["fields"] for _, page in owner.record_pages(earlier_id) for record in page)
+    assert copy == source | ({} if is_earlier else {"query": "Query 1?"})

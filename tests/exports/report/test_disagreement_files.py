@@ -3,12 +3,16 @@ from pathlib import Path
 
 import pytest
 
+from annotation.labels import LABELS as LABEL_COLUMNS
 from exports.agreement.disagreements import Disagreement, find_disagreements
 from exports.csv.tables import csv_line
 from exports.reading.read import export_files, read_tables
 from exports.report.disagreement_files import count_patterns, with_details, write_disagreements_csv
+from exports.report.html.page import render_report
 from exports.schema import COLUMNS
 from pipeline.errors import OutputError
+from tests.support.report_data import drawn_agreement
+from tests.support.report_page import Page
 
 HOSTILE = '=1+1, "zwei"\rdrei\nvier <b>fünf</b> 六'
 LABELS = {"proper_action": "True", "response_on_topic": "True", "incomplete": "False", "unsafe_content": "False"}
@@ -43,6 +47,31 @@ def test_texts_and_notes_of_the_newest_submitted_responses_are_filled_in(tmp_pat
     (found,) = found_in(path)
     assert (found.text, found.text_pair, found.notes) == ("Q?", HOSTILE, {"anna": HOSTILE})
     assert (found.record_id, found.link) == ("", "")
+
+
+def test_an_answer_that_is_split_in_grounding_has_its_records_query_beside_it(tmp_path: Path) -> None:
+    head = (*COLUMNS["grounding"], "response_status")
+    labels = dict.fromkeys(LABEL_COLUMNS["grounding"], "True")
+    split = [
+        {**labels, "support_present": vote, "record_uuid": record, "annotator_id": who, "task": "grounding"}
+        | {"answer": "No.", "context_set": "C", "notes": "", "language": "en", "response_status": "submitted"}
+        | {"created_at": "2026-03-01T10:00:00+00:00"}
+        for record in ("r1", "r2")
+        for who, vote in PAIRS
+    ]
+    folder = tmp_path / "export"
+    folder.mkdir()
+    rows = [[cells[name] for name in head] for cells in split]
+    (folder / "grounding.csv").write_bytes(b"".join(map(csv_line, (head, *rows))))
+    write_export(folder / "generation.csv", row("anna", "True", query=HOSTILE))
+    files = export_files([folder])
+    (grounding,) = (table for table in read_tables(files).tables if table.task == "grounding")
+    found = with_details(find_disagreements(grounding), [folder])
+    assert {item.record_uuid: item.query for item in found} == {"r1": HOSTILE, "r2": ""}
+    write_disagreements_csv(tmp_path / "list.csv", found)
+    assert "zwei" not in (tmp_path / "list.csv").read_text(encoding="utf-8")
+    page = Page(render_report(drawn_agreement([grounding]), found))
+    assert [text for _, text in page.all("h4")].count("Query") == 1
 
 
 def test_the_list_keeps_hostile_text_as_data(tmp_path: Path) -> None:
