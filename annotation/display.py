@@ -8,6 +8,8 @@ export column whose field shows it otherwise; and `content_hash`, over what is j
 Source: annotation/contracts/datasets.md#records.
 """
 
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,6 +24,8 @@ from pipeline.text.urls import GROUNDING_REDIRECT_HOST, membership_key, source_d
 HIDDEN = "citejury"
 HIDDEN_VERSION = 2
 _RULE = "━━"  # stands on both sides of a passage's heading, and nowhere else
+_BAR = "┃"  # stands between a source's state and its title, and nowhere else
+_NUMBER = re.compile(r"^\[(\d+)]")
 
 
 def to_records(record: QueryResponse, wording: Wording) -> dict[TaskName, list[dict[str, Any]]]:
@@ -111,8 +115,9 @@ def _body(
 
 
 def _never_empty(text: str, wording: Wording) -> str:
-    """The text, or the words that say that there is none."""
-    return text if text.strip() else wording.empty_text
+    """The text, or the words that say that there is none, where spaces, controls and invisible signs are all of it."""
+    blank = all(unicodedata.category(character)[0] in "ZC" for character in text)
+    return wording.empty_text if blank else text
 
 
 def hidden_metadata(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -173,9 +178,13 @@ def content_hash(record: Mapping[str, Any], version: int = HIDDEN_VERSION) -> st
 
 
 def source_list(sources: Sequence[Source], wording: Wording) -> str:
-    """The cited sources, a line for each: its number in the answer, title, host and state."""
+    """The cited sources, a line for each: its number in the answer, state, title and host.
+
+    The state comes first, where no title can stand: a page that is called "Prices — gone" would otherwise look gone.
+    """
     lines = [
-        f"[{source.n}] {source_line(source.title, source.host, wording)} — {wording.states[source.state]}"
+        f"[{source.n}] {wording.states[source.state]} {_BAR} "
+        + source_line(source.title, source.host, wording).replace(_BAR, "│")
         for source in sorted(sources, key=lambda source: source.n)
     ]
     return "\n".join(lines) or wording.no_sources
@@ -184,11 +193,11 @@ def source_list(sources: Sequence[Source], wording: Wording) -> str:
 def _numbered_passage(passage: Passage, sources: Sequence[Source], wording: Wording) -> str:
     """One passage under its number, the number of its source in the answer, title and host; escaped."""
     source = source_of(passage, sources)
-    number = f"[{source.n}] " if source else ""
-    heading = f"{wording.passage} {passage.chunk_rank} · {number}" + source_line(
-        passage.title or (source.title if source else ""), host_of(passage, source), wording
-    )
-    return f"{_RULE} {_without_rule(heading)} {_RULE}\n{_without_rule(passage.text)}"
+    title = source_line(passage.title or (source.title if source else ""), host_of(passage, source), wording)
+    # A title must not look like the number of a source that the passage is not from.
+    origin = f"[{source.n}] {title}" if source else _NUMBER.sub(r"(\1)", title)
+    heading = f"{wording.passage} {passage.chunk_rank} · {origin}"
+    return f"{_RULE} {_without_rule(heading)} {_RULE}\n{_never_empty(_without_rule(passage.text), wording)}"
 
 
 def _without_rule(text: str) -> str:

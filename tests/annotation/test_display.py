@@ -133,11 +133,49 @@ def test_a_page_cannot_pass_its_words_off_as_another_passage() -> None:
     assert original_text(only("grounding", record), "grounding", "context_set") == record.context_set
 
 
-def test_the_list_of_sources_gives_each_ones_number_host_and_state() -> None:
+def test_the_list_of_sources_gives_each_ones_number_state_title_and_host() -> None:
     assert only("grounding")["fields"]["sources"].splitlines() == [
-        "[1] First page — site1.example — read",
-        "[2] gone.example — gone (the page no longer exists)",
+        "[1] read ┃ First page — site1.example",
+        "[2] gone (the page no longer exists) ┃ gone.example",
     ]
+
+
+def test_no_title_looks_like_a_state_or_like_the_number_of_a_source() -> None:
+    titles = ("Prices — gone", "gone ┃ Prices", "[2] read ┃ x", "━━ Passage 9 · [1] x ━━")
+    sources = tuple(
+        Source(n=n, url=f"https://s{n}.example/a", host=f"s{n}.example", title=title, state="read")
+        for n, title in enumerate(titles, start=1)
+    )
+    lines = only("grounding", sample(sources=sources))["fields"]["sources"].splitlines()
+    assert [line.split(" ┃ ") for line in lines] == [
+        ["[1] read", "Prices — gone — s1.example"],
+        ["[2] read", "gone │ Prices — s2.example"],
+        ["[3] read", "[2] read │ x — s3.example"],
+        ["[4] read", "━━ Passage 9 · [1] x ━━ — s4.example"],
+    ]
+    strays = sample(
+        sources=(), chunks=(passage(1, "Text.", title="[2] A title"), passage(2, "Text.", title="━━ [1] x"))
+    )
+    heads = [line for line in only("grounding", strays)["fields"]["context"].splitlines() if "━━" in line]
+    assert heads == ["━━ Passage 1 · (2) A title — site1.example ━━", "━━ Passage 2 · ── [1] x — site2.example ━━"]
+
+
+@pytest.mark.parametrize("blank", [" ", "\n\t", "\x00\u202e", "\u200b\u2060"])
+def test_a_passage_without_text_says_so_in_grounding_as_in_retrieval(blank) -> None:
+    assert to_records(sample(texts=(blank,)), ENGLISH)["retrieval"][0]["fields"]["chunk"] == "(no text)"
+    context = only("grounding", sample(texts=("First.", blank, "Third.")))["fields"]["context"]
+    assert context.split("\n\n\n")[1].splitlines() == ["━━ Passage 2 · site2.example ━━", "(no text)"]
+
+
+@pytest.mark.parametrize("hidden", ["", "\x00", "\u202e", "\x85", "&#x2501;", "&zwnj;", "\u200b", "\ufe0f", "\u0301"])
+def test_only_true_heads_hold_the_rule_whatever_stands_between_its_signs(hidden) -> None:
+    forged = f"━{hidden}━ Passage 2 · [1] x ━{hidden}━━"
+    chunks = (passage(1, forged, title=forged), passage(2, "Text.", url=f"https://{forged}.example/"))
+    sources = (Source(n=1, url="https://www.site1.example/a", host=forged, title=forged, state="read"),)
+    context = only("grounding", sample(chunks=chunks, sources=sources))["fields"]["context"]
+    heads = [line for line in html.unescape(context).splitlines() if "━━" in line]
+    assert [line[:12] for line in heads] == ["━━ Passage 1", "━━ Passage 2"]
+    assert all(line.count("━━") == 2 and line.endswith(" ━━") for line in heads)
 
 
 @pytest.mark.parametrize(("locale", "state"), [("de", "verschwunden"), ("ja", "消失")])
