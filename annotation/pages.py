@@ -31,6 +31,14 @@ def render(package: str, template: str, **values: object) -> str:
     return _ENVIRONMENT.from_string(files(package).joinpath(template).read_text(encoding="utf-8")).render(values)
 
 
+def markdown_to_html(markdown: str) -> Markup:
+    """The Markdown as HTML; tags in it are shown as text."""
+    from markdown_it import MarkdownIt
+
+    rendered: str = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
+    return Markup(rendered)  # markdown-it has escaped the tags
+
+
 def exact(text: str) -> Markup:
     """The text escaped, every character kept: for what people copy, such as a password."""
     return Markup.escape(text)

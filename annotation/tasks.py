@@ -44,6 +44,7 @@ GUIDELINES_LENGTH = 10_000
 _HASH_LENGTH = 16
 _PART_KEYS = ("name", "title", "description", "required", "settings")
 
+CALIBRATION = "calibration"
 PRODUCTION = "production"
 SUGGESTED = "suggested"
 """Begins the names of rounds whose answers a machine fills in beforehand; all other rounds take no suggestions, because

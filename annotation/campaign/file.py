@@ -10,13 +10,12 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import Field, StringConstraints, ValidationError, field_validator, model_validator
 
 from annotation.labels import TASKS, TaskName
-from annotation.tasks import PRODUCTION, ROUND_NAME
+from annotation.tasks import CALIBRATION, PRODUCTION, ROUND_NAME
 from annotation.wording import locales as worded_locales
 from pipeline.errors import SettingsError
 from pipeline.schema import Frozen
 from pipeline.settings import SETTINGS_FILE
 
-CALIBRATION = "calibration"
 _RESERVED_GROUP = "adjudication"  # its workspaces are those of `citejury exports adjudicate`
 
 _Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]

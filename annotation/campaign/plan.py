@@ -12,6 +12,7 @@ from annotation.campaign.file import Annotator, Member, Place
 from annotation.campaign.routing import ROUTING
 from annotation.campaign.versions import (
     CARRIED_FROM,
+    JURY,
     RAISED_TOGETHER,
     Series,
     current_datasets,
@@ -65,6 +66,8 @@ class Wanted(NamedTuple):
     """What decides the split of the records; None outside campaigns."""
     notes: Mapping[Place, str]
     """Remarks about places."""
+    juries: Mapping[Place, Sequence[str]]
+    """User names of those who label at each place; empty where all members label in all datasets."""
 
 
 class DatasetPlan(NamedTuple):
@@ -86,6 +89,8 @@ class DatasetPlan(NamedTuple):
     """The same in words."""
     affected: str
     """What it does to responses that are there; empty where it touches none."""
+    jury: Sequence[str] | None = None
+    """Who is to be written down as labelling in it; None where nothing is to be written."""
 
 
 class MemberPlan(NamedTuple):
@@ -210,7 +215,19 @@ def _plan_dataset(
         definition.metadata.update({CARRIED_FROM: earlier["id"], RAISED_TOGETHER: list(raised_ids)})
     brought = f"without `{'`, `'.join(sorted(lacking))}`, which `--new-version {task}` brings" if lacking else ""
     remark = "; ".join(filter(None, [brought, wanted.notes.get(place, "")]))
-    return _with_changes(argilla, place, definition, existing, earlier, remark)
+    plan = _with_changes(argilla, place, definition, existing, earlier, remark)
+    return _with_jury(plan, wanted.juries.get(place))
+
+
+def _with_jury(plan: DatasetPlan, names: Sequence[str] | None) -> DatasetPlan:
+    """The dataset's plan with who is to be written down as labelling in it; no response is touched by that."""
+    there = plan.existing["metadata"].get(JURY) if plan.existing else None
+    if names is None or there == list(names):
+        return plan
+    if plan.step.done != "kept":
+        return plan._replace(jury=names)
+    note = "; ".join(filter(None, ["who labels in it", plan.step.note]))
+    return plan._replace(jury=names, step=plan.step._replace(done="updated", note=note))
 
 
 def _earlier_version(

@@ -8,8 +8,8 @@ import hashlib
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from annotation.campaign.file import CALIBRATION, Campaign, Place, group_workspace
-from annotation.tasks import PRODUCTION
+from annotation.campaign.file import Campaign, Place, group_workspace
+from annotation.tasks import CALIBRATION, PRODUCTION
 from pipeline.errors import InputError, SettingsError
 
 _HASH_BYTES = 6  # a float holds them exactly, so that no share is rounded up to 1

@@ -5,10 +5,10 @@ kill may separate: the first one carries the dataset's metadata, by which a draf
 SDK's `Dataset.create` sends no metadata, and cannot go on with a draft.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from annotation.campaign.file import CALIBRATION, Annotator, Campaign, Member, Place, members, places
+from annotation.campaign.file import Annotator, Campaign, Member, Place, group_workspace, members, places
 from annotation.campaign.people import NewUser, Passwords, checked_names, create_user
 from annotation.campaign.plan import (
     DatasetPlan,
@@ -23,14 +23,11 @@ from annotation.campaign.plan import (
     refuse_strangers,
 )
 from annotation.campaign.routing import check_routing, routing_metadata
-from annotation.campaign.versions import CARRYING, append_to_log, carry_records, current_datasets
+from annotation.campaign.versions import CARRYING, append_to_log, carry_records, current_datasets, write_jury
 from annotation.client import Argilla
 from annotation.labels import TASKS, TaskName
 from annotation.sdk import connected, load_sdk, user_handle, workspace_handle
-from annotation.tasks import (
-    PRODUCTION,
-    DatasetDefinition,
-)
+from annotation.tasks import CALIBRATION, PRODUCTION, DatasetDefinition
 from pipeline.errors import ArgillaError, InputError
 
 
@@ -71,7 +68,7 @@ def wanted_of(
     """
     people = [Member(workspace, Annotator(name=name)) for name in checked_names(annotators)]
     place = Place(workspace, locale, round_name)
-    return Wanted({place: dict.fromkeys(TASKS, min_submitted)}, people, None, {})
+    return Wanted({place: dict.fromkeys(TASKS, min_submitted)}, people, None, {}, {})
 
 
 def _wanted_of_campaign(campaign: Campaign, workspace: str) -> Wanted:
@@ -83,7 +80,18 @@ def _wanted_of_campaign(campaign: Campaign, workspace: str) -> Wanted:
         people = len(campaign.jury(place.locale, group))
         if campaign.annotators and people < max(overlap.values()):
             notes[place] = f"waits for {max(overlap.values())} annotators, and the campaign has {people} for it"
-    return Wanted(found, members(campaign, workspace), routing_metadata(campaign), notes)
+    juries = _juries(campaign, workspace, found)
+    return Wanted(found, members(campaign, workspace), routing_metadata(campaign), notes, juries)
+
+
+def _juries(campaign: Campaign, workspace: str, found: Iterable[Place]) -> dict[Place, list[str]]:
+    """Who labels at each place, by user name; empty where there is one language, in which everybody labels."""
+    if len(campaign.locales) == 1:
+        return {}
+    groups = {group_workspace(workspace, group): group for group in campaign.groups}
+    return {
+        place: [person.name for person in campaign.jury(place.locale, groups.get(place.workspace))] for place in found
+    }
 
 
 def wanted_of_round(
@@ -105,9 +113,8 @@ def wanted_of_round(
         raise InputError(f"The campaign has no {locale!r}. Choose `--locale` from: {', '.join(campaign.locales)}.")
     locales = campaign.locales if locale is None else (locale,)
     people = [Member(workspace, each) for each in campaign.annotators]
-    return Wanted(
-        {Place(workspace, each, round_name): dict.fromkeys(TASKS, min_submitted) for each in locales}, people, None, {}
-    )
+    found = {Place(workspace, each, round_name): dict.fromkeys(TASKS, min_submitted) for each in locales}
+    return Wanted(found, people, None, {}, _juries(campaign, workspace, found))
 
 
 def plan_campaign(
@@ -162,6 +169,8 @@ def _apply_dataset(argilla: Argilla, workspace_id: str, plan: DatasetPlan) -> No
         argilla.request("PATCH", f"/datasets/{dataset_id}", json=visible)
     if "metadata" in plan.body:
         append_to_log(argilla, str(dataset_id), plan.body["metadata"])
+    if plan.jury is not None:
+        write_jury(argilla, str(dataset_id), plan.jury)
     if plan.earlier is not None:
         carry_records(argilla, plan.earlier, str(dataset_id))
         argilla.request("PATCH", f"/datasets/{dataset_id}", json={"name": definition.name})

@@ -7,14 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from markupsafe import Markup
-
-from annotation.campaign.file import CALIBRATION, Annotator, Campaign, Member, members
-from annotation.campaign.versions import Series, newest_versions
+from annotation.campaign.file import Annotator, Campaign, Member, members
+from annotation.campaign.versions import Series, newest_versions, place_in_order
 from annotation.client import Argilla
 from annotation.labels import LABELS, TaskName
-from annotation.pages import exact, render
-from annotation.tasks import ORDER, PRODUCTION, takes_suggestions
+from annotation.pages import exact, markdown_to_html, render
+from annotation.tasks import CALIBRATION, ORDER
 from annotation.wording import LOCALES, Wording, read_texts, read_wording
 from pipeline.errors import NotFoundError, OutputError
 from pipeline.staging import ANYBODY, OWNER_ONLY, staged_file
@@ -42,8 +40,8 @@ def render_page(task: TaskName, wording: Wording) -> str:
         "guidelines.html",
         wording=wording,
         title=rules.partition("\n")[0].lstrip("# "),
-        rules=_to_html(rules),
-        sections=_to_html(sections),
+        rules=markdown_to_html(rules),
+        sections=markdown_to_html(sections),
         case=examples.case,
         labels=[(wording.questions[task][label], examples.labels[label]) for label in LABELS[task]],
     )
@@ -53,14 +51,6 @@ def _split_guidelines(text: str) -> tuple[str, str]:
     """The heading with the rules, and the sections after them; the second is empty where there are none."""
     rules, mark, sections = text.partition("\n## ")
     return rules, f"{mark}{sections}".lstrip()
-
-
-def _to_html(markdown: str) -> Markup:
-    """The Markdown as HTML; tags in it are shown as text."""
-    from markdown_it import MarkdownIt
-
-    rendered: str = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
-    return Markup(rendered)  # markdown-it has escaped the tags
 
 
 class WorkItem(NamedTuple):
@@ -164,10 +154,7 @@ def _work_of(
     campaign: Campaign | None,
     described: Mapping[str, Mapping[Series, Mapping[str, Any]]],
 ) -> tuple[WorkItem, ...]:
-    """Her datasets in order of the work: calibration, other rounds, production, rounds that a machine filled in.
-
-    Within a round by language, then by task. What a machine filled in comes last, so that it anchors no other answer.
-    """
+    """Her datasets in order of the work."""
     locales = campaign.locales_of(person) if campaign else None
     items = [
         WorkItem(series, dataset["name"], f"{api_url}/dataset/{dataset['id']}/annotation-mode")
@@ -175,15 +162,7 @@ def _work_of(
         for series, dataset in described[workspace].items()
         if locales is None or series.locale in locales
     ]
-    return tuple(sorted(items, key=lambda item: _place_in_order(item.series, locales or ())))
-
-
-def _place_in_order(series: Series, locales: Sequence[str]) -> tuple[int, str, int, str, int]:
-    """What the order of work sorts by."""
-    rounds = {CALIBRATION: 0, PRODUCTION: 2}
-    number = 3 if takes_suggestions(series.round_name) else rounds.get(series.round_name, 1)
-    language = locales.index(series.locale) if series.locale in locales else 0
-    return number, series.round_name, language, series.locale, ORDER[series.task]
+    return tuple(sorted(items, key=lambda item: place_in_order(item.series, locales or ())))
 
 
 def sheet_name(name: str) -> str:

@@ -4,10 +4,10 @@ A dataset's first version has the plain name, such as `1-retrieval-en`, later on
 Records are carried over, responses are not: they stay in the version whose questions they answer,
 and are exported from there.
 
-What changes about a dataset after it was made is kept in Argilla itself: an append-only log with the server's stamps, a
-row of metadata properties that no record uses and no annotator sees. A dataset's own metadata cannot hold it:
-argilla-server 2.8.0 answers a PATCH of metadata that are there with the new values and stores the old ones (a dict
-changed in place, `models/mixins.py`, `fill`; seen 2026-11).
+What changes about a dataset after it was made is kept in Argilla itself: an append-only log with the server's stamps,
+a row of metadata properties that no record uses and no annotator sees; and one more for who labels in it. A dataset's
+own metadata cannot hold it: argilla-server 2.8.0 answers a PATCH of metadata that are there with the new values and
+stores the old ones (a dict changed in place, `models/mixins.py`, `fill`; seen 2026-11).
 """
 
 import json
@@ -18,7 +18,16 @@ from typing import Any, NamedTuple
 from annotation.client import BATCH_BYTES, BATCH_RECORDS, Argilla
 from annotation.display import HIDDEN, hidden_metadata, shown_query
 from annotation.labels import TaskName
-from annotation.tasks import DatasetDefinition, locale_of, round_of, task_of
+from annotation.tasks import (
+    CALIBRATION,
+    ORDER,
+    PRODUCTION,
+    DatasetDefinition,
+    locale_of,
+    round_of,
+    takes_suggestions,
+    task_of,
+)
 from annotation.wording import read_wording
 from pipeline.errors import InputError
 
@@ -28,6 +37,9 @@ _LOGGED = ("guideline_version", "routing")
 """What of a dataset's metadata may change, and stands in the log."""
 _HISTORY = "guidelines_history"
 """In the metadata of a described dataset: all versions of the guidelines, oldest first, each with when it began."""
+JURY = "jury"
+"""In the metadata of a described dataset: user names of those who label in it, where its campaign has said so."""
+_JURY_PROPERTY = "citejury_jury"
 _VERSION = "version"
 CARRIED_FROM = "carried_from"
 """Id of the version that the records are copied from, in the metadata of the new one."""
@@ -189,10 +201,14 @@ def current_datasets(argilla: Argilla, workspace_id: str) -> list[dict[str, Any]
 
 
 def _up_to_date(argilla: Argilla, dataset: Mapping[str, Any]) -> dict[str, Any]:
-    """The dataset with what its log says in its metadata, and there the history of its guidelines."""
+    """The dataset with what its log says in its metadata, and there the history of its guidelines and who labels."""
     metadata = dict(dataset["metadata"])
     history = [{"version": str(metadata.get("guideline_version") or ""), "since": ""}]
-    for entry in _log_of(argilla, dataset["id"]):
+    properties = _properties_of(argilla, dataset["id"])
+    names = jury_in((each["name"], each["settings"]) for each in properties)
+    if names is not None:
+        metadata[JURY] = names
+    for entry in _log_in(properties):
         (value,) = entry["settings"]["values"]
         metadata |= json.loads(value)
         if history[-1]["version"] != metadata["guideline_version"]:
@@ -200,24 +216,63 @@ def _up_to_date(argilla: Argilla, dataset: Mapping[str, Any]) -> dict[str, Any]:
     return {**dataset, "metadata": {**metadata, _HISTORY: history}}
 
 
-def _log_of(argilla: Argilla, dataset_id: str) -> list[dict[str, Any]]:
-    """The entries of a dataset's log as the server describes them, oldest first."""
-    properties = argilla.request("GET", f"/me/datasets/{dataset_id}/metadata-properties")["items"]
+def _properties_of(argilla: Argilla, dataset_id: str) -> list[dict[str, Any]]:
+    """The dataset's metadata properties as the server describes them."""
+    found: list[dict[str, Any]] = argilla.request("GET", f"/me/datasets/{dataset_id}/metadata-properties")["items"]
+    return found
+
+
+def _log_in(properties: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The entries of the log among a dataset's properties, oldest first."""
     entries = [each for each in properties if each["name"].startswith(_PROPERTY)]
     return sorted(entries, key=lambda entry: int(entry["name"].removeprefix(_PROPERTY)))
 
 
 def append_to_log(argilla: Argilla, dataset_id: str, metadata: Mapping[str, Any]) -> None:
     """Write an entry with what of these metadata may change; the server dates it."""
-    number = len(_log_of(argilla, dataset_id)) + 1
-    value = json.dumps({name: metadata[name] for name in _LOGGED if name in metadata}, ensure_ascii=False)
+    number = len(_log_in(_properties_of(argilla, dataset_id))) + 1
+    value = {name: metadata[name] for name in _LOGGED if name in metadata}
+    _add_property(argilla, dataset_id, f"{_PROPERTY}{number}", f"citejury: settings {number}", value)
+
+
+def _add_property(argilla: Argilla, dataset_id: str, name: str, title: str, value: Any) -> None:
+    """Keep a value as JSON in a metadata property of the dataset that no annotator sees."""
     body = {
-        "name": f"{_PROPERTY}{number}",
-        "title": f"citejury: settings {number}",
-        "settings": {"type": "terms", "values": [value]},
+        "name": name,
+        "title": title,
+        "settings": {"type": "terms", "values": [json.dumps(value, ensure_ascii=False)]},
         "visible_for_annotators": False,
     }
     argilla.request("POST", f"/datasets/{dataset_id}/metadata-properties", json=body)
+
+
+def write_jury(argilla: Argilla, dataset_id: str, names: Sequence[str]) -> None:
+    """Keep who labels in the dataset, instead of what was kept."""
+    for each in _properties_of(argilla, dataset_id):
+        if each["name"] == _JURY_PROPERTY:
+            argilla.request("DELETE", f"/metadata-properties/{each['id']}")
+    _add_property(argilla, dataset_id, _JURY_PROPERTY, "citejury: who labels here", list(names))
+
+
+def jury_in(properties: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str] | None:
+    """Who labels in a dataset, from name and settings of its metadata properties; None where nobody has said so."""
+    for name, settings in properties:
+        if name == _JURY_PROPERTY:
+            names: list[str] = json.loads(settings["values"][0])
+            return names
+    return None
+
+
+def place_in_order(series: Series, locales: Sequence[str] = ()) -> tuple[int, str, int, str, int]:
+    """What the order of work sorts by: calibration, other rounds, production, rounds that a machine filled in.
+
+    Within a round by language, those of `locales` in their order, then by task. What a machine filled in comes last, so
+    that it anchors no other answer.
+    """
+    rounds = {CALIBRATION: 0, PRODUCTION: 2}
+    number = 3 if takes_suggestions(series.round_name) else rounds.get(series.round_name, 1)
+    language = locales.index(series.locale) if series.locale in locales else 0
+    return number, series.round_name, language, series.locale, ORDER[series.task]
 
 
 def guideline_version_at(metadata: Mapping[str, Any], moment: str) -> str:

@@ -29,6 +29,7 @@ from annotation.embedded.patches._logged_events import (
 )
 from annotation.embedded.patches._routes import serve_own_record_only, serve_record_pages, serve_status_rows
 from annotation.embedded.patches._skipped_work import LateModule, build_reader_once, only_for_webhooks
+from annotation.embedded.patches._start_routes import serve_start
 from annotation.embedded.patches.middleware import surround
 
 VERSION = "2.8.0"
@@ -156,6 +157,11 @@ PATCHES = (
         "An annotator gets everybody's user name, and how many records each has answered.",
         serve_own_part_of_users,
         {"api.handlers.v1.datasets.datasets:get_dataset_users_progress": "13edc7eba105"},
+    ),
+    _Patch(
+        "An annotator begins with everybody's datasets in all languages, and cannot ask what is next for her.",
+        serve_start,
+        {"api.handlers.v1.datasets.datasets:get_dataset": "480b98b14956"},
     ),
     _Patch(
         "A page of records is parsed, validated and written again, which takes many times as long as reading it.",

@@ -72,6 +72,15 @@ async def own_work(db: AsyncSession, datasets: Sequence[Any], user_id: UUID) -> 
     return found
 
 
+async def with_records(db: AsyncSession, dataset_ids: Sequence[UUID]) -> set[UUID]:
+    """Those of the datasets that hold a record."""
+    return {
+        dataset_id
+        for dataset_id in dataset_ids
+        if await db.scalar(select(QUEUE.c.record_id).where(QUEUE.c.dataset_id == dataset_id).limit(1))
+    }
+
+
 async def _count_responses(db: AsyncSession, user_id: UUID) -> Mapping[UUID, Mapping[ResponseStatus, int]]:
     """How many responses of hers there are, by dataset and status."""
     wanted = (
