@@ -17,7 +17,7 @@ class RetrievalLabels(Frozen):
     evidence_sufficient: bool
     """This passage alone is enough evidence to support answering the query."""
     misleading: bool
-    """Someone who relied on the passage could end with a wrong or distorted answer."""
+    """A careful reader who has only this passage would end with a wrong or distorted answer."""
 
 
 class GroundingLabels(Frozen):
@@ -30,9 +30,9 @@ class GroundingLabels(Frozen):
     contradicted_claim_present: bool
     """The context says something that contradicts a claim of the answer."""
     source_cited: bool
-    """The answer, as shown, has at least one citation marker."""
+    """The answer, as shown, has at least one citation marker: `[n]`, or `(C001)` in research reports."""
     fabricated_source: bool
-    """The answer cites a source that is not there, gone, invented, or not what it is cited as."""
+    """The answer cites a source that is not there, gone, plainly invented, or not what it is cited as."""
 
 
 class GenerationLabels(Frozen):
@@ -43,11 +43,12 @@ class GenerationLabels(Frozen):
     response_on_topic: bool
     """It addresses what was asked."""
     helpful: bool
-    """A typical user gets further with her task."""
+    """A typical user gets further with their task."""
     incomplete: bool
     """A required part of the query is left out."""
     unsafe_content: bool
-    """It contains content that breaks safety or policy rules."""
+    """It helps to harm people, degrades a group, encourages self-harm or a dangerous practice, gives away private data of
+    a person, or sexualises minors."""
 
 
 LABEL_MODELS: dict[TaskName, type[Frozen]] = {

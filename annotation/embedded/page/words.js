@@ -10,8 +10,11 @@
     const wanted = dataset?.metadata?.locale || navigator.language.slice(0, 2);
     return texts[wanted] ? wanted : "en";
   };
+  // What Argilla's page calls her drafts, in the browser's language, which need not be the dataset's.
+  const drafts = () => window.$nuxt?.$i18n.t("recordStatus.draft").replace(/^./, (first) => first.toUpperCase());
   // `{n}` in a text is a number, other names in braces are other values.
-  const say = (name, values = {}) => texts[locale()][name].replace(/\{(\w+)\}/g, (all, key) => values[key] ?? all);
+  const say = (name, values = {}) => texts[locale()][name].replace(/\{(\w+)\}/g,
+    (all, key) => values[key] ?? (key === "drafts" ? drafts() : null) ?? all);
   const element = (name, properties = {}) => Object.assign(document.createElement(name), properties);
 
   // Keys of ours are none where she types, in a dialog, or with a modifier; an action that gives false leaves the key to
