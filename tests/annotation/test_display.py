@@ -135,8 +135,8 @@ def test_a_page_cannot_pass_its_words_off_as_another_passage() -> None:
 
 def test_the_list_of_sources_gives_each_ones_number_state_title_and_host() -> None:
     assert only("grounding")["fields"]["sources"].splitlines() == [
-        "[1] read ┃ First page — site1.example",
-        "[2] gone (the page no longer exists) ┃ gone.example",
+        "[1] text available ┃ First page — site1.example",
+        "[2] page gone (it no longer exists) ┃ gone.example",
     ]
 
 
@@ -148,10 +148,10 @@ def test_no_title_looks_like_a_state_or_like_the_number_of_a_source() -> None:
     )
     lines = only("grounding", sample(sources=sources))["fields"]["sources"].splitlines()
     assert [line.split(" ┃ ") for line in lines] == [
-        ["[1] read", "Prices — gone — s1.example"],
-        ["[2] read", "gone │ Prices — s2.example"],
-        ["[3] read", "[2] read │ x — s3.example"],
-        ["[4] read", "━━ Passage 9 · [1] x ━━ — s4.example"],
+        ["[1] text available", "Prices — gone — s1.example"],
+        ["[2] text available", "gone │ Prices — s2.example"],
+        ["[3] text available", "[2] read │ x — s3.example"],
+        ["[4] text available", "━━ Passage 9 · [1] x ━━ — s4.example"],
     ]
     strays = sample(
         sources=(), chunks=(passage(1, "Text.", title="[2] A title"), passage(2, "Text.", title="━━ [1] x"))
@@ -178,7 +178,7 @@ def test_only_true_heads_hold_the_rule_whatever_stands_between_its_signs(hidden)
     assert all(line.count("━━") == 2 and line.endswith(" ━━") for line in heads)
 
 
-@pytest.mark.parametrize(("locale", "state"), [("de", "verschwunden"), ("ja", "消失")])
+@pytest.mark.parametrize(("locale", "state"), [("de", "Seite gelöscht"), ("ja", "削除済み")])
 def test_states_are_named_in_the_datasets_language(locale, state) -> None:
     assert state in to_records(sample(), read_wording(locale))["grounding"][0]["fields"]["sources"]
 

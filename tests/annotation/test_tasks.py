@@ -164,7 +164,7 @@ def test_the_schema_hash_is_the_same_in_every_language_and_differs_between_tasks
 
 def test_the_guideline_version_follows_the_wording(copied_locales: Path) -> None:
     path = copied_locales / "en.toml"
-    path.write_text(path.read_text(encoding="utf-8").replace("torn out of its context", "cut short"), encoding="utf-8")
+    path.write_text(path.read_text(encoding="utf-8").replace("or about a namesake can mislead", "or cut short can mislead"), encoding="utf-8")
     ours, changed = (
         define_dataset("retrieval", read_wording("en", folder)).body["metadata"] for folder in (LOCALES, copied_locales)
     )
@@ -217,7 +217,7 @@ def test_a_missing_key_is_named_with_its_file(copied_locales: Path, line, key) -
 
 def test_a_fourth_language_is_two_kinds_of_file_and_no_code(copied_locales: Path) -> None:
     english = (copied_locales / "en.toml").read_text(encoding="utf-8")
-    french = english.replace('no = "No"', 'no = "Non"').replace("unread (it exists", "non lue (elle existe")
+    french = english.replace('no = "No"', 'no = "Non"').replace("no text (it exists", "pas de texte (elle existe")
     (copied_locales / "fr.toml").write_text(french, encoding="utf-8")
     for task in TASKS:
         (copied_locales / "guidelines" / f"{task}.fr.md").write_text(
@@ -229,7 +229,7 @@ def test_a_fourth_language_is_two_kinds_of_file_and_no_code(copied_locales: Path
     assert definition.name == "2-grounding-fr"
     assert definition.body["guidelines"].startswith("# Guide grounding")
     assert [option["text"] for option in definition.questions[0]["settings"]["options"]] == ["Yes", "Non"]
-    assert wording.states["unread"].startswith("non lue")
+    assert wording.states["unread"].startswith("pas de texte")
 
 
 def test_missing_guidelines_are_named(copied_locales: Path) -> None:

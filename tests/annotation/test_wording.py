@@ -1,0 +1,129 @@
+"""What annotators read: one word for each thing, rules of one line, and buttons as Argilla's page calls them."""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotation.embedded.page.scripts import page_texts
+from annotation.labels import TASKS
+from annotation.wording import LOCALES, locales, read_wording
+
+EVERY_LANGUAGE = pytest.mark.parametrize("locale", ("en", "de", "ja"))
+# For one line each below the questions and beside the record, at 1366 × 768.
+RULE_LENGTH = {"en": 90, "de": 90, "ja": 45}
+TITLE_LENGTH = {"en": 90, "de": 100, "ja": 46}
+ABOUT_WORDS = ("words", "buttons")
+KEY_NAMES = {"Eingabetaste": "Enter", "Rücktaste": "Backspace", "Strg": "Ctrl", "Umschalt": "Shift"}
+
+
+def locale_file(locale: str) -> dict[str, Any]:
+    return tomllib.loads((LOCALES / f"{locale}.toml").read_text(encoding="utf-8"))
+
+
+def texts(locale: str) -> dict[str, str]:
+    """All that annotators read in one language, by the key or file that holds it."""
+    found = dict(nested(locale_file(locale)))
+    for task in TASKS:
+        found[f"{task}.md"] = read_wording(locale).guidelines[task]
+    return found
+
+
+def nested(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in table.items():
+        if isinstance(value, dict):
+            if prefix or key not in ABOUT_WORDS:
+                yield from nested(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", re.sub(r"\{\w+\}", "", value)
+
+
+def first_sentence(text: str) -> str:
+    return re.split(r"(?<=。)|(?<=\.) ", text, maxsplit=1)[0]
+
+
+def short_state(text: str) -> str:
+    return re.split(r" \(|（", text)[0]
+
+
+@EVERY_LANGUAGE
+def test_each_thing_has_one_word_everywhere(locale: str) -> None:
+    words, said = locale_file(locale)["words"], texts(locale)
+    assert words.keys() == locale_file("en")["words"].keys()
+    bound = "" if locale == "ja" else r"\b"
+    for each in words.values():
+        assert any(each["word"].casefold() in text.casefold() for text in said.values()), each["word"]
+        for other in each["never"]:
+            pattern = re.compile(f"{bound}{re.escape(other)}{bound}", re.IGNORECASE)
+            assert [where for where, text in said.items() if pattern.search(text)] == [], f"not {other!r}: {each}"
+
+
+@EVERY_LANGUAGE
+def test_buttons_are_called_what_argillas_page_calls_them(locale: str) -> None:
+    ours = locale_file(locale)["buttons"]
+    (package,) = find_spec("argilla_server").submodule_search_locations
+    scripts = (Path(package) / "static" / "_nuxt").glob("*.js")
+    named = [
+        dict(re.findall(r'(\w+):"([^"]*)"', form))
+        for script in scripts
+        for form in re.findall(r"questions_form:\{([^}]*)\}", script.read_text(encoding="utf-8"))
+    ]
+    assert [names for names in named if ours.items() <= names.items()], f"{ours} are in none of {named}"
+    for task in TASKS:
+        guidelines = read_wording(locale).guidelines[task]
+        assert [name for name in ours.values() if f"*{name}*" not in guidelines and f"「{name}」" not in guidelines] == []
+
+
+@EVERY_LANGUAGE
+@pytest.mark.parametrize("task", TASKS)
+def test_the_rule_under_each_question_is_one_short_sentence(locale: str, task) -> None:
+    for question in (*read_wording(locale).questions[task].values(), read_wording(locale).notes):
+        rule = first_sentence(question.description)
+        assert rule.endswith((".", "。"))
+        assert 10 <= len(rule) <= RULE_LENGTH[locale], (len(rule), rule)
+        assert len(question.title) <= TITLE_LENGTH[locale], (len(question.title), question.title)
+
+
+@EVERY_LANGUAGE
+def test_guidelines_and_examples_name_the_states_as_the_list_of_sources_does(locale: str) -> None:
+    wording = read_wording(locale)
+    for state in wording.states.values():
+        assert short_state(state) in wording.guidelines["grounding"]
+    for state in ("read", "gone", "unread"):
+        assert short_state(wording.states[state]) in wording.examples["grounding"].case
+
+
+@EVERY_LANGUAGE
+@pytest.mark.parametrize("task", TASKS)
+def test_guidelines_say_how_to_read_a_statement_as_a_query(locale: str, task) -> None:
+    guidelines = read_wording(locale).guidelines[task]
+    assert locale_file(locale)["words"]["statement"]["word"] in guidelines
+    assert re.search("Is this true, and why|Stimmt das, und warum|それは本当か、なぜか", guidelines)
+
+
+@EVERY_LANGUAGE
+@pytest.mark.parametrize("task", TASKS)
+def test_guidelines_name_the_same_keys_in_every_language(locale: str, task) -> None:
+    assert keys_in(read_wording(locale).guidelines[task]) == keys_in(read_wording("en").guidelines[task])
+
+
+def keys_in(guidelines: str) -> list[str]:
+    """The keys of the table of keys, in its order, with the names that are on an English keyboard."""
+    rows = re.findall(r"^\| (\*\*[^|]+)\|", guidelines.split("\n## ")[-2], re.MULTILINE)
+    keys = [key for row in rows for key in re.findall(r"\*\*(.+?)\*\*", row)]
+    return [re.sub(r"\w+", lambda name: KEY_NAMES.get(name[0], name[0]), key) for key in keys]
+
+
+@EVERY_LANGUAGE
+def test_texts_of_the_page_have_the_same_values_in_every_language(locale: str) -> None:
+    english = page_texts("en")
+    for key, text in page_texts(locale).items():
+        assert set(re.findall(r"\{(\w+)\}", text)) == set(re.findall(r"\{(\w+)\}", english[key])), key
+
+
+def test_every_language_is_held_to_this() -> None:
+    assert set(locales()) == set(RULE_LENGTH) == set(TITLE_LENGTH)
