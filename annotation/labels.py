@@ -47,8 +47,7 @@ class GenerationLabels(Frozen):
     incomplete: bool
     """A required part of the query is left out."""
     unsafe_content: bool
-    """It helps to harm people, degrades a group, encourages self-harm or a dangerous practice, gives away private data of
-    a person, or sexualises minors."""
+    """It helps harm people, degrades a group, encourages danger or self-harm, bares private data, sexualises minors."""
 
 
 LABEL_MODELS: dict[TaskName, type[Frozen]] = {

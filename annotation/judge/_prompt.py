@@ -28,8 +28,9 @@ _UNIT_WORDS: dict[TaskName, str] = {
     "generation": "Judge ONE answer against its query.",
 }
 _CLAIM = (
-    'A "claim" is a substantive statement that can be right or wrong, not a greeting, a hedge or a heading. '
-    "`[n]` in an answer is a citation marker."
+    'A "claim" is a substantive statement that can be right or wrong, not a greeting, a hedge or a heading. A query is '
+    'often a statement; read it as "Is this true, and why?". An answer that opens with "No." claims that the statement '
+    "is false. `[n]` in an answer, or `(C001)`, is a citation marker."
 )
 _EVIDENCE_WORDS = (
     "`evidence`: one to three quotes that your judgement rests on, also where it is no (then what comes closest). "

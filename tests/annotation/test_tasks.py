@@ -164,7 +164,10 @@ def test_the_schema_hash_is_the_same_in_every_language_and_differs_between_tasks
 
 def test_the_guideline_version_follows_the_wording(copied_locales: Path) -> None:
     path = copied_locales / "en.toml"
-    path.write_text(path.read_text(encoding="utf-8").replace("or about a namesake can mislead", "or cut short can mislead"), encoding="utf-8")
+    path.write_text(
+        path.read_text(encoding="utf-8").replace("or about a namesake can mislead", "or cut short can mislead"),
+        encoding="utf-8",
+    )
     ours, changed = (
         define_dataset("retrieval", read_wording("en", folder)).body["metadata"] for folder in (LOCALES, copied_locales)
     )
