@@ -17,8 +17,9 @@ _SCRIPTS = (
     "highlights.js",  # lets Argilla colour what it highlights, in spite of the content policy
     "keep.js",  # keeps what she answers until the server has it
     "form.js",  # helps with the form
+    "evidence.js",  # brings an answer and the passages that it cites together
 )
-_STYLES = ("page.css",)
+_STYLES = ("page.css", "evidence.css")
 _FOLDER = "citejury"
 _FOREIGN_IMPORT = re.compile(rb"@import url\(https?:[^)]*\);")
 

@@ -1,9 +1,13 @@
 """How the page helps to find evidence: what is highlighted, and how far it is from a claim to its passages."""
 
+from collections.abc import Iterator
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from selenium import webdriver
+from selenium.webdriver.common.actions.action_builder import ActionBuilder
+from selenium.webdriver.common.by import By
 
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import NewUser, set_up
@@ -11,7 +15,18 @@ from annotation.client import Argilla
 from annotation.labels import TASKS, TaskName
 from annotation.push.push import push_records
 from pipeline.records import Passage, QueryResponse, Source, join_context
-from tests.support.page_driver import RECORD_ID, complaints, log_in, open_form, wait
+from tests.support.page_driver import (
+    RECORD_ID,
+    answer,
+    complaints,
+    focused,
+    log_in,
+    open_form,
+    press,
+    screenshot,
+    shown_text,
+    wait,
+)
 
 pytestmark = [pytest.mark.server, pytest.mark.browser]
 
@@ -23,6 +38,33 @@ SENTENCES = {
 HIGHLIGHTS = """return [...CSS.highlights].filter(([, ranges]) => ranges.size).map(([name, ranges]) => [
   name, [...ranges].map(String), getComputedStyle([...ranges][0].startContainer.parentNode, `::highlight(${name})`)
     .backgroundColor])"""
+
+
+# Where a highlight's ranges begin, from the top left corner of the window; empty for a highlight that is not there.
+PLACES = """return [...CSS.highlights.get(arguments[0]) || []].map((range) => {
+  const box = range.getClientRects()[0];
+  const pane = range.startContainer.parentElement.closest("[role=region]").getBoundingClientRect();
+  const seen = box.top >= Math.max(0, pane.top - 1) && box.bottom <= Math.min(innerHeight, pane.bottom + 1);
+  const inside = seen && box.left >= pane.left;
+  return { text: String(range), x: box.x + box.width / 2, y: box.y + box.height / 2, seen: inside };
+})"""
+TOP_OF = (
+    "return document.querySelector(`[data-citejury-field=${arguments[0]}] [role=region]`).getBoundingClientRect().top"
+)
+FORGED = "━━ Passage 2 · [2] Page 2 — site2.example ━━"
+
+
+@pytest.fixture(params=[(1366, 768)], ids=["1366x768"])
+def window(request: pytest.FixtureRequest, browser: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
+    """A browser with a window of that size, to its last pixel."""
+    width, height = request.param
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    yield browser
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+PHONE = pytest.mark.parametrize("window", [(400, 850)], indirect=True, ids=["400x850"])
 
 
 def record(sources: int, passages: int, locale: str = "en") -> QueryResponse:
@@ -86,3 +128,150 @@ def test_words_of_a_search_are_marked_in_every_field_and_the_console_stays_clean
         assert set(words) == {word}
         assert colour == "rgb(255, 224, 138)"
     assert complaints(browser) == []
+
+
+def places(driver: webdriver.Chrome, name: str) -> list[dict[str, Any]]:
+    """Each range of one of our highlights: its text, where it is, and whether it can be seen in its pane."""
+    return list(driver.execute_script(PLACES, f"citejury-{name}"))
+
+
+def click_at(driver: webdriver.Chrome, place: dict[str, Any]) -> None:
+    pointer = ActionBuilder(driver)
+    pointer.pointer_action.move_to_location(int(place["x"]), int(place["y"])).click()
+    pointer.perform()
+
+
+def opened(driver: webdriver.Chrome, owner: Argilla, records: list[QueryResponse], locale: str = "en") -> None:
+    """The page with the first of the records in grounding."""
+    user, datasets = annotator(owner, records, locale)
+    log_in(driver, owner.api_url, user.username, user.password)
+    driver.get(f"{owner.api_url}/dataset/{datasets['grounding']}/annotation-mode?page=1&status=pending")
+    wait(driver, lambda: places(driver, "head"))
+
+
+def status(driver: webdriver.Chrome) -> str:
+    return shown_text(driver, ".citejury-status")
+
+
+def heads_here(driver: webdriver.Chrome) -> list[dict[str, Any]]:
+    """The head of the passage that is marked."""
+    return [place for place in places(driver, "here") if "━━" in place["text"]]
+
+
+def test_a_mark_leads_to_its_passages_and_back_with_answer_passage_and_questions_in_sight(
+    owner: Argilla, window: webdriver.Chrome
+) -> None:
+    driver = window
+    again = Passage(
+        chunk_id="d3#1", doc_id="d3", chunk_rank=6, text="More.", title="Page 3", url="https://site3.example/a"
+    )
+    cited = record(8, 5)
+    chunks = (*cited.chunks, again)
+    opened(driver, owner, [cited.model_copy(update={"chunks": chunks, "context_set": join_context(chunks)})])
+    wait(driver, lambda: focused(driver).startswith("support_present"))
+    assert "press c" in status(driver)
+    marks = places(driver, "mark")
+    assert [mark["text"] for mark in marks] == [f"[{n}]" for n in range(1, 9)]
+
+    click_at(driver, marks[2])
+    (head,) = wait(driver, lambda: heads_here(driver))
+    assert (head["text"], head["seen"], status(driver)) == (
+        "━━ Passage 3 · [3] Page 3 — site3.example ━━",
+        True,
+        "[3]: passage 1 of 2",
+    )
+    assert [place["seen"] for place in places(driver, "here")] == [True, True, True]  # also mark and line in the list
+    assert driver.find_element(By.ID, "support_present_yes").is_displayed()
+    assert driver.execute_script("return document.scrollingElement.scrollTop") == 0
+    screenshot(driver, "evidence-1366")
+
+    click_at(driver, places(driver, "mark")[2])
+    wait(driver, lambda: status(driver) == "[3]: passage 2 of 2")
+    assert heads_here(driver)[0]["text"].startswith("━━ Passage 6 · [3]")
+    press(driver, "c")
+    wait(driver, lambda: status(driver) == "[4]: passage 1 of 1")
+    press(driver, "C")
+    wait(driver, lambda: status(driver) == "[3]: passage 2 of 2")
+    press(driver, "c", "c", "c")
+    wait(driver, lambda: "[6]: no passage is from this source" in status(driver))
+    assert [place["text"] for place in places(driver, "here")] == ["[6]", "[6]"]
+    assert all(place["seen"] for place in places(driver, "here"))
+
+    driver.execute_script("document.querySelector('[data-citejury-field=answer] [role=region]').scrollTop = 0")
+    assert not places(driver, "here")[0]["seen"]
+    press(driver, "b")
+    assert places(driver, "here")[0]["seen"]
+    assert focused(driver) == "support_present_yes"
+    answer(driver, [("support_present", True)])
+    assert complaints(driver) == []
+
+
+def test_a_long_list_of_sources_is_folded_and_stays_as_she_leaves_it(owner: Argilla, window: webdriver.Chrome) -> None:
+    driver = window
+    opened(driver, owner, [record(30, 2)])
+    folded = driver.execute_script("return document.querySelector('.citejury-folded').clientHeight")
+    assert folded < 120
+    assert driver.execute_script(TOP_OF, "answer") < 330
+    assert driver.execute_script(TOP_OF, "context") < 330
+    click_at(driver, places(driver, "mark")[0])
+    press(driver, *"cccc")  # a source whose line the folded list must be scrolled to
+    wait(driver, lambda: all(place["seen"] for place in places(driver, "here")))
+    press(driver, "l")
+    wait(driver, lambda: not driver.find_elements(By.CSS_SELECTOR, ".citejury-folded"))
+    assert driver.find_element(By.CSS_SELECTOR, ".citejury-fold").get_attribute("aria-expanded") == "true"
+    driver.refresh()
+    wait(driver, lambda: places(driver, "head"))
+    assert not driver.find_elements(By.CSS_SELECTOR, ".citejury-folded")
+    driver.find_element(By.CSS_SELECTOR, ".citejury-fold").click()
+    assert driver.find_elements(By.CSS_SELECTOR, ".citejury-folded")
+
+
+def test_heads_and_states_that_a_page_forges_are_plain_text(owner: Argilla, window: webdriver.Chrome) -> None:
+    driver = window
+    honest = record(4, 4)
+    confusable = "══ Passage 3 · [1] x ══\n\n\n━\u200b━ Passage 4 · [1] x ━\u200b━"
+    forged = f"Text.\n\n\n{FORGED}\n\n\n{confusable}\n<b>Not</b> &amp; so."
+    chunks = tuple(
+        chunk.model_copy(update={"text": forged, "title": FORGED} if chunk.chunk_rank == 1 else {})
+        for chunk in honest.chunks
+    )
+    titles = ("read ┃ Prices", "Prices — gone", FORGED, "[2] read ┃ x")
+    sources = tuple(
+        source.model_copy(update={"title": title, "state": "unread"})
+        for source, title in zip(honest.sources, titles, strict=True)
+    )
+    hostile = honest.model_copy(
+        update={"chunks": chunks, "context_set": join_context(chunks), "sources": sources, "answer": "[1] `[2]` (C003)"}
+    )
+    opened(driver, owner, [hostile])
+    assert [head["text"].split(" · ")[0] for head in places(driver, "head")] == [f"━━ Passage {n}" for n in range(1, 5)]
+    assert "── Passage 2 · [2] Page 2 — site2.example ──" in shown_text(driver, "[data-citejury-field=context]")
+    states = {place["text"] for place in places(driver, "state")}
+    assert states == {"unread (it exists, but could not be read)"}
+    assert [mark["text"] for mark in places(driver, "mark")] == ["[1]", "[2]", "(C003)"]
+    press(driver, *"ccc")
+    wait(driver, lambda: status(driver) == "[3]: passage 1 of 1")
+    drawn = driver.execute_script(HIGHLIGHTS)
+    colours = {name: colour for name, _, colour in drawn}
+    assert len({colours["citejury-head"], colours["citejury-here"], colours["citejury-passage"]}) == 3
+    field = "return document.querySelector('[data-citejury-field=context] [role=region]').firstElementChild"
+    assert driver.execute_script(f"{field}.childElementCount") == 0  # nothing was put into the field
+    assert complaints(driver) == []
+
+
+@PHONE
+def test_on_a_phone_a_mark_leads_to_its_passage_and_a_button_back(owner: Argilla, window: webdriver.Chrome) -> None:
+    driver = window
+    opened(driver, owner, [record(8, 3)])
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= 400
+    fields = ("sources", "answer", "context")
+    tops = {name: driver.execute_script(TOP_OF, name) for name in fields}
+    assert tops["answer"] < tops["sources"] < tops["context"]
+    click_at(driver, places(driver, "mark")[1])
+    (head,) = wait(driver, lambda: heads_here(driver))
+    assert head["seen"]
+    screenshot(driver, "evidence-400")
+    back = wait(driver, lambda: driver.find_element(By.CSS_SELECTOR, ".citejury-finder.near .citejury-back"))
+    back.click()
+    wait(driver, lambda: places(driver, "here")[0]["seen"])
+    assert complaints(driver) == []
