@@ -10,6 +10,7 @@ from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.display import to_records
+from annotation.labels import TaskName
 from annotation.wording import read_wording
 from pipeline.records import Passage, QueryResponse
 from tests.support.page_driver import RECORD_ID, answer, log_in, open_form, press, wait
@@ -41,14 +42,16 @@ class Campaign(NamedTuple):
         return sorted(status for status, _ in self.stored().values())
 
 
-def campaign(owner: Argilla, records: int, annotators: int, locale: str = "en") -> Campaign:
+def campaign(
+    owner: Argilla, records: int, annotators: int, locale: str = "en", task: TaskName = "retrieval"
+) -> Campaign:
     workspace = f"script-{uuid4().hex[:8]}"
     users: list[Any] = []
     names = [f"{workspace}-{number}" for number in range(annotators)]
     set_up(owner, workspace, locale, annotators=names, min_submitted=annotators, announce=users.append)
-    dataset = find_datasets(owner, workspace)["retrieval"].id
+    dataset = find_datasets(owner, workspace)[task].id
     wording = read_wording(locale)
-    bodies = [to_records(passage(number), wording)["retrieval"][0] for number in range(records)]
+    bodies = [to_records(passage(number), wording)[task][0] for number in range(records)]
     owner.request("PUT", f"/datasets/{dataset}/records/bulk", json={"items": bodies})
     ids = {user["username"]: user["id"] for user in owner.request("GET", "/users")["items"]}
     return Campaign(owner, dataset, {user.username: user.password for user in users}, ids)

@@ -2,7 +2,8 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -122,6 +123,19 @@ def open_form(driver: webdriver.Chrome, url: str, dataset_id: str, status: str =
     driver.get(f"{url}/dataset/{dataset_id}/annotation-mode?page=1&status={status}")
     wait(driver, lambda: driver.execute_script(RECORD_ID))
     wait(driver, lambda: focused(driver).endswith("_yes"))
+
+
+@contextmanager
+def window_size(driver: webdriver.Chrome, width: int, height: int) -> Iterator[None]:
+    """What the page has to show itself in, to the pixel; below 500 a window cannot be made."""
+    driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},
+    )
+    try:
+        yield
+    finally:
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def focused(driver: webdriver.Chrome) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.labels import RULES
-from annotation.wording import LOCALES, locales, read_texts
+from annotation.wording import LOCALES, locales, read_texts, read_wording
 
 _SCRIPTS = (
     "words.js",  # the texts in her language, the dataset that is open, and small helpers for the others; comes first
@@ -18,8 +18,10 @@ _SCRIPTS = (
     "keep.js",  # keeps what she answers until the server has it
     "form.js",  # helps with the form
     "evidence.js",  # brings an answer and the passages that it cites together
+    "rules.js",  # puts the rule where the decision is: under each question, and the guidelines beside the record
+    "access.js",  # tells assistive technology what is there
 )
-_STYLES = ("page.css", "evidence.css")
+_STYLES = ("page.css", "evidence.css", "rules.css", "access.css")
 _FOLDER = "citejury"
 _FOREIGN_IMPORT = re.compile(rb"@import url\(https?:[^)]*\);")
 
@@ -39,6 +41,8 @@ def change_page(_: Any, folder: Path = LOCALES) -> None:
     target.mkdir(exist_ok=True)
     for name in (*_SCRIPTS, *_STYLES):
         shutil.copy(Path(__file__).with_name(name), target)
+    for locale in locales(folder):
+        (target / f"examples.{locale}.json").write_text(_examples(locale, folder), encoding="utf-8")
     for path in static.rglob("*.html"):
         page = path.read_text(encoding="utf-8")
         path.write_text(page.replace("</head>", f"{tags}</head>", 1), encoding="utf-8")
@@ -51,14 +55,29 @@ def change_page(_: Any, folder: Path = LOCALES) -> None:
 
 
 def page_settings(folder: Path = LOCALES) -> str:
-    """What the scripts need to know, as JSON: the rules between labels, and their texts in every language.
+    """What the scripts need to know, as JSON.
+
+    That is the rules between labels, their own texts in every language, and where they find its examples.
 
     Raises:
         InputError: a language lacks a text; the message names the key and the file.
     """
     rules = [rule._asdict() for rule in RULES]
     texts = {locale: page_texts(locale, folder) for locale in locales(folder)}
-    return json.dumps({"rules": rules, "texts": texts}, ensure_ascii=False)
+    examples = {
+        locale: f"{_FOLDER}/examples.{locale}.json?{_digest(_examples(locale, folder).encode())}"
+        for locale in locales(folder)
+    }
+    return json.dumps({"rules": rules, "texts": texts, "examples": examples}, ensure_ascii=False)
+
+
+def _examples(locale: str, folder: Path) -> str:
+    """An example of each answer to each question in one language, as JSON: what they are about, yes and no by label."""
+    examples = read_wording(locale, folder).examples.values()
+    return json.dumps(
+        {label: {"case": each.case, **answers} for each in examples for label, answers in each.labels.items()},
+        ensure_ascii=False,
+    )
 
 
 def page_texts(locale: str, folder: Path = LOCALES) -> dict[str, str]:
@@ -84,4 +103,9 @@ def _page_tags(settings: str) -> str:
 
 def _address(name: str) -> str:
     """The address of one of our files, with a part of its digest."""
-    return f"{_FOLDER}/{name}?{hashlib.sha256(Path(__file__).with_name(name).read_bytes()).hexdigest()[:16]}"
+    return f"{_FOLDER}/{name}?{_digest(Path(__file__).with_name(name).read_bytes())}"
+
+
+def _digest(content: bytes) -> str:
+    """A part of a file's digest."""
+    return hashlib.sha256(content).hexdigest()[:16]

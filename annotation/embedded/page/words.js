@@ -3,7 +3,7 @@
 // For Argilla 2.8.0, whose page asks for all it shows by XMLHttpRequest.
 (() => {
   "use strict";
-  const { rules, texts } = JSON.parse(document.currentScript.dataset.citejury);
+  const { rules, texts, examples } = JSON.parse(document.currentScript.dataset.citejury);
   const API = new URL("api/v1/", document.baseURI).pathname;
   let dataset = null;
   const locale = () => {
@@ -33,8 +33,9 @@
 
   // Called before the browser paints what changed; what it does itself to the page calls it once more.
   const watchers = [];
-  const watch = (action) => { watchers.push(action); action(); };
-  new MutationObserver(() => watchers.forEach((action) => action())).observe(document, { childList: true, subtree: true });
+  const run = (action) => { try { action(); } catch (error) { reportError(error); } }; // one must not stop the others
+  const watch = (action) => { watchers.push(action); run(action); };
+  new MutationObserver(() => watchers.forEach(run)).observe(document, { childList: true, subtree: true });
 
   const { open } = XMLHttpRequest.prototype;
   XMLHttpRequest.prototype.open = function (method, url, ...rest) { // the dataset knows in which language she works
@@ -45,5 +46,5 @@
   const learn = (text) => {
     try { dataset = JSON.parse(text); } catch { /* a network's own log-in page answers 200 as well */ }
   };
-  window.citejury = { rules, locale, say, element, onKey, isTyping, watch, dataset: () => dataset };
+  window.citejury = { rules, examples, locale, say, element, onKey, isTyping, watch, dataset: () => dataset };
 })();
