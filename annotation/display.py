@@ -26,6 +26,8 @@ HIDDEN_VERSION = 2
 _RULE = "━━"  # stands on both sides of a passage's heading, and nowhere else
 _BAR = "┃"  # stands between a source's state and its title, and nowhere else
 _NUMBER = re.compile(r"^\[(\d+)]")
+_HEADING = re.compile(rf"^{_RULE} .* {_RULE}\n", re.MULTILINE)
+_BETWEEN = "\n\n\n"
 
 
 def to_records(record: QueryResponse, wording: Wording) -> dict[TaskName, list[dict[str, Any]]]:
@@ -64,7 +66,7 @@ def _grounding_record(record: QueryResponse, passages: Sequence[Passage], wordin
         "sources": plain_text(source_list(record.sources, wording)),
         "query": plain_text(record.query),
         "answer": markdown_text(record.answer),
-        "context": "\n\n\n".join(_numbered_passage(passage, record.sources, wording) for passage in passages),
+        "context": _BETWEEN.join(_numbered_passage(passage, record.sources, wording) for passage in passages),
     }
     originals = {"answer": record.answer, "context_set": record.context_set}
     judged = [
@@ -198,6 +200,13 @@ def _numbered_passage(passage: Passage, sources: Sequence[Source], wording: Word
     origin = f"[{source.n}] {title}" if source else _NUMBER.sub(r"(\1)", title)
     heading = f"{wording.passage} {passage.chunk_rank} · {origin}"
     return f"{_RULE} {_without_rule(heading)} {_RULE}\n{_never_empty(_without_rule(passage.text), wording)}"
+
+
+def passage_bodies(shown: str) -> list[tuple[int, int]]:
+    """Where each passage's own text begins and ends in a context as the page shows it, without its heading."""
+    headings = [*_HEADING.finditer(shown)]
+    ends = [*(heading.start() - len(_BETWEEN) for heading in headings[1:]), len(shown)]
+    return [(heading.end(), max(heading.end(), end)) for heading, end in zip(headings, ends, strict=True)]
 
 
 def _without_rule(text: str) -> str:

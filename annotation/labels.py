@@ -1,7 +1,7 @@
 """The labels of each task and the rules between them: the single source of labels (annotation/contracts/labels.md)."""
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from pipeline.schema import Frozen
 
@@ -58,6 +58,16 @@ LABEL_MODELS: dict[TaskName, type[Frozen]] = {
 LABELS: dict[TaskName, tuple[str, ...]] = {task: tuple(model.model_fields) for task, model in LABEL_MODELS.items()}
 
 
+EVIDENCE = "evidence"
+"""Name of grounding's span question, in datasets that have it: the words of the context that decided."""
+Mark = Literal["supports", "contradicts"]
+MARKS: tuple[Mark, ...] = get_args(Mark)
+Evidence = Literal["off", "optional", "required"]
+"""Whether a dataset asks for marks; `required` asks for one where a label of `MARKED_LABELS` is yes."""
+MARKED_LABELS: Mapping[str, Mark] = {"support_present": "supports", "contradicted_claim_present": "contradicts"}
+"""The labels whose yes rests on words of the context, each with the mark that those words get."""
+
+
 class LabelRule(NamedTuple):
     """Where `antecedent` is yes, `consequent` must have the value `required`."""
 
@@ -80,6 +90,14 @@ RULES: tuple[LabelRule, ...] = (
     ),
     LabelRule("grounding", "fabricated_requires_cited", "fabricated_source", "source_cited", True),
 )
+
+
+def missing_marks(values: Mapping[str, Any]) -> tuple[tuple[str, Mark], ...]:
+    """Each label that is yes without the mark that it rests on, and that mark; `values` are by question."""
+    marked = {each["label"] for each in values.get(EVIDENCE) or ()}
+    return tuple(
+        (label, mark) for label, mark in MARKED_LABELS.items() if values.get(label) == "yes" and mark not in marked
+    )
 
 
 def broken_rules(task: TaskName, labels: Mapping[str, bool | None]) -> tuple[str, ...]:

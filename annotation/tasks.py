@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from annotation.labels import TASKS, TaskName
+from annotation.labels import EVIDENCE, TASKS, Evidence, TaskName
 from annotation.sdk import load_sdk, unconnected
 from annotation.wording import FIELDS, NOTES, Wording, read_wording
 from pipeline.errors import InputError
@@ -37,6 +37,9 @@ _MARKDOWN_FIELDS: dict[TaskName, frozenset[str]] = {
 
 # Fields that came later: datasets made before lack them, and are worked in as they are.
 _LATER_FIELDS: dict[TaskName, tuple[str, ...]] = {"retrieval": (), "grounding": ("query",), "generation": ()}
+
+MARKED_FIELD = "context"
+"""The field that the span question is about; it has no Markdown, so that its text in the page is one text node."""
 
 TITLE_LENGTH = 500
 DESCRIPTION_LENGTH = 1000
@@ -112,6 +115,12 @@ def round_of(dataset: Mapping[str, Any]) -> str:
     return str((dataset.get("metadata") or {}).get("round") or PRODUCTION)
 
 
+def evidence_of(dataset: Mapping[str, Any]) -> Evidence:
+    """Whether a dataset as the server describes it asks for marks; `off` where nothing says so."""
+    found: Evidence = (dataset.get("metadata") or {}).get(EVIDENCE) or "off"
+    return found
+
+
 def check_round(name: str) -> None:
     """Check that the name can be a round's.
 
@@ -174,6 +183,7 @@ def define_dataset(
     round_name: str = PRODUCTION,
     added: Mapping[str, str] | None = None,
     lacking: Collection[str] = (),
+    evidence: Evidence = "off",
 ) -> DatasetDefinition:
     """The dataset of a task: a text field for each text, a required yes/no question for each label, optional notes.
 
@@ -181,6 +191,8 @@ def define_dataset(
     task, the language, the round, hashes of its guidelines with their questions' wording and of its schema, and our
     version. In a round for suggestions every question and the guidelines say that a machine has filled in an answer.
     `added` are the titles of further fields by name, `lacking` names fields that it goes without (`lacking_fields`).
+    Unless `evidence` is off, grounding also asks for marks on its context, and the metadata say so; to Argilla that
+    question is optional in any case.
 
     Raises:
         InputError: a round cannot have that name.
@@ -189,6 +201,7 @@ def define_dataset(
     if takes_suggestions(round_name):
         wording = _wording_with_suggestions(wording)
     rg, client = load_sdk(), unconnected()
+    marked = evidence != "off" and task == "grounding"
     titles = {name: wording.fields[task][name] for name in FIELDS[task] if name not in lacking} | dict(added or {})
     settings = rg.Settings(
         fields=[
@@ -199,6 +212,21 @@ def define_dataset(
             *(
                 rg.LabelQuestion(label, wording.answers, question.title, question.description, client=client)
                 for label, question in wording.questions[task].items()
+            ),
+            *(
+                [
+                    rg.SpanQuestion(
+                        EVIDENCE,
+                        field=MARKED_FIELD,
+                        labels=dict(wording.marks.names),
+                        title=wording.marks.titles[evidence],
+                        description=wording.marks.description,
+                        required=False,
+                        client=client,
+                    )
+                ]
+                if marked
+                else []
             ),
             rg.TextQuestion(
                 NOTES, wording.notes.title, description=wording.notes.description, required=False, client=client
@@ -218,6 +246,7 @@ def define_dataset(
             "guideline_version": short_hash([settings.guidelines, fields, questions]),
             "schema_hash": short_hash([schema_part(part) for part in (*fields, *questions)]),
             "citejury_version": version("citejury"),
+            **({EVIDENCE: evidence} if marked else {}),
         }
     )
 
@@ -250,6 +279,8 @@ def schema_part(part: Mapping[str, Any]) -> dict[str, Any]:
     fixed: dict[str, Any] = {"name": part["name"], "type": settings["type"], "required": bool(part["required"])}
     if "options" in settings:
         fixed["values"] = [option["value"] for option in settings["options"]]
+    if "field" in settings:
+        fixed["field"] = settings["field"]
     if "use_markdown" in settings:
         fixed["use_markdown"] = bool(settings["use_markdown"])
     return fixed

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from annotation.labels import LABELS, TASKS, TaskName
+from annotation.labels import LABELS, MARKS, TASKS, Mark, TaskName
 from pipeline.errors import InputError
 from pipeline.records import SourceState
 
@@ -25,6 +25,7 @@ FIELDS: dict[TaskName, tuple[str, ...]] = {
 }
 ANSWERS = ("yes", "no")
 NOTES = "notes"
+_MARK_TITLES = ("optional", "required")
 _ADJUDICATION = ("votes", "notes")
 _SUGGESTED = ("question", "guidelines")
 
@@ -43,12 +44,21 @@ class Examples(NamedTuple):
     labels: Mapping[str, Mapping[str, str]]
 
 
+class MarksWording(NamedTuple):
+    """The question for the words that decided: a title for each way of asking, a description, and the marks' names."""
+
+    titles: Mapping[str, str]
+    description: str
+    names: Mapping[Mark, str]
+
+
 class Wording(NamedTuple):
     """Everything that annotators read in one language, apart from the records."""
 
     locale: str
     answers: Mapping[str, str]
     notes: QuestionWording
+    marks: MarksWording
     fields: Mapping[TaskName, Mapping[str, str]]
     questions: Mapping[TaskName, Mapping[str, QuestionWording]]
     states: Mapping[SourceState, str]
@@ -88,6 +98,11 @@ def read_wording(locale: str, folder: Path = LOCALES) -> Wording:
         locale=locale,
         answers=read_texts(texts, ("answers",), ANSWERS, path),
         notes=_read_question(texts, (NOTES,), path),
+        marks=MarksWording(
+            read_texts(texts, ("evidence",), _MARK_TITLES, path),
+            _read_text(texts, ("evidence", "description"), path),
+            {mark: _read_text(texts, ("evidence", mark), path) for mark in MARKS},
+        ),
         fields={task: read_texts(texts, ("fields", task), FIELDS[task], path) for task in TASKS},
         questions={
             task: {label: _read_question(texts, ("questions", task, label), path) for label in LABELS[task]}

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from annotation.campaign.versions import version_of
 from annotation.client import Argilla
-from annotation.labels import TASKS, TaskName
-from annotation.tasks import PRODUCTION, check_round, dataset_name, locale_of, round_of, task_of
+from annotation.labels import TASKS, Evidence, TaskName
+from annotation.tasks import PRODUCTION, check_round, dataset_name, evidence_of, locale_of, round_of, task_of
 from pipeline.errors import InputError, NotFoundError
 
 
@@ -38,6 +38,11 @@ class JuryDataset(NamedTuple):
     def guideline_version(self) -> str:
         """Short hash of its guidelines and questions; empty where the server names none."""
         return str(self.metadata.get("guideline_version") or "")
+
+    @property
+    def evidence(self) -> Evidence:
+        """Whether it asks for marks."""
+        return evidence_of({"metadata": self.metadata})
 
     def __str__(self) -> str:
         """Workspace, name, task and, where it is not production, round."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, StringConstraints, ValidationError, field_validator, model_validator
 
-from annotation.labels import TASKS, TaskName
+from annotation.labels import TASKS, Evidence, TaskName
 from annotation.tasks import CALIBRATION, PRODUCTION, ROUND_NAME
 from annotation.wording import locales as worded_locales
 from pipeline.errors import SettingsError
@@ -80,6 +80,9 @@ class Campaign(Frozen):
     overlap: dict[TaskName, Count] = Field(default_factory=dict)
     """How many annotators a record of production waits for, by task; 1 where a task is not named. A number is for all
     three tasks."""
+    evidence: Evidence = "off"
+    """Whether grounding asks for marks on the words of the context that decided: `off`, `optional`, or `required` where
+    the context backs or contradicts a claim. The mode of a dataset that is there needs a new version."""
     calibration: Calibration | None = None
     """The round before production; None where there is none."""
     annotators: tuple[Annotator, ...] = ()

@@ -23,8 +23,16 @@ from annotation.campaign.versions import (
     with_version,
 )
 from annotation.client import Argilla
-from annotation.labels import TASKS, TaskName
-from annotation.tasks import DatasetDefinition, check_round, define_dataset, lacking_fields, schema_part, task_of
+from annotation.labels import EVIDENCE, TASKS, Evidence, TaskName
+from annotation.tasks import (
+    DatasetDefinition,
+    check_round,
+    define_dataset,
+    evidence_of,
+    lacking_fields,
+    schema_part,
+    task_of,
+)
 from annotation.wording import read_wording
 from pipeline.errors import ArgillaError, InputError
 
@@ -38,6 +46,13 @@ _NEW_VERSION = (
     "Run `citejury annotation setup --new-version {task}` to make a new version of it with its records, or choose "
     "another `--workspace`."
 )
+
+
+_EVIDENCE_WORDS: Mapping[str, str] = {"off": "no marks", "optional": "optional marks", "required": "required marks"}
+_ASKS_FOR_MARKS = {
+    "optional": "asks for marks on the context",
+    "required": "requires marks on the context; stock Argilla takes answers without them",
+}
 
 
 class Step(NamedTuple):
@@ -68,6 +83,8 @@ class Wanted(NamedTuple):
     """Remarks about places."""
     juries: Mapping[Place, Sequence[str]]
     """User names of those who label at each place; empty where all members label in all datasets."""
+    evidence: Evidence | None = None
+    """Whether grounding asks for marks; None takes an existing dataset's way, and `off` for a new one."""
 
 
 class DatasetPlan(NamedTuple):
@@ -203,10 +220,13 @@ def _plan_dataset(
     existing = newest if newest is not None and number == version_of(newest) else None
     overlap = wanted.places[place][task] or (newest["distribution"]["min_submitted"] if newest else 1)
     lacking = lacking_fields(task, parts_of(argilla, existing["id"], "fields")) if existing else frozenset()
-    plain = define_dataset(task, read_wording(place.locale), overlap, place.round_name, lacking=lacking)
+    evidence = wanted.evidence or (evidence_of(newest) if newest else "off")
+    wording = read_wording(place.locale)
+    plain = define_dataset(task, wording, overlap, place.round_name, lacking=lacking, evidence=evidence)
     definition = with_version(plain, number)
     refuse_strangers(described, definition)
     if existing is not None:
+        _refuse_other_evidence(existing, definition, _NEW_VERSION.format(task=task))
         refuse_other_schema(argilla, existing, definition, _NEW_VERSION.format(task=task))
     earlier = newest if existing is None else _earlier_version(newest, described) if unfinished else None
     if wanted.routing is not None:
@@ -214,7 +234,8 @@ def _plan_dataset(
     if earlier is not None:
         definition.metadata.update({CARRIED_FROM: earlier["id"], RAISED_TOGETHER: list(raised_ids)})
     brought = f"without `{'`, `'.join(sorted(lacking))}`, which `--new-version {task}` brings" if lacking else ""
-    remark = "; ".join(filter(None, [brought, wanted.notes.get(place, "")]))
+    asks = _ASKS_FOR_MARKS.get(definition.metadata.get(EVIDENCE, "off"), "")
+    remark = "; ".join(filter(None, [brought, asks, wanted.notes.get(place, "")]))
     plan = _with_changes(argilla, place, definition, existing, earlier, remark)
     return _with_jury(plan, wanted.juries.get(place))
 
@@ -360,6 +381,23 @@ def refuse_other_schema(
         raise ArgillaError(
             f"The dataset {existing['name']!r} differs from what this version of citejury asks for, and Argilla cannot "
             f"change a published dataset: {'; '.join(differences[:_DIFFERENCES_SHOWN])}. {way_out}"
+        )
+
+
+def _refuse_other_evidence(existing: Mapping[str, Any], definition: DatasetDefinition, way_out: str) -> None:
+    """Refuse to change whether a dataset asks for marks.
+
+    Raises:
+        ArgillaError: it asks for them in another way; the message says in which and ends in the way out.
+    """
+    there, wanted = evidence_of(existing), definition.metadata.get(EVIDENCE, "off")
+    if there != wanted:
+        if existing["status"] == "draft":
+            way_out = "It is a draft without records: delete it in Argilla, then run `citejury annotation setup` again."
+        raise ArgillaError(
+            f"The dataset {existing['name']!r} was made with {_EVIDENCE_WORDS[there]}, and now "
+            f"{_EVIDENCE_WORDS[wanted]} are wanted (`evidence`). Argilla can neither add a question to a published "
+            f"dataset nor take one away, and the answers in one dataset are to be answers to the same form. {way_out}"
         )
 
 

@@ -25,7 +25,7 @@ from annotation.campaign.plan import (
 from annotation.campaign.routing import check_routing, routing_metadata
 from annotation.campaign.versions import CARRYING, append_to_log, carry_records, current_datasets, write_jury
 from annotation.client import Argilla
-from annotation.labels import TASKS, TaskName
+from annotation.labels import TASKS, Evidence, TaskName
 from annotation.sdk import connected, load_sdk, user_handle, workspace_handle
 from annotation.tasks import CALIBRATION, PRODUCTION, DatasetDefinition
 from pipeline.errors import ArgillaError, InputError
@@ -39,13 +39,15 @@ def set_up(
     min_submitted: int | None = None,
     announce: Callable[[NewUser], None] = lambda user: None,
     round_name: str = PRODUCTION,
+    evidence: Evidence | None = None,
 ) -> Plan:
     """The plan that was carried out: the workspace, three published datasets of one round and language, its annotators.
 
     Running it again changes nothing; after it was killed, running it again finishes the work. Titles, descriptions and
     guidelines of another wording, and another overlap, are changed. New annotators are passed to `announce` one by one
     as soon as they exist, because a password cannot be read again. `min_submitted` is the number of annotators that a
-    record waits for; None leaves existing datasets as they are and gives new ones 1.
+    record waits for; None leaves existing datasets as they are and gives new ones 1. `evidence` says whether grounding
+    asks for marks; None leaves existing datasets as they are, and new ones ask for none.
 
     Raises:
         InputError: there is no wording for the language, an annotator's name is empty, unprintable or named twice, or
@@ -54,12 +56,17 @@ def set_up(
             asks for; nothing was changed then.
         NotAllowedError: the key may not do it; workspaces and users need an owner's. Nothing was changed then.
     """
-    plan = plan_setup(argilla, wanted_of(workspace, locale, annotators, min_submitted, round_name))
+    plan = plan_setup(argilla, wanted_of(workspace, locale, annotators, min_submitted, round_name, evidence))
     return apply_plan(argilla, plan, Passwords(announce=announce))
 
 
 def wanted_of(
-    workspace: str, locale: str, annotators: Sequence[str], min_submitted: int | None, round_name: str
+    workspace: str,
+    locale: str,
+    annotators: Sequence[str],
+    min_submitted: int | None,
+    round_name: str,
+    evidence: Evidence | None = None,
 ) -> Wanted:
     """What there is to be without a campaign: one round in one language in one workspace.
 
@@ -68,7 +75,7 @@ def wanted_of(
     """
     people = [Member(workspace, Annotator(name=name)) for name in checked_names(annotators)]
     place = Place(workspace, locale, round_name)
-    return Wanted({place: dict.fromkeys(TASKS, min_submitted)}, people, None, {}, {})
+    return Wanted({place: dict.fromkeys(TASKS, min_submitted)}, people, None, {}, {}, evidence)
 
 
 def _wanted_of_campaign(campaign: Campaign, workspace: str) -> Wanted:
@@ -81,7 +88,7 @@ def _wanted_of_campaign(campaign: Campaign, workspace: str) -> Wanted:
         if campaign.annotators and people < max(overlap.values()):
             notes[place] = f"waits for {max(overlap.values())} annotators, and the campaign has {people} for it"
     juries = _juries(campaign, workspace, found)
-    return Wanted(found, members(campaign, workspace), routing_metadata(campaign), notes, juries)
+    return Wanted(found, members(campaign, workspace), routing_metadata(campaign), notes, juries, campaign.evidence)
 
 
 def _juries(campaign: Campaign, workspace: str, found: Iterable[Place]) -> dict[Place, list[str]]:
@@ -114,7 +121,7 @@ def wanted_of_round(
     locales = campaign.locales if locale is None else (locale,)
     people = [Member(workspace, each) for each in campaign.annotators]
     found = {Place(workspace, each, round_name): dict.fromkeys(TASKS, min_submitted) for each in locales}
-    return Wanted(found, people, None, {}, _juries(campaign, workspace, found))
+    return Wanted(found, people, None, {}, _juries(campaign, workspace, found), campaign.evidence)
 
 
 def plan_campaign(

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from annotation.campaign.file import Campaign
     from annotation.campaign.people import NewUser
     from annotation.campaign.plan import Plan, Step
+    from annotation.labels import Evidence
 
-_IN_CAMPAIGN = {"locale": "--locale", "annotators": "--annotator", "overlap": "--overlap"}
+_IN_CAMPAIGN = {"locale": "--locale", "annotators": "--annotator", "overlap": "--overlap", "evidence": "--evidence"}
 _TASK_NAMES = ("retrieval", "grounding", "generation")  # the label models would load pydantic for `--help`
 _TO_DO = {
     "created": "create",
@@ -28,7 +29,7 @@ _TO_DO = {
 }
 
 
-@click.command(cls=SectionedCommand, rare="--round --new-version --api-url")
+@click.command(cls=SectionedCommand, rare="--round --evidence --new-version --api-url")
 @click.option("--workspace", help="Argilla workspace to make; the setting `workspace` (citejury) if not given.")
 @click.option("--locale", help="Language of questions and guidelines: en, de or ja; the setting `locale` if not given.")
 @click.option(
@@ -43,6 +44,11 @@ _TO_DO = {
     default="production",
     metavar="NAME",
     help="Round of annotation, such as calibration; production if not given.",
+)
+@click.option(
+    "--evidence",
+    type=click.Choice(("off", "optional", "required")),
+    help="Whether grounding asks for marks on the words that decided; off for new datasets if not given.",
 )
 @click.option(
     "--new-version",
@@ -67,6 +73,7 @@ def setup(
     annotators: tuple[str, ...],
     overlap: int | None,
     round_name: str,
+    evidence: "Evidence | None",
     new_versions: tuple[str, ...],
     passwords: Path | None,
     dry_run: bool,
@@ -106,7 +113,7 @@ def setup(
     chosen = [task for task in TASKS if task in new_versions]
     beside = ctx.get_parameter_source("round_name") is not ParameterSource.DEFAULT
     if campaign:
-        _refuse_options(ctx, {"annotators"} if beside else set(_IN_CAMPAIGN))
+        _refuse_options(ctx, {"annotators", "evidence"} if beside else set(_IN_CAMPAIGN))
     kept = Passwords(passwords, _show_password)
     with open_argilla(settings) as argilla:
         if campaign and beside:
@@ -115,7 +122,7 @@ def setup(
         elif campaign:
             plan = plan_campaign(argilla, campaign, settings.workspace, chosen)
         else:
-            wanted = wanted_of(settings.workspace, settings.locale, annotators, overlap, round_name)
+            wanted = wanted_of(settings.workspace, settings.locale, annotators, overlap, round_name, evidence)
             plan = plan_setup(argilla, wanted, chosen)
         _show_plan(plan, campaign)
         if dry_run:

@@ -15,7 +15,8 @@ from annotation.campaign.file import Place
 from annotation.client import Argilla
 from annotation.display import HIDDEN, HIDDEN_VERSION, content_hash, to_records
 from annotation.labels import TASKS, TaskName
-from annotation.tasks import short_hash
+from annotation.marks import MarkedPassage, add_passages, can_be_marked
+from annotation.tasks import MARKED_FIELD, short_hash
 from annotation.wording import Wording
 from pipeline.records import RECORD_NAMESPACE, QueryResponse, is_uuid
 
@@ -75,6 +76,8 @@ class Stored(NamedTuple):
     """Hash of what annotators judge by."""
     answered: bool
     """Whether there is any response, drafts and discards included."""
+    marked: str = ""
+    """Hash of the text that marks are offsets into; empty where there can be none."""
 
 
 class Unit(NamedTuple):
@@ -119,6 +122,7 @@ def stored_unit(item: Mapping[str, Any], position: int) -> Stored:
         version=version,
         judged=_judged_hash(item, version) if hidden else "",
         answered=bool(item.get("responses")),
+        marked=_marked_hash(item),
     )
 
 
@@ -139,6 +143,16 @@ def _judged_hash(record: Mapping[str, Any], version: int = HIDDEN_VERSION) -> st
 def is_answered_change(known: Stored, body: Mapping[str, Any]) -> bool:
     """Whether the body would change what somebody has judged; what she does not judge by may change."""
     return known.answered and known.judged != _judged_hash(body, known.version)
+
+
+def moves_marks(known: Stored, body: Mapping[str, Any]) -> bool:
+    """Whether the body would show otherwise what somebody may have marked: her marks would be on other words."""
+    return known.answered and bool(known.marked) and known.marked != _marked_hash(body)
+
+
+def _marked_hash(record: Mapping[str, Any]) -> str:
+    """A hash of the text that marks are offsets into; empty where there can be none."""
+    return short_hash(record["fields"][MARKED_FIELD]) if can_be_marked(record) else ""
 
 
 class _WentIn(NamedTuple):
@@ -170,6 +184,7 @@ class Diff:
         self.revise = revise
         self.decorate = decorate
         self.lacking = lacking or {}
+        self.asks_for_marks = target.datasets["grounding"].evidence != "off"
         self.counts: Counter[tuple[TaskName, Change]] = Counter()
         self.refused: list[str] = []
         self.revised: list[str] = []
@@ -217,6 +232,8 @@ class Diff:
                 body["metadata"][HIDDEN][_REVISION_OF] = revision_of
             for name in self.lacking.get(task, ()):
                 del body["fields"][name]
+            if task == "grounding" and self.asks_for_marks:
+                add_passages(body, _passages_of(record))
             self.decorate(task, body)
         return found
 
@@ -248,9 +265,8 @@ class Diff:
         known = self._held(task, body)
         if known is None:
             return Unit(task, body, new)
-        return Unit(
-            task, body, "unchanged" if known.digest == _digest(body) else "updated", known.record_id, known.position
-        )
+        stays = known.digest == _digest(body) or moves_marks(known, body)
+        return Unit(task, body, "unchanged" if stays else "updated", known.record_id, known.position)
 
     def task_counts(self) -> dict[TaskName, TaskCount]:
         """The counts so far."""
@@ -268,6 +284,12 @@ class Diff:
                 if record and record.units is not None and (task, external_id) not in record.units:
                     lines[stored.record_uuid].append(f"{task} {external_id}")
         return tuple(line for found in lines.values() for line in sorted(found))
+
+
+def _passages_of(record: QueryResponse) -> list[MarkedPassage]:
+    """The record's passages in the order in which its context shows them."""
+    in_order = sorted(record.chunks, key=lambda passage: passage.chunk_rank)
+    return [MarkedPassage(each.chunk_id, each.doc_id, each.chunk_rank, each.text) for each in in_order]
 
 
 def _revision_of(record: QueryResponse, bodies: Sequence[_Body]) -> QueryResponse:

@@ -10,7 +10,7 @@ from typing import IO, Any, NamedTuple
 from annotation.campaign.datasets import JuryDataset
 from annotation.client import BATCH_BYTES, BATCH_RECORDS, Argilla
 from annotation.labels import TASKS, TaskName
-from annotation.push.diff import Progress, Stored, Target, Unit, is_answered_change, stored_unit
+from annotation.push.diff import Progress, Stored, Target, Unit, is_answered_change, moves_marks, stored_unit
 from annotation.tasks import takes_suggestions
 from pipeline.errors import ArgillaError
 
@@ -171,7 +171,7 @@ def _replace_records(argilla: Argilla, target: Target, records: Sequence[Sequenc
     late, replaced = [], []
     for units in records:
         answered = [
-            unit for unit in units if unit.record_id and is_answered_change(before[unit.record_id].stored, unit.body)
+            unit for unit in units if unit.record_id and _touches_answers(before[unit.record_id].stored, unit.body)
         ]
         late += [_answered_meanwhile(unit) for unit in answered[:1]]
         replaced += [] if answered else [units]
@@ -244,7 +244,12 @@ def _as_before(item: Mapping[str, Any]) -> _Before:
 
 def _is_newly_answered(unit: Unit, before: Stored) -> bool:
     """Whether an answer that came in meanwhile may be to the old text, which is another one."""
-    return not before.answered and is_answered_change(before._replace(answered=True), unit.body)
+    return not before.answered and _touches_answers(before._replace(answered=True), unit.body)
+
+
+def _touches_answers(before: Stored, body: Mapping[str, Any]) -> bool:
+    """Whether the body would change what somebody has judged, or the words under her marks."""
+    return is_answered_change(before, body) or moves_marks(before, body)
 
 
 def _answered_meanwhile(unit: Unit) -> str:

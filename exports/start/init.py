@@ -26,6 +26,8 @@ workspace = "citejury"
 locales = ["en"]
 # How many annotators a record waits for. By task: overlap = { retrieval = 1, grounding = 2, generation = 2 }
 overlap = 2
+# Whether grounding asks which words of the context decided: "optional", or "required" where there are some.
+# evidence = "optional"
 
 # Before production all annotators answer the same records, so that differences in reading the rules show early.
 [campaign.calibration]

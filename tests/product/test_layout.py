@@ -51,6 +51,7 @@ ORDER = (
     "annotation.defuse",
     "annotation.pages",
     "annotation.display",
+    "annotation.marks",
     "annotation.units",
     "annotation.campaign",
     "annotation.push",

@@ -27,6 +27,7 @@ from annotation.embedded.patches._logged_events import (
     log_push,
     log_submission,
 )
+from annotation.embedded.patches._required_marks import require_marks
 from annotation.embedded.patches._routes import serve_own_record_only, serve_record_pages, serve_status_rows
 from annotation.embedded.patches._skipped_work import LateModule, build_reader_once, only_for_webhooks
 from annotation.embedded.patches._start_routes import serve_start
@@ -115,6 +116,11 @@ PATCHES = (
             "contexts.datasets:update_response": "f3d61b6dcfc9",
             "contexts.datasets:upsert_response": "518d334ddfeb",
         },
+    ),
+    _Patch(
+        "It knows required questions, and none that is required where another one is answered with yes.",
+        require_marks,
+        {"validators.responses:ResponseValidator.validate": "d1306ae6b178"},
     ),
     _Patch(
         "After an error of the database it goes on in the failed transaction, and answers with the database's texts.",

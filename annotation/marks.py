@@ -1,0 +1,193 @@
+"""Marks on a context: which characters of which original passage stand behind a selection in Argilla's page.
+
+The page gives a mark as two offsets into the field's one text node, in UTF-16 units. That text is not the original: it
+has a heading over each passage, `annotation.defuse` takes characters out and puts others in, and entities stand for
+what would be markup. So a dataset with the span question keeps beside each record where each passage begins in the
+shown text and which of its runs of characters are which of the original's; it is made when the record is pushed, and
+stays as it is as long as anybody's marks rest on it (`annotation.push.diff`).
+
+Source: annotation/contracts/datasets.md#marks.
+"""
+
+import html
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from annotation.display import HIDDEN, hidden_metadata, original_text, passage_bodies
+from annotation.tasks import MARKED_FIELD
+from pipeline.records import CONTEXT_SEPARATOR
+
+_PASSAGES = "passages"
+"""In the hidden metadata of a record that may be marked: its passages, in the order in which they are shown."""
+_STANDS_FOR = frozenset({("━", "─"), *((end, "\n") for end in "\r\v\f\x85\u2028\u2029")})
+"""What is shown for another character of the original; all else is shown as it is, or not at all."""
+
+Run = tuple[int, int, int]
+"""Where a run of characters begins in the shown passage, where in the original, and how long it is in both."""
+
+
+class MarkedPassage(NamedTuple):
+    """One passage of a context that may be marked."""
+
+    chunk_id: str
+    """Its id; empty where nobody knows it any more."""
+    doc_id: str
+    """Id of its page; empty like `chunk_id`."""
+    chunk_rank: int
+    """Its rank in the record, counted from 1."""
+    text: str
+    """Its original text."""
+
+
+class MarkedWords(NamedTuple):
+    """The words of one passage that a mark is on."""
+
+    passage: MarkedPassage
+    """The passage."""
+    start: int
+    """Where they begin in its original text, in code points."""
+    end: int
+    """Where they end."""
+
+    @property
+    def text(self) -> str:
+        """The words themselves."""
+        return self.passage.text[self.start : self.end]
+
+
+class Marked(NamedTuple):
+    """What one mark is on."""
+
+    parts: tuple[MarkedWords, ...]
+    """The words of each passage that it touches; none where it touches none."""
+    is_whole: bool
+    """Whether it is on the text of one passage and on nothing else."""
+
+
+def add_passages(body: dict[str, Any], passages: Sequence[MarkedPassage]) -> None:
+    """Make the body of a grounding record one that can be marked; `passages` are in the order in which it shows them.
+
+    argilla-server 2.8.0 refuses a mark that ends beyond the field's length in code points, though the page counts in
+    UTF-16 units: spaces at the end, which nobody sees, make up for it.
+    """
+    shown = shown_text(body)
+    missing = len(shown.encode("utf-16-le")) // 2 - len(body["fields"][MARKED_FIELD])
+    body["fields"][MARKED_FIELD] += " " * max(0, missing)
+    context, place, kept = original_text(body, "grounding", "context_set"), 0, []
+    for passage, (start, end) in zip(passages, passage_bodies(shown), strict=False):
+        described = {**passage._asdict(), "start": start, "runs": _runs(shown[start:end], passage.text)}
+        if context.startswith(passage.text, place):  # which it says already
+            described |= {"text": [place, place + len(passage.text)]}
+        place += len(passage.text) + len(CONTEXT_SEPARATOR)
+        kept.append(described)
+    body["metadata"][HIDDEN][_PASSAGES] = kept
+
+
+def can_be_marked(record: Mapping[str, Any]) -> bool:
+    """Whether a record, ours or as the server returned it, knows where its passages are shown."""
+    return _PASSAGES in ((record.get("metadata") or {}).get(HIDDEN) or {})
+
+
+def carried_passages(record: Mapping[str, Any], known: Sequence[tuple[int, str, str]]) -> list[MarkedPassage]:
+    """The passages of a grounding record as the server returned it, which could not be marked where it comes from.
+
+    `known` are rank, `chunk_id` and `doc_id` of each of its passages; where they are others than those shown, ids are
+    empty and ranks are counted.
+    """
+    texts = original_text(record, "grounding", "context_set").split(CONTEXT_SEPARATOR)
+    if len(texts) != len(passage_bodies(shown_text(record))):
+        return []
+    fitting = sorted(known) if len(known) == len(texts) else [(rank, "", "") for rank in range(1, len(texts) + 1)]
+    return [
+        MarkedPassage(chunk_id, doc_id, rank, text)
+        for (rank, chunk_id, doc_id), text in zip(fitting, texts, strict=True)
+    ]
+
+
+def shown_text(record: Mapping[str, Any]) -> str:
+    """The context as the page shows it: the text node that marks are offsets into."""
+    return html.unescape(record["fields"][MARKED_FIELD])
+
+
+def marked_words(record: Mapping[str, Any], marks: Sequence[tuple[int, int]]) -> list[Marked]:
+    """What each mark, given by its offsets in the page, is on.
+
+    Where a mark touches more than the text of one passage, headings and what is between passages are cut off, and then
+    the space around each part.
+    """
+    shown = shown_text(record)
+    context = original_text(record, "grounding", "context_set")
+    passages = [_read_passage(kept, context) for kept in hidden_metadata(record).get(_PASSAGES) or ()]
+    found = []
+    for start, end in marks:
+        first, last = _code_points(shown, start), _code_points(shown, end, up=True)
+        parts = [
+            (words, begins + runs[0][0] <= first and last <= begins + runs[-1][0] + runs[-1][2])
+            for passage, begins, runs in passages
+            if (words := _words(passage, runs, first - begins, last - begins))
+        ]
+        is_whole = [whole for _, whole in parts] == [True]
+        trimmed = [words if is_whole else _trimmed(words) for words, _ in parts]
+        found.append(Marked(tuple(words for words in trimmed if words.text), is_whole))
+    return found
+
+
+def _read_passage(kept: Mapping[str, Any], context: str) -> tuple[MarkedPassage, int, list[Run]]:
+    """A passage as it is kept beside a record, where it begins in the shown text, and its runs."""
+    text = kept["text"] if isinstance(kept["text"], str) else context[slice(*kept["text"])]
+    passage = MarkedPassage(kept["chunk_id"], kept["doc_id"], kept["chunk_rank"], text)
+    return passage, kept["start"], [(shown, original, length) for shown, original, length in kept["runs"]]
+
+
+def _words(passage: MarkedPassage, runs: Sequence[Run], start: int, end: int) -> MarkedWords | None:
+    """The words of the passage between two places of it as it is shown; None where there is nothing of it."""
+    touched = [
+        (original + max(start, shown) - shown, original + min(end, shown + length) - shown)
+        for shown, original, length in runs
+        if shown < end and start < shown + length
+    ]
+    return MarkedWords(passage, touched[0][0], touched[-1][1]) if touched and start < end else None
+
+
+def _trimmed(words: MarkedWords) -> MarkedWords:
+    """The words without the space around them."""
+    text = words.text
+    start = words.start + len(text) - len(text.lstrip())
+    return words._replace(start=start, end=max(start, words.end - len(text) + len(text.rstrip())))
+
+
+def _code_points(text: str, units: int, up: bool = False) -> int:
+    """The place in code points of one in UTF-16 units; within a character that has two of them, before or after it."""
+    if text.isascii():
+        return units
+    before = text.encode("utf-16-le")[: 2 * units].decode("utf-16-le", "ignore")
+    halved = len(before.encode("utf-16-le")) < 2 * min(units, len(text.encode("utf-16-le")) // 2)
+    return len(before) + (up and halved)
+
+
+def _runs(shown: str, original: str) -> list[Run]:
+    """The runs of characters that the shown passage has of the original, in order.
+
+    Each shown character is the next of the original that it can stand for: what `annotation.defuse` drops is never
+    like what follows it there.
+    """
+    if shown == original:
+        return [(0, 0, len(shown))] if shown else []
+    pairs: list[tuple[int, int]] = []
+    place = 0
+    for position, character in enumerate(shown):
+        while (
+            place < len(original) and original[place] != character and (original[place], character) not in _STANDS_FOR
+        ):
+            place += 1
+        if place == len(original):
+            break
+        pairs.append((position, place))
+        place += 2 if original.startswith("\r\n", place) else 1
+    starts = [
+        number
+        for number, (before, after) in enumerate(pairwise([(-2, -2), *pairs]))
+        if (before[0] + 1, before[1] + 1) != after
+    ]
+    return [(*pairs[first], last - first) for first, last in pairwise([*starts, len(pairs)])]
