@@ -11,6 +11,7 @@ stores the old ones (a dict changed in place, `models/mixins.py`, `fill`; seen 2
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -18,11 +19,13 @@ from typing import Any, NamedTuple
 from annotation.client import BATCH_BYTES, BATCH_RECORDS, Argilla
 from annotation.display import HIDDEN, hidden_metadata, shown_query
 from annotation.labels import TaskName
+from annotation.marks import add_passages, can_be_marked, carried_passages
 from annotation.tasks import (
     CALIBRATION,
     ORDER,
     PRODUCTION,
     DatasetDefinition,
+    evidence_of,
     locale_of,
     round_of,
     takes_suggestions,
@@ -111,7 +114,8 @@ def carry_records(argilla: Argilla, old: Mapping[str, Any], new_id: str) -> int:
     """How many records of the old version were copied into the new one; those that are in it already are left alone.
 
     Responses and suggestions are not copied. A query that the old version did not show comes from the generation
-    datasets of its round and language. Killed and called again, it goes on.
+    datasets of its round and language, the ids of passages that could not be marked there from the retrieval datasets.
+    Killed and called again, it goes on.
 
     Raises:
         InputError: a field that the new version has is missing in a record of the old one, and the query is nowhere.
@@ -123,12 +127,12 @@ def carry_records(argilla: Argilla, old: Mapping[str, Any], new_id: str) -> int:
         {field["name"] for field in argilla.request("GET", f"/datasets/{each}/fields")["items"]}
         for each in (new_id, old_id)
     )
-    queries: Mapping[str, str] = {}
-    if _QUERY in fields - before:
-        beside = (each for each in argilla.datasets(old["workspace_id"]) if _are_beside(each, old))
-        queries = read_queries(argilla, beside)
+    asks_for_marks = evidence_of(argilla.request("GET", f"/datasets/{new_id}")) != "off"
+    beside = [each for each in argilla.datasets(old["workspace_id"]) if _are_beside(each, old)]
+    queries = read_queries(argilla, beside) if _QUERY in fields - before else {}
+    passages = _read_passages(argilla, beside) if asks_for_marks and evidence_of(old) == "off" else {}
     bodies = (
-        _copied(item, fields, queries)
+        _with_passages(_copied(item, fields, queries), passages) if asks_for_marks else _copied(item, fields, queries)
         for _, page in argilla.record_pages(old_id, include=(), page_size=100)
         for item in page
         if item["external_id"] not in there
@@ -158,6 +162,26 @@ def read_queries(argilla: Argilla, described: Iterable[Mapping[str, Any]]) -> di
                 ours = (record for record in page if HIDDEN in (record["metadata"] or {}))
                 queries |= {hidden_metadata(record)["record_uuid"]: shown_query(record, wording) for record in ours}
     return queries
+
+
+def _read_passages(argilla: Argilla, described: Iterable[Mapping[str, Any]]) -> dict[str, set[tuple[int, str, str]]]:
+    """Rank, `chunk_id` and `doc_id` of all passages in the retrieval datasets among those described, by record."""
+    passages: defaultdict[str, set[tuple[int, str, str]]] = defaultdict(set)
+    for dataset in described:
+        if task_of(dataset) == "retrieval":
+            for _, page in argilla.record_pages(dataset["id"], include=()):
+                for hidden in (record["metadata"][HIDDEN] for record in page if HIDDEN in (record["metadata"] or {})):
+                    known = (hidden["chunk_rank"], hidden["chunk_id"], hidden["doc_id"])
+                    passages[hidden["record_uuid"]].add(known)
+    return passages
+
+
+def _with_passages(body: dict[str, Any], passages: Mapping[str, set[tuple[int, str, str]]]) -> dict[str, Any]:
+    """The body of a grounding record as one that can be marked, unless it is one already or is not ours."""
+    hidden = (body["metadata"] or {}).get(HIDDEN)
+    if hidden and not can_be_marked(body):
+        add_passages(body, carried_passages(body, sorted(passages.get(hidden["record_uuid"], ()))))
+    return body
 
 
 def _copied(record: Mapping[str, Any], fields: set[str], queries: Mapping[str, str]) -> dict[str, Any]:

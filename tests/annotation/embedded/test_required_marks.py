@@ -1,0 +1,65 @@
+"""Our server refuses an answer that lacks a mark which its dataset requires, however it is sent."""
+
+import uuid
+from typing import Any
+
+import pytest
+
+from annotation.campaign.datasets import find_datasets
+from annotation.campaign.setup import set_up
+from annotation.client import Argilla
+from annotation.labels import LABELS, Evidence
+from annotation.push.push import push_records
+from pipeline.errors import ArgillaError
+from tests.support.setup_bench import ANSWER
+
+pytestmark = pytest.mark.server
+
+SUPPORTS = {"label": "supports", "start": 30, "end": 36}
+CONTRADICTS = {"label": "contradicts", "start": 40, "end": 43}
+
+
+def record_of(owner: Argilla, evidence: Evidence) -> str:
+    """The id of a grounding record in a dataset of its own."""
+    workspace = f"m-{uuid.uuid4().hex[:10]}"
+    set_up(owner, workspace, evidence=evidence)
+    push_records(owner, workspace, [ANSWER])
+    ((_, (record,)),) = owner.record_pages(find_datasets(owner, workspace)["grounding"].id)
+    return str(record["id"])
+
+
+def values(*marks: dict[str, Any], **labels: str) -> dict[str, Any]:
+    given = dict.fromkeys(LABELS["grounding"], "no") | labels
+    return {**{name: {"value": value} for name, value in given.items()}, "evidence": {"value": list(marks)}}
+
+
+def submitted(owner: Argilla, record: str, *marks: dict[str, Any], **labels: str) -> dict[str, Any]:
+    body = {"status": "submitted", "values": values(*marks, **labels)}
+    made: dict[str, Any] = owner.request("POST", f"/records/{record}/responses", json=body)
+    return made
+
+
+def test_a_submission_without_a_required_mark_is_refused_with_a_plain_sentence(owner: Argilla) -> None:
+    record = record_of(owner, "required")
+    both = {"support_present": "yes", "contradicted_claim_present": "yes"}
+    with pytest.raises(ArgillaError, match=r"422.*needs marks.*`supports`, because `support_present` is yes and one"):
+        submitted(owner, record, **both)
+    with pytest.raises(ArgillaError, match=r"422.*: one `contradicts`, because `contradicted_claim_present` is yes\."):
+        submitted(owner, record, SUPPORTS, **both)
+    item = {"record_id": record, "status": "submitted", "values": values(CONTRADICTS, **both)}
+    (answer,) = owner.request("POST", "/me/responses/bulk", json={"items": [item]})["items"]
+    assert answer["item"] is None
+    assert "one `supports`" in answer["error"]["detail"]
+    for status in ("draft", "discarded"):
+        (free,) = owner.request("POST", "/me/responses/bulk", json={"items": [{**item, "status": status}]})["items"]
+        assert free["item"]["status"] == status
+    path = f"/responses/{free['item']['id']}"
+    with pytest.raises(ArgillaError, match="422"):
+        owner.request("PUT", path, json={"status": "submitted", "values": values(SUPPORTS, **both)})
+    stored = owner.request("PUT", path, json={"status": "submitted", "values": values(SUPPORTS, CONTRADICTS, **both)})
+    assert stored["status"] == "submitted"
+
+
+def test_where_nothing_rests_on_words_no_mark_is_asked_for(owner: Argilla) -> None:
+    assert submitted(owner, record_of(owner, "required"), unsupported_claim_present="yes")["status"] == "submitted"
+    assert submitted(owner, record_of(owner, "optional"), support_present="yes")["status"] == "submitted"
