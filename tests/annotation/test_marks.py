@@ -3,10 +3,9 @@
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.defuse import harmless_characters
 from annotation.display import passage_bodies, to_records
 from annotation.labels import missing_marks
 from annotation.marks import MarkedPassage, add_passages, carried_passages, marked_words, shown_text
@@ -18,9 +17,8 @@ TEXTS = st.text(
         st.sampled_from("ab \n\r\t\v\f\x00\x07\x85\u2028\u2029━─&<;#/!?\u0301\u0335\u202e\u200b😀𠮷ё質"),
         st.characters(exclude_categories=["Cs"]),
     ),
-    min_size=1,
     max_size=60,
-)
+).map(lambda text: f"{text}x")  # one without anything visible is shown as "(no text)"
 
 
 def units(text: str) -> int:
@@ -51,7 +49,6 @@ def selected(body: dict[str, Any], words: str) -> tuple[int, int]:
 
 @given(st.lists(TEXTS, min_size=1, max_size=4))
 def test_all_that_is_shown_of_a_passage_is_found_again_in_its_original(texts: list[str]) -> None:
-    assume(all(harmless_characters(text).strip() for text in texts))
     body = markable(*texts)
     shown = shown_text(body)
     bodies = passage_bodies(shown)
