@@ -1,33 +1,15 @@
-// Helps an annotator with the form of Argilla 2.8.0: it tells what keep.js has yet to send, saves a half-filled
-// form, points at broken rules, asks why she discards, and copies what is seen. Nothing is kept or sent by it alone.
+// Helps an annotator with the form of Argilla 2.8.0: it tells what keep.js has yet to send and what drafts.js keeps,
+// points at broken rules, asks why she discards, and copies what is seen. Nothing is kept or sent by it alone.
 (() => {
   "use strict";
-  if (!window.citejury?.keep) return; // a script before this one did not come
+  if (!window.citejury?.toldNow) return; // a script before this one did not come
   const { rules, locale, say, element, isTyping } = window.citejury;
-  const { user, read, keep, forget, unsaved, newEntry, held, form, recordShown, isLoggedOut } = window.citejury;
+  const { user, forget, unsaved, form, recordShown, isLoggedOut } = window.citejury;
+  const { valuesOf, toldNow, correctionsElsewhere, goTo } = window.citejury;
   const SECOND = 1000;
-  const PAUSE = 4 * SECOND; // a half-filled form becomes a draft after it
-  let toldUntil = 0, bar, hint;
+  let bar, hint;
   const write = (box, text) => { if (box.textContent !== text) box.textContent = text; box.hidden = !text; };
 
-  const valuesOf = (record) => Object.fromEntries(record.questions
-    .filter(({ answer }) => answer.isValid || answer.isPartiallyValid)
-    .map(({ name, answer }) => [name, { value: answer.valuesAnswered }]));
-  const saveDraft = () => {
-    const record = recordShown();
-    if (!record || !user() || !["pending", "draft"].includes(record.status)) return;
-    const draft = newEntry(record.id, null, { status: "draft", values: valuesOf(record) }, PAUSE);
-    const before = read(draft.key);
-    if (!held.has(draft.key) && (!before || before.status === "draft") && Object.keys(draft.values).length) keep(draft);
-  };
-  window.citejury.draftStored = (entry, there) => {
-    toldUntil = Date.now() + PAUSE;
-    const record = recordShown();
-    // Otherwise the page would count the record as pending and leave one out.
-    if (record?.id === entry.record && !record.answer) {
-      record.answer = { id: there.id, status: there.status, value: there.values, updatedAt: there.updated_at };
-    }
-  };
   const warn = () => {
     const [record, footer] = [recordShown(), document.querySelector("form.questions-form .footer-form")];
     if (!record || !footer) return;
@@ -101,10 +83,12 @@
     if (!bar.isConnected) document.body.append(bar);
     bar.lang = locale();
     const refused = entries.filter((entry) => entry.refused).length;
-    const state = !entries.length ? "" : isLoggedOut() ? "expired" : refused ? "refused" : "unsaved";
-    const draft = Date.now() < toldUntil ? say("draft") : "";
-    write(bar.firstChild, state ? say(state, { n: refused || entries.length }) : draft);
-    bar.lastChild.name = { expired: "log_in", refused: "give_up" }[state] || "";
+    const changed = correctionsElsewhere();
+    const waiting = entries.length ? (isLoggedOut() ? "expired" : refused ? "refused" : "unsaved") : "";
+    const state = waiting || toldNow() || (changed.length ? "corrections" : "");
+    const n = refused || entries.length || changed.length;
+    write(bar.firstChild, state ? say(state, { n, text: changed.at(-1)?.text }) : "");
+    bar.lastChild.name = { expired: "log_in", refused: "give_up", corrections: "go_there" }[state] || "";
     write(bar.lastChild, bar.lastChild.name && user() ? say(bar.lastChild.name) : "");
     bar.className = state;
     bar.hidden = !bar.firstChild.textContent;
@@ -112,6 +96,7 @@
   const act = (name) => {
     const refused = () => unsaved().filter((entry) => entry.refused);
     if (name === "give_up" && window.confirm(say("give_up_sure"))) refused().forEach(forget);
+    if (name === "go_there") correctionsElsewhere().slice(-1).forEach(goTo);
     if (name === "log_in") { window.citejury.leaving = true; window.location.reload(); }
   };
   const tick = () => {
@@ -122,7 +107,7 @@
   setInterval(tick, SECOND / 2);
 
   const listen = (target, names, handler) => names.forEach((name) => target.addEventListener(name, handler, true));
-  listen(document, ["input", "change"], () => setTimeout(() => { saveDraft(); warn(); }));
+  listen(document, ["input", "change"], () => setTimeout(warn));
   listen(document, ["copy"], copy);
   listen(window, ["pagehide", "visibilitychange"], tick);
   listen(window, ["keydown"], (event) => {

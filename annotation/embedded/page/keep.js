@@ -13,6 +13,7 @@
   const held = new Set(); // keys for which the page itself waits
   let own = null; // the login that this tab began with: in another one somebody else may have logged in since
   let expired = null; // the login that the server no longer takes
+  let listFailed = false, linkFailed = false; // the last request for records, and the last one of any kind
   const orNull = (action) => { try { return action(); } catch { return null; } };
   const stored = (action) => orNull(() => action(localStorage)); // a browser may forbid it
   const parsed = (text) => orNull(() => JSON.parse(text));
@@ -35,8 +36,9 @@
     memory.delete(entry.key);
     stored((all) => all.removeItem(entry.key));
   };
-  const kept = (whose) => [...new Set([...(stored(Object.keys) || []), ...memory.keys()])]
-    .filter((key) => key.startsWith(`citejury:${whose}`)).map(read).filter((entry) => entry?.key);
+  const keptUnder = (prefix) => [...new Set([...(stored(Object.keys) || []), ...memory.keys()])]
+    .filter((key) => key.startsWith(prefix)).map(read).filter((entry) => entry?.key);
+  const kept = (whose) => keptUnder(`citejury:${whose}`);
   const unsaved = () => kept(user() ? `${user()}:` : "")
     .filter((entry) => entry.tries || (entry.status !== "draft" && Date.now() - entry.at > 2 * SECOND));
   const newEntry = (record, response, { status, values }, wait = 10 * SECOND) => ({
@@ -121,11 +123,13 @@
   XMLHttpRequest.prototype.setRequestHeader = function (name, value) {
     const isLogin = name.toLowerCase() === "authorization";
     if (isLogin && (!own || person(own) === person(value))) own = value;
+    if (isLogin) this.citejuryLogin = own;
     return setRequestHeader.call(this, name, isLogin ? own : value);
   };
   XMLHttpRequest.prototype.send = function (body) {
     const entries = user() ? entriesOf(this.citejury.join(" "), body) : [];
-    entries.forEach(keep);
+    entries.forEach((entry) => { keep(entry); page.answered?.(entry); });
+    ["load", "error", "timeout"].forEach((name) => this.addEventListener(name, () => learnLink(this)));
     if (entries.length === 1) { hold(entries[0]).then((answer) => finish(this, answer)); return; }
     this.addEventListener("load", () => acknowledge(entries, this));
     send.call(this, body);
@@ -147,6 +151,7 @@
   const finish = (request, answer) => {
     const shown = { readyState: 4, status: answer?.status || 0, responseText: answer?.text || "" };
     Object.entries(shown).forEach(([name, value]) => Object.defineProperty(request, name, { value }));
+    learnLink(request);
     request.dispatchEvent(new ProgressEvent(answer ? "loadend" : "error"));
   };
   const form = () => document.querySelector("form.questions-form")?.__vue__;
@@ -160,9 +165,20 @@
   hurry((entry) => { entry.tries ||= 1; return true; });
   setInterval(tick, SECOND / 2);
   const isLoggedOut = () => !user() || token() === expired;
-  // What form.js builds on; it adds `draftStored`, and `leaving` when she wants to go in spite of what is unsaved.
+  const learnLink = ({ citejury: [, path], citejuryLogin, status }) => {
+    if (path.startsWith("/")) return; // none of the server's API
+    if (status === 401 && citejuryLogin) expired = citejuryLogin;
+    const failed = !status || status >= 500;
+    if (path.endsWith("/records/search")) listFailed = failed || status >= 400;
+    linkFailed = failed;
+  };
+  // Why an empty list may not mean that all is done; empty where it can be believed.
+  const staleness = () => (isLoggedOut() ? "expired" : unsaved().length ? "unsaved"
+    : listFailed || linkFailed ? "offline" : "");
+  // What the other scripts build on. drafts.js adds `draftStored` and `answered`, which are told what came of an
+  // answer; form.js adds `leaving` when she wants to go in spite of what is unsaved.
   const page = Object.assign(window.citejury, {
-    user, read, keep, forget, unsaved, newEntry, held, form, recordShown, isLoggedOut,
+    user, read, keep, forget, keptUnder, unsaved, newEntry, held, form, recordShown, isLoggedOut, staleness, call,
   });
 
   const listen = (names, handler) => names.forEach((name) => window.addEventListener(name, handler, true));

@@ -16,6 +16,7 @@ _SCRIPTS = (
     "words.js",  # the texts in her language, the dataset that is open, and small helpers for the others; comes first
     "highlights.js",  # lets Argilla colour what it highlights, in spite of the content policy
     "keep.js",  # keeps what she answers until the server has it
+    "drafts.js",  # keeps what she has answered and not submitted
     "form.js",  # helps with the form
     "evidence.js",  # brings an answer and the passages that it cites together
     "rules.js",  # puts the rule where the decision is: under each question, and the guidelines beside the record
