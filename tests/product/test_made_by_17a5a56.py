@@ -17,6 +17,7 @@ import httpx
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.wording import read_wording
 from exports.cli import main
 from tests.support.places import DATA
 
@@ -207,8 +208,8 @@ def found(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Seen:
 
 @pytest.fixture(scope="module")
 def continued(served: Served, found: Seen) -> Continued:
-    """Set up again, and the half-done push finished, twice."""
-    served.run("annotation", "setup", "--passwords", "passwords.json")
+    """Set up again, which brings the new wording, and the half-done push finished, twice."""
+    served.run("annotation", "setup", "--yes", "--passwords", "passwords.json")
     set_up = Seen(served.responses(), served.datasets(), {})
     served.run("annotation", "push", "records.jsonl")
     once = served.records()
@@ -276,10 +277,31 @@ def test_an_annotator_logs_in_with_her_old_password_and_finds_her_draft(served: 
     assert [each["values"] for each in seen["responses"]] == [found.responses[dataset][external_id][DRAFTER]["values"]]
 
 
+def without_wording(datasets: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """The datasets without the texts that annotators read in them, and without when these were changed."""
+
+    def rest(part: dict[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in part.items() if key not in {"title", "description", "updated_at"}}
+
+    return {
+        name: {key: value for key, value in rest(dataset).items() if key not in {"guidelines", "last_activity_at"}}
+        | {part: [rest(each) for each in dataset[part]["items"]] for part in ("fields", "questions")}
+        for name, dataset in datasets.items()
+    }
+
+
 @pytest.mark.server
-def test_set_up_again_nothing_changes(found: Seen, continued: Continued) -> None:
-    assert continued.set_up.datasets == found.datasets
+def test_set_up_again_only_the_wording_changes_and_in_place(served: Served, found: Seen, continued: Continued) -> None:
+    assert without_wording(continued.set_up.datasets) == without_wording(found.datasets)
     assert continued.set_up.responses == found.responses
+    for name, dataset in continued.set_up.datasets.items():
+        if name.startswith("jury/"):
+            task, locale = name.split("-")[-2:]
+            wording = read_wording(locale)
+            assert dataset["guidelines"] == wording.guidelines[task]
+            shown = {each["name"]: (each["title"], each["description"]) for each in dataset["questions"]["items"]}
+            assert shown == {**wording.questions[task], "notes": wording.notes}
+    assert "titles" not in served.run("annotation", "setup", "--dry-run").stdout
 
 
 @pytest.mark.server
@@ -325,6 +347,15 @@ def test_new_answers_come_out_beside_the_old_ones(found: Seen, work: Work) -> No
         expected = {(*unit_of(external_id), who) for which, external_id, who in work.submitted if which == task}
         assert new - old == expected
         assert old <= new
+        before, after = (
+            {
+                (row["record_uuid"], row.get("chunk_id", ""), row["annotator_id"]): row["guideline_version"]
+                for row in rows
+            }
+            for rows in map(csv_rows, (found.files[file], work.files[file]))
+        )
+        assert {unit: after[unit] for unit in before} == before, "each answer keeps the guidelines that it was given by"
+        assert {after[unit] for unit in new - old}.isdisjoint(before.values())
 
 
 @pytest.mark.server
