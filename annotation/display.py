@@ -13,8 +13,9 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from annotation.defuse import markdown_text, one_line, plain_text
+from annotation.defuse import one_line, plain_text
 from annotation.labels import TaskName
+from annotation.rendering.answer import rendered_answer
 from annotation.tasks import COLUMN_FIELDS, short_hash
 from annotation.wording import Wording
 from pipeline.errors import ArgillaError
@@ -65,7 +66,7 @@ def _grounding_record(record: QueryResponse, passages: Sequence[Passage], wordin
     fields = {
         "sources": plain_text(source_list(record.sources, wording)),
         "query": plain_text(record.query),
-        "answer": markdown_text(record.answer),
+        "answer": rendered_answer(record.answer).html,
         "context": _BETWEEN.join(_numbered_passage(passage, record.sources, wording) for passage in passages),
     }
     originals = {"answer": record.answer, "context_set": record.context_set}
@@ -82,7 +83,7 @@ def _grounding_record(record: QueryResponse, passages: Sequence[Passage], wordin
 
 def _generation_record(record: QueryResponse, wording: Wording) -> dict[str, Any]:
     """The body of one query and one answer."""
-    fields = {"query": plain_text(record.query), "answer": markdown_text(record.answer)}
+    fields = {"query": plain_text(record.query), "answer": rendered_answer(record.answer).html}
     originals = {"query": record.query, "answer": record.answer}
     return _body("generation", record, record.record_uuid, fields, originals, [], wording)
 
@@ -160,6 +161,25 @@ def shown_query(record: Mapping[str, Any], wording: Wording) -> str:
         ArgillaError: the record is not one of ours, or lacks the query.
     """
     return _never_empty(plain_text(original_text(record, "generation", "query")), wording)
+
+
+def shown_anew(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields and metadata of a record from Argilla, its answer shown as it is today; what is not ours stays.
+
+    An earlier version showed answers by Argilla's own Markdown.
+    """
+    hidden = (record.get("metadata") or {}).get(HIDDEN)
+    fields, metadata = record["fields"], record["metadata"]
+    if not isinstance(hidden, dict) or not fields.get("answer"):
+        return {"fields": fields, "metadata": metadata}
+    answer = original_text(record, hidden["task"], "answer")
+    if not (html := rendered_answer(answer).html):
+        return {"fields": fields, "metadata": metadata}
+    originals = {**hidden.get("originals", {}), "answer": answer}
+    return {
+        "fields": {**fields, "answer": html},
+        "metadata": {**metadata, HIDDEN: {**hidden, "originals": originals}},
+    }
 
 
 def content_hash(record: Mapping[str, Any], version: int = HIDDEN_VERSION) -> str:

@@ -49,6 +49,7 @@ ORDER = (
     "annotation.sdk",
     "annotation.tasks",
     "annotation.defuse",
+    "annotation.rendering",
     "annotation.pages",
     "annotation.display",
     "annotation.marks",

@@ -1,0 +1,119 @@
+"""What was read of an answer goes in; HTML of a few elements comes out, all text in it escaped.
+
+Argilla's page takes all of it for one block of HTML, because it begins with a `div` and has no blank line (marked
+5.1.1, rule `html`), so no rule of its Markdown and no formula is looked for in it; its sanitiser keeps these elements
+and attributes (DOMPurify 3, both read in argilla-frontend 2.8.0's bundle, 2026-11).
+"""
+
+import html
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from annotation.rendering._lines import KINDS, OUR_CHARACTERS, PIPE
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+OPENING = '<div class="citejury-answer" dir="'
+"""How every rendered answer begins; no other text of a field can begin so."""
+_COUNTED = re.compile(f"[{''.join(guard for guard, kind in KINDS.items() if kind != 'formula')}]")
+_DEEPEST = 60
+# The page looks for spaces before a line's end in time that is quadratic in the spaces.
+_SPACES = re.compile(r"[^\S\n]{99}(?=([^\S\n]))[^\S\n]")
+_BLANK = re.compile(r"\n(?:[^\S\n]*\n)+")
+_ALIGNED = {"text-align:left": "left", "text-align:center": "center", "text-align:right": "right"}
+# As the page decides for a whole field, whose tags it would count as Latin.
+_RIGHT_TO_LEFT = re.compile("[\u0591-\u07ff\ufb1d-\ufdfd\ufe70-\ufefc]")
+_LEFT_TO_RIGHT = re.compile("[A-Za-z\u00c0\u00d8-\u00f6\u00f8-\u02b8\u0300-\u0590\u0800-\u1fff\u2c00-\ufb1c]")
+
+
+class UnshownError(Exception):
+    """The block would lie deeper within others than a browser should be given, or nothing of it would be seen."""
+
+
+def whole(blocks: Sequence[str], text: str) -> str:
+    """The blocks as the text of a field."""
+    is_right_to_left = len(_RIGHT_TO_LEFT.findall(text)) > len(_LEFT_TO_RIGHT.findall(text))
+    return f'{OPENING}{"rtl" if is_right_to_left else "ltr"}">' + "\n".join(blocks) + "</div>"
+
+
+def as_written(text: str) -> str:
+    """The text line by line, without any formatting."""
+    paragraphs = (part.strip("\n") for part in _BLANK.split(text))
+    return "\n".join(f'<p class="citejury-written">{shown(part)}</p>' for part in paragraphs if part.strip())
+
+
+def shown(text: str) -> str:
+    """The text escaped, its line ends as `br`."""
+    return _escaped(text).replace("\n", "<br>")
+
+
+def _escaped(text: str) -> str:
+    """The text without our own characters, and without what means something to HTML or to the page's formulas."""
+    text = OUR_CHARACTERS.sub("", text.replace(PIPE, "\\|"))
+    text = html.escape(text, quote=False).replace("$", "&#36;")
+    return _SPACES.sub(lambda found: f"{found[0][:-1]}&#{ord(found[1])};", text)
+
+
+def block_html(tokens: "Sequence[Token]", counts: Counter[str]) -> str:
+    """One block of the answer; counts the guards in it by their kind.
+
+    Raises:
+        UnshownError: it must be shown as written.
+    """
+    parts: list[str] = []
+    depth = 0
+    for token in tokens:
+        if token.type == "inline":
+            parts += _inline(token.children or [], counts)
+        elif token.type in ("fence", "code_block"):
+            if not token.content.strip():
+                raise UnshownError
+            parts.append(_code(token))
+        elif token.type == "hr":
+            parts.append("<hr>")
+        elif not token.hidden:
+            depth += token.nesting
+            parts.append(_tag(token))
+        if depth > _DEEPEST:
+            raise UnshownError
+    return "".join(parts)
+
+
+def _tag(token: "Token") -> str:
+    """The opening or closing tag of an element."""
+    if token.nesting < 0:
+        return f"</{token.tag}>"
+    if token.type == "list_item_open" and token.info:
+        return f'<li value="{int(token.info)}">'
+    align = _ALIGNED.get(str(token.attrs.get("style", "")))
+    return f'<{token.tag} align="{align}">' if align else f"<{token.tag}>"
+
+
+def _code(token: "Token") -> str:
+    """A block of code, under what stands behind its first fence."""
+    info = f'<p class="citejury-info">{_escaped(token.info.strip())}</p>' if token.info.strip() else ""
+    # A line end after `<pre>` itself would be dropped, and a blank line would end the block of HTML.
+    return f"{info}<pre><code>{_escaped(token.content.removesuffix(chr(10))).replace(chr(10), '&#10;')}</code></pre>"
+
+
+def _inline(tokens: "Sequence[Token]", counts: Counter[str]) -> list[str]:
+    """Text with emphasis, code and line ends."""
+    parts: list[str] = []
+    depth = 0
+    for token in tokens:
+        if token.type == "text":
+            counts.update(KINDS[guard] for guard in _COUNTED.findall(token.content))
+            parts.append(shown(token.content))
+        elif token.type in ("softbreak", "hardbreak"):
+            parts.append("<br>")
+        elif token.type == "code_inline":
+            parts.append(f"<code>{_escaped(token.content.strip())}</code>")
+        else:
+            depth += token.nesting
+            parts.append(f"<{'/' if token.nesting < 0 else ''}{token.tag}>")
+        if depth > _DEEPEST:
+            raise UnshownError
+    return parts

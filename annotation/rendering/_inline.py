@@ -1,0 +1,206 @@
+"""The reader of Markdown: markdown-it's, without all that an answer may not have, and with stricter rules of emphasis.
+
+Links, images, addresses, HTML, entities, escapes and formulas are text as they were written, and nothing within them is
+markup. `*` and `_` within a word or between numbers stay; beside Chinese, Japanese, Korean and other scripts without
+spaces they bind as their readers expect (https://github.com/tats-u/markdown-cjk-friendly, read 2026-11).
+"""
+
+import re
+import unicodedata
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable
+from functools import cache
+from html.entities import html5
+from typing import TYPE_CHECKING
+
+from annotation.rendering._lines import KINDS
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_block import StateBlock
+    from markdown_it.rules_inline import StateInline
+
+COUNTS = "kept"
+"""Key of the reader's environment: how often each kind of markup was kept as text."""
+_RUNS = "runs of backticks"
+_DEEPEST = 20
+_ESCAPED = re.compile(r"\\[!-/:-@\[-`{-~]")
+_FORMULA = re.compile(r"\$\$[^$]+\$\$|\$(?![\s$])(?:[^$\n\\]|\\.)*(?<![\s\\])\$(?!\d)")
+_TAG = re.compile(r"</?[a-zA-Z][^<>]*>|<[a-zA-Z][a-zA-Z0-9+.-]*:[^<>\s]*>")
+_TARGET = re.compile(r"\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|:(?=[ \t]*(?:https?:|<)))")
+_ADDRESS = re.compile(r"://(?:[^\s<>\"`*|\\^{}\u0100-\U0010ffff]|\*+(?=[A-Za-z0-9/]))+")
+_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]*);?")
+_STRUCK = re.compile(r"(~~?)(?=\S)[^~\n]*(?<=\S)\1(?!~)")
+_NAME_OF_CODE = re.compile(r"__[a-z][a-z0-9_]*__(?!\w)")
+_BACKTICKS = re.compile("`+")
+# Scripts that put no spaces between their words; the names of their characters begin so.
+_DENSE = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC", "THAI", "LAO", "KHMER", "MYANMAR", "YI")
+_NO_EMPHASIS_BESIDE = set("/\\=+@&%#^~$<>")
+_NO_EMPHASIS_BEFORE = set(".,;:!?)]}/\\|=&%+-^")
+
+
+@cache
+def reader() -> "MarkdownIt":
+    """The reader; `parse` it with an environment of its own for each text."""
+    from markdown_it import MarkdownIt
+
+    made = MarkdownIt("commonmark", {"maxNesting": _DEEPEST}).enable("table")
+    made.disable(["reference", "lheading", "html_block", "link", "image", "autolink", "html_inline", "entity"])
+    made.block.ruler.before("table", "guarded", _ends_block, {"alt": ["paragraph", "blockquote", "list"]})
+    made.inline.ruler.at("escape", _verbatim)
+    made.inline.ruler.at("backticks", _code)
+    made.inline.ruler.at("emphasis", _emphasis)
+    return made
+
+
+def _ends_block(state: "StateBlock", line: int, end: int, silent: bool) -> bool:
+    """Whether a guarded line ends the list or quotation above it instead of going on with its text."""
+    start = state.bMarks[line] + state.tShift[line]
+    is_guarded = start < len(state.src) and state.src[start] in KINDS
+    return silent and is_guarded and (state.parentType == "blockquote" or state.sCount[line] < state.blkIndent)
+
+
+def _keep(state: "StateInline", end: int, kind: str) -> bool:
+    """Take the text up to the end as it is written, and count it; an empty kind is not counted."""
+    state.pending += state.src[state.pos : end]
+    state.pos = end
+    if kind:
+        state.env[COUNTS][kind] += 1
+    return True
+
+
+def _verbatim(state: "StateInline", silent: bool) -> bool:
+    """Take what begins here and is no markup to us: an escape, a formula, a link's target, an address, a tag."""
+    found = _VERBATIM.get(state.src[state.pos])
+    return bool(found) and found(state, state.src, state.pos)  # type: ignore[misc]  # mypy loses that it is there
+
+
+def _backslash(state: "StateInline", src: str, pos: int) -> bool:
+    """An escape, or a formula between `\\(` and `\\)` or `\\[` and `\\]`."""
+    closing = {"(": "\\)", "[": "\\]"}.get(src[pos + 1 : pos + 2])
+    if closing and state.cache.get(-ord(closing[1]), pos) != -1:
+        end = src.find(closing, pos + 2)
+        state.cache[-ord(closing[1])] = end
+        if end >= 0:
+            return _keep(state, end + 2, "escape" if src[pos + 2 : end].isdigit() else "formula")
+    return bool(_ESCAPED.match(src, pos)) and _keep(state, pos + 2, "escape")
+
+
+def _matching(pattern: re.Pattern[str], kind: str) -> Callable[["StateInline", str, int], bool]:
+    def taken(state: "StateInline", src: str, pos: int) -> bool:
+        found = pattern.match(src, pos)
+        return bool(found) and _keep(state, found.end(), kind)  # type: ignore[union-attr]
+
+    return taken
+
+
+def _angle(state: "StateInline", src: str, pos: int) -> bool:
+    """A tag, an address between angles, or a comment."""
+    if not src.startswith("<!--", pos) or state.cache.get(-ord("<"), pos) == -1:
+        return _matching(_TAG, "")(state, src, pos)
+    end = state.cache[-ord("<")] = src.find("-->", pos + 4)
+    return end >= 0 and _keep(state, end + 3, "")
+
+
+def _ampersand(state: "StateInline", src: str, pos: int) -> bool:
+    found = _ENTITY.match(src, pos)
+    is_read = found and (found[0][1] == "#" or found[0][1:] in html5)
+    return bool(found and is_read) and _keep(state, found.end(), "entity")  # type: ignore[union-attr]
+
+
+def _tilde(state: "StateInline", src: str, pos: int) -> bool:
+    """A run of tildes, which would strike out what is between it and the next one."""
+    found = _STRUCK.match(src, pos)
+    return bool(found) and _keep(state, found.end(1), "tilde")  # type: ignore[union-attr]
+
+
+_VERBATIM: dict[str, Callable[["StateInline", str, int], bool]] = {
+    "\\": _backslash,
+    "$": _matching(_FORMULA, "formula"),
+    "<": _angle,
+    "]": _matching(_TARGET, ""),
+    ":": _matching(_ADDRESS, ""),
+    "&": _ampersand,
+    "~": _tilde,
+}
+
+
+def _code(state: "StateInline", silent: bool) -> bool:
+    """Take a span of code, on one line and between two equally long runs of backticks."""
+    src, start = state.src, state.pos
+    if src[start] != "`":
+        return False
+    known, runs = state.env.get(_RUNS, (None, None))
+    if known is not src:
+        runs = _runs_of_backticks(src)
+        state.env[_RUNS] = (src, runs)
+    length = len(_BACKTICKS.match(src, start)[0])  # type: ignore[index]
+    ends = runs[length]
+    place = bisect_left(ends, start + length)
+    closing = ends[place] if place < len(ends) else -1
+    if closing < 0 or "\n" in src[start:closing] or not src[start + length : closing].strip():
+        state.pending += src[start : start + length]
+        state.pos += length
+        return True
+    state.push("code_inline", "code", 0).content = src[start + length : closing]
+    state.pos = closing + length
+    return True
+
+
+def _runs_of_backticks(src: str) -> dict[int, list[int]]:
+    """Where the runs of each length begin."""
+    runs: defaultdict[int, list[int]] = defaultdict(list)
+    for found in _BACKTICKS.finditer(src):
+        runs[len(found[0])].append(found.start())
+    return runs
+
+
+def _emphasis(state: "StateInline", silent: bool) -> bool:
+    """Take a run of `*` or `_`, which emphasises only where nobody would read it as anything else."""
+    from markdown_it.rules_inline.state_inline import Delimiter
+
+    src, start = state.src, state.pos
+    marker = src[start]
+    if marker not in "*_":
+        return False
+    if marker == "_" and (name := _NAME_OF_CODE.match(src, start)) and not src[start - 1 : start].isalnum():
+        return _keep(state, name.end(), "emphasis")
+    common = state.scanDelims(start, marker == "*")
+    end = start + common.length
+    opens, closes = _flanks(marker, common.length, src[start - 1 : start] if start else "", src[end : end + 1])
+    if (opens, closes) != (common.can_open, common.can_close):
+        state.env[COUNTS]["emphasis"] += 1
+    for _ in range(common.length):
+        state.push("text", "", 0).content = marker
+        state.delimiters.append(
+            Delimiter(ord(marker), common.length, len(state.tokens) - 1, end=-1, open=opens, close=closes)
+        )
+    state.pos = end
+    return True
+
+
+def _flanks(marker: str, length: int, before: str, after: str) -> tuple[bool, bool]:
+    """Whether a run of the marker can open and close emphasis, by the characters beside it; empty at an end."""
+    left, right = _kind_of(before), _kind_of(after)
+    opens = right != "space" and (right != "sign" or left != "word")
+    closes = left != "space" and (left != "sign" or right != "word")
+    if marker == "*" and length > 1:
+        within_word = left == right == "word"
+        return opens and not within_word, closes and not within_word
+    words = ("word", "dense")
+    opens = opens and left not in words and before not in _NO_EMPHASIS_BESIDE and before not in set(")]）")
+    closes = closes and right not in words and after not in _NO_EMPHASIS_BESIDE and after not in set("(（")
+    if length == 1:
+        opens = opens and after not in _NO_EMPHASIS_BEFORE and not after.isdigit()
+    return opens, closes
+
+
+@cache
+def _kind_of(character: str) -> str:
+    """Whether the character is a `space`, a `sign`, part of a `word`, or of a script without spaces: `dense`."""
+    if not character or character.isspace() or character in KINDS:
+        return "space"
+    if unicodedata.category(character)[0] in "PS":
+        return "sign"
+    return "dense" if character > "\u0dff" and unicodedata.name(character, "").startswith(_DENSE) else "word"
