@@ -17,7 +17,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from annotation.client import BATCH_BYTES, BATCH_RECORDS, Argilla
-from annotation.display import HIDDEN, hidden_metadata, shown_query
+from annotation.display import HIDDEN, hidden_metadata, shown_anew, shown_query
 from annotation.labels import TaskName
 from annotation.marks import add_passages, can_be_marked, carried_passages
 from annotation.tasks import (
@@ -190,7 +190,8 @@ def _copied(record: Mapping[str, Any], fields: set[str], queries: Mapping[str, s
     Raises:
         InputError: it lacks one of them, and that is not a query which is known.
     """
-    texts = dict(record["fields"])
+    shown = shown_anew(record)
+    texts = dict(shown["fields"])
     query = queries.get(((record["metadata"] or {}).get(HIDDEN) or {}).get("record_uuid", ""))
     if query is not None:
         texts.setdefault(_QUERY, query)
@@ -200,7 +201,7 @@ def _copied(record: Mapping[str, Any], fields: set[str], queries: Mapping[str, s
             f"The record {record['external_id']!r} of the earlier version lacks the field {missing[0]!r}, so it cannot "
             "be carried over. Push the records again with `citejury annotation push`; the new version is there."
         )
-    body = {name: record[name] for name in _COPIED}
+    body = {name: record[name] for name in _COPIED} | shown
     return body | {"fields": {name: text for name, text in texts.items() if name in fields}}
 
 

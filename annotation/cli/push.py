@@ -1,5 +1,6 @@
 """The command `push`: records before the annotators."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,9 +12,12 @@ from pipeline.progress import ProgressBars
 from pipeline.tables import Table
 
 if TYPE_CHECKING:
+    from annotation.push.diff import Repair
     from annotation.push.push import PushReport
     from annotation.push.record_sources import CheckedPaths
     from annotation.push.suggestions import Proposals
+
+_REPAIRS_TOLD = 20
 
 
 @click.command()
@@ -28,6 +32,13 @@ if TYPE_CHECKING:
     metavar="JUDGEMENTS",
     help="Fill in a judge's answers (JSON Lines), in the round `suggested` or `suggested-…` only.",
 )
+@click.option(
+    "--repairs",
+    "repairs_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write what of which answer is shown as written, though Markdown would have changed it (JSON Lines).",
+)
 @click.option("--workspace", help="Argilla workspace; the setting `workspace` (citejury) if not given.")
 @click.option("--locale", help="Which datasets, where the workspace has several languages: en, de or ja.")
 @click.option("--round", "round_name", metavar="NAME", help="Round of annotation; production if not given.")
@@ -37,6 +48,7 @@ def push(
     dry_run: bool,
     revise: bool,
     suggestions: Path | None,
+    repairs_file: Path | None,
     workspace: str | None,
     locale: str | None,
     round_name: str | None,
@@ -48,7 +60,8 @@ def push(
     shows the difference to what is in Argilla before anything is written. Pushing again changes nothing, goes on where
     a push was interrupted, and may be done twice at once. A record that changed after somebody answered it is refused
     and listed, or goes in as a revision with `--revise`; a line that is no record is listed. Everything else goes in,
-    and the exit code is then 1. Responses are never touched.
+    and the exit code is then 1. Responses are never touched. Answers of which Markdown would change something, such as
+    the numbers of a list, are shown as they were written and listed.
 
     With a campaign in citejury.toml each record goes to the datasets of its language, and to calibration or production;
     `--round` names a round instead, and `--locale` the datasets of one language for all records. The API key comes from
@@ -87,6 +100,7 @@ def push(
         where = (argilla, settings.workspace, read_campaign(), checked.languages, records_of(paths))
         report = push_where_named(*where, locale, chosen, options)
     _tell_report(report, proposals)
+    _tell_repairs(report.repairs, repairs_file)
     done = "Nothing was written (dry run)." if dry_run else "Annotators find them in their queues."
     click.echo(f"Records read: {len(checked.languages)}. {done}", err=True)
     if not dry_run:
@@ -146,6 +160,32 @@ def _tell_report(report: "PushReport", proposals: "Proposals | None") -> None:
         click.echo(f"Units with suggestions: {len(proposals.used)} of {len(known)} that were judged.", err=True)
         for status, count in skipped.items():
             click.echo(f"Judgements passed over with the status {status!r}: {count}.", err=True)
+
+
+def _tell_repairs(repairs: "Sequence[Repair]", file: Path | None) -> None:
+    """Say which answers are shown as written, wholly or in part, and write all of them to the file.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    from pipeline.staging import staged_file
+
+    if repairs:
+        given_up = sum(bool(repair.given_up) for repair in repairs)
+        click.echo(
+            f"{len(repairs)} answers hold what Markdown would have changed; annotators see it as it was written "
+            f"({given_up} of them wholly without Markdown):",
+            err=True,
+        )
+        ordered = sorted(repairs, key=lambda repair: not repair.given_up)
+        for repair in ordered[:_REPAIRS_TOLD]:
+            click.echo(f"  {repair}", err=True)
+        if len(repairs) > _REPAIRS_TOLD:
+            click.echo(f"  … and {len(repairs) - _REPAIRS_TOLD} more; `--repairs FILE` writes all of them.", err=True)
+    if file:
+        with staged_file(file) as out:
+            for repair in repairs:
+                out.write(json.dumps(repair._asdict(), ensure_ascii=False).encode() + b"\n")
 
 
 def _tell_lines(what: str, lines: Sequence[str]) -> None:

@@ -16,6 +16,7 @@ from annotation.client import Argilla
 from annotation.display import HIDDEN, HIDDEN_VERSION, content_hash, to_records
 from annotation.labels import TASKS, TaskName
 from annotation.marks import MarkedPassage, add_passages, can_be_marked
+from annotation.rendering.answer import rendered_answer
 from annotation.tasks import MARKED_FIELD, short_hash
 from annotation.wording import Wording
 from pipeline.records import RECORD_NAMESPACE, QueryResponse, is_uuid
@@ -46,6 +47,22 @@ class TaskCount(NamedTuple):
     """Changed after somebody answered the record."""
     revised: int = 0
     """New as part of a revision."""
+
+
+class Repair(NamedTuple):
+    """An answer that Markdown would have changed, and that annotators see as it was written."""
+
+    record_uuid: str
+    """The record."""
+    repairs: Mapping[str, int]
+    """How much of it was kept, by its kind."""
+    given_up: str
+    """Why no Markdown is shown in it at all; empty where it is."""
+
+    def __str__(self) -> str:
+        """The record and what was kept or why."""
+        kinds = ", ".join(f"{kind} × {count}" for kind, count in self.repairs.items())
+        return f"{self.record_uuid}: {f'shown as written: {self.given_up}' if self.given_up else kinds}"
 
 
 class Target(NamedTuple):
@@ -188,6 +205,7 @@ class Diff:
         self.counts: Counter[tuple[TaskName, Change]] = Counter()
         self.refused: list[str] = []
         self.revised: list[str] = []
+        self.repairs: list[Repair] = []
         self.went_in: dict[str, _WentIn] = {}
 
     def add(self, record: QueryResponse) -> list[Unit]:
@@ -197,6 +215,9 @@ class Diff:
         comes twice in a push is refused the second time, unless it is the same.
         """
         units = self._compare(record)
+        shown = rendered_answer(record.answer)
+        if shown.repairs or shown.given_up:
+            self.repairs.append(Repair(record.record_uuid, shown.repairs, shown.given_up))
         self.counts.update((unit.task, unit.change) for unit in units)
         return units
 

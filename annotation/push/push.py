@@ -14,7 +14,7 @@ from annotation.campaign.routing import check_routing, locale_for, plan_routes
 from annotation.campaign.versions import current_datasets
 from annotation.client import Argilla
 from annotation.labels import TASKS, TaskName
-from annotation.push.diff import Decorate, Diff, Progress, Target, TaskCount, stored_units
+from annotation.push.diff import Decorate, Diff, Progress, Repair, Target, TaskCount, stored_units
 from annotation.push.record_sources import records_from_frame
 from annotation.push.send import counted, opened_waiting, send_waiting
 from annotation.tasks import PRODUCTION, lacking_fields, takes_suggestions
@@ -37,6 +37,8 @@ class PushReport(NamedTuple):
     """A line for each unit in Argilla that its record, pushed now, no longer has; it stays there."""
     invalid: tuple[str, ...] = ()
     """A line for each row of a frame that is no record: its number and why."""
+    repairs: tuple[Repair, ...] = ()
+    """The answers that Markdown would have changed, in the order of the records: what of each is shown as written."""
 
     @property
     def tasks(self) -> dict[TaskName, TaskCount]:
@@ -225,6 +227,7 @@ def _report_of(diffs: Mapping[Place, Diff]) -> PushReport:
         refused=tuple(line for diff in diffs.values() for line in diff.refused),
         revised=tuple(line for diff in diffs.values() for line in diff.revised),
         left_over=tuple(line for diff in diffs.values() for line in diff.left_over()),
+        repairs=tuple(repair for diff in diffs.values() for repair in diff.repairs),
     )
 
 

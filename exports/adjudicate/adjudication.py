@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any, Literal, NamedTuple
 
 from annotation.defuse import one_line, plain_text
+from annotation.display import shown_anew
 from annotation.labels import LABELS, TaskName
 from annotation.tasks import DatasetDefinition, define_dataset
 from annotation.wording import ANSWERS, NOTES, Wording
@@ -89,10 +90,11 @@ def to_adjudicate(
 
     `lacking` names the fields that the adjudicators' dataset goes without.
     """
-    fields = {name: text for name, text in record["fields"].items() if name not in lacking}
+    shown = shown_anew(record)
+    fields = {name: text for name, text in shown["fields"].items() if name not in lacking}
     if kind == "votes":
         fields[_VOTES_FIELD] = votes_text(record["responses"] or (), task, wording)
-    return {"external_id": record["external_id"], "fields": fields, "metadata": record["metadata"]}
+    return {"external_id": record["external_id"], "fields": fields, "metadata": shown["metadata"]}
 
 
 def votes_text(responses: Iterable[Mapping[str, Any]], task: TaskName, wording: Wording) -> str:
