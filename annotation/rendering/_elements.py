@@ -42,10 +42,10 @@ def whole(blocks: Sequence[str], text: str) -> str:
 def as_written(text: str) -> str:
     """The text line by line, without any formatting."""
     paragraphs = (part.strip("\n") for part in _BLANK.split(text))
-    return "\n".join(f'<p class="citejury-written">{shown(part)}</p>' for part in paragraphs if part.strip())
+    return "\n".join(f'<p class="citejury-written">{_shown(part)}</p>' for part in paragraphs if part.strip())
 
 
-def shown(text: str) -> str:
+def _shown(text: str) -> str:
     """The text escaped, its line ends as `br`."""
     return _escaped(text).replace("\n", "<br>")
 
@@ -106,7 +106,7 @@ def _inline(tokens: "Sequence[Token]", counts: Counter[str]) -> list[str]:
     for token in tokens:
         if token.type == "text":
             counts.update(KINDS[guard] for guard in _COUNTED.findall(token.content))
-            parts.append(shown(token.content))
+            parts.append(_shown(token.content))
         elif token.type in ("softbreak", "hardbreak"):
             parts.append("<br>")
         elif token.type == "code_inline":
