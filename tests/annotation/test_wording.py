@@ -81,11 +81,13 @@ def test_buttons_are_called_what_argillas_page_calls_them(locale: str) -> None:
 @EVERY_LANGUAGE
 @pytest.mark.parametrize("task", TASKS)
 def test_the_rule_under_each_question_is_one_short_sentence(locale: str, task) -> None:
-    for question in (*read_wording(locale).questions[task].values(), read_wording(locale).notes):
-        rule = first_sentence(question.description)
+    wording = read_wording(locale)
+    for question in wording.questions[task].values():
+        assert len(question.title) <= TITLE_LENGTH[locale], (len(question.title), question.title)
+    described = (*wording.questions[task].values(), wording.notes, wording.marks)
+    for rule in (first_sentence(each.description) for each in described):
         assert rule.endswith((".", "。"))
         assert 10 <= len(rule) <= RULE_LENGTH[locale], (len(rule), rule)
-        assert len(question.title) <= TITLE_LENGTH[locale], (len(question.title), question.title)
 
 
 @EVERY_LANGUAGE
