@@ -6,11 +6,11 @@ unit, labels, notes, shared columns.
 """
 
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
-from annotation.labels import GenerationLabels, GroundingLabels, RetrievalLabels, TaskName
+from annotation.labels import GenerationLabels, GroundingLabels, Mark, RetrievalLabels, TaskName
 from pipeline.schema import Frozen
 
 
@@ -89,6 +89,41 @@ ROW_MODELS: dict[TaskName, type[Frozen]] = {
 COLUMNS: dict[TaskName, tuple[str, ...]] = {task: tuple(model.model_fields) for task, model in ROW_MODELS.items()}
 
 
+class EvidenceRow(Frozen):
+    """One mark, or the part of one that is on one passage: a line of `evidence.jsonl`."""
+
+    record_uuid: str
+    """Id of the record, as in the CSV files."""
+    annotator_id: str
+    """Who marked the words, as in the CSV files: user name, user id or pseudonym."""
+    label: Mark
+    """`supports`: the words back a claim of the answer. `contradicts`: they contradict one."""
+    chunk_id: str
+    """Id of the passage; empty where it is not known any more."""
+    doc_id: str
+    """Id of the page that the passage is from; empty like `chunk_id`."""
+    chunk_rank: int
+    """Rank of the passage among the record's, counted from 1."""
+    start: int
+    """Where the words begin in the passage's original text, in code points, counted from 0."""
+    end: int
+    """Where they end: the first code point after them."""
+    text: str
+    """The words, exactly as the original passage has them."""
+    cut: bool
+    """Whether the mark was on more than this passage's text, and was cut: headings and other passages are left out."""
+    language: str
+    """ISO 639-1 code of the answer's language, or `und`."""
+    response_status: Literal["submitted", "discarded"]
+    """`submitted`; `discarded` only on request (`--discarded`)."""
+    created_at: str
+    """When the response was last submitted: ISO 8601, UTC, with offset."""
+    round: str
+    """Round of annotation."""
+    workspace: str
+    """Argilla workspace."""
+
+
 def in_utc(moment: datetime) -> datetime:
     """The same moment in UTC; without offset it is UTC already, as Argilla's own stamps are."""
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
@@ -116,6 +151,10 @@ class ExportedDataset(Frozen):
     """Records that it held when it was read."""
     foreign_records: int
     """Records with responses that citejury did not push; they have no `record_uuid` and are in no file."""
+    cut_marks: int = 0
+    """Marks on more than the text of one passage; each passage's part is a line of its own."""
+    lost_marks: int = 0
+    """Marks on no passage's text, as on a heading; they are in no file."""
 
 
 class ExportFilters(Frozen):
@@ -159,7 +198,7 @@ class ExportedFile(Frozen):
     task: TaskName
     """Its task."""
     rows: int
-    """Rows without the header."""
+    """Rows without the header, or lines."""
     annotators: int
     """Distinct annotators among the rows."""
     records: int
@@ -186,4 +225,4 @@ class Manifest(Frozen):
     finished: str
     """When the reading ended: ISO 8601, UTC. Responses of this interval may or may not be in the files."""
     files: tuple[ExportedFile, ...]
-    """The CSV files beside the manifest."""
+    """The files beside the manifest."""

@@ -111,10 +111,10 @@ def csv_command(
 ) -> None:
     """Export submitted responses to the folder OUT: retrieval.csv, grounding.csv, generation.csv.
 
-    One row for each response, with the time at which it was last submitted; drafts are never exported. OUT must be
-    absent, empty, or an earlier export, which is replaced as a whole. manifest.json says what was asked for, and where
-    and when the rows were read. A named task, annotator, language, round or workspace without any response is an
-    error. The API key comes from ARGILLA_API_KEY.
+    One row for each response, with the time at which it was last submitted; drafts are never exported. Where grounding
+    asks for marks, evidence.jsonl has the marked words. OUT must be absent, empty, or an earlier export, which is
+    replaced as a whole. manifest.json says what was asked for, and where and when the rows were read. A named task,
+    annotator, language, round or workspace without any response is an error. The API key comes from ARGILLA_API_KEY.
 
     With --anonymize a person keeps her pseudonym in every export with the same key file, which only its owner may
     read; keep it apart from the export. response_id is empty then. Whoever may read the server can still find out by

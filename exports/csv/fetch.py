@@ -7,13 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from annotation.campaign.datasets import JuryDataset
 from annotation.campaign.versions import guideline_version_at
 from annotation.client import Argilla
 from annotation.display import HIDDEN
 from annotation.labels import LABELS, TaskName
+from exports.csv._marks import evidence_line, exported_marks
 from exports.csv.annotators import Annotators
 from exports.csv.tables import LINE_END, csv_cells, record_values, response_values, table_columns, utc
 from exports.schema import COLUMNS, ExportedDataset, ExportFilters
@@ -24,21 +25,25 @@ _SCHEMA = """
     PRAGMA synchronous = OFF;
     CREATE TABLE records (dataset TEXT, id TEXT, PRIMARY KEY (dataset, id)) WITHOUT ROWID;
     CREATE TABLE rows (
-        dataset TEXT, task TEXT, discarded INTEGER,
+        dataset TEXT, kind TEXT, discarded INTEGER,
         record_uuid TEXT, chunk_rank INTEGER, chunk_id TEXT, annotator_id TEXT, response_id TEXT,
         place INTEGER, length INTEGER
     );
 """
-_ORDER = "record_uuid, chunk_rank, chunk_id, annotator_id, response_id"
+_ORDER = "record_uuid, chunk_rank, chunk_id, annotator_id, response_id, place"
 _ATTEMPTS = 5
 """How often a dataset is read again because its records were added or deleted meanwhile."""
 
 
-class SpooledRow(NamedTuple):
-    """One response, with what it is sorted by and its finished line."""
+Table = TaskName | Literal["evidence"]
+"""What has a file of its own: a task, or the marks on contexts."""
 
-    task: TaskName
-    """The task, which has a file of its own."""
+
+class SpooledRow(NamedTuple):
+    """One response or mark, with what it is sorted by and its finished line."""
+
+    table: Table
+    """What it is a row of."""
     discarded: bool
     """Whether it belongs among the discarded ones."""
     record_uuid: str
@@ -102,14 +107,14 @@ class Spool:
         for table in ("records", "rows"):
             self._database.execute(f"DELETE FROM {table} WHERE dataset = ?", (dataset,))
 
-    def rows(self, task: TaskName, discarded: bool) -> Iterator[tuple[str, str, bytes]]:
+    def rows(self, table: Table, discarded: bool) -> Iterator[tuple[str, str, bytes]]:
         """Record, annotator and line of each row of one file, sorted by code point (exports/contracts/csv.md)."""
         self._lines.flush()
         file = self._lines.fileno()
         found = self._database.execute(
-            "SELECT record_uuid, annotator_id, length, place FROM rows WHERE task = ? AND discarded = ? "
+            "SELECT record_uuid, annotator_id, length, place FROM rows WHERE kind = ? AND discarded = ? "
             f"ORDER BY {_ORDER}",
-            (task, discarded),
+            (table, discarded),
         )
         for record_uuid, annotator_id, length, place in found:
             yield record_uuid, annotator_id, os.pread(file, length, place)
@@ -148,6 +153,10 @@ class Tally:
         """The same of those that are rows now."""
         self.stamps: tuple[str, str] | None = None
         """The first and the last `updated_at` of a submitted response, as the server writes them."""
+        self.cut_marks = 0
+        """Marks on more than the text of one passage."""
+        self.lost_marks: list[tuple[str, str]] = []
+        """Record and annotator of each mark on no passage's text."""
 
     def add(self, response: Mapping[str, Any], language: str, wanted: bool) -> None:
         """Count a response; only submitted ones do."""
@@ -224,6 +233,8 @@ def _read_once(reading: Reading, dataset: JuryDataset) -> ReadDataset | None:
             guideline_version=dataset.guideline_version,
             records=totals.pop(),
             foreign_records=foreign,
+            cut_marks=tally.cut_marks,
+            lost_marks=len(tally.lost_marks),
         ),
         tally,
     )
@@ -271,7 +282,10 @@ def _page_rows(
         if kept:
             chosen.append((record, kept))
     reading.annotators.meet({response["user_id"] for _, kept in chosen for response in kept})
-    return [row for record, kept in chosen for row in _record_rows(reading, dataset, record, kept)]
+    rows = [row for record, kept in chosen for row in _record_rows(reading, dataset, record, kept)]
+    if dataset.evidence == "off":
+        return rows
+    return rows + [row for record, kept in chosen for row in _mark_rows(reading, dataset, record, kept, tally)]
 
 
 def _wants(reading: Reading, response: Mapping[str, Any], language: str) -> bool:
@@ -315,7 +329,7 @@ def _record_rows(
         discarded = response["status"] == "discarded"
         others = csv_cells(values, columns[discarded], filters.spreadsheet_safe)
         yield SpooledRow(
-            task=task,
+            table=task,
             discarded=discarded,
             record_uuid=values["record_uuid"],
             chunk_rank=values["chunk_rank"] or 0,
@@ -324,3 +338,29 @@ def _record_rows(
             response_id=response["id"],
             line=texts + b"," + others + LINE_END,
         )
+
+
+def _mark_rows(
+    reading: Reading,
+    dataset: JuryDataset,
+    record: Mapping[str, Any],
+    responses: Sequence[Mapping[str, Any]],
+    tally: Tally,
+) -> Iterator[SpooledRow]:
+    """One finished row for each mark in the responses to one record; those that cannot be one are counted."""
+    for response in responses:
+        annotator_id = reading.annotators.exported_name(response["user_id"])
+        marks = exported_marks(dataset, record, response, annotator_id)
+        tally.cut_marks += marks.cut
+        tally.lost_marks += [(record["metadata"][HIDDEN]["record_uuid"], annotator_id)] * marks.lost
+        for row in marks.rows:
+            yield SpooledRow(
+                table="evidence",
+                discarded=False,
+                record_uuid=row.record_uuid,
+                chunk_rank=row.chunk_rank,
+                chunk_id=row.chunk_id,
+                annotator_id=annotator_id,
+                response_id=response["id"],
+                line=evidence_line(row),
+            )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.labels import TASKS, TaskName
+from exports.csv._marks import EVIDENCE_FILE
 from exports.schema import Manifest
 from pipeline.asking.run_folder import locked_folder
 from pipeline.errors import OutputError
@@ -24,7 +25,9 @@ def file_name(task: TaskName, discarded: bool) -> str:
     return f"{task}_discarded.csv" if discarded else f"{task}.csv"
 
 
-_OWN_FILES = frozenset({MANIFEST_FILE, *(file_name(task, discarded) for task in TASKS for discarded in (False, True))})
+_OWN_FILES = frozenset(
+    {MANIFEST_FILE, EVIDENCE_FILE, *(file_name(task, discarded) for task in TASKS for discarded in (False, True))}
+)
 
 
 def check_folder(folder: Path) -> None:

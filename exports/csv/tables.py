@@ -186,14 +186,14 @@ def _csv_cell(text: str) -> str:
 def write_table(
     path: Path, task: TaskName, header: Sequence[str], rows: Iterable[tuple[str, str, bytes]], bom: bool = False
 ) -> ExportedFile:
-    """What was written to `path`: the header and the lines of `rows` (record, annotator, line) as they come.
+    """What was written to `path`: the header, if any, and the lines of `rows` (record, annotator, line) as they come.
 
     A BOM tells a spreadsheet that the file is UTF-8.
     """
     digest = hashlib.sha256()
     records, annotators, count, last_record = 0, set(), 0, None
     with path.open("xb") as stream:
-        head = (codecs.BOM_UTF8 if bom else b"") + csv_line(header)
+        head = (codecs.BOM_UTF8 if bom else b"") + (csv_line(header) if header else b"")
         stream.write(head)
         digest.update(head)
         for record_uuid, annotator_id, line in rows:

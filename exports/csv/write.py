@@ -9,6 +9,7 @@ from typing import NamedTuple
 from annotation.campaign.datasets import JuryDataset
 from annotation.client import Argilla
 from annotation.labels import TASKS
+from exports.csv._marks import EVIDENCE_FILE
 from exports.csv.annotators import Annotators, Pseudonyms, key_path
 from exports.csv.fetch import Progress, ReadDataset, Reading, Spool, read_dataset
 from exports.csv.find import check_server, choose_datasets, has, in_words
@@ -16,6 +17,7 @@ from exports.csv.folder import file_name, has_filter, staged_folder, write_manif
 from exports.csv.tables import table_columns, utc, write_table
 from exports.schema import ExportedDataset, ExportedFile, ExportFilters, Manifest
 from pipeline.errors import InputError, NotFoundError
+from pipeline.text.terminal import counted
 
 _EVERYTHING = ExportFilters()
 
@@ -136,6 +138,24 @@ def _warnings_about(
     ]
 
 
+def _warnings_about_marks(read: Sequence[ReadDataset]) -> list[str]:
+    """What became of marks that are not on the text of one passage; empty where all are."""
+    cut, lost = sum(each.tally.cut_marks for each in read), [mark for each in read for mark in each.tally.lost_marks]
+    found = []
+    if cut:
+        found.append(
+            f"Cut into the parts of their passages, because they were on a heading or on several passages: "
+            f"{counted(cut, 'mark')}; `cut` in {EVIDENCE_FILE} says which."
+        )
+    if lost:
+        whose = ", ".join(f"{record_uuid} by {annotator}" for record_uuid, annotator in dict.fromkeys(lost))
+        found.append(
+            f"Left out of {EVIDENCE_FILE}, because they were on no words of a passage: {counted(len(lost), 'mark')} "
+            f"({whose})."
+        )
+    return found
+
+
 def _is_filtered(filters: ExportFilters) -> bool:
     """Whether some submitted responses may have been left out on request."""
     return bool(filters.since or filters.until or filters.annotators or filters.languages or filters.rounds)
@@ -211,7 +231,7 @@ def export_csv(
         write_manifest(manifest, work / "export")
         if pseudonyms is not None:
             pseudonyms.save()  # before the folder is there: pseudonyms without a key would be lost for good
-    warnings = _warnings_about(files, manifest.datasets, filters, passed_over)
+    warnings = _warnings_about(files, manifest.datasets, filters, passed_over) + _warnings_about_marks(read)
     if lost:
         warnings.append(
             f"The earlier export in {out} had pseudonyms too, and their key file was not there. They began anew: one "
@@ -248,9 +268,9 @@ def _filters_without_names(
 def _write_files(
     spool: Spool, folder: Path, datasets: Sequence[JuryDataset], filters: ExportFilters
 ) -> list[ExportedFile]:
-    """The files of each task that has a dataset, in the order of the tasks."""
+    """The files of each task that has a dataset, in the order of the tasks, and of marks where any dataset has them."""
     kinds = (False, True) if filters.discarded else (False,)
-    return [
+    files = [
         write_table(
             folder / file_name(task, kind),
             task,
@@ -262,3 +282,6 @@ def _write_files(
         if task in {dataset.task for dataset in datasets}
         for kind in kinds
     ]
+    if any(dataset.evidence != "off" for dataset in datasets):
+        files.append(write_table(folder / EVIDENCE_FILE, "grounding", (), spool.rows("evidence", discarded=False)))
+    return files

@@ -14,7 +14,7 @@ from annotation.judge._units import Evidence, FullJudgement
 from annotation.labels import RULES, TASKS
 from exports.cli import main
 from exports.csv.tables import EXTENDED_COLUMNS
-from exports.schema import COLUMNS, ROW_MODELS, ExportedDataset, ExportedFile, ExportFilters, Manifest
+from exports.schema import COLUMNS, ROW_MODELS, EvidenceRow, ExportedDataset, ExportedFile, ExportFilters, Manifest
 from pipeline.asking.ask_live import OPTION_NAMES
 from pipeline.asking.run_folder import NarrativesFile, ProviderCounts, RunManifest
 from pipeline.providers.options import CHAT_OPTION_SUPPORT, OPTION_SUPPORT
@@ -163,6 +163,10 @@ def export_columns() -> str:
 
 def extended_columns() -> str:
     return ", ".join(f"`{name}`" for name in EXTENDED_COLUMNS) + ".\n"
+
+
+def export_marks() -> str:
+    return field_table(EvidenceRow)
 
 
 def export_manifest() -> str:
