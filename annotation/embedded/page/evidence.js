@@ -194,6 +194,7 @@
   const fold = (folded) => {
     const { area, toggle, count } = page.list;
     area.classList.toggle("citejury-folded", folded);
+    area.classList.toggle("citejury-unfolded", !folded);
     toggle.textContent = say(folded ? "sources_unfold" : "sources_fold", { n: count });
     toggle.lang = locale();
     toggle.setAttribute("aria-expanded", String(!folded));
