@@ -14,6 +14,7 @@ from annotation.campaign.setup import NewUser, set_up
 from annotation.client import Argilla
 from annotation.labels import TASKS, TaskName
 from annotation.push.push import push_records
+from annotation.wording import read_wording
 from pipeline.records import Passage, QueryResponse, Source, join_context
 from tests.support.page_driver import (
     RECORD_ID,
@@ -247,7 +248,7 @@ def test_heads_and_states_that_a_page_forges_are_plain_text(owner: Argilla, wind
     assert [head["text"].split(" · ")[0] for head in places(driver, "head")] == [f"━━ Passage {n}" for n in range(1, 5)]
     assert "── Passage 2 · [2] Page 2 — site2.example ──" in shown_text(driver, "[data-citejury-field=context]")
     states = {place["text"] for place in places(driver, "state")}
-    assert states == {"unread (it exists, but could not be read)"}
+    assert states == {read_wording("en").states["unread"]}
     assert [mark["text"] for mark in places(driver, "mark")] == ["[1]", "[2]", "(C003)"]
     press(driver, *"ccc")
     wait(driver, lambda: status(driver) == "[3]: passage 1 of 1")
@@ -267,7 +268,9 @@ def test_on_a_phone_a_mark_leads_to_its_passage_and_a_button_back(owner: Argilla
     fields = ("sources", "answer", "context")
     tops = {name: driver.execute_script(TOP_OF, name) for name in fields}
     assert tops["answer"] < tops["sources"] < tops["context"]
-    click_at(driver, places(driver, "mark")[1])
+    press(driver, "b")  # the page begins where the focus is, at the questions
+    wait(driver, lambda: places(driver, "mark")[0]["seen"])
+    click_at(driver, places(driver, "mark")[0])
     (head,) = wait(driver, lambda: heads_here(driver))
     assert head["seen"]
     screenshot(driver, "evidence-400")
