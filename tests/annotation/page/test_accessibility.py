@@ -1,0 +1,101 @@
+"""No page shuts anybody out: axe-core finds nothing serious in them, light or dark, and 400 pixels are enough."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from annotation.campaign.share import render_page, share_sheets
+from annotation.client import Argilla
+from annotation.labels import LABELS, TASKS, TaskName
+from annotation.status.page import render_page as render_status
+from annotation.status.summary import read_status
+from annotation.wording import read_wording
+from exports.report.html.page import render_report
+from tests.support.accessibility import harmful_barriers, in_light_and_dark, load_axe
+from tests.support.page_campaign import CONTRADICTION, campaign, opened
+from tests.support.page_driver import press, screenshot, shown_text, wait, window_size
+from tests.support.report_data import whole_report_parts
+
+if TYPE_CHECKING:
+    from annotation.embedded.launch import ServerHandle
+
+pytestmark = [pytest.mark.server, pytest.mark.browser]
+
+WIDER = "return document.scrollingElement.scrollWidth - innerWidth"
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    return load_axe()
+
+
+def check(driver: webdriver.Chrome, axe: str, name: str) -> None:
+    """Hold the page as it is to it, in both colour schemes, and a telephone."""
+    for theme in in_light_and_dark(driver):
+        screenshot(driver, f"{name}-{theme}")
+        assert (name, theme, harmful_barriers(driver, axe)) == (name, theme, [])
+
+
+def fits_a_telephone(driver: webdriver.Chrome, name: str) -> None:
+    with window_size(driver, 400, 800):
+        screenshot(driver, f"{name}-400")
+        assert driver.execute_script(WIDER) <= 0, name
+
+
+def test_log_in_and_home_shut_nobody_out(
+    argilla_server: "ServerHandle", owner: Argilla, browser: webdriver.Chrome, axe: str
+) -> None:
+    work = campaign(owner, records=1, annotators=1, locale="de")
+    browser.get(f"{argilla_server.url}/sign-in")
+    wait(browser, lambda: browser.find_element(By.CSS_SELECTOR, "input[type=password]"))
+    check(browser, axe, "sign-in")
+    fits_a_telephone(browser, "sign-in")
+    opened(browser, work, argilla_server.url)
+    browser.get(argilla_server.url)
+    wait(browser, lambda: "retrieval" in shown_text(browser))
+    check(browser, axe, "home")
+    fits_a_telephone(browser, "home")
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_page_of_a_task_shuts_nobody_out_in_any_of_its_states(
+    task: TaskName, argilla_server: "ServerHandle", owner: Argilla, browser: webdriver.Chrome, axe: str
+) -> None:
+    work = campaign(owner, records=1, annotators=1, locale="ja", task=task)
+    opened(browser, work, argilla_server.url)
+    check(browser, axe, f"{task}")
+    press(browser, "?", "g")
+    wait(browser, lambda: shown_text(browser, ".citejury-whole dl") and shown_text(browser, ".annotation-guidelines"))
+    check(browser, axe, f"{task}-rules")
+    press(browser, "g", Keys.ESCAPE)
+    for label in LABELS[task]:
+        press(browser, "1" if CONTRADICTION.get(label, True) else "2")
+    wait(browser, lambda: browser.find_element(By.CSS_SELECTOR, ".button--submit").is_enabled())
+    wait(browser, lambda: work.statuses() == ["draft"] and shown_text(browser, "#citejury-notice"))
+    check(browser, axe, f"{task}-answered")
+    fits_a_telephone(browser, task)
+    press(browser, Keys.BACKSPACE)
+    wait(browser, lambda: browser.find_element(By.CSS_SELECTOR, "#citejury-dialog"))
+    check(browser, axe, f"{task}-discard")
+    press(browser, Keys.ESCAPE)
+
+
+def test_sheets_guides_status_and_report_shut_nobody_out(
+    owner: Argilla, browser: webdriver.Chrome, axe: str, tmp_path: Path
+) -> None:
+    work = campaign(owner, records=1, annotators=1, locale="de")
+    share_sheets(owner, work.workspace, None, tmp_path, work.passwords)
+    status = read_status(owner, [work.workspace], datetime.now(UTC))
+    (tmp_path / "status.html").write_text(render_status(status), encoding="utf-8")
+    (tmp_path / "report.html").write_text(render_report(*whole_report_parts()), encoding="utf-8")
+    (tmp_path / "guidelines-ja.html").write_text(render_page("grounding", read_wording("ja")), encoding="utf-8")
+    for page in sorted(tmp_path.glob("*.html")):
+        browser.get(page.as_uri())
+        name = page.stem.removesuffix(page.stem[-9:]) if page.stem.startswith("sheet") else page.stem
+        check(browser, axe, name)
+        fits_a_telephone(browser, name)
