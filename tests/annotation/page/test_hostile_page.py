@@ -1,10 +1,8 @@
 """Text that attacks the page runs nothing, calls nobody and hides nothing, with each of two defences alone."""
 
 import csv
-import threading
 from collections.abc import Iterator
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -22,6 +20,7 @@ from annotation.wording import read_wording
 from exports.csv.write import export_csv
 from exports.schema import ExportFilters
 from pipeline.records import Passage, QueryResponse, join_context
+from tests.support.hostile_text import ATTACKS, listening_beacon
 from tests.support.lossy_link import lossy_link
 from tests.support.page_driver import (
     RECORD_ID,
@@ -39,44 +38,14 @@ from tests.support.page_driver import (
 
 pytestmark = [pytest.mark.server, pytest.mark.browser]
 
-ATTACKS = """
-<script>window.attacked = 1; alert(1)</script> </script><script>window.attacked = 2</script>
-<img src="x" onerror="window.attacked = 3; alert(3)"> <svg onload="window.attacked = 4">
-<a href="javascript:window.attacked=5">press me</a> [press me](javascript:window.attacked=6)
-<iframe srcdoc="<script>parent.attacked = 7</script>"></iframe> <iframe src="http://beacon.invalid/frame"></iframe>
-![beacon](http://BEACON/image.png) <img src="http://BEACON/image2.png"> <link rel=stylesheet href="http://BEACON/a.css">
-<style>body * { display: none !important } body { background: url(http://BEACON/b.png) }</style>
-<div style="position:fixed;inset:0;z-index:99999;background:#fff">covered</div>
-$& $` $' $$ \u202egnirts desrever\u202c http://BEACON/bare <form action="http://BEACON/form"><input autofocus></form>
-"""
 FOCUS = "document.getElementById(arguments[0])?.focus(); return document.activeElement?.id === arguments[0]"
-
-
-class Beacon(BaseHTTPRequestHandler):
-    """Counts who calls."""
-
-    calls: list[str]
-
-    def do_GET(self) -> None:
-        self.calls.append(self.path)
-        self.send_response(204)
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
 
 
 @pytest.fixture
 def beacon() -> Iterator[tuple[str, list[str]]]:
     """The address of a server that the hostile text wants to call, and what it was asked for."""
-    calls: list[str] = []
-    handler = type("Counting", (Beacon,), {"calls": calls})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        yield f"127.0.0.1:{server.server_address[1]}", calls
-        server.shutdown()
-        thread.join()
+    with listening_beacon() as found:
+        yield found
 
 
 def hostile_record(text: str) -> QueryResponse:

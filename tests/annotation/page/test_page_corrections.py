@@ -1,4 +1,4 @@
-"""Answers changed after they were sent: kept in the browser until she submits or drops the change, and never unsaid."""
+"""Answers changed after they were sent: the browser keeps the change until she submits or drops it."""
 
 from collections.abc import Iterator
 
