@@ -65,17 +65,26 @@ def test_each_thing_has_one_word_everywhere(locale: str) -> None:
 @EVERY_LANGUAGE
 def test_buttons_are_called_what_argillas_page_calls_them(locale: str) -> None:
     ours = locale_file(locale)["buttons"]
-    (package,) = find_spec("argilla_server").submodule_search_locations
-    scripts = (Path(package) / "static" / "_nuxt").glob("*.js")
-    named = [
-        dict(re.findall(r'(\w+):"([^"]*)"', form))
-        for script in scripts
-        for form in re.findall(r"questions_form:\{([^}]*)\}", script.read_text(encoding="utf-8"))
-    ]
+    forms = [re.search(r"questions_form:\{([^}]*)\}", script) for script in argillas_scripts()]
+    named = [dict(re.findall(r'(\w+):"([^"]*)"', form[1])) for form in forms if form]
     assert [names for names in named if ours.items() <= names.items()], f"{ours} are in none of {named}"
     for task in TASKS:
         guidelines = read_wording(locale).guidelines[task]
         assert all(re.search(f"[*「]{name}[*」]", guidelines) for name in ours.values())
+
+
+def argillas_scripts() -> list[str]:
+    """The scripts of the installed frontend; four of them hold its texts, each in one language."""
+    (package,) = find_spec("argilla_server").submodule_search_locations
+    return [path.read_text(encoding="utf-8") for path in (Path(package) / "static" / "_nuxt").glob("*.js")]
+
+
+def test_what_is_worded_otherwise_than_argilla_does_is_there_in_argilla() -> None:
+    scripts = argillas_scripts()
+    for path in locale_file("en")["argilla"]:
+        group, _, key = path.rpartition(".")
+        pattern = re.compile(rf'\b{group}:\{{.{{,1500}}?\b{key}:"' if group else rf'\b{key}:"', re.DOTALL)
+        assert any(map(pattern.search, scripts)), path
 
 
 @EVERY_LANGUAGE
@@ -121,9 +130,10 @@ def keys_in(guidelines: str) -> list[str]:
 
 
 @EVERY_LANGUAGE
-def test_texts_of_the_page_have_the_same_values_in_every_language(locale: str) -> None:
-    english = page_texts("en")
-    for key, text in page_texts(locale).items():
+@pytest.mark.parametrize("table", ["page", "argilla"])
+def test_texts_of_the_page_have_the_same_values_in_every_language(locale: str, table: str) -> None:
+    english = page_texts("en", table=table)
+    for key, text in page_texts(locale, table=table).items():
         assert set(re.findall(r"\{(\w+)\}", text)) == set(re.findall(r"\{(\w+)\}", english[key])), key
 
 

@@ -15,6 +15,7 @@ from annotation.wording import LOCALES, locales, read_texts, read_wording
 _SCRIPTS = (
     "words.js",  # the texts in her language, the dataset that is open, and small helpers for the others; comes first
     "highlights.js",  # lets Argilla colour what it highlights, in spite of the content policy
+    "argilla.js",  # words of Argilla's own page that would contradict the others
     "keep.js",  # keeps what she answers until the server has it
     "drafts.js",  # keeps what she has answered and not submitted
     "form.js",  # helps with the form
@@ -58,18 +59,21 @@ def change_page(_: Any, folder: Path = LOCALES) -> None:
 def page_settings(folder: Path = LOCALES) -> str:
     """What the scripts need to know, as JSON.
 
-    That is the rules between labels, their own texts in every language, and where they find its examples.
+    That is the rules between labels, their own texts and those in place of Argilla's in every language, and where they
+    find its examples.
 
     Raises:
         InputError: a language lacks a text; the message names the key and the file.
     """
     rules = [rule._asdict() for rule in RULES]
-    texts = {locale: page_texts(locale, folder) for locale in locales(folder)}
+    texts, argilla = (
+        {locale: page_texts(locale, folder, table) for locale in locales(folder)} for table in ("page", "argilla")
+    )
     examples = {
         locale: f"{_FOLDER}/examples.{locale}.json?{_digest(_examples(locale, folder).encode())}"
         for locale in locales(folder)
     }
-    return json.dumps({"rules": rules, "texts": texts, "examples": examples}, ensure_ascii=False)
+    return json.dumps({"rules": rules, "texts": texts, "argilla": argilla, "examples": examples}, ensure_ascii=False)
 
 
 def _examples(locale: str, folder: Path) -> str:
@@ -81,14 +85,14 @@ def _examples(locale: str, folder: Path) -> str:
     )
 
 
-def page_texts(locale: str, folder: Path = LOCALES) -> dict[str, str]:
-    """The texts of the scripts in one language: those that English has.
+def page_texts(locale: str, folder: Path = LOCALES, table: str = "page") -> dict[str, str]:
+    """The texts of the scripts in one language, or another table of it: those that English has.
 
     Raises:
         InputError: the language lacks one.
     """
     english, own = (tomllib.loads((folder / f"{each}.toml").read_text(encoding="utf-8")) for each in ("en", locale))
-    return read_texts(own, ("page",), english["page"], folder / f"{locale}.toml")
+    return read_texts(own, (table,), english[table], folder / f"{locale}.toml")
 
 
 def _page_tags(settings: str) -> str:

@@ -130,6 +130,20 @@ class TestPage:
         wait(browser, lambda: work.statuses() == ["submitted"])
         wait(browser, lambda: shown_text(browser, HINT) == "")
 
+    def test_argillas_own_german_uses_the_same_words_and_ours_names_its_lists(
+        self, argilla_server: "ServerHandle", owner: Argilla, browser: webdriver.Chrome
+    ) -> None:
+        work = campaign(owner, records=1, annotators=1, locale="en")
+        agent = browser.execute_script("return navigator.userAgent")
+        override = "Emulation.setUserAgentOverride"
+        browser.execute_cdp_cmd(override, {"userAgent": agent, "acceptLanguage": "de"})
+        opened(browser, work, argilla_server.url)
+        wait(browser, lambda: "Abgesendet" in shown_text(browser))
+        assert "Gesichert" not in shown_text(browser)
+        answer(browser, [("topically_relevant", True)])
+        wait(browser, lambda: "You find it under “Entwurf”" in notice(browser))
+        browser.execute_cdp_cmd(override, {"userAgent": agent, "acceptLanguage": "en"})
+
     def test_what_is_copied_is_what_is_seen(
         self, argilla_server: "ServerHandle", owner: Argilla, browser: webdriver.Chrome
     ) -> None:
