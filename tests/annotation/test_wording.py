@@ -43,7 +43,8 @@ def nested(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]
 
 
 def first_sentence(text: str) -> str:
-    return re.split(r"(?<=。)|(?<=\.) ", text, maxsplit=1)[0]
+    """What the page shows under the question (annotation/embedded/page/rules.js)."""
+    return re.split(r"(?<=[。！？])|(?<=[.!?]) ", text, maxsplit=1)[0]
 
 
 def short_state(text: str) -> str:
