@@ -5,7 +5,7 @@
 (() => {
   "use strict";
   if (!window.citejury?.watch || !window.Highlight) return; // a script before this one did not come, or an old browser
-  const { say, locale, element, onKey, watch } = window.citejury;
+  const { say, locale, element, onKey, watch, recordShown } = window.citejury;
   const MARKS = /\[(\d{1,4}(?:, ?\d{1,4})*)\]|[(（](C\d{3}(?:[,，、] ?C\d{3})*)[)）]/g;
   const HEADS = /^━━ [^\d\n]*\d+ · (?:\[(\d+)\] )?.* ━━$/gm; // `━━` stands nowhere else: annotation/display.py
   const STATE = /^\[(\d+)\] (.+?) ┃ /;
@@ -217,22 +217,32 @@
 
   const rank = (name) => (ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length);
   const areaOf = (wrapper) => wrapper.querySelector(".content-area, .text_field_component__area");
+  let beside = true;
+  const arrange = ({ fields, names }) => {
+    const rows = names.toSorted((a, b) => rank(a) - rank(b)).filter((name) => name !== "context" || !beside)
+      .map((name) => (name === "answer" || name === "context" ? "minmax(8rem, 1fr)" : "auto"));
+    fields.dataset.citejuryPanes = beside ? "beside" : "stacked";
+    fields.style.gridTemplateRows = rows.join(" ");
+    fields.style.setProperty("--citejury-rows", String(rows.length));
+  };
   const layOut = () => { // panes where the window is wide enough for Argilla's own columns; CSS has the rest
     if (!page) return;
     const { fields } = page;
-    const names = [...page.names].sort((a, b) => rank(a) - rank(b));
-    const beside = fields.clientWidth >= BESIDE;
-    fields.dataset.citejuryPanes = beside ? "beside" : "stacked";
-    const rows = names.filter((name) => name !== "context" || !beside)
-      .map((name) => (name === "answer" || name === "context" ? "minmax(8rem, 1fr)" : "auto"));
-    fields.style.gridTemplateRows = rows.join(" ");
-    fields.style.setProperty("--citejury-rows", String(rows.length));
+    const before = fields.dataset.citejuryPanes;
     if (!wide.matches) delete fields.dataset.citejuryPanes;
+    else {
+      if (!before) arrange(page); // first as last time: a long context takes its time for each arrangement
+      if (beside !== fields.clientWidth >= BESIDE) {
+        beside = !beside;
+        arrange(page);
+      }
+    }
     [...fields.children].map(areaOf).forEach((area) => { // what scrolls can be reached by keyboard, and only that
       const scrolls = area.scrollHeight > area.clientHeight + 1 && getComputedStyle(area).overflowY === "auto";
       if (scrolls && !area.firstElementChild.hasAttribute("tabindex")) area.tabIndex = 0;
       else area.removeAttribute("tabindex");
     });
+    if (page.mark && before !== fields.dataset.citejuryPanes) go(page.mark, page.turn); // its lines break elsewhere now
   };
   const wide = window.matchMedia("(min-width: 1100px)"); // below it Argilla's page is one column
   const sizes = new ResizeObserver(layOut);
@@ -294,6 +304,14 @@
     event.stopPropagation();
     if (name === "click") go(mark, mark.from === page.mark?.from ? page.turn + 1 : 0);
   }, true));
+  // In one column Argilla, which gives the focus to the first question, would begin each record at its end.
+  let begun = null;
+  window.addEventListener("focusin", ({ target }) => {
+    const id = recordShown?.()?.id;
+    if (wide.matches || begun === id || !target.closest("form.questions-form")) return;
+    begun = id;
+    requestAnimationFrame(() => document.querySelector(".wrapper")?.scrollTo(0, 0));
+  });
   const whenShown = (action) => () => (page ? action() : false);
   onKey("c", whenShown(() => step(1)));
   onKey("C", whenShown(() => step(-1)));

@@ -268,8 +268,8 @@ def test_on_a_phone_a_mark_leads_to_its_passage_and_a_button_back(owner: Argilla
     fields = ("sources", "answer", "context")
     tops = {name: driver.execute_script(TOP_OF, name) for name in fields}
     assert tops["answer"] < tops["sources"] < tops["context"]
-    press(driver, "b")  # the page begins where the focus is, at the questions
-    wait(driver, lambda: places(driver, "mark")[0]["seen"])
+    wait(driver, lambda: focused(driver).startswith("support_present"))
+    wait(driver, lambda: places(driver, "mark")[0]["seen"])  # the focus has not taken her to the questions
     click_at(driver, places(driver, "mark")[0])
     (head,) = wait(driver, lambda: heads_here(driver))
     assert head["seen"]
