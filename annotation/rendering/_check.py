@@ -15,22 +15,28 @@ _MARKUP = {
     "blockquote": re.compile(">"),
     "hr": re.compile(r"([-*_])[ \t]*(?:\1[ \t]*){2,}(?=\n|\Z)"),
 }
+_WITHIN_TEXT = ("strong", "em", "code")
 _BULLET = re.compile(r"[-+*](?=\s)")
 _CODE = re.compile("`+")
 _FENCE = re.compile(r"`{3,}|~{3,}")
 _PIPE = re.compile(r"\|?")
 _LAST_PIPE = re.compile(r"[ \t]*\|?")
 _UNDER_HEAD = re.compile(r"[|:\- \t]*-[|:\- \t]*(?=\n|\Z)")
+_CITATION = re.compile(r"\[\d+(?:, ?\d+)*\]")
 _EMPTY_QUOTED_LINES = re.compile(r"(?:\s*\n(?:[ \t]*>)+[ \t]*(?=\n|\Z))*")
 
 
 def shows_all(block: str, source: str) -> bool:
-    """Whether the block of HTML shows every character of the source but its own markup, and no other."""
+    """Whether the block of HTML shows every character of the source but its own markup, and no other.
+
+    And as many citations: `[**1**]` is none, and would look like one.
+    """
     reading = _Reading(source)
     reading.feed(block)
     reading.close()
     reading.skip_space()
-    return reading.is_right and reading.place == len(source)
+    is_whole = reading.is_right and reading.place == len(source)
+    return is_whole and len(_CITATION.findall("".join(reading.seen))) == len(_CITATION.findall(source))
 
 
 class _Reading(HTMLParser):
@@ -41,6 +47,7 @@ class _Reading(HTMLParser):
         self.source = source
         self.place = 0
         self.is_right = True
+        self.seen: list[str] = []
         self.quotations = 0
         self.lists: list[str] = []
         self.runs: list[str] = []  # of backticks or tildes, that something must close
@@ -69,12 +76,15 @@ class _Reading(HTMLParser):
         return found[0]
 
     def handle_data(self, data: str) -> None:
+        self.seen.append(data)
         for word in data.split():
             self.skip_space()
             self.is_right = self.is_right and self.source.startswith(word, self.place)
             self.place += len(word)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in _WITHIN_TEXT:
+            self.seen.append("\n")
         if tag in _MARKUP:
             self.take(_MARKUP[tag])
             self.quotations += tag == "blockquote"
@@ -86,21 +96,18 @@ class _Reading(HTMLParser):
             self.take(_PIPE)
         elif tag[0] == "h":
             self.take(re.compile(rf"#{{{tag[1]}}}(?=\s)"))
-        elif ("class", "citejury-info") in attrs:
-            self.runs.append(self.take(_FENCE))
         elif tag == "pre":
             self.open_code_block()
         elif tag == "code" and not self.is_code_block:
             self.runs.append(self.take(_CODE))
 
     def open_code_block(self) -> None:
-        """Begin with a block of code: after its first fence's text, at its first fence, or without any."""
+        """Begin with a block of code, at its fence if it has one."""
         self.is_code_block = True
         self.skip_space()
-        if not self.runs:
-            found = _FENCE.match(self.source, self.place)
-            self.runs.append(found[0] if found else "")
-            self.place += len(self.runs[-1])
+        found = _FENCE.match(self.source, self.place)
+        self.runs.append(found[0] if found else "")
+        self.place += len(self.runs[-1])
 
     def handle_endtag(self, tag: str) -> None:
         if tag in ("strong", "em"):

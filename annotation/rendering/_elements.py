@@ -75,10 +75,14 @@ def block_html(tokens: "Sequence[Token]", counts: Counter[str]) -> str:
         elif token.type == "hr":
             parts.append("<hr>")
         elif not token.hidden:
+            if parts[-1:] == ["<blockquote>"] and token.type == "blockquote_close":
+                raise UnshownError
             depth += token.nesting
             parts.append(_tag(token))
         if depth > _DEEPEST:
             raise UnshownError
+    if not any(part[:1] not in ("<", "") or part.startswith(("<hr", "<pre", "<code")) for part in parts):
+        raise UnshownError
     return "".join(parts)
 
 
@@ -93,10 +97,12 @@ def _tag(token: "Token") -> str:
 
 
 def _code(token: "Token") -> str:
-    """A block of code, under what stands behind its first fence."""
-    info = f'<p class="citejury-info">{_escaped(token.info.strip())}</p>' if token.info.strip() else ""
+    """A block of code, what stands behind its first fence as its first line."""
+    info = _escaped(token.info.strip())
+    heading = f'<span class="citejury-info">{info}</span>\n' if info else ""
     # A line end after `<pre>` itself would be dropped, and a blank line would end the block of HTML.
-    return f"{info}<pre><code>{_escaped(token.content.removesuffix(chr(10))).replace(chr(10), '&#10;')}</code></pre>"
+    code = (heading + _escaped(token.content.removesuffix("\n"))).replace("\n", "&#10;")
+    return f"<pre><code>{code}</code></pre>"
 
 
 def _inline(tokens: "Sequence[Token]", counts: Counter[str]) -> list[str]:

@@ -58,21 +58,6 @@
     dialog.showModal();
     reason.focus();
   };
-  const seen = (text) => { // the page copies a field as it is stored, with what made it harmless
-    if (!(recordShown()?.fields || []).some((field) => text.includes(field.content))) return text;
-    const area = element("textarea");
-    const decoded = (entity) => { area.innerHTML = entity; return area.value; };
-    return text.replace(/&#?\w+;/g, decoded).replaceAll("\u2060", "");
-  };
-  const copy = (event) => {
-    const { target } = event;
-    const pages = target.localName === "textarea" && target.parentNode === document.body; // without a secure context
-    const text = pages ? seen(target.value) : String(getSelection()).replaceAll("\u2060", "");
-    if (!pages && text === String(getSelection())) return;
-    event.clipboardData.setData("text/plain", text);
-    event.preventDefault();
-  };
-
   const notice = (entries) => {
     if (!bar) {
       bar = element("div", { id: "citejury-notice" });
@@ -108,16 +93,10 @@
 
   const listen = (target, names, handler) => names.forEach((name) => target.addEventListener(name, handler, true));
   listen(document, ["input", "change"], () => setTimeout(warn));
-  listen(document, ["copy"], copy);
   listen(window, ["pagehide", "visibilitychange"], tick);
   listen(window, ["keydown"], (event) => {
     const hers = isTyping(event) || event.target.closest?.("dialog");
     if (event.code === "Backspace" && !event.shiftKey && !hers) askWhy(event);
   });
   listen(document, ["click"], (event) => { if (event.target.closest?.(".button--discard") && form()) askWhy(event); });
-  const clipboard = window.Clipboard?.prototype;
-  if (clipboard) {
-    const { writeText } = clipboard;
-    clipboard.writeText = function (text) { return writeText.call(this, seen(text)); };
-  }
 })();

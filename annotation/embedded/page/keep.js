@@ -178,7 +178,7 @@
   // What the other scripts build on. drafts.js adds `draftStored` and `answered`, which are told what came of an
   // answer; form.js adds `leaving` when she wants to go in spite of what is unsaved.
   const page = Object.assign(window.citejury, {
-    user, read, keep, forget, keptUnder, unsaved, newEntry, held, form, recordShown, isLoggedOut, staleness, call,
+    user, token, read, keep, forget, keptUnder, unsaved, newEntry, held, form, recordShown, isLoggedOut, staleness, call,
   });
 
   const listen = (names, handler) => names.forEach((name) => window.addEventListener(name, handler, true));

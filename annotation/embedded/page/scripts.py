@@ -19,11 +19,12 @@ _SCRIPTS = (
     "keep.js",  # keeps what she answers until the server has it
     "drafts.js",  # keeps what she has answered and not submitted
     "form.js",  # helps with the form
+    "fields.js",  # shows an answer as it was written, and copies what is seen
     "evidence.js",  # brings an answer and the passages that it cites together
     "rules.js",  # puts the rule where the decision is: under each question, and the guidelines beside the record
     "access.js",  # tells assistive technology what is there
 )
-_STYLES = ("page.css", "evidence.css", "rules.css", "access.css")
+_STYLES = ("page.css", "fields.css", "evidence.css", "rules.css", "access.css")
 _FOLDER = "citejury"
 _FOREIGN_IMPORT = re.compile(rb"@import url\(https?:[^)]*\);")
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
+from annotation.display import HIDDEN
 from annotation.units import PAGE_RECORDS, ROWS_PATH, labels_and_question
 
 _CURSOR_SEPARATOR = "_"
@@ -38,13 +39,14 @@ def serve_own_record_only(get_record: Any) -> None:
     """Give an annotator who asks for one record her own responses and the metadata shown to her.
 
     argilla-server returns every annotator's responses and all metadata there, though its search endpoint for annotators
-    does not. What owners and admins get stays as it is.
+    does not. What owners and admins get stays as it is. Whoever may see a record also gets its answer as its model
+    wrote it, which is hidden beside the HTML that shows it, and nothing else of what is hidden.
     """
     from argilla_server.api.schemas.v1.records import Record as RecordSchema
     from argilla_server.database import get_async_db
     from argilla_server.models import MetadataProperty, User
     from argilla_server.security import auth
-    from fastapi import Depends, Security
+    from fastapi import Depends, HTTPException, Security
     from fastapi.encoders import jsonable_encoder
     from fastapi.responses import JSONResponse
     from sqlalchemy import select
@@ -65,6 +67,21 @@ def serve_own_record_only(get_record: Any) -> None:
         metadata = {name: value for name, value in (whole.metadata or {}).items() if name in visible}
         return JSONResponse(jsonable_encoder(whole.model_copy(update={"responses": own, "metadata": metadata})))
 
+    async def get_written_answer(
+        record_id: UUID,
+        db: AsyncSession = Depends(get_async_db),  # noqa: B008
+        current_user: User = Security(auth.get_current_user),  # noqa: B008
+    ) -> Any:
+        record = RecordSchema.model_validate(await get_record(db=db, record_id=record_id, current_user=current_user))
+        hidden = (record.metadata or {}).get(HIDDEN)
+        originals = hidden.get("originals") if isinstance(hidden, dict) else None
+        shown = (record.fields or {}).get("answer")
+        answer = originals.get("answer", shown) if isinstance(originals, dict) else shown
+        if not isinstance(answer, str):
+            raise HTTPException(404, "This record has no answer.")
+        return JSONResponse({"answer": answer})
+
+    serve_first("/records/{record_id}/answer", get_written_answer, response_class=JSONResponse)
     # A finished response, because the schema's own validator reads database rows only.
     serve_first("/records/{record_id}", get_own_record, response_class=JSONResponse)
 

@@ -14,7 +14,17 @@ from unicodedata import normalize
 from sqlalchemy import ColumnElement, Connection, Select, and_, cast, column, func, or_, select, table
 from sqlalchemy.dialects.postgresql import TSQUERY
 
-from annotation.embedded.search._tokenizer import ALONE, ASSIGNED, GAP, INVISIBLE, TOGETHER, bracketed
+from annotation.embedded.search._tokenizer import (
+    ALONE,
+    ASSIGNED,
+    GAP,
+    INVISIBLE,
+    NUMBERED,
+    RENDERED,
+    TOGETHER,
+    WITHIN_WORDS,
+    bracketed,
+)
 
 _LONGEST_WORD = 255  # characters; the index takes 2,046 bytes of a word, and what is longer is read in the text
 _MOST_BYTES = 900_000  # of different words in one field; the index takes a megabyte
@@ -40,6 +50,10 @@ _WORDS = """
     DECLARE
         pair text;
     BEGIN
+        IF starts_with(said, '{rendered}') THEN
+            said := regexp_replace(said, '{within}', '', 'g');
+            said := regexp_replace(regexp_replace(said, '{numbered}', ' \\1 ', 'g'), '<[^>]*>', ' ', 'g');
+        END IF;
         IF position('&' IN said) > 0 THEN
             said := citejury_shown(said);
         END IF;
@@ -129,6 +143,9 @@ def function_statements() -> list[str]:
         "alone": bracketed(ALONE),
         "together": bracketed(TOGETHER),
         "gap": GAP,
+        "rendered": RENDERED,
+        "within": WITHIN_WORDS,
+        "numbered": NUMBERED,
         "most_bytes": str(_MOST_BYTES),
         "longest": str(_LONGEST_WORD),
     }

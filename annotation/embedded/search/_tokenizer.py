@@ -15,6 +15,10 @@ from typing import Any
 
 # https://spec.commonmark.org/0.31.2/#entity-and-numeric-character-references
 _ENTITY = re.compile("&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{0,31});")
+RENDERED = '<div class="citejury-answer"'
+"""How a rendered answer begins (annotation/rendering); all other fields have `<` before a letter escaped."""
+WITHIN_WORDS = "</?(?:strong|em|code)>"
+NUMBERED = '<li value="([0-9]+)">'
 ASSIGNED = (*range(0x32400), *range(0xE0000, 0xE0200))  # between them and after them is nothing but private use
 _VARIATION_SELECTORS = ((0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
 # Scripts written without spaces, by their blocks (https://www.unicode.org/Public/14.0.0/ucd/Blocks.txt), and emoji.
@@ -96,8 +100,16 @@ def words_of(text: str) -> str:
     return " ".join(_WORD.findall(unicodedata.normalize("NFKC", text).casefold()))
 
 
-def unescape(text: str) -> str:
-    """The text of a field as annotators see it: with the characters that HTML entities stand for."""
+def visible(text: str) -> str:
+    """The text of a field as annotators see it: without the elements of a rendered answer, which may split a word."""
+    if text.startswith(RENDERED):
+        text = re.sub(WITHIN_WORDS, "", text)
+        text = re.sub("<[^>]*>", " ", re.sub(NUMBERED, r" \1 ", text))
+    return _unescape(text)
+
+
+def _unescape(text: str) -> str:
+    """The text with the characters that HTML entities stand for."""
     return _ENTITY.sub(_read_entity, text) if "&" in text else text
 
 
@@ -121,7 +133,7 @@ def words_by_field(fields: str, unread: str) -> str:
         read = {"": fields}
     left_out = set(json.loads(unread))
     texts = {
-        name: f" {GAP} ".join(words_of(unescape(leaf)) for leaf in _leaves_of(value)) for name, value in read.items()
+        name: f" {GAP} ".join(words_of(visible(leaf)) for leaf in _leaves_of(value)) for name, value in read.items()
     }
     return json.dumps({name: words for name, words in texts.items() if name not in left_out}, ensure_ascii=False)
 

@@ -1,5 +1,6 @@
 """What is typed into the search box is read as Lucene reads it, and words are the same in Python and in PostgreSQL."""
 
+import json
 from collections.abc import Iterator
 from contextlib import closing
 from html.entities import html5
@@ -14,7 +15,9 @@ psycopg2 = pytest.importorskip("psycopg2", reason="The `postgresql` extra is not
 
 from annotation.embedded.search._query_parser import EVERYTHING, NOTHING, Group, Not, ParsedQuery, Phrase, read_query  # noqa: E402
 from annotation.embedded.search._text_index_postgresql import function_statements  # noqa: E402
-from annotation.embedded.search._tokenizer import unescape, words_by_field, words_of  # noqa: E402
+from annotation.embedded.search._tokenizer import visible, words_by_field, words_of  # noqa: E402
+from annotation.rendering.answer import rendered_answer  # noqa: E402
+from tests.support.nasty_answers import NASTY_ANSWERS  # noqa: E402
 from tests.support.postgresql import running_postgresql  # noqa: E402
 
 A, B, C = map(Phrase, "abc")
@@ -58,6 +61,13 @@ def test_a_chat_is_read_message_by_message_and_a_picture_not_at_all() -> None:
     assert words_by_field(fields, '["picture"]') == '{"talk": "user \ue000 r d", "number": "7"}'
 
 
+def test_of_a_rendered_answer_its_words_are_read_and_none_of_its_elements() -> None:
+    answer = "9. **Hon**・*ey* R&D\n3. `a`b <li>\n\n| x |\n|---|\n| y |"
+    fields = json.dumps({"answer": rendered_answer(answer).html})
+    assert words_by_field(fields, "[]") == '{"answer": "9 hon ey r d 3 ab li x y"}'
+    assert words_of(visible(rendered_answer("安**全**な**B**です").html)) == words_of("安全なBです")
+
+
 @pytest.fixture(scope="module")
 def postgresql() -> Iterator[Any]:
     with running_postgresql() as url, closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
@@ -73,11 +83,15 @@ PIECES = st.one_of(
     LETTERS, st.sampled_from(["&amp;", "&#8364;", "&#x41;", "&#0;", "&notit;", "ß", "ΟΔΟΣ", "安全", "\u2060"])
 )
 
+ANSWERS = st.lists(st.sampled_from(NASTY_ANSWERS), max_size=20).map(
+    lambda pieces: rendered_answer("".join(pieces)).html
+)
 
-@given(texts=st.lists(st.lists(PIECES, max_size=20).map("".join), min_size=1, max_size=20))
+
+@given(texts=st.lists(st.lists(PIECES, max_size=20).map("".join) | ANSWERS, min_size=1, max_size=20))
 @settings(max_examples=60)
 def test_postgresql_finds_the_same_words(postgresql: Any, texts: list[str]) -> None:
     postgresql.execute(
         "SELECT citejury_words_of(each) FROM unnest(%s) WITH ORDINALITY AS t (each, n) ORDER BY n", (texts,)
     )
-    assert [words for (words,) in postgresql.fetchall()] == [words_of(unescape(text)) for text in texts]
+    assert [words for (words,) in postgresql.fetchall()] == [words_of(visible(text)) for text in texts]

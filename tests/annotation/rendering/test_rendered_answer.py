@@ -16,7 +16,7 @@ MARK = re.compile(r"\[\d+\]")
 ALLOWED = re.compile(
     r"</?(?:p|ol|ul|li|h[1-6]|blockquote|strong|em|code|pre|table|thead|tbody|tr|th|td)>|<br>|<hr>"
     r'|<div class="citejury-answer" dir="(?:ltr|rtl)">|</div>|<li value="\d{1,3}">'
-    r'|<p class="citejury-(?:info|written)">|<t[hd] align="(?:left|center|right)">'
+    r'|<p class="citejury-written">|<span class="citejury-info">|</span>|<t[hd] align="(?:left|center|right)">'
 )
 
 
@@ -67,6 +67,7 @@ AS_WRITTEN = {
     "backticks": "``` \n",
     "a table with a row too long": "| a | b |\n|---|---|\n| 1 | 2 | 3 |",
     "emphasis within Japanese words": "これは*強調*です、面積*高さ*2",
+    "emphasis that would make a citation": "[**1**] [*2*] [`3`]",
     "a list after text": "born\n1989. The wall\n2. b",
 }
 
@@ -98,7 +99,8 @@ MARKDOWN = {
     "a\n\n---\n\nb": "<p>a</p><hr><p>b</p>",
     "`a*b*c` ``x`y``": "<p><code>a*b*c</code> <code>x`y</code></p>",
     "`a\nb`": "<p>`a<br>b`</p>",
-    "```py t\nx = $a\n\ny\n```": '<p class="citejury-info">py t</p><pre><code>x = &#36;a&#10;&#10;y</code></pre>',
+    "```py t\nx = $a\n\ny\n```": '<pre><code><span class="citejury-info">py t</span>&#10;'
+    "x = &#36;a&#10;&#10;y</code></pre>",
     "```\nopen": "<pre><code>open</code></pre>",
     "    a *b*": "<pre><code>a *b*</code></pre>",
     "| a | b |\n|:--|--:|\n| **1** | x \\| y |\n| 2 |": '<table><thead><tr><th align="left">a</th>'

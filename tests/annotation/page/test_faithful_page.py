@@ -1,0 +1,180 @@
+"""Annotators see of an answer what its model wrote: all but markup that took effect, in its order, nothing else."""
+
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+from uuid import uuid4
+
+import httpx
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+
+from annotation.campaign.datasets import find_datasets
+from annotation.campaign.setup import set_up
+from annotation.client import Argilla
+from annotation.display import to_records
+from annotation.rendering.answer import rendered_answer
+from annotation.wording import read_wording
+from pipeline.records import Provenance, QueryResponse
+from tests.support.nasty_answers import NASTY_ANSWERS
+from tests.support.page_driver import RECORD_ID, click, events, log_in, open_form, press, screenshot, shown_text, wait
+from tests.support.real_answers import real_answers
+from tests.support.seen_answers import RENDER_ALL, faults, has_tower
+
+pytestmark = [pytest.mark.server, pytest.mark.browser]
+
+ANSWER = """# Wann? ##
+
+9. November **1989** [1]
+3. Oktober 1990 `a*b` und 5~10 %
+
+- 5 °C
+- **「重要」**です [2]
+
+| a | b |
+|---|---|
+| &amp; | 2*3*4 |
+
+<b>x</b> \\[1\\] \u202everkehrt
+"""
+SHOWN = ".fields .content-area > .markdown-render"
+BUTTON = ".citejury-written-button"
+CLIPBOARD = "navigator.clipboard.readText().then(arguments[0])"
+GENERATED, A_BATCH = 1500, 250
+
+
+class Opened(NamedTuple):
+    """A dataset of answers with its annotator."""
+
+    url: str
+    dataset: str
+    username: str
+    password: str
+
+
+def opened(owner: Argilla, answers: Sequence[str]) -> Opened:
+    workspace = f"faithful-{uuid4().hex[:8]}"
+    users: list = []
+    set_up(owner, workspace, annotators=[f"{workspace}-anna"], announce=users.append)
+    dataset = find_datasets(owner, workspace)["generation"].id
+    wording = read_wording("en")
+    secret = Provenance(model_name="secretive", model_version="s-9")
+    bodies = [
+        to_records(QueryResponse(record_uuid=str(uuid4()), query="Q?", answer=answer, provenance=secret), wording)
+        for answer in answers
+    ]
+    items = [body["generation"][0] for body in bodies]
+    owner.request("PUT", f"/datasets/{dataset}/records/bulk", json={"items": items})
+    return Opened(owner.api_url, dataset, users[0].username, users[0].password)
+
+
+def show(driver: webdriver.Chrome, work: Opened) -> None:
+    log_in(driver, work.url, work.username, work.password)
+    open_form(driver, work.url, work.dataset)
+    wait(driver, lambda: driver.find_element(By.CSS_SELECTOR, BUTTON))
+
+
+def generated(count: int) -> Iterator[str]:
+    choose = random.Random(20261122)
+    for _ in range(count):
+        yield "".join(choose.choices(NASTY_ANSWERS, k=choose.randint(2, 30)))
+
+
+def test_every_character_of_generated_and_real_answers_is_seen_but_markup_that_took_effect(
+    owner: Argilla, browser: webdriver.Chrome
+) -> None:
+    real = [answer for answers in real_answers().values() for answer in answers]
+    answers = [each for each in (*generated(GENERATED), *real) if rendered_answer(each).html and not has_tower(each)]
+    show(browser, opened(owner, ["One answer."]))
+    found = []
+    for start in range(0, len(answers), A_BATCH):
+        batch = answers[start : start + A_BATCH]
+        shown = browser.execute_script(RENDER_ALL, [rendered_answer(answer).html for answer in batch])
+        for answer, each in zip(batch, shown, strict=True):
+            found += [(answer, fault) for fault in faults(answer, each["pieces"])]
+            assert each["foreign"] == []
+    assert len(answers) > GENERATED
+    assert not found, f"{len(found)} of {len(answers)}: {sorted(found, key=lambda pair: len(pair[0]))[:5]}"
+
+
+def test_a_key_shows_an_answer_as_written_and_back_and_what_is_copied_is_what_was_written_or_seen(
+    owner: Argilla, browser: webdriver.Chrome
+) -> None:
+    work = opened(owner, [ANSWER])
+    show(browser, work)
+    assert "9." not in shown_text(browser, f"{SHOWN} li:not([value])")
+    assert browser.execute_script(f"return [...document.querySelectorAll('{SHOWN} li')].map((each) => each.value)") == [
+        *(9, 3),
+        0,
+    ]
+    asked = f"/records/{browser.execute_script(RECORD_ID)}/answer"
+    assert not any(asked in str(event) for event in events(browser))
+    button = browser.find_element(By.CSS_SELECTOR, BUTTON)
+    assert button.get_attribute("aria-pressed") == "false"
+    screenshot(browser, "answer-rendered")
+    press(browser, "w")
+    wait(browser, lambda: button.get_attribute("aria-pressed") == "true")
+    assert shown_text(browser, f"{SHOWN} .citejury-text") == ANSWER.replace("\u202e", "").strip("\n")
+    screenshot(browser, "answer-as-written")
+    click(browser, lambda: button)
+    wait(browser, lambda: browser.find_elements(By.CSS_SELECTOR, f"{SHOWN} table"))
+    assert button.get_attribute("aria-pressed") == "false"
+    browser.execute_cdp_cmd(
+        "Browser.grantPermissions", {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
+    )
+    browser.execute_script(
+        "document.querySelector('.text_field_component:has(.markdown-render) .text_field_component__copy-button')"
+        ".click()"
+    )
+    wait(browser, lambda: browser.execute_async_script(CLIPBOARD) == ANSWER)
+    browser.execute_script(f"getSelection().selectAllChildren(document.querySelector('{SHOWN} .citejury-answer'))")
+    browser.execute_script("document.execCommand('copy')")
+    copied = wait(browser, lambda: text if (text := browser.execute_async_script(CLIPBOARD)) != ANSWER else None)
+    assert "9. November 1989 [1]\n3. Oktober 1990 a*b und 5~10 %" in copied.replace("\n\n", "\n")
+    assert "&amp;\t2*3*4" in copied
+    assert "<strong>" not in copied
+
+
+def test_the_answer_as_written_is_given_to_members_only_and_nothing_else_that_is_hidden(owner: Argilla) -> None:
+    work, other = opened(owner, [ANSWER]), opened(owner, ["No."])
+
+    def keys(work: Opened) -> dict[str, str]:
+        body = {"username": work.username, "password": work.password}
+        token = httpx.post(f"{work.url}/api/v1/token", data=body).json()["access_token"]
+        return {"Authorization": f"Bearer {token}"}
+
+    (record,) = owner.request("GET", f"/datasets/{work.dataset}/records")["items"]
+    path = f"{work.url}/api/v1/records/{record['id']}/answer"
+    assert httpx.get(path, headers=keys(work)).json() == {"answer": ANSWER}
+    assert httpx.get(path, headers=keys(other)).status_code == 403
+    assert httpx.get(path).status_code == 401
+
+
+def test_a_huge_answer_a_long_list_and_a_wide_table_are_usable(
+    owner: Argilla, browser: webdriver.Chrome, tmp_path: Path
+) -> None:
+    wide = "|" + "column|" * 40 + "\n|" + "-|" * 40 + "\n" + ("|" + "a cell|" * 40 + "\n") * 20
+    big = (
+        "A **very** long page [1]. " * 3000
+        + "\n\n"
+        + "".join(f"{place % 900}. item [2]\n" for place in range(5000))
+        + "\n\n"
+        + wide
+    )
+    work = opened(owner, [big + "\n\nזה **נכון** ‏\u200b " * 50])
+    show(browser, work)
+    table = browser.find_element(By.CSS_SELECTOR, f"{SHOWN} table")
+    sizes = (
+        "return [arguments[0].scrollWidth, arguments[0].clientWidth, document.documentElement.scrollWidth, innerWidth]"
+    )
+    within, seen, page, window = browser.execute_script(sizes, table)
+    assert within > seen
+    assert page <= window
+    numbers = browser.execute_script(f"return [...document.querySelectorAll('{SHOWN} li')].map((each) => each.value)")
+    assert numbers == [place % 900 for place in range(5000)]
+    press(browser, "w")
+    wait(browser, lambda: browser.find_elements(By.CSS_SELECTOR, f"{SHOWN} .citejury-text"))
+    press(browser, "w")
+    wait(browser, lambda: browser.find_elements(By.CSS_SELECTOR, f"{SHOWN} table"))
