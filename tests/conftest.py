@@ -40,6 +40,7 @@ LONGEST = (
     "test_queue",
     "test_demo",
     "test_hostile_page",
+    "test_faithful_page",
     "test_page_mishaps",
     "test_page_link",
     "test_page_script",
