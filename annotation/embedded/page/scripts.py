@@ -18,13 +18,16 @@ _SCRIPTS = (
     "argilla.js",  # words of Argilla's own page that would contradict the others
     "keep.js",  # keeps what she answers until the server has it
     "drafts.js",  # keeps what she has answered and not submitted
+    "place.js",  # says in title and language where she is, and keeps annotators from what is not for them
+    "home.js",  # is where an annotator starts: her lists in her language and order
+    "empty.js",  # says why an empty queue is empty, and what is next
     "form.js",  # helps with the form
     "fields.js",  # shows an answer as it was written, and copies what is seen
     "evidence.js",  # brings an answer and the passages that it cites together
     "rules.js",  # puts the rule where the decision is: under each question, and the guidelines beside the record
     "access.js",  # tells assistive technology what is there
 )
-_STYLES = ("page.css", "fields.css", "evidence.css", "rules.css", "access.css")
+_STYLES = ("page.css", "home.css", "fields.css", "evidence.css", "rules.css", "access.css")
 _FOLDER = "citejury"
 _FOREIGN_IMPORT = re.compile(rb"@import url\(https?:[^)]*\);")
 

@@ -5,15 +5,13 @@
   "use strict";
   const { rules, texts, examples } = JSON.parse(document.currentScript.dataset.citejury);
   const API = new URL("api/v1/", document.baseURI).pathname;
-  let dataset = null;
-  const locale = () => {
-    const wanted = dataset?.metadata?.locale || navigator.language.slice(0, 2);
-    return texts[wanted] ? wanted : "en";
-  };
+  let dataset = null, me = null;
+  const worded = (wanted) => (texts[wanted] ? wanted : "en");
+  const locale = () => worded(dataset?.metadata?.locale || navigator.language.slice(0, 2));
   // What Argilla's page calls her drafts, in the browser's language, which need not be the dataset's.
   const drafts = () => window.$nuxt?.$i18n.t("recordStatus.draft").replace(/^./, (first) => first.toUpperCase());
   // `{n}` in a text is a number, other names in braces are other values.
-  const say = (name, values = {}) => texts[locale()][name].replace(/\{(\w+)\}/g,
+  const say = (name, values = {}, language = locale()) => texts[language][name].replace(/\{(\w+)\}/g,
     (all, key) => values[key] ?? (key === "drafts" ? drafts() : null) ?? all);
   const element = (name, properties = {}) => Object.assign(document.createElement(name), properties);
 
@@ -40,11 +38,14 @@
   const { open } = XMLHttpRequest.prototype;
   XMLHttpRequest.prototype.open = function (method, url, ...rest) { // the dataset knows in which language she works
     const path = new URL(url, document.baseURI).pathname.replace(API, "");
-    if (/^datasets\/[0-9a-f-]{36}$/.test(path)) this.addEventListener("load", () => learn(this.responseText));
+    if (/^datasets\/[0-9a-f-]{36}$/.test(path)) this.addEventListener("load", () => { dataset = learnt(this, dataset); });
+    if (path === "me") this.addEventListener("load", () => { me = learnt(this, me); });
     return open.call(this, method, url, ...rest);
   };
-  const learn = (text) => {
-    try { dataset = JSON.parse(text); } catch { /* a network's own log-in page answers 200 as well */ }
+  const learnt = (request, before) => { // a network's own log-in page answers 200 as well
+    try { return request.status < 300 ? JSON.parse(request.responseText) : before; } catch { return before; }
   };
-  window.citejury = { rules, examples, locale, say, element, onKey, isTyping, watch, dataset: () => dataset };
+  window.citejury = {
+    rules, examples, locale, worded, say, element, onKey, isTyping, watch, dataset: () => dataset, me: () => me,
+  };
 })();

@@ -57,7 +57,7 @@ def test_log_in_and_home_shut_nobody_out(
     fits_a_telephone(browser, "sign-in")
     opened(browser, work, argilla_server.url)
     browser.get(argilla_server.url)
-    wait(browser, lambda: "retrieval" in shown_text(browser))
+    wait(browser, lambda: "Retrieval" in shown_text(browser, "#citejury-home"))
     check(browser, axe, "home")
     fits_a_telephone(browser, "home")
 

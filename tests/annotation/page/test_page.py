@@ -13,6 +13,7 @@ from selenium.webdriver.common.keys import Keys
 
 from annotation.campaign.setup import NewUser, set_up
 from annotation.client import Argilla
+from annotation.embedded.page.scripts import page_texts
 from annotation.labels import LABELS, TASKS, TaskName
 from annotation.push.push import push_records
 from annotation.tasks import dataset_name
@@ -120,7 +121,7 @@ def dataset_links(driver: webdriver.Chrome) -> dict[str, str]:
 
 def open_dataset(driver: webdriver.Chrome, owner: Argilla, task: TaskName, locale: str) -> None:
     driver.get(owner.api_url)
-    driver.get(wait(driver, lambda: dataset_links(driver).get(dataset_name(task, locale))))
+    driver.get(wait(driver, lambda: dataset_links(driver).get(page_texts(locale)[f"task_{task}"])))
     wait(driver, lambda: focused(driver) == f"{LABELS[task][0]}_yes")
 
 
@@ -187,7 +188,7 @@ def test_the_guidelines_are_a_click_away_and_in_her_language(
 ) -> None:
     driver = logged_in
     driver.get(owner.api_url)
-    driver.get(wait(driver, lambda: dataset_links(driver).get(dataset_name(task, locale))))
+    driver.get(wait(driver, lambda: dataset_links(driver).get(page_texts(locale)[f"task_{task}"])))
     click(driver, lambda: shown_element(driver, "Guidelines"))
     heading = read_wording(locale).guidelines[task].splitlines()[0].lstrip("# ")
     wait(driver, lambda: heading in shown_text(driver))

@@ -1,0 +1,75 @@
+// Says in an annotator's empty queue why it is empty, when something comes back, and what is next.
+(() => {
+  "use strict";
+  if (!window.citejury?.nextOf) return; // a script before this one did not come
+  const { say, locale, element, watch, unsaved, opened, isAnnotator, nameOf } = window.citejury;
+  const { ask, time, link, address, nextOf } = window.citejury;
+  const SECOND = 1000;
+  const [SOON, LATEST] = [5 * SECOND, 600 * SECOND];
+  const NARROWING = ["search", "metadata", "response", "suggestion", "similarity"]; // Argilla's filters in the address
+  let box, timer, asked = 0;
+  const isQueue = () => {
+    const query = new URLSearchParams(window.location.search);
+    return (query.get("status") || "pending") === "pending" && !NARROWING.some((name) => query.get(name));
+  };
+  const paragraph = (textContent) => element("p", { textContent });
+  const again = (milliseconds) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => { if (document.hidden) asked = 0; else tell(); }, milliseconds);
+  };
+  const reason = (list) => {
+    if (unsaved().length) return say("empty_unsaved", { n: unsaved().length });
+    if (list.with_others) return say("empty_others", { n: list.with_others, time: time(list.back, locale()) });
+    return list.drafts ? say("empty_drafts", { n: list.drafts }) : say("empty_done");
+  };
+  const ways = (list, lists) => {
+    const next = nextOf(lists.filter(({ id, locale: each }) => id !== list.id && each === list.locale))
+      || nextOf(lists.filter(({ id, is_hers: isHers }) => id !== list.id && isHers));
+    return [
+      list.drafts && link(say("empty_drafts_open"), address(list, "draft")),
+      next && link(say("empty_next", { list: nameOf(next) }), address(next, next.waiting ? "pending" : "draft"),
+        { className: "citejury-next" }),
+      link(say("home_title"), ""),
+    ].filter(Boolean);
+  };
+  const tell = async () => {
+    asked = Date.now();
+    const [shown, { id }] = [box, opened()];
+    const lists = await ask("me/work").then((answer) => answer.lists).catch(() => null);
+    if (box !== shown || opened()?.id !== id) return; // she has gone on
+    const list = lists?.find((each) => each.id === id);
+    const isUnsaved = unsaved().length;
+    // What has come back is shown at once; she has nothing before her that it could take away.
+    if (list?.waiting && !isUnsaved) { window.location.assign(address(list)); return; }
+    box.lang = locale();
+    if (!lists) {
+      box.replaceChildren(paragraph(say("home_failed")));
+      again(SOON);
+      return;
+    }
+    if (!list) { box.remove(); return; } // none of her lists: Argilla's own words stay
+    box.replaceChildren(paragraph(reason(list)), ...ways(list, lists));
+    if (isUnsaved) again(2 * SECOND);
+    else if (list.with_others) {
+      const left = Date.parse(list.back) - Date.now() + (1 + 4 * Math.random()) * SECOND;
+      again(Math.min(Math.max(left, SOON), LATEST));
+    }
+  };
+  watch(() => {
+    const place = isAnnotator() && opened() && isQueue() && document.querySelector(".wrapper--empty");
+    if (!place) {
+      if (box) { clearTimeout(timer); box.remove(); box = null; }
+      return;
+    }
+    if (box?.parentNode === place) return;
+    if (box && place.dataset.citejury === "told") return; // it was taken away, and Argilla's words are shown
+    box = element("section", { id: "citejury-empty" });
+    box.setAttribute("role", "status");
+    place.dataset.citejury = "told";
+    place.append(box);
+    tell();
+  });
+  document.addEventListener("visibilitychange", () => {
+    if (box?.isConnected && !document.hidden && Date.now() - asked > SOON) tell();
+  });
+})();

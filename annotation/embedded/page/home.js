@@ -1,0 +1,142 @@
+// Where an annotator starts, in place of Argilla's home: her lists in her language and in the order of the work, how
+// far she is, their guidelines, and one button for what is next.
+(() => {
+  "use strict";
+  if (!window.citejury?.isHome) return; // a script before this one did not come
+  const { say, worded, element, watch, token, isHome, isAnnotator, nameOf } = window.citejury;
+  const API = new URL("api/v1/citejury/", document.baseURI);
+  const [SECOND, MINUTE] = [1000, 60];
+  const OLD = 30 * SECOND; // what a tab shows that she comes back to
+  let page, asked = 0, language = worded(navigator.language.slice(0, 2));
+  const tell = (name, values) => say(name, values, language);
+  const ask = async (path) => {
+    const answer = await fetch(new URL(path, API), {
+      headers: { authorization: token() }, cache: "no-store", signal: AbortSignal.timeout(20 * SECOND),
+    });
+    if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
+    return answer.json();
+  };
+  const time = (moment, spoken = language) => new Intl.DateTimeFormat(spoken, { hour: "numeric", minute: "2-digit" })
+    .format(new Date(moment));
+  const address = ({ id }, status = "pending") => `dataset/${id}/annotation-mode?page=1&status=${status}`;
+  const link = (text, path, properties) => { // within Argilla's page nothing is loaded anew
+    const found = element("a", { textContent: text, href: new URL(path, document.baseURI).href, ...properties });
+    found.addEventListener("click", (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || !window.$nuxt?.$router) return;
+      event.preventDefault();
+      window.$nuxt.$router.push(`/${path}`);
+    });
+    return found;
+  };
+  // What is next: in order of the work a list with something to do, else one with drafts.
+  const nextOf = (lists) => lists.find(({ waiting }) => waiting) || lists.find(({ drafts }) => drafts);
+  const nextLink = (list, name) => link(
+    tell(list.waiting ? name : "home_drafts", { list: nameOf(list, language) }),
+    address(list, list.waiting ? "pending" : "draft"), { className: "citejury-next" });
+
+  const others = ({ with_others: n, back }) => tell("empty_others", { n, time: time(back) });
+  const pace = ({ pace: seconds }) => (seconds < 1.5 * MINUTE
+    ? tell("pace_seconds", { n: Math.max(1, Math.round(seconds)) })
+    : tell("pace_minutes", { n: (seconds / MINUTE).toLocaleString(language, { maximumFractionDigits: 1 }) }));
+  const facts = (list) => [
+    tell("home_progress", list),
+    list.waiting && tell("home_left", { n: list.waiting }),
+    list.drafts && tell("home_drafts_left", { n: list.drafts }),
+    list.with_others && others(list),
+    list.pace && pace(list),
+  ].filter(Boolean);
+  const item = (list) => {
+    const found = element("li", { className: list.done === list.total ? "citejury-done" : "" });
+    const name = nameOf(list, language);
+    const title = element("h3");
+    title.append(link(name, address(list, list.waiting || !list.drafts ? "pending" : "draft")));
+    const heading = element("p", { className: "citejury-heading", lang: worded(list.locale) });
+    heading.textContent = list.heading;
+    const bar = element("progress", { max: list.total, value: list.done });
+    bar.setAttribute("aria-label", name);
+    const lines = element("ul", { className: "citejury-facts" });
+    lines.append(...facts(list).map((textContent) => element("li", { textContent })));
+    const guidelines = element("button", { type: "button", textContent: tell("guidelines") });
+    guidelines.setAttribute("aria-label", `${tell("guidelines")}: ${name}`);
+    guidelines.addEventListener("click", () => showGuidelines(list, name));
+    found.append(title, heading, bar, lines, guidelines);
+    return found;
+  };
+  const listOf = (lists) => {
+    const found = element("ol", { className: "citejury-lists" });
+    found.append(...lists.map(item));
+    return found;
+  };
+  const showGuidelines = async (list, name) => {
+    const dialog = element("dialog", { id: "citejury-guidelines" });
+    dialog.setAttribute("aria-label", `${tell("guidelines")}: ${name}`);
+    const text = element("div", { lang: worded(list.locale), tabIndex: 0 });
+    const close = element("button", { type: "button", textContent: tell("close") });
+    close.addEventListener("click", () => dialog.close());
+    dialog.addEventListener("close", () => dialog.remove());
+    dialog.append(close, text);
+    document.body.append(dialog);
+    dialog.showModal();
+    try {
+      const { html } = await ask(`datasets/${list.id}/guidelines`); // the server has made tags in it text
+      text.append(...new DOMParser().parseFromString(html, "text/html").body.childNodes);
+    } catch { text.textContent = tell("home_failed"); }
+  };
+
+  const languageOf = (lists) => { // her browser's where she labels in it, else that of the first list
+    const found = lists.map(({ locale }) => locale).filter(Boolean);
+    const browsers = navigator.language.slice(0, 2);
+    return worded(found.includes(browsers) || !found.length ? browsers : found[0]);
+  };
+  const render = (lists) => {
+    const known = lists.some(({ is_hers: isHers }) => isHers);
+    language = languageOf(lists);
+    const shown = lists.filter(({ total }) => total); // others did all of the rest
+    const first = known ? shown : shown.filter(({ locale }) => !locale || worded(locale) === language);
+    const rest = shown.filter((list) => !first.includes(list));
+    const next = nextOf(first) || nextOf(rest);
+    const withOthers = first.filter(({ with_others: n }) => n);
+    const section = element("section");
+    const ends = withOthers.map(({ back }) => back).sort();
+    if (next) section.append(nextLink(next, first.some(({ done }) => done) ? "home_continue" : "home_begin"));
+    else {
+      const name = withOthers.length ? "home_others" : lists.length ? "home_done" : "home_nothing";
+      section.append(element("p", { textContent: tell(name, { time: ends.length ? time(ends[0]) : "" }) }));
+    }
+    page.replaceChildren(element("h1", { textContent: tell("home_title") }), section);
+    if (first.length) page.append(element("h2", { textContent: tell("home_lists") }), listOf(first));
+    if (rest.length) {
+      const folded = element("details");
+      const summary = element("summary", { textContent: tell("home_other_languages", { n: rest.length }) });
+      folded.append(summary, listOf(rest));
+      page.append(folded);
+    }
+    page.lang = language;
+  };
+  const renderFailure = () => {
+    const again = element("button", { type: "button", textContent: tell("home_again") });
+    again.addEventListener("click", load);
+    page.replaceChildren(element("p", { textContent: tell("home_failed") }), again);
+  };
+  const load = async () => {
+    asked = Date.now();
+    const [shown, began] = [page, asked];
+    const lists = await ask("me/work").then((answer) => answer.lists).catch(() => null);
+    if (page !== shown || asked !== began) return; // she has gone on, or it was asked anew
+    if (lists) render(lists); else renderFailure();
+    watchTitle();
+  };
+  const watchTitle = () => { document.title = ""; }; // place.js writes it in the language that is now known
+  watch(() => {
+    const wanted = isHome() && isAnnotator();
+    if (!wanted) { page?.remove(); page = null; return; }
+    if (!document.body || page?.isConnected) return;
+    page ||= element("main", { id: "citejury-home", tabIndex: -1 });
+    document.body.append(page);
+    load();
+  });
+  document.addEventListener("visibilitychange", () => {
+    if (page && !document.hidden && Date.now() - asked > OLD && !document.querySelector("dialog[open]")) load();
+  });
+  Object.assign(window.citejury, { ask, time, link, address, nextOf, homeLanguage: () => language });
+})();

@@ -1,0 +1,60 @@
+// Where she is: the page's title and language say it, and an annotator does not get to what is not for her: Argilla's
+// settings of datasets, its import, its list view, in which one key answers many records at once.
+(() => {
+  "use strict";
+  if (!window.citejury?.isLoggedOut) return; // a script before this one did not come
+  const { say, worded, locale, watch, dataset, me, isLoggedOut } = window.citejury;
+  const BASE = new URL(".", document.baseURI).pathname;
+  const FOR_ANNOTATORS = /^(?:sign-in|user-settings|oauth\/.*|welcome-hf-sign-in|dataset\/[^/]+\/annotation-mode)?\/?$/;
+  const { documentElement: root } = document;
+  const path = () => window.location.pathname.slice(BASE.length);
+  const isHome = () => path().replace("/", "") === "";
+  const isSignIn = () => /^sign-in\/?$/.test(path());
+  const isAnnotator = () => me()?.role === "annotator";
+  const opened = () => { // the dataset that is looked at
+    const [, id] = path().match(/^dataset\/([^/]+)/) || [];
+    return id && dataset()?.id === id ? dataset() : null;
+  };
+  const nameOf = ({ task, round, name }, language = locale()) => { // a list of records in words
+    if (!task) return name;
+    const rounds = { production: "", calibration: "round_calibration" };
+    const key = rounds[round] ?? (/^suggested(?:-|$)/.test(round) ? "round_suggested" : null);
+    const words = key === null ? round : key && say(key, {}, language);
+    return [say(`task_${task}`, {}, language), words].filter(Boolean).join(" – ");
+  };
+  const placeName = () => {
+    const { name, metadata } = opened() || {};
+    if (name) return nameOf({ name, ...(metadata?.schema_hash ? metadata : {}) });
+    if (isSignIn()) return say("log_in_title");
+    if (/^user-settings/.test(path())) return say("settings_title");
+    return isHome() && isAnnotator() ? say("home_title", {}, window.citejury.homeLanguage?.()) : "";
+  };
+  const language = () => (opened() ? worded(opened().metadata?.locale)
+    : isHome() && isAnnotator() ? window.citejury.homeLanguage?.() : window.$nuxt?.$i18n?.locale);
+
+  const leaveList = () => { // as Argilla's own button for it does
+    const bulk = document.querySelector(".bulk__container")?.__vue__;
+    if (!bulk?.recordCriteria?.page.isBulkMode) return;
+    bulk.recordCriteria.page.focusMode();
+    bulk.$root.$emit("on-change-record-criteria-filter", bulk.recordCriteria);
+  };
+  let left = null;
+  const leave = () => {
+    if (left === window.location.href) return; // it is under way
+    left = window.location.href;
+    if (window.$nuxt?.$router) window.$nuxt.$router.replace("/"); else window.location.replace(BASE);
+  };
+  watch(() => {
+    const closed = !FOR_ANNOTATORS.test(path());
+    root.classList.toggle("citejury-annotator", isAnnotator());
+    root.classList.toggle("citejury-home", isHome() && !isLoggedOut() && (!me() || isAnnotator()));
+    root.classList.toggle("citejury-closed", closed && !isLoggedOut() && (!me() || isAnnotator()));
+    if (isAnnotator() && closed) leave(); else left = null;
+    if (isAnnotator()) leaveList();
+    const title = [placeName(), "citejury"].filter(Boolean).join(" · ").replace(/\s+/g, " ").trim(); // as a browser does
+    if (document.title !== title) document.title = title;
+    const spoken = language();
+    if (spoken && root.lang !== spoken) root.lang = spoken;
+  });
+  Object.assign(window.citejury, { isHome, isAnnotator, opened, nameOf });
+})();

@@ -1,0 +1,224 @@
+"""Where an annotator starts, what she does not get to, and what an empty queue says, in Argilla's page."""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from datetime import datetime
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from annotation.client import Argilla
+from annotation.embedded.launch import ServerHandle
+from annotation.labels import LABELS
+from annotation.wording import read_wording
+from tests.support.lossy_link import Forward, lossy_link
+from tests.support.page_driver import answer, click, focused, log_in, press, shown_text, wait
+from tests.support.start_bench import Start, start, waiting
+
+pytestmark = [pytest.mark.server, pytest.mark.browser]
+
+CALIBRATION = ["Retrieval – Probelauf", "Grounding – Probelauf", "Generation – Probelauf"]
+HEADING = read_wording("de").guidelines["grounding"].partition("\n")[0].removeprefix("# ")
+GERMAN = [*CALIBRATION, "Retrieval", "Grounding", "Generation"]
+# Told before anything of the page runs: what of Argilla's home was ever to be seen, in any frame.
+WATCH_FOR_ARGILLAS_HOME = """const look = () => {
+  if ([...document.querySelectorAll(".home__container *")].some((each) => each.checkVisibility())) window.seen = true;
+  requestAnimationFrame(look);
+}; look();"""
+TITLES = "return [...document.querySelectorAll('#citejury-home h3')].map((each) => each.textContent)"
+LANGUAGE = "return document.documentElement.lang"
+BULK = "return [...document.querySelectorAll('.bulk__container, .annotation-type-switch, .button-settings')]" + (
+    ".some((each) => each.checkVisibility())"
+)
+
+
+@pytest.fixture(scope="module")
+def campaign(owner: Argilla) -> Start:
+    return start(owner)
+
+
+@pytest.fixture
+def watched(browser: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
+    """The browser that keeps whether anything of Argilla's home was seen."""
+    script = {"source": WATCH_FOR_ARGILLAS_HOME}
+    added = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", script)
+    yield browser
+    browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
+
+
+def enter(driver: webdriver.Chrome, work: Start, who: str, url: str | None = None) -> None:
+    log_in(driver, url or work.owner.api_url, work.names[who], work.passwords[who])
+
+
+def titles(driver: webdriver.Chrome) -> list[str]:
+    """The names of the lists on the start page, as soon as it is there."""
+    found: list[str] = wait(driver, lambda: driver.execute_script(TITLES))
+    return found
+
+
+def open_list(driver: webdriver.Chrome, work: Start, dataset: str, url: str | None = None) -> None:
+    address = f"dataset/{work.datasets()[dataset]}/annotation-mode?page=1&status=pending"
+    driver.get(f"{url or work.owner.api_url}/{address}")
+
+
+def said(driver: webdriver.Chrome) -> str:
+    """What the empty queue says, once it says something."""
+    return wait(driver, lambda: shown_text(driver, "#citejury-empty"))
+
+
+def answer_record(driver: webdriver.Chrome, task: str) -> None:
+    labels = LABELS[task]  # type: ignore[index]  # one of the tasks
+    wait(driver, lambda: focused(driver) == f"{labels[0]}_yes")
+    answer(driver, [(label, True) for label in labels])
+    press(driver, Keys.RETURN)
+
+
+def opened_menu(driver: webdriver.Chrome) -> str:
+    """What the user's menu says; it is clicked open where it is closed."""
+    if not (text := shown_text(driver, ".user__content")):
+        driver.find_element(By.CSS_SELECTOR, ".user__button").click()
+    return text
+
+
+def test_a_german_annotator_of_a_campaign_in_three_languages_starts_with_her_lists(
+    campaign: Start, watched: webdriver.Chrome
+) -> None:
+    enter(watched, campaign, "anna")
+    assert titles(watched) == GERMAN
+    assert watched.execute_script("return window.seen ?? false") is False
+    assert (watched.title, watched.execute_script(LANGUAGE)) == ("Ihre Arbeit · citejury", "de")
+    text = shown_text(watched)
+    assert HEADING in text
+    assert not [foreign for foreign in ("Argilla datasets", "demo", "guide", "-en", "-ja") if foreign in text]
+    click(watched, lambda: watched.find_element(By.CSS_SELECTOR, "#citejury-home li:nth-child(2) button"))
+    wait(watched, lambda: HEADING in shown_text(watched, "#citejury-guidelines"))
+    assert watched.find_element(By.ID, "citejury-guidelines").accessible_name == "Richtlinien: Grounding – Probelauf"
+    press(watched, Keys.ESCAPE)
+    wait(watched, lambda: not watched.find_elements(By.ID, "citejury-guidelines"))
+    click(watched, lambda: watched.find_element(By.LINK_TEXT, "Anfangen: Retrieval – Probelauf"))
+    wait(watched, lambda: focused(watched) == "topically_relevant_yes")
+    assert (watched.title, watched.execute_script(LANGUAGE)) == ("Retrieval – Probelauf · citejury", "de")
+    assert not watched.execute_script(BULK)
+    click(watched, lambda: watched.find_element(By.CSS_SELECTOR, ".breadcrumbs a"))
+    assert titles(watched) == GERMAN
+    assert watched.execute_script("return window.seen ?? false") is False
+    menu = wait(watched, lambda: opened_menu(watched))
+    assert "Log out" in menu
+    assert "View docs" not in menu
+
+
+def test_what_is_not_for_annotators_is_not_opened_by_its_address_either(
+    campaign: Start, watched: webdriver.Chrome
+) -> None:
+    enter(watched, campaign, "anna")
+    titles(watched)
+    dataset = campaign.datasets()["2-grounding-de"]
+    for path in (f"dataset/{dataset}/settings", "new/somebody%2Fdata"):
+        watched.get(f"{campaign.owner.api_url}/{path}")
+        assert titles(watched) == GERMAN
+        assert watched.execute_script("return window.seen ?? false") is False
+    watched.get(f"{campaign.owner.api_url}/dataset/{dataset}/annotation-mode?page=1~10&status=pending")
+    wait(watched, lambda: focused(watched) == "support_present_yes")
+    wait(watched, lambda: "page=1&" in watched.current_url)
+    assert not watched.execute_script(BULK)
+    assert watched.title == "Grounding · citejury"
+
+
+def test_where_the_campaign_does_not_say_her_language_her_browsers_comes_first(
+    owner: Argilla, campaign: Start, browser: webdriver.Chrome
+) -> None:
+    name, password = f"{campaign.workspace}-dora", "a password of hers"
+    body = {"username": name, "first_name": "d", "role": "annotator", "password": password}
+    user = owner.request("POST", "/users", json=body)["id"]
+    workspace = owner.find_workspace(campaign.workspace)
+    owner.request("POST", f"/workspaces/{workspace}/users", json={"user_id": user})
+    log_in(browser, owner.api_url, name, password)
+    assert titles(browser)[:2] == ["Retrieval – trial round", "Grounding – trial round"]
+    seen = "return [...document.querySelectorAll('#citejury-home h3')].filter((each) => each.checkVisibility()).length"
+    assert browser.execute_script(seen) == 6
+    assert browser.title == "Your work · citejury"
+    click(browser, lambda: browser.find_element(By.CSS_SELECTOR, "#citejury-home summary"))
+    wait(browser, lambda: browser.execute_script(seen) == 18)
+
+
+def test_an_owner_keeps_argillas_home(owner: Argilla, argilla_server: ServerHandle, browser: webdriver.Chrome) -> None:
+    browser.get(f"{owner.api_url}/sign-in")
+    wait(browser, lambda: browser.title == "Log in · citejury")
+    name, password = f"owner-{argilla_server.url[-5:]}", "a password of hers"
+    owner.request("POST", "/users", json={"username": name, "first_name": "o", "role": "owner", "password": password})
+    log_in(browser, owner.api_url, name, password)
+    wait(browser, lambda: shown_text(browser, ".home__container"))
+    assert browser.find_elements(By.ID, "citejury-home") == []
+
+
+def test_an_empty_queue_says_who_has_the_rest_until_when_and_shows_it_when_it_is_back(
+    owner: Argilla, argilla_server: ServerHandle, browser: webdriver.Chrome
+) -> None:
+    work = start(owner)
+    dataset = work.datasets()["1-retrieval-de"]
+    with Argilla(owner.api_url, work.keys["ben"]) as ben:
+        assert len(waiting(ben, dataset)) == 2
+    enter(browser, work, "anna")
+    wait(browser, lambda: "sind gerade bei anderen" in shown_text(browser, "#citejury-home"))
+    open_list(browser, work, "1-retrieval-de")
+    (found,) = (each for each in work.lists("anna") if each["id"] == dataset)
+    back = datetime.fromisoformat(found["back"]).astimezone()
+    reason = f"Die letzten 2 sind gerade bei anderen; spätestens um {back:%H:%M} sind sie wieder frei."
+    assert reason in said(browser)
+    assert work.names["ben"] not in shown_text(browser)
+    assert browser.find_element(By.LINK_TEXT, "Als Nächstes: Retrieval – Probelauf").is_displayed()
+    with contextlib.closing(sqlite3.connect(argilla_server.home / "data" / "argilla.db", timeout=60)) as database:
+        database.execute("UPDATE citejury_holds SET ends = 1 WHERE dataset_id = ?", (dataset.replace("-", ""),))
+        database.commit()
+    browser.execute_script("document.dispatchEvent(new Event('visibilitychange'))")  # as if she came back to the tab
+    wait(browser, lambda: focused(browser) == "topically_relevant_yes")
+
+
+def test_a_list_that_is_done_leads_to_the_next_one_and_the_last_to_thanks(
+    owner: Argilla, browser: webdriver.Chrome
+) -> None:
+    work = start(owner, records=2)
+    for name in ("calibration-1-retrieval-de", "calibration-2-grounding-de", "calibration-3-generation-de"):
+        work.answer("anna", name, 1)
+    for name in ("2-grounding-de", "3-generation-de"):
+        work.answer("ben", name, 1)
+    enter(browser, work, "anna")
+    click(browser, lambda: browser.find_element(By.LINK_TEXT, "Weiter: Retrieval"))
+    answer_record(browser, "retrieval")
+    assert "Sie haben diese Liste ganz erledigt." in said(browser)
+    assert "Als Nächstes" not in said(browser)
+    click(browser, lambda: browser.find_element(By.CSS_SELECTOR, "#citejury-empty a"))
+    wait(browser, lambda: "Sie haben alles erledigt" in shown_text(browser, "#citejury-home"))
+    assert browser.execute_script("return document.querySelectorAll('#citejury-home .citejury-done').length") == 4
+
+
+class WithoutAnswers(Forward):
+    """A link on which no answer gets through."""
+
+    def do_POST(self) -> None:
+        if "/responses" in self.path and self.server.share:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            self.reply(500, [], b"")
+        else:
+            self.forward()
+
+
+def test_while_an_answer_is_not_saved_no_list_is_called_done(owner: Argilla, browser: webdriver.Chrome) -> None:
+    work = start(owner, records=2)
+    with lossy_link(owner.api_url) as link:
+        link.RequestHandlerClass = WithoutAnswers
+        enter(browser, work, "anna", link.url)
+        titles(browser)
+        open_list(browser, work, "1-retrieval-de", link.url)
+        wait(browser, lambda: focused(browser) == "topically_relevant_yes")
+        link.share = 0.5
+        answer_record(browser, "retrieval")
+        wait(browser, lambda: "noch nicht fertig" in shown_text(browser, "#citejury-empty"))
+        assert "erledigt" not in shown_text(browser, "#citejury-empty")
+        link.share = 0.0
+        browser.execute_script("window.dispatchEvent(new Event('online'))")
+        wait(browser, lambda: "Sie haben diese Liste ganz erledigt." in shown_text(browser, "#citejury-empty"))
+        wait(browser, lambda: browser.find_elements(By.LINK_TEXT, "Als Nächstes: Retrieval – Probelauf"))
