@@ -123,6 +123,13 @@ def test_guidelines_name_the_same_keys_in_every_language(locale: str, task) -> N
     assert keys_in(read_wording(locale).guidelines[task]) == keys_in(read_wording("en").guidelines[task])
 
 
+def test_guidelines_name_the_letters_that_the_pages_scripts_hear() -> None:
+    scripts = (LOCALES.parent / "embedded" / "page").glob("*.js")
+    heard = {key for path in scripts for key in re.findall(r'\bonKey\("(\D)"', path.read_text(encoding="utf-8"))}
+    named = keys_in(read_wording("en").guidelines["grounding"])
+    assert {key[-1] for key in named if re.fullmatch(r"(?:Shift\+)?[^\d↓↑]", key)} == heard
+
+
 def keys_in(guidelines: str) -> list[str]:
     """The keys of the table of keys, in its order, with the names that are on an English keyboard."""
     rows = re.findall(r"^\| (\*\*[^|]+)\|", guidelines.split("\n## ")[-2], re.MULTILINE)
