@@ -56,6 +56,9 @@ class Disagreement(Frozen):
     """Other labels of the unit on which annotators differ, in the order of the task."""
     notes: dict[str, str]
     """Notes by annotator; only those that are not empty."""
+    marks: dict[str, tuple[str, ...]]
+    """What each annotator marked in the context, in its order, such as `supports: opened in 1932`; only in grounding,
+    and only of exports with marks."""
     text: str
     """The first text of the unit: query in retrieval and generation, answer in grounding."""
     text_pair: str
@@ -132,7 +135,7 @@ class _LabelView(NamedTuple):
 
 
 def find_disagreements(ratings: Ratings, labels: Sequence[str] = (), top: int | None = None) -> list[Disagreement]:
-    """Every unit and label with votes on both sides, the weightiest first; texts, notes, record id and link are empty.
+    """Every unit and label with votes on both sides, the weightiest first; what `with_details` fills in is empty.
 
     Those without which alpha would be undefined come first, then by the size of their influence, then by their share of
     the label's disagreement, then by ids and label.
@@ -277,6 +280,7 @@ def _describe(
             if column != view.column and split_by_unit[unit, column]
         ),
         notes={},
+        marks={},
         text="",
         text_pair="",
         query="",

@@ -11,7 +11,6 @@ from annotation.marks import marked_words
 from exports.csv.tables import utc
 from exports.schema import EvidenceRow
 
-EVIDENCE_FILE = "evidence.jsonl"
 # Some readers of lines end one at these, which JSON may write as they are.
 _LINE_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
 

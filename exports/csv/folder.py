@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from annotation.labels import TASKS, TaskName
-from exports.csv._marks import EVIDENCE_FILE
 from exports.schema import Manifest
 from pipeline.asking.run_folder import locked_folder
 from pipeline.errors import OutputError
 
 MANIFEST_FILE = "manifest.json"
+EVIDENCE_FILE = "evidence.jsonl"
 _OWN_KEYS = frozenset({"citejury", "datasets", "files"})
 """What every manifest of ours has, of whatever version."""
 

@@ -9,11 +9,10 @@ from typing import NamedTuple
 from annotation.campaign.datasets import JuryDataset
 from annotation.client import Argilla
 from annotation.labels import TASKS
-from exports.csv._marks import EVIDENCE_FILE
 from exports.csv.annotators import Annotators, Pseudonyms, key_path
 from exports.csv.fetch import Progress, ReadDataset, Reading, Spool, read_dataset
 from exports.csv.find import check_server, choose_datasets, has, in_words
-from exports.csv.folder import file_name, has_filter, staged_folder, write_manifest
+from exports.csv.folder import EVIDENCE_FILE, file_name, has_filter, staged_folder, write_manifest
 from exports.csv.tables import table_columns, utc, write_table
 from exports.schema import ExportedDataset, ExportedFile, ExportFilters, Manifest
 from pipeline.errors import InputError, NotFoundError

@@ -10,13 +10,17 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 from uuid import UUID
 
+from pydantic import ValidationError
+
 from annotation.labels import TASKS, TaskName
 from exports.agreement.disagreements import Disagreement
-from exports.csv.folder import MANIFEST_FILE
+from exports.csv.folder import EVIDENCE_FILE, MANIFEST_FILE
 from exports.csv.tables import TEXT_COLUMNS, csv_line, spreadsheet_cell
 from exports.reading.collection import Response, ResponseReader, TableRows
 from exports.reading.read import csv_rows, export_files, read_responses, task_of
-from pipeline.errors import OutputError
+from exports.schema import EvidenceRow
+from pipeline.errors import InputError, OutputError
+from pipeline.recording.files import numbered_lines
 from pipeline.staging import staged_file
 
 _UnitKey = tuple[TaskName, str, str]
@@ -45,6 +49,8 @@ _COLUMNS = (
     "record_id",
     "link",
 )
+_MARKS_COLUMN = "marks"
+"""The last column, only where somebody has marked words, so that a list without marks stays as it was."""
 _VOTE_COLUMN = "vote of "
 """What stands before an annotator's name in the head of the column with her votes."""
 
@@ -80,6 +86,7 @@ class _UnitDetails:
         self.record_id = ""
         self.link = ""
         self.notes: dict[str, tuple[datetime, str]] = {}
+        self.marks: dict[str, tuple[datetime, list[str]]] = {}
 
     def add_note(self, response: Response, note: str) -> None:
         """Keep the annotator's note; of two responses the newer counts, of equals the later."""
@@ -87,13 +94,23 @@ class _UnitDetails:
         if known is None or response.created_at >= known[0]:
             self.notes[response.annotator_id] = (response.created_at, note)
 
+    def add_mark(self, mark: EvidenceRow) -> None:
+        """Keep a mark, unless the annotator has a newer response with marks; an older one's marks go."""
+        at = datetime.fromisoformat(mark.created_at)
+        known = self.marks.get(mark.annotator_id)
+        if known is None or at > known[0]:
+            known = self.marks[mark.annotator_id] = (at, [])
+        if at == known[0]:
+            known[1].append(f"{mark.label}: {mark.text}")
+
 
 def with_details(
     disagreements: Sequence[Disagreement], paths: Sequence[Path], frames: Sequence[TableRows] = ()
 ) -> list[Disagreement]:
     """The same disagreements with texts, notes, record ids and links, from export folders, CSV files and data frames.
 
-    The files are read once, row by row; only the units that are asked for are kept.
+    Marks come from the `evidence.jsonl` beside a CSV file of grounding. The files are read once, row by row; only the
+    units that are asked for are kept.
 
     Raises:
         InputError: a path names no export, or a file cannot be read.
@@ -114,6 +131,7 @@ def _detailed(disagreement: Disagreement, details: _UnitDetails, queries: Mappin
     return disagreement.model_copy(
         update={
             "notes": {name: note for name, (_, note) in sorted(details.notes.items()) if note},
+            "marks": {name: tuple(marks) for name, (_, marks) in sorted(details.marks.items())},
             "text": details.texts[0],
             "text_pair": details.texts[1],
             "query": queries[disagreement.record_uuid] if disagreement.task == "grounding" else "",
@@ -128,6 +146,25 @@ def _add_details(found: Mapping[_UnitKey, _UnitDetails], queries: dict[str, str]
     task = task_of(path)
     _, header = next(csv_rows(path))
     _add_rows(found, queries, task, header, read_responses(path, task), _read_origin(path.parent / MANIFEST_FILE))
+    marks = path.parent / EVIDENCE_FILE
+    if task == "grounding" and marks.is_file():
+        _add_marks(found, marks)
+
+
+def _add_marks(found: Mapping[_UnitKey, _UnitDetails], path: Path) -> None:
+    """Add what was marked in submitted responses to the units in `found`.
+
+    Raises:
+        InputError: a line is no mark of an export.
+    """
+    for number, line in numbered_lines(path):
+        try:
+            mark = EvidenceRow.model_validate_json(line)
+        except ValidationError as error:
+            raise InputError(f"`{path}`, line {number}, is no mark of an export. Export it again.") from error
+        details = found.get(("grounding", mark.record_uuid, ""))
+        if details is not None and mark.response_status == "submitted":
+            details.add_mark(mark)
 
 
 def _add_rows(
@@ -188,7 +225,7 @@ def count_patterns(disagreements: Sequence[Disagreement]) -> list[Pattern]:
 
 
 def write_disagreements_csv(path: Path, disagreements: Sequence[Disagreement], spreadsheet_safe: bool = False) -> None:
-    """Write the list as CSV (RFC 4180, UTF-8) in its order, with a column of votes for each annotator.
+    """Write the list as CSV (RFC 4180, UTF-8) in its order, with a column of votes for each annotator, and of marks.
 
     A vote is `True`, `False`, or empty where the annotator gave none. What is undefined is empty. Cells are data as
     they are; with `spreadsheet_safe` those that a spreadsheet takes for formulas begin with an apostrophe, and the file
@@ -225,13 +262,16 @@ def _check_replaceable(path: Path) -> None:
 def _table_rows(disagreements: Sequence[Disagreement]) -> Iterator[list[str | float | bool | None]]:
     """The head and a row for each disagreement."""
     names = sorted({name for item in disagreements for name in item.votes})
-    yield [*_COLUMNS, *(f"{_VOTE_COLUMN}{name}" for name in names)]
+    marked = any(item.marks for item in disagreements)
+    yield [*_COLUMNS, *(f"{_VOTE_COLUMN}{name}" for name in names), *([_MARKS_COLUMN] if marked else [])]
     for item in disagreements:
         values = item.model_dump(include=set(_COLUMNS)) | {
             "other_labels": ";".join(item.other_labels),
             "notes": "\n".join(f"{name}: {note}" for name, note in item.notes.items()),
         }
-        yield [*(values[column] for column in _COLUMNS), *(item.votes.get(name) for name in names)]
+        marks = "\n".join(f"{name}: {mark}" for name, given in item.marks.items() for mark in given)
+        votes = (item.votes.get(name) for name in names)
+        yield [*(values[column] for column in _COLUMNS), *votes, *([marks] if marked else [])]
 
 
 def _written(value: str | float | bool | None, spreadsheet_safe: bool) -> str:

@@ -46,8 +46,9 @@
     at: Date.now(), due: Date.now() + wait,
   });
 
+  const SPAN = ["start", "end", "label"]; // which the server writes in another order
   const plain = ({ status, values }) => JSON.stringify(
-    [status, Object.entries(values || {}).map(([name, each]) => [name, each.value]).sort()]);
+    [status, Object.entries(values || {}).map(([name, { value }]) => [name, JSON.stringify(value, SPAN)]).sort()]);
   const outdated = (entry, mine, date) => // she answered later elsewhere; the server's clock decides
     (entry.status === "draft" && mine.status !== "draft")
     || Date.parse(`${mine.updated_at}Z`) > entry.at + Date.parse(date) - Date.now() + 5 * SECOND;

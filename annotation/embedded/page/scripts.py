@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from annotation.labels import RULES
+from annotation.labels import MARKED_LABELS, RULES
 from annotation.wording import LOCALES, locales, read_texts, read_wording
 
 _SCRIPTS = (
@@ -23,11 +23,12 @@ _SCRIPTS = (
     "empty.js",  # says why an empty queue is empty, and what is next
     "form.js",  # helps with the form
     "fields.js",  # shows an answer as it was written, and copies what is seen
+    "spans.js",  # keeps marks on the context to the words of a passage, and asks for those that are required
     "evidence.js",  # brings an answer and the passages that it cites together
     "rules.js",  # puts the rule where the decision is: under each question, and the guidelines beside the record
     "access.js",  # tells assistive technology what is there
 )
-_STYLES = ("page.css", "home.css", "fields.css", "evidence.css", "rules.css", "access.css")
+_STYLES = ("page.css", "home.css", "fields.css", "evidence.css", "rules.css", "access.css", "spans.css")
 _FOLDER = "citejury"
 _FOREIGN_IMPORT = re.compile(rb"@import url\(https?:[^)]*\);")
 
@@ -63,8 +64,8 @@ def change_page(_: Any, folder: Path = LOCALES) -> None:
 def page_settings(folder: Path = LOCALES) -> str:
     """What the scripts need to know, as JSON.
 
-    That is the rules between labels, their own texts and those in place of Argilla's in every language, and where they
-    find its examples.
+    That is the rules between labels, the labels that rest on marks, their own texts and those in place of Argilla's in
+    every language, and where they find its examples.
 
     Raises:
         InputError: a language lacks a text; the message names the key and the file.
@@ -77,7 +78,8 @@ def page_settings(folder: Path = LOCALES) -> str:
         locale: f"{_FOLDER}/examples.{locale}.json?{_digest(_examples(locale, folder).encode())}"
         for locale in locales(folder)
     }
-    return json.dumps({"rules": rules, "texts": texts, "argilla": argilla, "examples": examples}, ensure_ascii=False)
+    settings = {"rules": rules, "marks": dict(MARKED_LABELS), "texts": texts, "argilla": argilla, "examples": examples}
+    return json.dumps(settings, ensure_ascii=False)
 
 
 def _examples(locale: str, folder: Path) -> str:

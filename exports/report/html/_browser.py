@@ -162,6 +162,10 @@ def _entry(item: Disagreement, patterns: Sequence[Pattern]) -> Element:
             _text_block("Query", item.query),
             (_text_block(name, text) for name, text in zip(_TEXT_NAMES[item.task], texts, strict=True)),
             (_text_block(["Note of ", quoted(name)], text, "block note-of") for name, text in item.notes.items()),
+            (
+                _text_block(["Marked by ", quoted(name)], "\n".join(marks), "block note-of")
+                for name, marks in item.marks.items()
+            ),
         ),
         data_task=json.dumps(item.task),
         data_label=json.dumps(item.label),

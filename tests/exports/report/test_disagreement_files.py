@@ -9,8 +9,8 @@ from exports.csv.tables import csv_line
 from exports.reading.read import export_files, read_tables
 from exports.report.disagreement_files import count_patterns, with_details, write_disagreements_csv
 from exports.report.html.page import render_report
-from exports.schema import COLUMNS
-from pipeline.errors import OutputError
+from exports.schema import COLUMNS, EvidenceRow
+from pipeline.errors import InputError, OutputError
 from tests.support.report_data import drawn_agreement
 from tests.support.report_page import Page
 
@@ -47,6 +47,60 @@ def test_texts_and_notes_of_the_newest_submitted_responses_are_filled_in(tmp_pat
     (found,) = found_in(path)
     assert (found.text, found.text_pair, found.notes) == ("Q?", HOSTILE, {"anna": HOSTILE})
     assert (found.record_id, found.link) == ("", "")
+
+
+def test_marked_words_stand_beside_the_disagreement_as_text(tmp_path: Path) -> None:
+    labels = dict.fromkeys(LABEL_COLUMNS["grounding"], "True")
+    rows = [
+        {**labels, "support_present": vote, "record_uuid": "r1", "annotator_id": who, "task": "grounding"}
+        | {
+            "answer": "No.",
+            "context_set": "C",
+            "notes": "",
+            "language": "en",
+            "created_at": "2026-03-02T10:00:00+00:00",
+        }
+        for who, vote in PAIRS
+    ]
+    head = COLUMNS["grounding"]
+    (tmp_path / "grounding.csv").write_bytes(b"".join(csv_line([row[name] for name in head]) for row in rows))
+    (tmp_path / "grounding.csv").write_bytes(csv_line(head) + (tmp_path / "grounding.csv").read_bytes())
+    tables = read_tables(export_files([tmp_path / "grounding.csv"])).tables
+    (before,) = found_in(tmp_path / "grounding.csv")
+    write_disagreements_csv(tmp_path / "before" / "disagreements.csv", [before])
+    assert (before.marks, read(tmp_path / "before" / "disagreements.csv")[0].get("marks")) == ({}, None)
+    marks = [
+        mark("anna", "</p><script>alert(1)</script>"),
+        mark("anna", "=2+2", label="contradicts"),
+        mark("anna", "an older response", created_at="2026-03-01T10:00:00+00:00"),
+        mark("ben", "a discard", response_status="discarded"),
+        mark("ben", "another record", record_uuid="r2"),
+    ]
+    (tmp_path / "evidence.jsonl").write_text("".join(f"{each.model_dump_json()}\n" for each in marks))
+    (found,) = found_in(tmp_path / "grounding.csv")
+    assert found.marks == {"anna": ("supports: </p><script>alert(1)</script>", "contradicts: =2+2")}
+    write_disagreements_csv(tmp_path / "before" / "disagreements.csv", [found])
+    (written,) = read(tmp_path / "before" / "disagreements.csv")
+    assert written["marks"] == "anna: supports: </p><script>alert(1)</script>\nanna: contradicts: =2+2"
+    report = render_report(drawn_agreement(tables), [found])
+    assert "Marked by " in report
+    assert "<script>alert(1)" not in report
+    assert "&lt;script&gt;alert(1)" in report
+    (tmp_path / "evidence.jsonl").write_text("{}\n")
+    with pytest.raises(InputError, match=r"evidence\.jsonl`, line 1, is no mark of an export"):
+        found_in(tmp_path / "grounding.csv")
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def mark(annotator: str, text: str, **changed: str) -> EvidenceRow:
+    known = {"record_uuid": "r1", "annotator_id": annotator, "label": "supports", "chunk_id": "d#0", "doc_id": "d"}
+    known |= {"text": text, "language": "en", "response_status": "submitted", "round": "production", "workspace": "w"}
+    known |= {"created_at": "2026-03-02T10:00:00+00:00"} | changed
+    return EvidenceRow.model_validate(known | {"chunk_rank": 1, "start": 0, "end": len(text), "cut": False})
 
 
 def test_an_answer_that_is_split_in_grounding_has_its_records_query_beside_it(tmp_path: Path) -> None:
