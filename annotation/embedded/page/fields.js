@@ -73,12 +73,13 @@
   // The text of what is seen: lines for blocks, the numbers of lists, tabs between cells.
   const textOf = (node, isWhole = true) => {
     const isCode = node.parentElement?.closest("pre");
-    if (node.nodeType === Node.TEXT_NODE) return isCode ? node.data : node.data.replace(/\n/g, " ");
+    if (node.nodeType === Node.TEXT_NODE) return isCode ? node.data : node.data.replace(/\n/g, ""); // between blocks only
     if (node.localName === "br") return "\n";
     const inner = [...node.childNodes].map((child) => textOf(child)).join("");
     const marker = node.localName === "li" && isWhole ? (node.hasAttribute("value") ? `${node.value}. ` : "• ") : "";
     const cell = node.nextElementSibling && node.matches?.("td, th") ? "\t" : "";
-    return node.matches?.(BLOCKS) ? `\n${marker}${inner.trim()}\n` : inner + cell;
+    const end = node.matches?.("li, tr") ? "" : "\n";
+    return node.matches?.(BLOCKS) ? `\n${marker}${inner.trim()}${end}` : inner + cell;
   };
   const selected = () => { // null where no part of a rendered answer is selected
     const range = getSelection().rangeCount ? getSelection().getRangeAt(0) : null;

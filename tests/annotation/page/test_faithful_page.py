@@ -9,7 +9,9 @@ from uuid import uuid4
 import httpx
 import pytest
 from selenium import webdriver
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
@@ -130,7 +132,7 @@ def test_a_key_shows_an_answer_as_written_and_back_and_what_is_copied_is_what_wa
     )
     wait(browser, lambda: browser.execute_async_script(CLIPBOARD) == ANSWER)
     browser.execute_script(f"getSelection().selectAllChildren(document.querySelector('{SHOWN} .citejury-answer'))")
-    browser.execute_script("document.execCommand('copy')")
+    ActionChains(browser).key_down(Keys.CONTROL).send_keys("c").key_up(Keys.CONTROL).perform()
     copied = wait(browser, lambda: text if (text := browser.execute_async_script(CLIPBOARD)) != ANSWER else None)
     assert "9. November 1989 [1]\n3. Oktober 1990 a*b und 5~10 %" in copied.replace("\n\n", "\n")
     assert "&amp;\t2*3*4" in copied
