@@ -41,8 +41,11 @@ _NO_EMPHASIS_BEFORE = set(".,;:!?)]}/\\|=&%+-^")
 
 
 @cache
-def reader() -> "MarkdownIt":
-    """The reader; `parse` it with an environment of its own for each text."""
+def reader(common: bool = False) -> "MarkdownIt":
+    """The reader; `parse` with it and an environment of its own for each text.
+
+    With `common` it finds emphasis where every other reader of Markdown does, to tell what ours keeps.
+    """
     from markdown_it import MarkdownIt
 
     made = MarkdownIt("commonmark", {"maxNesting": _DEEPEST}).enable("table")
@@ -50,7 +53,8 @@ def reader() -> "MarkdownIt":
     made.block.ruler.before("table", "guarded", _ends_block, {"alt": ["paragraph", "blockquote", "list"]})
     made.inline.ruler.at("escape", _verbatim)
     made.inline.ruler.at("backticks", _code)
-    made.inline.ruler.at("emphasis", _emphasis)
+    if not common:
+        made.inline.ruler.at("emphasis", _emphasis)
     return made
 
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 _LONGEST = 400_000  # characters; a second of work here, and as much as a page can scroll through
-_LAST_ASIDE = 1  # a single one beside a number is nothing that another renderer would have read as emphasis
 
 
 class Rendered(NamedTuple):
@@ -45,13 +44,25 @@ def rendered_answer(answer: str) -> Rendered:
         return Rendered(whole([as_written(text)], text), {}, "it has characters that stand for none (noncharacters)")
     counts: Counter[str] = Counter()
     env: dict[Any, Any] = {COUNTS: counts}
-    tokens = reader().parse(guarded(text), env)
+    source = guarded(text)
+    tokens = reader().parse(source, env)
+    if counts["emphasis"]:
+        counts["emphasis"] = _differing(tokens, reader(common=True).parse(source, {COUNTS: Counter()}))
     blocks = [_checked(block, source, counts) for block, source in _blocks_of(tokens, text)]
     if not any(block.is_formatted for block in blocks):
         reason = "no part of it could be shown as Markdown without losing a character"
         return Rendered(whole([as_written(text)], text), {}, reason)
-    repairs = {kind: count for kind, count in sorted(counts.items()) if kind != "emphasis" or count > _LAST_ASIDE}
+    repairs = {kind: count for kind, count in sorted(counts.items()) if count}
     return Rendered(whole([block.html for block in blocks], text), repairs, "")
+
+
+def _differing(tokens: "Sequence[Token]", others: "Sequence[Token]") -> int:
+    """In how many paragraphs, headings and cells other emphasis is found than by the other reader."""
+    return sum(
+        [(each.type, each.content) for each in token.children or ()]
+        != [(each.type, each.content) for each in other.children or ()]
+        for token, other in zip(tokens, others, strict=True)
+    )
 
 
 class _Block(NamedTuple):

@@ -45,11 +45,11 @@ def test_a_dry_run_lists_the_answers_shown_as_written_and_writes_all_of_them_to_
     start = next(place for place, line in enumerate(told) if line.startswith("31 answers hold what Markdown would"))
     assert "(1 of them wholly without Markdown)" in told[start]
     assert told[start + 1].startswith(f"  {records[-1].record_uuid}: shown as written: ")
-    assert told[start + 2] == f"  {records[1].record_uuid}: emphasis × 2"
+    assert told[start + 2] == f"  {records[1].record_uuid}: emphasis × 1"
     assert told[start + 21] == "  … and 11 more; `--repairs FILE` writes all of them."
     lines = [json.loads(line) for line in (tmp_path / "out").read_text(encoding="utf-8").splitlines()]
     assert [line["record_uuid"] for line in lines] == [each.record_uuid for each in records[1:]]
-    assert lines[0] == {"record_uuid": records[1].record_uuid, "repairs": {"emphasis": 2}, "given_up": ""}
+    assert lines[0] == {"record_uuid": records[1].record_uuid, "repairs": {"emphasis": 1}, "given_up": ""}
 
 
 def test_an_answered_record_that_an_earlier_version_showed_otherwise_is_shown_anew_and_keeps_its_answer(

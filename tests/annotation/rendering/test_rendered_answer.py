@@ -126,7 +126,7 @@ def test_an_answer_mostly_in_a_script_from_the_right_runs_from_the_right() -> No
 def test_what_was_repaired_is_counted_by_its_kind() -> None:
     answer = "2*3*4 and a\\[1\\] &amp; 5~10分、15~20分\n\n- 5 °C\n1) x\n\n> 65\n\n# A #\n\n| a |\n|---|\n| b | c |"
     assert rendered_answer(answer).repairs == {
-        "emphasis": 2,
+        "emphasis": 1,
         "entity": 1,
         "escape": 1,
         "heading": 1,
