@@ -123,11 +123,13 @@ def test_guidelines_name_the_same_keys_in_every_language(locale: str, task) -> N
     assert keys_in(read_wording(locale).guidelines[task]) == keys_in(read_wording("en").guidelines[task])
 
 
-def test_guidelines_name_the_letters_that_the_pages_scripts_hear() -> None:
+@EVERY_LANGUAGE
+def test_annotators_are_told_of_the_letters_that_the_pages_scripts_hear(locale: str) -> None:
     scripts = (LOCALES.parent / "embedded" / "page").glob("*.js")
     heard = {key for path in scripts for key in re.findall(r'\bonKey\("(\D)"', path.read_text(encoding="utf-8"))}
-    named = keys_in(read_wording("en").guidelines["grounding"])
-    assert {key[-1] for key in named if re.fullmatch(r"(?:Shift\+)?[^\d↓↑]", key)} == heard
+    wording = read_wording(locale)
+    told = [*keys_in(wording.guidelines["grounding"]), *re.findall(r"\bm\b|\w+\+M", wording.marks.description)]
+    assert {key[-1] for key in told if re.fullmatch(r"(?:\w{3,}\+)?[^\d↓↑]", key) and "+S" not in key} == heard
 
 
 def keys_in(guidelines: str) -> list[str]:
