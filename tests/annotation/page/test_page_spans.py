@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 from selenium import webdriver
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.actions.action_builder import ActionBuilder
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -174,3 +175,45 @@ def test_a_mark_over_a_heading_is_split_and_one_on_a_heading_refused(
         ("contradicts", 2, "nothing</b> more."),
         ("contradicts", 3, "After"),
     ]
+
+
+def test_words_are_marked_by_keyboard_and_optional_marks_are_not_asked_for(
+    argilla_server: "ServerHandle", owner: Argilla, browser: webdriver.Chrome, tmp_path: Path
+) -> None:
+    work = Jury(owner, "optional", "ja", "蜂蜜は咳を和らげた。", "Honey eased coughs, it says.")
+    work.opened(browser, argilla_server.url)
+    judge(browser, support_present=True)
+    press(browser, "1", "m")
+    assert browser.execute_script("return document.activeElement.matches('.span-annotation__field')")
+    press(browser, "m")
+    wait(browser, lambda: marks(browser) == [["supports", "蜂蜜"]])
+    press(browser, "M")
+    wait(browser, lambda: marks(browser) == [])
+    select(browser, "Honey")
+    press(browser, Keys.ARROW_RIGHT)
+    assert browser.execute_script("return String(getSelection())") == "eased"
+    ActionChains(browser).key_down(Keys.SHIFT).send_keys(Keys.ARROW_RIGHT).key_up(Keys.SHIFT).send_keys("m").perform()
+    wait(browser, lambda: marks(browser) == [["supports", "eased coughs"]])
+    select(browser, "eased")
+    press(browser, "M")
+    wait(browser, lambda: marks(browser) == [])
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": 400, "height": 850, "deviceScaleFactor": 1, "mobile": False}
+    )
+    browser.execute_script("document.querySelector('.label-evidence-2dsupports').scrollIntoView({ block: 'center' })")
+    screenshot(browser, "spans-ja-400")
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    screenshot(browser, "spans-ja")
+    press(browser, Keys.RETURN)
+    wait(browser, lambda: [each["status"] for each in work.responses()] == ["submitted"])
+    assert work.exported(tmp_path / "out") == []
+
+
+def select(driver: webdriver.Chrome, words: str) -> None:
+    """Select the words, as if she had come to them by arrows."""
+    driver.execute_script(
+        """const node = document.querySelector('.record--focus .span-annotation__field').firstChild;
+        const from = node.data.indexOf(arguments[0]);
+        getSelection().setBaseAndExtent(node, from, node, from + arguments[0].length)""",
+        words,
+    )
