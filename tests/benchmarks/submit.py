@@ -1,0 +1,88 @@
+"""From Enter to the next record, in the annotator's page with our scripts against the same page without them.
+
+Headless Chromium answers by keyboard, one key after another, and the page itself takes the time: from the key that
+submits until the next record is there and its first question has the focus. The keys of a record are counted too.
+"""
+
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from selenium.webdriver.common.keys import Keys
+
+from annotation.client import Argilla
+from annotation.embedded.launch import start_server
+from annotation.labels import LABELS, TASKS, TaskName
+from tests.support.page_campaign import campaign, opened
+from tests.support.page_driver import answer, forget, press, start_browser, wait
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
+
+GOAL = 1.5
+RECORDS = 12
+OURS = "*/citejury/*"
+WATCH = """window.taken = [];
+const shown = () => document.querySelector("form.questions-form")?.__vue__?.record?.id;
+let begun, before;
+const start = ({ key }) => { if (key === "Enter") [begun, before] = [performance.now(), shown()]; };
+addEventListener("keydown", start, true);
+const look = () => {
+  if (begun && shown() && shown() !== before && document.activeElement.id.endsWith("_yes")) {
+    window.taken.push(performance.now() - begun);
+    begun = null;
+  }
+  requestAnimationFrame(look);
+};
+look();"""
+
+
+def annotate(driver: "Chrome", owner: Argilla, url: str, task: TaskName, blocked: list[str]) -> tuple[int, list[float]]:
+    """Keys a record, and seconds from each submission but the last to the record after it."""
+    work = campaign(owner, records=RECORDS, annotators=1, task=task)
+    forget(driver, url)
+    driver.execute_cdp_cmd("Network.enable", {})
+    driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": blocked})
+    opened(driver, work, url)
+    if bool(driver.execute_script("return Boolean(window.citejury)")) == bool(blocked):
+        raise SystemExit("the page has scripts that it should not have, or none where it should")
+    driver.execute_script(WATCH)
+    keys = 0
+    for done in range(1, RECORDS + 1):
+        answer(driver, ((label, True) for label in LABELS[task]))  # a key each
+        press(driver, Keys.RETURN)
+        keys += len(LABELS[task]) + 1
+        wait(driver, lambda done=done: len(driver.execute_script("return taken")) == min(done, RECORDS - 1))
+    wait(driver, lambda: work.statuses() == ["submitted"] * RECORDS)
+    return keys // RECORDS, [each / 1000 for each in driver.execute_script("return taken")]
+
+
+def main() -> None:
+    """Print the row."""
+    ours: list[float] = []
+    without: list[float] = []
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        start_server(Path(folder) / "home", port=0) as server,
+        Argilla(server.url, server.owner_api_key) as owner,
+    ):
+        driver = start_browser(Path(folder) / "profile")
+        try:
+            for task in TASKS:
+                _, plain = annotate(driver, owner, server.url, task, [OURS])
+                keys, mine = annotate(driver, owner, server.url, task, [])
+                ours, without = ours + mine, without + plain
+                taken = f"{statistics.median(mine):.2f} s, {statistics.median(plain):.2f} s without our scripts"
+                sys.stderr.write(f"{task}: {keys} keys a record, to the next one {taken}\n")
+        finally:
+            driver.quit()
+    ratio = statistics.median(ours) / statistics.median(without)
+    sys.stdout.write(f"submit\t{ratio:.2f}\t<={GOAL:.2f}\t{'ok' if ratio <= GOAL else 'short'}\n")
+
+
+if __name__ == "__main__":
+    main()
