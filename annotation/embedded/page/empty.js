@@ -2,7 +2,7 @@
 (() => {
   "use strict";
   if (!window.citejury?.nextOf) return; // a script before this one did not come
-  const { say, locale, element, watch, unsaved, opened, isAnnotator, nameOf } = window.citejury;
+  const { say, locale, element, watch, unsaved, isLoggedOut, opened, isAnnotator, nameOf } = window.citejury;
   const { ask, time, link, address, nextOf } = window.citejury;
   const SECOND = 1000;
   const [SOON, LATEST] = [5 * SECOND, 600 * SECOND];
@@ -11,6 +11,11 @@
   const isQueue = () => {
     const query = new URLSearchParams(window.location.search);
     return (query.get("status") || "pending") === "pending" && !NARROWING.some((name) => query.get(name));
+  };
+  const logInAgain = () => {
+    const button = element("button", { type: "button", textContent: say("log_in") });
+    button.addEventListener("click", () => window.location.reload());
+    return button;
   };
   const paragraph = (textContent) => element("p", { textContent });
   const again = (milliseconds) => {
@@ -43,8 +48,9 @@
     if (list?.waiting && !isUnsaved) { window.location.assign(address(list)); return; }
     box.lang = locale();
     if (!lists) {
-      box.replaceChildren(paragraph(say("home_failed")));
-      again(SOON);
+      const isOver = isLoggedOut();
+      box.replaceChildren(paragraph(say(isOver ? "login_over" : "home_failed")), ...(isOver ? [logInAgain()] : []));
+      if (!isOver) again(SOON);
       return;
     }
     if (!list) { box.remove(); return; } // none of her lists: Argilla's own words stay

@@ -4,9 +4,10 @@
   "use strict";
   if (!window.citejury?.toldNow) return; // a script before this one did not come
   const { rules, locale, say, element, isTyping } = window.citejury;
-  const { user, forget, unsaved, form, recordShown, isLoggedOut } = window.citejury;
+  const { user, forget, unsaved, form, recordShown, isLoggedOut, staleness } = window.citejury;
   const { valuesOf, toldNow, correctionsElsewhere, goTo } = window.citejury;
   const SECOND = 1000;
+  const BUTTONS = { expired: "log_in", refused: "give_up", corrections: "go_there", not_loaded: "try_again" };
   let bar, hint;
   const write = (box, text) => { if (box.textContent !== text) box.textContent = text; box.hidden = !text; };
 
@@ -70,10 +71,12 @@
     const refused = entries.filter((entry) => entry.refused).length;
     const changed = correctionsElsewhere();
     const waiting = entries.length ? (isLoggedOut() ? "expired" : refused ? "refused" : "unsaved") : "";
-    const state = waiting || toldNow() || (changed.length ? "corrections" : "");
+    const isBlank = /\/annotation-mode\/?$/.test(window.location.pathname) && !recordShown()
+      && !document.querySelector(".wrapper--empty") && staleness() === "offline"; // the page says nothing of it
+    const state = waiting || (isBlank ? "not_loaded" : "") || toldNow() || (changed.length ? "corrections" : "");
     const n = refused || entries.length || changed.length;
     write(bar.firstChild, state ? say(state, { n, text: changed.at(-1)?.text }) : "");
-    bar.lastChild.name = { expired: "log_in", refused: "give_up", corrections: "go_there" }[state] || "";
+    bar.lastChild.name = BUTTONS[state] || "";
     write(bar.lastChild, bar.lastChild.name && user() ? say(bar.lastChild.name) : "");
     bar.className = state;
     bar.hidden = !bar.firstChild.textContent;
@@ -82,6 +85,7 @@
     const refused = () => unsaved().filter((entry) => entry.refused);
     if (name === "give_up" && window.confirm(say("give_up_sure"))) refused().forEach(forget);
     if (name === "go_there") correctionsElsewhere().slice(-1).forEach(goTo);
+    if (name === "try_again") window.location.reload();
     if (name === "log_in") { window.citejury.leaving = true; window.location.reload(); }
   };
   const tick = () => {

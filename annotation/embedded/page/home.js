@@ -3,16 +3,18 @@
 (() => {
   "use strict";
   if (!window.citejury?.isHome) return; // a script before this one did not come
-  const { say, worded, element, watch, token, isHome, isAnnotator, nameOf } = window.citejury;
+  const { say, worded, element, watch, token, expire, isHome, isAnnotator, nameOf } = window.citejury;
   const API = new URL("api/v1/citejury/", document.baseURI);
   const [SECOND, MINUTE] = [1000, 60];
   const OLD = 30 * SECOND; // what a tab shows that she comes back to
   let page, asked = 0, language = worded(navigator.language.slice(0, 2));
   const tell = (name, values) => say(name, values, language);
   const ask = async (path) => {
+    const login = token();
     const answer = await fetch(new URL(path, API), {
-      headers: { authorization: token() }, cache: "no-store", signal: AbortSignal.timeout(20 * SECOND),
+      headers: { authorization: login }, cache: "no-store", signal: AbortSignal.timeout(20 * SECOND),
     });
+    if (answer.status === 401) expire(login);
     if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
     return answer.json();
   };

@@ -166,9 +166,10 @@
   hurry((entry) => { entry.tries ||= 1; return true; });
   setInterval(tick, SECOND / 2);
   const isLoggedOut = () => !user() || token() === expired;
+  const expire = (login) => { expired = login; };
   const learnLink = ({ citejury: [, path], citejuryLogin, status }) => {
     if (path.startsWith("/")) return; // none of the server's API
-    if (status === 401 && citejuryLogin) expired = citejuryLogin;
+    if (status === 401 && citejuryLogin) expire(citejuryLogin);
     const failed = !status || status >= 500;
     if (path.endsWith("/records/search")) listFailed = failed || status >= 400;
     linkFailed = failed;
@@ -179,7 +180,8 @@
   // What the other scripts build on. drafts.js adds `draftStored` and `answered`, which are told what came of an
   // answer; form.js adds `leaving` when she wants to go in spite of what is unsaved.
   const page = Object.assign(window.citejury, {
-    user, token, read, keep, forget, keptUnder, unsaved, newEntry, held, form, recordShown, isLoggedOut, staleness, call,
+    user, token, read, keep, forget, keptUnder, unsaved, newEntry, held, form, recordShown, isLoggedOut, expire,
+    staleness, call,
   });
 
   const listen = (names, handler) => names.forEach((name) => window.addEventListener(name, handler, true));
