@@ -55,6 +55,7 @@ LONGEST = (
     "test_install",
     "test_embedded",
     "test_page",
+    "test_start",
 )
 
 

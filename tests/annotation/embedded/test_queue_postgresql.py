@@ -74,7 +74,12 @@ def test_annotators_at_once_give_each_record_its_labels_and_none_too_many(server
         keys = {user["username"]: user["api_key"] for user in owner.request("GET", "/users")["items"]}
         players = [Player(pages.enter_context(Argilla(server.url, keys[name])), dataset, "retrieval") for name in names]
         given = work_at_once(players)
+        lists = [player.client.request("GET", "/citejury/me/work")["lists"] for player in players]
     assert Counter(given.values()) == {2: len(records) + len(odd)}
+    assert [len(each) for each in lists] == [1] * len(names)
+    assert sum(each["done"] for (each,) in lists) == 2 * (len(records) + len(odd))
+    assert {each["total"] - each["done"] for (each,) in lists} == {0}
+    assert any(each["pace"] is not None for (each,) in lists)
     with contextlib.closing(psycopg2.connect(server.database)) as connection, connection.cursor() as cursor:
         cursor.execute("SELECT labels, pending, count(*) FROM citejury_queue GROUP BY 1, 2")
         assert cursor.fetchall() == [(2, 0, len(records) + len(odd))]

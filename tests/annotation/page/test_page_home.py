@@ -28,6 +28,8 @@ WATCH_FOR_ARGILLAS_HOME = """const look = () => {
   if ([...document.querySelectorAll(".home__container *")].some((each) => each.checkVisibility())) window.seen = true;
   requestAnimationFrame(look);
 }; look();"""
+SHORT_WAITS = """const { setTimeout: real } = window;
+window.setTimeout = (action, wait, ...rest) => real(action, Math.min(wait || 0, 3000), ...rest);"""
 TITLES = "return [...document.querySelectorAll('#citejury-home h3')].map((each) => each.textContent)"
 LANGUAGE = "return document.documentElement.lang"
 BULK = "return [...document.querySelectorAll('.bulk__container, .annotation-type-switch, .button-settings')]" + (
@@ -38,6 +40,14 @@ BULK = "return [...document.querySelectorAll('.bulk__container, .annotation-type
 @pytest.fixture(scope="module")
 def campaign(owner: Argilla) -> Start:
     return start(owner)
+
+
+@pytest.fixture
+def hasty(browser: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
+    """The browser, in which nobody waits longer than a few seconds."""
+    added = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": SHORT_WAITS})
+    yield browser
+    browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
 
 
 @pytest.fixture
@@ -155,26 +165,25 @@ def test_an_owner_keeps_argillas_home(owner: Argilla, argilla_server: ServerHand
 
 
 def test_an_empty_queue_says_who_has_the_rest_until_when_and_shows_it_when_it_is_back(
-    owner: Argilla, argilla_server: ServerHandle, browser: webdriver.Chrome
+    owner: Argilla, argilla_server: ServerHandle, hasty: webdriver.Chrome
 ) -> None:
     work = start(owner)
     dataset = work.datasets()["1-retrieval-de"]
     with Argilla(owner.api_url, work.keys["ben"]) as ben:
         assert len(waiting(ben, dataset)) == 2
-    enter(browser, work, "anna")
-    wait(browser, lambda: "sind gerade bei anderen" in shown_text(browser, "#citejury-home"))
-    open_list(browser, work, "1-retrieval-de")
+    enter(hasty, work, "anna")
+    wait(hasty, lambda: "sind gerade bei anderen" in shown_text(hasty, "#citejury-home"))
+    open_list(hasty, work, "1-retrieval-de")
     (found,) = (each for each in work.lists("anna") if each["id"] == dataset)
     back = datetime.fromisoformat(found["back"]).astimezone()
     reason = f"Die letzten 2 sind gerade bei anderen; spätestens um {back:%H:%M} sind sie wieder frei."
-    assert reason in said(browser)
-    assert work.names["ben"] not in shown_text(browser)
-    assert browser.find_element(By.LINK_TEXT, "Als Nächstes: Retrieval – Probelauf").is_displayed()
+    assert reason in said(hasty)
+    assert work.names["ben"] not in shown_text(hasty)
+    assert hasty.find_element(By.LINK_TEXT, "Als Nächstes: Retrieval – Probelauf").is_displayed()
     with contextlib.closing(sqlite3.connect(argilla_server.home / "data" / "argilla.db", timeout=60)) as database:
         database.execute("UPDATE citejury_holds SET ends = 1 WHERE dataset_id = ?", (dataset.replace("-", ""),))
         database.commit()
-    browser.execute_script("document.dispatchEvent(new Event('visibilitychange'))")  # as if she came back to the tab
-    wait(browser, lambda: focused(browser) == "topically_relevant_yes")
+    wait(hasty, lambda: focused(hasty) == "topically_relevant_yes")
 
 
 def test_a_list_that_is_done_leads_to_the_next_one_and_the_last_to_thanks(
