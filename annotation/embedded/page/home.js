@@ -90,10 +90,15 @@
     const browsers = navigator.language.slice(0, 2);
     return worded(found.includes(browsers) || !found.length ? browsers : found[0]);
   };
+  const inOrder = (lists) => [...new Set(lists.map(({ round }) => round))].flatMap((round) => { // her language first
+    const [own, other] = [true, false].map((isOwn) => lists.filter(
+      (list) => list.round === round && (list.locale === language) === isOwn));
+    return [...own, ...other];
+  });
   const render = (lists) => {
     const known = lists.some(({ is_hers: isHers }) => isHers);
     language = languageOf(lists);
-    const shown = lists.filter(({ total }) => total); // others did all of the rest
+    const shown = inOrder(lists.filter(({ total }) => total)); // others did all of the rest
     const first = known ? shown : shown.filter(({ locale }) => !locale || worded(locale) === language);
     const rest = shown.filter((list) => !first.includes(list));
     const next = nextOf(first) || nextOf(rest);

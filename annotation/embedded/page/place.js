@@ -15,12 +15,14 @@
     const [, id] = path().match(/^dataset\/([^/]+)/) || [];
     return id && dataset()?.id === id ? dataset() : null;
   };
-  const nameOf = ({ task, round, name }, language = locale()) => { // a list of records in words
+  // A list of records in words, with its language where that is another one.
+  const nameOf = ({ task, round, name, locale: own }, language = locale()) => {
     if (!task) return name;
+    const other = worded(own) === language ? "" : ` (${new Intl.DisplayNames(language, { type: "language" }).of(own)})`;
     const rounds = { production: "", calibration: "round_calibration" };
     const key = rounds[round] ?? (/^suggested(?:-|$)/.test(round) ? "round_suggested" : null);
     const words = key === null ? round : key && say(key, {}, language);
-    return [say(`task_${task}`, {}, language), words].filter(Boolean).join(" – ");
+    return [say(`task_${task}`, {}, language), words].filter(Boolean).join(" – ") + other;
   };
   const placeName = () => {
     const { name, metadata } = opened() || {};
@@ -51,7 +53,7 @@
     root.classList.toggle("citejury-closed", closed && !isLoggedOut() && (!me() || isAnnotator()));
     if (isAnnotator() && closed) leave(); else left = null;
     if (isAnnotator()) leaveList();
-    const title = [placeName(), "citejury"].filter(Boolean).join(" · ").replace(/\s+/g, " ").trim(); // as a browser does
+    const title = [placeName(), "citejury"].filter(Boolean).join(" · ").replace(/\s+/g, " ").trim(); // as browsers do
     if (document.title !== title) document.title = title;
     const spoken = language();
     if (spoken && root.lang !== spoken) root.lang = spoken;

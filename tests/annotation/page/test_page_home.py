@@ -152,6 +152,7 @@ def test_where_the_campaign_does_not_say_her_language_her_browsers_comes_first(
     assert browser.title == "Your work · citejury"
     click(browser, lambda: browser.find_element(By.CSS_SELECTOR, "#citejury-home summary"))
     wait(browser, lambda: browser.execute_script(seen) == 18)
+    assert titles(browser)[6:8] == ["Retrieval – trial round (German)", "Grounding – trial round (German)"]
 
 
 def test_an_owner_keeps_argillas_home(owner: Argilla, argilla_server: ServerHandle, browser: webdriver.Chrome) -> None:
