@@ -25,6 +25,7 @@ _MARKER = re.compile(r"([-+*]|[0-9]{1,9}[.)])(?:[ \t]+|$)")
 _SHOWN_MARKER = re.compile(r"(?:[-+*]|(?:0|[1-9][0-9]{0,2})\.)\Z")  # the page has room for three digits
 _NUMBER = r"\(?[€$£¥₹]?[ \t]?[.,]?[\d∞¼-¾⅐-⅞]"
 _BEGINS_WITH_NUMBER = re.compile(_NUMBER)
+_YEAR = re.compile(r"(?:19|20)\d\d(?:年|[:：–—])")  # `- 2024:`, which no minus stands before
 _COMPARISON = re.compile(
     rf"((?:[ \t]*(?:[-+*]|[0-9]{{1,9}}[.)])[ \t]+)?[ \t]*)>[> \t]*=?[ \t]*[-+−±~≈]?[ \t]*{_NUMBER}"
 )
@@ -102,4 +103,4 @@ def _is_item(marker: str, content: str) -> bool:
     """
     if not _SHOWN_MARKER.match(marker) or not content.strip() or _MARKER.match(content):
         return False
-    return marker[-1] == "." or not _BEGINS_WITH_NUMBER.match(content)
+    return marker[-1] == "." or not _BEGINS_WITH_NUMBER.match(content) or bool(_YEAR.match(content))
