@@ -1,7 +1,7 @@
 """What was read of an answer goes in; HTML of a few elements comes out, all text in it escaped.
 
 Argilla's page takes all of it for one block of HTML, because it begins with a `div` and has no blank line (marked
-5.1.1, rule `html`), so no rule of its Markdown and no formula is looked for in it; its sanitiser keeps these elements
+5, rule `html`), so no rule of its Markdown and no formula is looked for in it; its sanitiser keeps these elements
 and attributes (DOMPurify 3, both read in argilla-frontend 2.8.0's bundle, 2026-11).
 """
 
