@@ -34,9 +34,9 @@ class UnshownError(Exception):
 
 
 def whole(blocks: Sequence[str], text: str) -> str:
-    """The blocks as the text of a field."""
+    """The blocks as the text of a field; one without anything to see would leave a blank line, and end the HTML."""
     is_right_to_left = len(_RIGHT_TO_LEFT.findall(text)) > len(_LEFT_TO_RIGHT.findall(text))
-    return f'{OPENING}{"rtl" if is_right_to_left else "ltr"}">' + "\n".join(blocks) + "</div>"
+    return f'{OPENING}{"rtl" if is_right_to_left else "ltr"}">' + "\n".join(filter(None, blocks)) + "</div>"
 
 
 def as_written(text: str) -> str:

@@ -88,7 +88,9 @@ def _blocks_of(tokens: "Sequence[Token]", text: str) -> "Iterator[tuple[Sequence
 
 
 def _checked(tokens: "Sequence[Token]", source: str, counts: Counter[str]) -> _Block:
-    """The block as Markdown, or as written where anything of it would be lost or added."""
+    """The block as Markdown, or as written where anything of it would be lost or added; empty where it is blank."""
+    if not source.strip():  # a line of spaces that are none to Markdown
+        return _Block("", True)
     found: Counter[str] = Counter()
     try:
         block = block_html(tokens, found)

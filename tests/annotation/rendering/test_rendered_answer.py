@@ -93,6 +93,7 @@ MARKDOWN = {
     "1) a\n   - b\n2) c": "<p>1) a</p><ul><li>b</li></ul><p>2) c</p>",
     "- a\n- 5 b\n- c": "<ul><li>a</li></ul><p>- 5 b</p><ul><li>c</li></ul>",
     "- 2024年 a\n- 2025: b": "<ul><li>2024年 a</li><li>2025: b</li></ul>",
+    "a\n\n\u00a0\n\n\u3000\n\nb": "<p>a</p><p>b</p>",
     "- > 65 years: high": "<ul><li>&gt; 65 years: high</li></ul>",
     "> a\n> b\nc\n\nd": "<blockquote><p>a<br>b<br>c</p></blockquote><p>d</p>",
     "> a\n> 65 years": "<blockquote><p>a</p></blockquote><p>&gt; 65 years</p>",
