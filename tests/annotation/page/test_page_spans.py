@@ -29,6 +29,7 @@ from tests.support.page_driver import (
     open_form,
     press,
     screenshot,
+    shown_element,
     shown_text,
     wait,
 )
@@ -145,6 +146,36 @@ def test_what_is_marked_comes_back_after_a_reload_and_is_exported_word_for_word(
     wait(browser, lambda: [each["status"] for each in work.responses()] == ["submitted"])
     assert work.exported(tmp_path / "out") == [("supports", 3, first[1]), ("contradicts", 3, second[1])]
     assert complaints(browser) == []
+
+
+def test_a_corrected_mark_outlives_a_reload_and_is_taken_back_with_the_change(
+    argilla_server: "ServerHandle", owner: Argilla, browser: webdriver.Chrome
+) -> None:
+    work = Jury(owner, "optional")
+    work.opened(browser, argilla_server.url)
+    judge(browser, support_present=True)
+    click(browser, lambda: browser.find_element(By.CSS_SELECTOR, "label[for=evidence-2dsupports]"))
+    drag(browser, "honey", "coughs")
+    sent = ["supports", "honey eased 3 < 4 coughs"]
+    wait(browser, lambda: marks(browser) == [sent])
+    click(browser, lambda: browser.find_element(By.CSS_SELECTOR, ".button--submit"))
+    wait(browser, lambda: [each["status"] for each in work.responses()] == ["submitted"])
+    values = work.responses()[0]["values"]
+    open_form(browser, argilla_server.url, work.dataset, status="submitted")
+    wait(browser, lambda: browser.execute_script(HIGHLIGHTED) == [sent])
+    click(browser, lambda: browser.find_element(By.CSS_SELECTOR, "label[for=evidence-2dcontradicts]"))
+    drag(browser, "little", "little")
+    changed = [["contradicts", "little"], sent]
+    wait(browser, lambda: browser.execute_script(HIGHLIGHTED) == changed)
+    wait(browser, lambda: shown_text(browser, "#citejury-correction"))
+    browser.refresh()
+    wait(browser, lambda: browser.execute_script(HIGHLIGHTED) == changed)
+    assert sorted(marks(browser)) == changed
+    assert [(each["status"], each["values"]) for each in work.responses()] == [("submitted", values)]
+    click(browser, lambda: shown_element(browser, "Drop the change"))
+    wait(browser, lambda: browser.execute_script(HIGHLIGHTED) == [sent])
+    assert marks(browser) == [sent]
+    wait(browser, lambda: not shown_text(browser, "#citejury-correction"))
 
 
 def test_a_mark_over_a_heading_is_split_and_one_on_a_heading_refused(
