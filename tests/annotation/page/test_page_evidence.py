@@ -257,6 +257,13 @@ def test_heads_and_states_that_a_page_forges_are_plain_text(owner: Argilla, wind
     assert len({colours["citejury-head"], colours["citejury-here"], colours["citejury-passage"]}) == 3
     field = "return document.querySelector('[data-citejury-field=context] [role=region]').firstElementChild"
     assert driver.execute_script(f"{field}.childElementCount") == 0  # nothing was put into the field
+
+    earlier = "[1] Prices — gone — site1.example — read\n[2] Page 2 — site2.example — unread (it exists)"
+    shown = owner.request("GET", f"/records/{driver.execute_script(RECORD_ID)}")
+    owner.request("PATCH", f"/records/{shown['id']}", json={"fields": {**shown["fields"], "sources": earlier}})
+    driver.refresh()  # as earlier versions pushed it, with the state at the end
+    drawn = wait(driver, lambda: [place["text"] for place in places(driver, "state")])
+    assert drawn == ["read", "unread (it exists)"]
     assert complaints(driver) == []
 
 
