@@ -49,6 +49,7 @@ LONGEST = (
     "test_page_bad_input",
     "test_accessibility",
     "test_page_evidence",
+    "test_page_spans",
     "test_push_twice",
     "test_soak_server",
     "test_setup_",
