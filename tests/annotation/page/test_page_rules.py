@@ -175,18 +175,15 @@ def test_guidelines_stand_beside_the_record_and_stay_for_the_next(
     with window_size(browser, 1366, 768):
         opened(browser, work, argilla_server.url)
         press(browser, "g")
-        record, guidelines, questions = wait(browser, lambda: beside(browser))
-        assert record[1] <= guidelines[0] < guidelines[1] <= questions[0]
-        assert all(right - left > 340 for left, right, _, _ in (record, guidelines, questions))
-        assert guidelines[3] - guidelines[2] > 600
+        wait(browser, lambda: beside(browser))
         screenshot(browser, "guidelines-ja")
         submit(browser, CONTRADICTION)
-        assert beside(browser)
+        wait(browser, lambda: beside(browser))
         browser.refresh()
-        assert wait(browser, lambda: beside(browser))
+        wait(browser, lambda: beside(browser))
         wait(browser, lambda: focused(browser).endswith("_yes"))
         press(browser, "g")
-        wait(browser, lambda: not beside(browser))
+        wait(browser, lambda: browser.execute_script(PLACES)[1] is None)
     with window_size(browser, 400, 800):
         wait(browser, lambda: browser.execute_script("return innerWidth") == 400)
         assert browser.execute_script(WIDER) <= 0
@@ -214,7 +211,12 @@ def test_all_questions_of_grounding_and_the_buttons_are_in_view(
         assert browser.execute_script(WIDER) <= 0
 
 
-def beside(driver: webdriver.Chrome) -> list[list[float]] | None:
-    """Left, right, top and bottom of record, guidelines and questions, as soon as all are seen."""
-    found: list[list[float] | None] = driver.execute_script(PLACES)
-    return None if None in found else found  # type: ignore[return-value]
+def beside(driver: webdriver.Chrome) -> bool:
+    """Whether record, guidelines and questions stand side by side, each wide and the guidelines tall enough to read."""
+    places: list[list[float] | None] = driver.execute_script(PLACES)
+    seen = [place for place in places if place]
+    if len(seen) < len(places):
+        return False
+    record, guidelines, questions = seen
+    apart = record[1] <= guidelines[0] < guidelines[1] <= questions[0]
+    return apart and all(right - left > 340 for left, right, _, _ in seen) and guidelines[3] - guidelines[2] > 600
