@@ -280,8 +280,10 @@ def test_on_a_phone_a_mark_leads_to_its_passage_and_a_button_back(owner: Argilla
     click_at(driver, places(driver, "mark")[0])
     (head,) = wait(driver, lambda: heads_here(driver))
     assert head["seen"]
-    screenshot(driver, "evidence-400")
     back = wait(driver, lambda: driver.find_element(By.CSS_SELECTOR, ".citejury-finder.near .citejury-back"))
+    screenshot(driver, "evidence-400")
+    bar = "return document.querySelector('header, .topbar').getBoundingClientRect().bottom"
+    assert heads_here(driver)[0]["y"] > driver.execute_script(bar)  # the buttons, which moved, have moved nothing else
     back.click()
     wait(driver, lambda: places(driver, "here")[0]["seen"])
     assert complaints(driver) == []
