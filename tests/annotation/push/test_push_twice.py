@@ -13,6 +13,7 @@ from annotation.campaign.datasets import find_datasets
 from annotation.campaign.file import Place
 from annotation.campaign.setup import set_up
 from annotation.client import Argilla
+from annotation.display import original_text
 from annotation.labels import LABELS, TASKS, TaskName
 from annotation.push.push import PushOptions, push_records
 from pipeline.records import Passage, QueryResponse
@@ -49,9 +50,11 @@ def held(argilla: Argilla, workspace: str, task: TaskName) -> list[dict]:
 
 
 def texts_held(argilla: Argilla, workspace: str) -> dict[TaskName, list[tuple[str, str]]]:
-    field = {"retrieval": "chunk", "grounding": "answer", "generation": "answer"}
+    column: dict[TaskName, str] = {"retrieval": "chunk", "grounding": "answer", "generation": "answer"}
     return {
-        task: sorted((item["external_id"], item["fields"][field[task]]) for item in held(argilla, workspace, task))
+        task: sorted(
+            (item["external_id"], original_text(item, task, column[task])) for item in held(argilla, workspace, task)
+        )
         for task in TASKS
     }
 
@@ -117,7 +120,5 @@ def test_an_answer_that_comes_after_the_difference_was_shown_keeps_its_text(owne
     assert [line.split(":")[0] for line in report.refused] == ["r1"]
     assert report.counts[Place("meanwhile", "en", "production")]["generation"].updated == 2
     for task in ("grounding", "generation"):
-        assert {item["external_id"]: item["fields"]["answer"] for item in held(owner, "meanwhile", task)} == {
-            "r1": "Nobody.",
-            "r2": "Changed.",
-        }
+        found = {item["external_id"]: original_text(item, task, "answer") for item in held(owner, "meanwhile", task)}
+        assert found == {"r1": "Nobody.", "r2": "Changed."}
