@@ -14,7 +14,7 @@ from annotation.campaign.people import Passwords
 from annotation.campaign.plan import plan_setup
 from annotation.campaign.setup import apply_plan, plan_campaign, set_up, wanted_of_round
 from annotation.client import Argilla
-from annotation.display import HIDDEN
+from annotation.display import HIDDEN, original_text
 from annotation.labels import LABELS, TaskName
 from annotation.push.push import PushOptions, PushReport, push_campaign, push_records, push_round
 from exports.cli import main
@@ -60,8 +60,8 @@ def test_a_changed_and_answered_record_goes_in_once_as_a_revision_that_names_the
     assert {(report.tasks["generation"], report.revised, report.refused) for report in again} == {
         ((0, 1, 0, 0, 0), (), ())
     }
-    assert (old["fields"]["answer"], len(old["responses"])) == ("Nobody.", 1)
-    assert (revision["fields"]["answer"], revision["responses"]) == ("Ann.", [])
+    assert (original_text(old, "generation", "answer"), len(old["responses"])) == ("Nobody.", 1)
+    assert (original_text(revision, "generation", "answer"), revision["responses"]) == ("Ann.", [])
     assert revision["metadata"][HIDDEN]["revision_of"] == "r1"
     assert revision["metadata"][HIDDEN]["record_uuid"] == revision["external_id"] != "r1"
 
