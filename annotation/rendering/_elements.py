@@ -42,19 +42,25 @@ def whole(blocks: Sequence[str], text: str) -> str:
 def as_written(text: str) -> str:
     """The text line by line, without any formatting."""
     paragraphs = (part.strip("\n") for part in _BLANK.split(text))
-    return "\n".join(f'<p class="citejury-written">{_shown(part)}</p>' for part in paragraphs if part.strip())
+    return "\n".join(
+        f'<p class="citejury-written">{_with_breaks(_escaped(part))}</p>' for part in paragraphs if part.strip()
+    )
 
 
-def _shown(text: str) -> str:
-    """The text escaped, its line ends as `br`."""
-    return _escaped(text).replace("\n", "<br>")
+def _with_breaks(escaped: str) -> str:
+    """The escaped text, its line ends as `br`."""
+    return escaped.replace("\n", "<br>")
 
 
 def _escaped(text: str) -> str:
-    """The text without our own characters, and without what means something to HTML or to the page's formulas."""
-    text = OUR_CHARACTERS.sub("", text.replace(PIPE, "\\|"))
+    """The text without what means something to HTML or to the page's formulas."""
     text = html.escape(text, quote=False).replace("$", "&#36;")
     return _SPACES.sub(lambda found: f"{found[0][:-1]}&#{ord(found[1])};", text)
+
+
+def _unguarded(text: str) -> str:
+    """The text of a token escaped, without our own characters in it."""
+    return _escaped(OUR_CHARACTERS.sub("", text.replace(PIPE, "\\|")))
 
 
 def block_html(tokens: "Sequence[Token]", counts: Counter[str]) -> str:
@@ -98,10 +104,10 @@ def _tag(token: "Token") -> str:
 
 def _code(token: "Token") -> str:
     """A block of code, what stands behind its first fence as its first line."""
-    info = _escaped(token.info.strip())
+    info = _unguarded(token.info.strip())
     heading = f'<span class="citejury-info">{info}</span>\n' if info else ""
     # A line end after `<pre>` itself would be dropped, and a blank line would end the block of HTML.
-    code = (heading + _escaped(token.content.removesuffix("\n"))).replace("\n", "&#10;")
+    code = (heading + _unguarded(token.content.removesuffix("\n"))).replace("\n", "&#10;")
     return f"<pre><code>{code}</code></pre>"
 
 
@@ -112,11 +118,11 @@ def _inline(tokens: "Sequence[Token]", counts: Counter[str]) -> list[str]:
     for token in tokens:
         if token.type == "text":
             counts.update(KINDS[guard] for guard in _COUNTED.findall(token.content))
-            parts.append(_shown(token.content))
+            parts.append(_with_breaks(_unguarded(token.content)))
         elif token.type in ("softbreak", "hardbreak"):
             parts.append("<br>")
         elif token.type == "code_inline":
-            parts.append(f"<code>{_escaped(token.content.strip())}</code>")
+            parts.append(f"<code>{_unguarded(token.content.strip())}</code>")
         else:
             depth += token.nesting
             parts.append(f"<{'/' if token.nesting < 0 else ''}{token.tag}>")

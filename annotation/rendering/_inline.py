@@ -32,7 +32,13 @@ _TARGET = re.compile(r"\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|:(?=[ \t]*(?:h
 _ADDRESS = re.compile(r"://(?:[^\s<>\"`*|\\^{}\u0100-\U0010ffff]|\*+(?=[A-Za-z0-9/]))+")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]*);?")
 _STRUCK = re.compile(r"(~~?)(?=\S)[^~\n]*(?<=\S)\1(?!~)")
-_NAME_OF_CODE = re.compile(r"__[a-z][a-z0-9_]*__(?!\w)")
+# Of words between two underscores each these are names of code; others are bold.
+_NAMED = (
+    "all|annotations|bases|bool|builtins|call|class|contains|debug|del|dict|dirname|doc|enter|eq|exit|file|filename|"
+    "format|future|getattr|getitem|hash|import|init|int|iter|len|loader|main|module|mro|name|new|next|package|path|"
+    "post|proto|qualname|repr|setattr|setitem|slots|spec|str|subclasses|typename|version"
+)
+_NAME_OF_CODE = re.compile(rf"__(?:{_NAMED}|[a-z]+[0-9_][a-z0-9_]*)__(?!\w)")
 _BACKTICKS = re.compile("`+")
 # Scripts that put no spaces between their words; the names of their characters begin so.
 _DENSE = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC", "THAI", "LAO", "KHMER", "MYANMAR", "YI")

@@ -25,7 +25,9 @@ _MARKER = re.compile(r"([-+*]|[0-9]{1,9}[.)])(?:[ \t]+|$)")
 _SHOWN_MARKER = re.compile(r"(?:[-+*]|(?:0|[1-9][0-9]{0,2})\.)\Z")  # the page has room for three digits
 _NUMBER = r"\(?[€$£¥₹]?[ \t]?[.,]?[\d∞¼-¾⅐-⅞]"
 _BEGINS_WITH_NUMBER = re.compile(_NUMBER)
-_YEAR = re.compile(r"(?:19|20)\d\d(?:年|[:：–—])")  # `- 2024:`, which no minus stands before
+_YEAR = re.compile(
+    r"(?:19|20)\d\d(?:年|[:：–—]|-(?:19|20)\d\d)"
+)  # `- 2024:`, `- 2024-2025`, which no minus stands before
 _COMPARISON = re.compile(
     rf"((?:[ \t]*(?:[-+*]|[0-9]{{1,9}}[.)])[ \t]+)?[ \t]*)>[> \t]*=?[ \t]*[-+−±~≈]?[ \t]*{_NUMBER}"
 )
