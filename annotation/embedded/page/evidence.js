@@ -220,7 +220,7 @@
   let beside = true;
   const arrange = ({ fields, names }) => {
     const rows = names.toSorted((a, b) => rank(a) - rank(b)).filter((name) => name !== "context" || !beside)
-      .map((name) => (name === "answer" || name === "context" ? "minmax(8rem, 1fr)" : "auto"));
+      .map((name) => ({ answer: "minmax(8rem, 1fr)", context: "minmax(8rem, 2fr)" })[name] || "auto");
     fields.dataset.citejuryPanes = beside ? "beside" : "stacked";
     fields.style.gridTemplateRows = rows.join(" ");
     fields.style.setProperty("--citejury-rows", String(rows.length));
