@@ -133,6 +133,16 @@ def marked_words(record: Mapping[str, Any], marks: Sequence[tuple[int, int]]) ->
     return found
 
 
+def is_on_words(shown: str, start: int, end: int) -> bool:
+    """Whether a mark, given by its offsets in the page, is on a word of a passage, not on headings or space alone.
+
+    In a context that has no headings every mark is.
+    """
+    bodies = passage_bodies(shown)
+    first, last = _code_points(shown, start), _code_points(shown, end, up=True)
+    return not bodies or any(shown[max(begin, first) : min(finish, last)].strip() for begin, finish in bodies)
+
+
 def _read_passage(kept: Mapping[str, Any], context: str) -> tuple[MarkedPassage, int, list[Run]]:
     """A passage as it is kept beside a record, where it begins in the shown text, and its runs."""
     text = kept["text"] if isinstance(kept["text"], str) else context[slice(*kept["text"])]

@@ -3,10 +3,13 @@
 Argilla's own `required` would ask for a mark on every record, also where there is nothing to mark.
 """
 
+import html
 from collections.abc import Callable
 from typing import Any
 
 from annotation.labels import EVIDENCE, missing_marks
+from annotation.marks import is_on_words
+from annotation.tasks import MARKED_FIELD
 
 
 def require_marks(validate: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
@@ -18,9 +21,16 @@ def require_marks(validate: Callable[[Any, Any], None]) -> Callable[[Any, Any], 
         validate(response, record)
         required = (record.dataset.metadata_ or {}).get(EVIDENCE) == "required"
         if required and response.status == ResponseStatus.submitted:
-            _check_marks({name: each["value"] for name, each in jsonable_encoder(response.values).items()})
+            values = {name: each["value"] for name, each in jsonable_encoder(response.values).items()}
+            _check_marks(values | {EVIDENCE: _marks_on_words(values.get(EVIDENCE) or [], record.fields)})
 
     return check
+
+
+def _marks_on_words(marks: list[dict[str, Any]], fields: dict[str, Any]) -> list[dict[str, Any]]:
+    """The marks without those on nothing but a passage's heading, which say nothing of what decided."""
+    shown = html.unescape(fields[MARKED_FIELD])
+    return [mark for mark in marks if is_on_words(shown, mark["start"], mark["end"])]
 
 
 def _check_marks(values: dict[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """Our server refuses an answer that lacks a mark which its dataset requires, however it is sent."""
 
+import html
 import uuid
 from typing import Any
 
@@ -58,6 +59,17 @@ def test_a_submission_without_a_required_mark_is_refused_with_a_plain_sentence(o
         owner.request("PUT", path, json={"status": "submitted", "values": values(SUPPORTS, **both)})
     stored = owner.request("PUT", path, json={"status": "submitted", "values": values(SUPPORTS, CONTRADICTS, **both)})
     assert stored["status"] == "submitted"
+
+
+def test_a_mark_on_a_heading_alone_is_not_the_required_one(owner: Argilla) -> None:
+    record = record_of(owner, "required")
+    shown = html.unescape(owner.request("GET", f"/records/{record}")["fields"]["context"])
+    words = shown.index("Nobody")
+    for start, end in ((0, words), (3, 9), (words - 3, words)):
+        with pytest.raises(ArgillaError, match=r"422.*one `supports`"):
+            submitted(owner, record, {"label": "supports", "start": start, "end": end}, support_present="yes")
+    across = {"label": "supports", "start": words - 3, "end": words + 1}
+    assert submitted(owner, record, across, support_present="yes")["status"] == "submitted"
 
 
 def test_where_nothing_rests_on_words_no_mark_is_asked_for(owner: Argilla) -> None:
