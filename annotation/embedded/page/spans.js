@@ -38,7 +38,8 @@
     const footer = document.querySelector("form.questions-form .footer-form");
     if (!footer || !question()) { hint?.remove(); return; }
     const needed = asked ? missing() : [];
-    const [name, values] = needed.length ? ["marks_missing", { marks: needed.join(", ") }] : told;
+    const isNews = told[0] || !needed.length; // of a selection after she was refused
+    const [name, values] = isNews ? told : ["marks_missing", { marks: needed.join(", ") }];
     if (!hint) (hint = element("p", { id: "citejury-marks" })).setAttribute("role", "status");
     const text = name ? say(name, values) : "";
     if (hint.textContent !== text) hint.textContent = text;
@@ -58,7 +59,7 @@
     page.$emit = function (name, ...rest) {
       if (name !== "on-submit-responses" || !missing().length) return $emit.call(this, name, ...rest);
       asked = true;
-      write();
+      tell("");
       hint.scrollIntoView({ block: "nearest" });
       return this;
     };
