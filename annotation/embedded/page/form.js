@@ -8,7 +8,7 @@
   const { valuesOf, toldNow, correctionsElsewhere, goTo } = window.citejury;
   const SECOND = 1000;
   const BUTTONS = { expired: "log_in", refused: "give_up", corrections: "go_there", not_loaded: "try_again" };
-  let bar, hint;
+  let bar, hint, unsaid; // the last is the reason that she began to write before she stayed
   const write = (box, text) => { if (box.textContent !== text) box.textContent = text; box.hidden = !text; };
 
   const warn = () => {
@@ -35,7 +35,8 @@
       + "<button value=stay></button></form>";
     const [question, reason, ...buttons] = dialog.querySelectorAll("p, textarea, button");
     question.textContent = say("discard_why");
-    reason.value = notes.answer.value || "";
+    const [{ id }, written] = [page.record, notes.answer.value || ""];
+    reason.value = unsaid?.id === id && unsaid.written === written ? unsaid.reason : written;
     ["discard", "stay"].forEach((name, place) => { buttons[place].textContent = say(name); });
     dialog.addEventListener("keydown", (key) => {
       key.stopPropagation(); // the page has shortcuts of its own
@@ -51,6 +52,7 @@
     });
     dialog.addEventListener("close", () => {
       dialog.remove();
+      unsaid = { id, written, reason: reason.value };
       if (dialog.returnValue !== "discard") return;
       notes.answer.value = reason.value.trim();
       page.onDiscard();

@@ -106,7 +106,8 @@ class TestPage:
         assert (work.stored(), browser.execute_script(RECORD_ID)) == ({}, record)
         click(browser, lambda: browser.find_element(By.CSS_SELECTOR, ".button--discard"))
         wait(browser, lambda: browser.find_element(By.ID, "citejury-dialog"))
-        press(browser, "Garbled", Keys.RETURN)
+        assert browser.execute_script("return document.activeElement.value") == "Garbled"
+        press(browser, Keys.RETURN)
         wait(browser, lambda: work.statuses() == ["discarded"])
         assert list(work.stored().values()) == [("discarded", {"notes": "Garbled"})]
         second = wait(browser, lambda: other_record(browser, record))
