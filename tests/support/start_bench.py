@@ -73,7 +73,7 @@ def start(owner: Argilla, records: int = 3, calibration: int = 1, **settings: An
         {
             "locales": ["en", "de", "ja"],
             "annotators": [{"name": names[who], "locales": locales} for who, locales in PEOPLE.items()],
-            "calibration": {"records": calibration},
+            **({"calibration": {"records": calibration}} if calibration else {}),
             **settings,
         }
     )
@@ -81,7 +81,8 @@ def start(owner: Argilla, records: int = 3, calibration: int = 1, **settings: An
     apply_plan(owner, plan_campaign(owner, wanted, workspace), Passwords(announce=new.append))
     for locale in wanted.locales:
         answers = [record(locale, number) for number in range(records)]
-        push_records(owner, workspace, answers[:calibration], locale, round_name="calibration")
+        if calibration:
+            push_records(owner, workspace, answers[:calibration], locale, round_name="calibration")
         push_records(owner, workspace, answers[calibration:], locale)
     keys = {user["username"]: user["api_key"] for user in owner.request("GET", "/users")["items"]}
     passwords = {user.username: user.password for user in new}

@@ -2,8 +2,8 @@
 // as a button around buttons. Each repair asks for what it has not yet repaired, so that running again costs little.
 (() => {
   "use strict";
-  if (!window.citejury?.watch) return; // a script before this one did not come
-  const { dataset, locale, element, watch } = window.citejury;
+  if (!window.citejury?.openedName) return; // a script before this one did not come
+  const { me, isAnnotator, opened, openedName, locale, element, watch } = window.citejury;
   const without = (...names) => (target) => names.forEach((name) => target.removeAttribute(name));
   const is = (attributes) => (target) => Object.entries(attributes)
     .forEach(([name, value]) => target.setAttribute(name, value));
@@ -24,8 +24,9 @@
     const title = target.closest(".wrapper")?.querySelector(".title-area span");
     if (title) target.setAttribute("aria-label", title.firstChild.textContent.trim());
   };
-  const titled = (target) => {
-    target.prepend(element("h1", { className: "citejury-unseen", textContent: dataset().name }));
+  const titled = (target) => { // owners see the name that commands take
+    const textContent = isAnnotator() ? openedName() : opened().name;
+    target.prepend(element("h1", { className: "citejury-unseen", textContent }));
   };
   const REPAIRS = [
     // Roles that promise what is not there.
@@ -59,7 +60,7 @@
   watch(() => {
     REPAIRS.forEach(([selector, repair]) => document.querySelectorAll(selector).forEach(repair));
     const main = document.querySelector("[role=main]:not(:has(> h1))");
-    if (main && dataset() && document.querySelector(".record__wrapper, .wrapper--empty")) titled(main);
+    if (main && me() && opened() && document.querySelector(".record__wrapper, .wrapper--empty")) titled(main);
     document.querySelectorAll(".annotation-guidelines:not([lang])").forEach((each) => { each.lang = locale(); });
   });
 })();

@@ -25,7 +25,8 @@
   const reason = (list) => {
     if (unsaved().length) return say("empty_unsaved", { n: unsaved().length });
     if (list.with_others) return say("empty_others", { n: list.with_others, time: time(list.back, locale()) });
-    return list.drafts ? say("empty_drafts", { n: list.drafts }) : say("empty_done");
+    if (list.drafts) return say("empty_drafts", { n: list.drafts });
+    return say(list.done ? "empty_done" : "empty_done_by_others");
   };
   const ways = (list, lists) => {
     const next = nextOf(lists.filter(({ id, locale: each }) => id !== list.id && each === list.locale))

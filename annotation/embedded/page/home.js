@@ -107,7 +107,8 @@
     const ends = withOthers.map(({ back }) => back).sort();
     if (next) section.append(nextLink(next, first.some(({ done }) => done) ? "home_continue" : "home_begin"));
     else {
-      const name = withOthers.length ? "home_others" : lists.length ? "home_done" : "home_nothing";
+      const done = lists.some(({ done: n }) => n) ? "home_done" : "home_done_by_others";
+      const name = withOthers.length ? "home_others" : lists.length ? done : "home_nothing";
       section.append(element("p", { textContent: tell(name, { time: ends.length ? time(ends[0]) : "" }) }));
     }
     page.replaceChildren(element("h1", { textContent: tell("home_title") }), section);

@@ -24,9 +24,12 @@
     const words = key === null ? round : key && say(key, {}, language);
     return [say(`task_${task}`, {}, language), words].filter(Boolean).join(" – ") + other;
   };
-  const placeName = () => {
+  const openedName = () => {
     const { name, metadata } = opened() || {};
-    if (name) return nameOf({ name, ...(metadata?.schema_hash ? metadata : {}) });
+    return name && nameOf({ name, ...(metadata?.schema_hash ? metadata : {}) });
+  };
+  const placeName = () => {
+    if (openedName()) return openedName();
     if (isSignIn()) return say("log_in_title");
     if (/^user-settings/.test(path())) return say("settings_title");
     return isHome() && isAnnotator() ? say("home_title", {}, window.citejury.homeLanguage?.()) : "";
@@ -39,6 +42,11 @@
     if (!bulk?.recordCriteria?.page.isBulkMode) return;
     bulk.recordCriteria.page.focusMode();
     bulk.$root.$emit("on-change-record-criteria-filter", bulk.recordCriteria);
+  };
+  const nameBreadcrumb = () => { // Argilla's text node stays, and Vue writes into it only where its own text changes
+    const name = opened()?.name;
+    const last = document.querySelector(".breadcrumbs li:last-child .breadcrumbs__item")?.firstChild;
+    if (name && last?.data?.trim() === name && name !== openedName()) last.data = openedName();
   };
   let left = null;
   const leave = () => {
@@ -53,10 +61,11 @@
     root.classList.toggle("citejury-closed", closed && !isLoggedOut() && (!me() || isAnnotator()));
     if (isAnnotator() && closed) leave(); else left = null;
     if (isAnnotator()) leaveList();
+    if (isAnnotator()) nameBreadcrumb();
     const title = [placeName(), "citejury"].filter(Boolean).join(" · ").replace(/\s+/g, " ").trim(); // as browsers do
     if (document.title !== title) document.title = title;
     const spoken = language();
     if (spoken && root.lang !== spoken) root.lang = spoken;
   });
-  Object.assign(window.citejury, { isHome, isAnnotator, opened, nameOf });
+  Object.assign(window.citejury, { isHome, isAnnotator, opened, openedName, nameOf });
 })();

@@ -32,6 +32,13 @@ SHORT_WAITS = """const { setTimeout: real } = window;
 window.setTimeout = (action, wait, ...rest) => real(action, Math.min(wait || 0, 3000), ...rest);"""
 TITLES = "return [...document.querySelectorAll('#citejury-home h3')].map((each) => each.textContent)"
 LANGUAGE = "return document.documentElement.lang"
+# What is painted where nothing is done yet: in the dark Argilla's white would look as if all were.
+TRACKS = """document.documentElement.dataset.theme = 'dark';
+return [...document.querySelectorAll('.team-progress .progress__bar')]
+  .map((each) => getComputedStyle(each).backgroundImage)"""
+# What tells her where she is: the last breadcrumb, and the heading that only assistive technology reads.
+HEADINGS = """return ['.breadcrumbs li:last-child', '[role=main] > h1']
+  .map((each) => document.querySelector(each).textContent.trim())"""
 BULK = "return [...document.querySelectorAll('.bulk__container, .annotation-type-switch, .button-settings')]" + (
     ".some((each) => each.checkVisibility())"
 )
@@ -111,6 +118,8 @@ def test_a_german_annotator_of_a_campaign_in_three_languages_starts_with_her_lis
     click(watched, lambda: watched.find_element(By.LINK_TEXT, "Anfangen: Retrieval – Probelauf"))
     wait(watched, lambda: focused(watched) == "topically_relevant_yes")
     assert (watched.title, watched.execute_script(LANGUAGE)) == ("Retrieval – Probelauf · citejury", "de")
+    assert watched.execute_script(HEADINGS) == ["Retrieval – Probelauf"] * 2
+    assert wait(watched, lambda: watched.execute_script(TRACKS)) == ["none"]
     assert not watched.execute_script(BULK)
     click(watched, lambda: watched.find_element(By.CSS_SELECTOR, ".breadcrumbs a"))
     assert titles(watched) == GERMAN
@@ -203,6 +212,18 @@ def test_a_list_that_is_done_leads_to_the_next_one_and_the_last_to_thanks(
     click(browser, lambda: browser.find_element(By.CSS_SELECTOR, "#citejury-empty a"))
     wait(browser, lambda: "Sie haben alles erledigt" in shown_text(browser, "#citejury-home"))
     assert browser.execute_script("return document.querySelectorAll('#citejury-home .citejury-done').length") == 4
+    open_list(browser, work, "2-grounding-de")
+    assert "Andere haben diese Liste fertiggestellt; für Sie ist nichts mehr übrig." in said(browser)
+    assert "Vielen Dank" not in said(browser)
+
+
+def test_who_did_nothing_because_others_did_all_is_not_thanked(owner: Argilla, browser: webdriver.Chrome) -> None:
+    work = start(owner, records=1, calibration=0)
+    for name in ("1-retrieval-de", "2-grounding-de", "3-generation-de"):
+        work.answer("ben", name, 1)
+    enter(browser, work, "anna")
+    wait(browser, lambda: "Andere haben alles erledigt" in shown_text(browser, "#citejury-home"))
+    assert "Vielen Dank" not in shown_text(browser, "#citejury-home")
 
 
 class WithoutAnswers(Forward):
