@@ -137,6 +137,9 @@ def _warnings_about(
     ]
 
 
+_NAMED_PLACES = 5  # of lost marks; a campaign may have hundreds
+
+
 def _warnings_about_marks(read: Sequence[ReadDataset]) -> list[str]:
     """What became of marks that are not on the text of one passage; empty where all are."""
     cut, lost = sum(each.tally.cut_marks for each in read), [mark for each in read for mark in each.tally.lost_marks]
@@ -147,7 +150,10 @@ def _warnings_about_marks(read: Sequence[ReadDataset]) -> list[str]:
             f"{counted(cut, 'mark')}; `cut` in {EVIDENCE_FILE} says which."
         )
     if lost:
-        whose = ", ".join(f"{record_uuid} by {annotator}" for record_uuid, annotator in dict.fromkeys(lost))
+        places = [f"{record_uuid} by {annotator}" for record_uuid, annotator in dict.fromkeys(lost)]
+        whose, more = ", ".join(places[:_NAMED_PLACES]), len(places) - _NAMED_PLACES
+        if more > 0:
+            whose += f", and {more} more; an export with `--annotator NAME` names those of one annotator"
         found.append(
             f"Left out of {EVIDENCE_FILE}, because they were on no words of a passage: {counted(len(lost), 'mark')} "
             f"({whose})."

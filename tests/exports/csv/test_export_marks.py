@@ -100,6 +100,21 @@ def test_a_mark_over_a_heading_is_cut_and_one_on_a_heading_is_told(
     assert (grounding.cut_marks, grounding.lost_marks) == (1, 1)
 
 
+def test_lost_marks_of_many_annotators_are_told_in_one_short_line(
+    owner: Argilla, users: dict[str, str], tmp_path: Path
+) -> None:
+    work = Marked(owner, "optional")
+    for _ in range(7):
+        user = owner.request(
+            "POST", "/users", json={"first_name": "x", "username": f"u{uuid.uuid4().hex}", "password": "x" * 12}
+        )
+        work.answer(user["id"], work.mark("━━ Passage 3"))
+    (told,) = (each for each in work.export(tmp_path / "out")[0].warnings if "no words of a passage" in each)
+    assert ": 7 marks (" in told
+    assert told.count("r1 by ") == 5
+    assert ", and 2 more; an export with `--annotator NAME`" in told
+
+
 def test_the_csv_files_are_the_same_with_and_without_marks(
     owner: Argilla, users: dict[str, str], tmp_path: Path
 ) -> None:
