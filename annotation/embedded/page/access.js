@@ -3,7 +3,7 @@
 (() => {
   "use strict";
   if (!window.citejury?.openedName) return; // a script before this one did not come
-  const { me, isAnnotator, opened, openedName, locale, element, watch } = window.citejury;
+  const { me, isAnnotator, opened, openedName, locale, say, element, watch } = window.citejury;
   const without = (...names) => (target) => names.forEach((name) => target.removeAttribute(name));
   const is = (attributes) => (target) => Object.entries(attributes)
     .forEach(([name, value]) => target.setAttribute(name, value));
@@ -35,7 +35,7 @@
     ["[aria-controls=dropdown-menu], [aria-controls=pagination]", without("aria-controls")],
     ["ul[role=navigation]", (target) => {
       target.removeAttribute("role");
-      is({ role: "navigation", "aria-label": "Breadcrumbs" })(target.parentNode);
+      is({ role: "navigation" })(target.parentNode);
     }],
     ["input[role=search]", (target) => {
       is({ "aria-label": target.placeholder })(target);
@@ -47,7 +47,6 @@
     // Names.
     ["button[data-title]:not([aria-label]):not(:has(span, p)):has(svg)", namedBy((target) => target.dataset.title)],
     [".panel__header[aria-label$=' Panel']", without("aria-label")], // what it says is its name
-    [".panel__header:not([aria-label]):not(:has(p, span))", namedBy(() => "Guidelines")],
     [".panel__content:not([tabindex])", is({ tabindex: 0 })],
     ["[contenteditable]:not([role])", textBox],
     ["a[role=button]:not([href], [tabindex])", reachable],
@@ -57,8 +56,15 @@
     [".form__title:not([role])", is({ role: "heading", "aria-level": 2 })],
     [".text_field_component .title-area > span:first-child:not([role])", is({ role: "heading", "aria-level": 2 })],
   ];
+  // Names in our words, which wait for the dataset: it says in which language.
+  const NAMES = [
+    ["[role=navigation]:not(ul)", "breadcrumbs"],
+    [".panel__header:not(:has(p, span))", "guidelines"],
+    [".user__button", "user_menu"],
+  ];
   watch(() => {
     REPAIRS.forEach(([selector, repair]) => document.querySelectorAll(selector).forEach(repair));
+    NAMES.forEach(([selector, key]) => document.querySelectorAll(selector).forEach(is({ "aria-label": say(key) })));
     const main = document.querySelector("[role=main]:not(:has(> h1))");
     if (main && me() && opened() && document.querySelector(".record__wrapper, .wrapper--empty")) titled(main);
     document.querySelectorAll(".annotation-guidelines:not([lang])").forEach((each) => { each.lang = locale(); });

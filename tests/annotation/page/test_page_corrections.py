@@ -75,7 +75,7 @@ def test_a_correction_outlives_a_reload_and_other_records_and_is_sent_when_she_s
     wait(browser, lambda: f"{CHANGED}: 1" in notice(browser))
     assert browser.execute_script(RECORD_ID) != first
     screenshot(browser, "correction-elsewhere-en")
-    click(browser, lambda: shown_element(browser, "Go there"))
+    click(browser, lambda: shown_element(browser, "Open the record"))
     wait(browser, lambda: browser.execute_script(RECORD_ID) == first)
     wait(browser, lambda: is_chosen(browser, "topically_relevant_yes"))
     assert CHANGED not in notice(browser)
