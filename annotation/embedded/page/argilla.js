@@ -2,8 +2,8 @@
 // German calls what is submitted "gesichert", as if it were a draft, and a record by the same name as a dataset.
 (() => {
   "use strict";
-  if (!window.citejury) return; // a script before this one did not come
-  const { argilla } = JSON.parse(document.querySelector("script[data-citejury]").dataset.citejury);
+  if (!window.citejury?.watch) return; // a script before this one did not come
+  const { argilla, watch } = window.citejury;
   const tree = (words) => {
     const root = {};
     Object.entries(words).forEach(([path, text]) => {
@@ -13,7 +13,7 @@
     return root;
   };
   const done = new Set();
-  window.citejury.watch(() => { // Argilla loads a language when it is chosen
+  watch(() => { // Argilla loads a language when it is chosen
     const i18n = window.$nuxt?.$i18n;
     const language = i18n?.locale;
     if (!argilla[language] || done.has(language) || !i18n.te("recordStatus.submitted", language)) return;

@@ -7,7 +7,7 @@
   if (!window.citejury?.watch || !window.Highlight) return; // a script before this one did not come, or an old browser
   const { say, locale, element, onKey, watch, recordShown } = window.citejury;
   const MARKS = /\[(\d{1,4}(?:, ?\d{1,4})*)\]|[(（](C\d{3}(?:[,，、] ?C\d{3})*)[)）]/g;
-  const HEADS = /^━━ [^\d\n]*\d+ · (?:\[(\d+)\] )?.* ━━$/gm; // `━━` stands nowhere else: annotation/display.py
+  const HEADS = /^━━ [^\d\n]*\d+ · (?:\[(\d+)\] )?.* ━━(?=\n)/gm; // `━━` stands nowhere else: annotation/display.py
   const STATE = /^\[(\d+)\] (.+?) ┃ /;
   const OLD_STATE = /^\[(\d+)\] .* — (.+)$/; // of datasets pushed by earlier versions
   const [MANY, BESIDE] = [6, 600]; // lines of sources that are shown at once; width from which panes stand side by side
@@ -53,11 +53,11 @@
     }));
   });
 
-  const readHeads = (read) => [...read.text.matchAll(HEADS)].map((head, place, all) => ({
+  const readHeads = (text) => [...text.matchAll(HEADS)].map((head, place, all) => ({
     n: Number(head[1]),
     from: head.index,
     to: head.index + head[0].length,
-    end: (all[place + 1]?.index ?? read.text.length + 3) - 3, // passages stand three line ends apart
+    end: (all[place + 1]?.index ?? text.length + 3) - 3, // passages stand three line ends apart
   }));
 
   const readLines = (read) => {
@@ -255,7 +255,7 @@
   const read = () => {
     const [answer, context, sources] = page.areas.map((area) => readText(area.firstElementChild));
     Object.assign(page, { answer, context, sources, mark: null, turn: 0 });
-    Object.assign(page, { marks: readMarks(answer), heads: readHeads(context), lines: readLines(sources) });
+    Object.assign(page, { marks: readMarks(answer), heads: readHeads(context.text), lines: readLines(sources) });
     paintAll();
   };
   const show = (fields, names) => {
@@ -317,4 +317,5 @@
   onKey("C", whenShown(() => step(-1)));
   onKey("b", whenShown(back));
   onKey("l", whenShown(toggleList));
+  window.citejury.readHeads = readHeads;
 })();

@@ -23,8 +23,8 @@ _SCRIPTS = (
     "empty.js",  # says why an empty queue is empty, and what is next
     "form.js",  # helps with the form
     "fields.js",  # shows an answer as it was written, and copies what is seen
-    "spans.js",  # keeps marks on the context to the words of a passage, and asks for those that are required
     "evidence.js",  # brings an answer and the passages that it cites together
+    "spans.js",  # keeps marks on the context to the words of a passage, and asks for those that are required
     "rules.js",  # puts the rule where the decision is: under each question, and the guidelines beside the record
     "access.js",  # tells assistive technology what is there
 )

@@ -3,12 +3,10 @@
 // field; that it has only one, however long it is, is seen to here.
 (() => {
   "use strict";
-  if (!window.citejury?.toldNow || !window.Highlight) return; // a script before did not come, or the browser is old
-  const { marks, say, locale, element, onKey, watch, form, recordShown, dataset } = window.citejury;
+  if (!window.citejury?.toldNow || !window.citejury.readHeads) return; // a script before this one did not come
+  const { marks, say, locale, element, onKey, watch, form, recordShown, dataset, readHeads } = window.citejury;
   const QUESTION = "evidence";
   const FIELD = ".span-annotation__field, .span-annotation__field--overlapped";
-  const HEADS = /^━━ .* ━━\n/gm; // as annotation/display.py writes them, and nothing else
-  const BETWEEN = 3; // line ends after a passage
   let told = ["", {}]; // what is said of her last selection
   let asked = false; // whether she has tried to submit this record without a mark that it needs
   let hint, guarded, busy;
@@ -71,11 +69,7 @@
   };
   watch(() => { colour(); guard(); write(); });
 
-  const bodiesOf = (text) => {
-    const heads = [...text.matchAll(HEADS)];
-    return heads.map((head, place) => [
-      head.index + head[0].length, (heads[place + 1]?.index ?? text.length + BETWEEN) - BETWEEN]);
-  };
+  const bodiesOf = (text) => readHeads(text).map(({ to, end }) => [to + 1, end]); // without a head's line end
   const trimmed = (text, from, to) => {
     const words = text.slice(from, to);
     const start = from + words.length - words.trimStart().length;
