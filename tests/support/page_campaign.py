@@ -44,12 +44,19 @@ class Campaign(NamedTuple):
 
 
 def campaign(
-    owner: Argilla, records: int, annotators: int, locale: str = "en", task: TaskName = "retrieval"
+    owner: Argilla,
+    records: int,
+    annotators: int,
+    locale: str = "en",
+    task: TaskName = "retrieval",
+    evidence: str | None = None,
 ) -> Campaign:
     workspace = f"script-{uuid4().hex[:8]}"
     users: list[Any] = []
     names = [f"{workspace}-{number}" for number in range(annotators)]
-    set_up(owner, workspace, locale, annotators=names, min_submitted=annotators, announce=users.append)
+    set_up(
+        owner, workspace, locale, annotators=names, min_submitted=annotators, announce=users.append, evidence=evidence
+    )
     dataset = find_datasets(owner, workspace)[task].id
     wording = read_wording(locale)
     bodies = [to_records(passage(number), wording)[task][0] for number in range(records)]

@@ -44,6 +44,7 @@
     ["li.status-counter:not([role])", is({ role: "presentation" })],
     [".team-progress__bar [role=progressbar]", without("role", "aria-valuenow", "aria-label")], // one in another
     ["[role=tooltip]", without("role")],
+    ["span[aria-multiselectable]", without("aria-multiselectable")], // beside a text with marks
     // Names.
     ["button[data-title]:not([aria-label]):not(:has(span, p)):has(svg)", namedBy((target) => target.dataset.title)],
     [".panel__header[aria-label$=' Panel']", without("aria-label")], // what it says is its name

@@ -18,7 +18,7 @@ from annotation.wording import read_wording
 from exports.report.html.page import render_report
 from tests.support.accessibility import harmful_barriers, in_light_and_dark, load_axe
 from tests.support.page_campaign import CONTRADICTION, campaign, opened
-from tests.support.page_driver import press, screenshot, shown_text, wait, window_size
+from tests.support.page_driver import answer, press, screenshot, shown_text, wait, window_size
 from tests.support.report_data import whole_report_parts
 
 if TYPE_CHECKING:
@@ -83,6 +83,18 @@ def test_the_page_of_a_task_shuts_nobody_out_in_any_of_its_states(
     wait(browser, lambda: browser.find_element(By.CSS_SELECTOR, "#citejury-dialog"))
     check(browser, axe, f"{task}-discard")
     press(browser, Keys.ESCAPE)
+
+
+def test_marks_that_are_required_shut_nobody_out(
+    argilla_server: "ServerHandle", owner: Argilla, browser: webdriver.Chrome, axe: str
+) -> None:
+    work = campaign(owner, records=1, annotators=1, locale="de", task="grounding", evidence="required")
+    opened(browser, work, argilla_server.url)
+    answer(browser, ((label, label == "support_present") for label in LABELS["grounding"]))
+    press(browser, Keys.RETURN)
+    wait(browser, lambda: browser.find_element(By.CSS_SELECTOR, "#citejury-marks.needed").is_displayed())
+    check(browser, axe, "marks-missing")
+    fits_a_telephone(browser, "marks-missing")
 
 
 def test_sheets_guides_status_and_report_shut_nobody_out(
