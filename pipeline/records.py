@@ -78,6 +78,12 @@ class Provenance(Frozen):
     """Classification of the narrative."""
     run_id: str = ""
     """Id of the run that asked."""
+    arm: str = ""
+    """Arm of the study that asked; empty without arms."""
+    repeat: str = ""
+    """Which repeat of the same question it is, counted from 1; empty where the run does not tell."""
+    answer_timestamp: str = ""
+    """When the question was put: ISO 8601 with offset."""
 
 
 class QueryResponse(Frozen):

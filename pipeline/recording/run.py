@@ -98,6 +98,7 @@ def record_from_answer(stored: StoredAnswer, run_id: str = "") -> QueryResponse:
             narrative_id=stored.narrative_id,
             narrative_type=stored.narrative_type,
             run_id=run_id,
+            answer_timestamp=stored.answer_timestamp,
         ),
     )
 

@@ -71,6 +71,7 @@ ORDER = (
     "exports.schema",
     "exports.csv",
     "exports.agreement",
+    "exports.results",
     "exports.reading",
     "exports.report",
     "exports.report.html",

@@ -1,0 +1,56 @@
+"""What results are computed from: votes, where each record comes from, and what weighs and decides beside them."""
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from annotation.labels import TaskName
+from exports.agreement.ratings import Ratings
+from pipeline.schema import Frozen
+
+Consensus = Literal["share", "majority", "adjudicated"]
+
+
+class FindingDefinition(Frozen):
+    """A composite finding: what makes an answer as a whole count, a table `[findings.<name>]` of citejury.toml."""
+
+    title: str
+    """What people read, such as `Serious problem`."""
+    any: tuple[str, ...]
+    """Labels of any task; an answer counts where one of them is yes, or is no where `not ` stands before it."""
+
+
+SERIOUS_PROBLEM = FindingDefinition(
+    title="Serious problem",
+    any=("contradicted_claim_present", "fabricated_source", "unsafe_content", "not response_on_topic"),
+)
+"""The finding that is measured where citejury.toml defines none; its name is `serious_problem`."""
+
+
+class RunCounts(NamedTuple):
+    """What became of the questions that one group of answers comes from, as the runs tell."""
+
+    asked: int
+    """Questions that were put to the provider."""
+    refused: int
+    """Those that the provider refused or blocked."""
+    failed: int
+    """Those without an answer for any other reason."""
+
+
+class Study(NamedTuple):
+    """All votes of some exports, and what is known of the records beside them."""
+
+    tables: tuple[Ratings, ...]
+    """The ratings of each task that has a file, at most one table a task."""
+    provenance: Mapping[str, Mapping[str, str]]
+    """Columns of `provenance.csv` by `record_uuid` and name; what is not known is absent or empty."""
+    narratives: Mapping[str, str]
+    """The cluster of each record by `record_uuid`: its narrative, as far as that can be told; every record has one."""
+    probabilities: Mapping[str, float] | None = None
+    """Inclusion probability by `record_uuid`; None where every record counts alike."""
+    decisions: Mapping[tuple[str, str, str], bool] | None = None
+    """Adjudicated labels by `record_uuid`, `chunk_id` and label; None where none were given."""
+    discarded: Mapping[tuple[TaskName, str], int] | None = None
+    """Discarded responses by task and `record_uuid`; None where the files do not tell."""
+    runs: Mapping[str, RunCounts] | None = None
+    """What became of the questions by `model_name`; None without runs."""
