@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from exports.agreement.distributions import NORMAL_QUANTILE, TAIL, student_quantile
 from exports.agreement.ratings import FloatArray, IntArray
 from exports.agreement.schema import Interval, RefusedReason
 
@@ -25,10 +26,6 @@ UNDEFINED_SHARE = 0.05
 _TIE = 1e-9
 """Replicates this near to the estimate are equal to it, but for rounding."""
 _NORMAL = NormalDist()
-_TAIL = 0.025
-_NORMAL_QUANTILE = _NORMAL.inv_cdf(1 - _TAIL)
-_MOST_DEGREES = 2000
-"""Beyond them Student's t is the normal within its series' first term."""
 
 
 BoolArray = npt.NDArray[np.bool_]
@@ -331,7 +328,7 @@ def bca_levels(z0: float, acceleration: float) -> tuple[float, float] | None:
     """Φ(z0 + (z0 ± 1.96)/(1 − a·(z0 ± 1.96))), lower first; None where that is not finite."""
     if not (math.isfinite(z0) and math.isfinite(acceleration)):
         return None
-    shifted = (z0 - _NORMAL_QUANTILE, z0 + _NORMAL_QUANTILE)
+    shifted = (z0 - NORMAL_QUANTILE, z0 + NORMAL_QUANTILE)
     if any(1 - acceleration * each <= 0 for each in shifted):
         return None
     low, high = (_NORMAL.cdf(z0 + each / (1 - acceleration * each)) for each in shifted)
@@ -346,7 +343,7 @@ def bca_ends(resampled: FloatArray, estimate: float, acceleration: float) -> tup
 
 def percentile_ends(resampled: FloatArray) -> tuple[float, float]:
     """The 2.5 % and the 97.5 % point of defined replicates."""
-    return _quantiles(resampled, (_TAIL, 1 - _TAIL))
+    return _quantiles(resampled, (TAIL, 1 - TAIL))
 
 
 def expanded_percentile_ends(resampled: FloatArray, n: int) -> tuple[float, float]:
@@ -364,40 +361,3 @@ def _quantiles(resampled: FloatArray, levels: tuple[float, float]) -> tuple[floa
     """Two quantiles of defined replicates, by linear interpolation."""
     low, high = np.quantile(resampled, levels)
     return float(low), float(high)
-
-
-def student_quantile(degrees: int) -> float:
-    """The 97.5 % point of Student's t, found by halving.
-
-    Source: Abramowitz & Stegun 26.7.3 and 26.7.4, finite series for whole degrees of freedom.
-    """
-    if degrees > _MOST_DEGREES:
-        return _NORMAL_QUANTILE + (_NORMAL_QUANTILE**3 + _NORMAL_QUANTILE) / (4 * degrees)
-    low, high = 0.0, math.pi / 2
-    for _ in range(60):
-        angle = (low + high) / 2
-        low, high = (angle, high) if _central_share(angle, degrees) < 1 - 2 * _TAIL else (low, angle)
-    return math.sqrt(degrees) * math.tan(low)
-
-
-def _central_share(angle: float, degrees: int) -> float:
-    """P(|T| ≤ t) of Student's t with angle = atan(t/√degrees)."""
-    sine, cosine = math.sin(angle), math.cos(angle)
-    odd = degrees % 2
-    term = cosine if odd else 1.0
-    total = 0.0
-    for factor in range(1 + odd, degrees, 2):
-        total += term
-        term *= cosine**2 * factor / (factor + 1)
-    return 2 / math.pi * (angle + sine * total) if odd else sine * total
-
-
-def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share, with at least one trial.
-
-    Source: Wilson 1927.
-    """
-    share, z2 = successes / trials, _NORMAL_QUANTILE**2
-    centre = (share + z2 / (2 * trials)) / (1 + z2 / trials)
-    half = _NORMAL_QUANTILE / (1 + z2 / trials) * math.sqrt(share * (1 - share) / trials + z2 / (4 * trials**2))
-    return max(0.0, centre - half), min(1.0, centre + half)

@@ -12,6 +12,7 @@ from annotation.labels import LABELS
 from exports.agreement._labels import undefined_reason
 from exports.agreement._resampling import Statistic, bootstrap, interval_or_none
 from exports.agreement.coefficients import Votes, alpha_sums, alphas, coefficients, count_votes, totals
+from exports.agreement.distributions import holm
 from exports.agreement.ratings import EPOCH, FloatArray, IntArray, Ratings
 from exports.agreement.schema import AgreementSlice, AlphaChange, Interval, SliceLabel
 
@@ -332,14 +333,3 @@ def deal(deck: Deck, exchanges: int, random: np.random.Generator) -> FloatArray:
     keys = np.append(random.random((exchanges, len(single))), np.full((exchanges, 1), -1.0), axis=1)
     dealt[:, ~deck.both] = keys[:, :-1] <= np.partition(keys, deck.n_late, axis=1)[:, deck.n_late, np.newaxis]
     return dealt
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down correction of p values for their number, in their order."""
-    order = sorted(range(len(p_values)), key=p_values.__getitem__)
-    corrected = [0.0] * len(p_values)
-    largest = 0.0
-    for rank, place in enumerate(order):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
-        corrected[place] = largest
-    return corrected

@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from exports.agreement._patterns import Entries, LabelPatterns, TaskPatterns
-from exports.agreement._resampling import BoolArray, Resampled, interval, interval_or_none, wilson_interval
+from exports.agreement._resampling import BoolArray, Resampled, interval, interval_or_none
 from exports.agreement.coefficients import ratio, unit_sums
+from exports.agreement.distributions import wilson_interval
 from exports.agreement.ratings import MISSING, FloatArray, IntArray, Ratings
 from exports.agreement.schema import (
     AnnotatorAgreement,

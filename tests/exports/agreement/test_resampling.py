@@ -19,10 +19,10 @@ from exports.agreement._resampling import (
     expanded_percentile_ends,
     interval,
     share_below,
-    student_quantile,
     undefined_share,
 )
 from exports.agreement.annotators import AnnotatorStatistics, PairStatistics
+from exports.agreement.distributions import student_quantile
 from exports.agreement.measure import measure_figures
 from exports.agreement.ratings import FloatArray, Ratings
 from exports.agreement.schema import Interval

@@ -11,7 +11,6 @@ from statsmodels.stats.multitest import multipletests
 from exports.agreement._slices import (
     deal,
     deck_of,
-    holm,
     measure_changes,
     round_parts,
     split,
@@ -19,6 +18,7 @@ from exports.agreement._slices import (
     week_name,
     week_parts,
 )
+from exports.agreement.distributions import holm
 from exports.agreement.measure import measure_agreement, measure_task
 from exports.agreement.ratings import Ratings
 from exports.agreement.schema import AlphaChange, TaskAgreement

@@ -1,0 +1,59 @@
+"""What inference needs beyond numpy: Student's t, Wilson's interval, and p-values of many tests corrected by Holm."""
+
+import math
+from collections.abc import Sequence
+from statistics import NormalDist
+
+TAIL = 0.025
+"""What a 95 % interval leaves out on either side."""
+NORMAL_QUANTILE = NormalDist().inv_cdf(1 - TAIL)
+_MOST_DEGREES = 2000
+"""Beyond them Student's t is the normal within its series' first term."""
+
+
+def student_quantile(degrees: int) -> float:
+    """The 97.5 % point of Student's t, found by halving.
+
+    Source: Abramowitz & Stegun 26.7.3 and 26.7.4, finite series for whole degrees of freedom.
+    """
+    if degrees > _MOST_DEGREES:
+        return NORMAL_QUANTILE + (NORMAL_QUANTILE**3 + NORMAL_QUANTILE) / (4 * degrees)
+    low, high = 0.0, math.pi / 2
+    for _ in range(60):
+        angle = (low + high) / 2
+        low, high = (angle, high) if _central_share(angle, degrees) < 1 - 2 * TAIL else (low, angle)
+    return math.sqrt(degrees) * math.tan(low)
+
+
+def _central_share(angle: float, degrees: int) -> float:
+    """P(|T| ≤ t) of Student's t with angle = atan(t/√degrees)."""
+    sine, cosine = math.sin(angle), math.cos(angle)
+    odd = degrees % 2
+    term = cosine if odd else 1.0
+    total = 0.0
+    for factor in range(1 + odd, degrees, 2):
+        total += term
+        term *= cosine**2 * factor / (factor + 1)
+    return 2 / math.pi * (angle + sine * total) if odd else sine * total
+
+
+def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share, with at least one trial.
+
+    Source: Wilson 1927.
+    """
+    share, z2 = successes / trials, NORMAL_QUANTILE**2
+    centre = (share + z2 / (2 * trials)) / (1 + z2 / trials)
+    half = NORMAL_QUANTILE / (1 + z2 / trials) * math.sqrt(share * (1 - share) / trials + z2 / (4 * trials**2))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's step-down correction of p values for their number, in their order."""
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    corrected = [0.0] * len(p_values)
+    largest = 0.0
+    for rank, place in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
+        corrected[place] = largest
+    return corrected
