@@ -1,0 +1,240 @@
+"""What the jury found, in plain sentences and short numbers, for terminal, Markdown, LaTeX, the report and the demo.
+
+Sentences hold names of models, narratives and findings as they are: whoever puts one into HTML, Markdown, LaTeX or a
+terminal escapes it whole.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from annotation.labels import TaskName
+from exports.report.words import UNDEFINED, decimal_p
+from exports.results.schema import (
+    Denominators,
+    Difference,
+    Finding,
+    LabelResults,
+    NoFigure,
+    Rate,
+    RateInterval,
+    Results,
+)
+from pipeline.text.terminal import counted
+
+UNITS: dict[TaskName, str] = {"retrieval": "passage", "grounding": "answer", "generation": "answer"}
+"""What one unit of each task is."""
+NOT_KNOWN = "(not known)"
+"""How a group is called whose value is empty."""
+RATE_MEANING = (
+    "Each figure is the share of yes, with its 95 % interval. An answer or passage counts by the share of its "
+    "annotators who say yes. Intervals take narratives as what was drawn: answers to one narrative are no independent "
+    "cases."
+)
+DIFFERENCE_MEANING = (
+    "Two groups are compared on the narratives that both have, each narrative against itself. Beyond chance: p below "
+    ".05 after Holm's correction for all comparisons of all labels and findings."
+)
+
+_REASONS: dict[NoFigure, str] = {
+    "no_units": "the jury judged none",
+    "one_narrative": "all of it is on one narrative",
+    "no_shared_narrative": "they have no narrative in common",
+    "not_known": "the files do not tell",
+}
+_NAMES_SHOWN = 6
+
+
+class Figure(NamedTuple):
+    """One label or composite finding, as a table or a plot shows it."""
+
+    task: TaskName | None
+    """The task of a label; None for a composite finding."""
+    name: str
+    """Name in `results.json`."""
+    title: str
+    """What people read: the title of a finding, the name of a label."""
+    unit: str
+    """What one unit is: `answer` or `passage`."""
+    found: LabelResults
+    """The figures."""
+
+
+def figures(results: Results) -> Iterator[Figure]:
+    """All that was measured in the order in which people read it: composite findings, then the labels of each task."""
+    for name, finding in results.findings.items():
+        yield Figure(None, name, finding.title, "answer", finding)
+    for task, measured in results.tasks.items():
+        for label, found in measured.labels.items():
+            yield Figure(task, label, label, UNITS[task], found)
+
+
+def share(value: float | None) -> str:
+    """A share as a percentage such as `41 %`, `0.4 %` or `–` where there is none."""
+    return UNDEFINED if value is None else f"{_hundredths(value)} %"
+
+
+def span(interval: RateInterval | None) -> str:
+    """An interval in per cent or points, such as `[30, 53]`; empty where there is none."""
+    if interval is None:
+        return ""
+    low, high = _hundredths(interval.low), _hundredths(interval.high)
+    if low == high:
+        low, high = f"{100 * interval.low:.1f}", f"{100 * interval.high:.1f}"
+    return f"[{low}, {high}]"
+
+
+def rate_estimate(rate: Rate) -> str:
+    """The rate with its interval, such as `41 % [30, 53]`; without one the rate alone."""
+    return f"{share(rate.rate)} {span(rate.interval)}".rstrip()
+
+
+def group_name(by: Mapping[str, str]) -> str:
+    """What a group is called: its values, such as `perplexity` or `perplexity, de`."""
+    return ", ".join(value or NOT_KNOWN for value in by.values()) or "all"
+
+
+def basis(rate: Rate, unit: str) -> str:
+    """What a rate is of, such as `60 answers, 12 narratives`."""
+    return f"{counted(rate.n_units, unit)}, {counted(rate.n_narratives, 'narrative')}"
+
+
+def rate_sentence(name: str, rate: Rate, unit: str) -> str:
+    """A rate with what stands behind it, such as `perplexity 41 % [30, 53] of 60 answers, 12 narratives`."""
+    if rate.rate is None:
+        return f"{name}: cannot be told, {_REASONS[rate.undefined or 'no_units']}"
+    why = "" if rate.interval else f", no interval: {_REASONS[rate.undefined or 'not_known']}"
+    return f"{name} {rate_estimate(rate)} of {basis(rate, unit)}{why}"
+
+
+def difference_sentence(title: str, found: Difference) -> str:
+    """A difference that has a figure, the group with the higher rate first."""
+    first, second, rates = found.a, found.b, (found.rate_a, found.rate_b)
+    low, high = (found.interval.low, found.interval.high) if found.interval else (None, None)
+    difference = found.difference or 0.0
+    if difference < 0:
+        first, second, rates, difference = second, first, rates[::-1], -difference
+        low, high = (None, None) if low is None or high is None else (-high, -low)
+    interval = "" if low is None or high is None else " " + span(RateInterval(low=low, high=high, method=""))
+    level = f" ({group_name(found.within)})" if found.within else ""
+    p = "" if found.p_holm is None else f", p {_p(found.p_holm)} after Holm"
+    return (
+        f"{title}{level}: {first or NOT_KNOWN} {share(rates[0])}, {second or NOT_KNOWN} {share(rates[1])}: "
+        f"{_hundredths(difference)} points apart{interval}{p}, on {counted(found.n_narratives, 'narrative')} that both "
+        "have."
+    )
+
+
+def standing_out(results: Results) -> Iterator[tuple[Figure, Difference]]:
+    """The differences beyond chance: composite findings first, within one the greatest difference first."""
+    for figure in figures(results):
+        told = [found for found in figure.found.differences if found.stands_out]
+        for found in sorted(told, key=lambda found: -abs(found.difference or 0.0)):
+            yield figure, found
+
+
+def difference_sentences(results: Results) -> Iterator[str]:
+    """What differs beyond chance, a sentence each; where nothing does, one that says so and of how many comparisons."""
+    told = [difference_sentence(figure.title, found) for figure, found in standing_out(results)]
+    compared = sum(found.p is not None for figure in figures(results) for found in figure.found.differences)
+    if told:
+        yield from told
+        yield f"{counted(len(told), 'difference')} of {compared:,} that were compared."
+    elif compared:
+        yield f"Nothing: none of {counted(compared, 'difference')} is beyond chance."
+    else:
+        yield "Cannot be told: no two groups could be compared."
+
+
+def incomparable_sentences(results: Results) -> Iterator[str]:
+    """What cannot be compared or has no figure, and why; then what the measuring remarked."""
+    yield from _without_difference(results)
+    yield from _without_figure(results)
+    yield from results.remarks
+
+
+def _without_difference(results: Results) -> Iterator[str]:
+    """For each pair of groups and reason the labels on which they cannot be compared."""
+    pairs: dict[tuple[str, str, str, NoFigure], list[str]] = {}
+    for figure in figures(results):
+        for found in figure.found.differences:
+            if found.p is None and found.undefined:
+                level = f" ({group_name(found.within)})" if found.within else ""
+                names = (found.a or NOT_KNOWN, found.b or NOT_KNOWN, level, found.undefined)
+                pairs.setdefault(names, []).append(figure.title)
+    total = sum(1 for _ in figures(results))
+    for (a, b, level, reason), titles in pairs.items():
+        yield f"{a} and {b}{level} cannot be compared on {_named(titles, total)}: {_REASONS[reason]}."
+
+
+def _without_figure(results: Results) -> Iterator[str]:
+    """For each group and reason the labels on which it has no rate, or a rate without an interval."""
+    lacking: dict[tuple[str, bool, NoFigure], list[str]] = {}
+    for figure in figures(results):
+        parts = [("all", figure.found), *((group_name(group.by), group) for group in figure.found.groups)]
+        for name, rate in parts:
+            if rate.undefined:
+                lacking.setdefault((name, rate.rate is None, rate.undefined), []).append(figure.title)
+    total = sum(1 for _ in figures(results))
+    for (name, no_rate, reason), titles in lacking.items():
+        what = "no rate" if no_rate else "a rate without interval"
+        yield f"{name}: {what} for {_named(titles, total)}: {_REASONS[reason]}."
+
+
+def _named(titles: list[str], total: int) -> str:
+    """The labels by name, or how many they are where they are many."""
+    if len(titles) == total:
+        return "any label" if total > 1 else titles[0]
+    more = len(titles) - _NAMES_SHOWN
+    return ", ".join(titles[:_NAMES_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def definition(finding: Finding) -> str:
+    """What makes an answer count, such as `contradicted_claim_present, unsafe_content or not response_on_topic`."""
+    *first, last = finding.any
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def left_out_sentence(finding: Finding) -> str:
+    """How many answers a composite finding leaves out because a part was not judged; empty where none is."""
+    if not finding.n_incomplete:
+        return ""
+    parts = ", ".join(f"{label} {count:,}" for label, count in finding.missing.items() if count)
+    return f"Left out, since the jury has not judged every part: {counted(finding.n_incomplete, 'answer')} ({parts})."
+
+
+def denominator_sentence(found: Denominators) -> str:
+    """What stands behind a rate, part by part; parts that the files do not tell are named at its end."""
+    unknown = []
+    if found.asked is None:
+        first = f"{counted(found.answers, 'answer')} before the jury"
+        unknown.append("how many questions were asked, refused or failed (`--runs` tells)")
+    else:
+        first = (
+            f"{counted(found.asked, 'question')} asked, {found.refused or 0:,} refused, {found.failed or 0:,} failed; "
+            f"{counted(found.answers, 'answer')} before the jury"
+        )
+    parts = {
+        "without citations": found.without_citations,
+        "with a source of which no text is held": found.with_unread_sources,
+    }
+    told = [f"{count:,} {what}" for what, count in parts.items() if count is not None]
+    unknown += [f"how many are {what}" for what, count in parts.items() if count is None]
+    discards = [] if found.discarded is None else [f"{counted(found.discarded, 'response')} discarded"]
+    unknown += ["how many responses were discarded (export with `--discarded`)"] if found.discarded is None else []
+    sentence = "; ".join([", ".join([first, *told]), *discards]) + "."
+    return f"{sentence} Not known: {'; '.join(unknown)}." if unknown else sentence
+
+
+def _p(value: float) -> str:
+    """A p behind its sign, such as `= .003` or `< .001`."""
+    return "< .001" if value < 0.001 else f"= {decimal_p(value)}"
+
+
+def _hundredths(value: float) -> str:
+    """A share in per cent or points: whole, with a decimal where it would be 0 or 100 and is not."""
+    if abs(value) < 1e-6 or value == 1.0:
+        return f"{100 * value:.0f}".replace("-0", "0")
+    if abs(value) < 0.01:
+        return f"{100 * value:.1g}"
+    digits = f"{100 * value:.1f}" if abs(value) > 0.99 else f"{100 * value:.0f}"
+    return digits.replace("100.0", "100")
