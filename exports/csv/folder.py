@@ -16,6 +16,7 @@ from pipeline.errors import OutputError
 
 MANIFEST_FILE = "manifest.json"
 EVIDENCE_FILE = "evidence.jsonl"
+PROVENANCE_FILE = "provenance.csv"
 _OWN_KEYS = frozenset({"citejury", "datasets", "files"})
 """What every manifest of ours has, of whatever version."""
 

@@ -1,5 +1,6 @@
 """CSV files of exports, data frames, decisions and judgements in; ratings as arrays, checked cell by cell, out.
 
 Read `read` first: it tells the task of a file and reads its rows. `collection` checks the cells and gathers responses
-into the arrays of `exports.agreement`; `frames` does the same for pandas, `decisions` and `judgements` for theirs.
+into the arrays of `exports.agreement`; `frames` does the same for pandas, `decisions`, `judgements` and `provenance`
+for theirs.
 """

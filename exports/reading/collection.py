@@ -317,9 +317,9 @@ class ResponseReader:
             yield Response(
                 line,
                 cells,
-                record if record[0] != "'" else _unescaped(record),
-                "" if self.chunk is None else _unescaped(unit),
-                annotator if annotator[0] != "'" else _unescaped(annotator),
+                record if record[0] != "'" else unescaped(record),
+                "" if self.chunk is None else unescaped(unit),
+                annotator if annotator[0] != "'" else unescaped(annotator),
                 created,
                 parsed.labels,
                 "" if self.language is None else cells[self.language],
@@ -365,9 +365,9 @@ def moment_or_none(stamp: str) -> datetime | None:
         return None
 
 
-def _unescaped(text: str) -> str:
-    """An id without the apostrophe that `exports csv --spreadsheet-safe` put before it, if it did.
+def unescaped(text: str) -> str:
+    """A cell without the apostrophe that `exports csv --spreadsheet-safe` put before it, if it did.
 
     So an export for spreadsheets has the annotators, units and order of any other, and can be read together with it.
     """
-    return text[1:] if text[0] == "'" and text.startswith(FORMULA_STARTS, 1) else text
+    return text[1:] if text[:1] == "'" and text.startswith(FORMULA_STARTS, 1) else text

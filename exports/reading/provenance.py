@@ -1,0 +1,147 @@
+"""Where each record comes from: `provenance.csv` beside the CSV files of an export, read by `record_uuid`.
+
+Source: exports/contracts/csv.md.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from exports.agreement.schema import InputFile
+from exports.csv.folder import PROVENANCE_FILE
+from exports.reading.collection import unescaped
+from exports.reading.read import csv_rows
+from pipeline.errors import BadRowsError, InputError
+
+RECORD = "record_uuid"
+_NEEDED = (RECORD, "narrative_id", "model_name")
+"""Without these a file says nothing of use; any other column may be missing, and is unknown then."""
+
+
+class ReadProvenance(NamedTuple):
+    """What the files tell of each record."""
+
+    rows: Mapping[str, Mapping[str, str]]
+    """Every column but `record_uuid` by name, for each record by its id; empty text where it is not known."""
+    columns: tuple[str, ...]
+    """The columns but `record_uuid`, each once, in the order of the files: citejury's own and any others."""
+    files: tuple[InputFile, ...]
+    """The files that were read, in their order; empty where none is there."""
+    remarks: list[str]
+    """Plain sentences about records of which two files say different things; empty where all agree."""
+
+
+def provenance_files(paths: Sequence[Path]) -> list[Path]:
+    """The `provenance.csv` of each folder, beside each CSV file, or named itself, each once, in their order."""
+    places = [path / PROVENANCE_FILE if path.is_dir() else path.with_name(PROVENANCE_FILE) for path in paths]
+    return list({place.resolve(): place for place in places if place.is_file()}.values())
+
+
+def read_provenance(files: Sequence[Path]) -> ReadProvenance:
+    """What the files tell of each record; where several tell of one, the first that is not empty counts for a column.
+
+    Cells behind the apostrophe of `--spreadsheet-safe` are read without it.
+
+    Raises:
+        InputError: a file is no CSV in UTF-8, lacks `record_uuid`, `narrative_id` or `model_name`, or has a column
+            twice.
+        BadRowsError: rows have too many or too few cells, no id, or one that a row above has; each is listed.
+    """
+    rows: dict[str, dict[str, str]] = {}
+    columns: dict[str, None] = {}
+    inputs: list[InputFile] = []
+    bad: list[str] = []
+    differing: list[str] = []
+    for file in files:
+        found = _read_file(file, bad)
+        columns |= dict.fromkeys(found.columns)
+        for record, told in found.rows.items():
+            known = rows.setdefault(record, {})
+            differing += [
+                f"{record}, `{name}`: {known[name]!r} and {value!r}"
+                for name, value in told.items()
+                if value and known.get(name) and known[name] != value
+            ]
+            known |= {name: value for name, value in told.items() if not known.get(name)}
+        with file.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        inputs.append(InputFile(file=file.name, sha256=digest, rows=len(found.rows)))
+    if bad:
+        raise BadRowsError(f"{len(bad)} rows of `{PROVENANCE_FILE}` cannot be read; export again or mend them:", bad)
+    names = tuple(columns)
+    filled = {record: {name: told.get(name, "") for name in names} for record, told in rows.items()}
+    return ReadProvenance(filled, names, tuple(inputs), _remarks(differing))
+
+
+class _FileRows(NamedTuple):
+    """What one file tells."""
+
+    rows: dict[str, dict[str, str]]
+    """The other cells of each record by column."""
+    columns: tuple[str, ...]
+    """The columns but `record_uuid`."""
+
+
+def _read_file(file: Path, bad: list[str]) -> _FileRows:
+    """The rows of one file; a sentence for each that cannot be read goes to `bad`.
+
+    Raises:
+        InputError: the file is no CSV in UTF-8, or its header is not one of provenance.
+    """
+    lines = csv_rows(file)
+    _, header = next(lines, (1, []))
+    _check_header(file, header)
+    at = header.index(RECORD)
+    columns = tuple(name for name in header if name != RECORD)
+    seen: dict[str, str] = {}  # equal cells are kept once: a campaign has few models and many records
+    found: dict[str, dict[str, str]] = {}
+    for line, cells in lines:
+        problem = _problem(cells, header, at, found)
+        if problem:
+            bad.append(f"{file.name}, line {line}: {problem}")
+            continue
+        texts = [seen.setdefault(text, text) for text in map(unescaped, cells)]
+        record = texts.pop(at)
+        found[record] = dict(zip(columns, texts, strict=True))
+    return _FileRows(found, columns)
+
+
+def _check_header(file: Path, header: Sequence[str]) -> None:
+    """Refuse a header that is not one of provenance.
+
+    Raises:
+        InputError: a needed column is missing, or one is there twice.
+    """
+    if not header:
+        raise InputError(f"`{file}` is empty: it has no header line. Export again with `citejury exports csv`.")
+    missing = [name for name in _NEEDED if name not in header]
+    if missing:
+        raise InputError(
+            f"`{file}` has no column `{missing[0]}`, which tells where records come from. Export again with `citejury "
+            "exports csv`, or give another file another name."
+        )
+    doubled = [name for name in header if header.count(name) > 1]
+    if doubled:
+        raise InputError(f"`{file}` has the column `{doubled[0]}` more than once. Keep one of them.")
+
+
+def _problem(cells: Sequence[str], header: Sequence[str], at: int, found: Mapping[str, object]) -> str | None:
+    """What is wrong with a row of the file whose records so far are `found`; None where nothing is."""
+    if len(cells) != len(header):
+        return f"found {len(cells)} cells, the header has {len(header)}."
+    if not cells[at].strip():
+        return f"`{RECORD}` is empty, every row needs one."
+    if unescaped(cells[at]) in found:
+        return f"a row above has the `{RECORD}` {cells[at]!r} too; a record has one row."
+    return None
+
+
+def _remarks(differing: Sequence[str]) -> list[str]:
+    """One sentence where files say different things of a record."""
+    if not differing:
+        return []
+    return [
+        f"`{PROVENANCE_FILE}` of several exports say different things of {len(differing)} cells; the first named "
+        f"counts (the first: {differing[0]})."
+    ]

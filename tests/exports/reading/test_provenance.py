@@ -1,0 +1,117 @@
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from exports.reading.provenance import provenance_files, read_provenance
+from exports.reading.read import export_files
+from pipeline.errors import BadRowsError, InputError
+
+HEAD = (
+    "record_uuid,narrative_id,narrative_type,model_name,model_version,arm,repeat,run_id,language,answer_timestamp,"
+    "n_sources,n_read,n_unread,n_gone,n_unresolved,n_unfetched,contexts"
+)
+ROW = "r1,n1,myth,openai,gpt-5,,1,run,de,2026-03-01T10:00:00+00:00,3,2,1,0,0,0,selected"
+
+
+def write(folder: Path, *rows: str, head: str = HEAD) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "provenance.csv").write_bytes("\r\n".join([head, *rows, ""]).encode())
+    return folder / "provenance.csv"
+
+
+def refused(path: Path) -> list[str]:
+    with pytest.raises(BadRowsError) as caught:
+        read_provenance([path])
+    return list(caught.value.rows)
+
+
+def test_each_record_has_its_cells_by_column(tmp_path: Path) -> None:
+    path = write(tmp_path, ROW, ROW.replace("r1", "001").replace("openai", ""))
+    found = read_provenance([path])
+    assert found.columns == tuple(HEAD.split(","))[1:]
+    assert list(found.rows) == ["r1", "001"]
+    assert found.rows["r1"] == dict(zip(HEAD.split(",")[1:], ROW.split(",")[1:], strict=True))
+    assert found.rows["001"]["model_name"] == ""
+    (file,) = found.files
+    assert (file.file, file.rows, file.sha256) == ("provenance.csv", 2, hashlib.sha256(path.read_bytes()).hexdigest())
+
+
+def test_further_columns_are_kept_wherever_they_stand(tmp_path: Path) -> None:
+    found = read_provenance([write(tmp_path, f"sunny,{ROW}", head=f"mood,{HEAD}")])
+    assert found.rows["r1"]["mood"] == "sunny"
+    assert found.rows["r1"]["narrative_id"] == "n1"
+
+
+def test_a_column_that_is_missing_is_not_known(tmp_path: Path) -> None:
+    found = read_provenance([write(tmp_path, "r1,openai,n1", head="record_uuid,model_name,narrative_id")])
+    assert found.rows == {"r1": {"model_name": "openai", "narrative_id": "n1"}}
+
+
+@pytest.mark.parametrize(
+    ("head", "problem"),
+    [
+        ("", "is empty: it has no header line"),
+        (HEAD.replace("record_uuid", "record"), "has no column `record_uuid`"),
+        (HEAD.replace("narrative_id", "narrative"), "has no column `narrative_id`"),
+        (HEAD.replace("model_name", "model"), "has no column `model_name`"),
+        (HEAD.replace("run_id", "model_name"), "has the column `model_name` more than once"),
+        (HEAD.replace("run_id", "record_uuid"), "has the column `record_uuid` more than once"),
+        (HEAD.replace(",", ";"), "has no column `record_uuid`"),
+    ],
+)
+def test_a_bad_header_is_refused(tmp_path: Path, head: str, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        read_provenance([write(tmp_path, head=head)])
+
+
+def test_bytes_that_are_not_utf_8_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, ROW)
+    path.write_bytes(path.read_bytes() + ROW.replace("r1", "r2").replace("myth", "Lüge").encode("latin-1"))
+    with pytest.raises(InputError, match="is not UTF-8"):
+        read_provenance([path])
+
+
+def test_every_bad_row_is_listed_with_its_line(tmp_path: Path) -> None:
+    path = write(
+        tmp_path, ROW, ROW.replace("openai", "grok"), f"{ROW},more".replace("r1", "r2"), ROW.replace("r1", " ")
+    )
+    assert refused(path) == [
+        "provenance.csv, line 3: a row above has the `record_uuid` 'r1' too; a record has one row.",
+        "provenance.csv, line 4: found 18 cells, the header has 17.",
+        "provenance.csv, line 5: `record_uuid` is empty, every row needs one.",
+    ]
+
+
+def test_a_file_for_spreadsheets_says_the_same(tmp_path: Path) -> None:
+    plain = write(tmp_path / "plain", ROW.replace("r1", "-1").replace("n1", "=n").replace("gpt-5", "'quoted'"))
+    safe = write(tmp_path / "safe", ROW.replace("r1", "'-1").replace("n1", "'=n").replace("gpt-5", "'quoted'"))
+    safe.write_bytes(b"\xef\xbb\xbf" + safe.read_bytes())
+    assert read_provenance([safe]).rows == read_provenance([plain]).rows
+
+
+def test_what_two_exports_say_is_put_together_and_a_difference_is_told(tmp_path: Path) -> None:
+    first = write(tmp_path / "a", ROW.replace("gpt-5", ""), ROW.replace("r1", "r2"))
+    second = write(tmp_path / "b", ROW.replace("openai", "grok"), ROW.replace("r1", "r3"))
+    found = read_provenance([first, second])
+    assert list(found.rows) == ["r1", "r2", "r3"]
+    assert (found.rows["r1"]["model_name"], found.rows["r1"]["model_version"]) == ("openai", "gpt-5")
+    assert found.remarks == [
+        "`provenance.csv` of several exports say different things of 1 cells; the first named counts (the first: r1, "
+        "`model_name`: 'openai' and 'grok')."
+    ]
+
+
+def test_the_file_is_found_in_a_folder_beside_a_csv_file_and_by_its_name(tmp_path: Path) -> None:
+    path = write(tmp_path / "in", ROW)
+    (tmp_path / "in" / "generation.csv").touch()
+    (tmp_path / "none").mkdir()
+    assert provenance_files([tmp_path / "in", tmp_path / "in" / "generation.csv", path, tmp_path / "none"]) == [path]
+    assert read_provenance([]) == ({}, (), (), [])
+
+
+def test_a_pattern_of_all_csv_files_of_an_export_names_its_ratings(tmp_path: Path) -> None:
+    path = write(tmp_path, ROW)
+    (tmp_path / "generation.csv").touch()
+    assert export_files(sorted(tmp_path.glob("*.csv"))) == [tmp_path / "generation.csv"]
+    assert export_files([path]) == [path]
