@@ -18,7 +18,6 @@ from exports.agreement._resampling import (
     central_moments,
     interval,
     interval_or_none,
-    rounded,
     share_below,
     shifted_powers,
     undefined_share,
@@ -36,6 +35,7 @@ from exports.agreement.coefficients import (
     count_votes,
     totals,
 )
+from exports.agreement.distributions import rounded
 from exports.agreement.ratings import MISSING, NO, YES, FloatArray, IntArray, Ratings
 from exports.agreement.schema import ConditionalAgreement, Interval, LabelAgreement, RefusedReason, UndefinedReason
 

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from exports.agreement.distributions import NORMAL_QUANTILE, TAIL, student_quantile
+from exports.agreement.distributions import NORMAL_QUANTILE, TAIL, rounded, student_quantile
 from exports.agreement.ratings import FloatArray, IntArray
 from exports.agreement.schema import Interval, RefusedReason
 
@@ -198,8 +198,8 @@ def exact_addends(values: FloatArray, count: int) -> FloatArray:
     largest = np.abs(values).max(axis=0)
     _, exponents = np.frexp(largest * max(count, 1))
     places = np.maximum(_MANTISSA - exponents, 0)
-    rounded: FloatArray = np.ldexp(np.rint(np.ldexp(values, places)), -places)
-    return rounded
+    found: FloatArray = np.ldexp(np.rint(np.ldexp(values, places)), -places)
+    return found
 
 
 def _column_totals(sums: FloatArray | SparseSums) -> FloatArray:
@@ -304,11 +304,6 @@ def undefined_share(resampled: FloatArray) -> float:
 def share_below(defined: FloatArray, threshold: float) -> float:
     """Share of defined replicates below the threshold; those equal to it but for rounding are not."""
     return float(np.mean(defined < threshold - _TIE))
-
-
-def rounded(value: float) -> float:
-    """The value to 12 digits: those that follow are rounding of sums, not data."""
-    return float(f"{value:.12g}")
 
 
 def bias_correction(resampled: FloatArray, estimate: float) -> float:

@@ -57,3 +57,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
         corrected[place] = largest
     return corrected
+
+
+def rounded(value: float) -> float:
+    """The value to 12 digits: those that follow are rounding of sums, not data."""
+    return float(f"{value:.12g}")

@@ -1,0 +1,133 @@
+"""Votes go in; the value of each unit comes out, and of each answer where a finding spans tasks.
+
+Source: exports/contracts/results.md#values.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from annotation.labels import LABELS, TaskName
+from exports.agreement.coefficients import count_votes
+from exports.agreement.consensus import BoolArray, UnitLabel
+from exports.agreement.ratings import FloatArray, IntArray, Ratings
+from exports.results.study import Consensus, FindingDefinition
+from pipeline.errors import InputError
+
+_NOT = "not "
+_TASK_OF: Mapping[str, TaskName] = {label: task for task, labels in LABELS.items() for label in labels}
+
+
+class Values(NamedTuple):
+    """What units are worth on one or more labels."""
+
+    records: IntArray
+    """Number of each unit's record, counted from 0."""
+    values: FloatArray
+    """Units × labels: from 0 (no) to 1 (yes); NaN where a unit has none."""
+    undecided: BoolArray
+    """Units × labels: whether the unit has votes on the label and they settle nothing."""
+
+
+class FindingValues(NamedTuple):
+    """What answers as a whole are worth on one finding."""
+
+    values: Values
+    """A unit for each answer with votes on any task; one column."""
+    n_incomplete: int
+    """Answers without a value on some part."""
+    missing: dict[str, int]
+    """How many answers lack a value on each of the labels."""
+
+
+def unit_values(
+    ratings: Ratings, places: Mapping[str, int], consensus: Consensus, decisions: Mapping[UnitLabel, bool]
+) -> Values:
+    """The values of a task's units on its labels, in their orders; `places` numbers the records.
+
+    `share` is the share of yes among the unit's votes on the label, `majority` what most of them say. `adjudicated` is
+    the decision where there is one, and otherwise what all votes say; where they differ nothing is settled.
+    """
+    votes = count_votes(ratings.values, ratings.units, len(ratings.unit_records))
+    with np.errstate(invalid="ignore"):
+        share = votes.ones / votes.ratings
+    if consensus == "share":
+        values = share
+    elif consensus == "majority":
+        values = np.where(share == 0.5, np.nan, np.where(np.isnan(share), np.nan, share > 0.5))
+    else:
+        values = np.where((share == 0) | (share == 1), share, np.nan)
+        for (record, chunk_id, label), decided in _decisions_of(ratings, decisions).items():
+            values[_unit_numbers(ratings)[record, chunk_id], LABELS[ratings.task].index(label)] = decided
+    records = np.array([places[record] for record in ratings.records], np.int64)[ratings.unit_records]
+    return Values(records, values, (votes.ratings > 0) & np.isnan(values))
+
+
+def _decisions_of(ratings: Ratings, decisions: Mapping[UnitLabel, bool]) -> dict[UnitLabel, bool]:
+    """The decisions on labels of the task and on units that have a response."""
+    units = _unit_numbers(ratings)
+    labels = LABELS[ratings.task]
+    return {key: value for key, value in decisions.items() if key[:2] in units and key[2] in labels}
+
+
+def _unit_numbers(ratings: Ratings) -> dict[tuple[str, str], int]:
+    """The number of each unit by its record and passage."""
+    records = (ratings.records[record] for record in ratings.unit_records.tolist())
+    return {unit: number for number, unit in enumerate(zip(records, ratings.unit_chunks, strict=True))}
+
+
+def finding_values(definition: FindingDefinition, tasks: Mapping[TaskName, Values], n_records: int) -> FindingValues:
+    """The value of each answer with votes: the largest of its parts, of which passages give their largest too.
+
+    An answer without a value on some part has none. It is undecided where every part has votes.
+
+    Raises:
+        InputError: a part names no label.
+    """
+    judged = np.zeros(n_records, np.bool_)
+    for task in tasks.values():
+        judged[task.records] = True
+    parts = [_part_values(part, tasks, n_records) for part in definition.any]
+    values = np.stack([part[0][judged] for part in parts], axis=1)
+    voted = np.stack([part[1][judged] for part in parts], axis=1)
+    lacking = np.isnan(values)
+    value = np.where(lacking.any(axis=1), np.nan, values.max(axis=1, initial=0))
+    missing = {
+        _label_of(part): int(count)
+        for part, count in zip(definition.any, np.count_nonzero(lacking, axis=0), strict=True)
+    }
+    undecided = np.isnan(value) & voted.all(axis=1)
+    found = Values(np.flatnonzero(judged), value[:, np.newaxis], undecided[:, np.newaxis])
+    return FindingValues(found, int(np.count_nonzero(np.isnan(value))), missing)
+
+
+def _part_values(part: str, tasks: Mapping[TaskName, Values], n_records: int) -> tuple[FloatArray, BoolArray]:
+    """Each record's value on one part, NaN without one, and whether it has votes on it.
+
+    Raises:
+        InputError: the part names no label.
+    """
+    label = _label_of(part)
+    if label not in _TASK_OF:
+        raise InputError(
+            f"A finding names the label {label!r}, which no task has. The labels are {', '.join(_TASK_OF)}."
+        )
+    values, voted = np.full(n_records, np.nan), np.zeros(n_records, np.bool_)
+    task = tasks.get(_TASK_OF[label])
+    if task is not None:
+        column = LABELS[_TASK_OF[label]].index(label)
+        own = 1 - task.values[:, column] if part.startswith(_NOT) else task.values[:, column]
+        np.fmax.at(values, task.records, own)
+        voted[task.records[~np.isnan(own) | task.undecided[:, column]]] = True
+    return values, voted
+
+
+def _label_of(part: str) -> str:
+    """The label that a part of a finding names."""
+    return part.removeprefix(_NOT).strip()
+
+
+def tasks_of(labels: Sequence[str]) -> tuple[TaskName, ...]:
+    """The tasks of the labels that a finding names, each once."""
+    return tuple(dict.fromkeys(_TASK_OF[_label_of(part)] for part in labels))
