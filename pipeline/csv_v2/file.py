@@ -68,14 +68,16 @@ def write_answers(path: Path, answers: Iterable[StoredAnswer]) -> int:
     return count
 
 
-def read_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
+def read_cells(path: Path, end: int | None = None) -> Iterator[tuple[int, list[str]]]:
     """Each row as its 20 cells in the order of the columns, with the physical line on which it begins; streamed.
+
+    With `end` only the rows before that byte are read.
 
     Raises:
         InputError: the file is missing, not UTF-8, not CSV, its header is not the 20 columns in order, or a row is
             ragged.
     """
-    rows = numbered_rows(path)
+    rows = numbered_rows(path, end)
     _, header = next(rows, (1, []))
     if tuple(header) != CSV_COLUMNS:
         raise InputError(
@@ -91,10 +93,11 @@ def read_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
         yield line, cells
 
 
-def read_answers(path: Path) -> Iterator[StoredAnswer]:
+def read_answers(path: Path, end: int | None = None) -> Iterator[StoredAnswer]:
     """The answers of a file, each put together from its rows; held in memory are those whose rows are still missing.
 
-    `search_results` are those that the rows name: none where the answer has no citation.
+    `search_results` are those that the rows name: none where the answer has no citation. With `end` only the answers
+    before that byte are read.
 
     Raises:
         InputError: as `read_cells`, or the rows of an answer disagree, are missing, or go on after it was whole.
@@ -102,7 +105,7 @@ def read_answers(path: Path) -> Iterator[StoredAnswer]:
     waiting: dict[str, AnswerParts] = {}
     told: set[str] = set()
     current: AnswerParts | None = None
-    for line, cells in read_cells(path):
+    for line, cells in read_cells(path, end):
         answer_id = cells[ANSWER_ID]
         if current is None or current.answer_id != answer_id:
             if current is not None and current.is_whole():
@@ -164,15 +167,24 @@ def keep_whole_answers(path: Path) -> set[str]:
     """
     if not path.exists():
         return set()
-    with open(path, "rb") as file:
-        start = file.read(len(HEADER))
-        size = file.seek(0, os.SEEK_END)
-        file.seek(0)
-        torn_header = len(start) < len(HEADER) and HEADER.startswith(start)
-        whole, end = (set[str](), 0) if torn_header else find_whole_answers(path, file)
-    if end < size:
+    whole, end = whole_answers(path)
+    if end < path.stat().st_size:
         os.truncate(path, end)  # one call, so that a second kill leaves either file, and never a copy of gigabytes
     return whole
+
+
+def whole_answers(path: Path) -> tuple[set[str], int]:
+    """The ids of the whole answers of a file, and the byte after the last of them: 0 where even the header is torn.
+
+    Raises:
+        InputError: the file is not CSV v2, or is damaged before its last answer.
+    """
+    with open(path, "rb") as file:
+        start = file.read(len(HEADER))
+        file.seek(0)
+        if len(start) < len(HEADER) and HEADER.startswith(start):
+            return set(), 0
+        return find_whole_answers(path, file)
 
 
 def find_whole_answers(path: Path, file: BinaryIO) -> tuple[set[str], int]:

@@ -1,7 +1,7 @@
 """CSV as text: UTF-8 with or without a byte order mark, cells of any size, rows with the line they begin on."""
 
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
@@ -18,7 +18,7 @@ _BOM = b"\xef\xbb\xbf"
 _FIELD_LIMIT = 2**31 - 1
 
 
-def decoded_lines(file: BinaryIO, damaged: Callable[[int, bytes, int], None]) -> Iterator[str]:
+def decoded_lines(file: Iterable[bytes], damaged: Callable[[int, bytes, int], None]) -> Iterator[str]:
     """The physical lines of a file in UTF-8 with their own line ends, without a byte order mark.
 
     A line ends at `\\n`, `\\r\\n` or a lone `\\r`, as `csv` counts them. For a line that is not UTF-8 `damaged` is told
@@ -44,8 +44,10 @@ def csv_reader(lines: Iterator[str]) -> "Reader":
     return csv.reader(lines, strict=True)
 
 
-def numbered_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+def numbered_rows(path: Path, end: int | None = None) -> Iterator[tuple[int, list[str]]]:
     """Each row of a CSV file with the physical line on which it begins, counted from 1; empty lines are no rows.
+
+    With `end` only the lines before that byte are read.
 
     Raises:
         InputError: the file is missing or a folder, is not UTF-8, or a quote is out of place or never closed.
@@ -55,7 +57,8 @@ def numbered_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise InputError(_not_utf8(path, line, raw, at))
 
     with open_csv(path) as file:
-        rows = csv_reader(decoded_lines(file, refuse))
+        lines = file if end is None else _lines_before(file, end)
+        rows = csv_reader(decoded_lines(lines, refuse))
         line = 1
         try:
             for row in rows:
@@ -67,6 +70,16 @@ def numbered_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
                 f"{str(path)!r}, line {line}: the row that begins here is not CSV ({error}). Look for a quotation mark "
                 "that is not doubled or never closed."
             ) from error
+
+
+def _lines_before(file: BinaryIO, end: int) -> Iterator[bytes]:
+    """The lines that end at this byte or before it."""
+    position = 0
+    for line in file:
+        position += len(line)
+        if position > end:
+            return
+        yield line
 
 
 def open_csv(path: Path) -> BufferedReader:

@@ -136,7 +136,7 @@ def read_message(body: dict[str, Any]) -> Message:
     else:
         parts = _responses_parts(body)
         reason = as_text(as_object(body.get("incomplete_details")).get("reason"))
-        stop = reason or as_text(body.get("status"))
+        stop = reason or ("refusal" if _only_refuses(body) else as_text(body.get("status")))
     return _clean_message(parts, as_text(body.get("model")), stop)
 
 
@@ -164,6 +164,14 @@ def _responses_parts(body: dict[str, Any]) -> list[_Part]:
         if part.get("type") in ("output_text", "refusal")
     ]
     return parts or [_Part(as_text(body.get("output_text")), [])]
+
+
+def _only_refuses(body: dict[str, Any]) -> bool:
+    """Whether the messages in `output` hold a refusal and no other words; their `status` is `completed` even so."""
+    messages = [item for item in as_objects(body.get("output")) if item.get("type") == "message"]
+    parts = [part for message in messages for part in as_objects(message.get("content"))]
+    refused = any(part.get("type") == "refusal" and as_text(part.get("refusal")) for part in parts)
+    return refused and not any(part.get("type") == "output_text" and as_text(part.get("text")) for part in parts)
 
 
 def _annotations_of(part: dict[str, Any]) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from pipeline.errors import ErrorKind, ProviderError
 from pipeline.providers.body import as_number, as_object, as_objects, as_text, first_object, load_body
+from pipeline.providers.refusal import REFUSED_CONTENT
 
 _MAX_MESSAGE = 400
 
@@ -38,9 +39,6 @@ _NO_MONEY = re.compile(
 )
 # xAI and OpenRouter refuse a question for its content with the status of a wrong key; the next one may be harmless.
 _FORBIDDEN = 403
-_REFUSED_CONTENT = re.compile(
-    r"moderation|flagged|usage guidelines|content[ _](?:polic|filter)|safety_check", re.IGNORECASE
-)
 _KIND_BY_WORD: dict[str, ErrorKind] = {
     "authentication_error": "auth",
     "permission_error": "auth",
@@ -167,7 +165,7 @@ def error_kind(status: int | None, words: str) -> ErrorKind:
         return "auth"
     if _NO_MONEY.search(words):
         return "quota"
-    if status == _FORBIDDEN and _REFUSED_CONTENT.search(words):
+    if status == _FORBIDDEN and REFUSED_CONTENT.search(words):
         return "bad_response"
     if status in _KIND_BY_STATUS:
         return _KIND_BY_STATUS[status]

@@ -72,13 +72,13 @@ def read_run_id(run: Path) -> str:
     return str(manifest.get("run_id", "")) if isinstance(manifest, dict) else ""
 
 
-def record_from_answer(stored: StoredAnswer, run_id: str = "") -> QueryResponse:
-    """The canonical record of one answer.
+def record_from_answer(stored: StoredAnswer, run_id: str = "", answer: Answer | None = None) -> QueryResponse:
+    """The canonical record of one answer; `answer` is what `read_stored` gave for it, read here where it is None.
 
     Its passages are texts of the sources that the payload carries: Perplexity's result snippets, Claude's quotes.
     Gemini's supports are sentences of the answer and never a passage.
     """
-    answer = read_stored(stored)
+    answer = read_stored(stored) if answer is None else answer
     chunks = passages(stored.model_name, answer)
     text = to_one_form(answer)
     return QueryResponse(
