@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 
 from annotation.labels import TaskName
 from exports.agreement.ratings import Ratings
+from exports.results.answers import Answers
 from pipeline.schema import Frozen
 
 Consensus = Literal["share", "majority", "adjudicated"]
@@ -30,7 +31,9 @@ class RunCounts(NamedTuple):
     """What became of the questions that one group of answers comes from, as the runs tell."""
 
     asked: int
-    """Questions that were put to the provider."""
+    """Questions that were put to the provider: answered + refused + failed."""
+    answered: int
+    """Those with an answer."""
     refused: int
     """Those that the provider refused or blocked."""
     failed: int
@@ -54,3 +57,5 @@ class Study(NamedTuple):
     """Discarded responses by task and `record_uuid`; None where the files do not tell."""
     runs: Mapping[str, RunCounts] | None = None
     """What became of the questions by `model_name`; None without runs."""
+    answers: Answers | None = None
+    """The answers of the runs, those that nobody judged included; None without runs."""

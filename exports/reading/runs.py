@@ -1,0 +1,244 @@
+"""Run folders and files of records in; what they tell of answers and of questions without one comes out.
+
+Source: exports/contracts/results.md#runs.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from exports.reading._answer_facts import AnswerFacts, told_provenance
+from exports.reading.verdicts import VerdictReader
+from exports.results.answers import Answers
+from exports.results.study import RunCounts
+from pipeline.asking.questions import identify_call
+from pipeline.asking.run_folder import MANIFEST, RunManifest, csv_file, read_errors, read_manifest
+from pipeline.csv_v2.file import read_answers, whole_answers
+from pipeline.errors import InputError
+from pipeline.providers.refusal import is_refusal, is_refusal_error
+from pipeline.recording.files import read_records, research_records
+from pipeline.recording.run import answers_of_run, read_run_id, read_stored, record_from_answer
+from pipeline.schema import PROVIDERS, ErrorLine, StoredAnswer
+from pipeline.text.terminal import counted
+
+
+class ReadRuns(NamedTuple):
+    """What runs and records tell."""
+
+    answers: Answers
+    """Every answer with a text that was not refused, each once."""
+    counts: dict[str, RunCounts]
+    """What became of the questions by `model_name`, as run folders tell; empty where only records were given."""
+    provenance: dict[str, dict[str, str]]
+    """What is told of the records of the export, by `record_uuid` and column of `provenance.csv`."""
+    remarks: list[str]
+    """What was left out, what is incomplete and what cannot be told, in plain sentences."""
+
+
+class _Place:
+    """What one folder or file tells."""
+
+    def __init__(self, path: Path, number: int) -> None:
+        """Begin with nothing told."""
+        self.path, self.number = path, number
+        self.answered: dict[str, set[str]] = {}
+        self.refused: dict[str, set[str]] = {}
+        self.empty: dict[str, set[str]] = {}
+        self.errors: dict[tuple[str, str, int, int], ErrorLine] = {}
+        self.prompts: dict[str, set[str]] = {}
+        self.run_id = ""
+        self.tells_questions = False
+        self.remarks: list[str] = []
+
+    def settle(self, stored: StoredAnswer, stop_reason: str) -> bool:
+        """Count one answer of a run folder; whether it is an answer at all."""
+        refused = is_refusal(stop_reason)
+        kind = self.refused if refused else self.answered if stored.answer_text.strip() else self.empty
+        kind.setdefault(stored.model_name, set()).add(stored.answer_id)
+        return kind is self.answered
+
+    def n_settled(self) -> int:
+        """How many calls have an answer."""
+        return sum(len(ids) for kind in (self.answered, self.refused, self.empty) for ids in kind.values())
+
+
+def read_runs(
+    paths: Sequence[Path], records: Collection[str] = (), verdicts: Mapping[str, VerdictReader] | None = None
+) -> ReadRuns:
+    """What the run folders and files of records tell; `records` are the ids of the export's records, if there is one.
+
+    A folder or file that is named twice counts once, and so does an answer that stands in several. One that has no
+    record in common with the export is left out and told. Of a run that was killed what is there counts.
+
+    Raises:
+        InputError: a path is neither a run folder nor a file of records, or is damaged.
+        BadRowsError: lines of a file are no records; each is listed.
+    """
+    facts = AnswerFacts(verdicts or {})
+    remarks: list[str] = []
+    distinct = {path.resolve(): path for path in reversed(paths)}
+    if len(distinct) < len(paths):
+        remarks.append(f"Runs that are named more than once: {len(paths) - len(distinct)}; each counts once.")
+    places = [_read_place(path, facts) for path in reversed(distinct.values())]
+    kept = []
+    for place in places:
+        ids = {*facts.at(place.number), *(each for kind in (place.refused, place.empty) for each in _all(kind))}
+        if records and ids and ids.isdisjoint(records):
+            remarks.append(
+                f"`{place.path}` has nothing to do with this export: none of its {counted(len(ids), 'answer')} is among "
+                f"the {counted(len(records), 'record')}. It is left out."
+            )
+        else:
+            kept.append(place)
+            remarks += place.remarks
+    refused = _union([place.refused for place in kept])
+    empty = _union([place.empty for place in kept])
+    answers = facts.finish([place.number for place in kept], {*_all(refused), *_all(empty)})
+    counts = _count(kept, refused, empty)
+    remarks += _uncovered(answers, counts, records, {*_all(refused), *_all(empty)})
+    return ReadRuns(answers, counts, told_provenance(answers, records), remarks)
+
+
+def _all(kind: Mapping[str, set[str]]) -> Iterator[str]:
+    """The ids of all models."""
+    return (each for ids in kind.values() for each in ids)
+
+
+def _union(kinds: Sequence[Mapping[str, set[str]]]) -> dict[str, set[str]]:
+    """The ids of several folders by model."""
+    found: dict[str, set[str]] = {}
+    for kind in kinds:
+        for model, ids in kind.items():
+            found.setdefault(model, set()).update(ids)
+    return found
+
+
+def _read_place(path: Path, facts: AnswerFacts) -> _Place:
+    """What one folder or file tells; its answers go to `facts`.
+
+    Raises:
+        InputError: as `read_runs`.
+    """
+    place = _Place(path, facts.begin())
+    if path.is_dir() and (path / MANIFEST).is_file() and not research_records(path) and _asks(path):
+        _read_run(place, facts)
+        return place
+    own = research_records(path) if path.is_dir() else None
+    if path.is_dir():
+        place.tells_questions = True
+        for stored in answers_of_run(path):
+            if place.settle(stored, read_stored(stored).stop_reason) and not own:
+                facts.add(record_from_answer(stored, read_run_id(path)))
+    without_text = 0
+    if own or not path.is_dir():
+        for record in read_records(own or path):
+            without_text += not record.answer.strip()
+            if record.answer.strip():
+                facts.add(record)
+    if without_text:
+        place.remarks.append(f"`{path}`: records without an answer: {without_text}; they are left out.")
+    return place
+
+
+def _asks(run: Path) -> bool:
+    """Whether the folder is one of `pipeline ask`: a research run's manifest is another."""
+    return not (run / "pipeline.csv").is_file() or any(csv_file(run, provider).is_file() for provider in PROVIDERS)
+
+
+def _read_run(place: _Place, facts: AnswerFacts) -> None:
+    """Read a folder of `pipeline ask`, whose end may be torn.
+
+    Raises:
+        InputError: a file of the run is damaged before its end.
+    """
+    run = place.path
+    manifest = read_manifest(run)
+    place.run_id, place.tells_questions = manifest.run_id, True
+    for error in read_errors(run):
+        place.errors[manifest.run_id, error.provider, error.row, error.repeat] = error
+    asked_for = {error.narrative_id for error in place.errors.values()}
+    for provider in PROVIDERS:
+        file = csv_file(run, provider)
+        end = None
+        if file.is_file() and not manifest.finished:
+            end = whole_answers(file)[1]
+        if not file.is_file() or end == 0:
+            continue
+        for stored in read_answers(file, end):
+            answer = read_stored(stored)
+            if stored.narrative_id in asked_for:
+                place.prompts.setdefault(stored.narrative_id, set()).add(stored.answer_prompt)
+            if place.settle(stored, answer.stop_reason):
+                facts.add(record_from_answer(stored, manifest.run_id, answer))
+    place.remarks += _incomplete(place, manifest)
+
+
+def _incomplete(place: _Place, manifest: RunManifest) -> Iterator[str]:
+    """Sentences about a run that did not come to its end, or whose files do not hold what its manifest says."""
+    answers, errors = place.n_settled(), len(place.errors)
+    there = f"{counted(answers, 'answer')} and {counted(errors, 'error')}"
+    if manifest.finished is None:
+        planned = manifest.narratives.rows * manifest.repeats * len(manifest.providers)
+        yield (
+            f"`{place.path}` did not come to its end (it was killed, or still runs): {there} count, of up to "
+            f"{counted(planned, 'question')}."
+        )
+    elif manifest.unsettled:
+        yield (
+            f"`{place.path}` was stopped ({manifest.stopped}): {there} count; {counted(manifest.unsettled, 'question')} "
+            f"had not been settled, and {'is' if manifest.unsettled == 1 else 'are'} not among those asked."
+        )
+    said = manifest.answers + sum(manifest.errors.values())
+    if manifest.finished is not None and said != answers + errors:
+        yield (
+            f"`{place.path}`: its manifest tells of {counted(said, 'question')} with an answer or an error, and its "
+            f"files hold {there}: somebody changed them. What the files hold counts."
+        )
+
+
+def _count(
+    places: Sequence[_Place], refused: Mapping[str, set[str]], empty: Mapping[str, set[str]]
+) -> dict[str, RunCounts]:
+    """What became of the questions by model; an error of a call that was answered since does not count."""
+    telling = [place for place in places if place.tells_questions]
+    answered = _union([place.answered for place in telling])
+    errors = {key: error for place in telling for key, error in place.errors.items()}
+    settled = {*_all(answered), *_all(refused), *_all(empty)}
+    prompts = _union([place.prompts for place in telling])
+    refusals: Counter[str] = Counter()
+    failures: Counter[str] = Counter()
+    for (run_id, provider, _, repeat), error in errors.items():
+        asked = prompts.get(error.narrative_id, set())
+        calls = (identify_call(run_id, provider, error.narrative_id, prompt, 1, repeat) for prompt in asked)
+        if not any(call in settled for call in calls):
+            (refusals if is_refusal_error(error.kind, error.message) else failures)[provider] += 1
+    counts: dict[str, RunCounts] = {}
+    for model in sorted({*answered, *refused, *empty, *refusals, *failures}):
+        parts = (
+            len(answered.get(model, ())),
+            len(refused.get(model, ())) + refusals[model],
+            len(empty.get(model, ())) + failures[model],
+        )
+        counts[model] = RunCounts(sum(parts), *parts)
+    return counts
+
+
+def _uncovered(
+    answers: Answers, counts: Mapping[str, RunCounts], records: Collection[str], not_answered: Collection[str]
+) -> Iterator[str]:
+    """Sentences about what the runs leave open."""
+    told = {*answers.record_uuids, *not_answered}
+    missing = sum(record not in told for record in records)
+    if missing and told:
+        yield (
+            f"Records of the export that are in none of the runs: {missing:,} of {len(records):,}. Figures from runs do "
+            "not count them."
+        )
+    models = answers.columns["model_name"]
+    unasked = sorted(name or "(not known)" for name in models.names if name not in counts)
+    if unasked:
+        yield (
+            f"How many questions were asked, refused or failed is not known of {', '.join(unasked)}: name the run "
+            "folders with `--runs` as well."
+        )

@@ -1,0 +1,174 @@
+"""What an answer says of its narrative in its opening, by the patterns that `[verdicts]` of citejury.toml gives.
+
+Source: exports/contracts/results.md#verdict-on-the-narrative.
+"""
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from exports.results.answers import Verdict, VerdictPatterns
+from pipeline.errors import SettingsError
+from pipeline.settings import SETTINGS_FILE
+from pipeline.text.normal_form import INVISIBLE, normal_form
+from pipeline.text.sentences import sentence_spans
+from pipeline.verifying.marks import plain_words, without_citations
+
+_LANGUAGE = re.compile(r"[a-z]{2,3}")
+_BEGINNING = 2000
+"""Characters of an answer that are looked at; no opening is longer."""
+_RULE = re.compile(r"[\s\-=*_~|+:.]*")
+_BLOCK_MARKS = re.compile(r"(?:[\s>]|#{1,6}(?=\s)|[-+*•‣](?=\s)|\d{1,3}[.)](?=\s))*")
+_HEADING = re.compile(r"[\s>]*#{1,6}\s")
+_ALL_BOLD = re.compile(r"\s*(\*\*|__)[^*_]+\1\s*")
+_TABLE_OR_CODE = re.compile(r"\s*(?:\||```|~~~)")
+_QUESTION = ("?", "？")
+_STOPS = (".", "!", "…", "。", "！")
+_ENDS = "\"'”’»)]」』）"
+# Scripts that are written without blanks between words: there a pattern may stand in the middle of a run of letters.
+_RUNS_ON = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_RUNS_ON_LETTER = re.compile(f"[{_RUNS_ON}]")
+_HIRAGANA_ALONE = re.compile(r"[\u3041-\u309fー]+")
+_LETTER = re.compile(r"\w")
+
+
+def read_verdict_patterns(path: Path | None = None) -> dict[str, VerdictPatterns]:
+    """The patterns of the file by language; empty where it gives none, or is missing.
+
+    Args:
+        path: The file; `citejury.toml` in the current folder if not given.
+
+    Raises:
+        SettingsError: the file is no TOML in UTF-8, or a pattern is no text that can be found in an answer.
+    """
+    file = path or Path(SETTINGS_FILE)
+    if not file.is_file():
+        return {}
+    try:
+        table = tomllib.loads(file.read_text(encoding="utf-8")).get("verdicts", {})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"`{file}` is not a TOML file in UTF-8: {error}. Mend or remove it.") from error
+    if not isinstance(table, dict):
+        raise SettingsError(f"`verdicts` in `{file}` is no table. Write a table `[verdicts.en]` for each language.")
+    return {language: _patterns(language, values, file) for language, values in table.items()}
+
+
+def _patterns(language: str, values: object, file: Path) -> VerdictPatterns:
+    """The patterns of one language.
+
+    Raises:
+        SettingsError: they cannot be used.
+    """
+    where = f"`[verdicts.{language}]` in `{file}`"
+    if not _LANGUAGE.fullmatch(language):
+        raise SettingsError(f"{where}: {language!r} is no language. Name it by its ISO 639-1 code, such as `de`.")
+    if not isinstance(values, dict):
+        raise SettingsError(f'{where} is no table. Write `affirms = ["…"]` and `rejects = ["…"]` below it.')
+    other = sorted(values.keys() - VerdictPatterns.model_fields.keys())
+    if other:
+        raise SettingsError(f"{where} has `{other[0]}`; a language has `affirms` and `rejects` only.")
+    found = {name: _checked(values.get(name), f"{where}: `{name}`") for name in VerdictPatterns.model_fields}
+    both = {_form(text) for text in found["affirms"]} & {_form(text) for text in found["rejects"]}
+    if both:
+        raise SettingsError(f"{where}: {min(both)!r} both affirms and rejects. Keep one of them.")
+    return VerdictPatterns(**found)
+
+
+def _checked(values: object, where: str) -> tuple[str, ...]:
+    """The patterns of one list.
+
+    Raises:
+        SettingsError: it is no list of texts, or one of them can be found nowhere.
+    """
+    if not isinstance(values, list) or not values:
+        raise SettingsError(f'{where} needs a list with at least one text, such as ["yes", "that is true"].')
+    for text in values:
+        if not isinstance(text, str):
+            raise SettingsError(f"{where} has {text!r}, which is no text. Put it in quotation marks.")
+        if not _form(text) or not re.search(r"[^\s!-/:-@\[-`{-~。、！？]", _form(text)):
+            raise SettingsError(f"{where} has {text!r}, in which there is no word. Write a word or a phrase.")
+    return tuple(values)
+
+
+class VerdictReader:
+    """Reads what an answer in one language says of its narrative."""
+
+    def __init__(self, language: str, patterns: VerdictPatterns) -> None:
+        """Prepare the patterns: of those that begin at one place the longest is found, and none within another."""
+        self.language = language
+        self.affirms = frozenset(map(_form, patterns.affirms))
+        known = sorted({*self.affirms, *map(_form, patterns.rejects)}, key=lambda text: (-len(text), text))
+        self.pattern = re.compile("|".join(map(_bounded, known)))
+
+    def read(self, answer: str) -> Verdict:
+        """What the opening says: `neither` where it holds no pattern, or patterns of both kinds."""
+        found = {match[0] in self.affirms for match in self.pattern.finditer(_form(opening(answer, self.language)))}
+        return "neither" if len(found) != 1 else "affirms" if True in found else "rejects"
+
+
+def verdict_readers(patterns: Mapping[str, VerdictPatterns]) -> dict[str, VerdictReader]:
+    """A reader for each language that has patterns."""
+    return {language: VerdictReader(language, own) for language, own in patterns.items()}
+
+
+def opening(answer: str, language: str = "") -> str:
+    """The first sentence of the answer that is no question, without Markdown, links and citation marks.
+
+    What leads on to it belongs to it: headings and bold lines without a full stop, and what ends in a colon. Tables,
+    code and rules are passed over.
+    """
+    said: list[str] = []
+    for raw, line in _lines(answer[:_BEGINNING]):
+        sentences = [line[start:end] for start, end in sentence_spans(line, language)]
+        told = [each for each in sentences if not each.rstrip(_ENDS).endswith(_QUESTION)]
+        if not told:
+            continue
+        said.append(told[0])
+        if not _leads_on(raw, told[0]):
+            break
+    return " ".join(said)
+
+
+def _lines(text: str) -> Iterator[tuple[str, str]]:
+    """Each line that holds words, as it is and without marks."""
+    in_code = False
+    for raw in text.splitlines():
+        if raw.lstrip().startswith(("```", "~~~")):
+            in_code = not in_code
+        if in_code or _RULE.fullmatch(raw) or _TABLE_OR_CODE.match(raw):
+            continue
+        line = plain_words(without_citations(_BLOCK_MARKS.sub("", raw, count=1)).text)
+        line = re.sub(r"(?<!\w)[*_]+|[*_]+(?!\w)", "", line).strip()
+        if line:
+            yield raw, line
+
+
+def _leads_on(raw: str, sentence: str) -> bool:
+    """Whether the sentence of this line ends in a colon, or is a heading: by its marks, or all in bold."""
+    if sentence.endswith((":", "：")):
+        return True
+    return bool(_HEADING.match(raw) or _ALL_BOLD.fullmatch(raw)) and not sentence.rstrip(_ENDS).endswith(_STOPS)
+
+
+def _form(text: str) -> str:
+    """The text in the form in which patterns and openings are compared."""
+    straight = normal_form(unicodedata.normalize("NFKC", text)).text
+    return " ".join(straight.translate(dict.fromkeys(map(ord, INVISIBLE))).split())
+
+
+def _bounded(text: str) -> str:
+    """The pattern as a regular expression that matches it as whole words.
+
+    A letter of a script with blanks has no further one beside it. In scripts that run on nothing bounds a word, and
+    only hiragana alone must begin a clause: はい also stands within ではいけない.
+    """
+    before = after = ""
+    if _HIRAGANA_ALONE.fullmatch(text):
+        before = r"(?<!\w)"
+    elif _LETTER.match(text[0]) and not _RUNS_ON_LETTER.match(text[0]):
+        before = rf"(?<![^\W{_RUNS_ON}])(?<!\w['-])"
+    if _LETTER.match(text[-1]) and not _RUNS_ON_LETTER.match(text[-1]):
+        after = rf"(?![^\W{_RUNS_ON}])(?!['-][^\W{_RUNS_ON}])"
+    return before + re.escape(text) + after
