@@ -15,7 +15,6 @@ from exports.results.study import RunCounts
 from pipeline.asking.questions import identify_call
 from pipeline.asking.run_folder import MANIFEST, RunManifest, csv_file, read_errors, read_manifest
 from pipeline.csv_v2.file import read_answers, whole_answers
-from pipeline.errors import InputError
 from pipeline.providers.refusal import is_refusal, is_refusal_error
 from pipeline.recording.files import read_records, research_records
 from pipeline.recording.run import answers_of_run, read_run_id, read_stored, record_from_answer
@@ -86,8 +85,8 @@ def read_runs(
         ids = {*facts.at(place.number), *(each for kind in (place.refused, place.empty) for each in _all(kind))}
         if records and ids and ids.isdisjoint(records):
             remarks.append(
-                f"`{place.path}` has nothing to do with this export: none of its {counted(len(ids), 'answer')} is among "
-                f"the {counted(len(records), 'record')}. It is left out."
+                f"`{place.path}` has nothing to do with this export: none of its {counted(len(ids), 'answer')} is "
+                f"among the {counted(len(records), 'record')}. It is left out."
             )
         else:
             kept.append(place)
@@ -186,8 +185,8 @@ def _incomplete(place: _Place, manifest: RunManifest) -> Iterator[str]:
         )
     elif manifest.unsettled:
         yield (
-            f"`{place.path}` was stopped ({manifest.stopped}): {there} count; {counted(manifest.unsettled, 'question')} "
-            f"had not been settled, and {'is' if manifest.unsettled == 1 else 'are'} not among those asked."
+            f"`{place.path}` was stopped ({manifest.stopped}): {there} count; {counted(manifest.unsettled, 'question')}"
+            f" without either {'is' if manifest.unsettled == 1 else 'are'} not among those asked."
         )
     said = manifest.answers + sum(manifest.errors.values())
     if manifest.finished is not None and said != answers + errors:
@@ -215,12 +214,9 @@ def _count(
             (refusals if is_refusal_error(error.kind, error.message) else failures)[provider] += 1
     counts: dict[str, RunCounts] = {}
     for model in sorted({*answered, *refused, *empty, *refusals, *failures}):
-        parts = (
-            len(answered.get(model, ())),
-            len(refused.get(model, ())) + refusals[model],
-            len(empty.get(model, ())) + failures[model],
-        )
-        counts[model] = RunCounts(sum(parts), *parts)
+        n_refused = len(refused.get(model, ())) + refusals[model]
+        n_failed = len(empty.get(model, ())) + failures[model]
+        counts[model] = RunCounts(len(answered.get(model, ())) + n_refused + n_failed, n_refused, n_failed)
     return counts
 
 
@@ -232,8 +228,8 @@ def _uncovered(
     missing = sum(record not in told for record in records)
     if missing and told:
         yield (
-            f"Records of the export that are in none of the runs: {missing:,} of {len(records):,}. Figures from runs do "
-            "not count them."
+            f"Records of the export that are in none of the runs: {missing:,} of {len(records):,}. Figures from runs "
+            "do not count them."
         )
     models = answers.columns["model_name"]
     unasked = sorted(name or "(not known)" for name in models.names if name not in counts)

@@ -37,6 +37,7 @@ class GroupCounts:
         runs = self._runs(group)
         return Denominators(
             asked=runs and runs.asked,
+            answered=runs and runs.answered,
             refused=runs and runs.refused,
             failed=runs and runs.failed,
             answers=len(members),

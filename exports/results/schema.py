@@ -28,7 +28,9 @@ class Denominators(Frozen):
     """How many questions, answers and responses stand behind a rate; None where the files do not tell."""
 
     asked: int | None
-    """Questions that were put to providers; known from runs."""
+    """Questions that were put to providers, answered + refused + failed; known from runs."""
+    answered: int | None
+    """Those that were answered, whether the jury saw the answer or not."""
     refused: int | None
     """Those that the provider refused or blocked."""
     failed: int | None

@@ -31,13 +31,16 @@ class RunCounts(NamedTuple):
     """What became of the questions that one group of answers comes from, as the runs tell."""
 
     asked: int
-    """Questions that were put to the provider: answered + refused + failed."""
-    answered: int
-    """Those with an answer."""
+    """Questions that were put to the provider."""
     refused: int
     """Those that the provider refused or blocked."""
     failed: int
     """Those without an answer for any other reason."""
+
+    @property
+    def answered(self) -> int:
+        """Those with an answer."""
+        return self.asked - self.refused - self.failed
 
 
 class Study(NamedTuple):

@@ -21,6 +21,7 @@ HOSTILE_MODEL = "=1+1|<img src=x onerror=alert(1)>\x1b[31m\u202e$x$ \\input{/etc
 def denominators(answers: int, asked: int | None = None) -> Denominators:
     return Denominators(
         asked=asked,
+        answered=None if asked is None else answers,
         refused=None if asked is None else 2,
         failed=None if asked is None else asked - answers - 2,
         answers=answers,

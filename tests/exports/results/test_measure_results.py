@@ -186,6 +186,7 @@ def test_denominators_come_from_runs_provenance_and_discards() -> None:
     found = label_of(measure_results(study))
     assert found.denominators.model_dump() == {
         "asked": 8,
+        "answered": 5,
         "refused": 1,
         "failed": 2,
         "answers": 5,
@@ -195,6 +196,7 @@ def test_denominators_come_from_runs_provenance_and_discards() -> None:
     }
     assert found.groups[1].denominators.model_dump() == {
         "asked": 4,
+        "answered": 2,
         "refused": 0,
         "failed": 2,
         "answers": 2,
