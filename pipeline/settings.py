@@ -20,7 +20,7 @@ from pipeline.errors import SettingsError
 from pipeline.schema import OpenAIApi, Price
 
 SETTINGS_FILE = "citejury.toml"
-_CAMPAIGN_TABLE = "campaign"
+_TABLES_OF_OTHERS = frozenset(("campaign", "findings", "verdicts"))
 
 
 class Settings(BaseSettings):
@@ -83,11 +83,11 @@ class NamedEnvSettingsSource(EnvSettingsSource):
 
 
 class FileSettingsSource(TomlConfigSettingsSource):
-    """The file without its table `[campaign]`, which `annotation.campaign.file` reads."""
+    """The file without its tables: `annotation.campaign.file` reads `[campaign]`, `exports.reading` the others."""
 
     def __call__(self) -> dict[str, Any]:
         """Each setting that the file holds."""
-        return {name: value for name, value in super().__call__().items() if name != _CAMPAIGN_TABLE}
+        return {name: value for name, value in super().__call__().items() if name not in _TABLES_OF_OTHERS}
 
 
 _FIELD_BY_VARIABLE = {

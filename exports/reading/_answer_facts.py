@@ -10,6 +10,7 @@ from exports.agreement.ratings import IntArray
 from exports.reading.verdicts import VerdictReader
 from exports.results.answers import NO_VERDICT, STATES, VERDICTS, Answers, Column
 from pipeline.records import QueryResponse, Source
+from pipeline.text.language import detect_language
 from pipeline.text.urls import is_grounding_redirect, site_key
 
 COLUMNS = ("narrative_id", "narrative_type", "model_name", "model_version", "arm", "repeat", "run_id", "language")
@@ -56,7 +57,7 @@ class AnswerFacts:
 
     def add(self, record: QueryResponse) -> None:
         """Keep what is counted of one record."""
-        reader = self.verdicts.get(record.language)
+        reader = self.verdicts.get(_language(record)) if self.verdicts else None
         narrative = record.provenance.narrative_id or record.query
         self.record_uuids.append(record.record_uuid)
         self.columns.extend(_number(self.values[name], _column(record, name)) for name in COLUMNS)
@@ -134,6 +135,11 @@ def told_provenance(answers: Answers, records: Collection[str]) -> dict[str, dic
             states = {f"n_{state}": str(count) for state, count in zip(STATES, counts[row].tolist(), strict=True)}
             told[name] = {**columns, "n_sources": str(int(counts[row].sum())), **states}
     return told
+
+
+def _language(record: QueryResponse) -> str:
+    """The language of the answer; that of the query where the answer is too short to tell."""
+    return detect_language(record.query) if record.language == "und" else record.language
 
 
 def _column(record: QueryResponse, name: str) -> str:

@@ -171,12 +171,12 @@ def _difference(test: _Test, p_values: tuple[float, float, bool] | None) -> Diff
         a=test.names[0],
         b=test.names[1],
         n_narratives=n,
-        rate_a=figure(rates[0]),
-        rate_b=figure(rates[1]),
-        difference=figure(comparison.difference) if n else None,
+        rate_a=_figure(rates[0]),
+        rate_b=_figure(rates[1]),
+        difference=_figure(comparison.difference) if n else None,
         interval=_interval(ends, "t"),
-        p=figure(p),
-        p_holm=figure(p_holm),
+        p=_figure(p),
+        p_holm=_figure(p_holm),
         stands_out=stands_out,
         undefined=test.undefined,
     )
@@ -209,7 +209,7 @@ def _rate(cells: Cells, group: int, label: int, denominators: Denominators) -> R
     ends = rate_ends(totals, weights, n_units) if n_narratives > 1 else None
     undefined: NoFigure | None = None if n_narratives > 1 else "one_narrative" if n_narratives else "no_units"
     return Rate(
-        rate=figure(float(totals.sum() / weights.sum())) if n_units else None,
+        rate=_figure(float(totals.sum() / weights.sum())) if n_units else None,
         interval=_interval(ends, "wilson"),
         undefined=undefined,
         n_units=n_units,
@@ -224,6 +224,6 @@ def _interval(ends: tuple[float, float] | None, method: str) -> RateInterval | N
     return None if ends is None else RateInterval(low=rounded(ends[0]), high=rounded(ends[1]), method=method)
 
 
-def figure(value: float | None) -> float | None:
+def _figure(value: float | None) -> float | None:
     """The value without the digits that are rounding of sums."""
     return None if value is None else rounded(value)

@@ -1,0 +1,222 @@
+"""What run folders and files of records tell of answers, refusals and failures."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from exports.reading.runs import ReadRuns, read_runs
+from exports.reading.verdicts import verdict_readers
+from exports.results.answers import NO_VERDICT, STATES, VERDICTS, VerdictPatterns
+from exports.results.study import RunCounts
+from pipeline.errors import CitejuryError, InputError
+from pipeline.recording.files import read_records, write_records
+from pipeline.records import QueryResponse
+from tests.support.told_runs import PAYLOADS, kill_run, said, write_run
+
+COUNTS = {"gemini": RunCounts(4, 1, 1), "grok": RunCounts(4, 1, 2), "openai": RunCounts(4, 1, 0)}
+
+
+def models(found: ReadRuns) -> list[str]:
+    column = found.answers.columns["model_name"]
+    return sorted(column.names[number] for number in column.numbers.tolist())
+
+
+def with_states(record: QueryResponse, *states: str) -> QueryResponse:
+    sources = [
+        source.model_copy(update={"state": state, "reason": "page" if state == "read" else ""})
+        for source, state in zip(record.sources, states, strict=False)
+    ]
+    return record.model_copy(update={"sources": tuple(sources)})
+
+
+def test_asked_is_answered_refused_and_failed(tmp_path: Path) -> None:
+    manifest = write_run(tmp_path)
+    found = read_runs([tmp_path / "run"])
+    assert found.counts == COUNTS
+    assert sum(each.asked for each in COUNTS.values()) == manifest.answers + sum(manifest.errors.values())
+    assert [each.answered for each in COUNTS.values()] == [2, 1, 3]
+    assert models(found) == ["gemini", "gemini", "grok", "openai", "openai", "openai"]
+    assert found.remarks == []
+
+
+def test_sites_are_those_behind_googles_redirects(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    answers = read_runs([tmp_path / "run"]).answers
+    cited: dict[str, list[str]] = {}
+    for answer, site in zip(answers.cited_by.tolist(), answers.sites.numbers.tolist(), strict=True):
+        model = answers.columns["model_name"]
+        cited.setdefault(model.names[model.numbers[answer]], []).append(answers.sites.names[site])
+    assert {model: sorted(sites) for model, sites in cited.items()} == {
+        "gemini": ["a.example", "c.example", "wikipedia.org"],
+        "grok": ["a.example", "a.example"],
+        "openai": ["a.example", "b.example", "wikipedia.org"],
+    }
+
+
+def test_a_redirect_that_names_no_site_has_none(tmp_path: Path) -> None:
+    body = json.loads(json.dumps(PAYLOADS["gemini"]["n1"][0]))
+    body["candidates"][0]["groundingMetadata"]["groundingChunks"][0]["web"]["title"] = "A page without a host"
+    write_run(tmp_path, {"gemini": {"n1": (body, 200)}})
+    answers = read_runs([tmp_path / "run"]).answers
+    assert [answers.sites.names[number] for number in answers.sites.numbers.tolist()] == ["", "a.example"]
+
+
+def test_what_stands_in_several_places_counts_once(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    run = tmp_path / "run"
+    shutil.copytree(run, tmp_path / "copy")
+    found = read_runs([run, run, tmp_path / "copy", tmp_path / "x" / ".." / "run"])
+    assert found.counts == COUNTS
+    assert len(found.answers.record_uuids) == 6
+    assert found.remarks == ["Runs that are named more than once: 2; each counts once."]
+
+
+def test_records_after_fetching_tell_more_than_the_run(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    records = list(read_records(tmp_path / "run"))
+    fetched = [with_states(record, "gone", "read") for record in records]
+    write_records(tmp_path / "records.jsonl", fetched)
+    for order in ([tmp_path / "run", tmp_path / "records.jsonl"], [tmp_path / "records.jsonl", tmp_path / "run"]):
+        found = read_runs(order)
+        states = [STATES[number] for number in found.answers.states.tolist()]
+        assert (states.count("gone"), states.count("read"), states.count("unfetched")) == (5, 3, 0)
+        assert found.counts == COUNTS
+        assert len(found.answers.record_uuids) == 6, "a refusal is among the records and is no answer"
+
+
+def test_records_alone_do_not_tell_what_was_asked(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    write_records(tmp_path / "records.jsonl", read_records(tmp_path / "run"))
+    found = read_runs([tmp_path / "records.jsonl"])
+    assert found.counts == {}
+    assert found.remarks == [
+        f"`{tmp_path / 'records.jsonl'}`: records without an answer: 2; they are left out.",
+        "How many questions were asked, refused or failed is not known of gemini, grok, openai: name the run folders "
+        "with `--runs` as well.",
+    ]
+
+
+def test_a_killed_run_counts_what_is_there(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    kill_run(tmp_path / "run")
+    found = read_runs([tmp_path / "run"])
+    assert found.counts == {**COUNTS, "openai": RunCounts(3, 0, 0)}
+    assert found.remarks == [
+        f"`{tmp_path / 'run'}` did not come to its end (it was killed, or still runs): 8 answers and 3 errors count, "
+        "of up to 12 questions."
+    ]
+    (tmp_path / "run" / "openai.csv").write_bytes(b"narrative_id,narr")
+    assert "openai" not in read_runs([tmp_path / "run"]).counts
+
+
+def test_an_error_of_a_call_that_was_answered_since_does_not_count(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    run = tmp_path / "run"
+    line = json.loads((run / "errors.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    since = {**line, "provider": "openai", "narrative_id": "n2", "row": 2}
+    with open(run / "errors.jsonl", "a", encoding="utf-8") as file:
+        file.write(json.dumps(since) + "\n")
+    kill_run(run)
+    assert read_runs([run]).counts["openai"] == RunCounts(3, 0, 0)
+
+
+def test_files_that_do_not_hold_what_their_manifest_says_are_told(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    (tmp_path / "run" / "grok.csv").unlink()
+    found = read_runs([tmp_path / "run"])
+    assert found.counts["grok"] == RunCounts(3, 1, 2)
+    assert found.remarks == [
+        f"`{tmp_path / 'run'}`: its manifest tells of 12 questions with an answer or an error, and its files hold "
+        "8 answers and 3 errors: somebody changed them. What the files hold counts."
+    ]
+
+
+def test_a_run_of_another_study_is_left_out_and_told(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    write_run(tmp_path, {"openai": PAYLOADS["openai"]}, name="other")
+    records = [record.record_uuid for record in read_records(tmp_path / "run")]
+    found = read_runs([tmp_path / "run", tmp_path / "other"], {*records, "another"})
+    assert found.counts == COUNTS
+    assert found.remarks == [
+        f"`{tmp_path / 'other'}` has nothing to do with this export: none of its 4 answers is among the 10 records. It "
+        "is left out.",
+        "Records of the export that are in none of the runs: 1 of 10. Figures from runs do not count them.",
+    ]
+    assert set(found.provenance) == set(found.answers.record_uuids)
+    told = next(row for row in found.provenance.values() if row["model_name"] == "openai" and row["n_sources"] == "2")
+    assert {name: told[name] for name in ("narrative_id", "n_read", "n_unfetched")} == {
+        "narrative_id": "n1",
+        "n_read": "0",
+        "n_unfetched": "2",
+    }
+
+
+def test_a_run_without_any_answer_counts_its_errors(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    for name in ("openai", "gemini", "grok"):
+        (tmp_path / "run" / f"{name}.csv").unlink()
+    kept = read_runs([tmp_path / "run"], {"a record"})
+    assert kept.counts == {"grok": RunCounts(3, 1, 2)}
+
+
+def test_a_research_run_is_one_question(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    stored = (tmp_path / "run" / "openai.csv").read_bytes().decode().split("\r\n")
+    rows = [row.replace(",openai,", ",pipeline,") for row in stored if not row.startswith(("n2", "n3", "n4"))]
+    folder = tmp_path / "research"
+    folder.mkdir()
+    (folder / "pipeline.csv").write_text("\r\n".join(rows), encoding="utf-8", newline="")
+    record = next(read_records(folder))
+    write_records(folder / "records.jsonl", [with_states(record, "read", "read")])
+    found = read_runs([folder])
+    assert found.counts == {"pipeline": RunCounts(1, 0, 0)}
+    assert [STATES[number] for number in found.answers.states.tolist()] == ["read", "read"]
+
+
+def test_verdicts_are_read_by_language(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    patterns = {"en": VerdictPatterns(affirms=("yes",), rejects=("no",))}
+    records = [
+        record.model_copy(update={"language": "de" if record.answer.startswith("Nein") else "en"})
+        for record in read_records(tmp_path / "run")
+        if record.answer
+    ]
+    write_records(tmp_path / "records.jsonl", records)
+    answers = read_runs([tmp_path / "records.jsonl"], verdicts=verdict_readers(patterns)).answers
+    found = sorted("" if code == NO_VERDICT else VERDICTS[code] for code in answers.verdicts.tolist())
+    assert found == ["", "affirms", "neither", "neither", "neither", "rejects", "rejects"]
+
+
+def test_an_answer_too_short_for_a_language_has_that_of_its_question(tmp_path: Path) -> None:
+    write_run(tmp_path, {"openai": {"n1": (said("No."), 200)}})
+    patterns = {"en": VerdictPatterns(affirms=("yes",), rejects=("no",))}
+    answers = read_runs([tmp_path / "run"], verdicts=verdict_readers(patterns)).answers
+    assert answers.columns["language"].names == ("und",)
+    assert answers.verdicts.tolist() == [VERDICTS.index("rejects")]
+
+
+@pytest.mark.parametrize(
+    ("make", "wanted"),
+    [
+        (lambda path: None, "There is no file or run folder"),
+        (lambda path: path.mkdir(), "holds no answers"),
+        (lambda path: path.write_text("", encoding="utf-8"), "holds no record: it is empty"),
+        (lambda path: path.write_text("{}\n", encoding="utf-8"), "lines that are not records"),
+    ],
+)
+def test_what_is_no_run_is_refused(tmp_path: Path, make: object, wanted: str) -> None:
+    path = tmp_path / "place"
+    assert callable(make)
+    make(path)
+    with pytest.raises(InputError, match=wanted):
+        read_runs([path])
+
+
+def test_a_finished_run_with_a_torn_file_is_refused(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    file = tmp_path / "run" / "openai.csv"
+    file.write_bytes(file.read_bytes()[:-40])
+    with pytest.raises(CitejuryError, match="pipeline check"):
+        read_runs([tmp_path / "run"])
