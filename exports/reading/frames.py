@@ -1,6 +1,8 @@
 """Exports as pandas data frames with types, and frames as tables of responses."""
 
+import re
 import sys
+import warnings
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from os import PathLike
@@ -9,8 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement.ratings import EPOCH, MICROSECOND, MISSING, YES
+from exports.csv.folder import PROVENANCE_FILE
 from exports.csv.tables import STATUS_COLUMN
-from exports.reading.collection import Response, TableRows, needed_columns
+from exports.reading.collection import Response, TableRows, moment_or_none, needed_columns
+from exports.reading.provenance import gap_sentences, provenance_files, read_provenance
 from exports.reading.read import (
     ReadTables,
     csv_rows,
@@ -31,6 +35,7 @@ Source: TypeAlias = "str | PathLike[str] | pandas.DataFrame"
 
 _OPTIONAL_COLUMNS = ("task", "chunk_rank", "language", "round", STATUS_COLUMN)
 """Columns that figures are computed from where a frame has them."""
+_COUNT = re.compile(r"[0-9]{1,18}")
 _READ_AGAIN = "Read the file with `read_task`, or with pandas and `dtype=str, keep_default_na=False`."
 
 
@@ -42,12 +47,18 @@ def read_task(path: str | PathLike[str], task: TaskName | None = None) -> "panda
     stays `None`, an empty cell stays the empty text. The file is checked as strictly as by `exports agreement`.
     Responses that repeat a unit and annotator are all there.
 
+    Where `provenance.csv` stands beside the file, its columns follow, joined by `record_uuid`, save those that the file
+    has itself: `repeat` and counts are `Int64`, `answer_timestamp` is `datetime64[us, UTC]`, the others `string`; what
+    is not known is NA. Cells that are no number or no time there are NA too. A `UserWarning` counts these, and records
+    whose model or narrative is not known.
+
     Args:
         path: An export folder or one CSV file.
         task: Which task of a folder; not needed where the folder holds one only.
 
     Raises:
-        InputError: there is no such file, the folder holds several tasks and none is named, or it is no export.
+        InputError: there is no such file, the folder holds several tasks and none is named, or it is no export; or
+            `provenance.csv` cannot be read.
         BadRowsError: cells cannot be read; every one of them is listed.
     """
     import pandas
@@ -57,7 +68,8 @@ def read_task(path: str | PathLike[str], task: TaskName | None = None) -> "panda
     responses = [response for response in read_responses(file, told) if response.status == "submitted"]
     texts = list(zip(*(response.cells for response in responses), strict=True)) or [()] * len(header)
     typed = {place: _typed_column(told, name, texts[place], responses) for place, name in enumerate(header)}
-    return pandas.DataFrame(typed).set_axis(header, axis="columns")
+    frame = pandas.DataFrame(typed).set_axis(header, axis="columns")
+    return _with_provenance(frame, [response.record_uuid for response in responses], file)
 
 
 def _task_file(path: Path, task: TaskName | None) -> tuple[Path, TaskName]:
@@ -94,6 +106,60 @@ def _typed_column(task: TaskName, name: str, texts: Sequence[str], responses: Se
         moments = [(response.created_at - EPOCH) // MICROSECOND for response in responses]
         return pandas.DatetimeIndex(np.array(moments, dtype="datetime64[us]"), tz="UTC")
     return pandas.array(list(texts), dtype="string")
+
+
+def _with_provenance(frame: "pandas.DataFrame", records: Sequence[str], file: Path) -> "pandas.DataFrame":
+    """The frame, followed by the columns of the `provenance.csv` beside its file that it lacks.
+
+    Args:
+        frame: The rows of the file.
+        records: The `record_uuid` of each.
+        file: The file.
+
+    Raises:
+        InputError: `provenance.csv` cannot be read.
+        BadRowsError: rows of it cannot be read; every one of them is listed.
+    """
+    import pandas
+
+    told = read_provenance(provenance_files([file]))
+    sentences = gap_sentences(told.rows, records) if told.files else []
+    unknown = dict.fromkeys(told.columns, "")
+    of_rows = [told.rows.get(record, unknown) for record in records]
+    new = {
+        name: _provenance_column(name, [row[name] for row in of_rows], sentences)
+        for name in told.columns
+        if name not in frame.columns
+    }
+    for sentence in sentences:
+        warnings.warn(sentence, stacklevel=3)  # the caller of `read_task`
+    return pandas.concat([frame, pandas.DataFrame(new, index=frame.index)], axis="columns") if new else frame
+
+
+def _provenance_column(name: str, texts: Sequence[str], sentences: list[str]) -> Any:
+    """One column of provenance with its type, NA where a cell is empty or not of the type.
+
+    A sentence about cells that are not of the type is added to `sentences`.
+    """
+    import pandas
+
+    values: list[Any]
+    if name == "answer_timestamp":
+        kind, values = "time", [moment_or_none(text) for text in texts]
+        column: Any = pandas.DatetimeIndex(pandas.to_datetime(pandas.Series(values, dtype="object"), utc=True))
+        column = column.as_unit("us")
+    elif name == "repeat" or name.startswith("n_"):
+        kind, values = "whole number", [int(text) if _COUNT.fullmatch(text) else None for text in texts]
+        column = pandas.array(values, dtype="Int64")
+    else:
+        return pandas.array([text or None for text in texts], dtype="string")
+    unread = [text for text, value in zip(texts, values, strict=True) if text and value is None]
+    if unread:
+        sentences.append(
+            f"`{name}` of `{PROVENANCE_FILE}` is no {kind} in {len(unread)} of {len(texts)} rows and is NA there (the "
+            f"first: {unread[0]!r})."
+        )
+    return column
 
 
 class Sources(NamedTuple):

@@ -4,7 +4,7 @@ Source: exports/contracts/csv.md.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -72,6 +72,28 @@ def read_provenance(files: Sequence[Path]) -> ReadProvenance:
     names = tuple(columns)
     filled = {record: {name: told.get(name, "") for name in names} for record, told in rows.items()}
     return ReadProvenance(filled, names, tuple(inputs), _remarks(differing))
+
+
+def gap_sentences(rows: Mapping[str, Mapping[str, str]], records: Iterable[str]) -> list[str]:
+    """A sentence each: records of which nothing is told, and records whose narrative or model is not known.
+
+    Args:
+        rows: What is told of each record, by column.
+        records: The ids of all records that there are, each at least once.
+    """
+    wanted = sorted(set(records))
+    absent = [record for record in wanted if record not in rows]
+    found = []
+    if absent:
+        found.append(
+            f"No row of `{PROVENANCE_FILE}` tells where {len(absent)} of {len(wanted)} records come from (the first: "
+            f"{absent[0]}). Export again with `citejury exports csv`."
+        )
+    for name in _NEEDED[1:]:
+        empty = [record for record in wanted if record in rows and not rows[record].get(name)]
+        if empty:
+            found.append(f"`{name}` is not known for {len(empty)} of {len(wanted)} records (the first: {empty[0]}).")
+    return found
 
 
 class _FileRows(NamedTuple):
