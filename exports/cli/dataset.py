@@ -16,7 +16,7 @@ from pipeline.progress import ProgressBars
 from pipeline.tables import Table
 
 if TYPE_CHECKING:
-    from exports.dataset.rows import SplitShares
+    from exports.dataset.splits import SplitShares
     from exports.dataset.write import Source, WrittenDataset
 
 _SERVER_OPTIONS = (
@@ -40,7 +40,7 @@ def _read_split(ctx: click.Context, param: click.Parameter, value: str) -> "Spli
     Raises:
         click.BadParameter: they cannot be read.
     """
-    from exports.dataset.rows import read_shares
+    from exports.dataset.splits import read_shares
 
     try:
         return read_shares(value)
@@ -71,7 +71,7 @@ def _read_split(ctx: click.Context, param: click.Parameter, value: str) -> "Spli
     default="80,10,10",
     show_default=True,
     callback=_read_split,
-    help="Shares of the narratives in percent.",
+    help="Shares of the records in percent.",
 )
 @click.option(
     "--seed",
@@ -97,12 +97,14 @@ def dataset(out: Path, paths: tuple[Path, ...], decisions: Path | None, **wanted
     """Make a dataset for training and analysis in the folder OUT: Parquet, Hugging Face datasets, a data card.
 
     OUT/parquet has a file a task with a row for each response, one with a row for each unit and its consensus, and
-    merged.parquet with a row for each record. OUT/datasets has the same tables for `datasets.load_from_disk`, split
-    into train, validation and test: all records of a narrative are in one split, the same in every task, and stay
-    there when records are added. OUT must be absent, empty, or an earlier dataset, which is replaced as a whole.
+    merged.parquet with a row for each record. OUT/datasets has the same tables split into train, validation and test,
+    for `datasets.load_from_disk`; `datasets.load_dataset(OUT, "merged")` loads them too. Records that share a
+    narrative, a query or a passage, directly or through others, are in one split, the same in every task; no split
+    departs from its share by as much as one such group. OUT must be absent, empty, or an earlier dataset, which is
+    replaced as a whole; with the same seed and shares its records keep their splits while that keeps the shares.
 
-    Rows are read from Argilla as by `exports csv`, or from export folders and CSV files named by --from. Splits
-    follow narrative ids where an export has them (--extended), and queries.
+    Rows are read from Argilla as by `exports csv`, or from export folders and CSV files named by --from; model,
+    narrative and the like come from the provenance.csv beside them.
 
     \b
     Examples:
@@ -169,7 +171,7 @@ def source_of(
 
 def _summary(written: "WrittenDataset") -> str:
     """A small table: responses, units and records of each task, and responses in each split."""
-    from exports.dataset.rows import SPLITS
+    from exports.dataset.splits import SPLITS
 
     rows = [
         (facts.task, facts.n_rows, facts.n_units, facts.n_records, *(facts.split_rows[split] for split in SPLITS))

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from annotation.labels import LABELS, TaskName
 from exports.agreement.ratings import MISSING, Ratings
 from exports.agreement.schema import Agreement, TaskAgreement
 from exports.dataset.files import DatasetManifest
-from exports.dataset.rows import SPLITS, Placed, SplitShares
+from exports.dataset.splits import SPLITS, Placed, SplitName, SplitShares
 from exports.report.words import alpha_estimate, decimal, discard_sentence, percent, warning_sentences
 from pipeline.tables import Table, escape_markdown
 
@@ -81,8 +81,9 @@ def warnings_about(facts: Sequence[TaskFacts], places: Mapping[str, Placed], sha
         empty = [each.task for each in facts if not each.split_rows[split]]
         if getattr(shares, split) and empty:
             yield (
-                f"The split {split} is empty for {', '.join(empty)}: there are {groups} narratives, and each is in one "
-                "split as a whole. Let more be annotated, or choose other shares with `--split`."
+                f"The split {split} is empty for {', '.join(empty)}: there are {groups} groups of records that belong "
+                "together, and each is in one split as a whole. Let more be annotated, or choose other shares with "
+                "`--split`."
             )
     for each in facts:
         if each.n_incomplete:
@@ -90,6 +91,48 @@ def warnings_about(facts: Sequence[TaskFacts], places: Mapping[str, Placed], sha
                 f"{each.task}: {each.n_incomplete} responses leave a label out; the label is null there, and so is "
                 "the vector `labels`."
             )
+
+
+_TOLD_DEPARTURE = 0.02
+"""Splits that are further from their shares are told of."""
+
+
+def split_sentences(
+    places: Mapping[str, Placed], shares: SplitShares, earlier: Mapping[str, SplitName], common: tuple[int, str]
+) -> Iterator[str]:
+    """Plain sentences about splits that are not as wanted, and about records that were in another split.
+
+    Args:
+        places: Split and group of each record.
+        shares: The wanted shares.
+        earlier: Splits of the dataset that is replaced, by record.
+        common: How many records share the passage that most of them share, and the first of them.
+    """
+    counts = Counter(place.split for place in places.values())
+    parts = {split: counts[split] / len(places) for split in SPLITS}
+    wanted = {split: getattr(shares, split) for split in SPLITS}
+    if any(abs(parts[split] - wanted[split]) > _TOLD_DEPARTURE for split in SPLITS):
+        ((_, largest),) = Counter(place.group for place in places.values()).most_common(1)
+        sharing, record = common
+        hub = f" The most common passage is in {sharing} records, such as {record}." if sharing > 1 else ""
+        yield (
+            f"The splits have {_percents(parts.values())} of the records instead of {_percents(wanted.values())}: "
+            "records that share a narrative, a query or a passage, directly or through others, are in one split, and "
+            f"the largest group of them has {largest} of {len(places)} records.{hub}"
+        )
+    moved = [record for record, place in places.items() if earlier.get(record, place.split) != place.split]
+    if moved:
+        yield (
+            f"{len(moved)} of {len(earlier)} records of the earlier dataset are in another split now (the first: "
+            f"{min(moved)}), because groups grew together or shares could not be kept otherwise. Do not test on it "
+            "what was trained on the earlier one."
+        )
+
+
+def _percents(parts: Iterable[float]) -> str:
+    """The shares of the three splits in percent, such as `80, 10 and 10 %`."""
+    *first, last = (f"{100 * part:.1f}".removesuffix(".0") for part in parts)
+    return f"{', '.join(first)} and {last} %"
 
 
 _LANGUAGE_CODE = re.compile(r"[a-z]{2,3}")
@@ -125,15 +168,18 @@ _COLUMNS = """\
 - `merged`: `<task>_ratings` counts responses, null where the record is not in the task. Of the passages of a query
   `n_chunks` is their number, `topically_relevant_share` the share of relevant ones among those with a label,
   `first_relevant_rank` the best rank of one, `any_evidence_sufficient` and `any_misleading` whether one is.
-- `split`, `group`: the split, and an id that all records of one narrative share, for cross-validation by group."""
+- `model_name`, `narrative_id` and the like say where the record comes from; empty where that is not known, null where
+  no file tells. The annotators did not see it.
+- `split`, `group`: the split, and an id that all records share which belong together, for cross-validation by group."""
 
 _AGREEMENT = """\
 As `citejury exports agreement` measures it on the same files with the same seed. Names of fields are those of the
 `agreement.json` that it writes."""
 
 _LIMITS = """\
-- Records belong together where they share a narrative id or a query. The same page may be cited for several narratives:
-  a passage of the test split can be in the train split too, with another query.
+- Records belong together where they share a narrative id, a query or a passage (the same text, or the same id on the
+  same page), directly or through other records, and are in one split. Other passages of the same page may be in
+  another split.
 - The languages of answers were detected by machine; `und` is undetermined.
 - The Dawid–Skene model takes annotators' mistakes and the units of one record for independent.
 - Labels are judgements by the guidelines named above, on pages as they were when they were fetched.
@@ -161,12 +207,15 @@ def _yaml_head(manifest: DatasetManifest, facts: Sequence[TaskFacts]) -> str:
     lines += ["language:", *(f"- '{code}'" for code in codes)] if codes else []
     rows = sum(each.n_rows for each in facts)
     lines += ["size_categories:", f"- {next((name for limit, name in _SIZES if rows < limit), _LARGEST)}", "configs:"]
-    for name in (name for each in facts for name in (each.task, f"{each.task}_consensus")):
+    filled = {name: each.split_rows for each in facts for name in (each.task, f"{each.task}_consensus")}
+    filled["merged"] = {split: sum(each.split_rows[split] for each in facts) for split in SPLITS}
+    for name, rows_of in filled.items():
         lines += [f"- config_name: {name}", "  data_files:"]
         for split in SPLITS:
+            if not rows_of[split]:
+                continue  # `load_dataset` refuses files without a row; `load_from_disk` reads them
             lines += [f"  - split: {split}", f"    path: datasets/{name}/{split}/data-*.arrow"]
-    lines += ["- config_name: merged", "  data_files:", "  - split: full", "    path: parquet/merged.parquet", "---"]
-    return "\n".join(lines)
+    return "\n".join([*lines, "---"])
 
 
 def _is_code(code: str) -> bool:

@@ -21,7 +21,8 @@ from exports.agreement.consensus import ConsensusRule
 from exports.agreement.schema import InputFile
 from exports.csv.folder import MANIFEST_FILE, folder_names
 from exports.csv.tables import PAIR_COLUMNS
-from exports.dataset.rows import SPLITS, TIME_COLUMNS, SplitShares
+from exports.dataset.rows import TIME_COLUMNS
+from exports.dataset.splits import SPLITS, SplitName, SplitShares
 from pipeline.errors import OutputError
 from pipeline.records import Provenance
 from pipeline.schema import Frozen
@@ -207,7 +208,7 @@ class DatasetOptions(Frozen):
     rule: ConsensusRule = "majority"
     """How votes become one label: by majority, or by the Dawid–Skene model where it tells one."""
     shares: SplitShares = _DEFAULT_SHARES
-    """The share of narratives that each split is meant to get."""
+    """The share of the records that each split is meant to get."""
     seed: int = 0
     """Seed of the splits and of the intervals of agreement."""
 
@@ -220,7 +221,7 @@ class DatasetManifest(Frozen):
     citejury: str = version("citejury")
     """The version of citejury that wrote the folder."""
     sources: tuple[InputFile, ...]
-    """The CSV files that it was made from."""
+    """The CSV files that it was made from, `provenance.csv` among them."""
     decisions: InputFile | None
     """The file of adjudicators' decisions; None without one."""
     guideline_versions: dict[TaskName, tuple[str, ...]]
@@ -263,6 +264,22 @@ def _manifest_files(path: Path) -> set[str]:
     if not isinstance(found, dict) or found.get("kind") != _KIND or not isinstance(found.get("files"), dict):
         return set()
     return {MANIFEST_FILE, *found["files"]}
+
+
+def earlier_splits(folder: Path, options: DatasetOptions) -> dict[str, SplitName]:
+    """The split of each record of the earlier dataset in the folder, by `record_uuid`.
+
+    Empty where there is none, where it was made with another seed or other shares, or where it cannot be read.
+    """
+    try:
+        manifest = json.loads((folder / MANIFEST_FILE).read_bytes())
+        made = DatasetOptions.model_validate(manifest["options"])
+        if manifest["kind"] != _KIND or (made.seed, made.shares) != (options.seed, options.shares):
+            return {}
+        rows = pq.read_table(folder / "parquet" / "merged.parquet", columns=["record_uuid", "split"]).to_pylist()
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
+        return {}
+    return {row["record_uuid"]: row["split"] for row in rows if row["split"] in SPLITS}
 
 
 def file_digests(folder: Path) -> dict[str, str]:

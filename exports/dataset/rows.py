@@ -1,6 +1,5 @@
 """The rows of export files, typed and sorted, one for each unit and annotator; kept on disk, so memory stays flat."""
 
-import hashlib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,113 +9,20 @@ from itertools import groupby
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, Self, get_args
+from typing import Any, Self
 
 from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement.consensus import ConsensusLabel
 from exports.agreement.ratings import EPOCH, MICROSECOND, MISSING, NO, YES
+from exports.csv.folder import PROVENANCE_FILE
 from exports.csv.tables import EXTENDED_COLUMNS, PAIR_COLUMNS, TEXT_COLUMNS
+from exports.dataset.splits import RecordLink, digest
 from exports.reading.collection import Response, moment_or_none
+from exports.reading.provenance import ReadProvenance
 from exports.reading.read import csv_rows, holds_discarded, read_responses
 from exports.schema import COLUMNS
 from pipeline.errors import InputError
-from pipeline.records import Provenance
-from pipeline.schema import Frozen
-
-SplitName = Literal["train", "validation", "test"]
-SPLITS: tuple[SplitName, ...] = get_args(SplitName)
-
-
-class SplitShares(Frozen):
-    """How much of the narratives each split is meant to get; together 1."""
-
-    train: float
-    """Share of the train split."""
-    validation: float
-    """Share of the validation split."""
-    test: float
-    """Share of the test split."""
-
-
-class RecordLink(NamedTuple):
-    """What ties a record to others; several links of one record all count."""
-
-    record_uuid: str
-    """Id of the record."""
-    narrative_id: str
-    """Id of its narrative; empty where the export does not tell."""
-    query: str
-    """Its query; empty where the row has none."""
-
-
-class Placed(NamedTuple):
-    """Where a record belongs."""
-
-    split: SplitName
-    """Its split."""
-    group: str
-    """16 hexadecimal digits, the same for all records that must stay together."""
-
-
-def read_shares(text: str) -> SplitShares:
-    """The shares that a text such as `80,10,10` names, for train, validation and test.
-
-    Raises:
-        ValueError: these are not three numbers from 0 that make 100, with something for train.
-    """
-    numbers = [float(part) for part in text.split(",")]
-    if len(numbers) != len(SPLITS) or not all(0 <= number <= 100 for number in numbers) or numbers[0] == 0:
-        raise ValueError(f"{text!r} is not three shares from 0 with some for train")
-    if abs(sum(numbers) - 100) > 1e-9:
-        raise ValueError(f"{text!r} does not make 100")
-    train, validation, test = (number / 100 for number in numbers)
-    return SplitShares(train=train, validation=validation, test=test)
-
-
-def group_records(links: Iterable[RecordLink]) -> dict[str, str]:
-    """The group of each record: records that share a narrative id or a query, directly or through others, share it.
-
-    A group is named after its smallest narrative id; where it has none, after its smallest query; else after the
-    record. So it keeps its name when records of other narratives are added.
-    """
-    parents: dict[str, str] = {}
-
-    def root(node: str) -> str:
-        while parents.setdefault(node, node) != node:
-            parents[node] = parents[parents[node]]
-            node = parents[node]
-        return node
-
-    records: dict[str, str] = {}
-    for link in links:
-        records[link.record_uuid] = own = f"record {link.record_uuid}"
-        nodes = [own]
-        # The digits sort narratives before queries, and those before records.
-        nodes += [f"1 {link.narrative_id}"] if link.narrative_id else []
-        nodes += [f"2 {_digest(link.query)}"] if link.query else []
-        first, *others = sorted(root(node) for node in nodes)
-        for other in others:
-            parents[other] = first
-    return {record: _digest(root(own)) for record, own in records.items()}
-
-
-def _digest(text: str) -> str:
-    """16 hexadecimal digits that stand for the text."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def place_records(groups: Mapping[str, str], shares: SplitShares, seed: int) -> dict[str, Placed]:
-    """The split of each record, by a hash of seed and group: adding records moves none that is there already."""
-    return {record: Placed(_split_of(group, shares, seed), group) for record, group in groups.items()}
-
-
-def _split_of(group: str, shares: SplitShares, seed: int) -> SplitName:
-    """The split of a group: where its hash falls between 0 and 1."""
-    place = int.from_bytes(hashlib.sha256(f"{seed} {group}".encode()).digest()[:8], "big") / 2**64
-    if place < shares.test:
-        return "test"
-    return "validation" if place < shares.test + shares.validation else "train"
-
+from pipeline.records import CONTEXT_SEPARATOR, Provenance
 
 Row = dict[str, Any]
 _RETRIEVAL_COLUMNS: Mapping[str, str] = {
@@ -137,7 +43,7 @@ _TEXTS: Mapping[TaskName, Mapping[str, str]] = {
 
 _QUERY_COLUMNS: Mapping[TaskName, str] = {"retrieval": "input_query", "generation": "query"}
 TIME_COLUMNS = ("created_at", "inserted_at", "updated_at")
-_COUNTED = ("submitted", "discarded")
+_NOTHING_TOLD = ReadProvenance({}, (), (), [])
 _KNOWN_VALUES: Mapping[int, bool | None] = {YES: True, NO: False, MISSING: None}
 
 _SCHEMA = """
@@ -145,17 +51,22 @@ _SCHEMA = """
     PRAGMA synchronous = OFF;
     CREATE TABLE rows (
         task TEXT, record_uuid TEXT, chunk_id TEXT, annotator_id TEXT, chunk_rank INTEGER, moment INTEGER,
-        discarded INTEGER, narrative_id TEXT, query TEXT, cells TEXT,
+        discarded INTEGER, cells TEXT,
         PRIMARY KEY (task, record_uuid, chunk_id, annotator_id)
+    ) WITHOUT ROWID;
+    CREATE TABLE links (
+        record_uuid TEXT, narrative_id TEXT, query TEXT, passage TEXT,
+        PRIMARY KEY (record_uuid, narrative_id, query, passage)
     ) WITHOUT ROWID;
 """
 _ADD = """
-    INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT DO UPDATE SET
         chunk_rank = excluded.chunk_rank, moment = excluded.moment, discarded = excluded.discarded,
-        narrative_id = excluded.narrative_id, query = excluded.query, cells = excluded.cells
+        cells = excluded.cells
     WHERE excluded.moment >= moment
 """
+_COUNTED_RECORDS = "record_uuid IN (SELECT record_uuid FROM rows WHERE NOT discarded)"
 
 
 class RowStore:
@@ -165,8 +76,16 @@ class RowStore:
     or discarded alike. Where that is a discarded one, nothing of the unit and annotator is given back.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Make the file, which must not exist; whoever made its folder removes it."""
+    def __init__(self, path: Path, provenance: ReadProvenance = _NOTHING_TOLD) -> None:
+        """Make the file, which must not exist; whoever made its folder removes it.
+
+        Args:
+            path: Where to make it.
+            provenance: What is told of records beside their rows; a cell that a row has itself comes before it.
+        """
+        self.provenance = provenance
+        self.differing: list[str] = []
+        """Cells of rows that say something else than `provenance.csv`, in words."""
         self.columns: dict[TaskName, tuple[str, ...]] = {}
         """The columns of each task that has a file, in their order."""
         self.unknown: dict[str, list[str]] = {}
@@ -193,10 +112,27 @@ class RowStore:
         _, header = next(csv_rows(path))
         if not holds_discarded(path):
             self.check_columns(path, task, header)
-        responses = read_responses(path, task)
-        self._database.executemany(
-            _ADD, (_stored(path, task, header, found) for found in responses if found.status in _COUNTED)
-        )
+        for response in read_responses(path, task):
+            if response.status == "discarded":
+                self._database.execute(_ADD, (*_unit(task, response), 0, _moment(response), True, ""))
+            elif response.status == "submitted":
+                row = self.with_provenance(
+                    _typed_row(path, task, header, response), f"{path.name}, line {response.line}"
+                )
+                cells = (row.get("chunk_rank", 0), _moment(response), False, json.dumps(row))
+                self._database.execute(_ADD, (*_unit(task, response), *cells))
+                self._database.executemany("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", _links(task, row))
+
+    def with_provenance(self, row: Row, place: str) -> Row:
+        """The row with what is told of its record where it has nothing itself; what differs is noted with its place."""
+        told = self.provenance.rows.get(row["record_uuid"], {})
+        for name in Provenance.model_fields:
+            value = told.get(name)
+            if value and row.get(name) and row[name] != value:
+                self.differing.append(f"{place}, `{name}`: {row[name]!r}, not {value!r}")
+            elif value:
+                row[name] = value
+        return row
 
     def check_columns(self, path: Path, task: TaskName, header: Sequence[str]) -> None:
         """Note which columns of a file are known.
@@ -210,16 +146,23 @@ class RowStore:
         unknown = [name for name in header if name not in {*COLUMNS[task], *PAIR_COLUMNS, *EXTENDED_COLUMNS}]
         if unknown:
             self.unknown[path.name] = unknown
-        there = {*self.columns.get(task, ()), *header}
+        told = [name for name in self.provenance.columns if name in Provenance.model_fields]
+        there = {*self.columns.get(task, ()), *header, *told}
         extended = tuple(name for name in EXTENDED_COLUMNS if name in there)
         self.columns[task] = (*PAIR_COLUMNS, *COLUMNS[task], *extended)
 
     def warnings(self) -> list[str]:
-        """A sentence for each file with columns that no export has."""
-        return [
+        """Sentences about columns that no export has, and about rows that say something else than `provenance.csv`."""
+        found = [
             f"{file}: the columns {', '.join(f'`{name}`' for name in names)} are no part of an export and are left out."
             for file, names in self.unknown.items()
         ]
+        if self.differing:
+            found.append(
+                f"Cells that say something else than `{PROVENANCE_FILE}`: {len(self.differing)}; the rows' own count "
+                f"(the first: {self.differing[0]})."
+            )
+        return found
 
     def count(self, task: TaskName) -> int:
         """How many rows the task has."""
@@ -230,11 +173,16 @@ class RowStore:
 
     def links(self) -> Iterator[RecordLink]:
         """What ties each record to others, over all tasks."""
-        found = self._database.execute(
-            "SELECT DISTINCT record_uuid, narrative_id, query FROM rows WHERE NOT discarded "
-            "ORDER BY record_uuid, narrative_id, query"
-        )
+        found = self._database.execute(f"SELECT * FROM links WHERE {_COUNTED_RECORDS}")
         yield from (RecordLink(*values) for values in found)
+
+    def common_passage(self) -> tuple[int, str]:
+        """How many records share the passage that most of them share, and the first of them; 0 without passages."""
+        found = self._database.execute(
+            "SELECT count(DISTINCT record_uuid), min(record_uuid) FROM links "
+            f"WHERE passage != '' AND {_COUNTED_RECORDS} GROUP BY passage ORDER BY 1 DESC, 2 LIMIT 1"
+        ).fetchone()
+        return (0, "") if found is None else (int(found[0]), str(found[1]))
 
     def rows(self, task: TaskName) -> Iterator[dict[str, Any]]:
         """The rows of a task by column, sorted by record, rank, passage and annotator (exports/contracts/csv.md).
@@ -253,17 +201,23 @@ class RowStore:
             yield row | {name: datetime.fromisoformat(row[name]) if row[name] else None for name in times}
 
 
-def _stored(path: Path, task: TaskName, header: Sequence[str], response: Response) -> tuple[str | int, ...]:
-    """One response of the file as the store keeps it.
+def _unit(task: TaskName, response: Response) -> tuple[str, str, str, str]:
+    """Whose response to what it is."""
+    return task, response.record_uuid, response.chunk_id, response.annotator_id
+
+
+def _moment(response: Response) -> int:
+    """When it was submitted, in microseconds since 1970 UTC."""
+    return (response.created_at - EPOCH) // MICROSECOND
+
+
+def _typed_row(path: Path, task: TaskName, header: Sequence[str], response: Response) -> Row:
+    """One submitted response of the file by column; labels and rank have their types, times are checked.
 
     Raises:
         InputError: a time is none.
     """
-    moment = (response.created_at - EPOCH) // MICROSECOND
-    key = (task, response.record_uuid, response.chunk_id, response.annotator_id)
-    if response.status == "discarded":
-        return (*key, 0, moment, True, "", "", "")
-    row: dict[str, Any] = dict(zip(header, response.cells, strict=True))
+    row: Row = dict(zip(header, response.cells, strict=True))
     row["text"], row["text_pair"] = (row[column] for column in TEXT_COLUMNS[task])
     row |= {label: _KNOWN_VALUES[value] for label, value in zip(LABELS[task], response.labels, strict=True)}
     row |= {"record_uuid": response.record_uuid, "annotator_id": response.annotator_id, "task": task}
@@ -278,15 +232,26 @@ def _stored(path: Path, task: TaskName, header: Sequence[str], response: Respons
             row[name] = told.isoformat()
     if task == "retrieval":
         row |= {"chunk_id": response.chunk_id, "chunk_rank": int(row["chunk_rank"])}
-    return (
-        *key,
-        row.get("chunk_rank", 0),
-        moment,
-        False,
-        row.get("narrative_id", ""),
-        row[_QUERY_COLUMNS[task]] if task in _QUERY_COLUMNS else "",
-        json.dumps(row),
-    )
+    return row
+
+
+def _links(task: TaskName, row: Row) -> Iterator[RecordLink]:
+    """What ties the record of a row to others: its narrative and query, and each passage by its text and its ids.
+
+    The passages of grounding are the parts of the context; those without words tie nothing.
+    """
+    query = row[_QUERY_COLUMNS[task]] if task in _QUERY_COLUMNS else ""
+    yield RecordLink(row["record_uuid"], row.get("narrative_id", ""), query)
+    texts: list[str] = []
+    if task == "retrieval":
+        texts = [row["chunk"]]
+    elif task == "grounding":
+        texts = row["context_set"].split(CONTEXT_SEPARATOR)
+    passages = [digest(f"text {words}") for words in (" ".join(text.split()) for text in texts) if words]
+    if task == "retrieval" and row.get("doc_id"):
+        passages.append(digest(f"ids {row['doc_id']} {row['chunk_id']}"))
+    for passage in passages:
+        yield RecordLink(row["record_uuid"], "", "", passage)
 
 
 def soft_label(found: ConsensusLabel) -> float | None:
@@ -354,13 +319,52 @@ def merged_rows(units: Sequence[Iterable[Row]]) -> Iterator[Row]:
         for task in TASKS:
             if rows := of_task.get(task):
                 merged |= _task_cells(task, rows)
+        first_rows = [rows[0] for rows in of_task.values()]
+        for name in Provenance.model_fields:
+            told = [row[name] for row in first_rows if name in row]
+            merged[name] = next(filter(None, told), told[0] if told else None)
         yield merged
+
+
+class UnknownProvenance:
+    """Counts in how many rows of the merged view it is not known where the record comes from."""
+
+    def __init__(self) -> None:
+        """Begin with no row."""
+        self.rows = 0
+        self.null: dict[str, int] = {}
+        """Rows in which a column is null, by its name: no file has it."""
+        self.empty: dict[str, list[str]] = {name: [] for name in ("model_name", "narrative_id")}
+        """Records whose cell is empty though a file has the column."""
+
+    def counted(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """The same rows."""
+        for row in rows:
+            self.rows += 1
+            for name in Provenance.model_fields:
+                if row[name] is None:
+                    self.null[name] = self.null.get(name, 0) + 1
+                elif not row[name] and name in self.empty:
+                    self.empty[name].append(row["record_uuid"])
+            yield row
+
+    def sentences(self) -> Iterator[str]:
+        """What is not known, and of how many records; nothing where all is."""
+        for count in sorted(set(self.null.values()), reverse=True):
+            names = ", ".join(f"`{name}`" for name, nulls in self.null.items() if nulls == count)
+            yield (
+                f"Null for {count} of {self.rows} records, because no file tells: {names}. Export again with `citejury "
+                f"exports csv`, whose `{PROVENANCE_FILE}` tells."
+            )
+        for name, records in self.empty.items():
+            if records:
+                yield f"`{name}` is empty for {len(records)} of {self.rows} records (the first: {records[0]})."
 
 
 def _task_cells(task: TaskName, rows: Sequence[Row]) -> Row:
     """What one task says of a record; `rows` are its units, in order of rank."""
     first = rows[0]
-    shared = {name: first[name] for name in ("language", "split", "group", *Provenance.model_fields) if name in first}
+    shared = {name: first[name] for name in ("language", "split", "group") if name in first}
     texts = {name: first[column] for name, column in _TEXTS[task].items()}
     ratings = {f"{task}_ratings": sum(row["n_ratings"] for row in rows)}
     if task == "retrieval":

@@ -14,7 +14,7 @@ from exports.agreement.ratings import Ratings
 from exports.agreement.schema import InputFile
 from exports.csv.fetch import Progress
 from exports.csv.folder import has_filter, mapping, read_manifest, staged_folder
-from exports.dataset._data_card import TaskFacts, count_facts, data_card, warnings_about
+from exports.dataset._data_card import TaskFacts, count_facts, data_card, split_sentences, warnings_about
 from exports.dataset.files import (
     DatasetManifest,
     DatasetOptions,
@@ -22,6 +22,7 @@ from exports.dataset.files import (
     consensus_features,
     count_values,
     description,
+    earlier_splits,
     file_digests,
     label_columns,
     read_parquet,
@@ -31,18 +32,18 @@ from exports.dataset.files import (
     write_splits,
 )
 from exports.dataset.rows import (
-    Placed,
     Row,
     RowStore,
+    UnknownProvenance,
     consensus_rows,
-    group_records,
     merged_columns,
     merged_rows,
-    place_records,
     soft_label,
 )
+from exports.dataset.splits import Placed, group_records, place_records
 from exports.measure.files import measure_tables
 from exports.reading.decisions import read_decisions
+from exports.reading.provenance import provenance_files, read_provenance
 from exports.reading.read import export_files, read_tables, task_of
 from pipeline.errors import InputError
 
@@ -132,6 +133,8 @@ def write_dataset(
 ) -> WrittenDataset:
     """What was written to the folder `out`, which is replaced as a whole where it is an earlier dataset.
 
+    An earlier dataset of the same seed and shares lends its splits, as `place_records` says.
+
     Args:
         out: Absent, empty, or an earlier dataset.
         source: Names the files to read.
@@ -140,28 +143,35 @@ def write_dataset(
         progress: Told how far the writing is.
 
     Raises:
-        InputError: a file is no export, has no submitted response, or was written for spreadsheets.
+        InputError: a file is no export, has no submitted response, or was written for spreadsheets; or
+            `provenance.csv` cannot be read.
         BadRowsError: cells cannot be read; every one of them is listed.
         OutputError: `out` holds something else, or cannot be written.
     """
     with staged_folder(out, check_dataset_folder, "exports dataset") as work:
-        files = export_files(source(work))
+        paths = source(work)
+        files = export_files(paths)
         _check_originals(files)
+        provenance = read_provenance(provenance_files(paths))
         found = read_tables(files)
         decided = {} if decisions is None else read_decisions(decisions).by_unit
         progress("agreement", 0, 1)
         agreement = measure_tables(found, RESAMPLES, options.seed).agreement
         progress("agreement", 1, 1)
-        with RowStore(work / "rows.sqlite") as store:
+        unknown = UnknownProvenance()
+        with RowStore(work / "rows.sqlite", provenance) as store:
             for file in files:
                 store.add_file(file, task_of(file))
-            places = place_records(group_records(store.links()), options.shares, options.seed)
+            earlier = earlier_splits(out, options)
+            places = place_records(group_records(store.links()), options.shares, options.seed, earlier)
             writing = _Writing(store, places, work, work / "export", progress)
-            facts, rows = _write_tables(writing, found.tables, decided, options)
-            warnings = [*found.remarks, *store.warnings(), *warnings_about(facts, places, options.shares)]
+            facts, rows = _write_tables(writing, found.tables, decided, options, unknown)
+            warnings = [*found.remarks, *provenance.remarks, *store.warnings(), *unknown.sentences()]
+            warnings += warnings_about(facts, places, options.shares)
+            warnings += split_sentences(places, options.shares, earlier, store.common_passage())
         warnings += _unused_sentences(found.tables, decided)
         manifest = DatasetManifest(
-            sources=tuple(found.inputs),
+            sources=(*found.inputs, *provenance.files),
             decisions=None if decisions is None else _input_file(decisions, len(decided)),
             guideline_versions=_guideline_versions(files),
             options=options,
@@ -176,9 +186,16 @@ def write_dataset(
 
 
 def _write_tables(
-    writing: _Writing, tables: Sequence[Ratings], decided: Mapping[UnitLabel, bool], options: DatasetOptions
+    writing: _Writing,
+    tables: Sequence[Ratings],
+    decided: Mapping[UnitLabel, bool],
+    options: DatasetOptions,
+    unknown: UnknownProvenance,
 ) -> tuple[list[TaskFacts], dict[str, int]]:
-    """Counts of each task with a response, and the rows of each Parquet file, once all of them are written."""
+    """Counts of each task with a response, and the rows of each Parquet file, once all of them are written.
+
+    `unknown` counts where records come from that is not known.
+    """
     parquet = writing.out / "parquet"
     parquet.mkdir()
     (writing.out / "datasets").mkdir()
@@ -193,7 +210,9 @@ def _write_tables(
             facts.append(count_facts(ratings, sources, writing.places, *by_split.values()))
     features = Features({name: Value(kind) for name, kind in merged_columns().items()})
     merged = merged_rows([read_parquet(parquet / f"{each.task}_consensus.parquet") for each in facts])
-    return facts, rows | {"parquet/merged.parquet": write_parquet(parquet / "merged.parquet", features, merged)}
+    about = "citejury: one row for each record with all tasks, retrieval summed up over the passages of its query."
+    records = _write_table(writing, "merged", features, unknown.counted(merged), about)
+    return facts, rows | {"parquet/merged.parquet": sum(records.values())}
 
 
 def _write_task(writing: _Writing, task: TaskName, found: Iterable[ConsensusLabel]) -> dict[str, dict[str, int]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from annotation.labels import LABELS
 from exports.dataset.files import DatasetOptions
-from exports.dataset.rows import read_shares
+from exports.dataset.splits import read_shares
 from exports.schema import COLUMNS
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from annotation.labels import LABELS
 from exports.agreement.consensus import UnitLabel
 from exports.csv.tables import csv_line
 from exports.dataset.files import DatasetOptions
-from exports.dataset.rows import read_shares
+from exports.dataset.splits import read_shares
 from exports.reading.decisions import COLUMNS as DECISION_COLUMNS
 from tests.support.dataset_export import JURY, jury_export, make, row, rows_of, write_export
 from tests.support.places import SHARED
@@ -270,7 +270,7 @@ def test_an_empty_split_is_told_and_can_be_loaded(tmp_path: Path) -> None:
     found = datasets.load_from_disk(tmp_path / "out" / "datasets" / "generation")
     assert sorted(len(rows) for rows in found.values()) == [0, 0, 1]
     assert len({str(rows.features) for rows in found.values()}) == 1
-    assert sum("is empty for generation: there are 1 narratives" in warning for warning in written.warnings) == 2
+    assert sum("is empty for generation: there are 1 groups" in warning for warning in written.warnings) == 2
 
 
 def test_the_same_export_gives_the_same_bytes(tmp_path: Path) -> None:

@@ -5,7 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exports.dataset.rows import SPLITS, RecordLink, SplitShares, group_records, place_records, read_shares
+from exports.dataset.splits import (
+    SPLITS,
+    Placed,
+    RecordLink,
+    SplitName,
+    SplitShares,
+    group_records,
+    place_records,
+    read_shares,
+)
 
 SHARES = SplitShares(train=0.8, validation=0.1, test=0.1)
 LINKS = st.lists(
@@ -14,14 +23,17 @@ LINKS = st.lists(
         record_uuid=st.integers(0, 30).map(lambda number: f"r{number}"),
         narrative_id=st.sampled_from(["", "n1", "n2", "n3"]),
         query=st.sampled_from(["", "q1", "q2", "q3", "q4"]),
+        passage=st.sampled_from(["", "", "p1", "p2", "p3"]),
     )
 )
 
 
 @given(LINKS, st.integers())
-def test_records_that_share_a_narrative_or_a_query_are_in_one_split(links: list[RecordLink], seed: int) -> None:
+def test_records_that_share_a_narrative_a_query_or_a_passage_are_in_one_split(
+    links: list[RecordLink], seed: int
+) -> None:
     places = place_records(group_records(links), SHARES, seed)
-    for kind in ("narrative_id", "query"):
+    for kind in ("narrative_id", "query", "passage"):
         for name in {getattr(link, kind) for link in links} - {""}:
             assert len({places[link.record_uuid] for link in links if getattr(link, kind) == name}) == 1
 
@@ -41,25 +53,127 @@ def test_records_without_narrative_and_query_stand_alone() -> None:
     assert len(set(groups.values())) == 2
 
 
+def test_a_group_is_named_after_its_narrative_whatever_passages_it_has() -> None:
+    (plain,) = set(group_records([RecordLink("b", "n1", "")]).values())
+    tied = group_records([RecordLink("b", "n1", ""), RecordLink("b", "", "", "0"), RecordLink("a", "", "", "0")])
+    assert tied == {"a": plain, "b": plain}
+
+
 def test_a_record_of_one_task_follows_its_query_in_another() -> None:
     groups = group_records([RecordLink("a", "", ""), RecordLink("a", "", "q"), RecordLink("b", "", "q")])
     assert groups["a"] == groups["b"]
 
 
-def test_records_that_are_added_move_none() -> None:
-    links = [RecordLink(f"r{number}", f"n{number // 3}", f"q{number // 3}") for number in range(600)]
-    before = place_records(group_records(links[:300]), SHARES, 0)
-    after = place_records(group_records(links), SHARES, 0)
+def splits_of(places: dict[str, Placed]) -> dict[str, SplitName]:
+    return {record: place.split for record, place in places.items()}
+
+
+def sizes_by_split(places: dict[str, Placed]) -> dict[str, Counter[str]]:
+    """Size of each group by its name, for each split."""
+    found: dict[str, Counter[str]] = {split: Counter() for split in SPLITS}
+    for place in places.values():
+        found[place.split][place.group] += 1
+    return found
+
+
+def check_shares(places: dict[str, Placed], shares: SplitShares) -> None:
+    """No split has too many records by its smallest group or more, none too few by that of one that has too many."""
+    found = sizes_by_split(places)
+    surplus = {split: sum(found[split].values()) - getattr(shares, split) * len(places) for split in SPLITS}
+    over = [split for split in SPLITS if surplus[split] > 1e-6]
+    for split in SPLITS:
+        assert surplus[split] < min(found[split].values(), default=1e-6)
+        assert -surplus[split] < min((min(found[other].values()) for other in over), default=1e-6)
+        assert bool(found[split]) <= bool(getattr(shares, split))
+
+
+GROUPS = st.lists(st.integers(1, 40), min_size=1, max_size=60).map(
+    lambda sizes: {f"r{n}-{m}": f"g{n}" for n, size in enumerate(sizes) for m in range(size)}
+)
+WANTED = st.tuples(st.integers(1, 100), st.integers(0, 50), st.integers(0, 50)).map(
+    lambda parts: SplitShares(**{split: part / sum(parts) for split, part in zip(SPLITS, parts, strict=True)})
+)
+
+
+@given(GROUPS, WANTED, st.integers(0, 3))
+def test_no_split_is_off_by_as_much_as_one_group(groups: dict[str, str], shares: SplitShares, seed: int) -> None:
+    check_shares(place_records(groups, shares, seed), shares)
+
+
+@given(GROUPS, GROUPS, WANTED, st.integers(0, 3))
+def test_nor_where_an_earlier_dataset_has_placed_some(
+    groups: dict[str, str], before: dict[str, str], shares: SplitShares, seed: int
+) -> None:
+    earlier = splits_of(place_records(before, shares, seed))
+    check_shares(place_records(groups, shares, seed, earlier), shares)
+
+
+@given(GROUPS, WANTED, st.integers(0, 3))
+def test_the_same_records_over_their_own_dataset_stay_where_they_are(
+    groups: dict[str, str], shares: SplitShares, seed: int
+) -> None:
+    places = place_records(groups, shares, seed)
+    assert place_records(groups, shares, seed, splits_of(places)) == places
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_eighty_narratives_of_one_size_are_dealt_exactly(seed: int) -> None:
+    groups = group_records(RecordLink(f"r{n}-{m}", f"n{n}", "") for n in range(80) for m in range(5))
+    counts = Counter(place.split for place in place_records(groups, SHARES, seed).values())
+    assert counts == {"train": 320, "validation": 40, "test": 40}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_one_large_group_goes_where_it_fits_and_the_others_make_the_shares_exact(seed: int) -> None:
+    groups = {f"r{n}": "hub" if n < 60 else f"g{n}" for n in range(100)}
+    places = place_records(groups, SHARES, seed)
+    assert places["r0"].split == "train"
+    assert Counter(place.split for place in places.values()) == {"train": 80, "validation": 10, "test": 10}
+
+
+def test_a_group_that_fits_nowhere_takes_the_split_that_lacks_most() -> None:
+    places = place_records({f"r{n}": "hub" if n < 96 else f"g{n}" for n in range(100)}, SHARES, 0)
+    assert Counter(place.split for place in places.values()) == {"train": 96, "validation": 2, "test": 2}
+
+
+@given(st.integers(1, 60), st.integers(0, 60), st.integers(0, 3))
+def test_narratives_that_are_added_over_an_earlier_dataset_move_none(first: int, more: int, seed: int) -> None:
+    links = [RecordLink(f"r{n}-{m}", f"n{n}", f"q{n}") for n in range(first + more) for m in range(5)]
+    before = place_records(group_records(links[: first * 5]), SHARES, seed)
+    after = place_records(group_records(links), SHARES, seed, splits_of(before))
     assert before.items() <= after.items()
 
 
-def test_each_split_gets_about_its_share_and_another_seed_another_one() -> None:
-    groups = group_records(RecordLink(f"r{number}", f"n{number}", "") for number in range(5000))
-    places = place_records(groups, SHARES, 0)
-    counts = Counter(place.split for place in places.values())
-    # Three standard deviations of a share of .1 among 5000 are 64.
-    assert [abs(counts[split] - 5000 * getattr(SHARES, split)) < 85 for split in SPLITS] == [True] * 3
-    assert place_records(groups, SHARES, 1) != places
+def test_few_move_when_records_are_added_and_the_earlier_dataset_is_gone() -> None:
+    links = [RecordLink(f"r{number}", f"n{number // 3}", f"q{number // 3}") for number in range(600)]
+    before = place_records(group_records(links[:300]), SHARES, 0)
+    after = place_records(group_records(links), SHARES, 0)
+    assert sum(after[record].split != place.split for record, place in before.items()) < 30
+    assert all(after[record].group == place.group for record, place in before.items())
+
+
+def test_where_groups_grow_together_only_they_and_what_no_longer_fits_move() -> None:
+    links = [RecordLink(f"r{n}-{m}", f"n{n}", "") for n in range(80) for m in range(5)]
+    before = place_records(group_records(links), SHARES, 0)
+    one, other = (next(r for r, place in before.items() if place.split == split) for split in ("train", "test"))
+    tie = [RecordLink(one, "", "", "passage"), RecordLink(other, "", "", "passage")]
+    after = place_records(group_records([*links, *tie]), SHARES, 0, splits_of(before))
+    check_shares(after, SHARES)
+    assert after[one].split == after[other].split
+    assert sum(after[record].split != place.split for record, place in before.items()) <= 10
+
+
+def test_another_seed_deals_otherwise() -> None:
+    groups = group_records(RecordLink(f"r{number}", f"n{number}", "") for number in range(500))
+    assert place_records(groups, SHARES, 0) != place_records(groups, SHARES, 1)
+
+
+def test_which_split_a_group_gets_does_not_hang_on_its_size() -> None:
+    groups = {f"r{n}-{m}": f"g{n}" for n in range(2000) for m in range(1 + n % 5)}
+    found = sizes_by_split(place_records(groups, SHARES, 0))
+    means = {split: sum(sizes.values()) / len(sizes) for split, sizes in found.items()}
+    # Three standard errors of a mean of 200 sizes, whose deviation is sqrt(2), are .3; all together have 3.
+    assert all(abs(mean - 3) < 0.3 for mean in means.values()), means
 
 
 def test_a_share_of_nothing_gets_nothing() -> None:

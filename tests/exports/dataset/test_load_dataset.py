@@ -1,0 +1,67 @@
+"""Every configuration that the data card names, loaded offline by `datasets` itself."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exports.dataset.files import DatasetOptions
+from tests.support.dataset_export import jury_export, make, row, write_export
+from tests.support.provenance_file import write_provenance
+
+pytest.importorskip("datasets", reason="needs the extra data")
+
+LOAD = """
+import datasets, json, sys
+folder = sys.argv[1]
+found = {}
+for name in datasets.get_dataset_config_names(folder):
+    loaded = datasets.load_dataset(folder, name)
+    saved = datasets.load_from_disk(f"{folder}/datasets/{name}")
+    found[name] = {
+        split: [len(rows), rows.features == saved[split].features, rows.to_list() == saved[split].to_list()]
+        for split, rows in loaded.items()
+    }
+    found[name]["left out"] = [split for split in saved if split not in loaded and len(saved[split])]
+print(json.dumps(found))
+"""
+
+
+def load(folder: Path, home: Path) -> dict[str, Any]:
+    """For each configuration: rows of each split, and whether types and rows are those of `load_from_disk`."""
+    home.mkdir()
+    offline = {**os.environ, "HF_HUB_OFFLINE": "1", "HOME": str(home), "HF_HOME": str(home / "hf")}
+    words = [sys.executable, "-c", LOAD, str(folder)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=offline)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_every_configuration_of_the_card_loads_with_its_splits(tmp_path: Path) -> None:
+    source = jury_export(tmp_path / "in", 10)
+    write_provenance(source, **{f"r{number:04}": {"narrative_id": f"n{number // 2}"} for number in range(20)})
+    make(tmp_path / "out", source, DatasetOptions())
+    found = load(tmp_path / "out", tmp_path / "home")
+    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert list(found) == re.findall("config_name: (.*)", card)
+    assert len(found) == 7
+    records = {"train": 16, "validation": 2, "test": 2}
+    rows = {"retrieval": 9, "retrieval_consensus": 3, "grounding": 3, "generation": 3}
+    assert found == {
+        name: {split: [count * rows.get(name, 1), True, True] for split, count in records.items()} | {"left out": []}
+        for name in found
+    }
+
+
+def test_a_split_without_rows_is_not_in_the_card(tmp_path: Path) -> None:
+    make(tmp_path / "out", write_export(tmp_path / "in", "generation", [row("generation", "r1")]), DatasetOptions())
+    found = load(tmp_path / "out", tmp_path / "home")
+    assert found == {
+        name: {"train": [1, True, True], "left out": []} for name in ("generation", "generation_consensus", "merged")
+    }
