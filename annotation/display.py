@@ -2,14 +2,16 @@
 
 A record's body is `{"external_id", "fields", "metadata": {"citejury": {…}}}`. The property `citejury` is declared
 nowhere, so the server returns it to owners and admins only. It holds `version`, `task`, `record_uuid`, `language`,
-`provenance`, for retrieval also `chunk_id`, `doc_id`, `chunk_rank` and `origin`; `originals`, the exact text of every
-export column whose field shows it otherwise; and `content_hash`, over what is judged, however the page shows it.
+`provenance`, `sources` (how many are in each state, where known), for retrieval also `chunk_id`, `doc_id`,
+`chunk_rank` and `origin`; `originals`, the exact text of every export column whose field shows it otherwise; and
+`content_hash`, over what is judged, however the page shows it.
 
 Source: annotation/contracts/datasets.md#records.
 """
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -112,9 +114,20 @@ def _body(
         **(ids or {}),
         "originals": originals,
         "provenance": record.provenance.model_dump(),
+        **({"sources": _source_states(record)} if _tells_sources(record) else {}),
         "content_hash": short_hash([texts, judged]),
     }
     return {"external_id": external_id, "fields": shown, "metadata": {HIDDEN: hidden}}
+
+
+def _tells_sources(record: QueryResponse) -> bool:
+    """Whether it is known how many sources the answer cites: records of others may come without them."""
+    return bool(record.sources) or record.provenance.contexts == "selected"
+
+
+def _source_states(record: QueryResponse) -> dict[str, int]:
+    """How many of the record's sources are in each state, states without any left out."""
+    return dict(Counter(source.state for source in record.sources))
 
 
 def _never_empty(text: str, wording: Wording) -> str:

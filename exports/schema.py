@@ -1,4 +1,4 @@
-"""What the exports hold: the rows of the three CSV files and their manifest.
+"""What the exports hold: the rows of their files and the manifest.
 
 One export row per task: the contract's columns in their order, task columns first, then the shared ones. A row extends
 the label model of its task, so that a label is written down once. Pydantic takes the fields of the last base first:
@@ -124,6 +124,48 @@ class EvidenceRow(Frozen):
     """Argilla workspace."""
 
 
+class ProvenanceRow(Frozen):
+    """Where one record comes from: a row of `provenance.csv`. A cell is empty where its value is unknown."""
+
+    record_uuid: str
+    """Id of the record, as in the CSV files."""
+    narrative_id: str = ""
+    """Id of the narrative."""
+    narrative_type: str = ""
+    """Classification of the narrative."""
+    model_name: str = ""
+    """The provider."""
+    model_version: str = ""
+    """The model that answered."""
+    arm: str = ""
+    """Arm of the study that asked."""
+    repeat: str = ""
+    """Which repeat of the same question it is, counted from 1."""
+    run_id: str = ""
+    """Id of the run that asked."""
+    language: str = ""
+    """ISO 639-1 code of the answer's language, or `und`."""
+    answer_timestamp: str = ""
+    """When the question was put: ISO 8601 with offset."""
+    n_sources: str = ""
+    """How many sources the answer cites."""
+    n_read: str = ""
+    """Those of which the record holds text."""
+    n_unread: str = ""
+    """Those that exist but could not be read."""
+    n_gone: str = ""
+    """Those answered with 404 or 410."""
+    n_unresolved: str = ""
+    """Those without such a host, or that never answered."""
+    n_unfetched: str = ""
+    """Those that nobody tried to fetch."""
+    contexts: str = ""
+    """Where the passages come from: `selected` by citejury from the cited sources, or `supplied` with the record."""
+
+
+PROVENANCE_COLUMNS: tuple[str, ...] = tuple(ProvenanceRow.model_fields)
+
+
 def in_utc(moment: datetime) -> datetime:
     """The same moment in UTC; without offset it is UTC already, as Argilla's own stamps are."""
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
@@ -195,8 +237,8 @@ class ExportedFile(Frozen):
 
     file: str
     """Its name in the export folder."""
-    task: TaskName
-    """Its task."""
+    task: TaskName | None
+    """Its task; null for `provenance.csv`, which is about the records of all."""
     rows: int
     """Rows without the header, or lines."""
     annotators: int

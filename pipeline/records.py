@@ -84,6 +84,9 @@ class Provenance(Frozen):
     """Which repeat of the same question it is, counted from 1; empty where the run does not tell."""
     answer_timestamp: str = ""
     """When the question was put: ISO 8601 with offset."""
+    contexts: Literal["", "selected", "supplied"] = ""
+    """Where the passages come from: `selected` by citejury from the cited sources, or `supplied` with the record; empty
+    where unknown."""
 
 
 class QueryResponse(Frozen):

@@ -16,13 +16,14 @@ from pipeline.csv_v2.rows import ANSWER_ID, AnswerParts
 from pipeline.errors import BadRowsError, InputError
 from pipeline.providers.body import writable
 from pipeline.recording.files import read_canonical, read_records, research_records
-from pipeline.recording.run import RESEARCH_RUN, read_run_id, record_from_answer
+from pipeline.recording.run import RESEARCH_RUN, ToldRun, read_told_run, record_from_answer
 from pipeline.records import Provenance, QueryResponse, document_id
 from pipeline.schema import CSV_COLUMNS, PROVIDERS, StoredAnswer
 
 _TEXT_COLUMNS = ("query", "answer")
 _PASSAGES = "passages"
 _OPTIONAL_COLUMNS = ("record_uuid", "language")
+_PROVENANCE_COLUMNS = tuple(name for name in Provenance.model_fields if name != "contexts")
 
 
 def read_source(path: Path, problems: list[str]) -> Iterator[QueryResponse]:
@@ -39,7 +40,7 @@ def read_source(path: Path, problems: list[str]) -> Iterator[QueryResponse]:
     elif path.is_dir():
         yield from _read_run(path, problems)
     elif path.suffix.lower() == ".csv":
-        yield from _records_of_csv(path, read_run_id(path.parent), problems)
+        yield from _records_of_csv(path, read_told_run(path.parent), problems)
     else:
         try:
             yield from read_records(path)
@@ -59,15 +60,15 @@ def _read_run(run: Path, problems: list[str]) -> Iterator[QueryResponse]:
             f"{str(run)!r} holds no answers: none of `openai.csv`, `claude.csv` … is there. Name the folder that "
             "`citejury pipeline ask` wrote."
         )
-    run_id = read_run_id(run)
+    told = read_told_run(run)
     for file in files:
-        yield from _records_of_csv(file, run_id, problems)
+        yield from _records_of_csv(file, told, problems)
 
 
-def _records_of_csv(path: Path, run_id: str, problems: list[str]) -> Iterator[QueryResponse]:
+def _records_of_csv(path: Path, run: ToldRun, problems: list[str]) -> Iterator[QueryResponse]:
     """The record of every whole answer of a CSV v2 file."""
     for answer in _read_whole_answers(path, problems):
-        yield record_from_answer(answer, run_id)
+        yield record_from_answer(answer, run)
 
 
 def _read_whole_answers(path: Path, problems: list[str]) -> Iterator[StoredAnswer]:
@@ -214,7 +215,8 @@ def _record_from_row(row: Mapping[str, Any]) -> QueryResponse:
             raise InputError(f"`{name}` is no text: found {row.get(name)!r}")
     if not row["query"].strip():
         raise InputError("`query` is empty")
-    provenance = {name: str(row[name]) for name in Provenance.model_fields if not _is_missing(row.get(name))}
+    provenance = {name: str(row[name]) for name in _PROVENANCE_COLUMNS if not _is_missing(row.get(name))}
+    provenance |= {"contexts": "supplied"} if _passages_of(row) else {}
     value = {
         **{name: row[name] for name in _TEXT_COLUMNS},
         **{name: str(row[name]) for name in _OPTIONAL_COLUMNS if not _is_missing(row.get(name))},

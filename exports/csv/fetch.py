@@ -1,8 +1,9 @@
 """Argilla's responses as sorted rows: read over REST page by page, safely while people annotate."""
 
+import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +17,7 @@ from annotation.display import HIDDEN
 from annotation.labels import LABELS, TaskName
 from exports.csv._marks import evidence_line, exported_marks
 from exports.csv.annotators import Annotators
+from exports.csv.provenance import provenance_cells
 from exports.csv.tables import LINE_END, csv_cells, record_values, response_values, table_columns, utc
 from exports.schema import COLUMNS, ExportedDataset, ExportFilters
 from pipeline.errors import ArgillaError, RecordsMovedError
@@ -29,6 +31,8 @@ _SCHEMA = """
         record_uuid TEXT, chunk_rank INTEGER, chunk_id TEXT, annotator_id TEXT, response_id TEXT,
         place INTEGER, length INTEGER
     );
+    CREATE TABLE provenance (dataset TEXT, record_uuid TEXT, cells TEXT, PRIMARY KEY (record_uuid, dataset, cells))
+        WITHOUT ROWID;
 """
 _ORDER = "record_uuid, chunk_rank, chunk_id, annotator_id, response_id, place"
 _ATTEMPTS = 5
@@ -102,9 +106,20 @@ class Spool:
         self._lines.write(b"".join(row.line for row in rows))
         self._database.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", kept)
 
+    def add_provenance(self, dataset: str, told: Iterable[tuple[str, Sequence[str]]]) -> None:
+        """Keep what the dataset tells of some records: their ids, and the columns behind `record_uuid`."""
+        kept = [(dataset, record_uuid, json.dumps(cells)) for record_uuid, cells in told]
+        self._database.executemany("INSERT OR IGNORE INTO provenance VALUES (?, ?, ?)", kept)
+
+    def provenance(self) -> Iterator[tuple[str, Sequence[str]]]:
+        """What each dataset tells of each record, in order of records."""
+        found = self._database.execute("SELECT DISTINCT record_uuid, cells FROM provenance ORDER BY record_uuid, cells")
+        for record_uuid, cells in found:
+            yield record_uuid, json.loads(cells)
+
     def forget(self, dataset: str) -> None:
         """Drop everything of the dataset, to read it again."""
-        for table in ("records", "rows"):
+        for table in ("records", "rows", "provenance"):
             self._database.execute(f"DELETE FROM {table} WHERE dataset = ?", (dataset,))
 
     def rows(self, table: Table, discarded: bool) -> Iterator[tuple[str, str, bytes]]:
@@ -282,6 +297,8 @@ def _page_rows(
         if kept:
             chosen.append((record, kept))
     reading.annotators.meet({response["user_id"] for _, kept in chosen for response in kept})
+    told = [(record["metadata"][HIDDEN]["record_uuid"], provenance_cells(record)) for record, _ in chosen]
+    reading.spool.add_provenance(dataset.id, told)
     rows = [row for record, kept in chosen for row in _record_rows(reading, dataset, record, kept)]
     if dataset.evidence == "off":
         return rows

@@ -27,7 +27,10 @@ def file_name(task: TaskName, discarded: bool) -> str:
 
 
 _OWN_FILES = frozenset(
-    {MANIFEST_FILE, EVIDENCE_FILE, *(file_name(task, discarded) for task in TASKS for discarded in (False, True))}
+    (
+        *(MANIFEST_FILE, EVIDENCE_FILE, PROVENANCE_FILE),
+        *(file_name(task, discarded) for task in TASKS for discarded in (False, True)),
+    )
 )
 
 

@@ -184,7 +184,7 @@ def _csv_cell(text: str) -> str:
 
 
 def write_table(
-    path: Path, task: TaskName, header: Sequence[str], rows: Iterable[tuple[str, str, bytes]], bom: bool = False
+    path: Path, task: TaskName | None, header: Sequence[str], rows: Iterable[tuple[str, str, bytes]], bom: bool = False
 ) -> ExportedFile:
     """What was written to `path`: the header, if any, and the lines of `rows` (record, annotator, line) as they come.
 
@@ -202,7 +202,7 @@ def write_table(
             count += 1
             records += record_uuid != last_record
             last_record = record_uuid
-            annotators.add(annotator_id)
+            annotators.update([annotator_id] if annotator_id else [])
     return ExportedFile(
         file=path.name,
         task=task,

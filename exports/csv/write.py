@@ -12,9 +12,10 @@ from annotation.labels import TASKS
 from exports.csv.annotators import Annotators, Pseudonyms, key_path
 from exports.csv.fetch import Progress, ReadDataset, Reading, Spool, read_dataset
 from exports.csv.find import check_server, choose_datasets, has, in_words
-from exports.csv.folder import EVIDENCE_FILE, file_name, has_filter, staged_folder, write_manifest
+from exports.csv.folder import EVIDENCE_FILE, PROVENANCE_FILE, file_name, has_filter, staged_folder, write_manifest
+from exports.csv.provenance import ProvenanceGaps, merge_provenance
 from exports.csv.tables import table_columns, utc, write_table
-from exports.schema import ExportedDataset, ExportedFile, ExportFilters, Manifest
+from exports.schema import PROVENANCE_COLUMNS, ExportedDataset, ExportedFile, ExportFilters, Manifest
 from pipeline.errors import InputError, NotFoundError
 from pipeline.text.terminal import counted
 
@@ -34,7 +35,7 @@ def _check_not_empty(
         NotFoundError: there are none; the message says of whom and when there are some.
     """
     missing = _first_missing(read, annotators, workspaces, filters)
-    if missing is None and any(file.rows for file in files if file.file == file_name(file.task, discarded=False)):
+    if missing is None and any(file.rows for file in files if _has_submitted(file)):
         return
     window = f" since {filters.since.isoformat()}" if filters.since else ""
     window += f" before {filters.until.isoformat()}" if filters.until else ""
@@ -43,6 +44,11 @@ def _check_not_empty(
         f"{' that fits all the options' if _several_kinds(filters) else ''}, so nothing was written. "
         f"{_what_there_is(read, annotators)}"
     )
+
+
+def _has_submitted(file: ExportedFile) -> bool:
+    """Whether the file is one of the three of submitted responses."""
+    return file.task is not None and file.file == file_name(file.task, discarded=False)
 
 
 def _first_missing(
@@ -116,7 +122,7 @@ def _warnings_about(
         f"{file.file} has only its header: nobody submitted a response to the task {file.task}"
         f"{' that fits the options' if _is_filtered(filters) else ''}."
         for file in files
-        if not file.rows and file.file == file_name(file.task, discarded=False)
+        if not file.rows and _has_submitted(file)
     ]
     present = {file.task for file in files}
     found += [
@@ -220,7 +226,8 @@ def export_csv(
             reading = Reading(client, filters, annotators, spool, progress)
             read = [read_dataset(reading, dataset) for dataset in datasets]
             finished = datetime.now(UTC)
-            files = _write_files(spool, work / "export", datasets, filters)
+            gaps = ProvenanceGaps()
+            files = _write_files(spool, work / "export", datasets, filters, gaps)
         if not (discarded_suffice and any(file.rows for file in files)):
             _check_not_empty(files, read, annotators, names, filters)
         manifest = Manifest(
@@ -236,7 +243,8 @@ def export_csv(
         write_manifest(manifest, work / "export")
         if pseudonyms is not None:
             pseudonyms.save()  # before the folder is there: pseudonyms without a key would be lost for good
-    warnings = _warnings_about(files, manifest.datasets, filters, passed_over) + _warnings_about_marks(read)
+    warnings = gaps.warnings() + _warnings_about(files, manifest.datasets, filters, passed_over)
+    warnings += _warnings_about_marks(read)
     if lost:
         warnings.append(
             f"The earlier export in {out} had pseudonyms too, and their key file was not there. They began anew: one "
@@ -271,9 +279,13 @@ def _filters_without_names(
 
 
 def _write_files(
-    spool: Spool, folder: Path, datasets: Sequence[JuryDataset], filters: ExportFilters
+    spool: Spool, folder: Path, datasets: Sequence[JuryDataset], filters: ExportFilters, gaps: ProvenanceGaps
 ) -> list[ExportedFile]:
-    """The files of each task that has a dataset, in the order of the tasks, and of marks where any dataset has them."""
+    """The files of each task that has a dataset in the order of the tasks, of provenance, and of marks where asked for.
+
+    `gaps` counts what is missing in the provenance.
+    """
+    bom = filters.spreadsheet_safe
     kinds = (False, True) if filters.discarded else (False,)
     files = [
         write_table(
@@ -281,12 +293,14 @@ def _write_files(
             task,
             table_columns(task, filters, kind),
             spool.rows(task, discarded=kind),
-            bom=filters.spreadsheet_safe,
+            bom=bom,
         )
         for task in TASKS
         if task in {dataset.task for dataset in datasets}
         for kind in kinds
     ]
+    told = gaps.rows(merge_provenance(spool.provenance()), filters.spreadsheet_safe)
+    files.append(write_table(folder / PROVENANCE_FILE, None, PROVENANCE_COLUMNS, told, bom=bom))
     if any(dataset.evidence != "off" for dataset in datasets):
         files.append(write_table(folder / EVIDENCE_FILE, "grounding", (), spool.rows("evidence", discarded=False)))
     return files

@@ -12,12 +12,12 @@ from exports.reading._answer_facts import AnswerFacts, told_provenance
 from exports.reading.verdicts import VerdictReader
 from exports.results.answers import Answers
 from exports.results.study import RunCounts
-from pipeline.asking.questions import identify_call
 from pipeline.asking.run_folder import MANIFEST, RunManifest, csv_file, read_errors, read_manifest
 from pipeline.csv_v2.file import read_answers, whole_answers
+from pipeline.csv_v2.identity import identify_call
 from pipeline.providers.refusal import is_refusal, is_refusal_error
 from pipeline.recording.files import read_records, research_records
-from pipeline.recording.run import answers_of_run, read_run_id, read_stored, record_from_answer
+from pipeline.recording.run import ToldRun, answers_of_run, read_stored, read_told_run, record_from_answer
 from pipeline.schema import PROVIDERS, ErrorLine, StoredAnswer
 from pipeline.text.terminal import counted
 
@@ -128,7 +128,7 @@ def _read_place(path: Path, facts: AnswerFacts) -> _Place:
         place.tells_questions = True
         for stored in answers_of_run(path):
             if place.settle(stored, read_stored(stored).stop_reason) and not own:
-                facts.add(record_from_answer(stored, read_run_id(path)))
+                facts.add(record_from_answer(stored, read_told_run(path)))
     without_text = 0
     if own or not path.is_dir():
         for record in read_records(own or path):
@@ -169,7 +169,7 @@ def _read_run(place: _Place, facts: AnswerFacts) -> None:
             if stored.narrative_id in asked_for:
                 place.prompts.setdefault(stored.narrative_id, set()).add(stored.answer_prompt)
             if place.settle(stored, answer.stop_reason):
-                facts.add(record_from_answer(stored, manifest.run_id, answer))
+                facts.add(record_from_answer(stored, ToldRun(manifest.run_id, manifest.repeats), answer))
     place.remarks += _incomplete(place, manifest)
 
 

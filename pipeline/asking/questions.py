@@ -2,37 +2,18 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from hashlib import sha256
 from itertools import islice
 from typing import NamedTuple, Protocol
-from uuid import UUID, uuid5
 
 from pipeline.asking.narratives import NarrativesCsv
-from pipeline.errors import InputError
+from pipeline.csv_v2.identity import USER_TEMPLATE, build_user_prompt, identify_call
 from pipeline.schema import AskOptions, Narrative, Price, ProviderName
 
-_NOTE_TEXT = "{note_text}"
 SYSTEM_PROMPT = (
     "You check statements for people who decide what to believe. Search the web, prefer primary and official sources, "
     "and cite the source of every claim that you make. Say plainly where the sources disagree or say nothing."
 )
-USER_TEMPLATE = (
-    f"{_NOTE_TEXT}\n\n"
-    "Is this right? Give a short answer first, then the reasons with their sources. "
-    "Answer in the language of the text above."
-)
 _DEFAULT_CONCURRENCY = 4
-
-
-def build_user_prompt(template: str, text: str) -> str:
-    """The template with the text for each `{note_text}`; braces in the text or elsewhere in the template stay.
-
-    Raises:
-        InputError: the template has no `{note_text}`.
-    """
-    if _NOTE_TEXT not in template:
-        raise InputError(f"The template {template[:60]!r} has no `{_NOTE_TEXT}`; put it where the narrative belongs.")
-    return template.replace(_NOTE_TEXT, text)
 
 
 class Call(NamedTuple):
@@ -90,16 +71,6 @@ def plan_calls(
         for repeat in range(1, repeats + 1):
             answer_id = identify_call(run_id, provider, narrative.narrative_id, prompt, occurrence, repeat)
             yield Call(provider, narrative, row, occurrence, prompt, answer_id, model, repeat)
-
-
-def identify_call(run_id: str, provider: str, narrative_id: str, prompt: str, occurrence: int, repeat: int = 1) -> str:
-    """The `answer_id` of a call: a UUID that the same call in the same run has again after a kill.
-
-    Each part is preceded by its length, so that no two calls are spelt alike.
-    """
-    digest = sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()
-    parts = (provider, narrative_id, digest, str(occurrence), str(repeat))
-    return str(uuid5(UUID(run_id), "".join(f"{len(part)}:{part}" for part in parts)))
 
 
 Report = Callable[[Call, int], None]

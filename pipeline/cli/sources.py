@@ -199,10 +199,10 @@ def tell_allowed(allowed: Sequence[tuple[str, int]], tell: Callable[[str], None]
 def _run_fetch(run: Path, online: "Online", bar: PagesBar) -> "Fetch":
     """What fetches missing pages; the targets of the run's redirects are looked up before."""
     from pipeline.gathering.gather import fetch_missing, look_up_targets
-    from pipeline.recording.run import read_run_id
+    from pipeline.recording.run import read_told_run
 
     look_up_targets(run, online, bar.tell)
-    run_id = read_run_id(run)
+    run_id = read_told_run(run).run_id
     return lambda store, keys: fetch_missing(store, keys, online, run_id, bar.report, bar.begin)
 
 

@@ -66,11 +66,11 @@ def verify(
     with opened as held, pages_bar() as bar:
         if held and not offline:  # without the web, nothing that asks it is loaded
             from pipeline.gathering.gather import fetch_missing
-            from pipeline.recording.run import read_run_id
+            from pipeline.recording.run import read_told_run
 
             online = open_web(allowed, concurrency, bar.tell)
             keys = cited_keys(read_submitted(file))
-            away = fetch_missing(held, keys, online, read_run_id(file.parent), bar.report, bar.begin).away
+            away = fetch_missing(held, keys, online, read_told_run(file.parent).run_id, bar.report, bar.begin).away
             bar.clear()
         reader = Reader(held)
         with output(out) as write:

@@ -12,6 +12,7 @@ from pipeline.providers.body import writable
 from pipeline.recording.run import RESEARCH_RUN, records_from_run
 from pipeline.records import (
     Passage,
+    Provenance,
     QueryResponse,
     defuse_separator,
     derived_uuid,
@@ -120,11 +121,14 @@ def _complete_record(record: QueryResponse, language_told: bool) -> QueryRespons
     """The record with what its writer left out.
 
     Without `record_uuid` its id is the `answer_id` where that is a UUID, else derived from the content. Without
-    `context_set`, or where a passage held a separator, the passages are joined.
+    `context_set`, or where a passage held a separator, the passages are joined. Passages of a record that names neither
+    a run nor an answer came with it.
     """
     chunks = tuple(chunk.model_copy(update={"text": defuse_separator(chunk.text)}) for chunk in record.chunks)
     told = record.context_set and chunks == record.chunks
-    answer_id = record.provenance.answer_id
+    answer_id, provenance = record.provenance.answer_id, record.provenance
+    if chunks and not (provenance.contexts or answer_id or provenance.run_id):
+        provenance = provenance.model_copy(update={"contexts": "supplied"})
     own_id = answer_id if is_uuid(answer_id) else derived_uuid(record.query, record.answer, chunks)
     return record.model_copy(
         update={
@@ -132,6 +136,7 @@ def _complete_record(record: QueryResponse, language_told: bool) -> QueryRespons
             "language": record.language if language_told else detect_language(record.answer),
             "chunks": chunks,
             "context_set": record.context_set if told else join_context(chunks),
+            "provenance": provenance,
         }
     )
 
@@ -167,6 +172,7 @@ def _from_ragas(sample: dict[str, Any]) -> QueryResponse:
         language=detect_language(answer),
         chunks=chunks,
         context_set=join_context(chunks),
+        provenance=Provenance(contexts="supplied" if chunks else ""),
     )
 
 

@@ -3,9 +3,10 @@
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipeline.csv_v2.file import read_answers
+from pipeline.csv_v2.identity import repeat_of
 from pipeline.errors import InputError, ProviderError
 from pipeline.providers import read_payload
 from pipeline.recording.citation_form import answer_from_report, to_one_form
@@ -29,15 +30,27 @@ from pipeline.text.urls import find_links
 RESEARCH_RUN = "pipeline"
 
 
+class ToldRun(NamedTuple):
+    """What the manifest of a run folder tells of the answers' questions."""
+
+    run_id: str = ""
+    """The run's id; empty where there is no manifest."""
+    repeats: int = 1
+    """The most often that a narrative was put to a provider."""
+
+
+_NO_RUN = ToldRun()
+
+
 def records_from_run(run: Path) -> Iterator[QueryResponse]:
     """The canonical record of every answer of the run, with what its payload carries; in the order of `answers_of_run`.
 
     Raises:
         InputError: as `answers_of_run`.
     """
-    run_id = read_run_id(run)
+    told = read_told_run(run)
     for stored in answers_of_run(run):
-        yield record_from_answer(stored, run_id)
+        yield record_from_answer(stored, told)
 
 
 def answers_of_run(run: Path) -> Iterator[StoredAnswer]:
@@ -61,18 +74,25 @@ def answers_of_run(run: Path) -> Iterator[StoredAnswer]:
         raise InputError(f"{str(run)!r} holds no answers: its CSV files have a header and no rows.")
 
 
-def read_run_id(run: Path) -> str:
-    """The run's id from its manifest; empty where there is no manifest."""
+def read_told_run(run: Path) -> ToldRun:
+    """What the run's manifest tells; nothing where there is none.
+
+    Raises:
+        InputError: it is not JSON.
+    """
     try:
         manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return ""
+        return ToldRun()
     except (ValueError, RecursionError) as error:
         raise InputError(f"`manifest.json` in {str(run)!r} is not JSON: {error}.") from error
-    return str(manifest.get("run_id", "")) if isinstance(manifest, dict) else ""
+    if not isinstance(manifest, dict):
+        return ToldRun()
+    repeats = manifest.get("repeats")
+    return ToldRun(str(manifest.get("run_id", "")), repeats if isinstance(repeats, int) else 1)
 
 
-def record_from_answer(stored: StoredAnswer, run_id: str = "", answer: Answer | None = None) -> QueryResponse:
+def record_from_answer(stored: StoredAnswer, run: ToldRun = _NO_RUN, answer: Answer | None = None) -> QueryResponse:
     """The canonical record of one answer; `answer` is what `read_stored` gave for it, read here where it is None.
 
     Its passages are texts of the sources that the payload carries: Perplexity's result snippets, Claude's quotes.
@@ -97,8 +117,10 @@ def record_from_answer(stored: StoredAnswer, run_id: str = "", answer: Answer | 
             answer_id=stored.answer_id,
             narrative_id=stored.narrative_id,
             narrative_type=stored.narrative_type,
-            run_id=run_id,
+            run_id=run.run_id,
+            repeat=str(repeat_of(stored, *run) or ""),
             answer_timestamp=stored.answer_timestamp,
+            contexts="selected",
         ),
     )
 

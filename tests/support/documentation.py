@@ -14,7 +14,16 @@ from annotation.judge._units import Evidence, FullJudgement
 from annotation.labels import RULES, TASKS
 from exports.cli import main
 from exports.csv.tables import EXTENDED_COLUMNS
-from exports.schema import COLUMNS, ROW_MODELS, EvidenceRow, ExportedDataset, ExportedFile, ExportFilters, Manifest
+from exports.schema import (
+    COLUMNS,
+    ROW_MODELS,
+    EvidenceRow,
+    ExportedDataset,
+    ExportedFile,
+    ExportFilters,
+    Manifest,
+    ProvenanceRow,
+)
 from pipeline.asking.ask_live import OPTION_NAMES
 from pipeline.asking.run_folder import NarrativesFile, ProviderCounts, RunManifest
 from pipeline.providers.options import CHAT_OPTION_SUPPORT, OPTION_SUPPORT
@@ -167,6 +176,10 @@ def extended_columns() -> str:
 
 def export_marks() -> str:
     return field_table(EvidenceRow)
+
+
+def export_provenance() -> str:
+    return field_table(ProvenanceRow)
 
 
 def export_manifest() -> str:

@@ -11,7 +11,7 @@ from annotation.client import Argilla
 from annotation.labels import LABELS, TaskName
 from annotation.tasks import COLUMN_FIELDS, PRODUCTION, define_dataset, task_of
 from annotation.wording import FIELDS, read_wording
-from exports.csv.folder import MANIFEST_FILE
+from exports.csv.folder import MANIFEST_FILE, PROVENANCE_FILE
 from exports.csv.write import export_csv
 from exports.schema import ExportFilters
 
@@ -40,7 +40,7 @@ class Bench(NamedTuple):
 
     def export(self, out: Path, **wanted: Any) -> dict[str, list[dict[str, str]]]:
         export_csv(self.client, self.workspace, out, ExportFilters(**wanted))
-        return {path.stem: read_csv(path) for path in out.glob("*.csv")}
+        return {path.stem: read_csv(path) for path in out.glob("*.csv") if path.name != PROVENANCE_FILE}
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:

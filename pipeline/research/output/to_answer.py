@@ -11,7 +11,7 @@ from uuid import uuid5
 from pipeline.csv_v2.file import write_answers
 from pipeline.recording.citation_form import read_marks
 from pipeline.recording.files import RESEARCH_RECORDS, write_records
-from pipeline.recording.run import RESEARCH_RUN, record_from_answer
+from pipeline.recording.run import RESEARCH_RUN, ToldRun, record_from_answer
 from pipeline.records import RECORD_NAMESPACE, QueryResponse, document_id, join_context
 from pipeline.research.contracts import Report, ReportFile, contract_json
 from pipeline.research.output.artefacts import RunFolder, json_text, write_text
@@ -95,7 +95,7 @@ def _record_of_run(answer: StoredAnswer, run: FinishedRun) -> QueryResponse:
 
     The best match comes first; a cited page without any such chunk gives its best one.
     """
-    record = record_from_answer(answer, run.run_id)
+    record = record_from_answer(answer, ToldRun(run.run_id))
     pages = list(_cited_pages(answer.citations, run.pages))
     quotes = [quote for checked in _claims_of_report(run) for quote in (*checked.claim.quotes, *checked.against)]
     candidates = list(distinct_chunks(pages, ()))

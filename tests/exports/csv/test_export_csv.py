@@ -167,7 +167,15 @@ def test_the_same_data_gives_the_same_bytes_and_the_manifest_names_them(generati
             "annotators": 1,
             "records": 1,
             "sha256": hashlib.sha256(content).hexdigest(),
-        }
+        },
+        {
+            "file": "provenance.csv",
+            "task": None,
+            "rows": 1,
+            "annotators": 0,
+            "records": 1,
+            "sha256": hashlib.sha256((tmp_path / "one" / "provenance.csv").read_bytes()).hexdigest(),
+        },
     ]
     assert manifest["datasets"][0]["id"] == generation.datasets["generation"]
     assert manifest["server"] == generation.server.url

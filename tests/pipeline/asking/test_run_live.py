@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from exports.cli import main
 from pipeline.asking.run_folder import read_errors, read_manifest
 from pipeline.csv_v2.file import read_answers
+from pipeline.recording.run import records_from_run
 from tests.support.csv_check import check_file
 from tests.support.places import ROOT
 from tests.support.provider_server import Behaviour, Hang, ProviderServer, Status
@@ -120,6 +121,10 @@ def test_more_repeats_narratives_and_providers_are_asked_for_what_is_new(narrati
     assert Counter(call.provider for call in server.calls) == {"openai": 11, "claude": 6}
     ids = [each.narrative_id for each in read_answers(run / "openai.csv")]
     assert ids == ["N0", "N0", "N1", "N1", "N2", "N2", "N3", "N3", "N4", "N4", "N5"]
+    told = [each.provenance for each in records_from_run(run) if each.provenance.model_name == "openai"]
+    assert [each.repeat for each in told] == ["1", "2"] * 5 + ["1"]
+    assert {each.contexts for each in told} == {"selected"}
+    assert all(each.answer_timestamp for each in told)
 
 
 def test_another_model_in_the_same_folder_is_refused_and_nothing_sent(narratives: Path, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from pipeline.text.language import detect_language
 from tests.support.places import SHARED
 
 RECORDINGS = SHARED / "recordings"
+PASSAGE = {"chunk_id": "d#0", "doc_id": "d", "chunk_rank": 1, "text": "text"}
 ANSWER_ID = "0b6f7c1e-6c0e-5f0a-9a53-0d8a3e1f7a11"
 
 
@@ -233,6 +234,22 @@ def test_every_recorded_answer_shows_each_citation_once_numbered_and_no_provider
         assert all(f"[{source.n}]" in record.answer for source in record.sources), path.name
         assert "utm_" not in record.answer, path.name
         assert "vertexaisearch" not in record.answer, path.name
+
+
+@pytest.mark.parametrize(
+    ("line", "contexts"),
+    [
+        ({"user_input": "q", "response": "a", "retrieved_contexts": ["text"]}, "supplied"),
+        ({"user_input": "q", "response": "a", "retrieved_contexts": []}, ""),
+        ({"query": "q", "answer": "a", "chunks": [PASSAGE]}, "supplied"),
+        ({"query": "q", "answer": "a", "chunks": [PASSAGE], "provenance": {"answer_id": ANSWER_ID}}, ""),
+        ({"query": "q", "answer": "a", "chunks": [PASSAGE], "provenance": {"contexts": "selected"}}, "selected"),
+    ],
+)
+def test_a_record_says_whether_its_passages_came_with_it(tmp_path: Path, line: object, contexts: str) -> None:
+    (tmp_path / "records.jsonl").write_text(json.dumps(line), encoding="utf-8")
+    (record,) = read_records(tmp_path / "records.jsonl")
+    assert record.provenance.contexts == contexts
 
 
 def test_an_empty_record_file_field_by_field() -> None:
