@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from exports.agreement._exchange import Exchange
 from exports.agreement._patterns import Entries, LabelPatterns, TaskPatterns
 from exports.agreement._resampling import BoolArray, Resampled, interval, interval_or_none
 from exports.agreement.coefficients import ratio, unit_sums
@@ -197,10 +198,11 @@ class AnnotatorStatistics:
         self.statistic = task.statistic([(label, entries)], _delta_alphas, task.frame(label, at_least=2))
         """Alpha without each annotator, less alpha of all."""
 
-    def read(self, resampled: Resampled) -> Iterator[AnnotatorAgreement]:
-        """Every annotator, by name."""
+    def read(self, resampled: Resampled, exchange: Exchange) -> Iterator[AnnotatorAgreement]:
+        """Every annotator, by name; `exchange` is that of this label."""
         counts = _count_against_rest(self.label, len(self.annotators))
         alphas = [None if np.isnan(value) else float(value) for value in _alphas_without(self.totals)]
+        told = exchange._asdict()
         for rater, name in enumerate(self.annotators):
             yield _annotator_agreement(
                 self.label.label,
@@ -210,6 +212,7 @@ class AnnotatorStatistics:
                 (alphas[0], alphas[rater + 1]),
                 bool((self.totals[:2] + self.totals[3 + 3 * rater : 5 + 3 * rater]).any()),
                 interval_or_none(resampled[self.statistic], rater),
+                {name: None if math.isnan(values[rater]) else float(values[rater]) for name, values in told.items()},
             )
 
 
@@ -284,8 +287,12 @@ def _annotator_agreement(
     alphas: tuple[float | None, float | None],
     pairable_without: bool,
     delta_interval: Interval | None,
+    exchange: dict[str, float | None],
 ) -> AnnotatorAgreement:
-    """One annotator on one label, from alpha of all and without her."""
+    """One annotator on one label, from alpha of all and without her, and from what exchanges tell; nobody stands out.
+
+    Whether she does depends on the other tasks of the file.
+    """
     whole, without = alphas
     n_ratings, yes = int(counts.ratings[rater]), int(counts.yes[rater])
     both, only_she, only_they, neither = counts.cells[rater].tolist()
@@ -298,12 +305,15 @@ def _annotator_agreement(
         "agreement_with_majority_of_others": ratio(both + neither, compared),
         "kappa_with_majority_of_others": None if np.isnan(kappa) else kappa,
         "bias_index": ratio(only_she - only_they, compared),
+        **exchange,
     }
     n_others = np.count_nonzero(counts.ratings) - (n_ratings > 0)
 
     def reason(figure: str) -> UndefinedReason:
         if figure in ("alpha_without", "delta_alpha"):
             return _alpha_reason(pairable_without, int(n_others), without is None)
+        if figure in ("p", "p_holm") and exchange["disagreement"] is not None:
+            return "no_exchange"
         return "constant_both_raters" if compared and figure == "kappa_with_majority_of_others" else "no_pairable_items"
 
     return AnnotatorAgreement(
@@ -315,6 +325,7 @@ def _annotator_agreement(
         n_compared=compared,
         n_ties=int(counts.ties[rater]),
         lone_dissents=int(counts.lone_dissents[rater]),
+        stands_out=False,
         **figures,
         undefined={figure: reason(figure) for figure, value in figures.items() if value is None},
     )

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from annotation.labels import TASKS
+from exports.agreement._exchange import measure_exchange
 from exports.agreement._labels import (
     LabelStatistics,
     MacroAlpha,
@@ -32,6 +33,8 @@ from exports.agreement.schema import (
 
 RESAMPLES = 2000
 """Enough to read at the terminal; figures to be published want 10,000 (exports/contracts/agreement.md#intervals)."""
+SIGNIFICANT = 0.05
+"""How often a file may name somebody, or a change, by chance."""
 
 
 class TaskFigures(NamedTuple):
@@ -63,7 +66,11 @@ def measure_figures(ratings: Ratings, resamples: int, seed: int) -> TaskFigures:
         labels={each.label.label: each.read(resampled) for each in labels},
         macro=macro.read(resampled),
         pairs=tuple(pair for each in pairs for pair in each.read(resampled)),
-        annotators=tuple(annotator for each in annotators for annotator in each.read(resampled)),
+        annotators=tuple(
+            annotator
+            for each, exchange in zip(annotators, measure_exchange(ratings), strict=True)
+            for annotator in each.read(resampled, exchange)
+        ),
     )
 
 
@@ -87,12 +94,12 @@ def measure_agreement(
         seed=seed,
         resamples=resamples,
         inputs=tuple(inputs),
-        tasks={task: measure_task(by_task[task], resamples, seed) for task in TASKS if task in by_task},
+        tasks={task: measure_task(by_task[task], resamples, seed, len(by_task)) for task in TASKS if task in by_task},
     )
 
 
-def measure_task(ratings: Ratings, resamples: int, seed: int) -> TaskAgreement:
-    """Agreement on every label of one task; without responses every figure is undefined."""
+def measure_task(ratings: Ratings, resamples: int, seed: int, n_tasks: int = 1) -> TaskAgreement:
+    """Agreement on every label of one task of so many; without responses every figure is undefined."""
     figures = measure_figures(ratings, resamples, seed)
     rounds, weeks, languages = (split(ratings, parts(ratings)) for parts in (round_parts, week_parts, language_parts))
     found = TaskAgreement(
@@ -104,7 +111,7 @@ def measure_task(ratings: Ratings, resamples: int, seed: int) -> TaskAgreement:
         **figures.macro._asdict(),
         identical_vectors=identical_vectors(ratings),
         pairs=figures.pairs,
-        annotators_vs_rest=figures.annotators,
+        annotators_vs_rest=tuple(_judged(each, SIGNIFICANT / n_tasks) for each in figures.annotators),
         constraint_violations=count_violations(ratings),
         constraint_violations_by_annotator=count_violations_by_annotator(ratings),
         conditional=conditional_agreement(ratings, resamples, seed),
@@ -118,6 +125,13 @@ def measure_task(ratings: Ratings, resamples: int, seed: int) -> TaskAgreement:
         warnings=(),
     )
     return found.model_copy(update={"warnings": task_warnings(ratings, found)})
+
+
+def _judged(found: AnnotatorAgreement, level: float) -> AnnotatorAgreement:
+    """The annotator, who stands out where the corrected p is below the level."""
+    if found.p_holm is None or found.p_holm >= level:
+        return found
+    return found.model_copy(update={"stands_out": True})
 
 
 def _measure_discards(ratings: Ratings) -> Discards | None:

@@ -16,7 +16,9 @@ JudgeReason = Literal[
     "constant_both_raters",
     "jury_is_constant",
 ]
-UndefinedReason = Literal["no_pairable_items", "single_annotator", "no_variation", "constant_both_raters"]
+UndefinedReason = Literal[
+    "no_pairable_items", "single_annotator", "no_variation", "constant_both_raters", "no_exchange"
+]
 RefusedReason = Literal["undefined", "undefined_resamples", "single_record", "constant"]
 IntervalMethod = Literal["bca", "expanded_percentile"]
 LabelWarning = Literal[
@@ -179,6 +181,20 @@ class AnnotatorAgreement(Frozen):
     """(only she says yes − only the majority of the others does) / compared units."""
     lone_dissents: int
     """Units with at least three ratings on which she alone says otherwise."""
+    disagreement: float | None
+    """Share of the other ratings of a unit that say otherwise, mean over her units that others rated too."""
+    expected_disagreement: float | None
+    """The same if people were interchangeable: its mean over all exchanges of whole votes on a record."""
+    p: float | None
+    """One-sided: share of the exchanges in which she would disagree as much or more; at least 1e-10.
+
+    In each record the whole votes of those who judged the same units are dealt out anew among them, all labels and
+    passages together. None where that tells nothing: never with a third rating, or never the same units as another.
+    """
+    p_holm: float | None
+    """The same, corrected by Holm for all annotators and labels of the task."""
+    stands_out: bool
+    """She disagrees by more than chance: `p_holm` is below .05 divided by the number of tasks of the file."""
     undefined: dict[str, UndefinedReason]
     """Why a figure is None, by its name."""
 

@@ -45,7 +45,7 @@ _LEGEND = (
     "n: units with two answers or more. α: Krippendorff's alpha. P(α < .667): share of the resamples below that "
     "threshold. AC1: Gwet's. agreement: share of agreeing pairs. P⁺, P⁻: specific agreement on yes and on no. "
     "yes: share of yes among all answers. –: undefined. "
-    "What is said of annotators is beyond chance, though of twenty such statements one is expected by chance alone."
+    "Annotators are named where chance would name anybody in at most one file of twenty."
 )
 
 

@@ -31,7 +31,7 @@ _JUDGE_HEAD = ("label", "n", "κ [95 %]", "prec", "rec", "AUC", "ECE")
 _LEGEND = (
     "n: units with two answers or more. α: Krippendorff's alpha with its 95 % interval over records. "
     "AC1: Gwet's. agree: share of agreeing pairs. yes: share of yes among all answers. –: undefined. "
-    "*: beyond chance, though of twenty statements about annotators one is expected by chance alone."
+    "*: beyond chance; were all annotators interchangeable, at most one file in twenty would name anybody."
 )
 
 

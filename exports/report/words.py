@@ -48,6 +48,7 @@ _REASONS: dict[UndefinedReason, str] = {
     "single_annotator": "only one annotator answered",
     "no_variation": "all answers on shared units are the same, which cannot show that annotators tell yes from no",
     "constant_both_raters": "both annotators give the same answer everywhere",
+    "no_exchange": "nobody else answered the same units of a record with a third person",
 }
 _REFUSED: dict[RefusedReason, str] = {
     "undefined": "α itself is undefined",
@@ -74,8 +75,12 @@ _TOO_NARROW = {"FEW_ITEMS", "RARE_CLASS"}
 """Warnings of too narrow intervals, which show neither that a label is fit nor that it is not."""
 
 _ANNOTATORS_TOLD = 5
-"""So many annotators without whom an α would be another are told of a task; of thirty annotators some always are."""
+"""So many annotators who stand out on a label are told of a task."""
 
+_NOBODY_TOLD = (
+    "Whether an annotator stands out cannot be told: where two differ, only a third who answered the same units of the "
+    "record shows which of them is off. Give some units to three annotators."
+)
 _EXPLAINING = {"NO_OVERLAP", "SINGLE_ANNOTATOR", "UNDEFINED_RESAMPLES"}
 """Warnings that say why a figure is missing."""
 JUDGE_LEGEND = (
@@ -171,6 +176,9 @@ def warning_sentences(figures: TaskAgreement) -> Iterator[str]:
         ]
         if labels:
             yield f"α is undefined for {_named(labels, figures)}: {meaning}."
+    compared = [found for found in figures.annotators_vs_rest if found.disagreement is not None]
+    if compared and all(found.p is None for found in compared):
+        yield _NOBODY_TOLD
     for code, advice in ADVICE.items():
         labels = [name for name, found in figures.labels.items() if code in found.warnings]
         if labels:
@@ -215,21 +223,16 @@ def discard_sentence(discards: Discards | None) -> str:
 
 
 def finding_sentences(figures: TaskAgreement) -> Iterator[str]:
-    """Changes of α that are more than chance, then annotators without whom α would be another; none where empty.
+    """Changes of α that are more than chance, then annotators who stand out on a label; none where empty.
 
-    Of the latter those that move α most, and how many more there are.
+    Of the latter those with the smallest p, and how many more there are.
     """
     yield from (_change_sentence(change) for change in figures.changes if change.p_holm < SIGNIFICANT)
-    moving = [
-        found
-        for found in figures.annotators_vs_rest
-        if found.delta_interval is not None and (found.delta_interval.low > 0 or found.delta_interval.high < 0)
-    ]
-    moving.sort(key=lambda found: -abs(found.delta_alpha or 0.0))
-    yield from map(_annotator_sentence, moving[:_ANNOTATORS_TOLD])
-    more = len(moving) - _ANNOTATORS_TOLD
+    found = sorted((each for each in figures.annotators_vs_rest if each.stands_out), key=lambda each: each.p_holm or 0)
+    yield from map(_annotator_sentence, found[:_ANNOTATORS_TOLD])
+    more = len(found) - _ANNOTATORS_TOLD
     if more > 0:
-        yield f"Smaller differences without one annotator, beyond chance too: {more:,} more in annotators.csv."
+        yield f"{more:,} more annotators and labels stand out: `stands_out` in annotators.csv."
 
 
 def _change_sentence(change: AlphaChange) -> str:
@@ -248,11 +251,12 @@ def decimal_p(value: float) -> str:
 
 
 def _annotator_sentence(found: AnnotatorAgreement) -> str:
-    """What α would be without the annotator."""
-    difference = found.delta_alpha or 0.0
-    by = estimate(abs(difference), _absolute(found.delta_interval, difference))
-    direction = "higher" if difference > 0 else "lower"
-    return f"Without {found.rater}, α of {found.label} would be {direction} by {by}."
+    """By how much the annotator disagrees with the others, and how much would be expected of anybody."""
+    return (
+        f"{found.rater} stands out on {found.label}: {percent(found.disagreement)} of the others' answers differ from "
+        f"theirs, {percent(found.expected_disagreement)} would if annotators were interchangeable "
+        f"(permutation test, p = {decimal_p(found.p_holm or 0.0)} after Holm)."
+    )
 
 
 def _absolute(interval: Interval | None, difference: float) -> Interval | None:

@@ -85,7 +85,7 @@ def agreement(**tasks: TaskAgreement) -> Agreement:
     return Agreement(latest_response=None, seed=0, resamples=2000, inputs=(), tasks=tasks)
 
 
-def against_rest(name: str, delta: float, low: float, high: float) -> AnnotatorAgreement:
+def against_rest(name: str, delta: float, low: float, high: float, p_holm: float = 1.0) -> AnnotatorAgreement:
     return AnnotatorAgreement(
         label="misleading",
         rater=name,
@@ -101,6 +101,11 @@ def against_rest(name: str, delta: float, low: float, high: float) -> AnnotatorA
         kappa_with_majority_of_others=0.4,
         bias_index=-0.1,
         lone_dissents=9,
+        disagreement=0.31,
+        expected_disagreement=0.14,
+        p=p_holm / 2,
+        p_holm=p_holm,
+        stands_out=p_holm < 0.05,
         undefined={},
     )
 
@@ -136,7 +141,7 @@ def part(name: str, alpha: float) -> AgreementSlice:
 RICH = task(
     {"misleading": label(warnings=("RARE_CLASS",)), "topically_relevant": label(None, None)},
     annotators=("anna", "ben", HOSTILE),
-    annotators_vs_rest=(against_rest(HOSTILE, 0.1, 0.02, 0.18), against_rest("anna", 0.02, -0.1, 0.1)),
+    annotators_vs_rest=(against_rest(HOSTILE, 0.1, 0.02, 0.18, 0.002), against_rest("anna", 0.02, -0.1, 0.1)),
     changes=(change(),),
     rounds=(part(HOSTILE, 0.4), part("production", 0.6)),
     discards=Discards(n_responses=4, share=0.024, by_annotator={"anna": 0.0, HOSTILE: 0.1}),

@@ -113,8 +113,7 @@ def _difference(found: AnnotatorAgreement) -> Child:
         reason = found.undefined.get("delta_alpha") or found.undefined.get("alpha_without")
         return missing(SHORT_REASONS[reason] if reason else "")
     interval = found.delta_interval
-    certain = interval is not None and (interval.low > 0 or interval.high < 0)
-    value = element("b" if certain else "span", signed(found.delta_alpha))
+    value = element("b" if found.stands_out else "span", signed(found.delta_alpha))
     return [value, element("span", f" {ends(interval)}", class_="bounds") if interval else None]
 
 

@@ -22,6 +22,7 @@ SHORT_REASONS: dict[UndefinedReason, str] = {
     "single_annotator": "one annotator",
     "no_variation": "no variation",
     "constant_both_raters": "both constant",
+    "no_exchange": "nobody to exchange with",
 }
 _SHORT_REFUSALS: dict[RefusedReason, str] = {
     "undefined": "undefined",

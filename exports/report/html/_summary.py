@@ -20,7 +20,7 @@ from pipeline.text.terminal import counted
 _HASH_SHOWN = 12
 _SYMBOLS: dict[Fitness, str] = {"fit": "✓", "tentative": "~", "open": "?", "unfit": "✗", "unknown": "–"}
 """What stands before each verdict, so that it can be told without its colour."""
-_CHANCE = "All of this is beyond chance, though of twenty statements about annotators one is expected by chance alone."
+_CHANCE = "Beyond chance: were all annotators interchangeable, at most one report in twenty would name anybody."
 
 
 def report_head(agreement: Agreement, remarks: Sequence[str]) -> Element:

@@ -87,11 +87,24 @@ def test_a_label_is_judged_by_both_ends_of_its_interval(found: LabelAgreement, v
     assert fitness(found) == verdict
 
 
-def test_of_many_annotators_those_are_told_who_move_alpha_most_and_the_rest_is_counted() -> None:
-    many = [against_rest(f"a{n}", n / 100, 0.001, 1.0) for n in range(1, 31)]
+def test_of_many_annotators_those_are_named_who_stand_out_most_and_the_rest_is_counted() -> None:
+    many = [against_rest(f"a{n}", n / 100, 0.001, 1.0, 0.031 - n / 1000) for n in range(1, 31)]
     found = list(finding_sentences(task({}, annotators_vs_rest=tuple(many))))
-    assert [sentence.split(",")[0] for sentence in found[:5]] == [f"Without a{n}" for n in (30, 29, 28, 27, 26)]
-    assert found[5:] == ["Smaller differences without one annotator, beyond chance too: 25 more in annotators.csv."]
+    assert [sentence.split(" ")[0] for sentence in found[:5]] == [f"a{n}" for n in (30, 29, 28, 27, 26)]
+    assert found[5:] == ["25 more annotators and labels stand out: `stands_out` in annotators.csv."]
+
+
+def test_nobody_is_named_for_an_interval_alone() -> None:
+    found = task({}, annotators_vs_rest=(against_rest("carla", 0.3, 0.2, 0.4, p_holm=0.051),))
+    assert list(finding_sentences(found)) == []
+    assert not any("carla" in line for line in agreement_table(agreement(retrieval=found)).splitlines())
+
+
+def test_where_nobody_can_be_told_apart_that_is_said() -> None:
+    untold = {"p": None, "p_holm": None, "undefined": {"p": "no_exchange", "p_holm": "no_exchange"}}
+    pair = tuple(against_rest(name, 0.1, 0.0, 0.2).model_copy(update=untold) for name in ("anna", "ben"))
+    (sentence,) = warning_sentences(task({}, annotators_vs_rest=pair))
+    assert sentence.startswith("Whether an annotator stands out cannot be told")
 
 
 def test_discards_are_told_by_annotator_and_only_where_there_are_any() -> None:
@@ -106,8 +119,11 @@ def test_findings_are_changes_and_annotators_beyond_chance_only() -> None:
         "α of misleading fell by .20 [.05, .35] from round calibration to production (permutation test, p = .012 after "
         "Holm)."
     )
-    assert found[1].startswith("Without =HYPERLINK")
-    assert found[1].endswith("α of misleading would be higher by .10 [.02, .18].")
+    assert found[1].startswith("=HYPERLINK")
+    assert found[1].endswith(
+        " stands out on misleading: 31% of the others' answers differ from theirs, 14% would if annotators were "
+        "interchangeable (permutation test, p = .002 after Holm)."
+    )
     assert len(found) == 2
     assert list(finding_sentences(task({}, changes=(change(p_holm=0.05),)))) == []
 
