@@ -3,7 +3,6 @@
 Source: exports/contracts/csv.md.
 """
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +10,7 @@ from typing import NamedTuple
 from exports.agreement.schema import InputFile
 from exports.csv.folder import PROVENANCE_FILE
 from exports.reading.collection import unescaped
-from exports.reading.read import csv_rows
+from exports.reading.read import csv_rows, input_file
 from pipeline.errors import BadRowsError, InputError
 
 RECORD = "record_uuid"
@@ -64,9 +63,7 @@ def read_provenance(files: Sequence[Path]) -> ReadProvenance:
                 if value and known.get(name) and known[name] != value
             ]
             known |= {name: value for name, value in told.items() if not known.get(name)}
-        with file.open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        inputs.append(InputFile(file=file.name, sha256=digest, rows=len(found.rows)))
+        inputs.append(input_file(file, len(found.rows)))
     if bad:
         raise BadRowsError(f"{len(bad)} rows of `{PROVENANCE_FILE}` cannot be read; export again or mend them:", bad)
     names = tuple(columns)

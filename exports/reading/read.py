@@ -101,9 +101,13 @@ def _read_into(collection: Collection, path: Path, name: str, bad: list[str]) ->
             rows += 1
     except BadRowsError as error:
         bad += error.rows
+    return input_file(path, rows)
+
+
+def input_file(path: Path, rows: int) -> InputFile:
+    """The file as results name it: without its folder, with its hash and the rows that were read of it."""
     with path.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    return InputFile(file=path.name, sha256=digest, rows=rows)
+        return InputFile(file=path.name, sha256=hashlib.file_digest(stream, "sha256").hexdigest(), rows=rows)
 
 
 def _display_names(files: Sequence[Path]) -> list[str]:

@@ -54,6 +54,12 @@ name = "ben"
 # Records that must go to one group, by record_uuid; the others are spread by a hash.
 # [campaign.assign]
 # north = ["0b9f6d1e-2c3a-4e5f-8a7b-000000000001"]
+
+# What `citejury exports results` counts of an answer as a whole: labels of which one is enough, `not ` before those
+# that count where they are no. Without any table of this kind, this one is measured.
+# [findings.serious_problem]
+# title = "Serious problem"
+# any = ["contradicted_claim_present", "fabricated_source", "unsafe_content", "not response_on_topic"]
 """
 
 _GITIGNORE = """\

@@ -1,0 +1,74 @@
+"""The composite findings that `citejury.toml` defines: its table `[findings]`, checked.
+
+Source: exports/contracts/results.md#findings.
+"""
+
+import re
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+from annotation.labels import LABELS
+from exports.results.study import SERIOUS_PROBLEM, FindingDefinition
+from pipeline.errors import SettingsError
+from pipeline.settings import SETTINGS_FILE
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_NOT = "not "
+_TITLE_LENGTH = 60
+
+
+def read_findings(path: Path | None = None) -> dict[str, FindingDefinition]:
+    """The findings of the file by name, in its order; `serious_problem` alone where it defines none, or is missing.
+
+    Args:
+        path: The file; `citejury.toml` in the current folder if not given.
+
+    Raises:
+        SettingsError: the file is no TOML in UTF-8, or a finding has a bad name, no label, or one that is unknown.
+    """
+    file = path or Path(SETTINGS_FILE)
+    if not file.is_file():
+        return {"serious_problem": SERIOUS_PROBLEM}
+    try:
+        table = tomllib.loads(file.read_text(encoding="utf-8")).get("findings", {})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"`{file}` is not a TOML file in UTF-8: {error}. Mend or remove it.") from error
+    if not isinstance(table, dict):
+        raise SettingsError(f"`findings` in `{file}` is no table. Write a table `[findings.NAME]` for each finding.")
+    found = {name: _definition(name, values, file) for name, values in table.items()}
+    return found or {"serious_problem": SERIOUS_PROBLEM}
+
+
+def _definition(name: str, values: object, file: Path) -> FindingDefinition:
+    """The finding of this name.
+
+    Raises:
+        SettingsError: it cannot be used.
+    """
+    where = f"`[findings.{name}]` in `{file}`"
+    known = [label for labels in LABELS.values() for label in labels]
+    labels = f"The labels are {', '.join(known)}; `not ` before one counts its no."
+    if not _NAME.fullmatch(name) or name in known:
+        raise SettingsError(
+            f"{where}: {name!r} is no name for a finding. Name it with small letters, digits and _, at most 40, and "
+            f"not like a label. {labels}"
+        )
+    if not isinstance(values, dict):
+        raise SettingsError(f'{where} is no table. Write `title = "…"` and `any = ["…"]` below it.')
+    other = sorted(values.keys() - FindingDefinition.model_fields.keys())
+    if other:
+        raise SettingsError(f"{where} has `{other[0]}`; a finding has `title` and `any` only. {labels}")
+    title, terms = values.get("title"), values.get("any")
+    if not isinstance(title, str) or not title.strip() or len(title) > _TITLE_LENGTH or not title.isprintable():
+        raise SettingsError(f"{where}: `title` is what people read; give it 1 to {_TITLE_LENGTH} printable characters.")
+    if not isinstance(terms, list) or not terms or not all(isinstance(term, str) for term in terms):
+        raise SettingsError(f"{where}: `any` needs a list with at least one label. {labels}")
+    named = [term.removeprefix(_NOT) for term in terms]
+    for term, label in zip(terms, named, strict=True):
+        if label not in known:
+            raise SettingsError(f"{where}: `any` has {term!r}, which is no label. {labels}")
+    doubled = [label for label, count in Counter(named).items() if count > 1]
+    if doubled:
+        raise SettingsError(f"{where}: `any` has {doubled[0]!r} more than once. Keep one of them.")
+    return FindingDefinition(title=title.strip(), any=tuple(terms))

@@ -1,0 +1,216 @@
+"""Exports in, with what lies beside them; everything that results are computed from, out.
+
+Source: exports/contracts/results.md#what-is-read.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from annotation.labels import LABELS, TASKS, TaskName
+from exports.agreement.consensus import UnitLabel
+from exports.agreement.ratings import MISSING, Ratings
+from exports.agreement.schema import InputFile
+from exports.csv.folder import file_name
+from exports.reading._narratives import RecordTraces, tell_narratives
+from exports.reading._weights import read_weights
+from exports.reading.collection import Response, unescaped
+from exports.reading.decisions import read_decisions
+from exports.reading.provenance import provenance_files, read_provenance
+from exports.reading.read import (
+    ReadTables,
+    csv_rows,
+    export_files,
+    holds_discarded,
+    input_file,
+    read_responses,
+    read_tables,
+    task_of,
+)
+from exports.results.study import Study
+from pipeline.errors import InputError
+from pipeline.records import Provenance
+from pipeline.text.terminal import counted
+
+_QUERY_COLUMNS: Mapping[TaskName, str] = {"retrieval": "input_query", "generation": "query"}
+_OWN_NAMES = frozenset(file_name(task, discarded) for task in TASKS for discarded in (False, True))
+_MODEL = "model_name"
+
+
+class ReadStudy(NamedTuple):
+    """What was read, and what of it does not count or is not known."""
+
+    study: Study
+    """What results are computed from."""
+    inputs: tuple[InputFile, ...]
+    """All files that were read, exports first."""
+    remarks: list[str]
+    """Plain sentences for people."""
+
+
+def read_study(paths: Sequence[Path], *, weights: Path | None = None, decisions: Path | None = None) -> ReadStudy:
+    """Everything that results are computed from, out of export folders and CSV files of that form.
+
+    Args:
+        paths: Export folders and CSV files; `provenance.csv` beside them tells where each record comes from.
+        weights: A CSV file with the inclusion probability of every record that has votes.
+        decisions: A `decisions.csv` of adjudicators.
+
+    Raises:
+        InputError: a path names no export, nobody submitted anything in any of them, or a file cannot be used.
+        BadRowsError: cells cannot be read; every one of them is listed.
+    """
+    return study_of(read_tables(export_files(paths)), paths, weights=weights, decisions=decisions)
+
+
+def study_of(
+    tables: ReadTables, paths: Sequence[Path], *, weights: Path | None = None, decisions: Path | None = None
+) -> ReadStudy:
+    """The same where the ratings of these paths are read already.
+
+    Raises:
+        InputError: as `read_study` raises.
+        BadRowsError: as there.
+    """
+    rated = sorted({record for table in tables.tables for record in table.records})
+    if not rated:
+        names = ", ".join(f"`{file.file}`" for file in tables.inputs) or "what was given"
+        raise InputError(f"There is no submitted response in {names}. Export again when someone has submitted.")
+    told = read_provenance(provenance_files(paths))
+    remarks, inputs = [*tables.remarks, *told.remarks], [*tables.inputs, *told.files]
+    rows = _gather(export_files(paths))
+    provenance = {record: rows.known[record] | _filled(told.rows.get(record, {})) for record in sorted(rows.known)}
+    remarks += _model_remarks([provenance[record].get(_MODEL, "") for record in rated])
+    traces = {
+        record: RecordTraces(
+            known.get("narrative_id", ""), rows.queries.get(record, ""), frozenset(rows.exports[record])
+        )
+        for record, known in provenance.items()
+    }
+    narratives = tell_narratives(traces, _names(rows.places))
+    remarks += narratives.remarks
+    discarded, silent = rows.discarded([table.task for table in tables.tables])
+    remarks += silent
+    study = Study(tuple(tables.tables), provenance, narratives.clusters, discarded=discarded)
+    if weights is not None:
+        weighed = read_weights(weights, rated)
+        study = study._replace(probabilities=weighed.probabilities)
+        inputs.append(weighed.file)
+        remarks += weighed.remarks
+    if decisions is not None:
+        decided = read_decisions(decisions).by_unit
+        study = study._replace(decisions=decided)
+        inputs.append(input_file(decisions, len(decided)))
+        unknown = len(decided.keys() - _rated_labels(tables.tables))
+        if unknown:
+            remarks.append(
+                f"`{decisions.name}` decides on units or labels without votes in these exports: {unknown:,}."
+            )
+    return ReadStudy(study, tuple(inputs), remarks)
+
+
+class _Rows:
+    """What the rows of all CSV files say about their records beside the labels."""
+
+    def __init__(self) -> None:
+        """Begin without rows."""
+        self.places: list[Path] = []
+        self.queries: dict[str, str] = {}
+        self.known: dict[str, dict[str, str]] = {}
+        self.exports: dict[str, set[int]] = {}
+        self.discards: dict[tuple[TaskName, str, str, str], datetime] = {}
+        self.telling: set[TaskName] = set()
+
+    def place(self, path: Path) -> int:
+        """The number of the export that a file is of: its folder, or the file itself where it has a name of its own."""
+        place = path.parent if path.name in _OWN_NAMES else path
+        if place not in self.places:
+            self.places.append(place)
+        return self.places.index(place)
+
+    def add(self, task: TaskName, response: Response, export: int) -> dict[str, str]:
+        """What is known of the response's record, after the response was counted."""
+        record = response.record_uuid
+        known = self.known.setdefault(record, {})
+        if response.language and "language" not in known:
+            known["language"] = response.language
+        self.exports.setdefault(record, set()).add(export)
+        key = (task, record, response.chunk_id, response.annotator_id)
+        if response.status == "discarded":
+            self.telling.add(task)
+            self.discards[key] = max(response.created_at, self.discards.get(key, response.created_at))
+        elif self.discards and key in self.discards and response.created_at >= self.discards[key]:
+            del self.discards[key]  # submitted after all
+        return known
+
+    def discarded(self, tasks: Sequence[TaskName]) -> tuple[dict[tuple[TaskName, str], int] | None, list[str]]:
+        """Discarded responses by task and record where the files of all tasks tell, and a sentence where some do."""
+        silent = [task for task in tasks if task not in self.telling]
+        if silent:
+            some = [f"Discarded responses are not counted: the files of {', '.join(silent)} do not tell."]
+            return None, some if self.telling else []
+        return dict(Counter((task, record) for task, record, _, _ in self.discards)), []
+
+
+def _gather(files: Sequence[Path]) -> _Rows:
+    """What the rows of the files say; those of discarded responses come first, so that later submissions undo them.
+
+    Raises:
+        InputError: a file cannot be read any more.
+    """
+    rows = _Rows()
+    for path in files:
+        rows.place(path)  # in their order
+    for path in sorted(files, key=lambda path: not holds_discarded(path)):
+        task, (_, header) = task_of(path), next(csv_rows(path))
+        if holds_discarded(path):
+            rows.telling.add(task)
+        at = {name: place for place, name in enumerate(header)}
+        query_at = at.get(_QUERY_COLUMNS.get(task, ""))
+        origin_at = [(name, at[name]) for name in Provenance.model_fields if name in at]
+        export = rows.place(path)
+        for response in read_responses(path, task):
+            if response.status not in ("submitted", "discarded"):
+                continue
+            known = rows.add(task, response, export)
+            if query_at is not None and response.record_uuid not in rows.queries:
+                rows.queries[response.record_uuid] = " ".join(unescaped(response.cells[query_at]).split())
+            for name, place in origin_at:
+                if name not in known and response.cells[place]:
+                    known[name] = unescaped(response.cells[place])
+    return rows
+
+
+def _filled(row: Mapping[str, str]) -> dict[str, str]:
+    """The cells that say something."""
+    return {name: value for name, value in row.items() if value}
+
+
+def _model_remarks(models: Sequence[str]) -> list[str]:
+    """A sentence where the model of some records is not known."""
+    unknown = models.count("")
+    if not unknown:
+        return []
+    advice = "Export again with `citejury exports csv`, which writes provenance.csv beside the three files."
+    which = "any of the records" if unknown == len(models) else f"{counted(unknown, 'record')} of {len(models):,}"
+    return [f"Which model answered is not known of {which}: they are one group. {advice}"]
+
+
+def _names(places: Sequence[Path]) -> list[str]:
+    """How sentences call each export: its last name, or the whole path where several have the same."""
+    names = [place.resolve().name for place in places]
+    return [str(place) if names.count(name) > 1 else name for place, name in zip(places, names, strict=True)]
+
+
+def _rated_labels(tables: Sequence[Ratings]) -> set[UnitLabel]:
+    """Every label of every unit that has a vote."""
+    found: set[UnitLabel] = set()
+    for table in tables:
+        for column, label in enumerate(LABELS[table.task]):
+            units = np.unique(table.units[table.values[:, column] != MISSING]).tolist()
+            found |= {(table.records[table.unit_records[unit]], table.unit_chunks[unit], label) for unit in units}
+    return found

@@ -1,0 +1,200 @@
+"""Exports, and what lies beside them, as one study: narratives, provenance, weights, decisions, discards."""
+
+from pathlib import Path
+
+import pytest
+
+from exports.reading.study import read_study
+from exports.schema import COLUMNS
+from pipeline.errors import BadRowsError, InputError
+from tests.support.export_folders import AT, Answer, campaign, provenance_rows, vote_rows, write_export, write_rows
+
+
+def test_provenance_narratives_and_votes_come_from_one_folder(tmp_path: Path) -> None:
+    read = read_study([write_export(tmp_path / "export", campaign())])
+    assert [table.task for table in read.study.tables] == ["grounding", "generation"]
+    assert read.study.provenance["r-claude-00"] == {"narrative_id": "n00", "model_name": "claude", "language": "en"}
+    assert len(set(read.study.narratives.values())) == 12
+    assert [file.file for file in read.inputs] == ["grounding.csv", "generation.csv", "provenance.csv"]
+    assert read.study.discarded is None
+    assert read.remarks == []
+
+
+def test_a_file_given_by_itself_has_the_provenance_beside_it(tmp_path: Path) -> None:
+    folder = write_export(tmp_path, campaign())
+    assert read_study([folder / "grounding.csv"]).study.provenance["r-gemini-01"]["model_name"] == "gemini"
+
+
+def test_without_provenance_the_columns_of_extended_tell(tmp_path: Path) -> None:
+    answers = campaign()
+    rows = [
+        row | {"model_name": row["record_uuid"].split("-")[1], "narrative_id": row["record_uuid"][-2:]}
+        for row in vote_rows("generation", answers)
+    ]
+    read = read_study([write_rows(tmp_path / "generation.csv", rows)])
+    assert read.study.provenance["r-claude-03"] == {"language": "en", "model_name": "claude", "narrative_id": "03"}
+    assert read.study.narratives["r-claude-03"] == read.study.narratives["r-gemini-03"] == "03"
+    assert read.remarks == []
+
+
+def test_without_any_provenance_the_same_query_is_the_same_narrative_and_both_are_said(tmp_path: Path) -> None:
+    read = read_study([write_export(tmp_path, campaign(), provenance=False)])
+    assert len(set(read.study.narratives.values())) == 12
+    assert read.study.narratives["r-claude-03"] == read.study.narratives["r-gemini-03"]
+    assert read.remarks == [
+        "Which model answered is not known of any of the records: they are one group. Export again with `citejury "
+        "exports csv`, which writes provenance.csv beside the three files.",
+        "The narrative of 36 records of 36 has no id: those with the same query count as one narrative (different "
+        "queries: 12).",
+    ]
+
+
+def test_without_query_too_each_record_is_a_narrative_of_its_own(tmp_path: Path) -> None:
+    read = read_study([write_export(tmp_path, campaign(), tasks=("grounding",), provenance=False)])
+    assert len(set(read.study.narratives.values())) == 36
+    assert "neither narrative nor query is known: each counts as a narrative of its own" in read.remarks[-1]
+
+
+def test_a_record_without_id_joins_the_narrative_that_has_its_query(tmp_path: Path) -> None:
+    answers = campaign(narratives=2)
+    lost = Answer("lost", "grok", "", answers[0].query, {"anna": ()})
+    read = read_study([write_export(tmp_path, [*answers, lost])])
+    assert read.study.narratives["lost"] == "n00"
+
+
+def test_ids_of_two_campaigns_that_mean_different_queries_are_kept_apart(tmp_path: Path) -> None:
+    first = campaign(("claude",), 3)
+    second = [
+        answer._replace(query=answer.query if answer.narrative == "n01" else f"Other {answer.query}")
+        for answer in campaign(("gemini",), 3, prefix="s")
+    ]
+    read = read_study([write_export(tmp_path / "spring", first), write_export(tmp_path / "autumn", second)])
+    narratives = read.study.narratives
+    assert narratives["r-claude-00"] == "n00 (spring)"
+    assert narratives["s-gemini-00"] == "n00 (autumn)"
+    assert narratives["r-claude-01"] == narratives["s-gemini-01"] == "n01"
+    assert read.remarks == [
+        "Narrative ids that mean different queries in `autumn` and `spring`: 2 ('n00', 'n02'). They are kept apart, "
+        "and no group is compared across them."
+    ]
+
+
+def test_ids_whose_query_is_not_known_stay_apart_where_the_campaigns_differ_elsewhere(tmp_path: Path) -> None:
+    first = campaign(("claude",), 3)
+    second = [
+        answer._replace(query="" if answer.narrative == "n01" else "Another")
+        for answer in campaign(("gemini",), 3, prefix="s")
+    ]
+    read = read_study([write_export(tmp_path / "spring", first), write_export(tmp_path / "autumn", second)])
+    assert read.study.narratives["r-claude-01"] != read.study.narratives["s-gemini-01"]
+
+
+def test_two_files_of_one_folder_may_be_of_two_campaigns(tmp_path: Path) -> None:
+    for name, query in (("spring", "Is it so?"), ("autumn", "Is it otherwise?")):
+        answers = [Answer(f"{name}-1", "claude", "n1", query, {"anna": ()})]
+        rows = [row | {"narrative_id": "n1", "model_name": name} for row in vote_rows("generation", answers)]
+        write_rows(tmp_path / f"{name}.csv", rows)
+    read = read_study([tmp_path / "spring.csv", tmp_path / "autumn.csv"])
+    assert set(read.study.narratives.values()) == {"n1 (spring.csv)", "n1 (autumn.csv)"}
+
+
+def test_translations_under_one_id_of_one_export_are_one_narrative_and_said(tmp_path: Path) -> None:
+    answers = [
+        Answer("a", "claude", "n1", "Is it so?", {"anna": ()}),
+        Answer("b", "gemini", "n1", "Ist das so?", {"anna": ()}, "de"),
+    ]
+    read = read_study([write_export(tmp_path, answers)])
+    assert set(read.study.narratives.values()) == {"n1"}
+    assert read.remarks == [
+        "Narrative ids with several queries in one export: 1 ('n1'). All records of an id count as one narrative."
+    ]
+
+
+def test_two_exports_that_contradict_each_other_about_a_record_are_told_with_a_count(tmp_path: Path) -> None:
+    answers = campaign(narratives=1)
+    one = write_export(tmp_path / "one", answers)
+    other = write_export(tmp_path / "other", answers)
+    rows = [row | {"model_name": "grok"} for row in provenance_rows(answers)]
+    write_rows(other / "provenance.csv", rows)
+    read = read_study([one, other])
+    assert read.study.provenance["r-claude-00"]["model_name"] == "claude"
+    assert any("say different things of 3 cells" in remark for remark in read.remarks)
+
+
+def test_weights_are_for_exactly_the_records_with_votes(tmp_path: Path) -> None:
+    export = write_export(tmp_path / "export", campaign(narratives=1))
+    rows = [
+        {"record_uuid": name, "stratum": "x", "inclusion_probability": "0.25"}
+        for name in ("r-claude-00", "r-gemini-00", "r-perplexity-00", "unknown")
+    ]
+    weights = write_rows(tmp_path / "sample.csv", rows)
+    read = read_study([export], weights=weights)
+    assert read.study.probabilities == dict.fromkeys(("r-claude-00", "r-gemini-00", "r-perplexity-00"), 0.25)
+    assert read.remarks == ["`sample.csv` has 1 record without votes in these exports; they do not count."]
+    assert read.inputs[-1].file == "sample.csv"
+
+
+def test_a_record_without_weight_is_refused(tmp_path: Path) -> None:
+    export = write_export(tmp_path / "export", campaign(narratives=1))
+    weights = write_rows(tmp_path / "w.csv", [{"record_uuid": "r-claude-00", "inclusion_probability": "1"}])
+    with pytest.raises(InputError, match="no probability for 2 records of 3 with votes, such as 'r-gemini-00'"):
+        read_study([export], weights=weights)
+
+
+@pytest.mark.parametrize("text", ["0", "1.01", "-0.5", "nan", "inf", "half", ""])
+def test_a_weight_that_is_no_probability_is_named_with_its_line(tmp_path: Path, text: str) -> None:
+    export = write_export(tmp_path / "export", campaign(narratives=1))
+    weights = write_rows(tmp_path / "w.csv", [{"record_uuid": "r-claude-00", "inclusion_probability": text}])
+    with pytest.raises(BadRowsError, match=r"w\.csv, line 2, `inclusion_probability`: found '"):
+        read_study([export], weights=weights)
+
+
+def test_weights_with_doubled_records_or_without_the_column_are_refused(tmp_path: Path) -> None:
+    export = write_export(tmp_path / "export", campaign(narratives=1))
+    row = {"record_uuid": "r-claude-00", "inclusion_probability": "1"}
+    with pytest.raises(BadRowsError, match="line 3: a row above has the record 'r-claude-00' too"):
+        read_study([export], weights=write_rows(tmp_path / "w.csv", [row, row]))
+    with pytest.raises(InputError, match="needs the column `inclusion_probability` once, found it 0 times"):
+        read_study([export], weights=write_rows(tmp_path / "w.csv", [{"record_uuid": "x", "p": "1"}]))
+
+
+def test_decisions_come_along_and_those_of_unknown_units_are_counted(tmp_path: Path) -> None:
+    export = write_export(tmp_path / "export", campaign(narratives=1))
+    row = {"task": "generation", "record_uuid": "r-claude-00", "chunk_id": "", "label": "helpful", "decision": "True"}
+    row |= {"adjudicator": "dora", "created_at": AT}
+    decisions = write_rows(tmp_path / "decisions.csv", [row, row | {"record_uuid": "elsewhere", "decision": "False"}])
+    read = read_study([export], decisions=decisions)
+    assert read.study.decisions == {("r-claude-00", "", "helpful"): True, ("elsewhere", "", "helpful"): False}
+    assert read.remarks == ["`decisions.csv` decides on units or labels without votes in these exports: 1."]
+
+
+def write_discards(folder: Path, task: str, answers: list[Answer], created_at: str = AT) -> None:
+    rows = [row | {"response_status": "discarded", "created_at": created_at} for row in vote_rows(task, answers)]  # type: ignore[arg-type]
+    write_rows(folder / f"{task}_discarded.csv", rows, [*COLUMNS[task], "response_status"])  # type: ignore[index]
+
+
+def test_discards_are_counted_by_record_where_the_files_of_every_task_tell(tmp_path: Path) -> None:
+    answers = campaign(narratives=1)
+    folder = write_export(tmp_path, answers)
+    thrown = answers[0]._replace(yes={"carla": (), "dora": ()})
+    write_discards(folder, "grounding", [thrown, Answer("judged by nobody", yes={"carla": ()})])
+    some = read_study([folder])
+    assert some.study.discarded is None
+    assert some.remarks[-1] == "Discarded responses are not counted: the files of generation do not tell."
+    write_discards(folder, "generation", [])
+    read = read_study([folder])
+    assert read.study.discarded == {("grounding", "r-claude-00"): 2, ("grounding", "judged by nobody"): 1}
+    assert "judged by nobody" in read.study.narratives
+
+
+def test_a_discard_that_was_submitted_later_is_none(tmp_path: Path) -> None:
+    answers = campaign(narratives=1)
+    folder = write_export(tmp_path, answers, tasks=("generation",))
+    write_discards(folder, "generation", [answers[0]], "2026-02-01T12:00:00+00:00")
+    assert read_study([folder]).study.discarded == {}
+
+
+def test_a_folder_in_which_nobody_submitted_is_refused(tmp_path: Path) -> None:
+    folder = write_export(tmp_path, [], tasks=("generation",))
+    with pytest.raises(InputError, match=r"There is no submitted response in `generation\.csv`"):
+        read_study([folder])
