@@ -27,7 +27,11 @@ COMMANDS = (
     _Command("exports.cli.groups", "annotation", "Put answers before annotators in Argilla."),
     _Command("exports.cli.start", "demo", "Run the whole product once, on narratives and answers that come with it."),
     _Command("exports.cli.start", "doctor", "Look at what is here and what is missing."),
-    _Command("exports.cli.groups", "exports", "Bring responses back as CSV files and datasets, and measure agreement."),
+    _Command(
+        "exports.cli.groups",
+        "exports",
+        "Bring responses back as CSV files and datasets; say what the jury found and how far it agrees.",
+    ),
     _Command("exports.cli.start", "init", "Start a project of your own in DIR."),
     _Command("pipeline.cli", "pipeline", "Ask providers for answers with citations, and turn them into records."),
 )

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Literal
 import click
 from click.core import ParameterSource
 
+from exports.cli.schema import schema_option
 from pipeline.cli.sections import SectionedCommand
 from pipeline.interrupts import interrupted_by
 from pipeline.progress import ProgressBars
 
 if TYPE_CHECKING:
     from exports.agreement.schema import Agreement
-
-_DIALECT = "https://json-schema.org/draft/2020-12/schema"
-"""What pydantic writes: https://docs.pydantic.dev/latest/concepts/json_schema/."""
 
 
 def _read_threshold(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
@@ -45,19 +43,11 @@ def read_labels(ctx: click.Context, param: click.Parameter, values: tuple[str, .
     return values
 
 
-def _print_schema(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
-    """Print the JSON Schema of `agreement.json`, and end."""
-    if not wanted or ctx.resilient_parsing:
-        return
-    import json
-
+def _agreement_model() -> "type[Agreement]":
+    """The model behind `agreement.json`."""
     from exports.agreement.schema import Agreement
 
-    schema = Agreement.model_json_schema(mode="serialization")
-    for model in (schema, *schema["$defs"].values()):
-        model["required"] = list(model["properties"])  # those with a default are always written too
-    click.echo(json.dumps({"$schema": _DIALECT, **schema}, indent=2, ensure_ascii=False))
-    ctx.exit()
+    return Agreement
 
 
 @click.command(
@@ -120,14 +110,7 @@ def _print_schema(ctx: click.Context, param: click.Parameter, wanted: bool) -> N
     callback=read_labels,
     help="--fail-under looks at this label only; may be given more than once.",
 )
-@click.option(
-    "--schema",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_schema,
-    help="Print the JSON Schema of agreement.json, and end.",
-)
+@schema_option("agreement.json", _agreement_model)
 @click.pass_context
 def agreement(
     ctx: click.Context,

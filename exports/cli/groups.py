@@ -7,6 +7,7 @@ from exports.cli.adjudicate import adjudicate
 from exports.cli.agreement import agreement
 from exports.cli.csv import csv_command
 from exports.cli.dataset import dataset
+from exports.cli.results import results
 from exports.cli.teardown import teardown
 
 __all__ = ["annotation", "exports"]
@@ -14,9 +15,9 @@ __all__ = ["annotation", "exports"]
 
 @click.group()
 def exports() -> None:
-    """Bring responses back as CSV files and datasets, and measure agreement."""
+    """Bring responses back as CSV files and datasets; say what the jury found and how far it agrees."""
 
 
-for command in (csv_command, dataset, agreement, adjudicate):
+for command in (csv_command, dataset, results, agreement, adjudicate):
     exports.add_command(command)
 annotation.add_command(teardown)

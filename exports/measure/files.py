@@ -1,10 +1,6 @@
 """Export files in; figures, tables, Markdown, LaTeX, disagreements and the report out: all of `exports agreement`."""
 
-import json
-import os
-import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +9,7 @@ from exports.agreement.judge import measure_judges
 from exports.agreement.measure import RESAMPLES, measure_agreement
 from exports.agreement.ratings import Ratings
 from exports.agreement.schema import Agreement
-from exports.csv.folder import made_parents
+from exports.measure._own_files import OwnFiles, begins, check_own_files, has_keys, holds, replaced_files
 from exports.reading.judgements import read_judges
 from exports.reading.read import ReadTables, export_files, read_tables
 from exports.report.disagreement_files import with_details, write_disagreements_csv
@@ -23,7 +19,6 @@ from exports.report.latex import agreement_latex
 from exports.report.markdown import MARK as MARKDOWN_MARK
 from exports.report.markdown import agreement_markdown, judge_markdown
 from exports.report.tidy import agreement_tables
-from pipeline.asking.run_folder import locked_folder
 from pipeline.errors import InputError, OutputError
 from pipeline.schema import Frozen
 from pipeline.staging import staged_file
@@ -36,20 +31,25 @@ WORK_FOLDER = ".agreement.citejury"
 DISAGREEMENTS_KEPT = 10_000
 """So many of a task are described: more would take memory without bound, and nobody reads them."""
 
-_MARKS: dict[str, bytes] = {
-    _MARKDOWN_FILE: MARKDOWN_MARK.encode(),
-    _LATEX_FILE: LATEX_MARK.encode(),
-    _DISAGREEMENTS_FILE: b"task,label,record_uuid,",
-    REPORT_FILE: b'<meta name="generator" content="citejury',
-    "tasks.csv": b"task,n_units,n_records,",
-    "labels.csv": b"task,label,n_items,",
-    "pairs.csv": b"task,label,rater_a,",
-    "annotators.csv": b"task,label,rater,",
-    "slices.csv": b"task,kind,name,",
-    "changes.csv": b"task,kind,label,",
-    "conditional.csv": b"task,rule,premise,",
-}
-"""What a file of ours holds near its beginning: a CSV table at its very beginning, the first columns."""
+_is_agreement = has_keys("version", "latest_response", "tasks")
+_OWN = OwnFiles(
+    "exports agreement",
+    WORK_FOLDER,
+    {
+        _AGREEMENT_FILE: _is_agreement,
+        _MARKDOWN_FILE: begins(MARKDOWN_MARK.encode()),
+        _LATEX_FILE: begins(LATEX_MARK.encode()),
+        _DISAGREEMENTS_FILE: begins(b"task,label,record_uuid,"),
+        REPORT_FILE: holds(b'<meta name="generator" content="citejury'),
+        "tasks.csv": begins(b"task,n_units,n_records,"),
+        "labels.csv": begins(b"task,label,n_items,"),
+        "pairs.csv": begins(b"task,label,rater_a,"),
+        "annotators.csv": begins(b"task,label,rater,"),
+        "slices.csv": begins(b"task,kind,name,"),
+        "changes.csv": begins(b"task,kind,label,"),
+        "conditional.csv": begins(b"task,rule,premise,"),
+    },
+)
 
 
 class Measured(NamedTuple):
@@ -87,7 +87,7 @@ def measure_and_write(paths: Sequence[Path], folder: Path, options: AgreementOpt
         InputError: as `measure_files` and `_with_judges` raise.
         OutputError: as `_write_outputs` raises; a file in the way is found before anything is measured.
     """
-    _check_outputs(folder)
+    check_own_files(folder, _OWN)
     measured = _with_judges(measure_files(paths, options.resamples, options.seed), options.judges)
     disagreements, remarks = collect_disagreements(measured.tables, paths)
     measured = measured._replace(remarks=[*measured.remarks, *remarks])
@@ -167,23 +167,16 @@ def _write_outputs(
     Raises:
         OutputError: a file of such a name is not ours, another run is writing to the folder, or it cannot be written.
     """
-    try:
-        with made_parents(folder / _AGREEMENT_FILE), _work_folder(folder) as work:
-            _check_outputs(folder)
-            agreement = measured.agreement
-            write_agreement(agreement, work)
-            for name, table in agreement_tables(agreement).items():
-                (work / name).write_bytes(table.to_csv(spreadsheet_safe))
-            markdown = agreement_markdown(agreement) + judge_markdown(agreement.judges)
-            (work / _MARKDOWN_FILE).write_text(markdown, encoding="utf-8", newline="\n")
-            (work / _LATEX_FILE).write_text(agreement_latex(agreement), encoding="utf-8", newline="\n")
-            write_disagreements_csv(work / _DISAGREEMENTS_FILE, disagreements, spreadsheet_safe)
-            write_report(work / REPORT_FILE, agreement, disagreements, remarks=measured.remarks)
-            # Not the staged writer: all of them change or, after an error before this line, none.
-            for path in sorted(work.iterdir()):
-                os.replace(path, folder / path.name)
-    except OSError as error:
-        raise _unwritable(folder, error) from error
+    with replaced_files(folder, _OWN) as work:
+        agreement = measured.agreement
+        write_agreement(agreement, work)
+        for name, table in agreement_tables(agreement).items():
+            (work / name).write_bytes(table.to_csv(spreadsheet_safe))
+        markdown = agreement_markdown(agreement) + judge_markdown(agreement.judges)
+        (work / _MARKDOWN_FILE).write_text(markdown, encoding="utf-8", newline="\n")
+        (work / _LATEX_FILE).write_text(agreement_latex(agreement), encoding="utf-8", newline="\n")
+        write_disagreements_csv(work / _DISAGREEMENTS_FILE, disagreements, spreadsheet_safe)
+        write_report(work / REPORT_FILE, agreement, disagreements, remarks=measured.remarks)
 
 
 def write_agreement(agreement: Agreement, folder: Path) -> Path:
@@ -206,58 +199,3 @@ def write_agreement(agreement: Agreement, folder: Path) -> Path:
 def agreement_json(agreement: Agreement) -> str:
     """The text of `agreement.json`: the same figures give the same text."""
     return agreement.model_dump_json(indent=2) + "\n"
-
-
-@contextmanager
-def _work_folder(folder: Path) -> Iterator[Path]:
-    """An empty folder within `folder` for this process alone, gone when the block ends.
-
-    It has the same name each time, so that what a killed run left is mended by the next.
-
-    Raises:
-        OutputError: another run is writing to `folder`, or it cannot be written.
-    """
-    with locked_folder(folder / WORK_FOLDER, "exports agreement") as work:
-        try:
-            for left in work.iterdir():
-                left.unlink()
-            yield work
-        except OSError as error:
-            raise _unwritable(folder, error) from error
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
-
-
-def _unwritable(folder: Path, error: OSError) -> OutputError:
-    """The error of a folder that the system refuses."""
-    return OutputError(f"`{folder}` cannot be written: {error.strerror}. Choose another `--out`.")
-
-
-def _check_outputs(folder: Path) -> None:
-    """Refuse a folder in which somebody else's file stands in the way of ours.
-
-    Raises:
-        OutputError: a file that has the name of one of ours is somebody else's.
-    """
-    for name in (_AGREEMENT_FILE, *_MARKS):
-        path = folder / name
-        ours: Callable[[Path], bool] = _is_agreement if name == _AGREEMENT_FILE else _is_marked
-        if path.exists() and not (path.is_file() and ours(path)):
-            raise OutputError(f"`{path}` is not a file of `exports agreement`. Move it or choose another `--out`.")
-
-
-def _is_agreement(path: Path) -> bool:
-    """Whether the file is an `agreement.json` of ours, of this version or another."""
-    try:
-        found = json.loads(path.read_bytes())
-    except ValueError:
-        return False
-    return isinstance(found, dict) and {"version", "latest_response", "tasks"} <= found.keys()
-
-
-def _is_marked(path: Path) -> bool:
-    """Whether the file begins as ours do, whatever version wrote it; a spreadsheet's BOM does not matter."""
-    with path.open("rb") as file:
-        head = file.read(4096).removeprefix(b"\xef\xbb\xbf")
-    mark = _MARKS[path.name]
-    return mark in head if path.name == REPORT_FILE else head.startswith(mark)

@@ -4,7 +4,7 @@ Sentences hold names of models, narratives and findings as they are: whoever put
 terminal escapes it whole.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from annotation.labels import TaskName
@@ -19,17 +19,13 @@ from exports.results.schema import (
     RateInterval,
     Results,
 )
+from exports.results.study import Consensus
 from pipeline.text.terminal import counted
 
 UNITS: dict[TaskName, str] = {"retrieval": "passage", "grounding": "answer", "generation": "answer"}
 """What one unit of each task is."""
 NOT_KNOWN = "(not known)"
 """How a group is called whose value is empty."""
-RATE_MEANING = (
-    "Each figure is the share of yes, with its 95 % interval. An answer or passage counts by the share of its "
-    "annotators who say yes. Intervals take narratives as what was drawn: answers to one narrative are no independent "
-    "cases."
-)
 DIFFERENCE_MEANING = (
     "Two groups are compared on the narratives that both have, each narrative against itself. Beyond chance: p below "
     ".05 after Holm's correction for all comparisons of all labels and findings."
@@ -40,6 +36,11 @@ _REASONS: dict[NoFigure, str] = {
     "one_narrative": "all of it is on one narrative",
     "no_shared_narrative": "they have no narrative in common",
     "not_known": "the files do not tell",
+}
+_VALUES: dict[Consensus, str] = {
+    "share": "An answer or passage counts by the share of its annotators who say yes.",
+    "majority": "An answer or passage counts by the majority of its annotators; ties are left out.",
+    "adjudicated": "An answer or passage counts as the adjudicators decided; those without a decision are left out.",
 }
 _NAMES_SHOWN = 6
 
@@ -66,6 +67,29 @@ def figures(results: Results) -> Iterator[Figure]:
     for task, measured in results.tasks.items():
         for label, found in measured.labels.items():
             yield Figure(task, label, label, UNITS[task], found)
+
+
+def rate_rows(shown: Sequence[Figure], groups: bool = True) -> Iterator[tuple[str, int, Rate]]:
+    """For each label or finding its rate over all answers, then those of its groups: name, depth in the list, rate."""
+    for figure in shown:
+        yield figure.title, 0, figure.found
+        for group in figure.found.groups if groups else ():
+            yield group_name(group.by), 1, group
+
+
+def summary_sentence(results: Results) -> str:
+    """What all of it is about, with `60 answers to 12 narratives` and the columns that group them."""
+    answers, narratives = counted(results.n_records, "answer"), counted(results.n_narratives, "narrative")
+    weighted = ", weighted by inclusion probability" if results.weighted else ""
+    return f"What the jury found about {answers} to {narratives}, by {', '.join(results.by)}{weighted}."
+
+
+def rate_meaning(results: Results) -> str:
+    """What a rate and its interval are."""
+    return (
+        f"Each figure is the share of yes, with its 95 % interval. {_VALUES[results.consensus]} Intervals take "
+        "narratives as what was drawn: answers to one narrative are no independent cases."
+    )
 
 
 def share(value: float | None) -> str:
@@ -149,6 +173,7 @@ def incomparable_sentences(results: Results) -> Iterator[str]:
     """What cannot be compared or has no figure, and why; then what the measuring remarked."""
     yield from _without_difference(results)
     yield from _without_figure(results)
+    yield from _unknown_denominators(results)
     yield from results.remarks
 
 
@@ -203,26 +228,36 @@ def left_out_sentence(finding: Finding) -> str:
 
 
 def denominator_sentence(found: Denominators) -> str:
-    """What stands behind a rate, part by part; parts that the files do not tell are named at its end."""
-    unknown = []
-    if found.asked is None:
-        first = f"{counted(found.answers, 'answer')} before the jury"
-        unknown.append("how many questions were asked, refused or failed (`--runs` tells)")
-    else:
-        first = (
-            f"{counted(found.asked, 'question')} asked, {found.refused or 0:,} refused, {found.failed or 0:,} failed; "
-            f"{counted(found.answers, 'answer')} before the jury"
-        )
+    """What stands behind a rate, part by part; parts that the files do not tell are left out."""
+    asked = (
+        []
+        if found.asked is None
+        else [f"{counted(found.asked, 'question')} asked, {found.refused or 0:,} refused, {found.failed or 0:,} failed"]
+    )
     parts = {
         "without citations": found.without_citations,
         "with a source of which no text is held": found.with_unread_sources,
     }
     told = [f"{count:,} {what}" for what, count in parts.items() if count is not None]
-    unknown += [f"how many are {what}" for what, count in parts.items() if count is None]
+    answers = ", ".join([f"{counted(found.answers, 'answer')} before the jury", *told])
     discards = [] if found.discarded is None else [f"{counted(found.discarded, 'response')} discarded"]
-    unknown += ["how many responses were discarded (export with `--discarded`)"] if found.discarded is None else []
-    sentence = "; ".join([", ".join([first, *told]), *discards]) + "."
-    return f"{sentence} Not known: {'; '.join(unknown)}." if unknown else sentence
+    return "; ".join([*asked, answers, *discards]) + "."
+
+
+def _unknown_denominators(results: Results) -> Iterator[str]:
+    """One sentence where the files do not tell all that stands behind the rates."""
+    known = [figure.found.denominators for figure in figures(results)]
+    parts = {
+        "how many questions were asked, refused or failed": any(found.asked is None for found in known),
+        "how many answers cite nothing": any(found.without_citations is None for found in known),
+        "how many cite a source without text": any(found.with_unread_sources is None for found in known),
+        "how many responses were discarded (`exports csv --discarded` tells)": any(
+            found.discarded is None for found in known
+        ),
+    }
+    unknown = [what for what, lacking in parts.items() if lacking]
+    if unknown:
+        yield f"Not known: {'; '.join(unknown)}."
 
 
 def _p(value: float) -> str:

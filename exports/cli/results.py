@@ -1,0 +1,135 @@
+"""The command `exports results`."""
+
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from exports.cli.schema import schema_option
+from pipeline.cli.sections import SectionedCommand
+from pipeline.interrupts import interrupted_by
+from pipeline.progress import ProgressBars
+
+if TYPE_CHECKING:
+    from exports.results.schema import Results
+
+
+def _read_columns(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
+    """The columns that a list with commas names.
+
+    Raises:
+        click.BadParameter: it names none.
+    """
+    names = tuple(dict.fromkeys(name.strip() for name in value.split(",")))
+    if not all(names):
+        raise click.BadParameter(
+            "name columns of provenance.csv with commas between them, such as model_name,language."
+        )
+    return names
+
+
+def _results_model() -> "type[Results]":
+    """The model behind `results.json`."""
+    from exports.results.schema import Results
+
+    return Results
+
+
+@click.command(
+    "results", cls=SectionedCommand, rare="--weights --consensus --decisions --seed --spreadsheet-safe --schema"
+)
+@click.argument("paths", metavar="DIR|CSV...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for the results; it is made, and earlier results in it are replaced, but no file of anyone else.",
+)
+@click.option(
+    "--by",
+    default="model_name",
+    show_default=True,
+    callback=_read_columns,
+    metavar="COLUMN[,COLUMN]",
+    help="Columns of provenance.csv that group the answers; two or more are crossed as well.",
+)
+@click.option(
+    "--weights",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.csv",
+    help="Inclusion probability of each record (record_uuid, inclusion_probability) where only a sample was judged.",
+)
+@click.option(
+    "--consensus",
+    type=click.Choice(("share", "majority", "adjudicated")),
+    default="share",
+    show_default=True,
+    help="What a unit counts: the share of yes among its votes, their majority, or the adjudicators' decision.",
+)
+@click.option(
+    "--decisions",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.csv",
+    help="Decisions of `exports adjudicate read`; only with --consensus adjudicated.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the sign flips behind p."
+)
+@click.option(
+    "--spreadsheet-safe",
+    is_flag=True,
+    help="In the CSV tables, put ' before texts that a spreadsheet takes for formulas, and a BOM at the start.",
+)
+@schema_option("results.json", _results_model)
+def results(
+    paths: tuple[Path, ...],
+    out: Path | None,
+    by: tuple[str, ...],
+    spreadsheet_safe: bool,
+    **wanted: object,
+) -> None:
+    """Say what the jury found: rates of every label, by provider or anything else, and what differs beyond chance.
+
+    Reads export folders, or CSV files with the columns of an export; provenance.csv beside them tells who answered
+    what. First come composite findings, answers as a whole: a serious problem is a contradicted claim, a fabricated
+    source, unsafe content or an answer off the topic, unless tables [findings.NAME] of citejury.toml say otherwise.
+    Intervals are 95 % and take narratives, not answers, as independent; two groups are compared on the narratives that
+    both have, and p is corrected for all comparisons (Holm).
+
+    \b
+    Written to --out:
+        results.json      every figure, and the reason where there is none (--schema describes it)
+        results.csv       a row for each label and group      differences.csv   a row for each comparison
+        findings.csv      the composite findings
+        results.md        for a pull request                  results.tex       for a paper (booktabs)
+
+    \b
+    Examples:
+        citejury exports results export
+        citejury exports results export --out results --by model_name,language
+        citejury exports results export --consensus adjudicated --decisions decisions.csv
+        citejury exports results spring autumn --weights sample.csv --out results
+    """
+    if (wanted["decisions"] is not None) != (wanted["consensus"] == "adjudicated"):
+        raise click.UsageError("--decisions and --consensus adjudicated belong together. Give both, or neither.")
+    from exports.measure.results import ResultsOptions, check_results_folder, results_of_files, write_results
+    from exports.report.results_terminal import results_table
+
+    if out is not None:
+        check_results_folder(out)
+    options = ResultsOptions.model_validate({"by": by, **wanted})
+    with interrupted_by(signal.SIGTERM), ProgressBars() as bars:
+        bars.report("Computing results")
+        found = results_of_files(paths, options)
+        if out is not None:
+            write_results(found, out, spreadsheet_safe)
+    click.echo(results_table(found))
+    names = " ".join(map(str, paths))
+    if out is None:
+        click.echo(f"Next: `citejury exports results {names} --out results` writes tables and figures.", err=True)
+    else:
+        click.echo(
+            f"Figures are in {out / 'results.json'}, tables beside it. Next: `citejury exports agreement {names}` says "
+            "how far the jury agrees on them.",
+            err=True,
+        )

@@ -1,0 +1,93 @@
+"""What the jury found for the terminal: findings, rates by group, what differs; at most 80 columns, no colour."""
+
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from exports.report.results_words import (
+    DIFFERENCE_MEANING,
+    Figure,
+    definition,
+    denominator_sentence,
+    difference_sentences,
+    figures,
+    incomparable_sentences,
+    left_out_sentence,
+    rate_estimate,
+    rate_meaning,
+    rate_rows,
+    summary_sentence,
+)
+from exports.results.schema import Denominators, Finding, Results
+from pipeline.tables import Table
+from pipeline.text.terminal import printable
+
+_WIDTH = 80
+_NAME = 30
+"""Columns for a name; a longer one is cut."""
+_WIDTHS = (_NAME, 20, 10, 12)
+_KEPT = re.compile(r"\d %|\bp [<=] [.\d]+")
+"""Where no line may end."""
+_GROUPS_SHOWN = 12
+"""With more groups than these, labels are shown without them: nobody reads hundreds of lines."""
+
+
+def results_table(results: Results) -> str:
+    """All of it: composite findings, the labels of each task, then what differs and what cannot be told."""
+    shown = list(figures(results))
+    few = all(len(figure.found.groups) <= _GROUPS_SHOWN for figure in shown)
+    blocks = [_wrapped(summary_sentence(results))]
+    blocks += ["\n".join(_finding_lines(figure)) for figure in shown if figure.task is None]
+    for task in results.tasks:
+        blocks.append("\n".join(_task_lines(task, [figure for figure in shown if figure.task == task], few)))
+    if not few:
+        blocks.append(_wrapped(f"More than {_GROUPS_SHOWN} groups: the rates of labels by group are in results.csv."))
+    told = [_wrapped(sentence, "* ") for sentence in difference_sentences(results)]
+    blocks.append("\n".join(["What differs beyond chance", *told]))
+    minded = [_wrapped(sentence, "! ") for sentence in incomparable_sentences(results)]
+    if minded:
+        blocks.append("\n".join(["What cannot be told, and what to mind", *minded]))
+    return "\n\n".join([*blocks, _wrapped(rate_meaning(results)), _wrapped(DIFFERENCE_MEANING)])
+
+
+def _finding_lines(figure: Figure) -> Iterator[str]:
+    """What makes an answer count, a line for all answers and each group, and what stands behind them."""
+    assert isinstance(figure.found, Finding)
+    yield _rate_table([figure], "answer", groups=True)
+    yield _wrapped(f"Yes: {definition(figure.found)}.", "  ")
+    if left_out := left_out_sentence(figure.found):
+        yield _wrapped(left_out, "  ")
+    yield from _denominator_lines([figure.found.denominators])
+
+
+def _task_lines(task: str, of_task: Sequence[Figure], groups: bool) -> Iterator[str]:
+    """The task, for each of its labels a line for all and one for each group, and what stands behind them."""
+    yield task
+    yield _rate_table(of_task, of_task[0].unit, groups)
+    yield from _denominator_lines([figure.found.denominators for figure in of_task])
+
+
+def _rate_table(shown: Sequence[Figure], unit: str, groups: bool) -> str:
+    """A line for each label or finding, and one for each of its groups below it."""
+    rows: list[tuple[str, ...]] = [("", "yes [95 %]", f"{unit}s", "narratives")]
+    for name, depth, rate in rate_rows(shown, groups):
+        rows.append((_cut("  " * depth + name), rate_estimate(rate), f"{rate.n_units:,}", f"{rate.n_narratives:,}"))
+    return Table(rows, left=1).terminal(_WIDTHS)
+
+
+def _denominator_lines(found: Sequence[Denominators]) -> Iterator[str]:
+    """What stands behind a table; labels of one task have the same."""
+    for sentence in dict.fromkeys(map(denominator_sentence, found)):
+        yield _wrapped(sentence, "  ")
+
+
+def _cut(name: str) -> str:
+    """The name, cut to its columns."""
+    return name if len(name) <= _NAME else f"{name[: _NAME - 1]}…"
+
+
+def _wrapped(sentence: str, mark: str = "") -> str:
+    """The sentence on lines of the table's width, behind its mark; a number stays beside its per cent, a p whole."""
+    kept = _KEPT.sub(lambda found: found[0].replace(" ", "\xa0"), printable(sentence))
+    lines = textwrap.wrap(kept, _WIDTH, initial_indent=mark, subsequent_indent=" " * len(mark), break_on_hyphens=False)
+    return "\n".join(lines).replace("\xa0", " ")
