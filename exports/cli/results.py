@@ -54,6 +54,14 @@ def _results_model() -> "type[Results]":
     help="Columns of provenance.csv that group the answers; two or more are crossed as well.",
 )
 @click.option(
+    "--runs",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="Run folder or records.jsonl that the answers come from: tells who was asked, refused and failed; may be "
+    "given more than once.",
+)
+@click.option(
     "--weights",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE.csv",
@@ -106,7 +114,7 @@ def results(
     \b
     Examples:
         citejury exports results export
-        citejury exports results export --out results --by model_name,language
+        citejury exports results export --runs answers --out results --by model_name,language
         citejury exports results export --consensus adjudicated --decisions decisions.csv
         citejury exports results spring autumn --weights sample.csv --out results
     """

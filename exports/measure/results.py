@@ -42,6 +42,8 @@ class ResultsOptions(Frozen):
     """Columns of provenance that group the records."""
     consensus: Consensus = "share"
     """How the votes on a unit become its value."""
+    runs: tuple[Path, ...] = ()
+    """Run folders and files of records that the answers come from."""
     weights: Path | None = None
     """A file with inclusion probabilities."""
     decisions: Path | None = None
@@ -75,7 +77,7 @@ def results_of_tables(tables: ReadTables, paths: Sequence[Path], options: Result
     if options.consensus == "adjudicated" and options.decisions is None:
         raise InputError("Adjudicated results need the adjudicators' decisions. Give `--decisions decisions.csv`.")
     findings = read_findings()
-    read = study_of(tables, paths, weights=options.weights, decisions=options.decisions)
+    read = study_of(tables, paths, runs=options.runs, weights=options.weights, decisions=options.decisions)
     _check_columns(read.study, options.by)
     found = measure_results(
         read.study,

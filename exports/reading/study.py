@@ -31,6 +31,8 @@ from exports.reading.read import (
     read_tables,
     task_of,
 )
+from exports.reading.runs import read_runs
+from exports.reading.verdicts import read_verdict_patterns, verdict_readers
 from exports.results.study import Study
 from pipeline.errors import InputError
 from pipeline.records import Provenance
@@ -52,11 +54,18 @@ class ReadStudy(NamedTuple):
     """Plain sentences for people."""
 
 
-def read_study(paths: Sequence[Path], *, weights: Path | None = None, decisions: Path | None = None) -> ReadStudy:
+def read_study(
+    paths: Sequence[Path],
+    *,
+    runs: Sequence[Path] = (),
+    weights: Path | None = None,
+    decisions: Path | None = None,
+) -> ReadStudy:
     """Everything that results are computed from, out of export folders and CSV files of that form.
 
     Args:
         paths: Export folders and CSV files; `provenance.csv` beside them tells where each record comes from.
+        runs: Run folders and files of records that the answers come from.
         weights: A CSV file with the inclusion probability of every record that has votes.
         decisions: A `decisions.csv` of adjudicators.
 
@@ -64,11 +73,16 @@ def read_study(paths: Sequence[Path], *, weights: Path | None = None, decisions:
         InputError: a path names no export, nobody submitted anything in any of them, or a file cannot be used.
         BadRowsError: cells cannot be read; every one of them is listed.
     """
-    return study_of(read_tables(export_files(paths)), paths, weights=weights, decisions=decisions)
+    return study_of(read_tables(export_files(paths)), paths, runs=runs, weights=weights, decisions=decisions)
 
 
 def study_of(
-    tables: ReadTables, paths: Sequence[Path], *, weights: Path | None = None, decisions: Path | None = None
+    tables: ReadTables,
+    paths: Sequence[Path],
+    *,
+    runs: Sequence[Path] = (),
+    weights: Path | None = None,
+    decisions: Path | None = None,
 ) -> ReadStudy:
     """The same where the ratings of these paths are read already.
 
@@ -83,7 +97,15 @@ def study_of(
     told = read_provenance(provenance_files(paths))
     remarks, inputs = [*tables.remarks, *told.remarks], [*tables.inputs, *told.files]
     rows = _gather(export_files(paths))
-    provenance = {record: rows.known[record] | _filled(told.rows.get(record, {})) for record in sorted(rows.known)}
+    ran = read_runs(runs, rows.known, verdict_readers(read_verdict_patterns())) if runs else None
+    provenance = {
+        record: _filled(ran.provenance.get(record, {}) if ran else {})
+        | rows.known[record]
+        | _filled(told.rows.get(record, {}))
+        for record in sorted(rows.known)
+    }
+    if ran:
+        remarks += ran.remarks
     remarks += _model_remarks([provenance[record].get(_MODEL, "") for record in rated])
     traces = {
         record: RecordTraces(
@@ -95,7 +117,14 @@ def study_of(
     remarks += narratives.remarks
     discarded, silent = rows.discarded([table.task for table in tables.tables])
     remarks += silent
-    study = Study(tuple(tables.tables), provenance, narratives.clusters, discarded=discarded)
+    study = Study(
+        tuple(tables.tables),
+        provenance,
+        narratives.clusters,
+        discarded=discarded,
+        runs=ran.counts if ran else None,
+        answers=ran.answers if ran else None,
+    )
     if weights is not None:
         weighed = read_weights(weights, rated)
         study = study._replace(probabilities=weighed.probabilities)

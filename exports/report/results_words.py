@@ -232,7 +232,10 @@ def denominator_sentence(found: Denominators) -> str:
     asked = (
         []
         if found.asked is None
-        else [f"{counted(found.asked, 'question')} asked, {found.refused or 0:,} refused, {found.failed or 0:,} failed"]
+        else [
+            f"{counted(found.asked, 'question')} asked: {found.answered or 0:,} answered, {found.refused or 0:,} "
+            f"refused, {found.failed or 0:,} failed"
+        ]
     )
     parts = {
         "without citations": found.without_citations,
@@ -248,7 +251,9 @@ def _unknown_denominators(results: Results) -> Iterator[str]:
     """One sentence where the files do not tell all that stands behind the rates."""
     known = [figure.found.denominators for figure in figures(results)]
     parts = {
-        "how many questions were asked, refused or failed": any(found.asked is None for found in known),
+        "how many questions were asked, answered, refused or failed (`--runs` tells)": any(
+            found.asked is None for found in known
+        ),
         "how many answers cite nothing": any(found.without_citations is None for found in known),
         "how many cite a source without text": any(found.with_unread_sources is None for found in known),
         "how many responses were discarded (`exports csv --discarded` tells)": any(

@@ -99,8 +99,8 @@ def test_a_composite_finding_says_what_it_is_and_what_it_leaves_out() -> None:
 
 def test_denominators_say_what_is_known_and_what_is_not_is_said_once() -> None:
     assert denominator_sentence(denominators(20, 24)) == (
-        "24 questions asked, 2 refused, 2 failed; 20 answers before the jury, 3 without citations; 4 responses "
-        "discarded."
+        "24 questions asked: 20 answered, 2 refused, 2 failed; 20 answers before the jury, 3 without citations; 4 "
+        "responses discarded."
     )
     assert denominator_sentence(denominators(20)) == (
         "20 answers before the jury, 3 without citations; 4 responses discarded."
