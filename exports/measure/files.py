@@ -10,6 +10,7 @@ from exports.agreement.measure import RESAMPLES, measure_agreement
 from exports.agreement.ratings import Ratings
 from exports.agreement.schema import Agreement
 from exports.measure._own_files import OwnFiles, begins, check_own_files, has_keys, holds, replaced_files
+from exports.measure.results import results_of_tables
 from exports.reading.judgements import read_judges
 from exports.reading.read import ReadTables, export_files, read_tables
 from exports.report.disagreement_files import with_details, write_disagreements_csv
@@ -19,7 +20,8 @@ from exports.report.latex import agreement_latex
 from exports.report.markdown import MARK as MARKDOWN_MARK
 from exports.report.markdown import agreement_markdown, judge_markdown
 from exports.report.tidy import agreement_tables
-from pipeline.errors import InputError, OutputError
+from exports.results.schema import Results
+from pipeline.errors import InputError, OutputError, SettingsError
 from pipeline.schema import Frozen
 from pipeline.staging import staged_file
 
@@ -61,6 +63,8 @@ class Measured(NamedTuple):
     """The ratings that they were computed from, one for each task that has a file."""
     remarks: list[str]
     """Plain sentences about rows that were left out; empty where all count."""
+    results: Results | None = None
+    """What the jury found, with the provenance beside the files; None where it was not or cannot be measured."""
 
 
 class AgreementOptions(Frozen):
@@ -88,7 +92,9 @@ def measure_and_write(paths: Sequence[Path], folder: Path, options: AgreementOpt
         OutputError: as `_write_outputs` raises; a file in the way is found before anything is measured.
     """
     check_own_files(folder, _OWN)
-    measured = _with_judges(measure_files(paths, options.resamples, options.seed), options.judges)
+    tables = read_tables(export_files(paths))
+    measured = _with_judges(measure_tables(tables, options.resamples, options.seed), options.judges)
+    measured = _with_results(measured, tables, paths)
     disagreements, remarks = collect_disagreements(measured.tables, paths)
     measured = measured._replace(remarks=[*measured.remarks, *remarks])
     _write_outputs(measured, disagreements, folder, options.spreadsheet_safe)
@@ -122,6 +128,15 @@ def measure_tables(found: ReadTables, resamples: int, seed: int) -> Measured:
         names = ", ".join(f"`{file.file}`" for file in found.inputs) or "what was given"
         raise InputError(f"There is no submitted response in {names}. Export again when someone has submitted.")
     return Measured(measure_agreement(found.tables, found.inputs, resamples, seed), found.tables, found.remarks)
+
+
+def _with_results(measured: Measured, tables: ReadTables, paths: Sequence[Path]) -> Measured:
+    """The same with what the jury found; where that cannot be measured, with a sentence that says why."""
+    try:
+        results = results_of_tables(tables, paths)
+    except (InputError, SettingsError) as error:
+        return measured._replace(remarks=[*measured.remarks, f"What the jury found cannot be told. {error}"])
+    return measured._replace(results=results)
 
 
 def _with_judges(measured: Measured, paths: Sequence[Path]) -> Measured:

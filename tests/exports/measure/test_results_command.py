@@ -8,6 +8,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
+from exports.measure.files import AgreementOptions, measure_and_write
+from exports.measure.results import results_json
 from exports.results.schema import Results
 from pipeline.text.terminal import counted
 from tests.support.export_folders import Answer, campaign, write_export, write_rows
@@ -56,6 +58,7 @@ def test_it_writes_every_file_and_the_same_bytes_twice(tmp_path: Path) -> None:
     assert run(export, "--out", "out").exit_code == 0
     assert {path.name: path.read_bytes() for path in Path("out").iterdir()} == first
     found = Results.model_validate_json(first["results.json"])
+    assert results_json(found).encode() == first["results.json"]
     assert found.findings["serious_problem"].rate == pytest.approx(8 / 36)
     assert [group.by["model_name"] for group in found.findings["serious_problem"].groups] == [
         "claude",
@@ -124,6 +127,18 @@ def test_results_and_agreement_may_share_a_folder(tmp_path: Path) -> None:
     agreed = CliRunner().invoke(main, ["exports", "agreement", str(export), "--out", "out", "--resamples", "100"])
     assert agreed.exit_code == 0, agreed.output
     assert set(FILES) < {path.name for path in Path("out").iterdir()}
+
+
+def test_agreement_measures_what_the_jury_found_and_goes_on_without_it(tmp_path: Path) -> None:
+    export = write_export(tmp_path / "export", campaign())
+    options = AgreementOptions(resamples=100)
+    measured = measure_and_write([export], tmp_path / "one", options)
+    assert measured.results is not None
+    assert measured.results.findings["serious_problem"].rate == pytest.approx(8 / 36)
+    Path("citejury.toml").write_text('[findings.wild]\ntitle = "Wild"\nany = ["no label"]\n', encoding="utf-8")
+    without = measure_and_write([export], tmp_path / "two", options)
+    assert without.results is None
+    assert any("What the jury found cannot be told. `[findings.wild]`" in remark for remark in without.remarks)
 
 
 def test_findings_of_citejury_toml_are_measured_instead(tmp_path: Path) -> None:
