@@ -191,7 +191,8 @@ def _write_outputs(
         (work / _MARKDOWN_FILE).write_text(markdown, encoding="utf-8", newline="\n")
         (work / _LATEX_FILE).write_text(agreement_latex(agreement), encoding="utf-8", newline="\n")
         write_disagreements_csv(work / _DISAGREEMENTS_FILE, disagreements, spreadsheet_safe)
-        write_report(work / REPORT_FILE, agreement, disagreements, remarks=measured.remarks)
+        report = work / REPORT_FILE
+        write_report(report, agreement, disagreements, remarks=measured.remarks, results=measured.results)
 
 
 def write_agreement(agreement: Agreement, folder: Path) -> Path:

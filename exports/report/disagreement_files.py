@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 from uuid import UUID
 
 from pydantic import ValidationError
@@ -49,6 +49,8 @@ _COLUMNS = (
     "record_id",
     "link",
 )
+_QUERY_COLUMNS: dict[TaskName, str] = {"retrieval": "input_query", "generation": "query"}
+"""Where the query of a record stands, which the rows of grounding lack."""
 _MARKS_COLUMN = "marks"
 """The last column, only where somebody has marked words, so that a list without marks stays as it was."""
 _VOTE_COLUMN = "vote of "
@@ -177,8 +179,9 @@ def _add_rows(
 ) -> None:
     """Add what the submitted ones of the responses say about the units in `found`, and the records' queries."""
     for response in responses:
-        if task == "generation" and response.record_uuid in queries:
-            queries[response.record_uuid] = dict(zip(header, response.cells, strict=True)).get("query", "")
+        if queries.get(response.record_uuid) == "" and task in _QUERY_COLUMNS:
+            row = dict(zip(header, response.cells, strict=True))
+            queries[response.record_uuid] = row.get(_QUERY_COLUMNS[task], "")
         details = found.get((task, response.record_uuid, response.chunk_id))
         if details is None or response.status != "submitted":
             continue
@@ -187,7 +190,8 @@ def _add_rows(
         details.texts = row.get(first, ""), row.get(second, "")
         details.record_id = row.get("record_id", "") or details.record_id
         dataset_id = row.get("dataset_id") or origin.datasets.get(task, "")
-        details.link = _dataset_link(origin.server, dataset_id) or details.link
+        unit = ":".join(filter(None, (response.record_uuid, response.chunk_id)))
+        details.link = _record_link(origin.server, dataset_id, unit) or details.link
         details.add_note(response, row.get("notes", ""))
 
 
@@ -202,10 +206,11 @@ def _read_origin(manifest: Path) -> _ExportOrigin:
     return _ExportOrigin(server, {task: name for task, name in datasets if task in TASKS and count[task] == 1})
 
 
-def _dataset_link(server: str, dataset_id: str) -> str:
-    """The address of the dataset's page; empty where the server is no http(s) address or the id is none.
+def _record_link(server: str, dataset_id: str, unit: str) -> str:
+    """The address that shows the unit in Argilla; empty where the server is no http(s) address or the id is none.
 
-    The page of Argilla 2.8.0 takes page, status, search text and filters from its address, but no record's id.
+    The page of Argilla 2.8.0 takes page, status, search text and filters from its address, but no record's id: `record`
+    is read by citejury's own servers, and all others show the dataset.
     """
     try:
         address, known = urlsplit(server), UUID(dataset_id)
@@ -214,7 +219,8 @@ def _dataset_link(server: str, dataset_id: str) -> str:
     plain = server.isascii() and server.isprintable() and not set(server) & set(" \"'<>\\^`{|}")
     if address.scheme not in ("http", "https") or not address.hostname or address.username or not plain:
         return ""
-    return f"{address.scheme}://{address.netloc}{address.path.rstrip('/')}/dataset/{known}/annotation-mode"
+    place = f"{address.scheme}://{address.netloc}{address.path.rstrip('/')}/dataset/{known}/annotation-mode"
+    return f"{place}?record={quote(unit, safe=':')}"
 
 
 def count_patterns(disagreements: Sequence[Disagreement]) -> list[Pattern]:

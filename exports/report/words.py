@@ -151,14 +151,14 @@ def fitness(found: LabelAgreement) -> Fitness:
     return "fit" if interval.low >= _RELIABLE else "tentative"
 
 
-def labels_by_fitness(labels: Mapping[str, LabelAgreement]) -> dict[Fitness, list[str]]:
+def _labels_by_fitness(labels: Mapping[str, LabelAgreement]) -> dict[Fitness, list[str]]:
     """The names of the labels by verdict, all verdicts in their order, each with its labels in theirs."""
     return {verdict: [name for name, found in labels.items() if fitness(found) == verdict] for verdict in FITNESS}
 
 
 def fitness_sentences(figures: TaskAgreement) -> Iterator[str]:
     """A line for each verdict that some label has, such as `Fit for use: helpful.`, the best first."""
-    for verdict, labels in labels_by_fitness(figures.labels).items():
+    for verdict, labels in _labels_by_fitness(figures.labels).items():
         if labels:
             yield f"{FITNESS[verdict]}: {_named(labels, figures)}."
 
@@ -223,11 +223,18 @@ def discard_sentence(discards: Discards | None) -> str:
 
 
 def finding_sentences(figures: TaskAgreement) -> Iterator[str]:
-    """Changes of α that are more than chance, then annotators who stand out on a label; none where empty.
+    """Changes of α that are more than chance, then annotators who stand out on a label; none where empty."""
+    yield from change_sentences(figures)
+    yield from annotator_sentences(figures)
 
-    Of the latter those with the smallest p, and how many more there are.
-    """
+
+def change_sentences(figures: TaskAgreement) -> Iterator[str]:
+    """Changes of α from round to round and week to week that are more than chance."""
     yield from (_change_sentence(change) for change in figures.changes if change.p_holm < SIGNIFICANT)
+
+
+def annotator_sentences(figures: TaskAgreement) -> Iterator[str]:
+    """Annotators who stand out on a label: those with the smallest p, and how many more there are."""
     found = sorted((each for each in figures.annotators_vs_rest if each.stands_out), key=lambda each: each.p_holm or 0)
     yield from map(_annotator_sentence, found[:_ANNOTATORS_TOLD])
     more = len(found) - _ANNOTATORS_TOLD

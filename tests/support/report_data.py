@@ -10,7 +10,9 @@ from exports.agreement.disagreements import Disagreement, find_disagreements
 from exports.agreement.measure import measure_agreement
 from exports.agreement.ratings import Ratings
 from exports.agreement.schema import Agreement, InputFile
+from exports.results.schema import Results
 from tests.support.agreement_data import START, Row, ratings_of
+from tests.support.results_data import results
 
 HOSTILE = (
     "<script>document.title='owned'</script>",
@@ -86,6 +88,18 @@ def hostile_report_parts() -> tuple[Agreement, list[Disagreement], list[str]]:
     ratings = ratings._replace(rounds=(HOSTILE[4], HOSTILE[7]), unit_languages=(HOSTILE[5],) * 20 + (HOSTILE[6],) * 20)
     found = with_texts(find_disagreements(ratings), HOSTILE, "javascript:document.title='owned'")
     return drawn_agreement([ratings], HOSTILE), found, list(HOSTILE)
+
+
+def hostile_results() -> Results:
+    """Results whose models, definition of a finding, reasons and columns are hostile text."""
+    found = results(HOSTILE[:3])
+    finding = found.findings["serious_problem"]
+    return found.model_copy(
+        update={
+            "findings": {"bad": finding.model_copy(update={"title": HOSTILE[5], "any": (HOSTILE[6],)})},
+            "remarks": (HOSTILE[7],),
+        }
+    )
 
 
 def whole_report_parts() -> tuple[Agreement, list[Disagreement]]:

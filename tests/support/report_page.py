@@ -39,6 +39,11 @@ class Page(HTMLParser):
             if name == tag.lower()
         ]
 
+    def ancestors(self, place: int) -> set[int]:
+        """Places of the elements that hold the one at a place."""
+        parent = self.parents[place]
+        return set() if parent < 0 else {parent, *self.ancestors(parent)}
+
     @property
     def text(self) -> str:
         return self.all("main")[0][1]

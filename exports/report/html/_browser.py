@@ -13,12 +13,14 @@ from exports.report.html._elements import Child, cell, element, folded, head, is
 from exports.report.words import UNDEFINED, decimal, percent
 from pipeline.text.terminal import counted
 
-SHOWN_OF_TASK = 100
-"""So many disagreements of a task are in the report, with their texts."""
+SHOWN = 50
+"""So many disagreements are in the report, with their texts: all of a study would be hundreds of screens."""
+_OF_EACH_TASK = 5
+"""So many of each task are among them, also where those of another task weigh more."""
 _PATTERNS_SHOWN = 15
 _PATTERNS_OFFERED = 60
 PRINTED = 30
-"""So many disagreements go on paper, as style.css says too: all of them would fill fifty pages."""
+"""So many disagreements go on paper, as style.css says too, with their texts: all of them would fill forty pages."""
 _EXCERPT = 320
 """Longer texts are shown by so many characters, and as a whole on a click."""
 LONGEST_TEXT = 20_000
@@ -28,6 +30,9 @@ _TEXT_NAMES: dict[TaskName, tuple[str, str]] = {
     "grounding": ("Answer", "Context"),
     "generation": ("Query", "Answer"),
 }
+_LINK_MEANING = (
+    "The links show the record on an Argilla that citejury runs; any other Argilla shows the list of its records."
+)
 _ORDERS = {"weight": "influence on α", "share": "share of the disagreement", "entropy": "entropy"}
 
 
@@ -51,14 +56,27 @@ def browser_section(disagreements: Sequence[Disagreement]) -> Element:
     shown = _most_weighty(disagreements)
     entries = element("ol", (_entry(item, patterns) for item in shown), id="entries", class_="entries")
     paper = element("p", f"On paper: the first {PRINTED}.", class_="note paper") if len(shown) > PRINTED else None
-    parts = (_extent(disagreements, shown), _pattern_table(patterns), _filters(shown, patterns), paper, entries)
-    return element("section", heading, parts)
+    linked = any(is_web_address(item.link) for item in shown)
+    return element(
+        "section",
+        heading,
+        _extent(disagreements, shown),
+        folded("Who says what: the votes that come again", _pattern_table(patterns)),
+        _filters(shown, patterns),
+        paper,
+        entries,
+        element("p", _LINK_MEANING, class_="note") if linked else None,
+    )
 
 
 def _most_weighty(disagreements: Sequence[Disagreement]) -> list[Disagreement]:
-    """The first of each task, those that weigh most first: without which α is undefined, then by influence."""
-    chosen = [item for task in TASKS for item in [d for d in disagreements if d.task == task][:SHOWN_OF_TASK]]
-    return sorted(chosen, key=lambda item: (-_weight(item), -item.contribution))
+    """Those that weigh most, and some of each task: without which α is undefined, then by influence and share."""
+    ranked = sorted(disagreements, key=lambda item: (-_weight(item), -item.contribution))
+    first = [item for task in TASKS for item in [each for each in ranked if each.task == task][:_OF_EACH_TASK]]
+    chosen = {id(item) for item in first}
+    others = [item for item in ranked if id(item) not in chosen]
+    chosen.update(id(item) for item in others[: SHOWN - len(first)])
+    return [item for item in ranked if id(item) in chosen]
 
 
 def _weight(item: Disagreement) -> float:
@@ -72,8 +90,8 @@ def _extent(disagreements: Sequence[Disagreement], shown: Sequence[Disagreement]
     left_out = len(disagreements) - len(shown)
     if left_out:
         text += (
-            f" Below are the {len(shown):,} that weigh most, at most {SHOWN_OF_TASK} a task; disagreements.csv also "
-            f"holds the other {left_out:,}."
+            f" Below are {len(shown):,} that weigh most, some of each task; disagreements.csv also holds the other "
+            f"{left_out:,}."
         )
     return element("p", text, class_="note")
 
@@ -146,27 +164,15 @@ def _select(choice: _Choice) -> Element:
 
 def _entry(item: Disagreement, patterns: Sequence[Pattern]) -> Element:
     """One disagreement; what it can be filtered and sorted by is in its `data-` attributes, as JSON."""
-    key, texts = (item.task, item.label, item.pattern), (item.text, item.text_pair)
+    key = (item.task, item.label, item.pattern)
     place = next(i for i, found in enumerate(patterns) if (found.task, found.label, found.pattern) == key)
+    query = item.query if item.task == "grounding" else item.text
+    asked = quoted(one_line(query, _EXCERPT), "span", class_="asked") if query else None
+    title = element("h3", item.label, element("small", f" {item.task} · ", quoted(item.language)))
+    facts = element("div", _figures_line(item), _source_line(item))
     return element(
         "li",
-        element(
-            "div",
-            element("h3", item.label, element("small", f" {item.task} · ", quoted(item.language))),
-            _votes_line(item),
-            _figures_line(item),
-            _source_line(item),
-        ),
-        element(
-            "div",
-            _text_block("Query", item.query),
-            (_text_block(name, text) for name, text in zip(_TEXT_NAMES[item.task], texts, strict=True)),
-            (_text_block(["Note of ", quoted(name)], text, "block note-of") for name, text in item.notes.items()),
-            (
-                _text_block(["Marked by ", quoted(name)], "\n".join(marks), "block note-of")
-                for name, marks in item.marks.items()
-            ),
-        ),
+        folded([title, _votes(item), asked], element("div", facts, _texts(item), class_="entry")),
         data_task=json.dumps(item.task),
         data_label=json.dumps(item.label),
         data_raters=json.dumps(list(item.votes)),
@@ -178,13 +184,26 @@ def _entry(item: Disagreement, patterns: Sequence[Pattern]) -> Element:
     )
 
 
-def _votes_line(item: Disagreement) -> Element:
+def _texts(item: Disagreement) -> Element:
+    """What was judged, and what annotators wrote and marked."""
+    texts = zip(_TEXT_NAMES[item.task], (item.text, item.text_pair), strict=True)
+    marked = ((name, "\n".join(marks)) for name, marks in item.marks.items())
+    return element(
+        "div",
+        _text_block("Query", item.query),
+        (_text_block(name, text) for name, text in texts),
+        (_text_block(["Note of ", quoted(name)], text, "block note-of") for name, text in item.notes.items()),
+        (_text_block(["Marked by ", quoted(name)], text, "block note-of") for name, text in marked),
+    )
+
+
+def _votes(item: Disagreement) -> Element:
     """Who said what."""
     votes = (
         element("span", quoted(name), element("b", " yes" if yes else " no"), class_="vote yes" if yes else "vote no")
         for name, yes in item.votes.items()
     )
-    return element("p", votes, class_="votes")
+    return element("span", votes, class_="votes")
 
 
 def _figures_line(item: Disagreement) -> Element:
@@ -213,19 +232,20 @@ def _text_block(title: Child, text: str, kind: str = "block") -> Element | None:
         return element("div", heading, quoted(text, "p", class_="text"), class_=kind)
     held = text[:LONGEST_TEXT]
     cut = f", the first {LONGEST_TEXT:,}; disagreements.csv holds the rest" if len(text) > LONGEST_TEXT else ""
-    whole = folded(f"Whole text ({len(text):,} characters{cut})", quoted(held, "p", class_="text"))
+    summary = f"Whole text ({len(text):,} characters{cut})"
+    whole = folded(summary, quoted(held, "p", class_="text"), class_="long")
     return element("div", heading, quoted(one_line(held, _EXCERPT), "p", class_="text"), whole, class_=kind)
 
 
 def _source_line(item: Disagreement) -> Element:
-    """The ids to find the unit by, and the dataset's page in Argilla where its address is known."""
+    """The ids to find the unit by, and its page in Argilla where the address is known."""
     named = {"record": item.record_uuid, "passage": item.chunk_id, "in Argilla": item.record_id}
     ids: list[Child] = []
     for name, value in named.items():
         if value:
             ids += [" · " if ids else None, f"{name} ", quoted(one_line(value), "code")]
     if is_web_address(item.link):
-        place = element("a", "Open the dataset in Argilla", href=item.link, rel="noopener noreferrer", target="_blank")
+        place = element("a", "Open in Argilla", href=item.link, rel="noopener noreferrer", target="_blank")
         ids += [" · ", place]
     elif item.link:
         ids += [" · ", quoted(one_line(item.link))]

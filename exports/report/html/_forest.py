@@ -1,9 +1,10 @@
-"""Each label of a task: a forest plot of its agreement, and beneath it the table with its numbers."""
+"""Agreement on each label: one forest plot for all tasks with verdicts, and for each task the table of its numbers."""
 
 from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element
 
-from exports.agreement.schema import ConditionalAgreement, LabelAgreement, TaskAgreement
+from annotation.labels import TaskName
+from exports.agreement.schema import Agreement, ConditionalAgreement, LabelAgreement, TaskAgreement
 from exports.report.html._elements import (
     Child,
     cell,
@@ -30,7 +31,8 @@ from exports.report.html._plot import (
     thresholds,
     whisker,
 )
-from exports.report.words import UNDEFINED, discard_sentence, percent
+from exports.report.words import FITNESS, UNDEFINED, Fitness, discard_sentence, estimate, fitness, percent
+from pipeline.text.terminal import counted
 
 _CONDITIONAL_MEANING = (
     "Where a rule settles a label, its no says nothing about agreement and flatters AC1 and percent agreement. Here "
@@ -40,6 +42,9 @@ _CONDITIONAL_MEANING = (
 
 
 _ALPHA = "krippendorff_alpha"
+_PLOT_COLUMNS = ("Label", "Coefficients", "α [95 %]", "Share of yes", "Verdict")
+SYMBOLS: dict[Fitness, str] = {"fit": "✓", "tentative": "~", "open": "?", "unfit": "✗", "unknown": "–"}
+"""What stands before each verdict, so that it can be told without its colour."""
 
 _COLUMNS: tuple[Child, ...] = (
     "Label",
@@ -63,25 +68,36 @@ _MEANING = (
 )
 
 
-def label_section(figures: TaskAgreement) -> list[Child]:
-    """The forest plot, the table, and the discards beside them."""
-    return [_forest_plot(figures), _label_table(figures), _discard_note(figures)]
-
-
-def _forest_plot(figures: TaskAgreement) -> Element:
-    """α of each label with its interval, lighter marks for AC1 and percent agreement, and the share of yes."""
-    axis = alpha_axis(value for found in figures.labels.values() for value in _drawn_values(found))
+def forest_plot(agreement: Agreement) -> Element:
+    """α of each label with its interval, lighter marks for AC1 and percent agreement, the share of yes, the verdict."""
+    labels = [found for figures in agreement.tasks.values() for found in figures.labels.values()]
+    axis = alpha_axis(value for found in labels for value in _drawn_values(found))
     ticks = [(value, coefficient(value)) for value in axis.ticks(0.2) if abs(value - THRESHOLDS[1]) > 1e-9]
     ticks = [tick for tick in ticks if abs(tick[0] - 0.6) > 1e-9] + [
         (t, f"{t:.3f}".lstrip("0").rstrip("0")) for t in THRESHOLDS
     ]
-    foot = row(element("td"), cell(scale(axis, ticks)), element("td"), element("td"))
-    body = element("tbody", (_forest_row(name, found, axis) for name, found in figures.labels.items()), foot)
-    names = element(
-        "tr", (element("th", name, scope="col") for name in ("Label", "Coefficients", "α [95 %]", "Share of yes"))
-    )
+    names = element("tr", (element("th", name, scope="col") for name in _PLOT_COLUMNS))
+    foot = element("tbody", row(element("td"), cell(scale(axis, ticks)), *(element("td") for _ in _PLOT_COLUMNS[2:])))
     caption = element("caption", "Agreement on each label", element("div", _legend(), class_="keys"))
-    return element("table", caption, element("thead", names), body, class_="forest")
+    bodies = (_task_rows(task, figures, axis) for task, figures in agreement.tasks.items())
+    return element("table", caption, element("thead", names), bodies, foot, class_="forest")
+
+
+def _task_rows(task: TaskName, figures: TaskAgreement, axis: Axis) -> Element:
+    """The labels of one task under its name and size."""
+    sizes = [
+        counted(figures.n_units, "passage" if task == "retrieval" else "answer"),
+        counted(len(figures.annotators), "annotator"),
+    ]
+    sizes += [f"mean α {estimate(figures.macro_alpha, figures.macro_interval)}"] if figures.macro_alpha else []
+    name = [element("b", task.capitalize()), element("small", f" {', '.join(sizes)}".replace("-", "−"))]
+    title = row(element("th", name, colspan=len(_PLOT_COLUMNS), scope="rowgroup", class_="group"))
+    return element("tbody", title, (_forest_row(label, found, axis) for label, found in figures.labels.items()))
+
+
+def label_section(figures: TaskAgreement) -> list[Child]:
+    """The table of every label, and the discards beside it."""
+    return [_label_table(figures), _discard_note(figures)]
 
 
 def _legend() -> list[Child]:
@@ -123,7 +139,15 @@ def _forest_row(name: str, found: LabelAgreement, axis: Axis) -> Element:
     spoken = f"AC1 {coefficient(found.gwet_ac1)}, percent agreement {percent(found.percent_agreement)}"
     between = f" between {coefficient(interval.low)} and {coefficient(interval.high)}" if interval else ""
     plot = strip(f"{name}: α {coefficient(alpha)}{between}", spoken, marks)
-    return row(head(name), cell(plot), cell(_alpha_cell(found)), cell(_prevalence_bar(name, found)))
+    verdict = fitness(found)
+    mark = element("span", SYMBOLS[verdict], aria_hidden="true", class_="symbol")
+    return row(
+        head(name),
+        cell(plot),
+        cell(_alpha_cell(found)),
+        cell(_prevalence_bar(name, found)),
+        element("td", mark, FITNESS[verdict], class_=f"verdict {verdict}"),
+    )
 
 
 def _alpha_cell(found: LabelAgreement) -> Child:

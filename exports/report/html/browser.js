@@ -1,5 +1,12 @@
 "use strict";
 (() => {
+  // Paper shows what is a click away on the screen; the style does so too, where a browser knows how.
+  const opened = [];
+  window.addEventListener("beforeprint", () => {
+    document.querySelectorAll("details:not([open], .long)").forEach((part) => { part.open = true; opened.push(part); });
+  });
+  window.addEventListener("afterprint", () => opened.splice(0).forEach((part) => { part.open = false; }));
+
   const form = document.getElementById("filters");
   const list = document.getElementById("entries");
   if (!form || !list) return;

@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs no network: verdicts, warnings, each task, disagreements and methods.
+"""The report as one HTML file that needs no network: findings, agreement, people, disagreements and methods.
 
 Its Content-Security-Policy lets nothing in but its own style and script, by their hashes. Without JavaScript
 everything is there but the form that filters the disagreements.
@@ -11,16 +11,15 @@ from xml.etree.ElementTree import Element
 
 from annotation.labels import TaskName
 from exports.agreement.disagreements import Disagreement
-from exports.agreement.schema import Agreement, TaskAgreement
-from exports.report.html._annotator_panel import annotator_section
+from exports.agreement.schema import Agreement
+from exports.report.html._agreement import agreement_head, task_details
 from exports.report.html._browser import browser_section
 from exports.report.html._elements import Child, element, embedded, folded, to_html
-from exports.report.html._forest import conditional_section, label_section
-from exports.report.html._heat_map import pair_section
+from exports.report.html._findings import findings_section, labels_section
 from exports.report.html._judges import judges_section
-from exports.report.html._summary import coverage, fitness_section, report_head, warnings_section
-from exports.report.html._timeline import time_section
+from exports.report.html._people import people_section
 from exports.report.words import label_sentence, macro_sentence
+from exports.results.schema import Results
 from pipeline.errors import OutputError
 from pipeline.staging import staged_file
 
@@ -45,16 +44,20 @@ _TERMS: tuple[tuple[str, str], ...] = (
 
 
 def _methods_section(agreement: Agreement) -> Element:
-    """How every figure came about."""
+    """How every figure of agreement came about, on a click."""
     return element(
         "section",
         element("h2", "Methods", id="methods"),
         element("p", _resampling_sentence(agreement)),
-        element("dl", ([element("dt", term), element("dd", meaning)] for term, meaning in _TERMS)),
-        element("h3", "Ready to cite"),
-        (_task_sentences(agreement, task) for task in agreement.tasks),
+        folded("What the figures of agreement mean", element("dl", (_term(*each) for each in _TERMS))),
+        folded("Ready to cite", (_task_sentences(agreement, task) for task in agreement.tasks)),
         class_="methods",
     )
+
+
+def _term(term: str, meaning: str) -> list[Child]:
+    """One figure with its meaning."""
+    return [element("dt", term), element("dd", meaning)]
 
 
 def _resampling_sentence(agreement: Agreement) -> str:
@@ -73,11 +76,16 @@ def _task_sentences(agreement: Agreement, task: TaskName) -> Child:
     labels = agreement.tasks[task].labels
     sentences = [element("li", label, ": ", label_sentence(agreement, task, label)) for label in labels]
     mean = macro_sentence(agreement, task)
-    return folded(task, element("ul", element("li", mean) if mean else None, sentences), open="")
+    return [element("h3", task.capitalize()), element("ul", element("li", mean) if mean else None, sentences)]
 
 
 def write_report(
-    path: Path, agreement: Agreement, disagreements: Sequence[Disagreement], *, remarks: Sequence[str] = ()
+    path: Path,
+    agreement: Agreement,
+    disagreements: Sequence[Disagreement],
+    *,
+    remarks: Sequence[str] = (),
+    results: Results | None = None,
 ) -> None:
     """Write the report as one HTML file; an earlier one is replaced as a whole.
 
@@ -86,11 +94,12 @@ def write_report(
         agreement: The figures.
         disagreements: Where annotators differ, those that weigh most first in each task.
         remarks: Plain sentences about rows that were left out of the figures.
+        results: What the jury found; the report begins with agreement where that is not known.
 
     Raises:
         OutputError: the file cannot be written.
     """
-    text = render_report(agreement, disagreements, remarks=remarks)
+    text = render_report(agreement, disagreements, remarks=remarks, results=results)
     try:
         with staged_file(path) as file:
             file.write(text.encode())
@@ -98,7 +107,13 @@ def write_report(
         raise OutputError(f"`{path}` cannot be written: {error.strerror}. Choose another `--out`.") from error
 
 
-def render_report(agreement: Agreement, disagreements: Sequence[Disagreement], *, remarks: Sequence[str] = ()) -> str:
+def render_report(
+    agreement: Agreement,
+    disagreements: Sequence[Disagreement],
+    *,
+    remarks: Sequence[str] = (),
+    results: Results | None = None,
+) -> str:
     """The report as HTML; the same figures give the same text."""
     style, style_hash = embedded("style", "style.css")
     script, script_hash = embedded("script", "browser.js")
@@ -113,18 +128,23 @@ def render_report(agreement: Agreement, disagreements: Sequence[Disagreement], *
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="referrer", content="no-referrer"),
         element("meta", name="color-scheme", content="light dark"),
-        element("title", f"Agreement: {', '.join(agreement.tasks)}"),
+        element("title", f"{'What the jury found' if results else 'Agreement'}: {', '.join(agreement.tasks)}"),
         style,
     )
     body = element(
         "body",
-        _navigation(agreement),
+        _navigation(agreement, results),
         element(
             "main",
-            report_head(agreement, remarks),
-            fitness_section(agreement),
-            warnings_section(agreement),
-            (_task_section(task, figures) for task, figures in agreement.tasks.items()),
+            findings_section(results, agreement) if results else element("h1", "Agreement of annotators"),
+            labels_section(results) if results else None,
+            element(
+                "section",
+                agreement_head(agreement, remarks),
+                (task_details(task, figures) for task, figures in agreement.tasks.items()),
+                class_="agreement",
+            ),
+            people_section(agreement),
             judges_section(agreement.judges),
             browser_section(disagreements),
             _methods_section(agreement),
@@ -134,25 +154,13 @@ def render_report(agreement: Agreement, disagreements: Sequence[Disagreement], *
     return "<!DOCTYPE html>\n" + to_html(element("html", head, body, lang="en-GB")) + "\n"
 
 
-def _navigation(agreement: Agreement) -> Element:
+def _navigation(agreement: Agreement, results: Results | None) -> Element:
     """Links to the parts of the report."""
-    parts = [("fit", "Fit for use"), ("mind", "Mind first"), *((task, task) for task in agreement.tasks)]
+    parts = [("found", "What the jury found")] if results else []
+    parts += [("labels", "Labels")] if results and results.tasks else []
+    parts += [("agreement", "Agreement"), ("people", "People")]
     parts += [("judges", "Judges")] if agreement.judges else []
     parts += [("disagreements", "Disagreements"), ("methods", "Methods")]
     return element(
         "nav", (element("a", text, href=f"#{part}") for part, text in parts), aria_label="Parts of the report"
-    )
-
-
-def _task_section(task: TaskName, figures: TaskAgreement) -> Element:
-    """All figures of one task."""
-    return element(
-        "section",
-        element("h2", task.capitalize(), id=task),
-        coverage(figures),
-        label_section(figures),
-        pair_section(figures),
-        annotator_section(figures),
-        time_section(figures),
-        conditional_section(figures),
     )

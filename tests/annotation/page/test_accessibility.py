@@ -20,6 +20,7 @@ from tests.support.accessibility import harmful_barriers, in_light_and_dark, loa
 from tests.support.page_campaign import CONTRADICTION, campaign, opened
 from tests.support.page_driver import answer, press, screenshot, shown_text, wait, window_size
 from tests.support.report_data import whole_report_parts
+from tests.support.results_data import results
 
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
@@ -104,10 +105,13 @@ def test_sheets_guides_status_and_report_shut_nobody_out(
     share_sheets(owner, work.workspace, None, tmp_path, work.passwords)
     status = read_status(owner, [work.workspace], datetime.now(UTC))
     (tmp_path / "status.html").write_text(render_status(status), encoding="utf-8")
-    (tmp_path / "report.html").write_text(render_report(*whole_report_parts()), encoding="utf-8")
+    report = render_report(*whole_report_parts(), results=results())
+    (tmp_path / "report.html").write_text(report, encoding="utf-8")
     (tmp_path / "guidelines-ja.html").write_text(render_page("grounding", read_wording("ja")), encoding="utf-8")
     for page in sorted(tmp_path.glob("*.html")):
         browser.get(page.as_uri())
         name = page.stem.removesuffix(page.stem[-9:]) if page.stem.startswith("sheet") else page.stem
         check(browser, axe, name)
+        browser.execute_script("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+        check(browser, axe, f"{name}-opened")
         fits_a_telephone(browser, name)

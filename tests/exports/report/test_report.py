@@ -1,26 +1,29 @@
 """`report.html`: what it holds, in which order, and that nothing in it can do harm."""
 
 import re
+from collections import Counter
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from annotation.labels import TASKS
 from exports.agreement.disagreements import Disagreement, find_disagreements
 from exports.agreement.schema import Agreement, Interval
 from exports.measure.files import measure_files
-from exports.report.html._browser import LONGEST_TEXT, PRINTED, SHOWN_OF_TASK
+from exports.report.html._browser import LONGEST_TEXT, PRINTED, SHOWN
 from exports.report.html._elements import to_html
 from exports.report.html._heat_map import MOST_ANNOTATORS, most_shared, short_names, similar_order
 from exports.report.html._plot import Axis, alpha_axis, difference_axis
 from exports.report.html._timeline import week_panel
 from exports.report.html.page import render_report, write_report
-from exports.report.words import FITNESS
+from exports.report.words import FITNESS, fitness
 from pipeline.errors import OutputError
 from tests.support.agreement_data import CASES, Row, ratings_of
 from tests.support.report_data import drawn_agreement, drawn_ratings, whole_report_parts, with_texts
 from tests.support.report_page import Page
+from tests.support.results_data import results
 
 
 @pytest.fixture(scope="module")
@@ -30,29 +33,41 @@ def whole() -> tuple[Agreement, list[Disagreement]]:
 
 @pytest.fixture(scope="module")
 def page(whole: tuple[Agreement, list[Disagreement]]) -> Page:
-    return Page(render_report(*whole, remarks=["retrieval: rows left out because they are drafts or pending: 2."]))
+    remarks = ["retrieval: rows left out because they are drafts or pending: 2."]
+    return Page(render_report(*whole, remarks=remarks, results=results()))
 
 
 def test_its_parts_stand_in_the_order_in_which_they_are_read(page: Page) -> None:
-    headings = [text for _, text in page.all("h2")]
-    assert headings == [
-        "Which labels are fit for use",
-        "What to mind first",
-        "Retrieval",
-        "Grounding",
-        "Generation",
+    assert [text for _, text in page.all("h2")] == [
+        "Serious problem: 24 % of answers",
+        "What differs beyond chance",
+        "What cannot be compared, and why",
+        "Each label by model",
+        "How far the annotators agree",
+        "Annotators who stand out",
         "Where annotators differ",
         "Methods",
     ]
-    assert page.text.index("ab" * 6) < page.text.index("drafts or pending: 2") < page.text.index("What to mind first")
+    assert "drafts or pending: 2" in page.text
+
+
+def test_where_findings_are_not_known_it_begins_with_agreement(whole: tuple[Agreement, list[Disagreement]]) -> None:
+    page = Page(render_report(*whole))
+    assert page.all("h2")[0][1] == "How far the annotators agree"
+    assert "What the jury found" not in page.text
 
 
 def test_each_label_stands_once_beside_its_verdict(page: Page, whole: tuple[Agreement, list[Disagreement]]) -> None:
-    names = [text.lstrip("✓~?✗–") for attributes, text in page.all("dt") if "class" in attributes]
-    assert names == list(FITNESS.values())
-    told = "\n".join(text for _, text in page.all("dd")[: len(FITNESS)])
+    (forest,) = [place for place, (_, attributes) in enumerate(page.tags) if attributes.get("class") == "forest"]
+    rows = [
+        page.texts[place]
+        for place, (tag, _) in enumerate(page.tags)
+        if tag == "tr" and forest in page.ancestors(place) and place > forest
+    ]
     for figures in whole[0].tasks.values():
-        assert all(len(re.findall(rf"\b{label}\b", told)) == 1 for label in figures.labels)
+        for label, found in figures.labels.items():
+            (told,) = [text for text in rows if re.match(rf"{label}\b", text) or text.startswith(f"{label}{label}:")]
+            assert told.endswith(FITNESS[fitness(found)])
 
 
 def test_headings_never_skip_a_level_and_ids_are_unique(page: Page) -> None:
@@ -91,8 +106,10 @@ def test_the_figures_of_each_label_are_those_of_the_agreement(
 
 def test_rounds_weeks_languages_rules_and_pairs_are_there(page: Page) -> None:
     headings = [text for _, text in page.all("h3")]
-    for heading in ("Pairs of annotators", "Annotators against the rest", "Agreement over time", "Rounds side by side"):
+    for heading in ("Pairs of annotators", "Agreement over time", "Rounds side by side"):
         assert headings.count(heading) == 3
+    for task in TASKS:
+        assert {f"{task.capitalize()} in detail", f"{task.capitalize()}: each annotator in figures"} <= {*headings}
     assert headings.count("Labels bound by a rule") == 2  # generation has no rules
     assert "round-1 → round-2" in page.text
     assert "2025-W10: α" in page.text
@@ -128,20 +145,37 @@ def test_an_undefined_figure_is_a_dash_with_its_reason() -> None:
 def test_data_that_show_nothing_still_give_a_report(rows: list[Row]) -> None:
     ratings = ratings_of(rows)
     page = Page(render_report(drawn_agreement([ratings]), find_disagreements(ratings)))
-    assert "Generation" in [text for _, text in page.all("h2")]
+    assert "Generation in detail" in [text for _, text in page.all("h3")]
     assert not re.search(r"\bnan\b|None\b", page.text)
 
 
-def test_the_weightiest_disagreements_of_each_task_are_shown_and_the_rest_is_counted() -> None:
-    ratings = drawn_ratings(n_records=120)
-    found = find_disagreements(ratings)
-    page = Page(render_report(drawn_agreement([ratings]), found))
-    assert len(found) > SHOWN_OF_TASK
+def test_the_weightiest_disagreements_are_shown_with_some_of_each_task_and_the_rest_is_counted() -> None:
+    tables = [drawn_ratings(task, n_records=120, seed=number) for number, task in enumerate(TASKS)]
+    found = [item for table in tables for item in find_disagreements(table)]
+    light = [item.model_copy(update={"influence": 1e-9}) if item.task == "retrieval" else item for item in found]
+    page = Page(render_report(drawn_agreement(tables), light))
     entries = [attributes for attributes, _ in page.all("li") if "data-weight" in attributes]
     weights = [float(attributes["data-weight"]) for attributes in entries]
-    assert len(entries) == SHOWN_OF_TASK
+    assert len(entries) == SHOWN < len(light)
     assert weights == sorted(weights, reverse=True)
-    assert f"disagreements.csv also holds the other {len(found) - SHOWN_OF_TASK:,}" in page.text
+    assert Counter(attributes["data-task"] for attributes in entries)['"retrieval"'] == 5
+    heaviest = sorted((abs(item.influence or 9.0) for item in light), reverse=True)[: SHOWN - 5]
+    assert weights[: SHOWN - 5] == pytest.approx(heaviest, abs=1e-9)
+    assert f"disagreements.csv also holds the other {len(light) - SHOWN:,}" in page.text
+
+
+def test_each_disagreement_shows_its_query_before_it_is_opened() -> None:
+    tables = [drawn_ratings(task, seed=number) for number, task in enumerate(TASKS)]
+    items = [find_disagreements(table)[0] for table in tables]
+    texts = {"retrieval": "Why Q1?", "generation": "Why Q2?", "grounding": "An answer."}
+    asked = [
+        item.model_copy(update={"text": texts[item.task], "query": "Why Q3?" if item.task == "grounding" else ""})
+        for item in items
+    ]
+    page = Page(render_report(drawn_agreement(tables), asked))
+    heads = [text for _, text in page.all("summary")]
+    assert all(any(query in text for text in heads) for query in ("Why Q1?", "Why Q2?", "Why Q3?"))
+    assert not any("An answer." in text for text in heads)
 
 
 def test_paper_gets_the_first_disagreements_and_says_how_many() -> None:

@@ -15,10 +15,12 @@ from tests.support.report_data import (
     drawn_agreement,
     drawn_ratings,
     hostile_report_parts,
+    hostile_results,
     whole_report_parts,
     with_texts,
 )
 from tests.support.report_page import Page
+from tests.support.results_data import results
 
 
 @pytest.fixture(scope="module")
@@ -50,12 +52,15 @@ def test_the_policy_lets_in_the_style_and_script_of_the_page_alone(page: Page) -
 def test_hostile_texts_are_text_wherever_they_come_in() -> None:
     agreement, disagreements, remarks = hostile_report_parts()
     ratings = drawn_ratings(annotators=("a", "b", "c", "d"))
-    calm = Page(render_report(drawn_agreement([ratings]), with_texts(find_disagreements(ratings), ["calm"])))
-    page = Page(render_report(agreement, disagreements, remarks=remarks))
+    calm_texts = with_texts(find_disagreements(ratings), ["calm"])
+    calm = Page(render_report(drawn_agreement([ratings]), calm_texts, results=results()))
+    page = Page(render_report(agreement, disagreements, remarks=remarks, results=hostile_results()))
     assert {tag for tag, _ in page.tags} - {tag for tag, _ in calm.tags} <= {"ul", "li"}
     assert len(page.all("script")) == len(page.all("style")) == 1
     assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
     assert all(text in page.text for text in HOSTILE)
+    found = page.all("header")[0][1]
+    assert all(text in found for text in (*HOSTILE[:3], *HOSTILE[5:8]))
     assert not [link for link, _ in page.all("a") if not link["href"].startswith("#")]
 
 

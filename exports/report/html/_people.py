@@ -1,10 +1,11 @@
-"""Annotators against the rest: what α would be without each, how often each says yes, who breaks rules or discards."""
+"""People: who stands out, and on a click every annotator: α without her, how often she says yes, rules and discards."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from exports.agreement.schema import AnnotatorAgreement, TaskAgreement
+from annotation.labels import TaskName
+from exports.agreement.schema import Agreement, AnnotatorAgreement, TaskAgreement
 from exports.report.html._elements import (
     SHORT_REASONS,
     Child,
@@ -12,16 +13,18 @@ from exports.report.html._elements import (
     coefficient,
     element,
     ends,
+    folded,
     head,
     missing,
     number,
     quoted,
     row,
+    sentence,
     signed,
     table,
 )
 from exports.report.html._plot import Axis, difference_axis, dot, rule, scale, strip, whisker
-from exports.report.words import UNDEFINED, percent
+from exports.report.words import UNDEFINED, annotator_sentences, percent
 
 _MOST_ANNOTATORS = 40
 """More rows a label nobody reads; `annotators.csv` has them all."""
@@ -45,6 +48,9 @@ _MEANING = (
 )
 
 
+_CHANCE = "Beyond chance: were all annotators interchangeable, at most one report in twenty would name anybody."
+
+
 class _Panel(NamedTuple):
     """What the rows of all labels share."""
 
@@ -54,11 +60,32 @@ class _Panel(NamedTuple):
     """The share of yes among all ratings, by label."""
 
 
-def annotator_section(figures: TaskAgreement) -> list[Child]:
-    """The panel of a task and what annotators broke and discarded; nothing where there are no annotators."""
-    if not figures.annotators:
-        return []
-    return [element("h3", "Annotators against the rest"), _panel_table(figures), _conduct_table(figures)]
+def people_section(agreement: Agreement) -> Element:
+    """Who stands out, by task, and on a click the figures of everybody."""
+    told = {task: list(annotator_sentences(figures)) for task, figures in agreement.tasks.items()}
+    named = [
+        element("li", element("b", f"{task.capitalize()}: "), sentence(text))
+        for task, sentences in told.items()
+        for text in sentences
+    ]
+    tested = any(found.p is not None for figures in agreement.tasks.values() for found in figures.annotators_vs_rest)
+    nobody = "Nobody: no annotator differs from the others by more than chance explains."
+    return element(
+        "section",
+        element("h2", "Annotators who stand out", id="people"),
+        element("ul", named)
+        if named
+        else element("p", nobody if tested else "Cannot be told: nobody could be tested."),
+        element("p", _CHANCE, class_="note") if named else None,
+        (_task_people(task, figures) for task, figures in agreement.tasks.items() if figures.annotators),
+        class_="people",
+    )
+
+
+def _task_people(task: TaskName, figures: TaskAgreement) -> Element:
+    """The figures of everybody on one task, who broke rules between labels, and who discarded."""
+    summary = element("h3", f"{task.capitalize()}: each annotator in figures")
+    return folded(summary, _panel_table(figures), _conduct_table(figures))
 
 
 def _panel_table(figures: TaskAgreement) -> Element | None:

@@ -1,0 +1,120 @@
+"""The first screen of `report.html`: what the jury found, by whom, with everything that stands behind it."""
+
+import re
+
+import pytest
+
+from exports.agreement.schema import Agreement
+from exports.report.html.page import render_report
+from exports.report.results_words import difference_sentences, incomparable_sentences
+from exports.results.schema import GroupRate, Results
+from tests.support.report_data import whole_report_parts
+from tests.support.report_page import Page
+from tests.support.results_data import group, results
+
+
+@pytest.fixture(scope="module")
+def agreement() -> Agreement:
+    return whole_report_parts()[0]
+
+
+def shown(agreement: Agreement, found: Results) -> Page:
+    return Page(render_report(agreement, [], results=found))
+
+
+def rows_of(page: Page, kind: str) -> list[str]:
+    """The rows of the tables of a class."""
+    tables = {place for place, (_, attributes) in enumerate(page.tags) if kind in attributes.get("class", "").split()}
+    return [
+        page.texts[place] for place, (tag, _) in enumerate(page.tags) if tag == "tr" and tables & page.ancestors(place)
+    ]
+
+
+def test_it_says_how_many_answers_of_whom_were_judged_by_how_many_people(agreement: Agreement) -> None:
+    page = shown(agreement, results())
+    assert "60 answers of 3 models to 12 narratives, judged by 3 people. Newest response 2026-03-01 12:00" in page.text
+    assert page.text.startswith("What the jury found")
+
+
+def test_each_group_has_a_point_its_numbers_beside_it_and_the_same_in_words(agreement: Agreement) -> None:
+    page = shown(agreement, results())
+    told = rows_of(page, "rates")
+    for name, rate, interval in (("claude", "10 %", "[0, 20]"), ("perplexity", "41 %", "[31, 51]")):
+        (row,) = [text for text in told if text.startswith(name)]
+        assert f"{name}: {rate}, 95 % interval {interval}" in row  # the drawing's title
+        assert row.endswith(f"{rate} {interval}20 answers, 12 narratives")
+    points = [place for place, (tag, _) in enumerate(page.tags) if tag == "circle"]
+    places = [float(page.tags[place][1]["cx"].rstrip("%")) for place in points][:4]
+    assert places == pytest.approx([100 * 0.71 / 3, 10, 20, 41], abs=0.01)
+
+
+def test_every_sentence_on_differences_and_on_what_cannot_be_compared_is_there(agreement: Agreement) -> None:
+    found = results()
+    page = shown(agreement, found)
+    sentences = [*difference_sentences(found), *incomparable_sentences(found)]
+    assert len(sentences) > 4
+    assert all(sentence in page.text for sentence in sentences)
+
+
+def test_of_many_differences_the_first_are_seen_and_the_others_a_click_away(agreement: Agreement) -> None:
+    found = results()
+    finding = found.findings["serious_problem"]
+    many = finding.model_copy(update={"differences": finding.differences * 4})
+    page = shown(agreement, found.model_copy(update={"findings": {"serious_problem": many}}))
+    (more,) = [text for _, text in page.all("details") if text.startswith("7 more")]
+    assert more.count("points apart") == 7
+    assert page.text.count("points apart") == 12
+
+
+def test_denominators_stand_beneath_and_what_is_not_known_is_named(agreement: Agreement) -> None:
+    page = shown(agreement, results())
+    (table,) = [text for _, text in page.all("table") if text.startswith("What stands behind these shares")]
+    assert "perplexity2420222034" in table  # asked, answered, refused, failed, before the jury, cite nothing, discarded
+    assert "held" not in table  # nothing tells which sources were read
+    assert "Not known: how many cite a source without text." in page.text
+    assert "Left out, since the jury has not judged every part: 7 answers" in page.text
+
+
+def test_each_label_has_its_question_and_a_rate_with_its_basis_in_each_group(agreement: Agreement) -> None:
+    told = rows_of(shown(agreement, results()), "shares")
+    (support,) = [text for text in told if text.startswith("support_present")]
+    assert "Is at least one claim of the answer backed by the context?" in support
+    assert support.count("of 20 answers") == 3
+    (helpful,) = [text for text in told if text.startswith("helpful")]
+    assert "– not judged" in helpful
+
+
+def crossed(name: str, language: str) -> GroupRate:
+    return group(name, 0.3).model_copy(update={"by": {"model_name": name, "language": language}})
+
+
+def test_crossed_groups_are_tables_of_their_own_on_a_click(agreement: Agreement) -> None:
+    found = results()
+    grounding = found.tasks["grounding"]
+    label = grounding.labels["support_present"]
+    more = (*label.groups, crossed("claude", "de"), crossed("claude", "ja"))
+    labels = grounding.labels | {"support_present": label.model_copy(update={"groups": more})}
+    tasks = found.tasks | {"grounding": grounding.model_copy(update={"labels": labels})}
+    page = shown(agreement, found.model_copy(update={"tasks": tasks}))
+    (table,) = [text for _, text in page.all("details") if text.startswith("Each label by model and language")]
+    assert "claude, de" in table
+    assert "claude, ja" in table
+
+
+def test_results_without_groups_or_findings_still_make_a_screen(agreement: Agreement) -> None:
+    found = results()
+    tasks = {
+        task: part.model_copy(
+            update={
+                "labels": {
+                    name: label.model_copy(update={"groups": (), "differences": ()})
+                    for name, label in part.labels.items()
+                }
+            }
+        )
+        for task, part in found.tasks.items()
+    }
+    page = shown(agreement, found.model_copy(update={"by": (), "findings": {}, "tasks": tasks}))
+    assert "60 answers to 12 narratives" in page.text
+    assert "Cannot be told: no two groups could be compared." in page.text
+    assert not re.search(r"\bnan\b|None\b", page.text)
