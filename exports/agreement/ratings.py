@@ -52,6 +52,8 @@ class Ratings(NamedTuple):
     """Responses that gave way to a newer one."""
     discards: dict[str, int] | None
     """Discarded responses by annotator; None where the files do not tell."""
+    unit_ranks: IntArray | None = None
+    """`chunk_rank` of each unit, 0 where its file tells none; None where no file was read."""
 
     @property
     def latest(self) -> datetime | None:

@@ -13,8 +13,18 @@ from pipeline.records import QueryResponse, Source
 from pipeline.text.language import detect_language
 from pipeline.text.urls import is_grounding_redirect, site_key
 
-COLUMNS = ("narrative_id", "narrative_type", "model_name", "model_version", "arm", "repeat", "run_id", "language")
-"""What of a record's provenance answers are grouped by."""
+COLUMNS = (
+    "narrative_id",
+    "narrative_type",
+    "model_name",
+    "model_version",
+    "arm",
+    "repeat",
+    "run_id",
+    "language",
+    "contexts",
+)
+"""What of a record's provenance answers are grouped by, or read by."""
 _PAYLOAD_TEXTS = ("snippet", "cited_text")
 """The reasons of sources of which only an excerpt is held that the provider sent."""
 
@@ -112,6 +122,7 @@ class AnswerFacts:
             columns={name: _column_of(list(self.values[name]), columns[:, at]) for at, name in enumerate(COLUMNS)},
             narratives=_column_of(list(self.narratives), rows.narratives[chosen]),
             verdicts=rows.verdicts[chosen],
+            patterns={language: reader.patterns for language, reader in self.verdicts.items()},
             n_passages=rows.n_passages[chosen],
             cited_by=np.repeat(np.arange(len(chosen)), rows.n_sources[chosen]),
             sites=_column_of(list(self.sites), sites),

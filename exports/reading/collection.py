@@ -53,6 +53,8 @@ class Response(NamedTuple):
     """Name of the round; empty where the table names none."""
     status: str
     """`submitted`, unless the table itself says otherwise."""
+    rank: int
+    """Rank of the passage, counted from 1; 0 where the table has none."""
 
 
 class Gathered(NamedTuple):
@@ -73,6 +75,7 @@ class Collection:
         self.sources: list[str] = []
         self.records: dict[str, int] = {}
         self.units: dict[tuple[int, str], int] = {}
+        self.ranks = array("q")
         self.annotators: dict[str, int] = {}
         self.rounds: dict[str, int] = {}
         self.languages: dict[str, int] = {}
@@ -90,7 +93,7 @@ class Collection:
 
     def add(self, response: Response) -> None:
         """Gather one response of the table that was begun last."""
-        line, _, record_uuid, chunk_id, annotator_id, created_at, labels, language, round_name, status = response
+        line, _, record_uuid, chunk_id, annotator_id, created_at, labels, language, round_name, status, rank = response
         discarded = status == "discarded"
         if discarded:
             self.tell_discards()
@@ -98,9 +101,14 @@ class Collection:
             self.not_submitted += 1
             return
         key = (self.records.setdefault(record_uuid, len(self.records)), chunk_id)
+        unit = self.units.setdefault(key, len(self.units))
+        if unit == len(self.ranks):
+            self.ranks.append(rank)
+        elif rank < self.ranks[unit]:
+            self.ranks[unit] = rank
         self.fields.extend(
             (
-                self.units.setdefault(key, len(self.units)),
+                unit,
                 self.annotators.setdefault(annotator_id, len(self.annotators)),
                 (created_at - EPOCH) // MICROSECOND,
                 self.rounds.setdefault(round_name, len(self.rounds)) if round_name else -1,
@@ -160,6 +168,7 @@ class Collection:
             response_rounds=response_rounds[order],
             n_duplicates=0,
             discards=None,
+            unit_ranks=np.asarray(self.ranks, np.int64)[ordered],
         )
 
     def remarks(self, rows: "Columns", repeated: IntArray) -> list[str]:
@@ -254,6 +263,8 @@ class ParsedLabels(NamedTuple):
     """The labels of the task in their order: 1 yes, 0 no, -1 missing."""
     status: str
     """Status of the response."""
+    rank: int
+    """Rank of the passage; 0 where the table has none."""
 
 
 class TableRows(NamedTuple):
@@ -292,6 +303,7 @@ class ResponseReader:
         closed = (*LABELS[task], *(name for name in ("task", "chunk_rank", STATUS_COLUMN) if name in place))
         self.label_cells = itemgetter(*(place[name] for name in closed))
         self.status_at = place.get(STATUS_COLUMN)
+        self.rank_at = place.get("chunk_rank") if task == "retrieval" else None
         self.known: dict[tuple[str, ...], ParsedLabels] = {}
         self.record, self.annotator, self.created = (place[n] for n in ("record_uuid", "annotator_id", "created_at"))
         self.chunk = place["chunk_id"] if task == "retrieval" else None
@@ -325,13 +337,15 @@ class ResponseReader:
                 "" if self.language is None else cells[self.language],
                 "" if self.round is None else cells[self.round],
                 parsed.status,
+                parsed.rank,
             )
 
     def learn(self, cells: Sequence[str]) -> ParsedLabels:
         """What the cells of a good row say of which there are few different combinations; it is remembered."""
         combination = self.label_cells(cells)
         labels = tuple(_BOOLEANS[cell] for cell in combination[: len(LABELS[self.task])])
-        parsed = ParsedLabels(labels, "submitted" if self.status_at is None else cells[self.status_at])
+        status = "submitted" if self.status_at is None else cells[self.status_at]
+        parsed = ParsedLabels(labels, status, 0 if self.rank_at is None else int(cells[self.rank_at]))
         if len(self.known) < _KNOWN_COMBINATIONS:
             self.known[combination] = parsed
         return parsed

@@ -97,7 +97,7 @@ class VerdictReader:
 
     def __init__(self, language: str, patterns: VerdictPatterns) -> None:
         """Prepare the patterns: of those that begin at one place the longest is found, and none within another."""
-        self.language = language
+        self.language, self.patterns = language, patterns
         self.affirms = frozenset(map(_form, patterns.affirms))
         known = sorted({*self.affirms, *map(_form, patterns.rejects)}, key=lambda text: (-len(text), text))
         self.pattern = re.compile("|".join(map(_bounded, known)))

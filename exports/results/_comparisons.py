@@ -4,7 +4,7 @@ Source: exports/contracts/results.md#differences.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -36,9 +36,7 @@ class Comparison(NamedTuple):
     second: FloatArray
     """Mean of the second group's units."""
     weights: FloatArray
-    """Weight of the narrative: the mean weight of a group's units, on average of both."""
-    units: float
-    """Units that a group has in a narrative, on average; one number."""
+    """Weight of the narrative."""
 
     @property
     def rates(self) -> tuple[float, float]:
@@ -57,22 +55,16 @@ class Comparison(NamedTuple):
         return self.weights * (self.first - self.second)
 
 
-def compare(cells: Cells, pair: Pair) -> Iterator[Comparison]:
-    """The two groups on each label."""
+def compare(cells: Cells, pair: Pair, label: int) -> Comparison:
+    """The two groups on one label."""
     a, b = cells.of_group(pair.a), cells.of_group(pair.b)
     _, left, right = np.intersect1d(cells.narratives[a], cells.narratives[b], assume_unique=True, return_indices=True)
     left, right = left + a.start, right + b.start
-    both = (cells.units[left] > 0) & (cells.units[right] > 0)
-    for label, rows in enumerate(both.T):
-        first, second = left[rows], right[rows]
-        units_a, units_b = cells.units[first, label], cells.units[second, label]
-        weights_a, weights_b = cells.weights[first, label], cells.weights[second, label]
-        yield Comparison(
-            first=cells.totals[first, label] / weights_a,
-            second=cells.totals[second, label] / weights_b,
-            weights=(weights_a / units_a + weights_b / units_b) / 2,
-            units=float(np.mean(units_a + units_b)) / 2 if rows.any() else 0.0,
-        )
+    both = (cells.units[left, label] > 0) & (cells.units[right, label] > 0)
+    rows = (left[both], right[both])
+    first, second = (cells.totals[at, label] / cells.weights[at, label] for at in rows)
+    weight_a, weight_b = (cells.weights[at, label] / cells.units[at, label] for at in rows)
+    return Comparison(first, second, (weight_a + weight_b) / 2)
 
 
 def n_flips(largest_family: int) -> int:

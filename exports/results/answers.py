@@ -48,6 +48,8 @@ class Answers(NamedTuple):
     """The narrative of each: its id, else the text of the query."""
     verdicts: IntArray
     """Number in `VERDICTS` of what each says of its narrative, or `NO_VERDICT`."""
+    patterns: Mapping[str, VerdictPatterns]
+    """The patterns that the verdicts were read by, by language; empty where none were given."""
     n_passages: IntArray
     """How many passages each record has."""
     cited_by: IntArray

@@ -9,6 +9,8 @@ from exports.agreement.schema import InputFile
 from exports.results._columns import MeasuredColumn, Records, measure_columns, number_names
 from exports.results._denominators import GroupCounts
 from exports.results._groups import MOST_GROUPS, Grouping, groupings, whole
+from exports.results._landscape import run_totals, survey
+from exports.results._passages import measure_passages
 from exports.results._values import FindingValues, finding_values, tasks_of, unit_values
 from exports.results.schema import (
     Finding,
@@ -65,6 +67,8 @@ def measure_results(
     judged = np.unique(np.concatenate([np.empty(0, np.int64), *(task.records for task in tasks.values())]))
     latest = max((table.latest for table in tables.values() if table.latest is not None), default=None)
     labels = iter(measured.labels)
+    surveyed = None if study.answers is None else survey(study.answers, study.runs or {}, by, seed)
+    before_the_jury = [records[place] for place in judged.tolist()]
     return Results(
         latest_response=None if latest is None else latest.isoformat(),
         seed=seed,
@@ -77,7 +81,11 @@ def measure_results(
         n_narratives=len(np.unique(narratives[judged])),
         tasks={task: TaskResults(labels={label: next(labels) for label in LABELS[task]}) for task in tasks},
         findings={name: _finding(next(labels), definition, composite[name]) for name, definition in findings.items()},
-        remarks=tuple(_remarks(divisions[1:])),
+        runs=run_totals(study.runs or {}, study.provenance, before_the_jury),
+        landscape=surveyed and surveyed.landscape,
+        narrative_verdicts=surveyed and surveyed.verdicts,
+        passages=measure_passages(study, tasks["retrieval"], records, by, seed) if "retrieval" in tasks else (),
+        remarks=(*_remarks(divisions[1:]), *(surveyed.remarks if surveyed else ())),
     )
 
 

@@ -7,8 +7,12 @@ from typing import Literal
 
 from annotation.labels import TaskName
 from exports.agreement.schema import InputFile
+from exports.results.answers import Verdict, VerdictPatterns
 from exports.results.study import Consensus
+from pipeline.records import SourceState
 from pipeline.schema import Frozen
+
+Contexts = Literal["selected", "supplied", ""]
 
 NoFigure = Literal["no_units", "one_narrative", "no_shared_narrative", "not_known"]
 
@@ -131,6 +135,138 @@ class TaskResults(Frozen):
     """The labels in the order of the task."""
 
 
+class RunTotals(Frozen):
+    """What became of the questions that were put to one provider; asked = answered + refused + failed."""
+
+    model_name: str
+    """The provider."""
+    asked: int
+    """Questions that were put to it."""
+    answered: int
+    """Those with an answer."""
+    refused: int
+    """Those that it refused or blocked, as its stop reason or error says."""
+    failed: int
+    """Those without an answer for any other reason."""
+    before_the_jury: int
+    """Its answers that are among the records of the export."""
+
+
+class SiteCount(Frozen):
+    """How often one site is cited."""
+
+    site: str
+    """The site: the part of its host that somebody has registered."""
+    citations: int
+    """Citations of its pages."""
+    answers: int
+    """Answers that cite it."""
+
+
+class CitationGroup(Frozen):
+    """What the answers of one group cite."""
+
+    by: dict[str, str]
+    """What the answers have in common; empty for all of them together."""
+    n_answers: int
+    """Answers, those that cite nothing included."""
+    n_narratives: int
+    """Narratives that they belong to."""
+    n_citations: int
+    """Citations: distinct URLs of each answer."""
+    citations_mean: float | None
+    """Citations an answer, mean; None without answers."""
+    citations_median: float | None
+    """The median."""
+    n_sites: int
+    """Different sites."""
+    n_unknown_site: int
+    """Citations whose site is not known, such as redirects that name none; left out of all figures on sites."""
+    effective_sites: float | None
+    """How many sites that are cited equally often would be as diverse: exp of Shannon's entropy; None without any."""
+    top_site_share: float | None
+    """Share of the most cited site among citations."""
+    sites_in_sample: float | None
+    """Different sites expected among `sample` citations drawn by chance, to compare groups that cite differently
+    often."""
+    sample: int
+    """Citations of the group of its division that has the fewest, but some; 0 where none has any."""
+    top_sites: tuple[SiteCount, ...]
+    """The most cited sites, at most 20, by citations, then by name."""
+
+
+class SiteOverlap(Frozen):
+    """How far two groups cite the same sites."""
+
+    by: str
+    """The column that the groups differ in."""
+    within: dict[str, str]
+    """The level of the other columns for crossed groups; empty otherwise."""
+    a: str
+    """Value of the first group."""
+    b: str
+    """Value of the second group."""
+    jaccard: float | None
+    """Sites that both cite ÷ sites that one of them cites, over all answers; None where neither cites any."""
+    n_narratives: int
+    """Narratives on which both cite a site."""
+    narrative_jaccard: float | None
+    """The same within a narrative, mean over these narratives."""
+    interval: RateInterval | None
+    """95 % interval of that mean."""
+    undefined: NoFigure | None
+    """Why there is no mean or no interval; None where both are there."""
+
+
+class Landscape(Frozen):
+    """What the answers of the runs cite, judged or not."""
+
+    groups: tuple[CitationGroup, ...]
+    """All answers, then each column's groups, then the crossed ones."""
+    without_citations: LabelResults
+    """Share of answers that cite nothing."""
+    states: dict[SourceState, LabelResults]
+    """Share of citations whose source is in each state. What providers send along decides some of it: groups are not
+    compared."""
+    excerpts_only: LabelResults
+    """Share of citations of which only an excerpt is held that the provider sent; they count as read, and whether their
+    page is there is not known."""
+    overlaps: tuple[SiteOverlap, ...]
+    """Every pair of groups."""
+
+
+class NarrativeVerdicts(Frozen):
+    """What the answers of the runs say of their narrative in their opening."""
+
+    patterns: dict[str, VerdictPatterns]
+    """The patterns by language."""
+    n_without_patterns: dict[str, int]
+    """Answers that were not read since their language has no patterns, by language."""
+    verdicts: dict[Verdict, LabelResults]
+    """Share of the answers that were read which affirm, reject, or say neither."""
+
+
+class Passages(Frozen):
+    """How well the passages of records fit their queries."""
+
+    contexts: Contexts
+    """`selected`: citejury chose and ranked them. `supplied`: the records came with them. Empty: not known."""
+    n_records: int
+    """Records with a judged passage."""
+    n_passages: int
+    """Their judged passages."""
+    n_gaps: int
+    """Records without figures by rank, since a passage that they have was not judged."""
+    precision: dict[str, LabelResults]
+    """Mean of the passages' values within a record, by label."""
+    hit_rate: dict[str, LabelResults]
+    """Whether a record has a passage of which more than half of the votes say yes, by label."""
+    reciprocal_rank: dict[str, LabelResults]
+    """1 ÷ the rank of the first such passage, 0 without one: their mean is MRR. By label; supplied contexts only."""
+    ndcg: LabelResults | None
+    """nDCG of the order in which a record's passages stand; supplied contexts only."""
+
+
 class Results(Frozen):
     """The whole of `results.json`; the same input gives the same bytes."""
 
@@ -158,5 +294,13 @@ class Results(Frozen):
     """Composite findings by name."""
     tasks: dict[TaskName, TaskResults]
     """The tasks that have a file."""
+    runs: tuple[RunTotals, ...] = ()
+    """What became of the questions, by provider; empty without run folders."""
+    landscape: Landscape | None = None
+    """What the answers cite; None without runs."""
+    narrative_verdicts: NarrativeVerdicts | None = None
+    """What the answers say of their narrative; None without runs or without patterns."""
+    passages: tuple[Passages, ...] = ()
+    """How well passages fit their queries, by where the contexts come from; empty without retrieval."""
     remarks: tuple[str, ...]
     """What cannot be told, or what to mind, in plain sentences."""

@@ -1,0 +1,46 @@
+"""Answers of runs as arrays, made from short rows."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from exports.results.answers import NO_VERDICT, STATES, VERDICTS, Answers, Column, VerdictPatterns
+
+
+class Told(NamedTuple):
+    """One answer: who gave it, to which narrative, and the sites that it cites, each as `site` or `site=state`."""
+
+    model: str
+    narrative: str
+    cited: tuple[str, ...] = ()
+    verdict: str = ""
+    language: str = "en"
+
+
+def column(texts: Sequence[str]) -> Column:
+    names = sorted(set(texts))
+    return Column(tuple(names), np.array([names.index(text) for text in texts], np.int64))
+
+
+def told_answers(rows: Sequence[Told], patterns: dict[str, VerdictPatterns] | None = None) -> Answers:
+    """The answers in the order of the rows; their ids are `r0`, `r1` …; `site=excerpt` is read from an excerpt."""
+    cited = [(at, *f"{text}=read".split("=")[:2]) for at, row in enumerate(rows) for text in row.cited]
+    return Answers(
+        record_uuids=tuple(f"r{at:06d}" for at in range(len(rows))),
+        columns={
+            "model_name": column([row.model for row in rows]),
+            "language": column([row.language for row in rows]),
+        },
+        narratives=column([row.narrative for row in rows]),
+        verdicts=np.array(
+            [next((at for at, name in enumerate(VERDICTS) if name == row.verdict), NO_VERDICT) for row in rows],
+            np.int64,
+        ),
+        patterns=patterns or {},
+        n_passages=np.zeros(len(rows), np.int64),
+        cited_by=np.array([at for at, _, _ in cited], np.int64),
+        sites=column([site for _, site, _ in cited]),
+        states=np.array([STATES.index("read" if s == "excerpt" else s) for _, _, s in cited], np.int64),  # type: ignore[arg-type]
+        excerpts=np.array([s == "excerpt" for _, _, s in cited], np.bool_),
+    )
