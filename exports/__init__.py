@@ -1,16 +1,17 @@
-"""Responses out of Argilla, and agreement on them.
+"""Responses out of Argilla, what the jury found in them, and how far it agrees.
 
-For notebooks: `from exports import read_task, measure_agreement, find_disagreements`. Nothing is loaded before one of
-them is asked for, so that commands start at once.
+For notebooks: `from exports import read_task, measure_results, measure_agreement, find_disagreements`. Nothing is
+loaded before one of them is asked for, so that commands start at once.
 """
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from exports.measure.notebook import find_disagreements, measure_agreement
+    from exports.measure.results_notebook import measure_results
     from exports.reading.frames import read_task
 
-__all__ = ["find_disagreements", "measure_agreement", "read_task"]
+__all__ = ["find_disagreements", "measure_agreement", "measure_results", "read_task"]
 
 
 def __getattr__(name: str) -> object:
@@ -21,10 +22,10 @@ def __getattr__(name: str) -> object:
     """
     if name not in __all__:
         raise AttributeError(f"module 'exports' has no attribute {name!r}")
-    from exports.measure import notebook
-    from exports.reading import frames
+    from importlib import import_module
 
-    return getattr(frames if name == "read_task" else notebook, name)
+    modules = {"read_task": "exports.reading.frames", "measure_results": "exports.measure.results_notebook"}
+    return getattr(import_module(modules.get(name, "exports.measure.notebook")), name)
 
 
 def __dir__() -> list[str]:

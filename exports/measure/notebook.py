@@ -1,8 +1,7 @@
 """The Python API: agreement and disagreements as objects that a notebook shows."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from html import escape
-from typing import TYPE_CHECKING, Any, get_args, get_origin, overload
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, overload
 
 from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement import schema as figures
@@ -10,6 +9,8 @@ from exports.agreement.disagreements import Disagreement, rank_together
 from exports.agreement.disagreements import find_disagreements as disagreements_of_task
 from exports.agreement.schema import Agreement, TaskAgreement
 from exports.csv.tables import TEXT_COLUMNS
+from exports.measure._frames import field_types, typed_frame
+from exports.measure._html import html_list, html_table
 from exports.measure.files import agreement_json, measure_tables
 from exports.reading.frames import Source, sort_sources
 from exports.report.disagreement_files import with_details
@@ -24,7 +25,7 @@ from exports.report.words import (
     warning_sentences,
 )
 from pipeline.errors import InputError
-from pipeline.text.terminal import counted, printable
+from pipeline.text.terminal import counted
 
 if TYPE_CHECKING:
     import pandas
@@ -60,7 +61,7 @@ def _task_parts(task: TaskName, figures: TaskAgreement) -> Iterator[str]:
     """The parts of one task in their order."""
     people = counted(len(figures.annotators), "annotator")
     yield f"<h4>{task}: {counted(figures.n_units, 'unit')}, {counted(figures.n_records, 'record')}, {people}</h4>"
-    yield _html_list(warning_sentences(figures))
+    yield html_list(warning_sentences(figures))
     rows = [
         (
             label,
@@ -73,9 +74,9 @@ def _task_parts(task: TaskName, figures: TaskAgreement) -> Iterator[str]:
         for label, found in figures.labels.items()
     ]
     macro = (f"mean of {figures.n_labels_with_alpha}", "", estimate(figures.macro_alpha, figures.macro_interval))
-    yield _html_table(_LABEL_HEAD, [*rows, (*macro, "", "", "")])
+    yield html_table(_LABEL_HEAD, [*rows, (*macro, "", "", "")])
     discarded = discard_sentence(figures.discards)
-    yield _html_list([*([discarded] if discarded else []), *finding_sentences(figures)])
+    yield html_list([*([discarded] if discarded else []), *finding_sentences(figures)])
 
 
 def _disagreements_html(disagreements: Sequence[Disagreement]) -> str:
@@ -94,26 +95,7 @@ def _disagreements_html(disagreements: Sequence[Disagreement]) -> str:
         for found in disagreements[:_SHOWN]
     ]
     more = len(disagreements) - len(rows)
-    return _html_table(_DISAGREEMENT_HEAD, rows) + (f"<p>and {more:,} more</p>" if more else "")
-
-
-def _html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of texts."""
-    lines = ["".join(f"<td>{_notebook_text(cell)}</td>" for cell in row) for row in rows]
-    body = "".join(f"<tr>{line}</tr>" for line in lines)
-    names = "".join(f"<th>{_notebook_text(name)}</th>" for name in head)
-    return f"<table><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _html_list(sentences: Iterable[str]) -> str:
-    """A list of sentences; nothing where there are none."""
-    items = "".join(f"<li>{_notebook_text(sentence)}</li>" for sentence in sentences)
-    return f"<ul>{items}</ul>" if items else ""
-
-
-def _notebook_text(text: str) -> str:
-    """The text as HTML shows it; a dollar would begin a formula in a notebook that draws them."""
-    return escape(printable(text)).replace("$", "&#36;")
+    return html_table(_DISAGREEMENT_HEAD, rows) + (f"<p>and {more:,} more</p>" if more else "")
 
 
 def _excerpt(text: str) -> str:
@@ -122,9 +104,7 @@ def _excerpt(text: str) -> str:
     return line if len(line) <= _EXCERPT else f"{line[: _EXCERPT - 1]}…"
 
 
-_FIELD_TYPES: Mapping[str, Any] = {
-    name: field.annotation for model in _ROW_MODELS for name, field in model.model_fields.items()
-}
+_FIELD_TYPES = field_types(*_ROW_MODELS)
 
 
 class AgreementResult:
@@ -152,7 +132,7 @@ class AgreementResult:
             there = ", ".join(name.removesuffix(".csv") for name in tables)
             raise InputError(f"There is no table {table!r}; the tables are {there}.")
         found = tables[f"{table}.csv"]
-        return _typed_frame({name: [row[name] for row in found.rows] for name in found.columns})
+        return typed_frame({name: [row[name] for row in found.rows] for name in found.columns}, _FIELD_TYPES)
 
     def to_json(self) -> str:
         """The text of `agreement.json`."""
@@ -196,7 +176,9 @@ class DisagreementResult(Sequence[Disagreement]):
     def to_pandas(self) -> "pandas.DataFrame":
         """A row for each disagreement in their order; `votes` and `notes` are dicts by annotator."""
         rows = [dict(found) for found in self.disagreements]
-        return _typed_frame({name: [row[name] for row in rows] for name in Disagreement.model_fields})
+        return typed_frame(
+            {name: [row[name] for row in rows] for name in Disagreement.model_fields}, _FIELD_TYPES, _OBJECT_COLUMNS
+        )
 
     def __repr__(self) -> str:
         """How many there are."""
@@ -264,28 +246,3 @@ def find_disagreements(
         if label in (None, *LABELS[table.task])
     ]
     return DisagreementResult(with_details(rank_together(found)[:top], sources.paths, sources.tables(_DETAIL_COLUMNS)))
-
-
-def _typed_frame(columns: Mapping[str, list[Any]]) -> "pandas.DataFrame":
-    """A data frame whose columns have nullable types, the same whatever the figures are; dicts stay as they are."""
-    import pandas
-
-    return pandas.DataFrame(
-        {
-            name: pandas.Series(cells, dtype="object" if name in _OBJECT_COLUMNS else _column_type(name))
-            for name, cells in columns.items()
-        }
-    )
-
-
-def _column_type(name: str) -> str:
-    """The pandas type of a column, told by its field in the models or, where an interval was spread, by its name."""
-    annotation = _FIELD_TYPES.get(name)
-    kinds = set() if get_origin(annotation) in (dict, tuple) else {annotation, *get_args(annotation)}
-    if bool in kinds:
-        return "boolean"
-    if int in kinds or (annotation is None and name.startswith("n_")):
-        return "Int64"
-    if float in kinds or name.startswith("p_below") or name.endswith(("_low", "_high", "_share")):
-        return "Float64"
-    return "string"

@@ -15,6 +15,8 @@ from annotation.campaign.setup import apply_plan, plan_campaign
 from annotation.client import Argilla
 from exports.cli import main
 from exports.cli.start import WIDTH, table_lines
+from exports.reading.findings import read_findings
+from exports.results.study import SERIOUS_PROBLEM
 from exports.start.doctor import Check, check_clock
 from exports.start.init import project_files, start_project
 from pipeline.errors import OutputError
@@ -58,7 +60,9 @@ def test_every_key_that_the_example_comments_out_can_be_used(tmp_path: Path) -> 
     text = project_files()["citejury.toml"].decode()
     lines = text.splitlines()
     opened = [
-        line.removeprefix("# ") if line.startswith(("# [", "# north", "# south", "# overlap =")) else line
+        line.removeprefix("# ")
+        if line.startswith(("# [", "# north", "# south", "# overlap =", "# title =", "# any ="))
+        else line
         for line in lines
     ]
     path = tmp_path / "all.toml"
@@ -68,6 +72,7 @@ def test_every_key_that_the_example_comments_out_can_be_used(tmp_path: Path) -> 
     assert campaign.calibration is not None
     assert (campaign.groups, campaign.calibration.overlap) == ({"north": ("anna",), "south": ("ben",)}, 3)
     assert set(campaign.assign) == {"north"}
+    assert read_findings(path) == {"serious_problem": SERIOUS_PROBLEM}
 
 
 def test_a_folder_that_holds_something_else_of_the_name_is_refused_whole(tmp_path: Path) -> None:

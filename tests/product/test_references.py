@@ -13,6 +13,7 @@ DATA = ("tests/data/", "exports/demo_data/")
 WRITTEN = {
     "agreement.md",
     "report.md",
+    "results.md",
     "verification.md",
 }
 PATH = re.compile(r"(?<![\w/<>{}*.-])((?:[\w.-]+/)*[\w-]+\.md)\b(?:#([\w-]+))?")

@@ -1,0 +1,144 @@
+"""The Python API: what the jury found as an object that a notebook shows."""
+
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from exports.measure._frames import field_types, typed_frame
+from exports.measure._html import html_list, html_table
+from exports.measure.results import ResultsOptions, results_json, results_of_files
+from exports.report.results_tidy import results_tables
+from exports.report.results_words import (
+    Figure,
+    basis,
+    denominator_sentence,
+    difference_sentences,
+    figures,
+    incomparable_sentences,
+    left_out_sentence,
+    rate_estimate,
+    rate_rows,
+    summary_sentence,
+)
+from exports.results.schema import Denominators, Difference, Finding, Rate, Results
+from exports.results.study import Consensus
+from pipeline.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas
+
+_Path: TypeAlias = str | PathLike[str]
+_TABLES = {"groups": "results.csv", "differences": "differences.csv", "findings": "findings.csv"}
+_FIELD_TYPES = field_types(Rate, Denominators, Difference, Finding)
+
+
+class ResultsResult:
+    """What the jury found: figures as a model, as data frames, as JSON, and as tables in a notebook."""
+
+    def __init__(self, results: Results) -> None:
+        """Hold the figures."""
+        self.results = results
+        """Every figure, as in `results.json`; `remarks` says what cannot be told."""
+
+    def to_pandas(self, table: str = "groups") -> "pandas.DataFrame":
+        """One of the tables that `exports results` writes as CSV, with types; what has no figure is NA.
+
+        Args:
+            table: `groups` (a row for each label and group), `differences` or `findings`.
+
+        Raises:
+            InputError: there is no such table.
+        """
+        if table not in _TABLES:
+            raise InputError(f"There is no table {table!r}; the tables are {', '.join(_TABLES)}.")
+        found = results_tables(self.results)[_TABLES[table]]
+        return typed_frame({name: [row[name] for row in found.rows] for name in found.columns}, _FIELD_TYPES)
+
+    def to_json(self) -> str:
+        """The text of `results.json`."""
+        return results_json(self.results)
+
+    def __repr__(self) -> str:
+        """The composite findings with what they are of."""
+        parts = [
+            f"{finding.title} {rate_estimate(finding)} of {basis(finding, 'answer')}"
+            for finding in self.results.findings.values()
+        ]
+        return f"<ResultsResult {'; '.join(parts)}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: composite findings, what differs, the labels of each task, and what to mind."""
+        return "".join(_parts(self.results))
+
+
+def _parts(results: Results) -> Iterator[str]:
+    """The parts of the cell in their order."""
+    shown = list(figures(results))
+    yield html_list([summary_sentence(results)])
+    for figure in shown:
+        if isinstance(figure.found, Finding):
+            yield _rate_table([figure], "answer")
+            yield html_list(filter(None, [left_out_sentence(figure.found)]))
+    yield "<h4>What differs beyond chance</h4>"
+    yield html_list(difference_sentences(results))
+    for task in results.tasks:
+        of_task = [figure for figure in shown if figure.task == task]
+        yield f"<h4>{task}</h4>"
+        yield _rate_table(of_task, of_task[0].unit)
+        yield html_list(dict.fromkeys(denominator_sentence(figure.found.denominators) for figure in of_task))
+    yield "<h4>What cannot be told, and what to mind</h4>"
+    yield html_list(incomparable_sentences(results))
+
+
+def _rate_table(shown: Sequence[Figure], unit: str) -> str:
+    """A line for each label and each of its groups."""
+    rows = [
+        (f"– {name}" if depth else name, rate_estimate(rate), f"{rate.n_units:,}", f"{rate.n_narratives:,}")
+        for name, depth, rate in rate_rows(shown)
+    ]
+    return html_table(("", "yes [95 %]", f"{unit}s", "narratives"), rows)
+
+
+def measure_results(
+    source: _Path | Sequence[_Path],
+    *,
+    by: str | Sequence[str] = "model_name",
+    runs: Sequence[_Path] = (),
+    weights: _Path | None = None,
+    consensus: Consensus = "share",
+    decisions: _Path | None = None,
+    seed: int = 0,
+) -> ResultsResult:
+    """What the jury found, the very figures of `exports results`.
+
+    Composite findings are those that `citejury.toml` of the current folder defines.
+
+    Args:
+        source: An export folder or CSV file, or several of them; `provenance.csv` beside them tells who answered.
+        by: Columns of `provenance.csv` that group the answers; two or more are crossed as well.
+        runs: Run folders and files of records that the answers come from.
+        weights: A CSV file with the inclusion probability of each record.
+        consensus: What a unit counts: the `share` of yes, the `majority`, or what was `adjudicated`.
+        decisions: A `decisions.csv`, for `adjudicated`.
+        seed: Seed of the sign flips; the same files and seed give the same figures.
+
+    Raises:
+        InputError: a source is no export, nobody submitted anything, or a column or file cannot be used.
+        BadRowsError: cells cannot be read; every one of them is listed.
+        SettingsError: `citejury.toml` defines a finding that cannot be used.
+    """
+    paths = [source] if isinstance(source, str | PathLike) else list(source)
+    if consensus not in ("share", "majority", "adjudicated") or seed < 0:
+        raise InputError(
+            f"`consensus` is {consensus!r} and `seed` {seed}; expected share, majority or adjudicated, and 0 or more."
+        )
+    options = ResultsOptions(
+        by=(by,) if isinstance(by, str) else tuple(by),
+        runs=tuple(map(Path, runs)),
+        weights=None if weights is None else Path(weights),
+        consensus=consensus,
+        decisions=None if decisions is None else Path(decisions),
+        seed=seed,
+    )
+    return ResultsResult(results_of_files(list(map(Path, paths)), options))
