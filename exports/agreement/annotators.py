@@ -3,7 +3,6 @@
 Source: exports/contracts/agreement.md#coefficients, exports/contracts/agreement.md#annotators-and-consensus.
 """
 
-import itertools
 import math
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -50,16 +49,14 @@ class PairStatistics:
         """Kappa of the pairs with an interval, and at last the mean over all that are defined."""
 
     def read(self, resampled: Resampled) -> Iterator[PairAgreement]:
-        """Every pair in the order of the names, those that share no unit too."""
+        """The pairs that both rated a unit, in the order of the names."""
         columns = {int(place): column for column, place in enumerate(self.with_interval)}
-        places = {(int(first), int(second)): place for place, (first, second) in enumerate(self.raters)}
-        for first, second in itertools.combinations(range(len(self.annotators)), 2):
-            place = places.get((first, second))
+        for place, (first, second) in enumerate(self.raters.tolist()):
             yield pair_agreement(
                 self.label,
                 self.annotators[first],
                 self.annotators[second],
-                (0, 0, 0, 0) if place is None else tuple(self.cells[place].tolist()),
+                tuple(self.cells[place].tolist()),
                 interval_or_none(resampled[self.statistic], columns[place]) if place in columns else None,
             )
 
@@ -339,19 +336,21 @@ def _alpha_reason(pairable_without: bool, n_others: int, without_is_undefined: b
 
 
 def measure_overlap(ratings: Ratings) -> Overlap:
-    """Units by number of responses, and the groups of annotators that share units, each in the order of names."""
+    """Units by number of responses, the groups of annotators that share units, by name, and how many pairs do not."""
     per_unit = np.bincount(ratings.units, minlength=len(ratings.unit_records))
     counts, units = np.unique(per_unit, return_counts=True)
-    # Responses are sorted by unit, so a unit joins all its annotators by its neighbouring responses.
-    together = ratings.units[1:] == ratings.units[:-1]
-    joined = np.unique(
-        np.stack([ratings.response_annotators[:-1][together], ratings.response_annotators[1:][together]], axis=1),
-        axis=0,
-    )
-    groups = components(len(ratings.annotators), joined.tolist())
+    n_annotators, codes = len(ratings.annotators), [np.empty(0, dtype=np.int64)]
+    # Responses are sorted by unit and annotator: each pair is met at the distance of its two responses.
+    for distance in range(1, int(per_unit.max(initial=0))):
+        together = ratings.units[distance:] == ratings.units[:-distance]
+        first, second = ratings.response_annotators[:-distance], ratings.response_annotators[distance:]
+        codes.append(np.unique(first[together] * n_annotators + second[together]))
+    joined = [divmod(code, n_annotators) for code in np.unique(np.concatenate(codes)).tolist()]
+    groups = components(n_annotators, joined)
     return Overlap(
         units_by_ratings={int(count): int(n) for count, n in zip(counts, units, strict=True)},
         components=tuple(tuple(ratings.annotators[number] for number in group) for group in groups),
+        pairs_apart=math.comb(n_annotators, 2) - len(joined),
     )
 
 

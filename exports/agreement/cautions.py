@@ -166,7 +166,7 @@ def task_warnings(ratings: Ratings, figures: TaskAgreement) -> tuple[TaskWarning
     """What to mind about a task as a whole; `figures` are all its others."""
     early_or_late = (ratings.moments < _EARLIEST) | (ratings.moments >= _LATEST)
     holds: dict[TaskWarning, bool] = {
-        "PAIR_OVERLAP": any(pair.n_shared < FEW_SHARED for pair in figures.pairs),
+        "PAIR_OVERLAP": figures.overlap.pairs_apart > 0 or any(pair.n_shared < FEW_SHARED for pair in figures.pairs),
         "DISCONNECTED": len(figures.overlap.components) > 1,
         "DUPLICATES": ratings.n_duplicates > 0,
         "CONSTRAINT": any(figures.constraint_violations.values()),

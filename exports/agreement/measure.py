@@ -45,7 +45,7 @@ class TaskFigures(NamedTuple):
     macro: MacroFigures
     """The mean alpha of the labels."""
     pairs: tuple[PairAgreement, ...]
-    """Every pair of annotators, label by label; kappa has an interval where they share 20 units or more."""
+    """The pairs of annotators who both rated a unit, label by label; kappa has an interval from 20 such units on."""
     annotators: tuple[AnnotatorAgreement, ...]
     """Every annotator against the others, label by label."""
 

@@ -434,6 +434,8 @@ class Overlap(Frozen):
     """Units by how many annotators answered them."""
     components: tuple[tuple[str, ...], ...]
     """Groups of annotators that share units, directly or through others; different groups cannot be compared."""
+    pairs_apart: int
+    """Pairs of annotators who share no unit; they are in no list of pairs."""
 
 
 class TaskAgreement(Frozen):
@@ -458,7 +460,7 @@ class TaskAgreement(Frozen):
     identical_vectors: float | None
     """Share of pairs of responses to one unit that agree on every label; None without pairs."""
     pairs: tuple[PairAgreement, ...]
-    """Every pair of annotators, label by label; pairs without shared units are there with Nones."""
+    """Every pair of annotators who both rated a unit, label by label; `overlap.pairs_apart` counts the others."""
     annotators_vs_rest: tuple[AnnotatorAgreement, ...]
     """Every annotator against the others, label by label."""
     constraint_violations: dict[str, int]

@@ -71,7 +71,7 @@ def task(labels: dict[str, LabelAgreement], **more: object) -> TaskAgreement:
         "constraint_violations_by_annotator": {},
         "conditional": (),
         "discards": None,
-        "overlap": Overlap(units_by_ratings={1: 208, 2: 169}, components=(("anna", "ben", "carla"),)),
+        "overlap": Overlap(units_by_ratings={1: 208, 2: 169}, components=(("anna", "ben", "carla"),), pairs_apart=0),
         "rounds": (),
         "weeks": (),
         "languages": (),

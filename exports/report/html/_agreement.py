@@ -1,5 +1,6 @@
 """How far the annotators agree: one figure with verdicts, then on a click what to mind, the files, and each task."""
 
+import math
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
@@ -88,12 +89,19 @@ def _coverage(figures: TaskAgreement) -> list[Child]:
         f"{counted(figures.n_units, 'unit')} of {counted(figures.n_records, 'record')}.",
         f"Annotators per unit: {sizes}." if sizes else "",
         f"{repeats} left out because the annotator has a newer one on the unit." if figures.n_duplicates else "",
+        _pairs_sentence(figures),
     ]
     groups = figures.overlap.components
     return [
         element("p", " ".join(filter(None, sentences)), class_="note"),
         element("p", _groups_sentence(groups), class_="note") if len(groups) > 1 else None,
     ]
+
+
+def _pairs_sentence(figures: TaskAgreement) -> str:
+    """How many pairs of annotators share no unit; empty where all share one."""
+    apart, pairs = figures.overlap.pairs_apart, math.comb(len(figures.annotators), 2)
+    return f"{apart:,} of {counted(pairs, 'pair')} of annotators share no unit and cannot be compared." if apart else ""
 
 
 def _groups_sentence(groups: Sequence[Sequence[str]]) -> list[Child]:

@@ -1,5 +1,6 @@
 """Pairs of annotators: a heat map for each label, kappa above the diagonal and shared units below it."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
@@ -60,17 +61,18 @@ def pair_section(figures: TaskAgreement) -> list[Child]:
     left_out = len(figures.annotators) - len(names)
     text = (
         f"Above the diagonal Cohen's κ, below it the units that both rated; grey where those are fewer than "
-        f"{FEW_SHARED}. Annotators who agree stand next to each other."
+        f"{FEW_SHARED}, empty where there is none. Annotators who agree stand next to each other."
     )
     if left_out:
-        text += f" Shown are the {len(names)} who share most units; pairs.csv holds the other {left_out} too."
+        text += f" Shown are {len(names)} who share most units; pairs.csv holds the other {left_out} too."
     named = short_names(names)
     room = _LETTER * max(len(name) for name in named.values())
     maps = (
         _heat_map(_Map(label, named, _by_names(figures.pairs, label), room + 16.0, 0.7 * room + 20))
         for label in figures.labels
     )
-    shared = [pair for pair in figures.pairs if pair.n_shared and {pair.rater_a, pair.rater_b} <= set(names)]
+    shown = set(names)
+    shared = [pair for pair in figures.pairs if {pair.rater_a, pair.rater_b} <= shown]
     return [
         element("h3", "Pairs of annotators"),
         element("p", text, class_="note"),
@@ -81,12 +83,19 @@ def pair_section(figures: TaskAgreement) -> list[Child]:
 
 
 def most_shared(figures: TaskAgreement) -> list[str]:
-    """The annotators who share most units, at most as many as a map can show."""
-    shared = dict.fromkeys(figures.annotators, 0)
+    """Annotators, at most as many as a map can show: of more, those of the pairs that share most units.
+
+    In a crowd hardly any two share more than a few units: those who answered most need not have answered the same.
+    """
+    shared: Counter[_Key] = Counter()
     for pair in figures.pairs:
-        shared[pair.rater_a] += pair.n_shared
-        shared[pair.rater_b] += pair.n_shared
-    return sorted(shared, key=lambda name: (-shared[name], name))[:MOST_ANNOTATORS]
+        shared[pair.rater_a, pair.rater_b] += pair.n_shared
+    chosen: dict[str, None] = {} if len(figures.annotators) > MOST_ANNOTATORS else dict.fromkeys(figures.annotators)
+    for names in sorted(shared, key=lambda names: (-shared[names], names)):
+        if len({*chosen, *names}) <= MOST_ANNOTATORS:
+            chosen |= dict.fromkeys(names)
+    each = Counter({name: sum(shared[names] for names in shared if name in names) for name in chosen})
+    return sorted(each, key=lambda name: (-each[name], name))
 
 
 def similar_order(names: Sequence[str], pairs: Iterable[PairAgreement]) -> list[str]:
@@ -96,7 +105,7 @@ def similar_order(names: Sequence[str], pairs: Iterable[PairAgreement]) -> list[
     """
     found: dict[_Key, list[float]] = {}
     for pair in pairs:
-        if pair.cohen_kappa is not None and pair.n_shared:
+        if pair.cohen_kappa is not None:
             for key in ((pair.rater_a, pair.rater_b), (pair.rater_b, pair.rater_a)):
                 found.setdefault(key, []).append(pair.cohen_kappa)
     means = {key: sum(kappas) / len(kappas) for key, kappas in found.items()}
@@ -160,7 +169,7 @@ def _heat_map(shown: _Map) -> Element:
 def _spoken_pairs(shown: _Map) -> str:
     """All pairs of the map that share units, in words."""
     pairs = (pair for (first, _), pair in shown.pairs.items() if first == pair.rater_a)
-    drawn = (_spoken(pair) for pair in pairs if pair.n_shared and {pair.rater_a, pair.rater_b} <= set(shown.names))
+    drawn = (_spoken(pair) for pair in pairs if {pair.rater_a, pair.rater_b} <= set(shown.names))
     return "; ".join(drawn) or "No shared units."
 
 

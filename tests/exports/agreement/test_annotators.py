@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from exports.agreement.annotators import mcnemar_p, pair_agreement
+from exports.agreement.annotators import mcnemar_p, measure_overlap, pair_agreement
 from exports.agreement.measure import TaskFigures, measure_figures
 from exports.agreement.schema import AnnotatorAgreement, PairAgreement
 from exports.reading.read import export_files, read_tables
@@ -32,10 +32,9 @@ def figures_of(found: TaskFigures, label: str) -> tuple[list[PairAgreement], lis
 
 def assert_pairs_and_annotators(found: TaskFigures, label: str, expected: dict[str, Any]) -> None:
     pairs, annotators = figures_of(found, label)
-    assert [(pair.rater_a, pair.rater_b) for pair in pairs] == [
-        (each["rater_a"], each["rater_b"]) for each in expected["pairwise"]
-    ]
-    for pair, values in zip(pairs, expected["pairwise"], strict=True):
+    sharing = [each for each in expected["pairwise"] if each["n_shared"]]
+    assert [(pair.rater_a, pair.rater_b) for pair in pairs] == [(each["rater_a"], each["rater_b"]) for each in sharing]
+    for pair, values in zip(pairs, sharing, strict=True):
         counts = (pair.n_shared, pair.n11, pair.n10, pair.n01, pair.n00)
         assert counts == tuple(values[name] for name in ("n_shared", "n11", "n10", "n01", "n00"))
         assert_figures(pair, {name: values[name] for name in PAIR_NAMES})
@@ -83,11 +82,12 @@ def test_pairs_and_annotators_of_a_whole_export_come_out_to_nine_digits() -> Non
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
 def test_mean_kappa_of_the_real_sets_comes_out_to_nine_digits(path: Path) -> None:
     expected = expected_of_case(path)["expected"]
-    found = measure_figures(ratings_of_case(path), 20, 0)
+    ratings = ratings_of_case(path)
+    found = measure_figures(ratings, 20, 0)
     pairs, _ = figures_of(found, "proper_action")
     label = found.labels["proper_action"]
-    assert len(pairs) == expected["n_rater_pairs"]
-    assert sum(pair.n_shared > 0 for pair in pairs) == expected["n_rater_pairs_sharing_items"]
+    assert len(pairs) + measure_overlap(ratings).pairs_apart == expected["n_rater_pairs"]
+    assert len(pairs) == sum(pair.n_shared > 0 for pair in pairs) == expected["n_rater_pairs_sharing_items"]
     assert label.n_pairs_with_kappa == expected["n_pairs_with_defined_kappa"]
     assert label.mean_pairwise_kappa == pytest.approx(expected["mean_pairwise_cohen_kappa_defined_pairs"], abs=1e-9)
 
@@ -130,12 +130,10 @@ def test_what_a_pair_cannot_tell_has_its_reason(cells: tuple[int, ...], undefine
     assert found.cohen_kappa == (None if "cohen_kappa" in undefined else 0)
 
 
-def test_a_pair_without_shared_units_is_listed_with_nothing() -> None:
+def test_a_pair_without_shared_units_is_not_listed() -> None:
     found = measure_figures(ratings_of([Row("r1", "anna", (1,)), Row("r2", "ben", (0,))]), 20, 0)
     pairs, annotators = figures_of(found, "proper_action")
-    assert [(pair.rater_a, pair.rater_b, pair.n_shared) for pair in pairs] == [("anna", "ben", 0)]
-    assert set(pairs[0].undefined.values()) == {"no_pairable_items"}
-    assert {*PAIR_NAMES, "mcnemar_p"} == set(pairs[0].undefined)
+    assert not pairs
     assert [each.alpha_without for each in annotators] == [None, None]
     assert annotators[0].undefined["alpha_without"] == "single_annotator"
 
