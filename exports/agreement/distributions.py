@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from statistics import NormalDist
 
 TAIL = 0.025
@@ -11,6 +12,7 @@ _MOST_DEGREES = 2000
 """Beyond them Student's t is the normal within its series' first term."""
 
 
+@cache
 def student_quantile(degrees: int) -> float:
     """The 97.5 % point of Student's t, found by halving.
 

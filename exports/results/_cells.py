@@ -24,6 +24,8 @@ class Cells(NamedTuple):
     """Cells × labels: units with votes that settle nothing."""
     weights: FloatArray
     """Cells × labels: sum of the weights of units with a value."""
+    squares: FloatArray
+    """Cells × labels: sum of their squares."""
     totals: FloatArray
     """Cells × labels: sum of weight times value."""
 
@@ -45,6 +47,7 @@ def cells_of(values: Values, grouping: Grouping, narratives: IntArray, weights: 
         units=_sums(cell, len(found), given),
         undecided=_sums(cell, len(found), values.undecided),
         weights=_sums(cell, len(found), weight),
+        squares=_sums(cell, len(found), weight**2),
         totals=_sums(cell, len(found), weight * np.where(given, values.values, 0)),
     )
 

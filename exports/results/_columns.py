@@ -1,7 +1,7 @@
 """Values of units go in; rates by group come out, and what differs between groups beyond chance."""
 
-from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -59,6 +59,17 @@ class _Test(NamedTuple):
         return "one_narrative" if len(self.comparison.weights) else "no_shared_narrative"
 
 
+class _PValues(NamedTuple):
+    """What sign flips tell of one pair on one label or finding."""
+
+    p: float
+    """Without any correction."""
+    of_label: float
+    """Corrected for the pairs of the label in the dimension."""
+    of_all: float
+    """Corrected for the pairs of all labels and findings in the dimension."""
+
+
 class Counts(Protocol):
     """Tells what stands behind the rates of each group of one division."""
 
@@ -96,18 +107,12 @@ def measure_columns(
         [cells_of(sheet, division, records.narratives, records.weights) for sheet in sheets]
         for division in records.divisions
     ]
-    tests = [test for place, column in enumerate(columns) for test in _tests(place, column, records.divisions, cells)]
+    tests = [
+        test for division, own in zip(records.divisions, cells, strict=True) for test in _tests(columns, division, own)
+    ]
     flips = n_flips(max(Counter(test.dimension for test in tests if test.comparable).values(), default=0))
     differences = _differences(tests, flips, seed)
-    found = [
-        _label(
-            column,
-            records,
-            cells,
-            [d for t, d in zip(tests, differences, strict=True) if t.place == place],
-        )
-        for place, column in enumerate(columns)
-    ]
+    found = [_label(column, records, cells, differences[place]) for place, column in enumerate(columns)]
     return Measured(found, flips)
 
 
@@ -117,54 +122,57 @@ def number_names(names: Sequence[str]) -> IntArray:
     return np.array([number[name] for name in names], np.int64)
 
 
-def _tests(
-    place: int, column: MeasuredColumn, divisions: Sequence[Grouping], cells: Sequence[Sequence[Cells]]
-) -> Iterator[_Test]:
-    """Every pair of groups on one label or finding."""
-    for division, sheets in zip(divisions, cells, strict=True):
-        own = sheets[column.sheet]
-        present = [bool(own.units[own.of_group(group), column.column].any()) for group in range(len(division.groups))]
+def _tests(columns: Sequence[MeasuredColumn], division: Grouping, cells: Sequence[Cells]) -> Iterator[_Test]:
+    """Every pair of groups of a division on every label and finding."""
+    for sheet, own in enumerate(cells if division.pairs else ()):
+        places = [(place, column.column) for place, column in enumerate(columns) if column.sheet == sheet]
+        empty = [np.count_nonzero(own.units[own.of_group(group)], axis=0) == 0 for group in range(len(division.groups))]
         for pair in division.pairs:
-            yield _Test(
-                place=place,
-                dimension=(pair.column, bool(pair.within)),
-                pair=pair,
-                names=(division.groups[pair.a][pair.column], division.groups[pair.b][pair.column]),
-                without_units=not (present[pair.a] and present[pair.b]),
-                comparison=compare(own, pair, column.column),
-            )
+            comparisons = list(compare(own, pair))
+            for place, column in places:
+                yield _Test(
+                    place=place,
+                    dimension=(pair.column, bool(pair.within)),
+                    pair=pair,
+                    names=(division.groups[pair.a][pair.column], division.groups[pair.b][pair.column]),
+                    without_units=bool(empty[pair.a][column] or empty[pair.b][column]),
+                    comparison=comparisons[column],
+                )
 
 
-def _differences(tests: Sequence[_Test], flips: int, seed: int) -> list[Difference]:
-    """The difference of each test, with p and its corrections."""
-    tested = [place for place, test in enumerate(tests) if test.comparable]
-    raw = flip_p([tests[place].comparison.contributions for place in tested], flips, seed)
-    families: dict[Hashable, list[int]] = {}
-    for number, place in enumerate(tested):
-        families.setdefault((tests[place].dimension, tests[place].place), []).append(number)
-        families.setdefault(tests[place].dimension, []).append(number)
-    corrected: dict[Hashable, dict[int, float]] = {
-        family: dict(zip(numbers, holm([raw[number] for number in numbers]), strict=True))
-        for family, numbers in families.items()
+def _differences(tests: Sequence[_Test], flips: int, seed: int) -> dict[int, list[Difference]]:
+    """The differences on each label or finding by its number, with p and its corrections."""
+    tested = [number for number, test in enumerate(tests) if test.comparable]
+    found_p = flip_p([tests[number].comparison.contributions for number in tested], flips, seed)
+    raw = dict(zip(tested, found_p, strict=True))
+    of_label = _corrected(raw, lambda number: (tests[number].dimension, tests[number].place))
+    of_all = _corrected(raw, lambda number: tests[number].dimension)
+    found: dict[int, list[Difference]] = defaultdict(list)
+    for number, test in enumerate(tests):
+        p_values = _PValues(raw[number], of_label[number], of_all[number]) if number in raw else None
+        found[test.place].append(_difference(test, p_values))
+    return found
+
+
+def _corrected(p_values: Mapping[int, float], family: Callable[[int], Hashable]) -> dict[int, float]:
+    """Each p after Holm's correction within its family."""
+    members: dict[Hashable, list[int]] = defaultdict(list)
+    for number in p_values:
+        members[family(number)].append(number)
+    return {
+        number: p
+        for numbers in members.values()
+        for number, p in zip(numbers, holm([p_values[each] for each in numbers]), strict=True)
     }
-    p_values = {
-        place: (
-            raw[number],
-            corrected[tests[place].dimension, tests[place].place][number],
-            corrected[tests[place].dimension][number] <= LEVEL,
-        )
-        for number, place in enumerate(tested)
-    }
-    return [_difference(test, p_values.get(place)) for place, test in enumerate(tests)]
 
 
-def _difference(test: _Test, p_values: tuple[float, float, bool] | None) -> Difference:
-    """One difference, from p, p after Holm over the label's pairs, and whether it stands out."""
+def _difference(test: _Test, p_values: _PValues | None) -> Difference:
+    """One difference; without p values where there is no test."""
     comparison = test.comparison
     n = len(comparison.weights)
     rates = comparison.rates if n else (None, None)
-    p, p_holm, stands_out = p_values or (None, None, False)
-    ends = difference_ends(comparison.first - comparison.second, comparison.weights) if n > 1 else None
+    between = comparison.first - comparison.second
+    ends = difference_ends(between, comparison.weights, comparison.units) if n > 1 else None
     return Difference(
         by=test.pair.column,
         within=test.pair.within,
@@ -175,9 +183,9 @@ def _difference(test: _Test, p_values: tuple[float, float, bool] | None) -> Diff
         rate_b=_figure(rates[1]),
         difference=_figure(comparison.difference) if n else None,
         interval=_interval(ends, "t"),
-        p=_figure(p),
-        p_holm=_figure(p_holm),
-        stands_out=stands_out,
+        p=_figure(p_values and p_values.p),
+        p_holm=_figure(p_values and p_values.of_label),
+        stands_out=p_values is not None and p_values.of_all <= LEVEL,
         undefined=test.undefined,
     )
 
@@ -205,8 +213,8 @@ def _rate(cells: Cells, group: int, label: int, denominators: Denominators) -> R
     units = cells.units[rows, label]
     there = units > 0
     n_units, n_narratives = int(units.sum()), int(np.count_nonzero(there))
-    totals, weights = cells.totals[rows, label][there], cells.weights[rows, label][there]
-    ends = rate_ends(totals, weights, n_units) if n_narratives > 1 else None
+    totals, weights, squares = (each[rows, label][there] for each in (cells.totals, cells.weights, cells.squares))
+    ends = rate_ends(totals, weights, squares) if n_narratives > 1 else None
     undefined: NoFigure | None = None if n_narratives > 1 else "one_narrative" if n_narratives else "no_units"
     return Rate(
         rate=_figure(float(totals.sum() / weights.sum())) if n_units else None,

@@ -4,7 +4,8 @@ Source: exports/contracts/results.md#differences.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +26,11 @@ _FIRST_LOOK = 10_000
 _TIE = 1e-9
 """Sums closer than this to each other, as a share of the largest possible one, are equal."""
 _BLOCK = 2**22
-"""Numbers of a block of signs, or of sums: 32 MiB."""
+"""Numbers of a table of contributions: 32 MiB."""
+_SIGNS = 2**19
+"""Random signs at a time: 4 MiB, which processors keep near."""
+_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).astype(np.float64)
+"""The bits of each byte."""
 
 
 class Comparison(NamedTuple):
@@ -36,7 +41,9 @@ class Comparison(NamedTuple):
     second: FloatArray
     """Mean of the second group's units."""
     weights: FloatArray
-    """Weight of the narrative."""
+    """Weight of the narrative: the mean weight of a group's units, on average of both."""
+    units: float
+    """Units that a group has in a narrative, on average; one number."""
 
     @property
     def rates(self) -> tuple[float, float]:
@@ -55,16 +62,22 @@ class Comparison(NamedTuple):
         return self.weights * (self.first - self.second)
 
 
-def compare(cells: Cells, pair: Pair, label: int) -> Comparison:
-    """The two groups on one label."""
+def compare(cells: Cells, pair: Pair) -> Iterator[Comparison]:
+    """The two groups on each label."""
     a, b = cells.of_group(pair.a), cells.of_group(pair.b)
     _, left, right = np.intersect1d(cells.narratives[a], cells.narratives[b], assume_unique=True, return_indices=True)
     left, right = left + a.start, right + b.start
-    both = (cells.units[left, label] > 0) & (cells.units[right, label] > 0)
-    rows = (left[both], right[both])
-    first, second = (cells.totals[at, label] / cells.weights[at, label] for at in rows)
-    weight_a, weight_b = (cells.weights[at, label] / cells.units[at, label] for at in rows)
-    return Comparison(first, second, (weight_a + weight_b) / 2)
+    both = (cells.units[left] > 0) & (cells.units[right] > 0)
+    for label, rows in enumerate(both.T):
+        first, second = left[rows], right[rows]
+        units_a, units_b = cells.units[first, label], cells.units[second, label]
+        weights_a, weights_b = cells.weights[first, label], cells.weights[second, label]
+        yield Comparison(
+            first=cells.totals[first, label] / weights_a,
+            second=cells.totals[second, label] / weights_b,
+            weights=(weights_a / units_a + weights_b / units_b) / 2,
+            units=float(np.mean(units_a + units_b)) / 2 if rows.any() else 0.0,
+        )
 
 
 def n_flips(largest_family: int) -> int:
@@ -94,12 +107,20 @@ def flip_p(contributions: Sequence[FloatArray], flips: int, seed: int) -> list[f
             found[place] = 1 / (flips + 1)
         else:
             random.append(place)
-    random.sort(key=lambda place: len(sizes[place]))
-    for place, p in zip(
-        random, _random_p([sizes[i] for i in random], [observed[i] for i in random], flips, seed), strict=True
-    ):
-        found[place] = p
+    for places in _alike(random, sizes):
+        limits = [observed[place] - _TIE * float(sizes[place].sum()) for place in places]
+        for place, p in zip(places, _random_p([sizes[place] for place in places], limits, flips, seed), strict=True):
+            found[place] = p
     return found
+
+
+def _alike(places: Sequence[int], sizes: Sequence[FloatArray]) -> Iterator[list[int]]:
+    """The places in batches whose sums have similarly many contributions, and fit a block."""
+    ordered = sorted(places, key=lambda place: len(sizes[place]))
+    for _, batch in groupby(ordered, key=lambda place: len(sizes[place]).bit_length()):
+        members = list(batch)
+        width = max(1, _BLOCK // len(sizes[members[-1]]))
+        yield from (members[start : start + width] for start in range(0, len(members), width))
 
 
 def _exact_p(sizes: FloatArray, limit: float) -> float:
@@ -110,27 +131,33 @@ def _exact_p(sizes: FloatArray, limit: float) -> float:
     return float(np.mean(np.abs(sums) >= limit))
 
 
-def _random_p(sizes: Sequence[FloatArray], observed: Sequence[float], flips: int, seed: int) -> FloatArray:
-    """The p of each sum from random sign flips."""
-    if not sizes:
-        return np.empty(0)
-    table = np.zeros((max(map(len, sizes)), len(sizes)))
+def _random_p(sizes: Sequence[FloatArray], limits: Sequence[float], flips: int, seed: int) -> FloatArray:
+    """The p of each sum from random sign flips: how many are at least as large as its limit, in either direction.
+
+    A sum of sizes with random signs is twice that of a random choice of them, less their total.
+    """
+    table = np.zeros((-(-max(map(len, sizes)) // 8) * 8, len(sizes)))
     for place, size in enumerate(sizes):
         table[: len(size), place] = size
-    totals = table.sum(axis=0)
-    limits = np.array(observed) - _TIE * totals
+    totals, limit = table.sum(axis=0), np.array(limits)
     as_large, made = np.zeros(len(sizes)), np.zeros(len(sizes))
-    open_ones = np.arange(len(sizes))
+    left = np.arange(len(sizes))
+    own, high, low = table, (totals + limit) / 2, (totals - limit) / 2
     generator = np.random.default_rng(seed)
+    rows = max(1, _SIGNS // len(table))
+    chosen = np.empty((rows, len(table) // 8, 8))
     done, look = 0, _FIRST_LOOK
-    rows = max(8, _BLOCK // max(table.shape))
-    while done < flips and len(open_ones):
+    while done < flips and len(left):
         count = min(rows, min(look, flips) - done)
-        bits = generator.integers(0, 2, (count, len(table)), dtype=np.uint8)
-        sums = 2 * (bits.astype(np.float64) @ table[:, open_ones]) - totals[open_ones]
-        as_large[open_ones] += np.count_nonzero(np.abs(sums) >= limits[open_ones], axis=0)
+        drawn = np.frombuffer(generator.bytes(rows * len(table) // 8), np.uint8).reshape(rows, -1)
+        np.take(_BITS, drawn, axis=0, out=chosen, mode="clip")
+        sums = chosen.reshape(rows, -1)[:count] @ own
+        as_large[left] += np.count_nonzero((sums >= high) | (sums <= low), axis=0)
         done += count
-        made[open_ones] = done
+        made[left] = done
         if done == look:
-            open_ones, look = open_ones[as_large[open_ones] < _SETTLED], look * 10
+            left, look = left[as_large[left] < _SETTLED], look * 10
+            own, high, low = (
+                np.ascontiguousarray(each[..., left]) for each in (table, (totals + limit) / 2, (totals - limit) / 2)
+            )
     return (1 + as_large) / (1 + made)
