@@ -222,7 +222,7 @@ def _overlaps(answers: Answers, division: Grouping) -> Iterator[SiteOverlap]:
         a, b = of_group[pair.a], of_group[pair.b]
         overall = _jaccard(np.unique(a % width), np.unique(b % width))
         each = _narrative_jaccards(a, b, width)
-        ends = rate_ends(each, np.ones(len(each)), len(each)) if len(each) > 1 else None
+        ends = rate_ends(each, np.ones(len(each)), np.ones(len(each))) if len(each) > 1 else None
         undefined: NoFigure | None = None
         if len(each) < 2:
             undefined = "one_narrative" if len(each) else "no_shared_narrative" if len(a) and len(b) else "no_units"

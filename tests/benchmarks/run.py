@@ -1,6 +1,7 @@
 """Run the benchmarks of this folder, a line each on stdout: name, ratio, goal, `ok` or `short`.
 
-Every figure is a ratio of two things measured in the same run, but for `results`, which has seconds. `python tests/benchmarks/run.py NAME` runs one.
+Every figure is a ratio of two things measured in the same run, but for `results`, which has seconds.
+`python tests/benchmarks/run.py NAME` runs one.
 """
 
 import subprocess
