@@ -36,11 +36,9 @@ from exports.reading.verdicts import read_verdict_patterns, verdict_readers
 from exports.results.study import Study
 from pipeline.errors import InputError
 from pipeline.records import Provenance
-from pipeline.text.terminal import counted
 
 _QUERY_COLUMNS: Mapping[TaskName, str] = {"retrieval": "input_query", "generation": "query"}
 _OWN_NAMES = frozenset(file_name(task, discarded) for task in TASKS for discarded in (False, True))
-_MODEL = "model_name"
 
 
 class ReadStudy(NamedTuple):
@@ -106,7 +104,11 @@ def study_of(
     }
     if ran:
         remarks += ran.remarks
-    remarks += _model_remarks([provenance[record].get(_MODEL, "") for record in rated])
+    if not any(provenance[record].get("model_name") for record in rated):
+        remarks.append(
+            "Which model answered is known of no record. Export again with `citejury exports csv`, which writes "
+            "provenance.csv beside the three files."
+        )
     traces = {
         record: RecordTraces(
             known.get("narrative_id", ""), rows.queries.get(record, ""), frozenset(rows.exports[record])
@@ -217,16 +219,6 @@ def _gather(files: Sequence[Path]) -> _Rows:
 def _filled(row: Mapping[str, str]) -> dict[str, str]:
     """The cells that say something."""
     return {name: value for name, value in row.items() if value}
-
-
-def _model_remarks(models: Sequence[str]) -> list[str]:
-    """A sentence where the model of some records is not known."""
-    unknown = models.count("")
-    if not unknown:
-        return []
-    advice = "Export again with `citejury exports csv`, which writes provenance.csv beside the three files."
-    which = "any of the records" if unknown == len(models) else f"{counted(unknown, 'record')} of {len(models):,}"
-    return [f"Which model answered is not known of {which}: they are one group. {advice}"]
 
 
 def _names(places: Sequence[Path]) -> list[str]:

@@ -6,11 +6,13 @@ from exports.report.results_words import (
     Figure,
     definition,
     denominator_sentence,
+    difference_sentences,
     figures,
     left_out_sentence,
     rate_estimate,
     rate_meaning,
     rate_rows,
+    shows_groups,
     summary_sentence,
 )
 from exports.results.schema import Finding, Results
@@ -43,7 +45,7 @@ def _table(caption: str, name: str, shown: Sequence[Figure], results: Results) -
     for figure in shown:
         rows = [
             (f"– {label}" if depth else label, rate_estimate(rate), f"{rate.n_units:,}", f"{rate.n_narratives:,}")
-            for label, depth, rate in rate_rows([figure])
+            for label, depth, rate in rate_rows([figure], figure.task is None or shows_groups(results))
         ]
         yield from (r"\midrule", Table([_HEAD, *rows], left=1).latex())
     yield from (r"\bottomrule", r"\end{tabular}", "", r"\smallskip", r"\begin{minipage}{\linewidth}\footnotesize")
@@ -51,6 +53,8 @@ def _table(caption: str, name: str, shown: Sequence[Figure], results: Results) -
     for figure in shown:
         if isinstance(figure.found, Finding):
             notes += [f"{figure.title}: {definition(figure.found)}.", left_out_sentence(figure.found)]
+    if shown[0].task is None:
+        notes += [f"Beyond chance: {sentence}" for sentence in difference_sentences(results)]
     notes += dict.fromkeys(denominator_sentence(figure.found.denominators) for figure in shown)
     yield from (rf"\par {escape_latex(note)}" for note in notes if note)
     yield from (r"\end{minipage}", r"\end{table}")

@@ -1,11 +1,11 @@
 """What the jury found for the terminal: findings, rates by group, what differs; at most 80 columns, no colour."""
 
 import re
-import textwrap
 from collections.abc import Iterator, Sequence
 
 from exports.report.results_words import (
     DIFFERENCE_MEANING,
+    GROUPS_SHOWN,
     Figure,
     definition,
     denominator_sentence,
@@ -16,6 +16,7 @@ from exports.report.results_words import (
     rate_estimate,
     rate_meaning,
     rate_rows,
+    shows_groups,
     summary_sentence,
 )
 from exports.results.schema import Denominators, Finding, Results
@@ -28,20 +29,18 @@ _NAME = 30
 _WIDTHS = (_NAME, 20, 10, 12)
 _KEPT = re.compile(r"\d %|\bp [<=] [.\d]+")
 """Where no line may end."""
-_GROUPS_SHOWN = 12
-"""With more groups than these, labels are shown without them: nobody reads hundreds of lines."""
 
 
 def results_table(results: Results) -> str:
     """All of it: composite findings, the labels of each task, then what differs and what cannot be told."""
     shown = list(figures(results))
-    few = all(len(figure.found.groups) <= _GROUPS_SHOWN for figure in shown)
+    few = shows_groups(results)
     blocks = [_wrapped(summary_sentence(results))]
     blocks += ["\n".join(_finding_lines(figure)) for figure in shown if figure.task is None]
     for task in results.tasks:
         blocks.append("\n".join(_task_lines(task, [figure for figure in shown if figure.task == task], few)))
     if not few:
-        blocks.append(_wrapped(f"More than {_GROUPS_SHOWN} groups: the rates of labels by group are in results.csv."))
+        blocks.append(_wrapped(f"More than {GROUPS_SHOWN} groups: the rates of labels by group are in results.csv."))
     told = [_wrapped(sentence, "* ") for sentence in difference_sentences(results)]
     blocks.append("\n".join(["What differs beyond chance", *told]))
     minded = [_wrapped(sentence, "! ") for sentence in incomparable_sentences(results)]
@@ -82,12 +81,27 @@ def _denominator_lines(found: Sequence[Denominators]) -> Iterator[str]:
 
 
 def _cut(name: str) -> str:
-    """The name, cut to its columns."""
-    return name if len(name) <= _NAME else f"{name[: _NAME - 1]}…"
+    """The name, cut to its columns; characters of double width count as two."""
+    from rich.cells import cell_len, set_cell_size  # here, because commands import this module at their top
+
+    text = printable(name)
+    return text if cell_len(text) <= _NAME else f"{set_cell_size(text, _NAME - 1).rstrip()}…"
 
 
 def _wrapped(sentence: str, mark: str = "") -> str:
-    """The sentence on lines of the table's width, behind its mark; a number stays beside its per cent, a p whole."""
+    """The sentence on lines of the table's width, behind its mark; a number stays beside its per cent, a p whole.
+
+    Characters of double width count as two; a word that is wider than a line is broken.
+    """
+    from rich.cells import cell_len, chop_cells
+
+    room = _WIDTH - len(mark)
     kept = _KEPT.sub(lambda found: found[0].replace(" ", "\xa0"), printable(sentence))
-    lines = textwrap.wrap(kept, _WIDTH, initial_indent=mark, subsequent_indent=" " * len(mark), break_on_hyphens=False)
-    return "\n".join(lines).replace("\xa0", " ")
+    lines = [""]
+    for word in (part for each in kept.split(" ") for part in chop_cells(each, room)):
+        if lines[-1] and cell_len(lines[-1]) + 1 + cell_len(word) > room:
+            lines.append("")
+        lines[-1] += f" {word}" if lines[-1] else word
+    return "\n".join(f"{' ' * len(mark) if number else mark}{line}" for number, line in enumerate(lines)).replace(
+        "\xa0", " "
+    )

@@ -85,12 +85,9 @@ def _rate_cells(rate: Rate) -> Cells:
 
 def _difference_cells(found: Difference) -> Cells:
     """The cells of one difference; names of groups may hold any character, so `within` is JSON."""
-    values: Cells = dict(found)
     within = json.dumps(found.within, ensure_ascii=False) if found.within else None
-    return {name: value for name, value in values.items() if name != "interval"} | {
-        "within": within,
-        **_interval_cells(found.interval),
-    }
+    values: Cells = {**dict(found), **_interval_cells(found.interval), "within": within}
+    return {name: values[name] for name in _DIFFERENCE_COLUMNS}
 
 
 def _interval_cells(interval: RateInterval | None) -> Cells:

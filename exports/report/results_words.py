@@ -24,6 +24,8 @@ from pipeline.text.terminal import counted
 
 UNITS: dict[TaskName, str] = {"retrieval": "passage", "grounding": "answer", "generation": "answer"}
 """What one unit of each task is."""
+GROUPS_SHOWN = 12
+"""With more groups than these, labels are shown without them in terminal and paper."""
 NOT_KNOWN = "(not known)"
 """How a group is called whose value is empty."""
 DIFFERENCE_MEANING = (
@@ -40,7 +42,10 @@ _REASONS: dict[NoFigure, str] = {
 _VALUES: dict[Consensus, str] = {
     "share": "An answer or passage counts by the share of its annotators who say yes.",
     "majority": "An answer or passage counts by the majority of its annotators; ties are left out.",
-    "adjudicated": "An answer or passage counts as the adjudicators decided; those without a decision are left out.",
+    "adjudicated": (
+        "An answer or passage counts as the adjudicators decided, else as all of its annotators say; others are left "
+        "out."
+    ),
 }
 _NAMES_SHOWN = 6
 
@@ -73,8 +78,19 @@ def rate_rows(shown: Sequence[Figure], groups: bool = True) -> Iterator[tuple[st
     """For each label or finding its rate over all answers, then those of its groups: name, depth in the list, rate."""
     for figure in shown:
         yield figure.title, 0, figure.found
-        for group in figure.found.groups if groups else ():
+        told = figure.found.groups if groups and not _is_one_unknown(figure.found) else ()
+        for group in told:
             yield group_name(group.by), 1, group
+
+
+def _is_one_unknown(found: LabelResults) -> bool:
+    """Whether nothing is known that could tell groups apart: a line for it would repeat that of all."""
+    return len(found.groups) == 1 and not any(found.groups[0].by.values())
+
+
+def shows_groups(results: Results) -> bool:
+    """Whether labels are shown by group where people read them; of hundreds of lines nobody reads any."""
+    return all(len(figure.found.groups) <= GROUPS_SHOWN for figure in figures(results))
 
 
 def summary_sentence(results: Results) -> str:

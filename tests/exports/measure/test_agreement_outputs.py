@@ -4,7 +4,6 @@ import csv
 import io
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from exports.report.tidy import METRICS, Table, agreement_tables
 from pipeline.tables import escape_latex, escape_markdown
 from pipeline.text.terminal import printable
 from tests.support.figures_data import HOSTILE, RICH, agreement, label, task
+from tests.support.latex import assert_well_formed, compile_latex
 
 
 def rows_of(table: Table, **options: bool) -> list[dict[str, str]]:
@@ -113,61 +113,9 @@ def test_the_latex_table_is_well_formed() -> None:
     assert r"$-$.10 {[}$-$.20, .10{]}" in page
 
 
-def assert_well_formed(page: str) -> None:
-    """Braces and environments close in order, every line of the table has its columns, no letter is foreign."""
-    body = re.sub(r"^%.*\n", "", page, flags=re.MULTILINE)
-    bare = re.sub(r"\\[\\{}$&#%_]", "", body)
-    assert bare.count("$") % 2 == 0
-    depth = 0
-    for character in bare:
-        depth += {"{": 1, "}": -1}.get(character, 0)
-        assert depth >= 0
-    assert depth == 0
-    opened: list[str] = []
-    for kind, name in re.findall(r"\\(begin|end)\{(\w+)\}", body):
-        if kind == "begin":
-            opened.append(name)
-        else:
-            assert opened.pop() == name
-    assert opened == []
-    width = len(re.search(r"\\begin\{tabular\}\{(\w+)\}", body).group(1))  # type: ignore[union-attr]
-    rows = [line for line in body.splitlines() if line.endswith(r"\\") and r"\multicolumn" not in line]
-    assert {len(re.findall(r"(?<!\\)&", row)) + 1 for row in rows} == {width}
-    commands = set(re.findall(r"\\([a-zA-Z]+)", body))
-    assert commands <= KNOWN_COMMANDS, commands - KNOWN_COMMANDS
-
-
-KNOWN_COMMANDS = {
-    *("alpha", "begin", "bottomrule", "caption", "centering", "emph", "end", "footnotesize", "label", "linewidth"),
-    *(
-        "midrule",
-        "multicolumn",
-        "par",
-        "setlength",
-        "small",
-        "smallskip",
-        "tabcolsep",
-        "textasciicircum",
-        "textasciitilde",
-        "textbackslash",
-        "textbar",
-    ),
-    *("textendash", "textgreater", "textless", "textquotedblright", "textsubscript", "toprule"),
-}
-
-
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 @pytest.mark.parametrize("name", ["contradicted_claim_present", HOSTILE], ids=["own label", "hostile label"])
 def test_the_latex_table_compiles_and_fits_the_page(tmp_path: Path, name: str) -> None:
     page = agreement_latex(agreement(retrieval=RICH, grounding=task({name: label(-0.12, -0.23, -0.14)})))
-    document = "\\documentclass{article}\n\\usepackage{booktabs}\n\\begin{document}\n" + page + "\\end{document}\n"
-    (tmp_path / "paper.tex").write_text(document, encoding="utf-8")
-    done = subprocess.run(
-        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "paper.tex"],
-        cwd=tmp_path,
-        capture_output=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stdout[-2000:]
-    assert (tmp_path / "paper.pdf").stat().st_size > 1000
-    assert name == HOSTILE or b"Overfull" not in done.stdout
+    printed = compile_latex(page, tmp_path)
+    assert name == HOSTILE or b"Overfull" not in printed

@@ -172,8 +172,9 @@ def test_without_provenance_rates_are_told_and_nothing_is_compared(tmp_path: Pat
     printed = run(write_export(tmp_path / "export", campaign(), provenance=False))
     assert printed.exit_code == 0, printed.output
     assert "Serious problem                        22 %" in printed.stdout
+    assert "(not known)" not in printed.stdout
     assert "Cannot be told: no two groups could be compared." in printed.stdout
-    assert "Which model answered is not known of any of the records" in " ".join(printed.stdout.split())
+    assert "Which model answered is known of no record. Export again" in " ".join(printed.stdout.split())
 
 
 def test_one_provider_has_rates_and_no_comparison(tmp_path: Path) -> None:

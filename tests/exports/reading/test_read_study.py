@@ -42,8 +42,8 @@ def test_without_any_provenance_the_same_query_is_the_same_narrative_and_both_ar
     assert len(set(read.study.narratives.values())) == 12
     assert read.study.narratives["r-claude-03"] == read.study.narratives["r-gemini-03"]
     assert read.remarks == [
-        "Which model answered is not known of any of the records: they are one group. Export again with `citejury "
-        "exports csv`, which writes provenance.csv beside the three files.",
+        "Which model answered is known of no record. Export again with `citejury exports csv`, which writes "
+        "provenance.csv beside the three files.",
         "The narrative of 36 records of 36 has no id: those with the same query count as one narrative (different "
         "queries: 12).",
     ]
