@@ -39,6 +39,9 @@ _REPAIRS_TOLD = 20
     metavar="FILE",
     help="Write what of which answer is shown as written, though Markdown would have changed it (JSON Lines).",
 )
+@click.option(
+    "--skip-self-naming", is_flag=True, help="Leave out answers that speak as their own model, as in `I am …`."
+)
 @click.option("--workspace", help="Argilla workspace; the setting `workspace` (citejury) if not given.")
 @click.option("--locale", help="Which datasets, where the workspace has several languages: en, de or ja.")
 @click.option("--round", "round_name", metavar="NAME", help="Round of annotation; production if not given.")
@@ -49,6 +52,7 @@ def push(
     revise: bool,
     suggestions: Path | None,
     repairs_file: Path | None,
+    skip_self_naming: bool,
     workspace: str | None,
     locale: str | None,
     round_name: str | None,
@@ -84,7 +88,7 @@ def push(
     chosen = _round_for(suggestions, round_name)
     settings = read_settings(workspace=workspace, api_url=api_url)
     proposals = Proposals(read_judgements(suggestions)) if suggestions else None
-    checked = check_paths(paths)
+    checked = check_paths(paths, skip_self_naming)
     _tell_checked(checked)
 
     def show(report: "PushReport") -> None:
@@ -97,7 +101,7 @@ def push(
     with open_argilla(settings) as argilla, ProgressBars() as bars:
         options = PushOptions(dry_run, revise, show, progress)
         options = options._replace(decorator=proposals.decorator) if proposals else options
-        where = (argilla, settings.workspace, read_campaign(), checked.languages, records_of(paths))
+        where = (argilla, settings.workspace, read_campaign(), checked.languages, records_of(paths, checked.left_out))
         report = push_where_named(*where, locale, chosen, options)
     _tell_report(report, proposals)
     _tell_repairs(report.repairs, repairs_file)
@@ -134,7 +138,13 @@ def _tell_checked(checked: "CheckedPaths") -> None:
             "only, because no text of what they cite is at hand.",
             err=True,
         )
-    _tell_lines("answers name their own model or its maker, so that annotators see it", checked.naming)
+    speaking = len(checked.speaking)
+    skipped = " and are left out" if checked.left_out else "; `--skip-self-naming` leaves these out" if speaking else ""
+    _tell_lines(
+        "answers name their own model or its maker, perhaps only as their topic, so that annotators see it ("
+        f"{speaking} of them speak as it{skipped})",
+        checked.naming,
+    )
 
 
 def _show_difference(report: "PushReport") -> None:

@@ -80,7 +80,7 @@ class Judged(NamedTuple):
 def answer_reader(task: TaskName) -> Callable[[Any], ModelAnswer]:
     """What reads the JSON of an answer of this task.
 
-    It raises ValueError where a label is missing, unknown or contradicts its own confidence, or a field is not of its
+    It raises ValueError where a label is missing, unknown or contradicts its own probability, or a field is not of its
     type.
     """
 
@@ -94,8 +94,8 @@ def answer_reader(task: TaskName) -> Callable[[Any], ModelAnswer]:
             missing = [label for label in LABELS[task] if label not in answer.labels]
             raise ValueError(f"labels missing: {missing}, unknown: {[name[:40] for name in unknown][:5]}")
         for name, label in answer.labels.items():
-            if label.confidence != 0.5 and label.value != (label.confidence > 0.5):
-                raise ValueError(f"{name} is {label.value} with a probability of yes of {label.confidence}")
+            if label.p_yes != 0.5 and label.value != (label.p_yes > 0.5):
+                raise ValueError(f"{name} is {label.value} with a probability of yes of {label.p_yes}")
         return answer
 
     return read

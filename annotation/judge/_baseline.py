@@ -148,4 +148,4 @@ def _language_of(record: QueryResponse) -> str:
 
 def _proposed(chance: float) -> ProposedLabel:
     """The answer yes where it is at least as likely as no."""
-    return ProposedLabel(value=chance >= 0.5, confidence=chance)
+    return ProposedLabel(value=chance >= 0.5, p_yes=chance)

@@ -39,7 +39,7 @@ _EVIDENCE_WORDS = (
 )
 _FORM_WORDS = (
     "Answer with one JSON object and nothing else. `labels` has every label above and no other; `value` is true for "
-    "yes. `confidence` is the probability from 0 to 1 that the value is yes, so it is above 0.5 for yes and below 0.5 "
+    "yes. `p_yes` is the probability from 0 to 1 that the value is yes, so it is above 0.5 for yes and below 0.5 "
     "for no. `rationale` says why in at most three sentences."
 )
 
@@ -122,7 +122,7 @@ def _rule_words(task: TaskName) -> str:
 
 def _answer_schema(unit: Unit) -> dict[str, Any]:
     """The JSON Schema of the answer; evidence is asked for where there are passages to quote."""
-    label = _closed({"value": {"type": "boolean"}, "confidence": {"type": "number", "minimum": 0, "maximum": 1}})
+    label = _closed({"value": {"type": "boolean"}, "p_yes": {"type": "number", "minimum": 0, "maximum": 1}})
     quote = _closed({"url": {"type": "string"}, "snippet": {"type": "string"}})
     fields: dict[str, Any] = {
         "labels": _closed({name: label for name in LABELS[unit.task]}),

@@ -147,40 +147,59 @@ class CheckedPaths(NamedTuple):
     without_passages: int
     """How many records have no passage, and so no unit of retrieval and grounding."""
     naming: tuple[str, ...]
-    """A line for each answer that tells annotators who wrote it: `record_uuid` and where."""
+    """A line for each answer that names its own model or its maker: `record_uuid` and where."""
+    speaking: tuple[str, ...]
+    """`record_uuid` of each of these answers that speaks as its model (`I am …`); the others may only be about it."""
+    left_out: frozenset[str]
+    """`record_uuid` of each answer that is not to go in; everything else here is about the others, but `naming`."""
 
 
-def check_paths(paths: Sequence[Path]) -> CheckedPaths:
+def check_paths(paths: Sequence[Path], skip_self_naming: bool = False) -> CheckedPaths:
     """What the paths hold, and every line that is no record; no text is kept in memory.
+
+    Args:
+        paths: Run folders, CSV v2 files and files of records.
+        skip_self_naming: Whether answers that speak as their own model are left out.
 
     Raises:
         InputError: a path is missing, empty, not text or not CSV v2, or nothing in any of them is a record.
     """
     languages: list[tuple[str, str]] = []
-    naming: list[str] = []
+    naming: dict[str, str] = {}
+    speaking: dict[str, None] = {}
     problems: list[str] = []
     without_passages = 0
     for path in paths:
         for record in read_source(path, problems):
+            found = check_naming(record)
+            if found:
+                naming[record.record_uuid] = "; ".join(f"{each.name!r} in {each.excerpt!r}" for each in found)
+            if any(each.speaks for each in found):
+                speaking[record.record_uuid] = None
+                if skip_self_naming:
+                    continue
             languages.append((record.record_uuid, record.language))
             without_passages += not record.chunks
-            naming += [f"{record.record_uuid}: {name!r} in {excerpt!r}" for name, excerpt in check_naming(record)]
+    left_out = frozenset(speaking if skip_self_naming else ())
+    if left_out and not languages:
+        raise InputError("Every answer speaks as its own model, so none is left to push without `--skip-self-naming`.")
     if problems and not languages:
         raise BadRowsError("No line is a record:", problems)
     if not languages:
         names = ", ".join(repr(str(path)) for path in paths)
         raise InputError(f"There is no record in {names}: a header and no rows. Name what holds answers.")
-    return CheckedPaths(tuple(languages), tuple(problems), without_passages, tuple(dict.fromkeys(naming)))
+    lines = tuple(f"{record_uuid}: {places}" for record_uuid, places in naming.items())
+    return CheckedPaths(tuple(languages), tuple(problems), without_passages, lines, tuple(speaking), left_out)
 
 
-def records_of(paths: Sequence[Path]) -> Iterator[QueryResponse]:
-    """The records of all paths; what is none, which `check_paths` lists, is passed over.
+def records_of(paths: Sequence[Path], left_out: frozenset[str] = frozenset()) -> Iterator[QueryResponse]:
+    """The records of all paths but those that are left out; what is none, which `check_paths` lists, is passed over.
 
     Raises:
         InputError: a path is missing, empty, not text or not CSV v2.
     """
     for path in paths:
-        yield from read_source(path, [])
+        yield from (record for record in read_source(path, []) if record.record_uuid not in left_out)
 
 
 def records_from_frame(frame: Any) -> tuple[list[QueryResponse], list[str]]:
@@ -335,24 +354,31 @@ class Naming(NamedTuple):
     """The name as the answer writes it."""
     excerpt: str
     """The words around it, on one line."""
+    speaks: bool
+    """Whether the answer speaks as it there, as in `I am …`; else it only names it, perhaps as its topic."""
 
 
 def check_naming(record: QueryResponse) -> tuple[Naming, ...]:
-    """Where the answer tells who wrote it: each name once, at its first place, in order; empty where nothing does."""
+    """Where the answer tells who wrote it: each name once, in order, at its first place; empty where nothing does.
+
+    A place where the answer speaks as its model comes before one that only names it.
+    """
     found: dict[str, Naming] = {}
-    for start, end in sorted(_name_spans(record)):
+    for start, end, speaks in sorted(_name_spans(record)):
         name = record.answer[start:end]
-        found.setdefault(name.casefold(), Naming(name, _excerpt(record.answer, start, end)))
+        known = found.get(name.casefold())
+        if known is None or speaks > known.speaks:
+            found[name.casefold()] = Naming(name, _excerpt(record.answer, start, end), speaks)
     return tuple(found.values())
 
 
-def _name_spans(record: QueryResponse) -> Iterator[tuple[int, int]]:
-    """Start and end of every such name in the answer."""
+def _name_spans(record: QueryResponse) -> Iterator[tuple[int, int, bool]]:
+    """Start and end of every such name in the answer, and whether the answer speaks as it."""
     lowered = record.answer.lower()
     for pattern in _SELF_REFERENCES if any(stem in lowered for stem in _STEMS) else ():
-        yield from (found.span("name") for found in pattern.finditer(record.answer))
+        yield from ((*found.span("name"), True) for found in pattern.finditer(record.answer))
     for own in _own_patterns(record):
-        yield from (found.span() for found in own.finditer(record.answer))
+        yield from ((*found.span(), False) for found in own.finditer(record.answer))
 
 
 def _own_patterns(record: QueryResponse) -> list[re.Pattern[str]]:

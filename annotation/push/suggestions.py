@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from annotation.campaign.plan import parts_of
 from annotation.client import Argilla
@@ -30,8 +30,16 @@ class ProposedLabel(Frozen):
 
     value: bool
     """Yes or no."""
-    confidence: Annotated[float, Field(ge=0, le=1)]
-    """Probability that the answer is yes."""
+    p_yes: Annotated[float, Field(ge=0, le=1)]
+    """Probability that the answer is yes; files of earlier versions call it `confidence`, and are read."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_earlier_name(cls, value: Any) -> Any:
+        """The same fields, `confidence` under its present name."""
+        if isinstance(value, dict) and "confidence" in value and "p_yes" not in value:
+            return {"p_yes" if name == "confidence" else name: field for name, field in value.items()}
+        return value
 
 
 class Judgement(Frozen):
@@ -160,12 +168,12 @@ class Proposals:
 
 
 def _suggestion(question_id: str, label: ProposedLabel) -> dict[str, Any]:
-    """The answer as Argilla takes it; its score is the confidence in the value that is proposed."""
-    score = label.confidence if label.value else 1 - label.confidence
+    """The answer as Argilla takes it; its score is the probability of the value that is proposed."""
+    score = label.p_yes if label.value else 1 - label.p_yes
     value = "yes" if label.value else "no"
     return {"question_id": question_id, "value": value, "score": round(score, 6), "type": "model", "agent": _AGENT}
 
 
 def _suggested_hash(labels: Mapping[str, ProposedLabel]) -> str:
     """A hash over the answers, which shows whether they have changed."""
-    return short_hash({name: [label.value, label.confidence] for name, label in labels.items()})
+    return short_hash({name: [label.value, label.p_yes] for name, label in labels.items()})

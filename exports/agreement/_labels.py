@@ -173,7 +173,7 @@ def _alpha_spread(
         p_below={each: share_below(defined, float(each)) for each in _THRESHOLDS},
         standard_error=rounded(float(defined.std(ddof=1))),
         design_effect=None if effect is None else rounded(effect),
-        n_effective=rounded(n_pairable / effect) if effect else None,
+        n_effective=rounded(n_pairable / max(effect, 1.0)) if effect else None,
     )
 
 

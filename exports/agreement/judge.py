@@ -35,53 +35,53 @@ _UNDEFINED_WHERE: dict[str, JudgeReason] = {
 """Why a figure of a confusion with units is undefined."""
 
 
-def calibrate(confidences: FloatArray, truths: BoolArray) -> Calibration:
+def calibrate(p_yes: FloatArray, truths: BoolArray) -> Calibration:
     """The calibration of probabilities of yes against what is right, one of each a unit.
 
     Source: Brier 1950; Naeini, Cooper & Hauskrecht 2015 for the ECE with bins of one width; Hanley & McNeil 1982 for
     the AUC.
     """
-    bins = _reliability_bins(confidences, truths)
+    bins = _reliability_bins(p_yes, truths)
     n = len(truths)
-    brier = float(np.mean((confidences - truths) ** 2)) if n else None
+    brier = float(np.mean((p_yes - truths) ** 2)) if n else None
     gaps = [
-        found.n * abs(found.share_yes - found.mean_confidence)
+        found.n * abs(found.share_yes - found.mean_p_yes)
         for found in bins
-        if found.share_yes is not None and found.mean_confidence is not None
+        if found.share_yes is not None and found.mean_p_yes is not None
     ]
     undefined: dict[str, JudgeReason] = {} if n else dict.fromkeys(("brier", "ece", "auc"), "no_compared_units")
-    auc = _area_under_curve(confidences, truths)
+    auc = _area_under_curve(p_yes, truths)
     if n and auc is None:
         undefined["auc"] = "jury_is_constant"
     return Calibration(bins=bins, brier=brier, ece=ratio(sum(gaps), n), auc=auc, undefined=undefined)
 
 
-def _reliability_bins(confidences: FloatArray, truths: BoolArray) -> tuple[ReliabilityBin, ...]:
+def _reliability_bins(p_yes: FloatArray, truths: BoolArray) -> tuple[ReliabilityBin, ...]:
     """Ten bins from 0 to 1; a probability on an end belongs to the bin above it, 1 to the last."""
     ends = np.arange(_BINS + 1) / _BINS
-    places = np.clip(np.searchsorted(ends, confidences, side="right") - 1, 0, _BINS - 1)
+    places = np.clip(np.searchsorted(ends, p_yes, side="right") - 1, 0, _BINS - 1)
     counts = np.bincount(places, minlength=_BINS).tolist()
-    stated = np.bincount(places, confidences, _BINS).tolist()
+    stated = np.bincount(places, p_yes, _BINS).tolist()
     true = np.bincount(places, truths, _BINS).tolist()
     return tuple(
         ReliabilityBin(
             low=float(ends[place]),
             high=float(ends[place + 1]),
             n=counts[place],
-            mean_confidence=ratio(stated[place], counts[place]),
+            mean_p_yes=ratio(stated[place], counts[place]),
             share_yes=ratio(true[place], counts[place]),
         )
         for place in range(_BINS)
     )
 
 
-def _area_under_curve(confidences: FloatArray, truths: BoolArray) -> float | None:
+def _area_under_curve(p_yes: FloatArray, truths: BoolArray) -> float | None:
     """The area under the ROC curve, from ranks with ties in the middle; None where all truths are the same."""
     n_yes = int(np.count_nonzero(truths))
     n_no = len(truths) - n_yes
     if not n_yes or not n_no:
         return None
-    _, places, counts = np.unique(confidences, return_inverse=True, return_counts=True)
+    _, places, counts = np.unique(p_yes, return_inverse=True, return_counts=True)
     middles = np.cumsum(counts) - (counts - 1) / 2
     rank_sum = float(middles[places][truths].sum())
     return (rank_sum - n_yes * (n_yes + 1) / 2) / (n_yes * n_no)
@@ -107,7 +107,7 @@ class _JudgedColumn(NamedTuple):
     """The label."""
     values: LabelArray
     """The judge's answer to each unit: 1 yes, 0 no, -1 missing."""
-    confidences: FloatArray
+    p_yes: FloatArray
     """Its probability of yes; NaN where the answer is missing."""
     votes: Votes
     """The jury's votes on each unit."""
@@ -195,11 +195,11 @@ def _judged_column(
 ) -> _JudgedColumn:
     """The judge's answers to one label, by number of the unit, beside the jury's votes."""
     values = np.full(len(ratings.unit_records), MISSING, dtype=np.int8)
-    confidences = np.full(len(values), np.nan)
+    p_yes = np.full(len(values), np.nan)
     for unit, labels in units.items():
         if label in labels:
-            values[unit], confidences[unit] = labels[label]
-    return _JudgedColumn(label, values, confidences, label_votes(ratings, column))
+            values[unit], p_yes[unit] = labels[label]
+    return _JudgedColumn(label, values, p_yes, label_votes(ratings, column))
 
 
 def _kappa_intervals(
@@ -230,7 +230,7 @@ def _measure_label(ratings: Ratings, column: _JudgedColumn, found: Interval | Re
         confusion=confusion(*column.cells.sum(axis=0).tolist()),
         interval=found if isinstance(found, Interval) and not few else None,
         refused_interval="few_units" if few else refused,
-        calibration=calibrate(column.confidences[compared], column.majority[compared]),
+        calibration=calibrate(column.p_yes[compared], column.majority[compared]),
         annotators=_against_annotators(ratings, column),
     )
 

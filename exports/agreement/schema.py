@@ -95,10 +95,11 @@ class LabelAgreement(Frozen):
     design_effect: float | None
     """What clusters cost: squared ratio of alpha's jackknife errors, records left out against single units left out.
 
-    Exactly 1 where no record has two pairable units; None where leaving one out leaves alpha undefined.
+    Exactly 1 where no record has two pairable units; None where leaving one out leaves alpha undefined. It is an
+    estimate: below 1 by chance in few records, or where the units of a record differ more than those of several.
     """
     n_effective: float | None
-    """Pairable units divided by the design effect: as many independent ones would tell as much."""
+    """Pairable units divided by the design effect, at most the units: as many independent ones would tell as much."""
     required_items: int | None
     """Units with two ratings that would show an alpha of .667 at this prevalence (Bloch & Kraemer); None for 0 or 1."""
     undefined: dict[str, UndefinedReason]
@@ -322,7 +323,7 @@ class ReliabilityBin(Frozen):
     """Upper end, included in the last bin only."""
     n: int
     """Units in it."""
-    mean_confidence: float | None
+    mean_p_yes: float | None
     """Mean probability that the judge states; None in an empty bin."""
     share_yes: float | None
     """Share of them on which the majority of the jury says yes; None in an empty bin."""

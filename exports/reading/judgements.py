@@ -106,7 +106,7 @@ def _add(by_task: dict[TaskName, _JudgeTable], judgement: Judgement) -> None:
     elif unit in table.labels:
         raise InputError(f"a second judgement of {judgement.task} {external_id(judgement)!r}")
     else:
-        table.labels[unit] = {name: (label.value, label.confidence) for name, label in judgement.labels.items()}
+        table.labels[unit] = {name: (label.value, label.p_yes) for name, label in judgement.labels.items()}
 
 
 def _bad_line_remarks(name: str, bad: Sequence[str]) -> list[str]:

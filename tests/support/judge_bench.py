@@ -33,9 +33,9 @@ def labels_wanted(received: Received) -> list[str]:
     return list(schema["properties"]["labels"]["properties"])
 
 
-def proper(received: Received, confidence: float = 0.9) -> dict[str, Any]:
+def proper(received: Received, p_yes: float = 0.9) -> dict[str, Any]:
     """What a model that does as it is told answers: yes to all, with the first line of the first page."""
-    labels = {name: {"value": confidence > 0.5, "confidence": confidence} for name in labels_wanted(received)}
+    labels = {name: {"value": p_yes > 0.5, "p_yes": p_yes} for name in labels_wanted(received)}
     quotes = [{"url": url, "snippet": line} for url, line in PAGE.findall(prompts_of(received)[1])[:1]]
     return {"labels": labels, "rationale": "It says so.", "evidence": quotes}
 

@@ -63,8 +63,8 @@ _COLUMNS: tuple[Child, ...] = (
 )
 _MEANING = (
     "N′ units with two ratings or more; needed: as many as would show an α of .667 at this share of yes; records: what "
-    "was resampled; n_eff: independent units that would tell as much; P(α ≥ …): share of the resamples; P⁺ and P⁻: "
-    "agreement on yes and on no; agree: percent agreement; yes: share of yes among all ratings."
+    "was resampled; n_eff: independent units that would tell as much, at most N′; P(α ≥ …): share of the resamples; "
+    "P⁺ and P⁻: agreement on yes and on no; agree: percent agreement; yes: share of yes among all ratings."
 )
 
 

@@ -136,7 +136,7 @@ def _reliability_figure(label: str, found: Calibration) -> Element:
     )
     bins = [each for each in found.bins if each.n]
     spoken = "; ".join(
-        f"{each.n:,} units at {percent(each.mean_confidence)}: {percent(each.share_yes)} yes" for each in bins
+        f"{each.n:,} units at {percent(each.mean_p_yes)}: {percent(each.share_yes)} yes" for each in bins
     )
     size = _SIDE + 2 * _MARGIN
     drawing = figure_svg(
@@ -168,10 +168,10 @@ def _circles(found: Calibration) -> Iterator[Element]:
     """A circle for each bin that has units, its area by their number."""
     most = max((each.n for each in found.bins), default=0)
     for each in found.bins:
-        if each.mean_confidence is not None and each.share_yes is not None:
+        if each.mean_p_yes is not None and each.share_yes is not None:
             radius = max(_SMALLEST, _LARGEST * (each.n / most) ** 0.5)
-            said = f"{each.n:,} units at {percent(each.mean_confidence)}: {percent(each.share_yes)} yes"
-            x, y = _across(each.mean_confidence), _down(each.share_yes)
+            said = f"{each.n:,} units at {percent(each.mean_p_yes)}: {percent(each.share_yes)} yes"
+            x, y = _across(each.mean_p_yes), _down(each.share_yes)
             yield element("circle", element("title", said), cx=x, cy=y, r=radius, class_="estimate")
 
 

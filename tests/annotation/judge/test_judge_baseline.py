@@ -30,7 +30,7 @@ def judge(record: QueryResponse) -> list[FullJudgement]:
 
 
 def chances(judgement: FullJudgement) -> dict[str, float]:
-    return {name: label.confidence for name, label in judgement.labels.items()}
+    return {name: label.p_yes for name, label in judgement.labels.items()}
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,21 @@ def test_the_records_own_provider_and_model_count_wherever_they_stand(answer, pr
     assert names(answer, provider, version) == found
 
 
+@pytest.mark.parametrize(
+    ("answer", "speaks"),
+    [
+        ("As Claude, I cannot.", [True]),
+        ("Anthropic says so.", [False]),
+        ("Anthropic says so. I was made by Anthropic.", [True]),
+        ("Claude Sonnet 5 is new. I am Claude.", [False, True]),
+    ],
+)
+def test_speaking_as_a_model_is_told_from_naming_it(answer, speaks) -> None:
+    provenance = Provenance(model_name="claude", model_version="claude-sonnet-5")
+    record = QueryResponse(record_uuid="u", query="Q?", answer=answer, provenance=provenance)
+    assert [naming.speaks for naming in check_naming(record)] == speaks
+
+
 def test_the_excerpt_is_one_line_around_the_name() -> None:
     answer = "x" * 90 + "\nI am\nnobody. I am Claude.\n" + "y" * 90
     record = QueryResponse(record_uuid="u", query="Q?", answer=answer)

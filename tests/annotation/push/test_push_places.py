@@ -138,8 +138,8 @@ def push(argilla_server, workspace, monkeypatch, tmp_path):
     return run
 
 
-def judgement(value: object = "yes", confidence: float = 0.75, **more: object) -> str:
-    labels = {"helpful": {"value": value, "confidence": confidence}}
+def judgement(value: object = "yes", p_yes: float = 0.75, **more: object) -> str:
+    labels = {"helpful": {"value": value, "p_yes": p_yes}}
     line = {"record_uuid": "r1", "task": "generation", "chunk_id": "", "labels": labels, "evidence": []}
     return json.dumps({**line, "status": "ok", "model": "m", **more})
 
@@ -171,8 +171,8 @@ def test_suggestions_that_a_judge_no_longer_makes_are_gone(owner, workspace, pus
         )
         return [sorted(each["value"] for each in item["suggestions"]) for item in items], " ".join(table)
 
-    two = {name: {"value": value, "confidence": 1} for name, value in (("helpful", True), ("incomplete", False))}
-    grounding = judgement(task="grounding", labels={"source_cited": {"value": True, "confidence": 1}})
+    two = {name: {"value": value, "p_yes": 1} for name, value in (("helpful", True), ("incomplete", False))}
+    grounding = judgement(task="grounding", labels={"source_cited": {"value": True, "p_yes": 1}})
     assert proposed(judgement(labels=two), grounding) == ([["yes"], ["no", "yes"]], "1 0 0")
     assert proposed(judgement(value=False), grounding) == ([["yes"], ["no"]], "0 0 1")
     assert proposed(judgement(value=False), judgement(task="grounding", labels={})) == ([[], ["no"]], "0 1 0")
@@ -197,11 +197,11 @@ def test_suggestions_and_rounds_that_do_not_belong_together_are_refused(push, wo
     [
         (["{"], "line 1: not JSON"),
         ([judgement(), judgement()], "line 2: a second judgement of generation 'r1'"),
-        ([judgement(confidence=1.5)], "confidence"),
-        ([judgement(labels={"nice": {"value": True, "confidence": 1}})], "has no label 'nice'"),
+        ([judgement(p_yes=1.5)], "p_yes"),
+        ([judgement(labels={"nice": {"value": True, "p_yes": 1}})], "has no label 'nice'"),
         ([judgement(task="retrieval", labels={})], "without `chunk_id`"),
     ],
-    ids=["no JSON", "twice", "confidence", "label", "no passage"],
+    ids=["no JSON", "twice", "p_yes", "label", "no passage"],
 )
 def test_a_file_of_judgements_with_a_bad_line_is_refused_whole(tmp_path: Path, lines: list[str], reason: str) -> None:
     from annotation.push.suggestions import read_judgements

@@ -98,6 +98,29 @@ def test_answers_that_name_their_model_are_listed(tmp_path: Path) -> None:
     assert line.startswith(f"{UUIDS[0]}: 'ChatGPT' in ")
 
 
+def test_answers_are_counted_and_not_the_names_in_them_and_those_that_speak_as_their_model_can_be_left_out(
+    tmp_path: Path,
+) -> None:
+    texts = ["As ChatGPT, an OpenAI model, I cannot. OpenAI says so.", "OpenAI and ChatGPT are two names.", "Nobody."]
+    write_answers(tmp_path / "openai.csv", [stored(n, "openai", text) for n, text in enumerate(texts)])
+    told = check_paths([tmp_path / "openai.csv"])
+    assert [line.split(":")[0] for line in told.naming] == list(UUIDS[:2])
+    words = "OpenAI and ChatGPT are two names. [1]"
+    assert told.naming[1] == f"{UUIDS[1]}: 'OpenAI' in {words!r}; 'ChatGPT' in {words!r}"
+    assert (told.speaking, told.left_out, len(told.languages)) == ((UUIDS[0],), frozenset(), 3)
+    skipped = check_paths([tmp_path / "openai.csv"], skip_self_naming=True)
+    assert (skipped.naming, skipped.speaking) == (told.naming, told.speaking)
+    assert [record for record, _ in skipped.languages] == list(UUIDS[1:3])
+    records = records_of([tmp_path / "openai.csv"], skipped.left_out)
+    assert [record.record_uuid for record in records] == list(UUIDS[1:3])
+
+
+def test_where_every_answer_speaks_as_its_model_nothing_is_left_to_push(tmp_path: Path) -> None:
+    write_answers(tmp_path / "openai.csv", [stored(0, "openai", "As ChatGPT, I cannot.")])
+    with pytest.raises(InputError, match="Every answer speaks as its own model"):
+        check_paths([tmp_path / "openai.csv"], skip_self_naming=True)
+
+
 def test_a_frame_gives_records_with_passages_of_texts_and_of_dicts() -> None:
     passages = [["One.", {"text": "Two.", "title": "T", "url": "https://a.example/2", "origin": "snippet"}], [], None]
     frame = pandas.DataFrame({"query": ["Q?"] * 3, "answer": ["A", "B", ""], "passages": passages, "other": 1})

@@ -74,8 +74,8 @@ def test_the_calibration_of_the_same_units_by_hand() -> None:
     assert found.ece == pytest.approx((0.2 + 0.6 + 0.7 + 2 * 0.05) / 5)
     # Yes: .9 .4 1; no: .2 .7. Of six pairs five are in order: .4 against .7 is not.
     assert found.auc == pytest.approx(5 / 6)
-    assert (found.bins[9].mean_confidence, found.bins[9].share_yes) == (pytest.approx(0.95), 1.0)
-    assert (found.bins[0].mean_confidence, found.bins[0].share_yes) == (None, None)
+    assert (found.bins[9].mean_p_yes, found.bins[9].share_yes) == (pytest.approx(0.95), 1.0)
+    assert (found.bins[0].mean_p_yes, found.bins[0].share_yes) == (None, None)
 
 
 def test_each_annotator_is_compared_on_her_own_answers() -> None:
@@ -147,7 +147,7 @@ def test_every_figure_is_that_of_scikit_learn(units: list[tuple[float, bool, boo
         assert calibration.brier == pytest.approx(metrics.brier_score_loss(truth, stated))
     assert sum(each.n for each in calibration.bins) == len(units)
     assert all(
-        each.n == 0 or each.low - 1e-9 <= (each.mean_confidence or 0) <= each.high + 1e-9 for each in calibration.bins
+        each.n == 0 or each.low - 1e-9 <= (each.mean_p_yes or 0) <= each.high + 1e-9 for each in calibration.bins
     )
 
 
@@ -189,12 +189,12 @@ def test_tasks_without_a_file_are_counted_and_judges_come_by_name() -> None:
     ]
 
 
-def line(record: str, value: bool = True, confidence: float = 0.8, **changes: Any) -> dict[str, Any]:
+def line(record: str, value: bool = True, p_yes: float = 0.8, **changes: Any) -> dict[str, Any]:
     return {
         "record_uuid": record,
         "task": "generation",
         "chunk_id": None,
-        "labels": {"helpful": {"value": value, "confidence": confidence}},
+        "labels": {"helpful": {"value": value, "p_yes": p_yes}},
         "evidence": [],
         "status": "ok",
         "model": "gpt",
@@ -221,14 +221,23 @@ def test_judges_are_told_apart_by_their_model_whatever_file_they_are_in(tmp_path
     assert read.remarks == []
 
 
+def test_the_files_of_earlier_versions_call_the_probability_of_yes_confidence(tmp_path: Path) -> None:
+    now = read_judges([write_lines(tmp_path / "now.jsonl", [line("r1"), line("r2", p_yes=0.3, value=False)])])
+    lines = [json.dumps(line("r1")), json.dumps(line("r2", p_yes=0.3, value=False))]
+    earlier = [text.replace('"p_yes"', '"confidence"') for text in lines]
+    assert read_judges([write_lines(tmp_path / "then.jsonl", earlier)]).judges == now.judges
+    both = line("r1", labels={"helpful": {"value": True, "p_yes": 0.8, "confidence": 0.8}})
+    assert read_judges([write_lines(tmp_path / "both.jsonl", [line("r2"), both])]).files[0].bad_lines == 1
+
+
 def test_bad_lines_are_counted_told_and_left_out(tmp_path: Path) -> None:
     lines = [
         line("r1"),
         "{",
         line("r1", value=False),
         line("r2", model=7),
-        line("r3", labels={"wise": {"value": True, "confidence": 1}}),
-        line("r4", confidence=1.5),
+        line("r3", labels={"wise": {"value": True, "p_yes": 1}}),
+        line("r4", p_yes=1.5),
         line("r5", task="retrieval", labels={}),
         line("r6", labels={"\x1b[2J": 1}),
         *["[]"] * BAD_LINES_TOLD,

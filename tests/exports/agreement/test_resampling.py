@@ -263,8 +263,23 @@ def test_a_record_with_one_pairable_unit_has_a_design_effect_of_exactly_one() ->
         0,
     ).labels["proper_action"]
     assert together.design_effect is not None
-    assert together.n_effective == pytest.approx(160 / together.design_effect)
+    assert together.n_effective == pytest.approx(min(160, 160 / together.design_effect))
     assert together.design_effect != 1
+
+
+def test_units_never_tell_as_much_as_more_of_them_would() -> None:
+    # Each record has one unit on which the two agree and one on which they differ: records differ less than units.
+    rows = [
+        Row(f"r{record:02d}", name, (int(name == "a" or unit == 0),), f"c{unit}")
+        for record in range(26)
+        for unit in range(2)
+        for name in "ab"
+    ]
+    rows += [Row("r99", name, (0,), "c0") for name in "ab"]
+    found = measure_figures(ratings_of(rows), 300, 0).labels["proper_action"]
+    assert found.design_effect is not None
+    assert found.design_effect < 0.9
+    assert found.n_effective == found.n_pairable_items == 53
 
 
 def test_shares_of_resamples_below_the_thresholds_come_with_the_interval() -> None:
