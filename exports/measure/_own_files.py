@@ -71,8 +71,8 @@ def check_own_files(folder: Path, own: OwnFiles) -> None:
 def replaced_files(folder: Path, own: OwnFiles) -> Iterator[Path]:
     """An empty folder to write to; its files take their places in `folder` when the block ends well.
 
-    `folder` is made. After an error nothing in it has changed. The work folder has the same name each time, so that
-    what a killed run left is mended by the next.
+    `folder` is made, and files of ours in it that are not written anew are removed. After an error nothing in it has
+    changed. The work folder has the same name each time, so that what a killed run left is mended by the next.
 
     Raises:
         OutputError: a file of such a name is not ours, another run is writing to the folder, or it cannot be written.
@@ -88,8 +88,11 @@ def replaced_files(folder: Path, own: OwnFiles) -> Iterator[Path]:
                 check_own_files(folder, own)
                 yield work
                 # Not the staged writer: all of them change or, after an error before this line, none.
-                for path in sorted(work.iterdir()):
+                written = sorted(work.iterdir())
+                for path in written:
                     os.replace(path, folder / path.name)
+                for name in own.marks.keys() - {path.name for path in written}:
+                    (folder / name).unlink(missing_ok=True)  # of an earlier run on other data
             finally:
                 shutil.rmtree(work, ignore_errors=True)
     except OSError as error:

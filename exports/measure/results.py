@@ -29,6 +29,10 @@ _OWN = OwnFiles(
         "results.csv": begins(b"task,label,by,"),
         "differences.csv": begins(b"task,label,by,"),
         "findings.csv": begins(b"finding,title,any,"),
+        "runs.csv": begins(b"model_name,asked,"),
+        "citations.csv": begins(b"n_answers,n_narratives,n_citations,"),
+        "sites.csv": begins(b"site,citations,answers,"),
+        "overlaps.csv": begins(b"by,within,a,b,jaccard,"),
     },
 )
 _ALWAYS = "model_name"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from exports.report.results_landscape import landscape_blocks
 from exports.report.results_words import (
     DIFFERENCE_MEANING,
     Figure,
@@ -40,6 +41,9 @@ def results_markdown(results: Results) -> str:
     for task in results.tasks:
         of_task = [figure for figure in shown if figure.task == task]
         blocks += [f"### {task}", *_rate_blocks(of_task, of_task[0].unit)]
+    for block in landscape_blocks(results):
+        blocks += [f"### {escape_markdown(block.title)}", *(table.markdown() for table in block.tables)]
+        blocks += map(escape_markdown, block.notes)
     minded = list(incomparable_sentences(results))
     if minded:
         blocks += ["### What cannot be told, and what to mind", _bullets(minded)]

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from exports.report.results_landscape import landscape_blocks
 from exports.report.results_words import (
     DIFFERENCE_MEANING,
     GROUPS_SHOWN,
@@ -43,6 +44,9 @@ def results_table(results: Results) -> str:
         blocks.append(_wrapped(f"More than {GROUPS_SHOWN} groups: the rates of labels by group are in results.csv."))
     told = [_wrapped(sentence, "* ") for sentence in difference_sentences(results)]
     blocks.append("\n".join(["What differs beyond chance", *told]))
+    for block in landscape_blocks(results, narrow=True):
+        notes = [_wrapped(note, "  ") for note in block.notes]
+        blocks.append("\n".join([block.title, *(table.terminal() for table in block.tables), *notes]))
     minded = [_wrapped(sentence, "! ") for sentence in incomparable_sentences(results)]
     if minded:
         blocks.append("\n".join(["What cannot be told, and what to mind", *minded]))

@@ -1,15 +1,28 @@
 """What the jury found as tidy CSV tables: a row for each label and group, for each difference, for each finding.
 
 Every number stands in full precision. An empty cell has no figure; its reason is in the column `undefined`. In
-`results.csv` and `differences.csv` a composite finding has an empty `task`, and its name as `label`.
+`results.csv` and `differences.csv` a composite finding has an empty `task`, and its name as `label`; so have the rates
+from runs (`without_citations`, `source_gone`, `narrative_affirms` …) and of passages (`selected_precision_…`).
 """
 
 import json
 from collections.abc import Mapping
 
+from exports.report.results_landscape import more_figures
 from exports.report.results_words import Figure, figures
 from exports.report.tidy import Cells, Table
-from exports.results.schema import Denominators, Difference, Rate, RateInterval, Results
+from exports.results.schema import (
+    CitationGroup,
+    Denominators,
+    Difference,
+    Rate,
+    RateInterval,
+    Results,
+    RunTotals,
+    SiteCount,
+    SiteOverlap,
+)
+from pipeline.schema import Frozen
 
 _INTERVAL_COLUMNS = ("interval_low", "interval_high", "interval_method")
 _RATE_COLUMNS = (
@@ -21,14 +34,11 @@ _RATE_COLUMNS = (
     "n_narratives",
     *Denominators.model_fields,
 )
-_DIFFERENCE_COLUMNS = tuple(
-    column for name in Difference.model_fields for column in (_INTERVAL_COLUMNS if name == "interval" else (name,))
-)
 
 
 def results_tables(results: Results) -> dict[str, Table]:
-    """The three tables by file name."""
-    shown = list(figures(results))
+    """The tables by file name; those of runs only where there are runs."""
+    shown = [*figures(results), *more_figures(results)]
     groups = tuple(f"by_{name}" for name in results.by)
     return {
         "results.csv": Table(
@@ -40,7 +50,7 @@ def results_tables(results: Results) -> dict[str, Table]:
             ],
         ),
         "differences.csv": Table(
-            ("task", "label", *_DIFFERENCE_COLUMNS),
+            ("task", "label", *_with_interval(Difference)),
             [{**_name(figure), **_difference_cells(found)} for figure in shown for found in figure.found.differences],
         ),
         "findings.csv": Table(
@@ -57,7 +67,49 @@ def results_tables(results: Results) -> dict[str, Table]:
                 for name, finding in results.findings.items()
             ],
         ),
+        **_run_tables(results, groups),
     }
+
+
+def _run_tables(results: Results, groups: tuple[str, ...]) -> dict[str, Table]:
+    """Questions, citations, sites and overlaps, each where the runs tell."""
+    tables: dict[str, Table] = {}
+    if results.runs:
+        tables["runs.csv"] = Table(tuple(RunTotals.model_fields), [dict(each) for each in results.runs])
+    if results.landscape:
+        cited = tuple(name for name in CitationGroup.model_fields if name not in ("by", "top_sites"))
+        shown = results.landscape.groups
+        tables["citations.csv"] = Table(
+            (*cited, "by", *groups),
+            [
+                {
+                    **{name: getattr(group, name) for name in cited},
+                    "by": ",".join(group.by),
+                    **_group_cells(results, group.by),
+                }
+                for group in shown
+            ],
+        )
+        tables["sites.csv"] = Table(
+            (*SiteCount.model_fields, "by", *groups),
+            [
+                {**dict(site), "by": ",".join(group.by), **_group_cells(results, group.by)}
+                for group in shown
+                for site in group.top_sites
+            ],
+        )
+        overlap_columns = _with_interval(SiteOverlap)
+        tables["overlaps.csv"] = Table(
+            overlap_columns, [_difference_cells(found) for found in results.landscape.overlaps]
+        )
+    return tables
+
+
+def _with_interval(model: type[Frozen]) -> tuple[str, ...]:
+    """The fields of a model as columns, its interval as three of them."""
+    return tuple(
+        column for name in model.model_fields for column in (_INTERVAL_COLUMNS if name == "interval" else (name,))
+    )
 
 
 def _name(figure: Figure) -> Cells:
@@ -83,11 +135,11 @@ def _rate_cells(rate: Rate) -> Cells:
     }
 
 
-def _difference_cells(found: Difference) -> Cells:
-    """The cells of one difference; names of groups may hold any character, so `within` is JSON."""
+def _difference_cells(found: Difference | SiteOverlap) -> Cells:
+    """The cells of one difference or overlap; names of groups may hold any character, so `within` is JSON."""
     within = json.dumps(found.within, ensure_ascii=False) if found.within else None
     values: Cells = {**dict(found), **_interval_cells(found.interval), "within": within}
-    return {name: values[name] for name in _DIFFERENCE_COLUMNS}
+    return {name: values[name] for name in _with_interval(type(found))}
 
 
 def _interval_cells(interval: RateInterval | None) -> Cells:

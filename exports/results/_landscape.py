@@ -33,6 +33,8 @@ from exports.results.study import RunCounts
 
 _PROVIDER = "model_name"
 _TOP_SITES = 20
+_LEAST_SAMPLE = 10
+"""Groups with fewer citations are not compared by sites in a sample: in so few hardly any site comes twice."""
 
 
 class Surveyed(NamedTuple):
@@ -145,7 +147,8 @@ def _citation_groups(answers: Answers, division: Grouping) -> Iterator[CitationG
     found = [
         _SitesOfGroup(answers, np.flatnonzero((cited_by == group) & known)) for group in range(len(division.groups))
     ]
-    sample = min((int(each.citations.sum()) for each in found if len(each.citations)), default=0)
+    totals = [int(each.citations.sum()) for each in found]
+    sample = min((total for total in totals if total >= _LEAST_SAMPLE), default=0)
     citations = answers.n_citations
     for group, sites in enumerate(found):
         members = division.of_record == group
@@ -163,7 +166,7 @@ def _citation_groups(answers: Answers, division: Grouping) -> Iterator[CitationG
             n_unknown_site=int(own.sum()) - total,
             effective_sites=rounded(math.exp(-float(shares @ np.log(shares)))) if total else None,
             top_site_share=rounded(float(shares.max())) if total else None,
-            sites_in_sample=rounded(_expected_sites(sites.citations, sample)) if total else None,
+            sites_in_sample=rounded(_expected_sites(sites.citations, sample)) if sample and total >= sample else None,
             sample=sample,
             top_sites=tuple(sites.top(answers.sites.names)),
         )

@@ -188,9 +188,9 @@ class CitationGroup(Frozen):
     """Share of the most cited site among citations."""
     sites_in_sample: float | None
     """Different sites expected among `sample` citations drawn by chance, to compare groups that cite differently
-    often."""
+    often; None for a group with fewer."""
     sample: int
-    """Citations of the group of its division that has the fewest, but some; 0 where none has any."""
+    """The fewest citations of known sites that a group of its division has, of those with at least ten; 0 without."""
     top_sites: tuple[SiteCount, ...]
     """The most cited sites, at most 20, by citations, then by name."""
 

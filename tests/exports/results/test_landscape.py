@@ -57,12 +57,19 @@ def test_citations_and_sites_of_each_group() -> None:
     # b: a.example once, d.example twice, one site that is not known
     assert (b.n_citations, b.n_sites, b.n_unknown_site) == (4, 2, 1)
     assert b.top_site_share == pytest.approx(2 / 3)
-    # Three of a's five citations: 3 − [C(2,3) + 2 · C(4,3)] ÷ C(5,3) = 3 − 8/10
-    assert (a.sample, b.sample) == (3, 3)
-    assert a.sites_in_sample == pytest.approx(2.2)
-    assert b.sites_in_sample == pytest.approx(2)
+    assert (a.sample, a.sites_in_sample) == (0, None)
     whole = group(found)
     assert (whole.n_answers, whole.n_citations, whole.n_sites) == (6, 9, 4)
+
+
+def test_groups_are_compared_by_sites_at_as_many_citations() -> None:
+    found = landscape(told_answers([*ROWS * 4, Told("c", "n1", ("e.example",) * 9)]))
+    a, b, c = (group(found, model_name=name) for name in "abc")
+    # Twelve of a's twenty citations, of 12, 4 and 4: 3 − [0 + 2 · C(16,12)] ÷ C(20,12)
+    assert (a.sample, b.sample, c.sample) == (12, 12, 12)
+    assert a.sites_in_sample == pytest.approx(3 - 2 * 1820 / 125970)
+    assert b.sites_in_sample == pytest.approx(2)
+    assert c.sites_in_sample is None, "nine are too few"
 
 
 def test_overlap_is_over_all_answers_and_within_narratives() -> None:

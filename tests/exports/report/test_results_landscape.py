@@ -1,0 +1,109 @@
+"""What runs tell, for people: tables of eighty columns, and no text of others with power."""
+
+import csv
+import io
+from unicodedata import east_asian_width
+
+import pytest
+
+from exports.report.results_landscape import landscape_blocks, more_figures
+from exports.report.results_latex import results_latex
+from exports.report.results_markdown import results_markdown
+from exports.report.results_terminal import results_table
+from exports.report.results_tidy import results_tables
+from exports.results.answers import VerdictPatterns
+from exports.results.measure import measure_results
+from exports.results.schema import Results
+from exports.results.study import RunCounts, Study
+from tests.support.results_data import HOSTILE_MODEL
+from tests.support.told_answers import Told, told_answers
+
+PATTERNS = {
+    "en": VerdictPatterns(affirms=("yes",), rejects=("no",)),
+    "ja": VerdictPatterns(affirms=("はい",), rejects=("いいえ",)),
+}
+
+
+def surveyed(models: tuple[str, ...], by: tuple[str, ...] = ("model_name",)) -> Results:
+    """Results of these models: the last affirms every second narrative, and cites a site of its own."""
+    rows = [
+        Told(
+            model,
+            f"n{at}",
+            ("a.example", f"{model.lower().encode().hex()[:40]}.example=gone") if at % 3 else ("a.example=excerpt",),
+            "affirms" if model == models[-1] and at % 2 else "rejects",
+            "en" if at % 5 else "und",
+        )
+        for at in range(40)
+        for model in models
+    ]
+    rows = [row._replace(verdict="" if row.language == "und" else row.verdict) for row in rows]
+    runs = {model: RunCounts(123_456, 3, 123_413) for model in models}
+    return measure_results(Study((), {}, {}, answers=told_answers(rows, PATTERNS), runs=runs), by=by)
+
+
+def widest(text: str) -> int:
+    return max(sum(2 if east_asian_width(letter) in "WF" else 1 for letter in line) for line in text.splitlines())
+
+
+@pytest.mark.parametrize("models", [("a", "b"), ("a" * 70, "b" * 70, "c"), tuple(f"model-{at:02}" for at in range(30))])
+def test_the_terminal_has_eighty_columns(models: tuple[str, ...]) -> None:
+    shown = results_table(surveyed(models, by=("model_name", "language")))
+    assert widest(shown) <= 80
+    for heading in ("Questions, as the runs tell", "What the answers cite", "What the answers say of their narrative"):
+        assert heading in shown
+
+
+def test_what_stands_out_is_said_with_its_denominators() -> None:
+    shown = results_table(surveyed(("a", "b", "c")))
+    assert "Narrative: affirms: c 50 %, a 0 %: 50 points apart" in " ".join(shown.split())
+    assert "on 32 narratives that both have." in " ".join(shown.split())
+    assert "Left out, since their language has no patterns: und 24." in " ".join(shown.split())
+    quiet = results_table(surveyed(("a",)))
+    assert "beyond chance, after" not in quiet
+
+
+def test_of_many_groups_the_terminal_names_the_files() -> None:
+    shown = results_table(surveyed(tuple(f"model-{at:02}" for at in range(20))))
+    assert "The groups are in citations.csv and sites.csv." in " ".join(shown.split())
+    assert "further pairs: overlaps.csv" in " ".join(shown.split())
+
+
+def test_hostile_names_stay_text() -> None:
+    found = surveyed((HOSTILE_MODEL, "plain"))
+    for text in (results_table(found), results_markdown(found), results_latex(found)):
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+    assert "<img" not in results_markdown(found)
+    assert "\\input{" not in results_latex(found)
+    safe = results_tables(found)["runs.csv"].to_csv(spreadsheet_safe=True).decode("utf-8-sig")
+    assert [row["model_name"][:4] for row in csv.DictReader(io.StringIO(safe))] == ["'=1+", "plai"]
+
+
+def test_tables_for_programs_hold_every_figure() -> None:
+    found = surveyed(("a", "b"))
+    tables = results_tables(found)
+    assert {"runs.csv", "citations.csv", "sites.csv", "overlaps.csv"} <= tables.keys()
+    rates = {(row["label"], row["by_model_name"]): row["rate"] for row in tables["results.csv"].rows}
+    assert rates["narrative_affirms", "b"] == 0.5
+    assert rates["source_gone", None] is not None
+    assert {row["label"] for row in tables["differences.csv"].rows} == {
+        "without_citations",
+        "narrative_affirms",
+        "narrative_rejects",
+        "narrative_neither",
+    }
+    assert next((row["site"], row["citations"]) for row in tables["sites.csv"].rows) == ("a.example", 80)
+    assert len({figure.name for figure in more_figures(found)}) == len(list(more_figures(found)))
+
+
+def test_without_runs_there_are_no_tables_of_runs() -> None:
+    found = measure_results(Study((), {}, {}))
+    assert list(landscape_blocks(found)) == []
+    assert sorted(results_tables(found)) == ["differences.csv", "findings.csv", "results.csv"]
+
+
+def test_latex_has_as_many_cells_in_each_row_as_columns() -> None:
+    for block in landscape_blocks(surveyed(("a", "b", "c"))):
+        for table in block.tables:
+            assert {len(row) for row in table.rows} == {len(table.rows[0])}
