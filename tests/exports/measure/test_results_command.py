@@ -10,9 +10,11 @@ from click.testing import CliRunner, Result
 from exports.cli import main
 from exports.measure.files import AgreementOptions, measure_and_write
 from exports.measure.results import results_json
+from exports.reading.runs import read_runs
 from exports.results.schema import Results
 from pipeline.text.terminal import counted
-from tests.support.export_folders import Answer, campaign, write_export, write_rows
+from tests.support import told_runs
+from tests.support.export_folders import AT, Answer, campaign, write_export, write_rows
 
 FILES = ["differences.csv", "findings.csv", "results.csv", "results.json", "results.md", "results.tex"]
 
@@ -240,6 +242,40 @@ def test_adjudicated_results_need_decisions_and_decisions_need_adjudicated(tmp_p
     export = write_export(tmp_path / "export", campaign())
     assert run(export, "--consensus", "adjudicated").exit_code == 2
     assert run(export, "--decisions", "decisions.csv").exit_code == 2
+
+
+def test_adjudicators_decide_where_annotators_differ(tmp_path: Path) -> None:
+    answers = [answer._replace(yes={"anna": ("helpful",), "ben": ()}) for answer in campaign(("claude",), 2)]
+    export = write_export(tmp_path / "export", answers, tasks=("generation",))
+    row = {"task": "generation", "record_uuid": "r-claude-00", "chunk_id": "", "label": "helpful", "decision": "True"}
+    write_rows(tmp_path / "decisions.csv", [row | {"adjudicator": "dora", "created_at": AT}])
+    options = ("--consensus", "adjudicated", "--decisions", "decisions.csv", "--out", "out")
+    assert run(export, *options).exit_code == 0
+    helpful = next(row for row in table(Path("out/results.csv")) if row["label"] == "helpful")
+    assert (helpful["rate"], helpful["n_units"], helpful["n_undecided"]) == ("1.0", "1", "1")
+    assert run(export, "--out", "out").exit_code == 0
+    helpful = next(row for row in table(Path("out/results.csv")) if row["label"] == "helpful")
+    assert (helpful["rate"], helpful["n_units"], helpful["n_undecided"]) == ("0.5", "2", "0")
+
+
+def test_runs_tell_who_answered_and_what_became_of_the_questions(tmp_path: Path) -> None:
+    told_runs.write_run(tmp_path)
+    answers = [Answer(record, yes={"anna": ()}) for record in read_runs([tmp_path / "run"]).answers.record_uuids]
+    export = write_export(tmp_path / "export", answers, tasks=("generation",), provenance=False)
+    printed = run(export, "--runs", "run", "--out", "out")
+    assert printed.exit_code == 0, printed.output
+    rows = [row for row in table(Path("out/results.csv")) if row["label"] == "helpful"]
+    counted_by = ("by_model_name", "asked", "answered", "refused", "failed", "answers")
+    assert [tuple(row[name] for name in counted_by) for row in rows] == [
+        ("", "12", "6", "3", "3", "6"),
+        ("gemini", "4", "2", "1", "1", "2"),
+        ("grok", "4", "1", "1", "2", "1"),
+        ("openai", "4", "3", "1", "0", "3"),
+    ]
+    assert "12 questions asked: 6 answered, 3 refused, 3 failed; 6 answers before the jury" in (
+        " ".join(printed.stdout.split())
+    )
+    assert "known of no record" not in printed.stdout
 
 
 def test_a_hostile_model_name_cannot_steer_any_output(tmp_path: Path) -> None:
