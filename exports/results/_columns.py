@@ -26,6 +26,8 @@ class MeasuredColumn(NamedTuple):
     """Its number there."""
     tasks: tuple[TaskName, ...]
     """The tasks that it comes from."""
+    not_between: frozenset[str] = frozenset()
+    """Columns of provenance whose values are not compared on it."""
 
 
 class _Test(NamedTuple):
@@ -125,18 +127,20 @@ def number_names(names: Sequence[str]) -> IntArray:
 def _tests(columns: Sequence[MeasuredColumn], division: Grouping, cells: Sequence[Cells]) -> Iterator[_Test]:
     """Every pair of groups of a division on every label and finding."""
     for sheet, own in enumerate(cells if division.pairs else ()):
-        places = [(place, column.column) for place, column in enumerate(columns) if column.sheet == sheet]
+        places = [(place, column) for place, column in enumerate(columns) if column.sheet == sheet]
         empty = [np.count_nonzero(own.units[own.of_group(group)], axis=0) == 0 for group in range(len(division.groups))]
         for pair in division.pairs:
             comparisons = list(compare(own, pair))
             for place, column in places:
+                if pair.column in column.not_between:
+                    continue
                 yield _Test(
                     place=place,
                     dimension=(pair.column, bool(pair.within)),
                     pair=pair,
                     names=(division.groups[pair.a][pair.column], division.groups[pair.b][pair.column]),
-                    without_units=bool(empty[pair.a][column] or empty[pair.b][column]),
-                    comparison=comparisons[column],
+                    without_units=bool(empty[pair.a][column.column] or empty[pair.b][column.column]),
+                    comparison=comparisons[column.column],
                 )
 
 

@@ -20,6 +20,12 @@ from exports.results.schema import (
 )
 from exports.results.study import SERIOUS_PROBLEM, Consensus, FindingDefinition, Study
 
+_PROVIDERS = frozenset({"model_name", "model_version", "arm"})
+"""Columns of provenance that tell providers apart."""
+_SELECTED = (
+    "Retrieval is of passages that citejury chose, so its rates are of that choice: providers are not compared by them."
+)
+
 
 def measure_results(
     study: Study,
@@ -50,8 +56,9 @@ def measure_results(
     tasks = {task: unit_values(table, places, consensus, study.decisions or {}) for task, table in tables.items()}
     composite = {name: finding_values(definition, tasks, len(records)) for name, definition in findings.items()}
     sheets = [*tasks.values(), *(each.values for each in composite.values())]
+    selected = any(told.get("contexts") == "selected" for told in study.provenance.values()) and "retrieval" in tasks
     columns = [
-        MeasuredColumn(sheet, column, (task,))
+        MeasuredColumn(sheet, column, (task,), _PROVIDERS if selected and task == "retrieval" else frozenset())
         for sheet, task in enumerate(tasks)
         for column in range(len(LABELS[task]))
     ]
@@ -85,7 +92,11 @@ def measure_results(
         landscape=surveyed and surveyed.landscape,
         narrative_verdicts=surveyed and surveyed.verdicts,
         passages=measure_passages(study, tasks["retrieval"], records, by, seed) if "retrieval" in tasks else (),
-        remarks=(*_remarks(divisions[1:]), *(surveyed.remarks if surveyed else ())),
+        remarks=(
+            *_remarks(divisions[1:]),
+            *([_SELECTED] if selected and _PROVIDERS & set(by) else []),
+            *(surveyed.remarks if surveyed else ()),
+        ),
     )
 
 

@@ -206,3 +206,23 @@ def test_denominators_come_from_runs_provenance_and_discards() -> None:
     }
     unknown = label_of(measure_results(SMALL)).denominators
     assert (unknown.asked, unknown.without_citations, unknown.with_unread_sources, unknown.discarded) == (None,) * 4
+
+
+def test_providers_are_not_compared_by_passages_that_citejury_chose() -> None:
+    answers = [
+        Answer(f"n{number}", model, {"generation": [{"helpful": 1}]}, passages=[[{"misleading": model == "a"}]])
+        for number in range(3)
+        for model in ("a", "b")
+    ]
+    study = study_of(answers)
+    assert len(label_of(measure_results(study), "misleading").differences) == 1
+    chosen = study._replace(
+        provenance={record: {**told, "contexts": "selected"} for record, told in study.provenance.items()}
+    )
+    found = measure_results(chosen)
+    assert label_of(found, "misleading").differences == ()
+    assert [group.rate for group in label_of(found, "misleading").groups] == [1.0, 0.0]
+    assert len(label_of(found).differences) == 1
+    assert any("providers are not compared by them" in remark for remark in found.remarks)
+    by_language = label_of(measure_results(chosen, by=("language",)), "misleading")
+    assert by_language.groups[0].by == {"language": "en"}
