@@ -124,11 +124,12 @@ def agreement(
 ) -> None:
     """Compute agreement between annotators on exported CSV files.
 
-    Reads an export folder, or any CSV files with the columns of an export (more columns are fine), and prints a
-    table for each task: which labels are fit for use and what to mind first. A figure that is undefined is shown as
-    –, with the reason: never as 1. Intervals are 95 % and come from resampling whole records. Of several answers by
-    one annotator to one unit the newest counts. A `created_at` without offset is taken as UTC. The same files and
-    seed give the same `agreement.json`, byte for byte.
+    Reads an export folder, or any CSV files with the columns of an export (more columns are fine), and prints what
+    the jury found, in short, and for each label α with its interval and whether it is fit for use; all of it, and what
+    to mind first, is in report.html. A figure that is undefined is shown as –, with the reason: never as 1. Intervals
+    are 95 % and come from resampling whole records. Of several answers by one annotator to one unit the newest counts.
+    A `created_at` without offset is taken as UTC. The same files and seed give the same `agreement.json`, byte for
+    byte.
 
     \b
     Written to --out:
@@ -153,7 +154,7 @@ def agreement(
     """
     _check_gate_options(ctx, fail_under, fail_labels)
     from exports.measure.files import REPORT_FILE, AgreementOptions, measure_and_write
-    from exports.report.terminal import agreement_table, judge_table
+    from exports.report.terminal import judge_table, outcome_table
 
     options = AgreementOptions.model_validate(wanted)
     with interrupted_by(signal.SIGTERM), ProgressBars() as bars:
@@ -161,7 +162,7 @@ def agreement(
         measured = measure_and_write(paths, out, options)
     for remark in measured.remarks:
         click.echo(remark, err=True)
-    click.echo(agreement_table(measured.agreement))
+    click.echo(outcome_table(measured.agreement, measured.results))
     if measured.agreement.judges:
         click.echo(f"\n{judge_table(measured.agreement.judges)}")
     click.echo(

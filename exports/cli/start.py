@@ -29,13 +29,14 @@ WIDTH = 80
     help="Folder for everything that the demo makes.",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=6900, show_default=True, help="Port; 0 takes any.")
-@click.option("--exit", "end", is_flag=True, help="End when the agreement table is printed; the page goes down.")
+@click.option("--exit", "end", is_flag=True, help="End when findings and agreement are printed; the page goes down.")
 def demo(home: Path, port: int, end: bool) -> None:
     """Run the whole product once, on narratives and answers that come with it.
 
     Starts Argilla on this machine, turns stored answers of five providers and a report that it writes itself into
-    records, lets four annotators judge them, exports the three CSV files and prints how far the four agree. Then the
-    page stays up for you to label some records yourself, until Ctrl-C. Run again, it goes on with what is there.
+    records, lets four annotators judge them, exports the three CSV files and prints what the four found and how far
+    they agree. Then the page stays up for you to label some records yourself, until Ctrl-C. Run again, it goes on with
+    what is there.
 
     \b
     Example:
@@ -59,18 +60,18 @@ def demo(home: Path, port: int, end: bool) -> None:
 
 
 def _show(home: Path, server: "ServerHandle") -> "DemoReport":
-    """Run the demo, print its agreement table on stdout, and say where everything is."""
+    """Run the demo, print what its jury found and how far it agrees on stdout, and say where everything is."""
     from exports.measure.files import REPORT_FILE
-    from exports.report.terminal import agreement_table
+    from exports.report.terminal import outcome_table
     from exports.start.demo import AGREEMENT, ANSWERS, EXPORT, RECORDS, RESEARCH, run_demo
 
     report = run_demo(home, server, lambda line: click.echo(line, err=True))
     click.echo()
-    click.echo(agreement_table(report.measured.agreement))
+    click.echo(outcome_table(report.measured.agreement, report.measured.results))
     click.echo(
         f"\nIn {home}: {ANSWERS}/ (CSV v2), {RESEARCH}/ (a report), {RECORDS}, {EXPORT}/ (three CSV files), "
         f"{AGREEMENT}/ (figures, tables).\n"
-        f"Open {home / AGREEMENT / REPORT_FILE} in a browser to look at the agreement.",
+        f"Open {home / AGREEMENT / REPORT_FILE} in a browser to look at all of it.",
         err=True,
     )
     return report

@@ -11,18 +11,22 @@ from exports.report.results_words import (
     definition,
     denominator_sentence,
     difference_sentences,
+    extent,
     figures,
+    group_name,
     incomparable_sentences,
     left_out_sentence,
     rate_estimate,
     rate_meaning,
     rate_rows,
     shows_groups,
+    standing_out,
     summary_sentence,
 )
+from exports.report.words import UNDEFINED
 from exports.results.schema import Denominators, Finding, Results
 from pipeline.tables import Table
-from pipeline.text.terminal import printable
+from pipeline.text.terminal import counted, printable
 
 _WIDTH = 80
 _NAME = 30
@@ -30,6 +34,8 @@ _NAME = 30
 _WIDTHS = (_NAME, 20, 10, 12)
 _KEPT = re.compile(r"\d %|\bp [<=] [.\d]+")
 """Where no line may end."""
+_FIRST = 1
+"""So many differences, and things that cannot be compared, are in the short form; the report has all."""
 
 
 def results_table(results: Results) -> str:
@@ -51,6 +57,42 @@ def results_table(results: Results) -> str:
     if minded:
         blocks.append("\n".join(["What cannot be told, and what to mind", *minded]))
     return "\n\n".join([*blocks, _wrapped(rate_meaning(results)), _wrapped(DIFFERENCE_MEANING)])
+
+
+def findings_table(results: Results, people: int) -> str:
+    """Composite findings by group, what differs beyond chance, what cannot be compared: some ten lines for one finding.
+
+    `people` is how many annotators there are.
+    """
+    lines = [_wrapped(f"Found in {extent(results, people).removesuffix('.')}:")]
+    shown = [figure for figure in figures(results) if figure.task is None]
+    if shown:
+        rows = [row for figure in shown for row in _short_rows(figure, tuple(results.by[:1]))]
+        lines.append(Table(rows, left=1).terminal((_NAME, 20)))
+    star = "* " if any(standing_out(results)) else ""
+    for mark, found in ((star, difference_sentences(results)), ("! ", incomparable_sentences(results))):
+        sentences = list(found)
+        lines += [_wrapped(sentence, mark) for sentence in sentences[:_FIRST]]
+        more = len(sentences) - _FIRST
+        lines += [f"{mark}{more:,} more in report.html."] if more > 0 else []
+    return "\n".join(lines)
+
+
+def _short_rows(figure: Figure, by: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
+    """The rate over all answers and in each group, and in one row the groups that have none."""
+    assert isinstance(figure.found, Finding)
+    left_out = f", {figure.found.n_incomplete:,} left out" if figure.found.n_incomplete else ""
+    yield _cut(figure.title), rate_estimate(figure.found), f"of {counted(figure.found.n_units, figure.unit)}{left_out}"
+    groups = [group for group in figure.found.groups if tuple(group.by) == by]
+    for group in groups[:GROUPS_SHOWN]:
+        if group.rate is not None:
+            basis = f"of {counted(group.n_units, figure.unit)}"
+            yield _cut(f"  {group_name(group.by)}"), rate_estimate(group), basis
+    without = [group_name(group.by) for group in groups[:GROUPS_SHOWN] if group.rate is None]
+    if without:
+        yield _cut(f"  {', '.join(without)}"), UNDEFINED, "not judged in every part"
+    if len(groups) > GROUPS_SHOWN:
+        yield f"  {len(groups) - GROUPS_SHOWN:,} more groups", "", "in report.html"
 
 
 def _finding_lines(figure: Figure) -> Iterator[str]:

@@ -4,6 +4,7 @@ Sentences hold names of models, narratives and findings as they are: whoever put
 terminal escapes it whole.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -39,7 +40,7 @@ _REASONS: dict[NoFigure, str] = {
     "no_shared_narrative": "they have no narrative in common",
     "not_known": "the files do not tell",
 }
-_VALUES: dict[Consensus, str] = {
+VALUES: dict[Consensus, str] = {
     "share": "An answer or passage counts by the share of its annotators who say yes.",
     "majority": "An answer or passage counts by the majority of its annotators; ties are left out.",
     "adjudicated": (
@@ -47,6 +48,8 @@ _VALUES: dict[Consensus, str] = {
         "out."
     ),
 }
+"""How an answer or passage counts by the votes on it."""
+_COLUMNS = {"model_name": "model", "model_version": "model version", "narrative_type": "narrative type"}
 _NAMES_SHOWN = 6
 
 
@@ -100,10 +103,26 @@ def summary_sentence(results: Results) -> str:
     return f"What the jury found about {answers} to {narratives}, by {', '.join(results.by)}{weighted}."
 
 
+def extent(results: Results, people: int) -> str:
+    """How much was judged by so many people, such as `60 answers of 5 models to 12 narratives, judged by 4 people.`."""
+    first = next((figure.found for figure in figures(results)), None)
+    by = tuple(results.by[:1])
+    groups = sum(tuple(group.by) == by and any(group.by.values()) for group in first.groups) if first and by else 0
+    of_groups = f" of {counted(groups, column_name(by[0]))}" if groups else ""
+    jury = "1 person" if people == 1 else f"{people:,} people"
+    narratives = counted(results.n_narratives, "narrative")
+    return f"{counted(results.n_records, 'answer')}{of_groups} to {narratives}, judged by {jury}."
+
+
+def column_name(column: str) -> str:
+    """What a column of groups is called, such as `model`; the others by their names."""
+    return _COLUMNS.get(column, column)
+
+
 def rate_meaning(results: Results) -> str:
     """What a rate and its interval are."""
     return (
-        f"Each figure is the share of yes, with its 95 % interval. {_VALUES[results.consensus]} Intervals take "
+        f"Each figure is the share of yes, with its 95 % interval. {VALUES[results.consensus]} Intervals take "
         "narratives as what was drawn: answers to one narrative are no independent cases."
     )
 
@@ -180,7 +199,7 @@ def difference_sentences(results: Results) -> Iterator[str]:
         yield from told
         yield f"{counted(len(told), 'difference')} of {compared:,} that were compared."
     elif compared:
-        yield f"Nothing: none of {counted(compared, 'difference')} is beyond chance."
+        yield f"None of {counted(compared, 'difference')} is beyond chance."
     else:
         yield "Cannot be told: no two groups could be compared."
 
@@ -194,21 +213,48 @@ def incomparable_sentences(results: Results) -> Iterator[str]:
 
 
 def _without_difference(results: Results) -> Iterator[str]:
-    """For each pair of groups and reason the labels on which they cannot be compared."""
-    pairs: dict[tuple[str, str, str, NoFigure], list[str]] = {}
+    """For each reason the groups that cannot be compared, and on which labels; not where one of them has no rate.
+
+    One that cannot be compared with several others is named once, with them.
+    """
+    total = sum(1 for _ in figures(results))
+    pairs: dict[tuple[str, NoFigure, str], list[tuple[str, str]]] = {}
+    for (a, b, level), reasons in _undefined_differences(results).items():
+        told = [title for title, reason in reasons.items() if reason != "no_units"]
+        if told:
+            named = _named(list(reasons) if len(reasons) == total else told, total)
+            pairs.setdefault((level, reasons[told[0]], named), []).append((a, b))
+    for (level, reason, named), found in pairs.items():
+        for group, others in _by_most_frequent(found):
+            end = f"{level} on {named}: {_REASONS[reason]}."
+            with_one = f"{group} and {others[0]} cannot be compared{end}"
+            yield with_one if len(others) == 1 else f"{group} cannot be compared with {_joined(others)}{end}"
+
+
+def _undefined_differences(results: Results) -> dict[tuple[str, str, str], dict[str, NoFigure]]:
+    """For each two groups and level why they cannot be compared, by the label's title."""
+    pairs: dict[tuple[str, str, str], dict[str, NoFigure]] = {}
     for figure in figures(results):
         for found in figure.found.differences:
             if found.p is None and found.undefined:
                 level = f" ({group_name(found.within)})" if found.within else ""
-                names = (found.a or NOT_KNOWN, found.b or NOT_KNOWN, level, found.undefined)
-                pairs.setdefault(names, []).append(figure.title)
-    total = sum(1 for _ in figures(results))
-    for (a, b, level, reason), titles in pairs.items():
-        yield f"{a} and {b}{level} cannot be compared on {_named(titles, total)}: {_REASONS[reason]}."
+                names = (found.a or NOT_KNOWN, found.b or NOT_KNOWN, level)
+                pairs.setdefault(names, {})[figure.title] = found.undefined
+    return pairs
+
+
+def _by_most_frequent(pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, list[str]]]:
+    """Each pair once, under that one of its names that is in most of the pairs."""
+    left = list(pairs)
+    while left:
+        counts = Counter(name for pair in left for name in pair)
+        group = max(counts, key=lambda name: counts[name])
+        yield group, [b if a == group else a for a, b in left if group in (a, b)]
+        left = [pair for pair in left if group not in pair]
 
 
 def _without_figure(results: Results) -> Iterator[str]:
-    """For each group and reason the labels on which it has no rate, or a rate without an interval."""
+    """For each reason the groups that have no rate on some labels, or a rate without an interval."""
     lacking: dict[tuple[str, bool, NoFigure], list[str]] = {}
     for figure in figures(results):
         parts = [("all", figure.found), *((group_name(group.by), group) for group in figure.found.groups)]
@@ -216,9 +262,23 @@ def _without_figure(results: Results) -> Iterator[str]:
             if rate.undefined:
                 lacking.setdefault((name, rate.rate is None, rate.undefined), []).append(figure.title)
     total = sum(1 for _ in figures(results))
+    alike: dict[tuple[str, bool, NoFigure], list[str]] = {}
     for (name, no_rate, reason), titles in lacking.items():
+        alike.setdefault((_named(titles, total), no_rate, reason), []).append(name)
+    for (named, no_rate, reason), names in alike.items():
         what = "no rate" if no_rate else "a rate without interval"
-        yield f"{name}: {what} for {_named(titles, total)}: {_REASONS[reason]}."
+        if "all" in names:
+            yield f"all: {what} for {named}: {_REASONS[reason]}."
+            continue
+        then = f", so {'they' if len(names) > 1 else 'it'} cannot be compared there" if no_rate else ""
+        yield f"{_joined(names)}: {what} for {named}{then}: {_REASONS[reason]}."
+
+
+def _joined(names: Sequence[str]) -> str:
+    """The names as a list in words; those of crossed groups hold commas themselves."""
+    *first, last = names
+    between = "; " if any(", " in name for name in names) else ", "
+    return f"{between.join(first)} and {last}" if first else last
 
 
 def _named(titles: list[str], total: int) -> str:

@@ -1,65 +1,66 @@
-"""Agreement for the terminal: verdicts and warnings in words, then a table for each task; 72 columns, no colour."""
+"""Agreement for the terminal: a line for each label with its verdict, and judges; at most 78 columns, no colour."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
 
 from annotation.labels import TaskName
-from exports.agreement.schema import Agreement, JudgeAgreement, JudgedLabel, JudgedTask, LabelAgreement, TaskAgreement
+from exports.agreement.schema import Agreement, JudgeAgreement, JudgedLabel, JudgedTask, TaskAgreement
+from exports.report.results_terminal import findings_table
 from exports.report.words import (
-    FITNESS_MEANING,
+    FITNESS,
     JUDGE_LEGEND,
     alpha_estimate,
     coverage_sentence,
     decimal,
-    discard_sentence,
     estimate,
     finding_sentences,
-    fitness_sentences,
+    fitness,
     left_out_sentences,
     other_task_sentences,
-    percent,
+    undefined_sentences,
     warning_sentences,
 )
+from exports.results.schema import Results
 from pipeline.tables import Table
 from pipeline.text.terminal import counted, printable
 
 _WIDTH = 72
-_WIDTHS = (27, 5, 16, 4, 5, 4)
-_HEAD = ("label", "n", "α [95 %]", "AC1", "agree", "yes")
+_WIDTHS = (27, 16, 29)
 _JUDGE_WIDTHS = (27, 6, 17, 4, 4, 4, 4)
 _JUDGE_HEAD = ("label", "n", "κ [95 %]", "prec", "rec", "AUC", "ECE")
 _LEGEND = (
-    "n: units with two answers or more. α: Krippendorff's alpha with its 95 % interval over records. "
-    "AC1: Gwet's. agree: share of agreeing pairs. yes: share of yes among all answers. –: undefined. "
-    "*: beyond chance; were all annotators interchangeable, at most one file in twenty would name anybody."
+    "α: Krippendorff's alpha with its 95 % interval over records; –: undefined. Fit for use: the whole interval is at "
+    ".800 or above, for tentative conclusions at .667. *: beyond chance."
 )
 
 
+def outcome_table(agreement: Agreement, results: Results | None) -> str:
+    """What the jury found, where that is known, then how far its members agree."""
+    people = {name for figures in agreement.tasks.values() for name in figures.annotators}
+    found = [findings_table(results, len(people))] if results else []
+    return "\n\n".join([*found, agreement_table(agreement)])
+
+
 def agreement_table(agreement: Agreement) -> str:
-    """One block of lines for each task, then the legends; at most 72 columns wide."""
+    """A line for each label with α and its verdict, what was found beyond them, and the legend; at most 78 columns."""
     blocks = ["\n".join(_task_lines(task, figures)) for task, figures in agreement.tasks.items()]
-    return "\n\n".join([*blocks, textwrap.fill(FITNESS_MEANING, _WIDTH), textwrap.fill(_LEGEND, _WIDTH)])
+    cautions = sum(1 for figures in agreement.tasks.values() for _ in warning_sentences(figures))
+    minded = [_wrapped(f"{counted(cautions, 'caution')} to read first: report.html and agreement.md.", "! ")]
+    return "\n\n".join([*blocks, *(minded if cautions else []), textwrap.fill(_LEGEND, _WIDTH)])
 
 
 def _task_lines(task: str, figures: TaskAgreement) -> Iterator[str]:
-    """The task's head line, verdicts, what to mind, a line for each label, and what was found beyond them."""
+    """The task with its size, a line for each label, and what was found beyond them."""
     sizes = (
         counted(figures.n_units, "unit"),
         counted(figures.n_records, "record"),
         counted(len(figures.annotators), "annotator"),
     )
     yield f"{task}: {', '.join(sizes)}"
-    for sentence in fitness_sentences(figures):
-        yield _wrapped(sentence, "= ")
-    for sentence in warning_sentences(figures):
+    rows = [(label, alpha_estimate(found), FITNESS[fitness(found)]) for label, found in figures.labels.items()]
+    yield Table([("", "α [95 %]", "verdict"), *rows]).terminal(_WIDTHS)
+    for sentence in undefined_sentences(figures):
         yield _wrapped(sentence, "! ")
-    rows = [_HEAD, *(_label_cells(label, found) for label, found in figures.labels.items())]
-    if figures.macro_alpha is not None:
-        over = f"mean α of {counted(figures.n_labels_with_alpha, 'label')}"
-        rows.append((over, "", estimate(figures.macro_alpha, figures.macro_interval), "", "", ""))
-    yield Table(rows, left=1).terminal(_WIDTHS)
-    if discarded := discard_sentence(figures.discards):
-        yield _wrapped(discarded, "  ")
     for sentence in finding_sentences(figures):
         yield _wrapped(sentence, "* ")
 
@@ -68,18 +69,6 @@ def _wrapped(sentence: str, mark: str) -> str:
     """The sentence on lines of the table's width, behind its mark; what could steer the terminal is taken out."""
     return textwrap.fill(
         printable(sentence), _WIDTH, initial_indent=mark, subsequent_indent="  ", break_on_hyphens=False
-    )
-
-
-def _label_cells(label: str, found: LabelAgreement) -> tuple[str, ...]:
-    """The cells of one label."""
-    return (
-        label,
-        str(found.n_pairable_items),
-        alpha_estimate(found),
-        decimal(found.gwet_ac1),
-        percent(found.percent_agreement),
-        percent(found.prevalence),
     )
 
 

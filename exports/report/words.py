@@ -163,6 +163,14 @@ def fitness_sentences(figures: TaskAgreement) -> Iterator[str]:
             yield f"{FITNESS[verdict]}: {_named(labels, figures)}."
 
 
+def undefined_sentences(figures: TaskAgreement) -> Iterator[str]:
+    """For each reason the labels whose α is undefined."""
+    for reason, meaning in _REASONS.items():
+        labels = [name for name, found in figures.labels.items() if found.undefined.get("krippendorff_alpha") == reason]
+        if labels:
+            yield f"α is undefined for {_named(labels, figures)}: {meaning}."
+
+
 def warning_sentences(figures: TaskAgreement) -> Iterator[str]:
     """What to mind about a task and what to do: undefined figures, then each warning with its labels, then intervals.
 

@@ -1,4 +1,4 @@
-"""The demo: one command from stored answers to an agreement table, and again on the same home."""
+"""The demo: one command from stored answers to findings and agreement, and again on the same home."""
 
 import csv
 import json
@@ -38,9 +38,21 @@ def rows(home: Path, task: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_it_ends_with_the_agreement_table_on_stdout(first: Result) -> None:
+def test_it_ends_with_what_the_jury_found_in_ten_lines_and_one_line_a_label_of_agreement(first: Result) -> None:
     assert first.exit_code == 0, first.output
-    assert all(label in first.stdout for task in TASKS for label in LABELS[task])
+    found, *agreement = first.stdout.strip().split("\n\n")
+    lines = found.splitlines()
+    assert len(lines) <= 10
+    assert lines[0] == "Found in 59 answers of 6 models to 13 narratives, judged by 4 people:"
+    assert re.match(r"Serious problem +\d+ % \[\d+, \d+\] +of \d+ answers, \d+ left out$", lines[1])
+    for provider in ("claude", "perplexity", "gemini", "grok", "openai", "pipeline"):
+        assert provider in "\n".join(lines[2:6])
+    assert "difference" in found
+    assert "cannot be compared" in found
+    for task, told in zip(TASKS, agreement, strict=False):
+        assert told.startswith(f"{task}: ")
+        assert [line.split()[0] for line in told.splitlines()[2:]] == list(LABELS[task])
+    assert max(map(len, first.stdout.splitlines())) <= 80
 
 
 def without_intervals(text: str) -> str:
@@ -49,7 +61,7 @@ def without_intervals(text: str) -> str:
 
 
 def test_the_readme_shows_its_table(first: Result) -> None:
-    (shown,) = re.findall(r"```text\n(retrieval: .*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    (shown,) = re.findall(r"```text\n(Found in .*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
     assert without_intervals(shown) in without_intervals(first.stdout)
 
 
@@ -88,7 +100,10 @@ def test_every_label_varies_and_its_alpha_is_neither_undefined_nor_perfect(first
 def test_it_writes_the_report_of_its_agreement_and_names_it(first: Result, home: Path) -> None:
     report = home / "agreement" / "report.html"
     assert str(report) in first.stderr
-    assert report.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    text = report.read_text(encoding="utf-8")
+    assert text.startswith("<!DOCTYPE html>")
+    assert "What the jury found" in text
+    assert "59 answers of 6 models to 13 narratives, judged by 4 people." in text
     with (home / "agreement" / "disagreements.csv").open(encoding="utf-8", newline="") as file:
         assert {row["task"] for row in csv.DictReader(file)} == set(TASKS)
 

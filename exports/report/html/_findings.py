@@ -9,10 +9,13 @@ from exports.report.html._elements import Child, cell, element, folded, head, mi
 from exports.report.html._plot import Axis, dot, rule, scale, strip, whisker
 from exports.report.results_words import (
     DIFFERENCE_MEANING,
+    VALUES,
     Figure,
     basis,
+    column_name,
     definition,
     difference_sentences,
+    extent,
     figures,
     group_name,
     incomparable_sentences,
@@ -31,10 +34,8 @@ _TOLD = 5
 """So many differences, and things that cannot be told, are on the first screen; the others are a click away."""
 _READING = (
     "Dot: the share found. Line: its 95 % interval, the range in which the share may well lie, given how few "
-    "narratives were asked. An answer counts by the share of its annotators who say so."
+    "narratives were asked."
 )
-_COLUMNS = {"model_name": "model", "model_version": "model version", "narrative_type": "kind of narrative"}
-"""What the columns of groups are called; the others by their names."""
 _BEHIND = {
     "asked": "asked",
     "answered": "answered",
@@ -52,28 +53,17 @@ _By = tuple[str, ...]
 def findings_section(results: Results, agreement: Agreement) -> Element:
     """One screen: what was found, by group, what differs beyond chance, what cannot be compared, and what is behind."""
     first = [_finding_figure(finding, results) for finding in results.findings.values()]
+    people = {name for task in agreement.tasks.values() for name in task.annotators}
+    latest = results.latest_response
+    newest = element("small", f" Newest response {latest[:16].replace('T', ' ')} UTC.") if latest else None
     return element(
         "header",
         element("h1", "What the jury found"),
-        element("p", _extent(results, agreement), class_="lead"),
+        element("p", extent(results, len(people)), newest, class_="lead"),
         element("div", element("div", first), element("div", _differences(results)), class_="screen"),
         _behind_table(results),
         id="found",
     )
-
-
-def _extent(results: Results, agreement: Agreement) -> list[Child]:
-    """How much was judged by how many people, and when last."""
-    people = {name for task in agreement.tasks.values() for name in task.annotators}
-    found = _first(results)
-    groups = len(_rates(found, results.by[:1])) - 1 if found else 0
-    of_groups = f" of {counted(groups, _COLUMNS.get(results.by[0], results.by[0]))}" if groups else ""
-    latest = results.latest_response
-    return [
-        f"{counted(results.n_records, 'answer')}{of_groups} to {counted(results.n_narratives, 'narrative')}, judged by "
-        f"{counted(len(people), 'person') if len(people) == 1 else f'{len(people):,} people'}.",
-        element("small", f" Newest response {latest[:16].replace('T', ' ')} UTC.") if latest else None,
-    ]
 
 
 def _first(results: Results) -> LabelResults | None:
@@ -89,10 +79,10 @@ def _finding_figure(finding: Finding, results: Results) -> Element:
     caption = element("caption", quoted(finding.title), " by group")
     return element(
         "section",
-        element("h2", quoted(finding.title), ": ", share(finding.rate), " of answers"),
+        element("h2", quoted(finding.title), f": {share(finding.rate)} of {counted(finding.n_units, 'answer')}"),
         element("p", f"An answer counts if the jury says: {definition(finding).replace('_', ' ')}.", class_="note"),
         element("table", caption, element("thead", names), body, element("tbody", foot, class_="axis"), class_="rates"),
-        element("p", f"{_READING} {left_out_sentence(finding)}".rstrip(), class_="note"),
+        element("p", f"{_READING} {VALUES[results.consensus]} {left_out_sentence(finding)}".rstrip(), class_="note"),
     )
 
 
@@ -105,7 +95,7 @@ def _rates(found: LabelResults, by: _By) -> list[tuple[str, Rate]]:
 def _rate_row(name: str, rate: Rate) -> Element:
     """One rate as a point with its interval, its numbers beside it."""
     return row(
-        head(quoted(name)),
+        element("th", quoted(name, "span"), scope="row"),
         element("td", _rate_strip(name, rate), class_="drawn"),
         cell(_estimated(rate)),
         element("td", element("small", basis(rate, "answer")), class_="words"),
@@ -172,7 +162,7 @@ def _behind_table(results: Results) -> Element | None:
         for name, rate in rates
     )
     columns = (
-        _COLUMNS.get(by[0], by[0]).capitalize() if by else "",
+        column_name(by[0]).capitalize() if by else "",
         *(_BEHIND[name] for name in known),
         "counted above",
     )
@@ -202,7 +192,7 @@ def labels_section(results: Results) -> Element | None:
 
 def _of(by: _By) -> str:
     """What the groups are groups of, behind a space."""
-    return f" by {' and '.join(_COLUMNS.get(name, name) for name in by)}" if by else ""
+    return f" by {' and '.join(column_name(name) for name in by)}" if by else ""
 
 
 def _labels_table(shown: Sequence[Figure], by: _By) -> Element:

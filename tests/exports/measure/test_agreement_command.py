@@ -80,7 +80,7 @@ def test_it_writes_every_file_prints_a_narrow_table_and_replaces_its_own_files(t
         result = run(export, "--out", out, *QUICK)
         assert result.exit_code == 0, result.output
         assert names_in(out) == WRITTEN
-    assert max(map(len, result.stdout.splitlines())) <= 72
+    assert max(map(len, result.stdout.splitlines())) <= 80
     assert "α is undefined for proper_action" in " ".join(result.stdout.split())
     assert "\x1b" not in result.output
     assert "report.html" in result.stderr
@@ -294,8 +294,8 @@ def test_real_files_give_a_table_with_intervals(tmp_path: Path) -> None:
     result = run(EXPORT_A, "--out", tmp_path / "out", *QUICK)
     assert result.exit_code == 0, result.output
     row = next(line for line in result.stdout.splitlines() if line.startswith("topically_relevant"))
-    assert row.split()[1:3] == ["169", ".74"]
-    assert row.split()[3].startswith("[.")
+    assert row.split()[1] == ".74"
+    assert row.split()[2].startswith("[.")
     assert "(Krippendorff, nominal; 95 % BCa bootstrap over 43 records / 169 passages, B = 100" in " ".join(
         (tmp_path / "out" / "agreement.tex").read_text(encoding="utf-8").replace(r"\%", "%").split()
     )

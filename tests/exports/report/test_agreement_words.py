@@ -6,7 +6,7 @@ import pytest
 
 from exports.agreement.cautions import ADVICE
 from exports.agreement.schema import Discards, LabelAgreement
-from exports.report.terminal import agreement_table
+from exports.report.terminal import agreement_table, outcome_table
 from exports.report.words import (
     decimal,
     discard_sentence,
@@ -19,6 +19,7 @@ from exports.report.words import (
 )
 from pipeline.text.terminal import printable
 from tests.support.figures_data import RICH, against_rest, agreement, change, label, task
+from tests.support.results_data import results
 
 
 @pytest.mark.parametrize(
@@ -128,18 +129,30 @@ def test_findings_are_changes_and_annotators_beyond_chance_only() -> None:
     assert list(finding_sentences(task({}, changes=(change(p_holm=0.05),)))) == []
 
 
-def test_the_table_is_narrow_whatever_names_there_are_and_begins_with_what_to_mind() -> None:
+def test_the_table_has_one_line_a_label_whatever_names_there_are() -> None:
     names = {"contradicted_claim_present": label(-0.14, -0.62, -0.11), "misleading": label(None, None)}
-    text = agreement_table(agreement(retrieval=RICH, grounding=task(names)))
+    figures = agreement(retrieval=RICH, grounding=task(names))
+    text = agreement_table(figures)
     lines = text.splitlines()
-    assert max(map(len, lines)) <= 72
+    assert max(map(len, lines)) <= 78
     assert not re.search(r"[\x00-\x09\x0b-\x1f]", text)
-    assert lines[1:3] == ["= Not shown to be fit yet: misleading.", "= Cannot be told: topically_relevant."]
-    assert lines[3].startswith("! ")
+    for label_name in names:
+        told = [line for line in lines if line.startswith(f"{label_name} ")]
+        assert len(told) == sum(label_name in part.labels for part in figures.tasks.values())
     row = next(line for line in lines if line.startswith("contradicted"))
-    assert row.split() == ["contradicted_claim_present", "169", "-.14", "[-.62,", "-.11]", ".80", "89%", "69%"]
-    undefined = [line.split() for line in lines if line.startswith("misleading  ")][-1]
-    assert undefined == ["misleading", "169", "–", ".80", "89%", "69%"]
+    assert row.split() == ["contradicted_claim_present", "-.14", "[-.62,", "-.11]", "Not", "fit", "for", "use"]
+    assert [line.split() for line in lines if line.startswith("misleading ")][-1][1:] == ["–", "Cannot", "be", "told"]
+    cautions = sum(len(list(warning_sentences(part))) for part in figures.tasks.values())
+    assert f"! {cautions} cautions to read first: report.html and agreement.md." in lines
+    assert sum(line.startswith("* ") for line in lines) == len(list(finding_sentences(RICH)))
+
+
+def test_what_the_jury_found_stands_above_agreement_and_agreement_alone_where_it_is_not_known() -> None:
+    figures = agreement(retrieval=RICH)
+    assert outcome_table(figures, None) == agreement_table(figures)
+    text = outcome_table(figures, results())
+    assert text.startswith("Found in 60 answers of 3 models to 12 narratives, judged by ")
+    assert text.endswith(agreement_table(figures))
 
 
 def test_the_gate_looks_at_the_lower_end_unless_told_otherwise() -> None:

@@ -39,7 +39,7 @@ def page(whole: tuple[Agreement, list[Disagreement]]) -> Page:
 
 def test_its_parts_stand_in_the_order_in_which_they_are_read(page: Page) -> None:
     assert [text for _, text in page.all("h2")] == [
-        "Serious problem: 24 % of answers",
+        "Serious problem: 24 % of 60 answers",
         "What differs beyond chance",
         "What cannot be compared, and why",
         "Each label by model",

@@ -18,7 +18,7 @@ from exports.report.results_words import (
     span,
     standing_out,
 )
-from exports.results.schema import RateInterval
+from exports.results.schema import LabelResults, RateInterval
 from tests.support.results_data import denominators, difference, group, results
 
 
@@ -72,19 +72,36 @@ def test_where_nothing_is_beyond_chance_it_says_of_how_many_comparisons() -> Non
     found = results()
     assert list(difference_sentences(found))[-1] == "3 differences of 10 that were compared."
     without = found.model_copy(update={"findings": {}})
-    assert list(difference_sentences(without)) == ["Nothing: none of 7 differences is beyond chance."]
+    assert list(difference_sentences(without)) == ["None of 7 differences is beyond chance."]
     nothing = without.model_copy(update={"tasks": {}})
     assert list(difference_sentences(nothing)) == ["Cannot be told: no two groups could be compared."]
 
 
 def test_what_cannot_be_compared_is_named_with_its_reason() -> None:
     assert list(incomparable_sentences(results())) == [
-        "claude and gemini cannot be compared on helpful: the jury judged none.",
-        "gemini and perplexity cannot be compared on helpful: the jury judged none.",
-        "gemini: no rate for helpful: the jury judged none.",
+        "gemini: no rate for helpful, so it cannot be compared there: the jury judged none.",
         "Not known: how many cite a source without text.",
         "Rates of retrieval are of passages that citejury chose.",
     ]
+
+
+def test_a_group_that_cannot_be_compared_with_several_is_named_once_with_them() -> None:
+    found = results()
+    unlike = {"p": None, "p_holm": None, "undefined": "no_shared_narrative", "stands_out": False}
+
+    def alone(label: LabelResults) -> LabelResults:
+        told = (each.model_copy(update=unlike if "claude" in (each.a, each.b) else {}) for each in label.differences)
+        return label.model_copy(update={"differences": tuple(told)})
+
+    finding = found.findings["serious_problem"]
+    findings = {"serious_problem": finding.model_copy(update={"differences": alone(finding).differences})}
+    tasks = {
+        task: part.model_copy(update={"labels": {name: alone(label) for name, label in part.labels.items()}})
+        for task, part in found.tasks.items()
+    }
+    assert next(incomparable_sentences(found.model_copy(update={"findings": findings, "tasks": tasks}))) == (
+        "claude cannot be compared with gemini and perplexity on any label: they have no narrative in common."
+    )
 
 
 def test_a_composite_finding_says_what_it_is_and_what_it_leaves_out() -> None:
