@@ -115,12 +115,17 @@ def flip_p(contributions: Sequence[FloatArray], flips: int, seed: int) -> list[f
 
 
 def _alike(places: Sequence[int], sizes: Sequence[FloatArray]) -> Iterator[list[int]]:
-    """The places in batches whose sums have similarly many contributions, and fit a block."""
+    """The places in batches whose sums get the same signs, whatever else is tested, and fit a block."""
     ordered = sorted(places, key=lambda place: len(sizes[place]))
-    for _, batch in groupby(ordered, key=lambda place: len(sizes[place]).bit_length()):
-        members = list(batch)
-        width = max(1, _BLOCK // len(sizes[members[-1]]))
+    for length, batch in groupby(ordered, key=lambda place: _signs(len(sizes[place]))):
+        members, width = list(batch), max(1, _BLOCK // length)
         yield from (members[start : start + width] for start in range(0, len(members), width))
+
+
+def _signs(contributions: int) -> int:
+    """How many signs are drawn for so many contributions: up to a quarter more, in whole bytes."""
+    step = max(8, 1 << max(0, contributions.bit_length() - 3))
+    return -(-contributions // step) * step
 
 
 def _exact_p(sizes: FloatArray, limit: float) -> float:
@@ -136,7 +141,7 @@ def _random_p(sizes: Sequence[FloatArray], limits: Sequence[float], flips: int, 
 
     A sum of sizes with random signs is twice that of a random choice of them, less their total.
     """
-    table = np.zeros((-(-max(map(len, sizes)) // 8) * 8, len(sizes)))
+    table = np.zeros((_signs(len(sizes[0])), len(sizes)))
     for place, size in enumerate(sizes):
         table[: len(size), place] = size
     totals, limit = table.sum(axis=0), np.array(limits)

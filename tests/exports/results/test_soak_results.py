@@ -1,0 +1,116 @@
+"""How often results are wrong, on studies whose truth is known; the figures are in exports/contracts/results.md."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from tests.support.results_simulation import (
+    DESIGNS,
+    NARRATIVES,
+    RATES,
+    SPREADS,
+    difference_coverage,
+    each_found,
+    names_a_winner,
+    one_label_studies,
+    planned_is_found,
+    rate_coverage,
+    reports,
+    share,
+    stands_out,
+    unpaired_winner,
+)
+
+PAIRS = ((0.01, 0.01), (0.05, 0.05), (0.5, 0.5), (0.95, 0.95), (0.05, 0.01), (0.25, 0.05), (0.5, 0.3), (0.95, 0.75))
+PAIRED = [name for name in DESIGNS if name != "5 answers"]
+
+
+def tell(*figures: object) -> None:
+    """Figures of a simulation, as `pytest -s` shows them."""
+    sys.stdout.write("\t".join(f"{each:.3f}" if isinstance(each, float) else str(each) for each in figures) + "\n")
+
+
+def few_are_expected(rates: tuple[float, ...], n_narratives: int) -> bool:
+    """Whether there are so few of the rarer value that its discreteness keeps intervals from covering less."""
+    return max(min(rate, 1 - rate) for rate in rates) * n_narratives < 2.5
+
+
+@pytest.mark.parametrize(("design", "rate", "n_narratives"), [("5 answers", 0.05, 30), ("1 answer, 1 vote", 0.5, 12)])
+def test_a_sample_of_intervals_of_rates_covers_the_truth(design: str, rate: float, n_narratives: int) -> None:
+    assert 0.91 <= rate_coverage(design, "strong", rate, n_narratives, 600) <= 0.985
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("rate", RATES)
+def test_intervals_of_rates_cover_the_truth(design: str, rate: float) -> None:
+    for n_narratives in NARRATIVES:
+        found = [rate_coverage(design, spread, rate, n_narratives, 4000) for spread in SPREADS]
+        tell("rate", design, rate, n_narratives, *found)
+        assert min(found) >= 0.92
+        assert max(found) <= (1 if few_are_expected((rate,), n_narratives) else 0.98)
+
+
+@pytest.mark.parametrize(("rates", "n_narratives"), [((0.25, 0.05), 30), ((0.5, 0.5), 12)])
+def test_a_sample_of_intervals_of_differences_covers_the_truth(rates: tuple[float, float], n_narratives: int) -> None:
+    assert 0.91 <= difference_coverage("1 answer", "middling", rates, n_narratives, 600) <= 0.985
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("design", PAIRED)
+@pytest.mark.parametrize("rates", PAIRS, ids=str)
+def test_intervals_of_differences_cover_the_truth(design: str, rates: tuple[float, float]) -> None:
+    for n_narratives in NARRATIVES:
+        found = [difference_coverage(design, spread, rates, n_narratives, 4000) for spread in SPREADS]
+        tell("difference", design, rates, n_narratives, *found)
+        assert min(found) >= 0.92
+        assert max(found) <= (1 if few_are_expected(rates, n_narratives) else 0.99)
+
+
+def test_a_sample_of_equal_models_is_told_apart_rarely() -> None:
+    assert share(one_label_studies([0.5] * 5, 30, 60), names_a_winner) <= 0.1
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("spread", SPREADS)
+@pytest.mark.parametrize("rate", [0.05, 0.5])
+@pytest.mark.parametrize("design", ["1 answer", "5 passages"])
+def test_equal_models_are_told_apart_rarely(spread: str, rate: float, design: str) -> None:
+    found = one_label_studies([rate] * 5, 100, 400, spread, design)
+    tell("false winner", spread, rate, design, share(found, names_a_winner))
+    assert share(found, names_a_winner) <= 0.07
+
+
+@pytest.mark.soak
+def test_an_unpaired_comparison_of_passages_would_tell_equal_models_apart() -> None:
+    """What is given up by comparing passages as if they were independent, with the same correction."""
+    found = unpaired_winner(100, 400)
+    tell("unpaired false winner", found)
+    assert found > 0.15
+
+
+def test_a_sample_of_planned_comparisons_is_found() -> None:
+    assert share(one_label_studies([0.5, 0.3], 100, 60), planned_is_found) >= 0.8
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("spread", SPREADS)
+@pytest.mark.parametrize("design", ["1 answer", "1 answer, 1 vote"])
+def test_a_planned_comparison_of_twenty_points_is_found(spread: str, design: str) -> None:
+    found = share(one_label_studies([0.5, 0.3], 100, 500, spread, design), planned_is_found)
+    one_of_five = one_label_studies([0.5, 0.5, 0.5, 0.5, 0.3], 100, 250, spread, design)
+    tell("power", spread, design, found, share(one_of_five, names_a_winner), each_found(one_of_five))
+    assert found >= 0.8
+
+
+def test_a_sample_of_reports_on_equal_models_says_that_nothing_stands_out() -> None:
+    assert np.mean([stands_out(each) for each in reports(np.full(5, 0.3), 30, 15)]) <= 0.2
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("rate", [0.1, 0.3])
+def test_reports_on_equal_models_rarely_say_that_anything_stands_out(rate: float) -> None:
+    found = float(np.mean([stands_out(each) for each in reports(np.full(5, rate), 100, 300)]))
+    tell("report", rate, found)
+    assert found <= 0.07
