@@ -161,6 +161,8 @@ class ProvenanceRow(Frozen):
     """Those that nobody tried to fetch."""
     contexts: str = ""
     """Where the passages come from: `selected` by citejury from the cited sources, or `supplied` with the record."""
+    answer_id: str = ""
+    """UUID of the answer in CSV v2."""
 
 
 PROVENANCE_COLUMNS: tuple[str, ...] = tuple(ProvenanceRow.model_fields)

@@ -3,11 +3,8 @@
 import csv
 from pathlib import Path
 
-_HEAD = (
-    "record_uuid,narrative_id,narrative_type,model_name,model_version,arm,repeat,run_id,language,answer_timestamp,"
-    "n_sources,n_read,n_unread,n_gone,n_unresolved,n_unfetched,contexts"
-)
-COLUMNS = tuple(_HEAD.split(","))
+from exports.schema import PROVENANCE_COLUMNS
+
 TOLD = {
     "narrative_id": "n1",
     "narrative_type": "myth",
@@ -15,6 +12,7 @@ TOLD = {
     "model_version": "gpt-5",
     "repeat": "1",
     "run_id": "run",
+    "answer_id": "a",
     "language": "en",
     "answer_timestamp": "2026-03-01T10:00:00+01:00",
     "n_sources": "3",
@@ -28,7 +26,7 @@ def write_provenance(folder: Path, **records: dict[str, str]) -> Path:
     """The file in the folder, with a row for each record: `TOLD`, but for the cells that are given."""
     folder.mkdir(exist_ok=True)
     with (folder / "provenance.csv").open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.DictWriter(stream, COLUMNS, restval="")
+        writer = csv.DictWriter(stream, PROVENANCE_COLUMNS, restval="")
         writer.writeheader()
         writer.writerows({"record_uuid": record, **TOLD, **cells} for record, cells in records.items())
     return folder / "provenance.csv"

@@ -11,6 +11,7 @@ from annotation.client import Argilla
 from annotation.labels import TASKS
 from annotation.tasks import task_of
 from exports.cli.dataset import dataset
+from exports.csv.write import export_csv
 from pipeline.errors import InputError, NotFoundError, OutputError
 from tests.support.dataset_export import make, row, rows_of, write_export
 from tests.support.export_bench import answers, full_bench, make_user, record, username
@@ -152,6 +153,34 @@ def test_a_dataset_is_read_from_argilla_with_guidelines_discards_and_pseudonyms(
     assert card.count("1 answer discarded, 14.3%") == 3
     assert not any(name in card for name in (*names, "wrong language"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "out.annotators.json"]
+
+
+@pytest.mark.server
+def test_a_plain_export_gives_the_dataset_that_reading_argilla_gives(
+    argilla_server: "ServerHandle", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = {"model_name": "openai", "model_version": "gpt-5", "answer_id": "a", "run_id": "run", "contexts": "selected"}
+    with Argilla(argilla_server.url, argilla_server.owner_api_key) as client:
+        bench = full_bench(argilla_server, client, {who: make_user(client, who)["id"] for who in ("anna", "ben")})
+        for task in TASKS:
+            both = [bench.response(who, **answers(task)) for who in ("anna", "ben")]
+            records = [record(task, f"r{n}", *both, provenance={**told, "narrative_id": f"n{n}"}) for n in range(3)]
+            bench.put(task, *records)
+        export_csv(client, bench.workspace, tmp_path / "export")
+    monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
+    plain = run(tmp_path / "plain", "--from", tmp_path / "export")
+    whole = run(tmp_path / "whole", "--workspace", bench.workspace, "--api-url", argilla_server.url)
+    assert (plain.exit_code, whole.exit_code) == (0, 0), plain.output + whole.output
+    merged = rows_of(tmp_path / "plain", "merged")
+    assert [(found["narrative_id"], found["model_name"], found["answer_id"]) for found in merged] == [
+        (f"n{n}", "openai", "a") for n in range(3)
+    ]
+    assert "Null" not in plain.stderr
+    assert merged == rows_of(tmp_path / "whole", "merged")
+    for task in TASKS:
+        there = rows_of(tmp_path / "plain", task)
+        same = [{name: found[name] for name in there[0]} for found in rows_of(tmp_path / "whole", task)]
+        assert there == same
 
 
 @pytest.mark.server
