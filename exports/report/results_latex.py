@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from exports.report.results_landscape import Block, landscape_blocks
+from exports.report.results_landscape import landscape_blocks
 from exports.report.results_words import (
     Figure,
     definition,
@@ -35,23 +35,26 @@ def results_latex(results: Results) -> str:
     for task in results.tasks:
         of_task = [figure for figure in shown if figure.task == task]
         lines += _table(f"What the jury found: {task}", task, of_task, results)
-    for block in landscape_blocks(results):
+    for block in landscape_blocks(results, narrow=True):
         for number, table in enumerate(block.tables, start=1):
-            lines += _block_table(block, table, f"{block.name}-{number}" if len(block.tables) > 1 else block.name)
+            name = f"{block.name}-{number}" if len(block.tables) > 1 else block.name
+            lines += _block_table(block.title, name, table, block.notes if number == len(block.tables) else ())
     return "\n".join([*lines, ""])
 
 
-def _block_table(block: Block, table: Table, name: str) -> Iterator[str]:
-    """The lines of one table of a block, with the block's notes below it."""
+def _block_table(title: str, name: str, table: Table, notes: Sequence[str]) -> Iterator[str]:
+    """The lines of one table of a block, with the notes below it."""
     head = table.rows[0]
-    yield from (r"\begin{table}", r"\centering", rf"\caption{{{escape_latex(block.title)}}}")
+    yield from (r"\begin{table}", r"\centering", rf"\caption{{{escape_latex(title)}}}")
     yield from (rf"\label{{tab:citejury-{name}}}", r"\small\setlength{\tabcolsep}{4pt}")
     yield from (rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}", r"\toprule")
     yield " & ".join(escape_latex(str(cell)) for cell in head) + r" \\"
-    yield from (r"\midrule", table.latex(), r"\bottomrule", r"\end{tabular}", "", r"\smallskip")
-    yield r"\begin{minipage}{\linewidth}\footnotesize"
-    yield from (rf"\par {escape_latex(note)}" for note in block.notes)
-    yield from (r"\end{minipage}", r"\end{table}")
+    yield from (r"\midrule", table.latex(), r"\bottomrule", r"\end{tabular}")
+    if notes:
+        yield from ("", r"\smallskip", r"\begin{minipage}{\linewidth}\footnotesize")
+        yield from (rf"\par {escape_latex(note)}" for note in notes)
+        yield r"\end{minipage}"
+    yield r"\end{table}"
 
 
 def _table(caption: str, name: str, shown: Sequence[Figure], results: Results) -> Iterator[str]:

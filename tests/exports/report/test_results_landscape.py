@@ -2,6 +2,8 @@
 
 import csv
 import io
+import shutil
+from pathlib import Path
 from unicodedata import east_asian_width
 
 import pytest
@@ -15,6 +17,7 @@ from exports.results.answers import VerdictPatterns
 from exports.results.measure import measure_results
 from exports.results.schema import Results
 from exports.results.study import RunCounts, Study
+from tests.support.latex import compile_latex
 from tests.support.results_data import HOSTILE_MODEL
 from tests.support.told_answers import Told, told_answers
 
@@ -101,6 +104,13 @@ def test_without_runs_there_are_no_tables_of_runs() -> None:
     found = measure_results(Study((), {}, {}))
     assert list(landscape_blocks(found)) == []
     assert sorted(results_tables(found)) == ["differences.csv", "findings.csv", "results.csv"]
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+@pytest.mark.parametrize("models", [("claude", "gemini", "a-model-with-a-long-name-2026-11"), (HOSTILE_MODEL, "b")])
+def test_the_latex_tables_compile_and_fit_the_page(tmp_path: Path, models: tuple[str, ...]) -> None:
+    printed = compile_latex(results_latex(surveyed(models)), tmp_path)
+    assert models[0] == HOSTILE_MODEL or b"Overfull" not in printed
 
 
 def test_latex_has_as_many_cells_in_each_row_as_columns() -> None:
