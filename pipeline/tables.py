@@ -34,6 +34,7 @@ _LATEX = {
     "κ": r"$\kappa$",
     "⁺": r"$^{+}$",
     "⁻": r"$^{-}$",
+    "…": "...",
     "–": r"\textendash{}",
     "—": r"\textemdash{}",
     "’": r"\textquoteright{}",

@@ -58,8 +58,8 @@ def _results_model() -> "type[Results]":
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="RUN",
-    help="Run folder or records.jsonl that the answers come from: tells who was asked, refused and failed; may be "
-    "given more than once.",
+    help="Run folder or records.jsonl that the answers come from: tells who was asked, refused and failed, and what "
+    "is cited; may be given more than once.",
 )
 @click.option(
     "--weights",
@@ -102,7 +102,8 @@ def results(
     what. First come composite findings, answers as a whole: a serious problem is a contradicted claim, a fabricated
     source, unsafe content or an answer off the topic, unless tables [findings.NAME] of citejury.toml say otherwise.
     Intervals are 95 % and take narratives, not answers, as independent; two groups are compared on the narratives that
-    both have, and p is corrected for all comparisons (Holm).
+    both have, and p is corrected for all comparisons (Holm). --runs adds what was asked, what the answers cite, and,
+    where tables [verdicts.LANGUAGE] of citejury.toml give words for it, whether they affirm or reject the narrative.
 
     \b
     Written to --out:
@@ -110,6 +111,9 @@ def results(
         results.csv       a row for each label and group      differences.csv   a row for each comparison
         findings.csv      the composite findings
         results.md        for a pull request                  results.tex       for a paper (booktabs)
+    With --runs also:
+        runs.csv          questions asked, refused, failed    citations.csv     citations and sites by group
+        sites.csv         the most cited sites                overlaps.csv      sites that two groups share
 
     \b
     Examples:

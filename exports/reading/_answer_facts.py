@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exports.agreement.ratings import IntArray
-from exports.reading.verdicts import VerdictReader
+from exports.reading._verdicts import VerdictReader
 from exports.results.answers import NO_VERDICT, STATES, VERDICTS, Answers, Column
 from pipeline.records import QueryResponse, Source
 from pipeline.text.language import detect_language

@@ -17,6 +17,8 @@ from exports.agreement.ratings import MISSING, Ratings
 from exports.agreement.schema import InputFile
 from exports.csv.folder import file_name
 from exports.reading._narratives import RecordTraces, tell_narratives
+from exports.reading._runs import read_runs
+from exports.reading._verdicts import read_verdict_patterns, verdict_readers
 from exports.reading._weights import read_weights
 from exports.reading.collection import Response, unescaped
 from exports.reading.decisions import read_decisions
@@ -31,8 +33,6 @@ from exports.reading.read import (
     read_tables,
     task_of,
 )
-from exports.reading.runs import read_runs
-from exports.reading.verdicts import read_verdict_patterns, verdict_readers
 from exports.results.study import Study
 from pipeline.errors import InputError
 from pipeline.records import Provenance

@@ -60,6 +60,12 @@ name = "ben"
 # [findings.serious_problem]
 # title = "Serious problem"
 # any = ["contradicted_claim_present", "fabricated_source", "unsafe_content", "not response_on_topic"]
+
+# Words at an answer's opening that affirm or reject its narrative, a table for each language of answers;
+# `citejury exports results --runs` counts them.
+# [verdicts.en]
+# affirms = ["yes"]
+# rejects = ["no"]
 """
 
 _GITIGNORE = """\

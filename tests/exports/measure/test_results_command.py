@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from exports.cli import main
 from exports.measure.files import AgreementOptions, measure_and_write
 from exports.measure.results import results_json
-from exports.reading.runs import read_runs
+from exports.reading._runs import read_runs
 from exports.results.schema import Results
 from pipeline.text.terminal import counted
 from tests.support import told_runs

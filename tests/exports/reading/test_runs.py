@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from exports.reading.runs import ReadRuns, read_runs
-from exports.reading.verdicts import verdict_readers
+from exports.reading._runs import ReadRuns, read_runs
+from exports.reading._verdicts import verdict_readers
 from exports.results.answers import NO_VERDICT, STATES, VERDICTS, VerdictPatterns
 from exports.results.study import RunCounts
 from pipeline.errors import CitejuryError, InputError

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from exports.reading.verdicts import VerdictReader, opening, read_verdict_patterns
+from exports.reading._verdicts import VerdictReader, opening, read_verdict_patterns
 from exports.results.answers import VerdictPatterns
 from pipeline.errors import SettingsError
 

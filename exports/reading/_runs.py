@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exports.reading._answer_facts import AnswerFacts, told_provenance
-from exports.reading.verdicts import VerdictReader
+from exports.reading._verdicts import VerdictReader
 from exports.results.answers import Answers
 from exports.results.study import RunCounts
 from pipeline.asking.run_folder import MANIFEST, RunManifest, csv_file, read_errors, read_manifest

@@ -1,0 +1,88 @@
+"""Which answers and errors are refusals."""
+
+import json
+
+import pytest
+
+from pipeline.errors import ProviderError
+from pipeline.providers import read_payload
+from pipeline.providers.refusal import is_refusal, is_refusal_error
+from pipeline.schema import ProviderName
+from tests.support.places import SHARED
+
+RECORDINGS = SHARED / "recordings"
+FOLDERS: dict[str, ProviderName] = {
+    "anthropic": "claude",
+    "openai": "openai",
+    "openrouter": "openai",
+    "gemini": "gemini",
+    "xai": "grok",
+    "perplexity": "perplexity",
+}
+REFUSED = {
+    "anthropic/refusal_empty_content",
+    "gemini/prompt_blocked_model_armor",
+    "gemini/safety_no_content",
+    "openai/chat_azure_content_filter",
+    "openai/chat_refusal_content_null",
+}
+
+
+@pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recorded payloads are not there")
+def test_of_all_recorded_payloads_those_that_were_refused_are_refusals() -> None:
+    found = set()
+    for path in sorted(RECORDINGS.glob("*/*.json")):
+        if path.name.endswith(".meta.json"):
+            continue
+        name = f"{path.parent.name}/{path.stem}"
+        try:
+            answer = read_payload(FOLDERS[path.parent.name], path.read_text(encoding="utf-8"))
+        except ProviderError as error:
+            refused = is_refusal_error(error.kind, str(error))
+        else:
+            refused = is_refusal(answer.stop_reason)
+        if refused:
+            found.add(name)
+    assert found == REFUSED
+
+
+def responses(*parts: dict[str, str]) -> str:
+    message = {"type": "message", "role": "assistant", "content": list(parts)}
+    return json.dumps({"object": "response", "status": "completed", "model": "m", "output": [message]})
+
+
+REFUSAL = {"type": "refusal", "refusal": "I cannot help with that."}
+
+
+def test_a_refusal_in_responses_is_one_although_its_status_is_completed() -> None:
+    answer = read_payload("openai", responses(REFUSAL))
+    assert (answer.text, answer.stop_reason) == ("I cannot help with that.", "refusal")
+    assert is_refusal(answer.stop_reason)
+
+
+def test_words_beside_a_refusal_are_an_answer() -> None:
+    answer = read_payload("openai", responses({"type": "output_text", "text": "No."}, REFUSAL))
+    assert answer.stop_reason == "completed"
+
+
+@pytest.mark.parametrize(
+    "reason", ["stop", "end_turn", "completed", "max_output_tokens", "MAX_TOKENS", "OTHER", "", "pause_turn"]
+)
+def test_other_ends_are_no_refusals(reason: str) -> None:
+    assert not is_refusal(reason)
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "wanted"),
+    [
+        ("bad_response", "Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO", True),
+        ("bad_response", "Invalid prompt: your prompt was flagged as potentially violating our usage policy.", True),
+        ("bad_response", "The response was filtered due to Azure OpenAI's content management policy.", True),
+        ("bad_response", "Your request was rejected as a result of our safety system.", True),
+        ("bad_response", "This model's maximum prompt length is 131072", False),
+        ("auth", "Your key was flagged", False),
+        ("server", "moderation is down", False),
+    ],
+)
+def test_errors_about_the_content_are_refusals(kind: str, message: str, wanted: bool) -> None:
+    assert is_refusal_error(kind, message) is wanted  # type: ignore[arg-type]
