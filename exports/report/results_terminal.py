@@ -48,11 +48,11 @@ def results_table(results: Results) -> str:
         blocks.append("\n".join(_task_lines(task, [figure for figure in shown if figure.task == task], few)))
     if not few:
         blocks.append(_wrapped(f"More than {GROUPS_SHOWN} groups: the rates of labels by group are in results.csv."))
-    told = [_wrapped(sentence, "* ") for sentence in difference_sentences(results)]
-    blocks.append("\n".join(["What differs beyond chance", *told]))
     for block in landscape_blocks(results, narrow=True):
         notes = [_wrapped(note, "  ") for note in block.notes]
         blocks.append("\n".join([block.title, *(table.terminal() for table in block.tables), *notes]))
+    told = [_wrapped(sentence, "* ") for sentence in difference_sentences(results)]
+    blocks.append("\n".join(["What differs beyond chance", *told]))
     minded = [_wrapped(sentence, "! ") for sentence in incomparable_sentences(results)]
     if minded:
         blocks.append("\n".join(["What cannot be told, and what to mind", *minded]))

@@ -78,12 +78,19 @@ def figures(results: Results) -> Iterator[Figure]:
 
 
 def rate_rows(shown: Sequence[Figure], groups: bool = True) -> Iterator[tuple[str, int, Rate]]:
-    """For each label or finding its rate over all answers, then those of its groups: name, depth in the list, rate."""
+    """For each label or finding its rate over all answers, then those of its groups: name, depth in the list, rate.
+
+    Groups of which no unit was judged come last, in one row.
+    """
     for figure in shown:
         yield figure.title, 0, figure.found
         told = figure.found.groups if groups and not _is_one_unknown(figure.found) else ()
         for group in told:
-            yield group_name(group.by), 1, group
+            if group.n_units:
+                yield group_name(group.by), 1, group
+        without = [group for group in told if not group.n_units]
+        if without:
+            yield _joined([group_name(group.by) for group in without]), 1, without[0]
 
 
 def _is_one_unknown(found: LabelResults) -> bool:
@@ -128,8 +135,12 @@ def rate_meaning(results: Results) -> str:
 
 
 def share(value: float | None) -> str:
-    """A share as a percentage such as `41 %`, `0.4 %` or `–` where there is none."""
-    return UNDEFINED if value is None else f"{_hundredths(value)} %"
+    """A share as a percentage such as `41 %`, `0.4 %`, `<0.1 %` or `–` where there is none; 0 and 100 are exact."""
+    if value is None:
+        return UNDEFINED
+    if 0 < value < 0.0005:
+        return "<0.1 %"
+    return ">99.9 %" if 0.9995 <= value < 1 else f"{_hundredths(value)} %"
 
 
 def span(interval: RateInterval | None) -> str:
@@ -348,9 +359,5 @@ def _p(value: float) -> str:
 
 def _hundredths(value: float) -> str:
     """A share in per cent or points: whole, with a decimal where it would be 0 or 100 and is not."""
-    if abs(value) < 1e-6 or value == 1.0:
-        return f"{100 * value:.0f}".replace("-0", "0")
-    if abs(value) < 0.01:
-        return f"{100 * value:.1g}"
-    digits = f"{100 * value:.1f}" if abs(value) > 0.99 else f"{100 * value:.0f}"
-    return digits.replace("100.0", "100")
+    digits = f"{100 * value:.0f}" if 0.01 <= abs(value) <= 0.99 else f"{100 * value:.1f}"
+    return {"0.0": "0", "-0.0": "0", "100.0": "100", "-100.0": "-100"}.get(digits, digits).removesuffix(".0")
