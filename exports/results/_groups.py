@@ -3,16 +3,17 @@
 Source: exports/contracts/results.md#groups.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
 
 from exports.agreement.ratings import IntArray
 
-MOST_GROUPS = 40
-"""Known groups that are compared pair by pair; of more, only the rates are given."""
+MOST_PAIRS = 300
+"""Pairs of groups that differ in one column, as 25 groups make, that are compared; of more, only rates are given."""
 
 
 class Pair(NamedTuple):
@@ -37,13 +38,13 @@ class Grouping(NamedTuple):
     """Number of each record's group."""
     pairs: tuple[Pair, ...]
     """The groups that may be compared; none with an unknown value is among them."""
-    uncompared: int
-    """Known groups that are not compared since they are more than `MOST_GROUPS`; 0 where they are."""
+    uncompared: dict[str, int]
+    """How many pairs differ in each column in which they are not compared, as they are more than `MOST_PAIRS`."""
 
 
 def whole(n_records: int) -> Grouping:
     """All records as one group."""
-    return Grouping(({},), np.zeros(n_records, np.int64), (), 0)
+    return Grouping(({},), np.zeros(n_records, np.int64), (), {})
 
 
 def groupings(by: Sequence[str], records: Sequence[str], provenance: Mapping[str, Mapping[str, str]]) -> list[Grouping]:
@@ -61,18 +62,23 @@ def _grouping(columns: Sequence[str], records: Sequence[str], provenance: Mappin
     groups = tuple(dict(zip(columns, each, strict=True)) for each in ordered)
     of_record = np.array([number[each] for each in values], np.int64)
     known = [place for place, group in enumerate(groups) if all(group.values())]
-    if len(known) > MOST_GROUPS:
-        return Grouping(groups, of_record, (), len(known))
-    return Grouping(groups, of_record, tuple(_pairs(columns, groups, known)), 0)
+    levels = {column: _levels(column, groups, known) for column in columns}
+    n_pairs = {column: sum(comb(len(members), 2) for members in levels[column]) for column in columns}
+    uncompared = {column: count for column, count in n_pairs.items() if count > MOST_PAIRS}
+    compared = [
+        Pair(column, {other: value for other, value in groups[a].items() if other != column}, a, b)
+        for column in columns
+        if column not in uncompared
+        for members in levels[column]
+        for a, b in combinations(members, 2)
+    ]
+    return Grouping(groups, of_record, tuple(compared), uncompared)
 
 
-def _pairs(columns: Sequence[str], groups: Sequence[dict[str, str]], known: Sequence[int]) -> Iterator[Pair]:
-    """The known groups that differ in one column alone: by column, then by the level of the others."""
-    for column in columns:
-        levels: dict[tuple[str, ...], list[int]] = {}
-        for place in known:
-            levels.setdefault(tuple(groups[place][other] for other in columns if other != column), []).append(place)
-        for _, members in sorted(levels.items()):
-            within = {other: value for other, value in groups[members[0]].items() if other != column}
-            for a, b in combinations(members, 2):
-                yield Pair(column, within, a, b)
+def _levels(column: str, groups: Sequence[dict[str, str]], known: Sequence[int]) -> list[list[int]]:
+    """The known groups that differ in this column alone, together, by the level of the other columns."""
+    levels: dict[tuple[str, ...], list[int]] = {}
+    for place in known:
+        level = tuple(value for other, value in groups[place].items() if other != column)
+        levels.setdefault(level, []).append(place)
+    return [members for _, members in sorted(levels.items())]

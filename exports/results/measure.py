@@ -8,7 +8,7 @@ from annotation.labels import LABELS, TASKS
 from exports.agreement.schema import InputFile
 from exports.results._columns import MeasuredColumn, Records, measure_columns, number_names
 from exports.results._denominators import GroupCounts
-from exports.results._groups import MOST_GROUPS, Grouping, groupings, whole
+from exports.results._groups import MOST_PAIRS, Grouping, groupings, whole
 from exports.results._landscape import run_totals, survey
 from exports.results._passages import measure_passages
 from exports.results._values import FindingValues, finding_values, tasks_of, unit_values
@@ -115,10 +115,10 @@ def _remarks(divisions: Sequence[Grouping]) -> Iterator[str]:
     """What cannot be told about groups."""
     for division in divisions:
         columns = " × ".join(f"`{column}`" for column in division.groups[0]) if division.groups else ""
-        if division.uncompared:
+        for column, pairs in division.uncompared.items():
             yield (
-                f"{division.uncompared:,} groups by {columns} are not compared with each other: more than "
-                f"{MOST_GROUPS} make {division.uncompared * (division.uncompared - 1) // 2:,} pairs."
+                f"Groups by {columns} that differ in `{column}` make {pairs:,} pairs; they are not compared, as more "
+                f"than {MOST_PAIRS} would need too many comparisons to find anything."
             )
         for group, n_records in zip(division.groups, np.bincount(division.of_record), strict=True):
             if len(group) == 1 and not all(group.values()):

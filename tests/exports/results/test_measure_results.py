@@ -226,3 +226,13 @@ def test_providers_are_not_compared_by_passages_that_citejury_chose() -> None:
     assert any("providers are not compared by them" in remark for remark in found.remarks)
     by_language = label_of(measure_results(chosen, by=("language",)), "misleading")
     assert by_language.groups[0].by == {"language": "en"}
+
+
+def test_too_many_groups_have_rates_and_are_not_compared() -> None:
+    answers = [helpful(n, f"model {m:02d}", 1, language=lang) for n in "xy" for m in range(26) for lang in ("de", "en")]
+    measured = measure_results(study_of(answers), by=("model_name", "language"))
+    found = label_of(measured)
+    assert len(found.groups) == 26 + 2 + 52
+    assert {(each.by, len(each.within)) for each in found.differences} == {("language", 0), ("language", 1)}
+    assert measured.remarks[0].startswith("Groups by `model_name` that differ in `model_name` make 325 pairs; they are")
+    assert len(measured.remarks) == 2
