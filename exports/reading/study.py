@@ -15,7 +15,7 @@ from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement.consensus import UnitLabel
 from exports.agreement.ratings import MISSING, Ratings
 from exports.agreement.schema import InputFile
-from exports.csv.folder import file_name
+from exports.csv.folder import file_name, read_manifest
 from exports.reading._narratives import RecordTraces, tell_narratives
 from exports.reading._runs import read_runs
 from exports.reading._verdicts import read_verdict_patterns, verdict_readers
@@ -179,12 +179,37 @@ class _Rows:
         return known
 
     def discarded(self, tasks: Sequence[TaskName]) -> tuple[dict[tuple[TaskName, str], int] | None, list[str]]:
-        """Discarded responses by task and record where the files of all tasks tell, and a sentence where some do."""
-        silent = [task for task in tasks if task not in self.telling]
-        if silent:
-            some = [f"Discarded responses are not counted: the files of {', '.join(silent)} do not tell."]
-            return None, some if self.telling else []
-        return dict(Counter((task, record) for task, record, _, _ in self.discards)), []
+        """Discarded responses by task and record where the exports tell them of all tasks, and a sentence otherwise."""
+        counts = {task: _counted_discards(self.places, task) for task in tasks if task not in self.telling}
+        silent = {task: count for task, count in counts.items() if count != 0}
+        if not silent:
+            return dict(Counter((task, record) for task, record, _, _ in self.discards)), []
+        told = [f"{task} {count:,}" for task, count in silent.items() if count is not None]
+        if not told and not self.telling:
+            return None, []
+        known = f" (their manifests count {', '.join(told)})" if told else ""
+        return None, [
+            f"Whose answers were discarded is not told of {', '.join(silent)}{known}. Export with `--discarded`."
+        ]
+
+
+def _counted_discards(places: Sequence[Path], task: TaskName) -> int | None:
+    """How many responses of the task were discarded, as the manifests of its exports say; None where one does not."""
+    total = 0
+    for place in places:
+        if place.is_dir() and not (place / file_name(task, discarded=False)).is_file():
+            continue
+        datasets = read_manifest(place).get("datasets")
+        of_task = [
+            entry.get("discarded")
+            for entry in (datasets if isinstance(datasets, list) else [])
+            if isinstance(entry, dict) and entry.get("task") == task
+        ]
+        counts = [count for count in of_task if isinstance(count, int)]
+        if not counts or len(counts) < len(of_task):
+            return None
+        total += sum(counts)
+    return total
 
 
 def _gather(files: Sequence[Path]) -> _Rows:

@@ -1,5 +1,6 @@
 """Exports, and what lies beside them, as one study: narratives, provenance, weights, decisions, discards."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -180,11 +181,28 @@ def test_discards_are_counted_by_record_where_the_files_of_every_task_tell(tmp_p
     write_discards(folder, "grounding", [thrown, Answer("judged by nobody", yes={"carla": ()})])
     some = read_study([folder])
     assert some.study.discarded is None
-    assert some.remarks[-1] == "Discarded responses are not counted: the files of generation do not tell."
+    assert some.remarks[-1] == ("Whose answers were discarded is not told of generation. Export with `--discarded`.")
     write_discards(folder, "generation", [])
     read = read_study([folder])
     assert read.study.discarded == {("grounding", "r-claude-00"): 2, ("grounding", "judged by nobody"): 1}
     assert "judged by nobody" in read.study.narratives
+
+
+def test_a_manifest_tells_that_nobody_discarded_or_how_many_did(tmp_path: Path) -> None:
+    folder = write_export(tmp_path, campaign(narratives=1))
+    assert read_study([folder]).study.discarded is None
+    datasets = [{"task": task, "discarded": 0} for task in ("grounding", "generation", "generation")]
+    (folder / "manifest.json").write_text(json.dumps({"datasets": datasets}), encoding="utf-8")
+    assert read_study([folder]).study.discarded == {}
+    datasets[2]["discarded"] = 3
+    (folder / "manifest.json").write_text(json.dumps({"datasets": datasets}), encoding="utf-8")
+    read = read_study([folder])
+    assert read.study.discarded is None
+    assert read.remarks == [
+        "Whose answers were discarded is not told of generation (their manifests count generation 3). Export with "
+        "`--discarded`."
+    ]
+    assert read_study([folder / "grounding.csv"]).study.discarded == {}
 
 
 def test_a_discard_that_was_submitted_later_is_none(tmp_path: Path) -> None:
