@@ -30,7 +30,7 @@ def rate_ends(totals: FloatArray, weights: FloatArray, squares: FloatArray) -> t
     towards that of an assumed correlation. Near 0 and 1 the nearer end is that of a Poisson count where that is nearer
     still, as Wilson's is too far there.
 
-    Source: Wilson 1927; Kish 1965; Dean & Pagano 2015; Brown, Cai & DasGupta 2001; Wilson & Hilferty 1931.
+    Source: Wilson 1927; Kish 1965; Franco et al. 2019; Brown, Cai & DasGupta 2001; Wilson & Hilferty 1931.
 
     Args:
         totals: Sum of weight times value of each narrative.

@@ -83,8 +83,10 @@ def finding_values(definition: FindingDefinition, tasks: Mapping[TaskName, Value
     An answer without a value on some part has none. It is undecided where every part has votes.
 
     Raises:
-        InputError: a part names no label.
+        InputError: a part names no label, or there is no part.
     """
+    if not definition.any:
+        raise InputError(f"The finding {definition.title!r} names no label. Give at least one in `any`.")
     judged = np.zeros(n_records, np.bool_)
     for task in tasks.values():
         judged[task.records] = True

@@ -97,11 +97,12 @@ class Difference(Frozen):
     interval: RateInterval | None
     """95 % interval of the difference, not corrected for the number of comparisons."""
     p: float | None
-    """Two-sided p from exchanging the two groups' values within narratives (sign flips)."""
+    """Two-sided p from exchanging the two groups' values within narratives (sign flips); none of one narrative."""
     p_holm: float | None
-    """The same, corrected by Holm for all pairs of this label in this dimension."""
+    """The same, corrected by Holm for all pairs of this label in this dimension: one column, alone or crossed."""
     stands_out: bool
-    """Whether it holds at .05 after Holm over all pairs of all labels and findings of this dimension together."""
+    """Whether p is at most .05 after Holm over all pairs of all labels and findings of this dimension together: what is
+    called beyond chance."""
     undefined: NoFigure | None
     """Why there is no p or no interval; None where both are there."""
 
@@ -277,7 +278,8 @@ class Results(Frozen):
     seed: int
     """Seed of the sign flips."""
     flips: int
-    """Sign flips behind each p, at most: where narratives are few, all of them are counted instead."""
+    """Sign flips behind each small p, at least 40 × comparisons ÷ .05; all of them where narratives are few, and fewer
+    where p is large (exports/contracts/results.md#differences)."""
     by: tuple[str, ...]
     """The columns by which records are grouped."""
     consensus: Consensus

@@ -171,6 +171,8 @@ def test_a_finding_without_its_tasks_has_no_rate() -> None:
 def test_a_finding_that_names_no_label_is_refused() -> None:
     with pytest.raises(InputError, match="'unsafe_contents', which no task has"):
         measure_results(SMALL, findings={"bad": FindingDefinition(title="Bad", any=("unsafe_contents",))})
+    with pytest.raises(InputError, match="The finding 'Bad' names no label"):
+        measure_results(SMALL, findings={"bad": FindingDefinition(title="Bad", any=())})
 
 
 def test_denominators_come_from_runs_provenance_and_discards() -> None:
