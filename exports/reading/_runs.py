@@ -3,18 +3,21 @@
 Source: exports/contracts/results.md#runs.
 """
 
+import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from exports.agreement.schema import InputFile
 from exports.reading._answer_facts import AnswerFacts, told_provenance
 from exports.reading._verdicts import VerdictReader
 from exports.results.answers import Answers
 from exports.results.study import RunCounts
-from pipeline.asking.run_folder import MANIFEST, RunManifest, csv_file, read_errors, read_manifest
+from pipeline.asking.run_folder import ERRORS, MANIFEST, RunManifest, csv_file, read_errors, read_manifest
 from pipeline.csv_v2.file import read_answers, whole_answers
 from pipeline.csv_v2.identity import identify_call
+from pipeline.errors import InputError, OutputError
 from pipeline.providers.refusal import is_refusal, is_refusal_error
 from pipeline.recording.files import read_records, research_records
 from pipeline.recording.run import ToldRun, answers_of_run, read_stored, read_told_run, record_from_answer
@@ -31,6 +34,8 @@ class ReadRuns(NamedTuple):
     """What became of the questions by `model_name`, as run folders tell; empty where only records were given."""
     provenance: dict[str, dict[str, str]]
     """What is told of the records of the export, by `record_uuid` and column of `provenance.csv`."""
+    files: tuple[InputFile, ...]
+    """The files that were read, in their order, with the answers and errors that each holds."""
     remarks: list[str]
     """What was left out, what is incomplete and what cannot be told, in plain sentences."""
 
@@ -44,18 +49,24 @@ class _Place:
         self.answered: dict[str, set[str]] = {}
         self.refused: dict[str, set[str]] = {}
         self.empty: dict[str, set[str]] = {}
+        self.blank: set[str] = set()
         self.errors: dict[tuple[str, str, int, int], ErrorLine] = {}
         self.prompts: dict[str, set[str]] = {}
-        self.run_id = ""
+        self.files: list[InputFile] = []
         self.tells_questions = False
         self.remarks: list[str] = []
 
-    def settle(self, stored: StoredAnswer, stop_reason: str) -> bool:
-        """Count one answer of a run folder; whether it is an answer at all."""
+    def read(self, file: Path, rows: int) -> None:
+        """Note that so many answers or errors were read from a file."""
+        with file.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        self.files.append(InputFile(file=file.name, sha256=digest, rows=rows))
+
+    def settle(self, stored: StoredAnswer, stop_reason: str) -> None:
+        """Count one answer of a run folder."""
         refused = is_refusal(stop_reason)
         kind = self.refused if refused else self.answered if stored.answer_text.strip() else self.empty
         kind.setdefault(stored.model_name, set()).add(stored.answer_id)
-        return kind is self.answered
 
     def n_settled(self) -> int:
         """How many calls have an answer."""
@@ -82,7 +93,7 @@ def read_runs(
     places = [_read_place(path, facts) for path in reversed(distinct.values())]
     kept = []
     for place in places:
-        ids = {*facts.at(place.number), *(each for kind in (place.refused, place.empty) for each in _all(kind))}
+        ids = {*facts.at(place.number), *_all(place.refused), *_all(place.empty), *_all(place.answered)}
         if records and ids and ids.isdisjoint(records):
             remarks.append(
                 f"`{place.path}` has nothing to do with this export: none of its {counted(len(ids), 'answer')} is "
@@ -93,10 +104,14 @@ def read_runs(
             remarks += place.remarks
     refused = _union([place.refused for place in kept])
     empty = _union([place.empty for place in kept])
-    answers = facts.finish([place.number for place in kept], {*_all(refused), *_all(empty)})
+    numbers = [place.number for place in kept]
+    no_answers = {*_all(refused), *_all(empty), *(each for place in kept for each in place.blank)}
+    answers = facts.finish(numbers, no_answers)
     counts = _count(kept, refused, empty)
-    remarks += _uncovered(answers, counts, records, {*_all(refused), *_all(empty)})
-    return ReadRuns(answers, counts, told_provenance(answers, records), remarks)
+    remarks += _uncovered(answers, counts, records, no_answers)
+    files = tuple(file for place in kept for file in place.files)
+    provenance = told_provenance(facts.finish(numbers, ()), records) if records else {}
+    return ReadRuns(answers, counts, provenance, files, remarks)
 
 
 def _all(kind: Mapping[str, set[str]]) -> Iterator[str]:
@@ -126,17 +141,20 @@ def _read_place(path: Path, facts: AnswerFacts) -> _Place:
     own = research_records(path) if path.is_dir() else None
     if path.is_dir():
         place.tells_questions = True
+        told = read_told_run(path)
         for stored in answers_of_run(path):
-            if place.settle(stored, read_stored(stored).stop_reason) and not own:
-                facts.add(record_from_answer(stored, read_told_run(path)))
-    without_text = 0
+            answer = read_stored(stored)
+            place.settle(stored, answer.stop_reason)
+            if not own:
+                facts.add(record_from_answer(stored, told, answer))
     if own or not path.is_dir():
         for record in read_records(own or path):
-            without_text += not record.answer.strip()
-            if record.answer.strip():
-                facts.add(record)
-    if without_text:
-        place.remarks.append(f"`{path}`: records without an answer: {without_text}; they are left out.")
+            facts.add(record)
+            if not record.answer.strip():
+                place.blank.add(record.record_uuid)
+        place.read(own or path, len(facts.at(place.number)))
+    if place.blank:
+        place.remarks.append(f"`{path}`: records without an answer: {len(place.blank)}; they are left out.")
     return place
 
 
@@ -152,11 +170,20 @@ def _read_run(place: _Place, facts: AnswerFacts) -> None:
         InputError: a file of the run is damaged before its end.
     """
     run = place.path
-    manifest = read_manifest(run)
-    place.run_id, place.tells_questions = manifest.run_id, True
-    for error in read_errors(run):
-        place.errors[manifest.run_id, error.provider, error.row, error.repeat] = error
-    asked_for = {error.narrative_id for error in place.errors.values()}
+    try:
+        manifest = read_manifest(run)
+    except OutputError as error:
+        raise InputError(
+            f"`{run}` is no run: its `{MANIFEST}` is of another kind. Name a folder that `citejury pipeline ask` "
+            "wrote, or a file of records."
+        ) from error
+    place.tells_questions = True
+    errors = read_errors(run)
+    if errors:
+        place.read(run / ERRORS, len(errors))
+    for line in errors:
+        place.errors[manifest.run_id, line.provider, line.row, line.repeat] = line
+    asked_for = {line.narrative_id for line in errors}
     for provider in PROVIDERS:
         file = csv_file(run, provider)
         end = None
@@ -164,12 +191,14 @@ def _read_run(place: _Place, facts: AnswerFacts) -> None:
             end = whole_answers(file)[1]
         if not file.is_file() or end == 0:
             continue
+        settled = place.n_settled()
         for stored in read_answers(file, end):
             answer = read_stored(stored)
             if stored.narrative_id in asked_for:
                 place.prompts.setdefault(stored.narrative_id, set()).add(stored.answer_prompt)
-            if place.settle(stored, answer.stop_reason):
-                facts.add(record_from_answer(stored, ToldRun(manifest.run_id, manifest.repeats), answer))
+            place.settle(stored, answer.stop_reason)
+            facts.add(record_from_answer(stored, ToldRun(manifest.run_id, manifest.repeats), answer))
+        place.read(file, place.n_settled() - settled)
     place.remarks += _incomplete(place, manifest)
 
 

@@ -104,6 +104,7 @@ def study_of(
     }
     if ran:
         remarks += ran.remarks
+        inputs += ran.files
     if not any(provenance[record].get("model_name") for record in rated):
         remarks.append(
             "Which model answered is known of no record. Export again with `citejury exports csv`, which writes "

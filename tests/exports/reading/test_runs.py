@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,20 @@ def test_asked_is_answered_refused_and_failed(tmp_path: Path) -> None:
     assert [each.answered for each in COUNTS.values()] == [2, 1, 3]
     assert models(found) == ["gemini", "gemini", "grok", "openai", "openai", "openai"]
     assert found.remarks == []
+
+
+def test_the_files_that_were_read_are_named(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    write_records(tmp_path / "records.jsonl", read_records(tmp_path / "run"))
+    files = read_runs([tmp_path / "run", tmp_path / "records.jsonl"]).files
+    assert [(file.file, file.rows) for file in files] == [
+        ("errors.jsonl", 3),
+        ("openai.csv", 4),
+        ("gemini.csv", 4),
+        ("grok.csv", 1),
+        ("records.jsonl", 9),
+    ]
+    assert files[-1].sha256 == sha256((tmp_path / "records.jsonl").read_bytes()).hexdigest()
 
 
 def test_sites_are_those_behind_googles_redirects(tmp_path: Path) -> None:
@@ -144,7 +159,7 @@ def test_a_run_of_another_study_is_left_out_and_told(tmp_path: Path) -> None:
         "is left out.",
         "Records of the export that are in none of the runs: 1 of 10. Figures from runs do not count them.",
     ]
-    assert set(found.provenance) == set(found.answers.record_uuids)
+    assert set(found.provenance) == set(records), "a refusal that the jury saw has provenance too"
     told = next(row for row in found.provenance.values() if row["model_name"] == "openai" and row["n_sources"] == "2")
     assert {name: told[name] for name in ("narrative_id", "n_read", "n_unfetched")} == {
         "narrative_id": "n1",
@@ -202,6 +217,10 @@ def test_an_answer_too_short_for_a_language_has_that_of_its_question(tmp_path: P
     [
         (lambda path: None, "There is no file or run folder"),
         (lambda path: path.mkdir(), "holds no answers"),
+        (
+            lambda path: (path.mkdir(), (path / "manifest.json").write_text("{}")),
+            "is no run: its `manifest.json` is of another kind",
+        ),
         (lambda path: path.write_text("", encoding="utf-8"), "holds no record: it is empty"),
         (lambda path: path.write_text("{}\n", encoding="utf-8"), "lines that are not records"),
     ],

@@ -1,0 +1,127 @@
+"""`exports results --runs`: what was asked, what is cited and what is said of narratives, beside the jury's votes."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from exports.cli import main
+from pipeline.recording.files import read_records, write_records
+from tests.support.export_folders import Answer, write_export
+from tests.support.told_runs import PAYLOADS, kill_run, write_run
+
+VERDICTS = '[verdicts.en]\naffirms = ["yes"]\nrejects = ["no"]\n'
+
+
+@pytest.fixture(autouse=True)
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run of three providers and an export whose jury saw all of its answers."""
+    monkeypatch.chdir(tmp_path)
+    write_run(Path())
+    answers = [
+        Answer(
+            record.record_uuid,
+            record.provenance.model_name,
+            record.provenance.narrative_id,
+            record.query,
+            {"anna": ["helpful"], "ben": ["helpful"]},
+        )
+        for record in read_records(Path("run"))
+        if record.answer
+    ]
+    write_export(Path("export"), answers)
+
+
+def run(*more: str) -> Result:
+    return CliRunner().invoke(main, ["exports", "results", "export", *more])
+
+
+def told(result: Result) -> str:
+    return " ".join(result.stdout.split())
+
+
+def results() -> dict[str, object]:
+    found = json.loads(Path("out/results.json").read_text(encoding="utf-8"))
+    assert isinstance(found, dict)
+    return found
+
+
+def test_runs_give_denominators_landscape_and_verdicts() -> None:
+    Path("citejury.toml").write_text(VERDICTS, encoding="utf-8")
+    done = run("--runs", "run", "--out", "out")
+    assert done.exit_code == 0, done.output
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    found = results()
+    helpful = found["tasks"]["generation"]["labels"]["helpful"]  # type: ignore[index]
+    names = ("asked", "answered", "refused", "failed")
+    by_model = {group["by"]["model_name"]: group["denominators"] for group in helpful["groups"]}
+    assert {model: tuple(each[name] for name in names) for model, each in by_model.items()} == {
+        "gemini": (4, 2, 1, 1),
+        "grok": (4, 1, 1, 2),
+        "openai": (4, 3, 1, 0),
+    }
+    assert (helpful["denominators"]["without_citations"], helpful["denominators"]["asked"]) == (2, 12)
+    verdicts = found["narrative_verdicts"]["verdicts"]  # type: ignore[index]
+    assert {name: rate["n_units"] for name, rate in verdicts.items()} == {"affirms": 6, "rejects": 6, "neither": 6}
+    assert "12 questions asked: 6 answered, 3 refused, 3 failed" in told(done)
+    assert "What the answers say of their narrative" in done.stdout
+    files = {file["file"] for file in found["inputs"]}  # type: ignore[attr-defined]
+    assert {"openai.csv", "errors.jsonl", "generation.csv"} <= files
+
+
+def test_without_verdicts_in_the_settings_none_are_told() -> None:
+    done = run("--runs", "run")
+    assert done.exit_code == 0, done.output
+    assert "say of their narrative" not in done.stdout
+
+
+def test_records_after_fetching_stand_beside_their_run() -> None:
+    records = [
+        record.model_copy(
+            update={"sources": tuple(source.model_copy(update={"state": "gone"}) for source in record.sources)}
+        )
+        for record in read_records(Path("run"))
+    ]
+    write_records(Path("records.jsonl"), records)
+    done = run("--runs", "run", "--runs", "records.jsonl", "--out", "out")
+    assert done.exit_code == 0, done.output
+    assert results()["landscape"]["states"]["gone"]["rate"] == 1  # type: ignore[index]
+    assert "12 questions asked" in told(done)
+
+
+def test_bad_input_is_a_plain_line(tmp_path: Path) -> None:
+    shutil.copytree("run", "killed")
+    kill_run(Path("killed"))
+    write_run(Path(), {"openai": PAYLOADS["openai"]}, name="other")
+    done = run("--runs", "killed", "--runs", "other", "--runs", "killed")
+    assert done.exit_code == 0, done.output
+    assert "`killed` did not come to its end" in told(done)
+    assert "`other` has nothing to do with this export: none of its 4 answers" in told(done)
+    assert "Runs that are named more than once: 1; each counts once." in told(done)
+    for wrong in ("export", "missing"):
+        refused = run("--runs", wrong)
+        assert refused.exit_code == 1
+        assert refused.stderr.count("\n") == 1, refused.stderr
+        assert "Traceback" not in refused.output
+    Path("citejury.toml").write_text("[verdicts.en]\naffirms = [3]\n", encoding="utf-8")
+    refused = run("--runs", "run")
+    assert refused.exit_code == 1
+    assert "has 3, which is no text" in " ".join(refused.stderr.split())
+
+
+def test_files_of_runs_give_way_with_the_others() -> None:
+    assert run("--runs", "run", "--out", "out").exit_code == 0
+    first = {path.name: path.read_bytes() for path in Path("out").iterdir()}
+    assert {"runs.csv", "citations.csv", "sites.csv", "overlaps.csv"} <= first.keys()
+    assert run("--runs", "run", "--out", "out").exit_code == 0
+    assert {path.name: path.read_bytes() for path in Path("out").iterdir()} == first
+    assert run("--out", "out").exit_code == 0
+    assert not {"runs.csv", "citations.csv", "sites.csv", "overlaps.csv"} & {
+        path.name for path in Path("out").iterdir()
+    }
+    Path("out/sites.csv").write_text("mine\n", encoding="utf-8")
+    refused = run("--runs", "run", "--out", "out")
+    assert refused.exit_code == 1
+    assert Path("out/sites.csv").read_text(encoding="utf-8") == "mine\n"
