@@ -2,5 +2,6 @@
 
 Read `read` first: it tells the task of a file and reads its rows. `collection` checks the cells and gathers responses
 into the arrays of `exports.agreement`; `frames` does the same for pandas, `decisions`, `judgements` and `provenance`
-for theirs.
+for theirs. `study` puts all of it together for `exports.results`, with `runs` and `citejury.toml`'s `findings` and
+`verdicts`.
 """
