@@ -42,6 +42,17 @@ _TEXTS: Mapping[TaskName, Mapping[str, str]] = {
 
 
 _QUERY_COLUMNS: Mapping[TaskName, str] = {"retrieval": "input_query", "generation": "query"}
+_LINKING_COLUMNS = (
+    "record_uuid",
+    "narrative_id",
+    "input_query",
+    "query",
+    "chunk_id",
+    "doc_id",
+    "chunk",
+    "context_set",
+)
+"""All that `_links` reads."""
 TIME_COLUMNS = ("created_at", "inserted_at", "updated_at")
 _NOTHING_TOLD = ReadProvenance({}, (), (), [])
 _KNOWN_VALUES: Mapping[int, bool | None] = {YES: True, NO: False, MISSING: None}
@@ -84,6 +95,7 @@ class RowStore:
             provenance: What is told of records beside their rows; a cell that a row has itself comes before it.
         """
         self.provenance = provenance
+        self._linked: tuple[str, ...] = ()
         self.differing: list[str] = []
         """Cells of rows that say something else than `provenance.csv`, in words."""
         self.columns: dict[TaskName, tuple[str, ...]] = {}
@@ -121,7 +133,14 @@ class RowStore:
                 )
                 cells = (row.get("chunk_rank", 0), _moment(response), False, json.dumps(row))
                 self._database.execute(_ADD, (*_unit(task, response), *cells))
-                self._database.executemany("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", _links(task, row))
+                self.add_links(task, row)
+
+    def add_links(self, task: TaskName, row: Row) -> None:
+        """Note what ties the record of a row to others, once for the annotators of a unit, who follow each other."""
+        linking = (task, *(row.get(name, "") for name in _LINKING_COLUMNS))
+        if linking != self._linked:
+            self._database.executemany("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", _links(task, row))
+            self._linked = linking
 
     def with_provenance(self, row: Row, place: str) -> Row:
         """The row with what is told of its record where it has nothing itself; what differs is noted with its place."""

@@ -446,7 +446,10 @@ def test_its_records_are_made_again_from_the_store_without_the_web(made: Path) -
 
 def test_the_baseline_judges_the_old_records_as_before(made: Path) -> None:
     run("annotation", "judge", "records.jsonl", "--out", "again.jsonl")
-    assert holds_all(json_lines(made / "again.jsonl"), json_lines(made / "judgements.jsonl"))
+    old = json_lines(made / "judgements.jsonl")
+    for label in (label for each in old for label in each["labels"].values()):
+        label["p_yes"] = label.pop("confidence")  # its name today; files that have the old one are read
+    assert holds_all(json_lines(made / "again.jsonl"), old)
 
 
 def test_agreement_of_the_old_export_has_the_same_figures(made: Path) -> None:
