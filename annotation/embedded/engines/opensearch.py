@@ -20,7 +20,7 @@ from argilla_server.search_engine.opensearch import OpenSearchEngine
 from argilla_server.settings import settings
 from sqlalchemy import select
 
-from annotation.embedded.engines.sql import SqlSearchEngine
+from annotation.embedded.engines.sql import SqlSearchEngine, named_record
 from annotation.embedded.queue.page import filters_beside_the_queue
 from pipeline.errors import ServerStartError
 
@@ -44,9 +44,13 @@ class OpenSearchBesideDatabase(OpenSearchEngine):  # type: ignore[misc]  # argil
         limit: int = 100,
         user_id: UUID | None = None,
     ) -> Any:
-        """The records of one page and the number of all that match; a queue without a text query is citejury's."""
+        """The records of one page and the number of all that match.
+
+        A queue without a text query, and a user's search for a record's whole id, are citejury's.
+        """
         queue = user_id is not None and not sort and not query and filters_beside_the_queue(filter) is not None
-        engine = SqlSearchEngine().search if queue else super().search
+        named = user_id is not None and await named_record(dataset, query) is not None
+        engine = SqlSearchEngine().search if queue or named else super().search
         return await engine(
             dataset=dataset, query=query, filter=filter, sort=sort, offset=offset, limit=limit, user_id=user_id
         )

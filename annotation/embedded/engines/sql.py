@@ -25,7 +25,7 @@ from sqlalchemy import ColumnElement, func, select, true
 
 from annotation.embedded.home.folder import ENGINE_NAME
 from annotation.embedded.queue.page import filters_beside_the_queue, queue_page
-from annotation.embedded.search.filters import answered_by, filter_condition, split_queue
+from annotation.embedded.search.filters import answered_by, filter_condition, split_queue, storable
 from annotation.embedded.search.json_sql import SearchSession, elements_at, number_in, text_in
 from annotation.embedded.search.sorting import check_vector, nearest, own_page, sorted_page
 from annotation.embedded.search.text_index import text_condition
@@ -85,8 +85,12 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
     ) -> Any:
         """The records of one page and the number of all that match.
 
-        Without `sort` a user gets an order of her own, the same each time; without `user_id` the order of arrival.
+        Without `sort` a user gets an order of her own, the same each time; without `user_id` the order of arrival. A
+        user who searches for a record's whole id gets that record.
         """
+        named = await named_record(dataset, query) if user_id is not None else None
+        if named is not None:
+            return SearchResponses(items=[SearchResponseItem(record_id=named)][offset:], total=1)
         beside = filters_beside_the_queue(filter)
         if user_id is not None and not sort and beside is not None:
             narrowing = _conditions(dataset, query, AndFilter(filters=beside)) if query or beside else []
@@ -140,6 +144,17 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
             low, high = (await db.execute(ends.where(here))).one()
         whole = metadata_property.type == MetadataPropertyType.integer
         return (IntegerMetadataMetrics if whole else FloatMetadataMetrics)(min=low, max=high)
+
+
+async def named_record(dataset: Any, query: Any) -> UUID | None:
+    """The record whose `external_id` is all that is searched for, as links to a record search for it."""
+    text = query if isinstance(query, str) else getattr(query, "q", None)
+    if not text:
+        return None
+    named = select(Record.id).where(Record.dataset_id == dataset.id, Record.external_id == storable(text))
+    async with SearchSession() as db:
+        found: UUID | None = await db.scalar(named)
+    return found
 
 
 def _conditions(dataset: Any, query: Any, wanted: Any) -> list[ColumnElement[bool]]:

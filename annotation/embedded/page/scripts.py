@@ -14,6 +14,7 @@ from annotation.wording import LOCALES, locales, read_texts, read_wording
 
 _SCRIPTS = (
     "words.js",  # the texts in her language, the dataset that is open, and small helpers for the others; comes first
+    "record.js",  # shows the record that a link names, before Argilla reads the address
     "highlights.js",  # lets Argilla colour what it highlights, in spite of the content policy
     "argilla.js",  # words of Argilla's own page that would contradict the others
     "keep.js",  # keeps what she answers until the server has it

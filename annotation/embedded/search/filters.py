@@ -60,9 +60,9 @@ def _record_condition(wanted: Any, name: str) -> ColumnElement[bool]:
             return _between(wanted, column, lambda low: span_of(low).first, lambda high: span_of(high).last)
         plain = by_code_point(func.replace(cast(column, String), "-", "") if name == "id" else cast(column, String))
         return _between(
-            wanted, plain, lambda bound: _storable(bound).replace("-", "") if name == "id" else _storable(bound)
+            wanted, plain, lambda bound: storable(bound).replace("-", "") if name == "id" else storable(bound)
         )
-    values: list[Any] = [_storable(value) for value in wanted.values]
+    values: list[Any] = [storable(value) for value in wanted.values]
     if name == "id":
         values = [UUID(value) for value in values if _is_uuid(value)]
     elif name == "status":
@@ -73,7 +73,7 @@ def _record_condition(wanted: Any, name: str) -> ColumnElement[bool]:
     return condition
 
 
-def _storable(value: Any) -> str:
+def storable(value: Any) -> str:
     """The value as a text that PostgreSQL takes; it cannot hold a NUL, and nothing that has one matches."""
     return str(value).replace("\0", "\N{REPLACEMENT CHARACTER}")
 
@@ -133,9 +133,9 @@ def _suggestion_condition(wanted: Any, scope: Any, dataset_id: UUID) -> ColumnEl
     if scope.property in ("value", "score"):
         condition = _json_condition(wanted, column)
     elif isinstance(wanted, TermsFilter):
-        condition = cast(column, String).in_([_storable(value) for value in wanted.values])
+        condition = cast(column, String).in_([storable(value) for value in wanted.values])
     else:
-        condition = _between(wanted, by_code_point(cast(column, String)), _storable)
+        condition = _between(wanted, by_code_point(cast(column, String)), storable)
     return exists(select(Suggestion.id).where(*_of_record_and_question(scope, dataset_id), condition))
 
 
@@ -150,10 +150,10 @@ def _json_condition(wanted: Any, column: Any, *keys: str) -> ColumnElement[bool]
     each = elements_at(column, *keys)
     if isinstance(wanted, TermsFilter):
         numbers = [number for number in map(number_or_none, wanted.values) if number is not None]
-        texts = [_storable(value) for value in wanted.values]
+        texts = [storable(value) for value in wanted.values]
         condition = or_(text_in(each).in_(texts), number_in(each).in_(numbers))
     else:
-        condition = or_(_between(wanted, text_in(each), _storable), _between_numbers(wanted, number_in(each)))
+        condition = or_(_between(wanted, text_in(each), storable), _between_numbers(wanted, number_in(each)))
     return exists(select(1).select_from(each).where(condition))
 
 
