@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from exports.measure._frames import field_types, typed_frame
 from exports.measure._html import html_list, html_table
 from exports.measure.results import ResultsOptions, results_json, results_of_files
+from exports.report.results_landscape import landscape_blocks
 from exports.report.results_tidy import results_tables
 from exports.report.results_words import (
     Figure,
@@ -21,7 +22,17 @@ from exports.report.results_words import (
     rate_rows,
     summary_sentence,
 )
-from exports.results.schema import Denominators, Difference, Finding, Rate, Results
+from exports.results.schema import (
+    CitationGroup,
+    Denominators,
+    Difference,
+    Finding,
+    Rate,
+    Results,
+    RunTotals,
+    SiteCount,
+    SiteOverlap,
+)
 from exports.results.study import Consensus
 from pipeline.errors import InputError
 
@@ -29,8 +40,7 @@ if TYPE_CHECKING:
     import pandas
 
 _Path: TypeAlias = str | PathLike[str]
-_TABLES = {"groups": "results.csv", "differences": "differences.csv", "findings": "findings.csv"}
-_FIELD_TYPES = field_types(Rate, Denominators, Difference, Finding)
+_FIELD_TYPES = field_types(Rate, Denominators, Difference, Finding, RunTotals, CitationGroup, SiteCount, SiteOverlap)
 
 
 class ResultsResult:
@@ -45,14 +55,17 @@ class ResultsResult:
         """One of the tables that `exports results` writes as CSV, with types; what has no figure is NA.
 
         Args:
-            table: `groups` (a row for each label and group), `differences` or `findings`.
+            table: `groups` (`results.csv`: a row for each label and group), `differences` or `findings`; with runs also
+                `runs`, `citations`, `sites` and `overlaps`.
 
         Raises:
             InputError: there is no such table.
         """
-        if table not in _TABLES:
-            raise InputError(f"There is no table {table!r}; the tables are {', '.join(_TABLES)}.")
-        found = results_tables(self.results)[_TABLES[table]]
+        tables = {name.removesuffix(".csv"): found for name, found in results_tables(self.results).items()}
+        tables = {"groups": tables.pop("results"), **tables}
+        if table not in tables:
+            raise InputError(f"There is no table {table!r}; the tables are {', '.join(tables)}.")
+        found = tables[table]
         return typed_frame({name: [row[name] for row in found.rows] for name in found.columns}, _FIELD_TYPES)
 
     def to_json(self) -> str:
@@ -87,6 +100,11 @@ def _parts(results: Results) -> Iterator[str]:
         yield f"<h4>{task}</h4>"
         yield _rate_table(of_task, of_task[0].unit)
         yield html_list(dict.fromkeys(denominator_sentence(figure.found.denominators) for figure in of_task))
+    for block in landscape_blocks(results):
+        yield f"<h4>{block.title}</h4>"
+        for head, *rows in (table.rows for table in block.tables):
+            yield html_table(tuple(map(str, head)), [tuple(map(str, row)) for row in rows])
+        yield html_list(block.notes)
     yield "<h4>What cannot be told, and what to mind</h4>"
     yield html_list(incomparable_sentences(results))
 

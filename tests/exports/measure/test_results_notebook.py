@@ -8,8 +8,10 @@ import pytest
 from exports import measure_results
 from exports.measure.results import ResultsOptions, results_json, results_of_files
 from exports.measure.results_notebook import ResultsResult
+from exports.reading._runs import read_runs
 from pipeline.errors import InputError
-from tests.support.export_folders import campaign, write_export
+from tests.support import told_runs
+from tests.support.export_folders import Answer, campaign, write_export
 from tests.support.results_data import HOSTILE_MODEL, results
 
 
@@ -52,6 +54,18 @@ def test_a_notebook_shows_findings_first_and_a_hostile_name_as_text() -> None:
     assert "<img" not in page
     assert "$x$" not in page
     assert "20</td><td>12</td>" in page
+
+
+def test_what_runs_tell_is_in_frames_and_on_the_page(tmp_path: Path) -> None:
+    told_runs.write_run(tmp_path)
+    answers = [Answer(record, yes={"anna": ()}) for record in read_runs([tmp_path / "run"]).answers.record_uuids]
+    export = write_export(tmp_path / "export", answers, tasks=("generation",), provenance=False)
+    found = measure_results(export, runs=[tmp_path / "run"])
+    runs = found.to_pandas("runs")
+    assert runs["model_name"].tolist() == ["gemini", "grok", "openai"]
+    assert runs["asked"].dtype == "Int64"
+    assert found.to_pandas("citations")["citations_mean"].dtype == "Float64"
+    assert "What the answers cite" in found._repr_html_()
 
 
 def test_what_cannot_be_measured_is_refused_plainly(tmp_path: Path) -> None:
