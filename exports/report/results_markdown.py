@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from exports.report._results_landscape import landscape_blocks
+from exports.report.results_landscape import landscape_blocks
 from exports.report.results_words import (
     DIFFERENCE_MEANING,
     Figure,

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from exports.report._results_landscape import landscape_blocks
+from exports.report.results_landscape import landscape_blocks
 from exports.report.results_words import (
     DIFFERENCE_MEANING,
     GROUPS_SHOWN,

@@ -8,7 +8,7 @@ from runs (`without_citations`, `source_gone`, `narrative_affirms` …) and of p
 import json
 from collections.abc import Mapping
 
-from exports.report._results_landscape import more_figures
+from exports.report.results_landscape import more_figures
 from exports.report.results_words import Figure, figures
 from exports.report.tidy import Cells, Table
 from exports.results.schema import (

@@ -8,7 +8,7 @@ from unicodedata import east_asian_width
 
 import pytest
 
-from exports.report._results_landscape import landscape_blocks, more_figures
+from exports.report.results_landscape import landscape_blocks, more_figures
 from exports.report.results_latex import results_latex
 from exports.report.results_markdown import results_markdown
 from exports.report.results_terminal import results_table
