@@ -75,6 +75,25 @@ def difference_coverage(
     return float(np.mean([low - 1e-9 <= truth <= high + 1e-9 for low, high in ends]))
 
 
+def uneven_coverage(rate: float, n_narratives: int, studies: int, seed: int = 0) -> tuple[float, float]:
+    """How often intervals hold a rate, and its difference to half of it, with weights 4 and 1 and missing answers."""
+    generator = np.random.default_rng([seed, n_narratives, int(rate * 1000)])
+    votes = draw_votes(generator, np.full((5, 1), rate), n_narratives * studies)
+    shares = unit_shares(votes).reshape(studies, n_narratives, 5)
+    heavy = np.where(generator.random((studies, n_narratives)) < 0.4, 4.0, 1.0)
+    weights = heavy[..., np.newaxis] * (generator.random(shares.shape) < 0.7)
+    rates = []
+    for own, weight in zip(shares, weights, strict=True):
+        there = weight.any(axis=1)
+        sums = ((weight * own).sum(axis=1), weight.sum(axis=1), (weight**2).sum(axis=1))
+        low, high = rate_ends(*(each[there] for each in sums))
+        rates.append(low <= rate <= high)
+    pairs = draw_votes(generator, np.array([[rate], [rate / 2]]), n_narratives * studies)
+    means = unit_shares(pairs).reshape(studies, n_narratives, 2)
+    ends = [difference_ends(own, w, 1.0) for own, w in zip(means[..., 0] - means[..., 1], heavy, strict=True)]
+    return float(np.mean(rates)), float(np.mean([low <= rate / 2 <= high for low, high in ends]))
+
+
 def one_label_studies(
     rates: Sequence[float], n_narratives: int, studies: int, spread: str = "middling", design: str = "1 answer"
 ) -> list[LabelResults]:

@@ -19,6 +19,7 @@ from tests.support.results_simulation import (
     reports,
     share,
     stands_out,
+    uneven_coverage,
     unpaired_winner,
 )
 
@@ -66,6 +67,15 @@ def test_intervals_of_differences_cover_the_truth(design: str, rates: tuple[floa
         tell("difference", design, rates, n_narratives, *found)
         assert min(found) >= 0.92
         assert max(found) <= (1 if few_are_expected(rates, n_narratives) else 0.99)
+
+
+@pytest.mark.parametrize(
+    ("n_narratives", "studies"), [(30, 400), *(pytest.param(n, 4000, marks=pytest.mark.soak) for n in NARRATIVES)]
+)
+def test_intervals_cover_with_weights_and_missing_answers(n_narratives: int, studies: int) -> None:
+    found = uneven_coverage(0.5, n_narratives, studies)
+    tell("uneven", n_narratives, *found)
+    assert 0.92 <= min(found) <= max(found) <= 0.98
 
 
 def test_a_sample_of_equal_models_is_told_apart_rarely() -> None:
