@@ -5,9 +5,11 @@ import json
 import re
 from pathlib import Path
 
+import jsonschema
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.labels import TASKS
 from exports.cli import main
 from exports.measure.files import AgreementOptions, measure_and_write
 from exports.measure.results import results_json
@@ -81,10 +83,18 @@ def test_results_json_has_the_names_of_the_contract(tmp_path: Path) -> None:
     assert {"by", "a", "b", "n_narratives", "difference", "interval", "p", "p_holm"} <= label["differences"][0].keys()
 
 
-def test_the_printed_schema_has_every_field_of_results_json_as_required() -> None:
+def test_results_json_fits_the_printed_schema_which_has_every_field_as_required(tmp_path: Path) -> None:
     schema = json.loads(run("--schema").stdout)
+    jsonschema.Draft202012Validator.check_schema(schema)
     assert set(schema["required"]) == set(Results.model_fields)
     assert set(schema["$defs"]["GroupRate"]["required"]) >= {"by", "rate", "n_units", "denominators"}
+    told_runs.write_run(tmp_path)
+    answers = [Answer(record, yes={"anna": ()}) for record in read_runs([tmp_path / "run"]).answers.record_uuids]
+    run(write_export(tmp_path / "export", answers, TASKS), "--runs", "run", "--out", "out")
+    found = json.loads(Path("out/results.json").read_text(encoding="utf-8"))
+    jsonschema.validate(found, schema)
+    assert found["landscape"]
+    assert found["passages"]
 
 
 def test_the_tidy_table_has_a_row_for_each_label_and_group_also_for_crossed_ones(tmp_path: Path) -> None:
