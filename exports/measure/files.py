@@ -187,7 +187,7 @@ def _write_outputs(
         write_agreement(agreement, work)
         for name, table in agreement_tables(agreement).items():
             (work / name).write_bytes(table.to_csv(spreadsheet_safe))
-        markdown = agreement_markdown(agreement) + judge_markdown(agreement.judges)
+        markdown = agreement_markdown(agreement, measured.results) + judge_markdown(agreement.judges)
         (work / _MARKDOWN_FILE).write_text(markdown, encoding="utf-8", newline="\n")
         (work / _LATEX_FILE).write_text(agreement_latex(agreement), encoding="utf-8", newline="\n")
         write_disagreements_csv(work / _DISAGREEMENTS_FILE, disagreements, spreadsheet_safe)

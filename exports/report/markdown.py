@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from annotation.labels import TaskName
 from exports.agreement.schema import Agreement, JudgeAgreement, JudgedLabel, LabelAgreement, TaskAgreement
+from exports.report.results_markdown import findings_blocks
 from exports.report.words import (
     FITNESS_MEANING,
     JUDGE_LEGEND,
@@ -21,6 +22,7 @@ from exports.report.words import (
     percent,
     warning_sentences,
 )
+from exports.results.schema import Results
 from pipeline.tables import Table, escape_markdown
 from pipeline.text.terminal import counted
 
@@ -49,9 +51,10 @@ _LEGEND = (
 )
 
 
-def agreement_markdown(agreement: Agreement) -> str:
-    """The whole page, ending in a line break; tasks in the order of the agreement."""
-    blocks = [MARK, "## Agreement between annotators"]
+def agreement_markdown(agreement: Agreement, results: Results | None = None) -> str:
+    """The whole page, ending in a line break: what the jury found, where that is known, then agreement by task."""
+    people = {name for figures in agreement.tasks.values() for name in figures.annotators}
+    blocks = [MARK, *(findings_blocks(results, len(people)) if results else ()), "## Agreement between annotators"]
     for task, figures in agreement.tasks.items():
         blocks += _task_blocks(agreement, task, figures)
     blocks += [escape_markdown(FITNESS_MEANING), escape_markdown(_LEGEND)]

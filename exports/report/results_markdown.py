@@ -9,6 +9,7 @@ from exports.report.results_words import (
     definition,
     denominator_sentence,
     difference_sentences,
+    extent,
     figures,
     incomparable_sentences,
     left_out_sentence,
@@ -49,6 +50,17 @@ def results_markdown(results: Results) -> str:
         blocks += ["### What cannot be told, and what to mind", _bullets(minded)]
     blocks += [escape_markdown(rate_meaning(results)), escape_markdown(DIFFERENCE_MEANING)]
     return "\n\n".join(blocks) + "\n"
+
+
+def findings_blocks(results: Results, people: int) -> Iterator[str]:
+    """What opens the page on agreement: composite findings by group, what differs, what cannot be told."""
+    yield "## What the jury found"
+    yield escape_markdown(extent(results, people))
+    for figure in figures(results):
+        if isinstance(figure.found, Finding):
+            yield next(_rate_blocks([figure], "answer"))
+            yield escape_markdown(f"{definition(figure.found)}. {left_out_sentence(figure.found)}".rstrip())
+    yield _bullets([*difference_sentences(results), *incomparable_sentences(results)])
 
 
 def _rate_blocks(shown: Sequence[Figure], unit: str) -> Iterator[str]:

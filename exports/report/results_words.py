@@ -228,13 +228,12 @@ def _without_difference(results: Results) -> Iterator[str]:
 
     One that cannot be compared with several others is named once, with them.
     """
-    total = sum(1 for _ in figures(results))
     pairs: dict[tuple[str, NoFigure, str], list[tuple[str, str]]] = {}
-    for (a, b, level), reasons in _undefined_differences(results).items():
-        told = [title for title, reason in reasons.items() if reason != "no_units"]
+    for (a, b, level), reasons in _reasons_by_pair(results).items():
+        told = [title for title, reason in reasons.items() if reason is not None and reason != "no_units"]
         if told:
-            named = _named(list(reasons) if len(reasons) == total else told, total)
-            pairs.setdefault((level, reasons[told[0]], named), []).append((a, b))
+            named = "any label" if None not in reasons.values() else _named(told, 0)
+            pairs.setdefault((level, reasons[told[0]] or "not_known", named), []).append((a, b))
     for (level, reason, named), found in pairs.items():
         for group, others in _by_most_frequent(found):
             end = f"{level} on {named}: {_REASONS[reason]}."
@@ -242,15 +241,15 @@ def _without_difference(results: Results) -> Iterator[str]:
             yield with_one if len(others) == 1 else f"{group} cannot be compared with {_joined(others)}{end}"
 
 
-def _undefined_differences(results: Results) -> dict[tuple[str, str, str], dict[str, NoFigure]]:
-    """For each two groups and level why they cannot be compared, by the label's title."""
-    pairs: dict[tuple[str, str, str], dict[str, NoFigure]] = {}
+def _reasons_by_pair(results: Results) -> dict[tuple[str, str, str], dict[str, NoFigure | None]]:
+    """For each two groups and level why they cannot be compared, by the label's title; None where they can."""
+    pairs: dict[tuple[str, str, str], dict[str, NoFigure | None]] = {}
     for figure in figures(results):
         for found in figure.found.differences:
-            if found.p is None and found.undefined:
-                level = f" ({group_name(found.within)})" if found.within else ""
-                names = (found.a or NOT_KNOWN, found.b or NOT_KNOWN, level)
-                pairs.setdefault(names, {})[figure.title] = found.undefined
+            level = f" ({group_name(found.within)})" if found.within else ""
+            reason = (found.undefined or "not_known") if found.p is None else None
+            names = (found.a or NOT_KNOWN, found.b or NOT_KNOWN, level)
+            pairs.setdefault(names, {})[figure.title] = reason
     return pairs
 
 

@@ -6,6 +6,14 @@ from typing import NamedTuple
 import numpy as np
 
 from exports.results.answers import NO_VERDICT, STATES, VERDICTS, Answers, Column, VerdictPatterns
+from exports.results.measure import measure_results
+from exports.results.schema import Results
+from exports.results.study import RunCounts, Study
+
+PATTERNS = {
+    "en": VerdictPatterns(affirms=("yes",), rejects=("no",)),
+    "ja": VerdictPatterns(affirms=("はい",), rejects=("いいえ",)),
+}
 
 
 class Told(NamedTuple):
@@ -44,3 +52,21 @@ def told_answers(rows: Sequence[Told], patterns: dict[str, VerdictPatterns] | No
         states=np.array([STATES.index("read" if s == "excerpt" else s) for _, _, s in cited], np.int64),  # type: ignore[arg-type]
         excerpts=np.array([s == "excerpt" for _, _, s in cited], np.bool_),
     )
+
+
+def surveyed(models: tuple[str, ...], by: tuple[str, ...] = ("model_name",)) -> Results:
+    """Results of these models: the last affirms every second narrative, and cites a site of its own."""
+    rows = [
+        Told(
+            model,
+            f"n{at}",
+            ("a.example", f"{model.lower().encode().hex()[:40]}.example=gone") if at % 3 else ("a.example=excerpt",),
+            "affirms" if model == models[-1] and at % 2 else "rejects",
+            "en" if at % 5 else "und",
+        )
+        for at in range(40)
+        for model in models
+    ]
+    rows = [row._replace(verdict="" if row.language == "und" else row.verdict) for row in rows]
+    runs = {model: RunCounts(123_456, 3, 123_413) for model in models}
+    return measure_results(Study((), {}, {}, answers=told_answers(rows, PATTERNS), runs=runs), by=by)

@@ -30,7 +30,7 @@ _SHORT_REFUSALS: dict[RefusedReason, str] = {
     "single_record": "one record only",
     "constant": "no spread",
 }
-_CODE = re.compile(r"`([a-z_.]+)`")
+_CODE = re.compile(r"`([a-z_. -]+)`")
 
 
 Child = Element | str | None | Iterable["Child"]

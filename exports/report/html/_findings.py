@@ -5,8 +5,9 @@ from xml.etree.ElementTree import Element
 
 from annotation.wording import read_wording
 from exports.agreement.schema import Agreement
-from exports.report.html._elements import Child, cell, element, folded, head, missing, quoted, row, table
+from exports.report.html._elements import Child, cell, element, folded, head, missing, quoted, row, sentence, table
 from exports.report.html._plot import Axis, dot, rule, scale, strip, whisker
+from exports.report.results_landscape import Block, landscape_blocks
 from exports.report.results_words import (
     DIFFERENCE_MEANING,
     VALUES,
@@ -105,7 +106,7 @@ def _rate_row(name: str, rate: Rate) -> Element:
 def _rate_strip(name: str, rate: Rate) -> Child:
     """The point with its interval, and the same in words."""
     if rate.rate is None:
-        return UNDEFINED
+        return None
     ends = whisker(_WHOLE, max(rate.interval.low, 0.0), min(rate.interval.high, 1.0)) if rate.interval else []
     grid = [rule(_WHOLE, value) for value in _WHOLE.ticks(0.25)]
     between = f", 95 % interval {span(rate.interval)}" if rate.interval else ", no interval"
@@ -129,7 +130,7 @@ def _differences(results: Results) -> Iterator[Child]:
     yield _sentences(told)
     yield element("p", summary, class_="note") if summary else None
     unlike = list(incomparable_sentences(results))
-    yield element("h2", "What cannot be compared, and why")
+    yield element("h2", "What cannot be told, and why")
     yield _sentences(unlike) if unlike else element("p", "Everything that was measured can be compared.")
 
 
@@ -142,7 +143,7 @@ def _sentences(sentences: Sequence[str]) -> list[Child]:
 
 def _bullets(sentences: Iterable[str]) -> Element:
     """A list of sentences, which hold texts of others."""
-    return element("ul", (element("li", quoted(text)) for text in sentences))
+    return element("ul", (element("li", sentence(text)) for text in sentences))
 
 
 def _behind_table(results: Results) -> Element | None:
@@ -166,7 +167,7 @@ def _behind_table(results: Results) -> Element | None:
         *(_BEHIND[name] for name in known),
         "counted above",
     )
-    return table("What stands behind these shares", columns, rows, "figures")
+    return table("What stands behind these shares", columns, rows, "figures behind")
 
 
 def _count(found: Denominators, name: str) -> str:
@@ -187,7 +188,22 @@ def labels_section(results: Results) -> Element | None:
         _labels_table(shown, first),
         element("p", f"{rate_meaning(results)} {DIFFERENCE_MEANING}", class_="note"),
         (folded(element("h3", f"Each label{_of(by)}"), _labels_table(shown, by)) for by in others),
+        (_block(block) for block in landscape_blocks(results)),
     )
+
+
+def _block(block: Block) -> Element:
+    """What runs tell, or how passages fit, on a click."""
+    tables = (_block_table(block.title, found.rows) for found in block.tables)
+    notes = (element("p", sentence(note), class_="note") for note in block.notes)
+    return folded(element("h3", quoted(block.title)), tables, notes)
+
+
+def _block_table(title: str, rows: Sequence[Sequence[object]]) -> Element:
+    """A table of texts; the first row is its heading."""
+    columns, *lines = rows
+    body = (row(head(quoted(str(first))), *(cell(quoted(str(text))) for text in others)) for first, *others in lines)
+    return table(title, [quoted(str(name)) for name in columns], body, "figures")
 
 
 def _of(by: _By) -> str:

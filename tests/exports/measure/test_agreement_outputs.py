@@ -11,12 +11,14 @@ from markdown_it import MarkdownIt
 
 from exports.agreement.schema import LabelAgreement
 from exports.report.latex import agreement_latex
+from exports.report.markdown import MARK as MARKDOWN_MARK
 from exports.report.markdown import agreement_markdown
 from exports.report.tidy import METRICS, Table, agreement_tables
 from pipeline.tables import escape_latex, escape_markdown
 from pipeline.text.terminal import printable
 from tests.support.figures_data import HOSTILE, RICH, agreement, label, task
 from tests.support.latex import assert_well_formed, compile_latex
+from tests.support.results_data import HOSTILE_MODEL, results
 
 
 def rows_of(table: Table, **options: bool) -> list[dict[str, str]]:
@@ -81,6 +83,20 @@ def test_markdown_shows_figures_rounds_and_findings_and_nothing_that_a_name_make
     assert "\x1b" not in page
     for table in re.findall(r"(?:^\|.*\n)+", page, re.MULTILINE):
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
+
+
+def test_markdown_opens_with_what_the_jury_found_and_names_of_models_have_no_power_in_it() -> None:
+    page = agreement_markdown(agreement(retrieval=RICH), results((HOSTILE_MODEL, "gemini", "plain")))
+    first, *blocks = page.split("\n\n")
+    assert first == MARKDOWN_MARK
+    assert blocks[0] == "## What the jury found"
+    assert blocks[1].startswith("60 answers of 3 models to 12 narratives, judged by ")
+    assert "41 % \\[31, 51\\]" in blocks[2]
+    assert "7 answers" in blocks[3]
+    assert "points apart" in blocks[4]
+    assert "<img" not in page
+    assert "\x1b" not in page
+    assert blocks.index("## Agreement between annotators") == 5
 
 
 def test_a_name_is_read_from_markdown_as_it_was_written() -> None:

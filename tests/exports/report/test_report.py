@@ -41,7 +41,7 @@ def test_its_parts_stand_in_the_order_in_which_they_are_read(page: Page) -> None
     assert [text for _, text in page.all("h2")] == [
         "Serious problem: 24 % of 60 answers",
         "What differs beyond chance",
-        "What cannot be compared, and why",
+        "What cannot be told, and why",
         "Each label by model",
         "How far the annotators agree",
         "Annotators who stand out",

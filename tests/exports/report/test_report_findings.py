@@ -6,11 +6,13 @@ import pytest
 
 from exports.agreement.schema import Agreement
 from exports.report.html.page import render_report
+from exports.report.results_landscape import landscape_blocks
 from exports.report.results_words import difference_sentences, incomparable_sentences
 from exports.results.schema import GroupRate, Results
-from tests.support.report_data import whole_report_parts
+from tests.support.report_data import HOSTILE, whole_report_parts
 from tests.support.report_page import Page
 from tests.support.results_data import group, results
+from tests.support.told_answers import surveyed
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +101,20 @@ def test_crossed_groups_are_tables_of_their_own_on_a_click(agreement: Agreement)
     (table,) = [text for _, text in page.all("details") if text.startswith("Each label by model and language")]
     assert "claude, de" in table
     assert "claude, ja" in table
+
+
+def test_what_runs_tell_and_how_passages_fit_is_a_click_away_and_names_stay_text(agreement: Agreement) -> None:
+    told = surveyed((HOSTILE[0], "plain"))
+    found = results().model_copy(
+        update={name: getattr(told, name) for name in ("runs", "landscape", "narrative_verdicts")}
+    )
+    page = shown(agreement, found)
+    blocks = [text for _, text in page.all("details") if HOSTILE[0] in text]
+    assert len(blocks) == len(list(landscape_blocks(found))) > 1
+    for block in landscape_blocks(found):
+        (text,) = [each for each in blocks if each.startswith(block.title)]
+        assert all(str(value) in text for table in block.tables for row in table.rows for value in row)
+    assert len(page.all("script")) == 1
 
 
 def test_results_without_groups_or_findings_still_make_a_screen(agreement: Agreement) -> None:

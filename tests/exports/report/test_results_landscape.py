@@ -13,36 +13,11 @@ from exports.report.results_latex import results_latex
 from exports.report.results_markdown import results_markdown
 from exports.report.results_terminal import results_table
 from exports.report.results_tidy import results_tables
-from exports.results.answers import VerdictPatterns
 from exports.results.measure import measure_results
-from exports.results.schema import Results
-from exports.results.study import RunCounts, Study
+from exports.results.study import Study
 from tests.support.latex import compile_latex
 from tests.support.results_data import HOSTILE_MODEL
-from tests.support.told_answers import Told, told_answers
-
-PATTERNS = {
-    "en": VerdictPatterns(affirms=("yes",), rejects=("no",)),
-    "ja": VerdictPatterns(affirms=("はい",), rejects=("いいえ",)),
-}
-
-
-def surveyed(models: tuple[str, ...], by: tuple[str, ...] = ("model_name",)) -> Results:
-    """Results of these models: the last affirms every second narrative, and cites a site of its own."""
-    rows = [
-        Told(
-            model,
-            f"n{at}",
-            ("a.example", f"{model.lower().encode().hex()[:40]}.example=gone") if at % 3 else ("a.example=excerpt",),
-            "affirms" if model == models[-1] and at % 2 else "rejects",
-            "en" if at % 5 else "und",
-        )
-        for at in range(40)
-        for model in models
-    ]
-    rows = [row._replace(verdict="" if row.language == "und" else row.verdict) for row in rows]
-    runs = {model: RunCounts(123_456, 3, 123_413) for model in models}
-    return measure_results(Study((), {}, {}, answers=told_answers(rows, PATTERNS), runs=runs), by=by)
+from tests.support.told_answers import surveyed
 
 
 def widest(text: str) -> int:
