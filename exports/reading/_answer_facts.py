@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from exports.agreement.ratings import IntArray
+from exports.reading._narratives import RecordTraces, tell_narratives
 from exports.reading._verdicts import VerdictReader
 from exports.results.answers import NO_VERDICT, STATES, VERDICTS, Answers, Column
 from pipeline.records import QueryResponse, Source
@@ -35,7 +36,7 @@ class _Rows(NamedTuple):
     places: IntArray
     """Number of the folder or file that it stands in."""
     narratives: IntArray
-    """Number of its narrative."""
+    """Number of its narrative's id and query."""
     verdicts: IntArray
     """Number in `VERDICTS`, or `NO_VERDICT`."""
     n_passages: IntArray
@@ -55,7 +56,8 @@ class AnswerFacts:
         self.n_places = 0
         self.record_uuids: list[str] = []
         self.values: dict[str, dict[str, int]] = {name: {} for name in COLUMNS}
-        self.narratives: dict[str, int] = {}
+        self.narratives: dict[tuple[str, str], int] = {}
+        self.narrative_places: list[set[int]] = []
         self.sites: dict[str, int] = {}
         self.sites_of_hosts: dict[str, int] = {}
         self.rows, self.columns, self.citations = array("q"), array("q"), array("q")
@@ -68,13 +70,12 @@ class AnswerFacts:
     def add(self, record: QueryResponse) -> None:
         """Keep what is counted of one record."""
         reader = self.verdicts.get(_language(record)) if self.verdicts else None
-        narrative = record.provenance.narrative_id or record.query
         self.record_uuids.append(record.record_uuid)
         self.columns.extend(_number(self.values[name], _column(record, name)) for name in COLUMNS)
         self.rows.extend(
             (
                 self.n_places - 1,
-                _number(self.narratives, narrative),
+                self.narrative(record),
                 VERDICTS.index(reader.read(record.answer)) if reader else NO_VERDICT,
                 len(record.chunks),
                 len(record.sources),
@@ -84,6 +85,25 @@ class AnswerFacts:
         for source in record.sources:
             held = source.state == "read" and source.reason in _PAYLOAD_TEXTS
             self.citations.extend((self.site(source), STATES.index(source.state), held))
+
+    def narrative(self, record: QueryResponse) -> int:
+        """Number of the record's narrative id and query together."""
+        told = (record.provenance.narrative_id, " ".join(record.query.split()))
+        number = self.narratives.setdefault(told, len(self.narratives))
+        if number == len(self.narrative_places):
+            self.narrative_places.append(set())
+        self.narrative_places[number].add(self.n_places - 1)
+        return number
+
+    def narrative_names(self, places: Collection[int]) -> list[str]:
+        """What the narrative of each id and query is called; an id of two studies stands for two narratives."""
+        traces = {
+            str(number): RecordTraces(narrative_id, query, frozenset(self.narrative_places[number] & set(places)))
+            for (narrative_id, query), number in self.narratives.items()
+            if self.narrative_places[number] & set(places)
+        }
+        names = tell_narratives(traces, [str(place) for place in range(self.n_places)]).clusters
+        return [names.get(str(number), "") for number in range(len(self.narratives))]
 
     def site(self, source: Source) -> int:
         """Number of the site of a source; that of an empty name where a redirect hides it."""
@@ -120,7 +140,7 @@ class AnswerFacts:
         return Answers(
             record_uuids=tuple(names),
             columns={name: _column_of(list(self.values[name]), columns[:, at]) for at, name in enumerate(COLUMNS)},
-            narratives=_column_of(list(self.narratives), rows.narratives[chosen]),
+            narratives=_clustered(self.narrative_names(places), rows.narratives[chosen]),
             verdicts=rows.verdicts[chosen],
             patterns={language: reader.patterns for language, reader in self.verdicts.items()},
             n_passages=rows.n_passages[chosen],
@@ -170,6 +190,13 @@ def _citations_of(rows: _Rows, chosen: IntArray) -> IntArray:
     starts = np.repeat(ends[chosen] - counts, counts)
     within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     return np.asarray(starts + within, np.int64)
+
+
+def _clustered(names: Sequence[str], numbers: IntArray) -> Column:
+    """The column of names of which several numbers may have the same."""
+    known = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    of_number = np.array([known[name] for name in names], np.int64)
+    return _column_of(list(known), of_number[numbers])
 
 
 def _column_of(names: Sequence[str], numbers: IntArray) -> Column:

@@ -64,7 +64,7 @@ def survey(answers: Answers, runs: Mapping[str, RunCounts], by: Sequence[str], s
         excerpts_only=excerpts,
         overlaps=tuple(overlap for division in records.divisions for overlap in _overlaps(answers, division)),
     )
-    return Surveyed(landscape, _verdicts(answers, records, seed), list(_remarks(answers)))
+    return Surveyed(landscape, _verdicts(answers, records, seed), [*_ungrouped(answers, by), *_remarks(answers)])
 
 
 def run_totals(
@@ -273,6 +273,13 @@ def _verdicts(answers: Answers, records: Records, seed: int) -> NarrativeVerdict
         n_without_patterns={name: count for name, count in zip(languages.names, counts, strict=True) if count},
         verdicts=dict(zip(VERDICTS, found, strict=True)),
     )
+
+
+def _ungrouped(answers: Answers, by: Sequence[str]) -> Iterator[str]:
+    """A sentence about the columns that the runs do not tell."""
+    unknown = [f"`{column}`" for column in dict.fromkeys(by) if column not in answers.columns]
+    if unknown:
+        yield f"Figures from runs are not grouped by {', '.join(unknown)}, which runs do not tell."
 
 
 def _remarks(answers: Answers) -> Iterator[str]:

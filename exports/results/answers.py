@@ -45,7 +45,7 @@ class Answers(NamedTuple):
     columns: Mapping[str, Column]
     """What is known of each: the columns of `provenance.csv` by name; empty text where it is not known."""
     narratives: Column
-    """The narrative of each: its id, else the text of the query."""
+    """The narrative of each (exports/contracts/results.md#narratives)."""
     verdicts: IntArray
     """Number in `VERDICTS` of what each says of its narrative, or `NO_VERDICT`."""
     patterns: Mapping[str, VerdictPatterns]

@@ -168,6 +168,26 @@ def test_a_run_of_another_study_is_left_out_and_told(tmp_path: Path) -> None:
     }
 
 
+def test_one_id_in_two_studies_is_two_narratives(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    records = [record for record in read_records(tmp_path / "run") if record.provenance.narrative_id != "n4"]
+    other = [
+        record.model_copy(update={"record_uuid": f"other-{at}", "query": f"Something else about {record.query}"})
+        for at, record in enumerate(records)
+    ]
+    write_records(tmp_path / "other.jsonl", other)
+    translated = [
+        record.model_copy(update={"record_uuid": f"de-{at}", "query": f"Auf Deutsch: {record.query}"})
+        for at, record in enumerate(records)
+    ]
+    write_records(tmp_path / "both.jsonl", [*records, *translated])
+    apart = read_runs([tmp_path / "run", tmp_path / "other.jsonl"]).answers
+    assert len(apart.narratives.names) == 6
+    assert len(set(apart.columns["narrative_id"].names)) == 3
+    together = read_runs([tmp_path / "both.jsonl"]).answers
+    assert len(together.narratives.names) == 3
+
+
 def test_a_run_without_any_answer_counts_its_errors(tmp_path: Path) -> None:
     write_run(tmp_path)
     for name in ("openai", "gemini", "grok"):

@@ -140,6 +140,11 @@ def test_crossed_groups_are_compared_within_a_level() -> None:
     assert overlap(found, "de", "en").narrative_jaccard == 1
 
 
+def test_columns_that_runs_do_not_tell_are_named() -> None:
+    remarks = measure_results(Study((), {}, {}, answers=told_answers(ROWS)), by=("model_name", "reviewer")).remarks
+    assert "Figures from runs are not grouped by `reviewer`, which runs do not tell." in remarks
+
+
 def test_answers_without_any_citation_have_no_sites() -> None:
     found = landscape(told_answers([Told("a", "n1"), Told("b", "n1")]))
     whole = group(found)
