@@ -93,7 +93,7 @@ def warnings_about(facts: Sequence[TaskFacts], places: Mapping[str, Placed], sha
             )
 
 
-_TOLD_DEPARTURE = 0.02
+_TOLD_DEPARTURE = 0.05
 """Splits that are further from their shares are told of."""
 
 
