@@ -1,7 +1,7 @@
 """Agreement on each label of a task, with intervals from the joint bootstrap (exports/contracts/agreement.md)."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from annotation.labels import LABELS, RULES, LabelRule
+from exports.agreement._bounds import Support, alpha_interval, alpha_interval_or_none, alpha_support, joint_interval
 from exports.agreement._patterns import LabelPatterns, TaskPatterns, core_entries, dense
 from exports.agreement._resampling import (
     Replicates,
@@ -17,7 +18,6 @@ from exports.agreement._resampling import (
     bootstrap,
     central_moments,
     interval,
-    interval_or_none,
     share_below,
     shifted_powers,
     undefined_share,
@@ -41,6 +41,8 @@ from exports.agreement.schema import ConditionalAgreement, Interval, LabelAgreem
 
 _OVER_ALL_RATED = frozenset(("prevalence", "fleiss_kappa", "gwet_ac1"))
 """Figures that singletons count in: all rated records are resampled for them."""
+_LIKE_ALPHA = ("fleiss_kappa", "mean_pairwise_kappa", "positive_agreement", "negative_agreement")
+"""Figures that turn on the rarer value as alpha does: where its interval is refused, theirs are."""
 _THRESHOLDS = ("0.667", "0.800")
 """Krippendorff's: below the first nothing follows, above the second conclusions are firm."""
 
@@ -57,6 +59,9 @@ class LabelStatistics:
         """The coefficients over records with a pairable unit."""
         self.over_rated = replace(self.over_pairable, frame=task.frame(label, at_least=1))
         """The same over all rated records."""
+        zeros, ones = label.zeros[label.unit_patterns], label.ones[label.unit_patterns]
+        self.support = alpha_support(zeros, ones, task.unit_records, task.n_records)
+        """What the interval of alpha rests on."""
 
     def read(self, resampled: Resampled) -> LabelAgreement:
         """Agreement on the label, without `required_items` and warnings."""
@@ -72,7 +77,11 @@ class LabelStatistics:
             name: interval(rated if name in _OVER_ALL_RATED else pairable, column)
             for column, name in enumerate(COEFFICIENTS)
         }
+        intervals["krippendorff_alpha"] = alpha_interval(pairable, ALPHA, self.support)
         intervals["mean_pairwise_kappa"] = self.pairs.read_mean(resampled)
+        for name in _LIKE_ALPHA:
+            if isinstance(intervals[name], Interval) and isinstance(intervals["krippendorff_alpha"], str):
+                intervals[name] = intervals["krippendorff_alpha"]
         return LabelAgreement(
             n_items=int(total.rated),
             n_pairable_items=int(total.pairable),
@@ -114,11 +123,12 @@ class MacroAlpha:
         self.statistic = task.statistic(parts, _mean_alpha(defined), pairable)
         """The mean over the records with a pairable unit on any label."""
 
-    def read(self, resampled: Resampled) -> MacroFigures:
-        """The mean and its interval."""
+    def read(self, resampled: Resampled, supports: Sequence[Support]) -> MacroFigures:
+        """The mean and its interval; `supports` are those of all labels."""
         alphas = [alpha for alpha in self.alphas if alpha is not None]
         mean = math.fsum(alphas) / len(alphas) if alphas else None
-        return MacroFigures(mean, interval_or_none(resampled[self.statistic], 0), len(alphas))
+        behind = [support for alpha, support in zip(self.alphas, supports, strict=True) if alpha is not None]
+        return MacroFigures(mean, joint_interval(resampled[self.statistic], 0, *behind), len(alphas))
 
 
 def _mean_alpha(labels: IntArray) -> Callable[[FloatArray], FloatArray]:
@@ -156,25 +166,30 @@ class _AlphaSpread(NamedTuple):
 
 
 def _alpha_spread(
-    task: TaskPatterns, label: LabelPatterns, replicates: Replicates, alpha_interval: Interval | RefusedReason
+    task: TaskPatterns, label: LabelPatterns, replicates: Replicates, found: Interval | RefusedReason
 ) -> _AlphaSpread:
-    """How alpha of the label varies over the resamples; without an interval only how often it is undefined."""
+    """How alpha of the label varies over the resamples; without resampled ends only how often it is undefined."""
     if math.isnan(replicates.estimates[ALPHA]):
         return _AlphaSpread(None, {})
     resampled = replicates.resampled[:, ALPHA]
     undefined = undefined_share(resampled)
-    if not isinstance(alpha_interval, Interval):
+    if found != "too_few_rare_ratings" and (isinstance(found, str) or found.method == "one-sided"):
         return _AlphaSpread(undefined, {})
     defined = resampled[~np.isnan(resampled)]
     effect = _design_effect(task, label, float(replicates.jackknife_se[ALPHA]))
     n_pairable = int(label.units[label.ratings >= 2].sum())
     return _AlphaSpread(
         undefined_resamples=undefined,
-        p_below={each: share_below(defined, float(each)) for each in _THRESHOLDS},
+        p_below={each: share_below(defined, float(each)) for each in _THRESHOLDS} if _is_resampled(found) else {},
         standard_error=rounded(float(defined.std(ddof=1))),
         design_effect=None if effect is None else rounded(effect),
         n_effective=rounded(n_pairable / max(effect, 1.0)) if effect else None,
     )
+
+
+def _is_resampled(found: Interval | RefusedReason) -> bool:
+    """Whether both ends of the interval were read off the resamples."""
+    return isinstance(found, Interval) and found.method in ("bca", "expanded_percentile")
 
 
 def _design_effect(task: TaskPatterns, label: LabelPatterns, record_error: float) -> float | None:
@@ -268,4 +283,5 @@ def _alpha_interval(votes: Votes, ratings: Ratings, resamples: int, seed: int) -
     if not frame.any():
         return None
     alpha = Statistic(alpha_sums(votes, ratings.unit_records, n_records), alphas, frame)
-    return interval_or_none(bootstrap([alpha], resamples, seed)[alpha], 0)
+    support = alpha_support(votes.zeros[:, 0], votes.ones[:, 0], ratings.unit_records, n_records)
+    return alpha_interval_or_none(bootstrap([alpha], resamples, seed)[alpha], 0, support)

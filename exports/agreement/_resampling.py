@@ -20,7 +20,7 @@ from exports.agreement.ratings import FloatArray, IntArray
 from exports.agreement.schema import Interval, RefusedReason
 
 FEW_RECORDS = 20
-"""With fewer records intervals cover 90 to 94 % instead of 95 %; the expanded percentile is nearer than BCa."""
+"""With fewer records the expanded percentile is nearer to what it promises than BCa."""
 UNDEFINED_SHARE = 0.05
 """Above this share of undefined resamples those that are left say too little."""
 _TIE = 1e-9

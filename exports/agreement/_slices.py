@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from annotation.labels import LABELS
+from exports.agreement._bounds import Support, alpha_interval_or_none, alpha_support, joint_interval
 from exports.agreement._labels import undefined_reason
-from exports.agreement._resampling import Statistic, bootstrap, interval_or_none
+from exports.agreement._resampling import Statistic, bootstrap
 from exports.agreement.coefficients import Votes, alpha_sums, alphas, coefficients, count_votes, totals
 from exports.agreement.distributions import holm
 from exports.agreement.ratings import EPOCH, FloatArray, IntArray, Ratings
@@ -74,6 +75,11 @@ class Part(NamedTuple):
     def sums(self) -> FloatArray:
         """Sums of each of its records, as `alphas` takes them."""
         return alpha_sums(self.votes, self.unit_records, len(self.records))
+
+    def support(self, label: int) -> Support:
+        """What the interval of the label's alpha rests on."""
+        zeros, ones = self.votes.zeros[:, label], self.votes.ones[:, label]
+        return alpha_support(zeros, ones, self.unit_records, len(self.records))
 
 
 def round_parts(ratings: Ratings) -> Parts:
@@ -153,7 +159,7 @@ def _alpha_intervals(part: Part, resamples: int, seed: int) -> list[Interval | N
         return [None] * part.yes.shape[1]
     statistic = Statistic(part.sums, alphas, part.frame)
     replicates = bootstrap([statistic], resamples, seed)[statistic]
-    return [interval_or_none(replicates, column) for column in range(part.yes.shape[1])]
+    return [alpha_interval_or_none(replicates, column, part.support(column)) for column in range(part.yes.shape[1])]
 
 
 def _slice_label(ratings: Ratings, part: Part, column: int, alpha_interval: Interval | None) -> SliceLabel:
@@ -247,7 +253,9 @@ def _step_changes(
             before=step.before.name,
             after=step.after.name,
             difference=after - before,
-            interval=interval_or_none(replicates, int(column)),
+            interval=joint_interval(
+                replicates, int(column), step.before.support(int(column)), step.after.support(int(column))
+            ),
             p_value=float(p_values[column]),
             p_holm=float(p_values[column]),
         )

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from exports.agreement._bounds import Support, absence_interval
 from exports.agreement._exchange import Exchange
 from exports.agreement._patterns import Entries, LabelPatterns, TaskPatterns
 from exports.agreement._resampling import BoolArray, Resampled, interval, interval_or_none
@@ -195,8 +196,8 @@ class AnnotatorStatistics:
         self.statistic = task.statistic([(label, entries)], _delta_alphas, task.frame(label, at_least=2))
         """Alpha without each annotator, less alpha of all."""
 
-    def read(self, resampled: Resampled, exchange: Exchange) -> Iterator[AnnotatorAgreement]:
-        """Every annotator, by name; `exchange` is that of this label."""
+    def read(self, resampled: Resampled, support: Support, exchange: Exchange) -> Iterator[AnnotatorAgreement]:
+        """Every annotator, by name; `support` and `exchange` are those of this label."""
         counts = _count_against_rest(self.label, len(self.annotators))
         alphas = [None if np.isnan(value) else float(value) for value in _alphas_without(self.totals)]
         told = exchange._asdict()
@@ -208,7 +209,7 @@ class AnnotatorStatistics:
                 counts,
                 (alphas[0], alphas[rater + 1]),
                 bool((self.totals[:2] + self.totals[3 + 3 * rater : 5 + 3 * rater]).any()),
-                interval_or_none(resampled[self.statistic], rater),
+                absence_interval(resampled[self.statistic], rater, support),
                 {name: None if math.isnan(values[rater]) else float(values[rater]) for name, values in told.items()},
             )
 

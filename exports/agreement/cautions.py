@@ -17,7 +17,7 @@ from exports.agreement.ratings import FloatArray, IntArray, Ratings
 from exports.agreement.schema import LabelAgreement, LabelWarning, TaskAgreement, TaskWarning
 
 _FEW_ITEMS = 30
-"""Fewer pairable units than this: no interval would keep its promise."""
+"""Fewer pairable units than this: the next ones can move every figure a lot."""
 _RARE_CLASS = 10
 """Fewer ratings of the rarer value than this among pairable units: one unit can turn the figures."""
 _CONSTANT_RATER = 20
@@ -41,12 +41,12 @@ _LATEST = 4_102_444_800_000_000
 ADVICE: dict[LabelWarning | TaskWarning, str] = {
     "NO_OVERLAP": "No unit was rated twice, so agreement cannot be told. Give some units to several annotators.",
     "SINGLE_ANNOTATOR": "One annotator rated alone, so agreement cannot be told. Let a second one rate some units.",
-    "FEW_ITEMS": f"Fewer than {_FEW_ITEMS} units were rated twice: the figures can move a lot with the next ones, and "
-    "intervals are too narrow, most of all for rare labels. Rate more units twice before relying on them.",
-    "FEW_CLUSTERS": f"Units rated twice come from fewer than {FEW_RECORDS} records: intervals cover 90 to 94 % "
-    "instead of 95 %. Rate units of more records twice.",
+    "FEW_ITEMS": f"Fewer than {_FEW_ITEMS} units were rated twice: the figures can move a lot with the next ones. Rate "
+    "more units twice before relying on them.",
+    "FEW_CLUSTERS": f"Units rated twice come from fewer than {FEW_RECORDS} records: the next ones can move the figures "
+    "a lot. Rate units of more records twice.",
     "RARE_CLASS": f"One of the two values was given fewer than {_RARE_CLASS} times on units rated twice: a single unit "
-    "can turn alpha, and intervals are too narrow. Add units on which the rare value is likely.",
+    "can turn alpha. Add units on which the rare value is likely.",
     "SAMPLE_SIZE": f"Too few units were rated twice to show an alpha of {_TARGET_ALPHA} at this share of yes.",
     "UNDEFINED_RESAMPLES": f"More than {UNDEFINED_SHARE:.0%} of the resamples had no variation, so alpha has no "
     "interval: the rare value hangs on very few records. Rate more units twice.",
@@ -96,7 +96,7 @@ def _label_warnings(
         "FEW_CLUSTERS": 0 < figures.n_cluster_records < FEW_RECORDS,
         "RARE_CLASS": n_pairable > 0 and min(zeros, ones) < _RARE_CLASS,
         "SAMPLE_SIZE": n_pairable > 0 and figures.required_items is not None and n_pairable < figures.required_items,
-        "UNDEFINED_RESAMPLES": (figures.undefined_resamples or 0) > UNDEFINED_SHARE,
+        "UNDEFINED_RESAMPLES": figures.refused_intervals.get("krippendorff_alpha") == "undefined_resamples",
         "CONSTANT_RATER": bool(constant.any()),
         "PARADOX": _is_paradox(figures, zeros, ones),
         "SELECTION": _differs_by_selection(votes, unit_records),

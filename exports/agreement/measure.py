@@ -64,12 +64,12 @@ def measure_figures(ratings: Ratings, resamples: int, seed: int) -> TaskFigures:
     resampled = bootstrap(statistics, resamples, seed)
     return TaskFigures(
         labels={each.label.label: each.read(resampled) for each in labels},
-        macro=macro.read(resampled),
+        macro=macro.read(resampled, [each.support for each in labels]),
         pairs=tuple(pair for each in pairs for pair in each.read(resampled)),
         annotators=tuple(
             annotator
-            for each, exchange in zip(annotators, measure_exchange(ratings), strict=True)
-            for annotator in each.read(resampled, exchange)
+            for each, label, exchange in zip(annotators, labels, measure_exchange(ratings), strict=True)
+            for annotator in each.read(resampled, label.support, exchange)
         ),
     )
 

@@ -19,8 +19,8 @@ JudgeReason = Literal[
 UndefinedReason = Literal[
     "no_pairable_items", "single_annotator", "no_variation", "constant_both_raters", "no_exchange"
 ]
-RefusedReason = Literal["undefined", "undefined_resamples", "single_record", "constant"]
-IntervalMethod = Literal["bca", "expanded_percentile"]
+RefusedReason = Literal["undefined", "undefined_resamples", "single_record", "constant", "too_few_rare_ratings"]
+IntervalMethod = Literal["bca", "expanded_percentile", "one-sided", "bounded"]
 LabelWarning = Literal[
     "NO_OVERLAP",
     "SINGLE_ANNOTATOR",
@@ -44,7 +44,14 @@ class Interval(Frozen):
     high: float
     """Its upper end."""
     method: IntervalMethod
-    """How its ends were read off the resamples: `bca`; where that is undefined or records are few, the other."""
+    """How its ends came about.
+
+    `bca` or, where that is undefined or records are few, `expanded_percentile`: read off the resamples; `bounded`: such
+    an interval of alpha whose lower end was moved down to what the same records could hide if there were no
+    disagreement; `one-sided`: that bound itself, where there is none.
+    """
+    conservative: bool = False
+    """Whether it is rather too wide: of alpha, with a disagreement on fewer than ten records."""
     unit: Literal["record_uuid"] = "record_uuid"
     """What was resampled: whole records, with all their units and all their labels."""
 
@@ -89,9 +96,9 @@ class LabelAgreement(Frozen):
     undefined_resamples: float | None
     """Share of the resamples in which alpha was undefined; None where alpha itself is."""
     p_below: dict[str, float]
-    """Share of the resamples with an alpha below `0.667` and below `0.800`; empty where alpha has no interval."""
+    """Share of the resamples with an alpha below `0.667` and `0.800`; empty unless they give both its ends."""
     standard_error: float | None
-    """Standard deviation of alpha over the resamples of records; None where alpha has no interval."""
+    """Standard deviation of alpha over the resamples of records; None where they tell nothing of it."""
     design_effect: float | None
     """What clusters cost: squared ratio of alpha's jackknife errors, records left out against single units left out.
 
@@ -169,7 +176,10 @@ class AnnotatorAgreement(Frozen):
     delta_alpha: float | None
     """`alpha_without` less alpha of all: above 0 where the others agree better without her."""
     delta_interval: Interval | None
-    """95 % interval of `delta_alpha` from the joint bootstrap; None where it is refused."""
+    """95 % interval of `delta_alpha` from the joint bootstrap; None where it is refused.
+
+    It is too where fewer than 20 records hold a disagreement, or fewer than ten a unit on which all say yes, or no.
+    """
     n_compared: int
     """Units on which the others have a majority."""
     n_ties: int

@@ -37,6 +37,8 @@ GateEnd = Literal["lower", "point"]
 _METHODS: dict[IntervalMethod, str] = {
     "bca": "BCa bootstrap",
     "expanded_percentile": "expanded percentile bootstrap",
+    "bounded": "bootstrap, its lower end bounded by what such records could hide,",
+    "one-sided": "one-sided Clopper–Pearson bound",
 }
 
 
@@ -55,6 +57,7 @@ _REFUSED: dict[RefusedReason, str] = {
     "undefined_resamples": "α is undefined in more than 5 % of the resamples",
     "single_record": "all shared units belong to one record",
     "constant": "every resample gives the same value",
+    "too_few_rare_ratings": "all annotators of a unit agree on its rarer value on fewer than 2 records",
 }
 Fitness = Literal["fit", "tentative", "open", "unfit", "unknown"]
 FITNESS: dict[Fitness, str] = {
@@ -71,8 +74,8 @@ FITNESS_MEANING = (
     ".667, or rests on too few ratings to be trusted. Cannot be told: α or its interval is undefined."
 )
 _USABLE, _RELIABLE = 0.667, 0.8
-_TOO_NARROW = {"FEW_ITEMS", "RARE_CLASS"}
-"""Warnings of too narrow intervals, which show neither that a label is fit nor that it is not."""
+_TOO_FEW = {"FEW_ITEMS", "RARE_CLASS"}
+"""Warnings of so few ratings that neither is shown: that a label is fit, and that it is not."""
 
 _ANNOTATORS_TOLD = 5
 """So many annotators who stand out on a label are told of a task."""
@@ -101,6 +104,7 @@ _REFUSED_INTERVALS: dict[RefusedInterval, str] = {
     "undefined_resamples": "it is undefined in more than 5 % of the resamples",
     "single_record": "all compared units belong to one record",
     "constant": "every resample gives the same value",
+    "too_few_rare_ratings": "both say its rarer value on fewer than 2 units",
 }
 
 
@@ -144,7 +148,7 @@ def fitness(found: LabelAgreement) -> Fitness:
     interval = found.intervals.get("krippendorff_alpha")
     if found.krippendorff_alpha is None or interval is None:
         return "unknown"
-    if _TOO_NARROW.intersection(found.warnings):
+    if _TOO_FEW.intersection(found.warnings):
         return "open"
     if interval.low < _USABLE:
         return "unfit" if interval.high < _USABLE else "open"
@@ -204,6 +208,15 @@ def warning_sentences(figures: TaskAgreement) -> Iterator[str]:
         ]
         if labels:
             yield f"α has no interval for {_named(labels, figures)}: {meaning}."
+    wide = [name for name, found in figures.labels.items() if _is_conservative(found)]
+    if wide:
+        yield f"α's interval is rather too wide for {_named(wide, figures)}: few records hold a disagreement."
+
+
+def _is_conservative(found: LabelAgreement) -> bool:
+    """Whether the interval of the label's α is wider than it need be."""
+    interval = found.intervals.get("krippendorff_alpha")
+    return interval is not None and interval.conservative
 
 
 def _rule_counts(figures: TaskAgreement) -> str:
@@ -321,7 +334,11 @@ def macro_sentence(agreement: Agreement, task: TaskName) -> str:
 
 def _interval_source(agreement: Agreement, interval: Interval, units: str) -> str:
     """How an interval was computed."""
-    return f"95 % {_METHODS[interval.method]} over {units}, B = {agreement.resamples:,}, seed {agreement.seed}"
+    if interval.method == "one-sided":
+        return f"95 % {_METHODS[interval.method]} over {units}, no disagreement"
+    return f"95 % {_METHODS[interval.method]} over {units}, B = {agreement.resamples:,}, seed {agreement.seed}" + (
+        ", rather too wide" if interval.conservative else ""
+    )
 
 
 def coverage_sentence(found: JudgedTask) -> str:

@@ -29,6 +29,7 @@ _SHORT_REFUSALS: dict[RefusedReason, str] = {
     "undefined_resamples": "undefined in over 5 % of resamples",
     "single_record": "one record only",
     "constant": "no spread",
+    "too_few_rare_ratings": "the rarer value is too rare",
 }
 _CODE = re.compile(r"`([a-z_. -]+)`")
 

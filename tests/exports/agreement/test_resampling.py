@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from exports.agreement._exchange import measure_exchange
+from exports.agreement._labels import LabelStatistics
 from exports.agreement._patterns import task_patterns
 from exports.agreement._resampling import (
     UNDEFINED_SHARE,
@@ -203,7 +205,9 @@ def test_figures_do_not_depend_on_what_else_is_resampled_nor_in_what_order() -> 
     assert joint.pairs == tuple(found for each in pairs for found in each.read(alone))
     annotators = [AnnotatorStatistics(task, label) for label in task.labels]
     alone = bootstrap([each.statistic for each in reversed(annotators)], 300, 5)
-    assert joint.annotators == tuple(found for each in annotators for found in each.read(alone))
+    supports = [LabelStatistics(task, label, own).support for label, own in zip(task.labels, pairs, strict=True)]
+    read = zip(annotators, supports, measure_exchange(ratings), strict=True)
+    assert joint.annotators == tuple(found for each, *more in read for found in each.read(alone, *more))
 
 
 def test_units_told_by_pattern_give_what_single_units_give(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,10 +1,15 @@
 """How often our own 95 % interval holds the true alpha: simulated data from populations whose alpha is known."""
 
-from collections.abc import Callable
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
+from exports.agreement._bounds import alpha_interval, alpha_support
 from exports.agreement._resampling import Statistic, bootstrap, interval
 from exports.agreement.coefficients import alpha_sums, alphas, count_votes
 from exports.agreement.ratings import FloatArray, IntArray
@@ -99,3 +104,123 @@ def test_resampling_units_of_clustered_records_would_promise_too_much() -> None:
         return matrix, np.arange(len(records))
 
     assert coverage(torn_apart, CLUSTERED_ALPHA, SAMPLE) < coverage(clustered, CLUSTERED_ALPHA, SAMPLE)
+
+
+class Cell(NamedTuple):
+    """A population of studies whose alpha is known."""
+
+    records: int
+    passages: int
+    raters: int
+    """Ratings of each unit; 0 draws two to five for each record."""
+    yes: float
+    """Share of yes among ratings."""
+    alpha: float
+    split: float = 0.0
+    """Records with a disagreement in a study, of those that one falls upon at random; 0: raters err one by one."""
+
+
+def one_by_one(cell: Cell, random: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Ratings that say yes, and all, of records × passages: raters err at the same rate, yes clusters in records."""
+    error = (1 - np.sqrt(1 - 4 * (1 - cell.alpha) * cell.yes * (1 - cell.yes))) / 2
+    likely = (cell.yes - error) / (1 - 2 * error)
+    shares = np.full((cell.records, 1), likely)
+    if cell.passages > 1:
+        high = min(1.0, 3 * likely)
+        shares = np.where(random.random((cell.records, 1)) < 0.25, high, (likely - high / 4) / 0.75)
+    truth = random.random((cell.records, cell.passages)) < shares
+    said = truth[..., np.newaxis] ^ (random.random((cell.records, cell.passages, 5)) < error)
+    ratings = random.integers(2, 6, (cell.records, 1)) if cell.raters == 0 else np.full((cell.records, 1), cell.raters)
+    ratings = np.repeat(ratings, cell.passages, axis=1)
+    return (said & (np.arange(5) < ratings[..., np.newaxis])).sum(axis=2), ratings
+
+
+def by_record(cell: Cell, random: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """The same where all agree but on hard records, of which every passage is split as evenly as can be."""
+    truth = np.repeat(random.random((cell.records, 1)) < cell.yes, cell.passages, axis=1)
+    hard = random.random((cell.records, 1)) < cell.split / cell.records
+    upper = random.random(truth.shape) < 0.5
+    half = np.where(upper, cell.raters - cell.raters // 2, cell.raters // 2)
+    return np.where(hard, half, truth * cell.raters), np.full(truth.shape, cell.raters)
+
+
+def alpha_by_record(records: int, raters: int, yes: float, split: float) -> float:
+    """Alpha of `by_record`: a share of the records is split, all others agree."""
+    hard, half = split / records, raters // 2
+    observed = hard * 2 * half * (raters - half) / (raters * (raters - 1))
+    share = yes * (1 - hard) + hard / 2
+    return 1 - observed / (2 * share * (1 - share))
+
+
+def cells() -> Iterator[Cell]:
+    """The grid: errors one by one, where raters can be as bad as that, then hard records, half of them at most."""
+    for passages, raters, yes, records, alpha in product(
+        (1, 5), (2, 3, 5, 0), (0.05, 0.1, 0.2, 0.5), (10, 20, 30, 50, 100, 200), (0.4, 0.7, 0.9)
+    ):
+        error = (1 - np.sqrt(1 - 4 * (1 - alpha) * yes * (1 - yes))) / 2
+        if yes > error:
+            yield Cell(records, passages, raters, yes, alpha)
+    for passages, raters, yes, records, split in product(
+        (1, 5), (2, 3, 5), (0.01, 0.05, 0.2, 0.5), (10, 30, 100, 300), (0.5, 1.5, 3.0, 6.0)
+    ):
+        if split <= records / 2:
+            yield Cell(records, passages, raters, yes, alpha_by_record(records, raters, yes, split), split)
+
+
+def held(cell: Cell, studies: int, resamples: int, seed: int) -> tuple[list[bool], list[bool]]:
+    """Of each study with an interval whether it holds alpha; then the same of what resampling alone would give."""
+    random = np.random.default_rng(seed)
+    told, resampled = [], []
+    for study in range(studies):
+        ones, ratings = (each.ravel() for each in (by_record if cell.split else one_by_one)(cell, random))
+        zeros = ratings - ones
+        records = np.repeat(np.arange(cell.records), cell.passages)
+        columns = (zeros, ones, 2 * zeros * ones / (ratings - 1))
+        sums = np.stack([np.bincount(records, column, cell.records) for column in columns], axis=1)
+        statistic = Statistic(sums, alphas, np.ones(cell.records, dtype=np.bool_))
+        replicates = bootstrap([statistic], resamples, study)[statistic]
+        support = alpha_support(zeros, ones, records, cell.records)
+        for found, kept in ((alpha_interval(replicates, 0, support), told), (interval(replicates, 0), resampled)):
+            if isinstance(found, Interval):
+                kept.append(found.low - 1e-12 <= cell.alpha <= found.high + 1e-12)
+    return told, resampled
+
+
+def test_a_sample_of_studies_on_a_rare_value_is_refused_where_resampling_would_promise_too_much() -> None:
+    """The simulation can tell a wrong rule: of all intervals that resampling gives here far too many miss alpha."""
+    told, resampled = held(Cell(30, 1, 3, 0.05, 0.4), 300, 199, SEED)
+    assert np.mean(resampled) < 0.85
+    assert len(told) < 0.3 * 300
+    told, _ = held(Cell(100, 1, 3, 0.2, 0.7), SAMPLE, 499, SEED)
+    assert len(told) == SAMPLE
+    assert np.mean(told) >= 0.85
+
+
+@pytest.mark.parametrize("split", [0.5, 1.5, 2.9])
+def test_a_sample_of_studies_without_disagreement_hides_more_in_one_of_twenty(split: float) -> None:
+    told, _ = held(Cell(100, 1, 3, 0.5, alpha_by_record(100, 3, 0.5, split), split), 200, 199, SEED)
+    assert np.mean(told) >= 0.92
+
+
+STUDIES, GIVEN = 120, 0.25
+"""Studies of a cell, and the least share of them with an interval for the cell to count."""
+
+
+@pytest.mark.soak
+def test_every_interval_that_is_given_holds_alpha_in_at_least_92_of_100_studies() -> None:
+    """By kind of error, passages, share of yes and records over raters and alphas; single cells less their noise."""
+    groups: dict[tuple[object, ...], list[list[bool]]] = defaultdict(list)
+    low: list[str] = []
+    for cell in cells():
+        told, _ = held(cell, STUDIES, 399, SEED)
+        groups["hard records" if cell.split else "one by one", cell.passages, cell.yes, cell.records].append(told)
+        noise = 2.8 * np.sqrt(0.92 * 0.08 / max(len(told), 1))
+        if len(told) >= GIVEN * STUDIES and np.mean(told) < 0.92 - noise:
+            low.append(f"{cell}: {np.mean(told):.3f} of {len(told)}")
+    for group, parts in groups.items():
+        every = [each for part in parts for each in part]
+        share = len(every) / (STUDIES * len(parts))
+        sys.stdout.write(f"{group}: {np.mean(every or [np.nan]):.3f}, given in {share:.2f}\n")
+        if share >= GIVEN and np.mean(every) < 0.92:
+            low.append(f"{group}: {np.mean(every):.3f} of {len(every)}")
+    assert not low, "\n".join(low)
