@@ -99,14 +99,14 @@ def alpha_interval_or_none(replicates: Replicates, column: int, support: Support
     return found if isinstance(found, Interval) else None
 
 
-def rests_on_resamples(support: Support) -> bool:
-    """Whether resamples show how sure an alpha is: both values are agreed on, and there is a disagreement."""
-    return support.carried >= _FEWEST_RECORDS and support.split > 0
-
-
 def joint_interval(replicates: Replicates, column: int, *supports: Support) -> Interval | None:
     """The interval of a difference or mean of alphas; None where it is refused, or resamples show little of one."""
-    return interval_or_none(replicates, column) if all(map(rests_on_resamples, supports)) else None
+    return interval_or_none(replicates, column) if all(map(_rests_on_resamples, supports)) else None
+
+
+def _rests_on_resamples(support: Support) -> bool:
+    """Whether resamples show how sure an alpha is: both values are agreed on, and there is a disagreement."""
+    return support.carried >= _FEWEST_RECORDS and support.split > 0
 
 
 def absence_interval(replicates: Replicates, column: int, support: Support) -> Interval | None:
