@@ -9,6 +9,8 @@ from annotation.wording import NOTES
 from pipeline.errors import NotFoundError
 
 ROWS_PATH = "/citejury/datasets/{dataset_id}/status-rows"
+STATES_PATH = "/citejury/datasets/{dataset_id}/record-states"
+CHANGED_PATH = "/citejury/datasets/{dataset_id}/records"
 PAGE_RECORDS = 5000
 _QUESTION_MARKS = ("?", "？")  # the second is what a Japanese keyboard gives
 _YES_OR_NO = ("yes", "no")

@@ -8,7 +8,7 @@ unit, labels, notes, shared columns.
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from annotation.labels import GenerationLabels, GroundingLabels, Mark, RetrievalLabels, TaskName
 from pipeline.schema import Frozen
@@ -176,6 +176,17 @@ def in_utc(moment: datetime) -> datetime:
 Moment = Annotated[datetime, AfterValidator(in_utc)]
 
 
+class AnnotatorCounts(Frozen):
+    """What one annotator did in one dataset, as far as it fits the filters."""
+
+    submitted: int = 0
+    """Responses that she submitted."""
+    drafts: int = 0
+    """Responses that she has begun; they are in no file."""
+    discarded: int = 0
+    """Responses that she discarded."""
+
+
 class ExportedDataset(Frozen):
     """One Argilla dataset that an export was read from."""
 
@@ -199,6 +210,16 @@ class ExportedDataset(Frozen):
     """Marks on more than the text of one passage; each passage's part is a line of its own."""
     lost_marks: int = 0
     """Marks on no passage's text, as on a heading; they are in no file."""
+    drafts: int = 0
+    """Responses that somebody has begun, as far as they fit the filters; they are in no file."""
+    discarded: int = 0
+    """Discarded responses, as far as they fit the filters."""
+    doubled: int = 0
+    """Responses that are in no file, because the same annotator answered the unit later in another dataset."""
+    doubled_differing: int = 0
+    """Those of them with another answer to some label than the later one."""
+    annotators: dict[str, AnnotatorCounts] = Field(default_factory=dict)
+    """The same counts by annotator, under the names of the files."""
 
 
 class ExportFilters(Frozen):
@@ -209,8 +230,6 @@ class ExportFilters(Frozen):
 
     tasks: tuple[TaskName, ...] = ()
     """Only these tasks."""
-    since: Moment | None = None
-    """Only responses submitted at this moment or later; without offset it is UTC."""
     until: Moment | None = None
     """Only responses submitted before this moment; without offset it is UTC."""
     annotators: tuple[str, ...] = ()
@@ -222,6 +241,9 @@ class ExportFilters(Frozen):
     suggested: bool = False
     """Whether rounds whose answers a machine fills in beforehand are read without being named; a jury's export leaves
     them out."""
+    every_response: bool = False
+    """Whether an annotator's responses to one unit in several workspaces or rounds are all rows, not the newest only.
+    """
     text_pair: bool = False
     """Whether `text` and `text_pair` are appended."""
     extended: bool = False

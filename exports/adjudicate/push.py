@@ -336,5 +336,5 @@ def read_outcome(argilla: Argilla, workspace: str, progress: Progress = lambda n
         )
     with TemporaryDirectory(prefix="citejury-") as folder:
         export = Path(folder) / "adjudicated"
-        export_csv(argilla, there, export, ExportFilters(rounds=(ROUND,)), progress=progress)
+        export_csv(argilla, there, export, ExportFilters(rounds=(ROUND,), every_response=True), progress=progress)
         return decide(read_tables(export_files([export])).tables)

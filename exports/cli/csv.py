@@ -2,6 +2,7 @@
 
 import shlex
 import signal
+import sys
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +13,11 @@ from pipeline.cli.sections import SectionedCommand
 from pipeline.interrupts import interrupted_by
 from pipeline.progress import ProgressBars
 from pipeline.tables import Table
+from pipeline.text.terminal import counted
 
 if TYPE_CHECKING:
-    from exports.schema import ExportedFile
+    from exports.csv.compare import Changes
+    from exports.schema import Manifest
 
 
 def _read_moment(ctx: click.Context, param: click.Parameter, value: str | None) -> datetime | None:
@@ -33,12 +36,31 @@ def _read_moment(ctx: click.Context, param: click.Parameter, value: str | None) 
         ) from error
 
 
+def _refuse_since(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    """Say what there is instead of `--since`, wherever it is given.
+
+    Raises:
+        click.UsageError: it was given.
+    """
+    if value is not None:
+        raise click.UsageError(
+            "`--since` is gone: parts put together by it kept responses that had been withdrawn or deleted. Export "
+            "everything once; `citejury exports csv OUT --update` then reads only what changed.",
+            ctx,
+        )
+
+
+SINCE = click.Option(["--since"], hidden=True, expose_value=False, callback=_refuse_since)
+"""The former option, which tells what to do now."""
+
+
 @click.command(
     "csv",
     cls=SectionedCommand,
-    rare="--until --annotator --language --text-pair --discarded --key-file --spreadsheet-safe --api-url",
+    rare="--yes --until --annotator --language --text-pair --discarded --key-file --spreadsheet-safe --api-url",
 )
 @click.argument("out", type=click.Path(path_type=Path))
+@click.option("--update", is_flag=True, help="Bring the export in OUT up to date; it keeps its own options.")
 @click.option(
     "--workspace",
     "workspaces",
@@ -52,12 +74,6 @@ def _read_moment(ctx: click.Context, param: click.Parameter, value: str | None) 
     multiple=True,
     type=click.Choice(("retrieval", "grounding", "generation")),
     help="Only this task; may be given more than once.",
-)
-@click.option(
-    "--since",
-    metavar="TIME",
-    callback=_read_moment,
-    help="Only responses submitted at this moment or later; UTC without offset.",
 )
 @click.option(
     "--until",
@@ -105,9 +121,16 @@ def _read_moment(ctx: click.Context, param: click.Parameter, value: str | None) 
     is_flag=True,
     help="Put ' before cells that a spreadsheet takes for formulas, and a BOM at the start. This changes texts.",
 )
+@click.option("--yes", is_flag=True, help="Do not ask before rows vanish whose responses are gone from the server.")
 @click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
 def csv_command(
-    out: Path, workspaces: tuple[str, ...], key_file: Path | None, api_url: str | None, **wanted: object
+    out: Path,
+    update: bool,
+    workspaces: tuple[str, ...],
+    key_file: Path | None,
+    yes: bool,
+    api_url: str | None,
+    **wanted: object,
 ) -> None:
     """Export submitted responses to the folder OUT: retrieval.csv, grounding.csv, generation.csv.
 
@@ -115,6 +138,11 @@ def csv_command(
     asks for marks, evidence.jsonl has the marked words. OUT must be absent, empty, or an earlier export, which is
     replaced as a whole. manifest.json says what was asked for, and where and when the rows were read. A named task,
     annotator, language, round or workspace without any response is an error. The API key comes from ARGILLA_API_KEY.
+    provenance.csv says which model and narrative each record comes from.
+
+    Over an earlier export, a table says what came, changed and went, by annotator. Where responses are gone from the
+    server, as when their annotator was deleted, you are asked before their rows vanish (--yes). --update writes what
+    an export with the same options would, and reads only what changed where the server is citejury's own.
 
     With --anonymize a person keeps her pseudonym in every export with the same key file, which only its owner may
     read; keep it apart from the export. response_id is empty then. Whoever may read the server can still find out by
@@ -123,28 +151,79 @@ def csv_command(
     \b
     Examples:
         citejury exports csv export
-        citejury exports csv export --task grounding --since 2026-03-01 --extended
+        citejury exports csv export --update
+        citejury exports csv grounding --task grounding --until 2026-03-01 --extended
         citejury exports csv to-publish --round production --anonymize --key-file keys/jury.json
     """
     from annotation.client import open_argilla
-    from exports.csv.write import export_csv
+    from exports.csv.write import export_csv, update_csv
     from exports.schema import ExportFilters
     from pipeline.settings import read_settings
 
     settings = read_settings(api_url=api_url)
     filters = ExportFilters.model_validate(wanted)
     names = workspaces or (settings.workspace,)
+    if update and (workspaces or filters != ExportFilters()):
+        raise click.UsageError("`--update` keeps the options of the export in OUT; leave the others out.")
     with interrupted_by(signal.SIGTERM), open_argilla(settings) as client, ProgressBars("records") as bars:
-        export = export_csv(client, names, out, filters, key_file=key_file, progress=bars.report)
+
+        def allow(changes: "Changes") -> None:
+            bars.clear()
+            _allow_changes(changes, out, yes)
+
+        if update:
+            export = update_csv(client, out, key_file=key_file, progress=bars.report, allow=allow)
+        else:
+            export = export_csv(client, names, out, filters, key_file=key_file, progress=bars.report, allow=allow)
     for warning in export.warnings:
         click.echo(f"Warning: {warning}", err=True)
-    click.echo(_summary(export.manifest.files), err=True)
+    click.echo(_summary(export.manifest), err=True)
     if export.key_file is not None:
         click.echo(f"Who is who stands in {export.key_file}; keep it, and keep it to yourself.", err=True)
     click.echo(f"Exported to {out}. Next: `citejury exports agreement {shlex.quote(str(out))}`.", err=True)
 
 
-def _summary(files: "tuple[ExportedFile, ...]") -> str:
-    """A small table: rows, annotators and records of each file."""
-    rows = [(file.file, file.rows, file.annotators, file.records) for file in files]
-    return Table([("file", "rows", "annotators", "records"), *rows], left=1).terminal((26, 7, 10, 7))
+def _allow_changes(changes: "Changes", out: Path, yes: bool) -> None:
+    """Say what changes in the folder, and ask where rows would vanish whose responses are gone.
+
+    Raises:
+        OutputError: they may not vanish, or there is nobody to ask.
+    """
+    from pipeline.errors import OutputError
+
+    click.echo(_change_table(changes, out), err=True)
+    if yes or not changes.total("gone"):
+        return
+    lost = f"These responses are gone from the server: {changes.gone()}. They were deleted, or their annotator was."
+    if not sys.stdin.isatty():
+        raise OutputError(
+            f"{lost} Nothing was changed: there is no terminal to ask at. Add `--yes` if their rows may vanish from "
+            f"{out}, or export to another folder."
+        )
+    click.echo(lost, err=True)
+    if not click.confirm(f"May their rows vanish from {out}?", err=True):
+        raise OutputError(f"Nothing was changed in {out}. Export to another folder to have both.")
+
+
+def _change_table(changes: "Changes", out: Path) -> str:
+    """What came, changed and went, by annotator, for those whose rows did; a line where nobody's did."""
+    from exports.csv.compare import KINDS
+
+    if not changes.by_annotator:
+        return f"No row of {out} changes."
+    kinds = [kind for kind in KINDS if changes.total(kind) or kind in {"added", "changed", "gone"}]
+    rows = [(who, *(str(counts.get(kind, 0)) for kind in kinds)) for who, counts in changes.by_annotator.items()]
+    table = Table([(f"rows of {out.name}", *kinds), *rows], left=1)
+    return table.terminal((26, *(len(kind) + 2 for kind in kinds)))
+
+
+def _summary(manifest: "Manifest") -> str:
+    """A small table: rows, annotators and records of each file; and what is in none."""
+    rows = [(file.file, file.rows, file.annotators, file.records) for file in manifest.files]
+    table = Table([("file", "rows", "annotators", "records"), *rows], left=1).terminal((26, 7, 10, 7))
+    drafts, discarded = (sum(getattr(each, name) for each in manifest.datasets) for name in ("drafts", "discarded"))
+    files = "" if manifest.filters.discarded else " (`--discarded` writes them)"
+    return f"{table}\nIn no file: {counted(drafts, 'draft')}, {counted(discarded, 'discarded response')}{files}."
+
+
+csv_command.params.append(SINCE)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from exports.cli.csv import csv_command
+from exports.cli.csv import SINCE, csv_command
 from pipeline.cli.sections import SectionedCommand
 from pipeline.interrupts import interrupted_by
 from pipeline.progress import ProgressBars
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 _SERVER_OPTIONS = (
     "workspaces",
     "tasks",
-    "since",
     "until",
     "annotators",
     "languages",
@@ -53,7 +52,7 @@ def _read_split(ctx: click.Context, param: click.Parameter, value: str) -> "Spli
 @click.command(
     "dataset",
     cls=SectionedCommand,
-    rare="--seed --decisions --task --since --until --annotator --language --round --key-file --api-url",
+    rare="--seed --decisions --task --until --annotator --language --round --key-file --api-url",
 )
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option(
@@ -130,7 +129,7 @@ def dataset(out: Path, paths: tuple[Path, ...], decisions: Path | None, **wanted
     click.echo(f"    datasets.load_from_disk({saved!r})", err=True)
 
 
-dataset.params += [option for option in csv_command.params if option.name in _SERVER_OPTIONS]
+dataset.params += [SINCE, *(option for option in csv_command.params if option.name in _SERVER_OPTIONS)]
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Who answered: names of annotators by user id, or the pseudonyms that stand for them."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -62,6 +62,10 @@ class Pseudonyms:
         if pseudonym not in self._annotators or username != user_id:
             self._annotators[pseudonym] = KeyedAnnotator(user_id=user_id, username=username)
         return pseudonym
+
+    def known(self, user_id: str) -> str:
+        """Her pseudonym; empty where she has none yet."""
+        return self._by_user.get(user_id, "")
 
     def save(self) -> None:
         """Write the key file as a whole; it is for its owner only from its first byte on.
@@ -155,6 +159,21 @@ class Annotators:
         if user_id not in self._names:
             self._names = {user_id: user_id, **self._names, **self._client.usernames()}
         return self._names[user_id]
+
+    def known_name(self, user_id: str) -> str:
+        """What stands in the export for her; empty for somebody who has no pseudonym yet."""
+        if self._pseudonyms is None:
+            return self.name(user_id)
+        return self._pseudonyms.known(user_id)
+
+    def names_of(self, user_id: str) -> set[str]:
+        """What she can be named by in a filter: id, name, pseudonym."""
+        return {user_id, self.name(user_id), self.known_name(user_id)} - {""}
+
+    def exported_names(self, named: Collection[str]) -> frozenset[str]:
+        """Under which names those stand in files who were named by id, name or pseudonym."""
+        wanted = set(named)
+        return frozenset(wanted).union(*(self.names_of(each) for each in self._names if self.names_of(each) & wanted))
 
     def meet(self, user_ids: Iterable[str]) -> None:
         """Give those who are new their pseudonyms, in the order of their ids: it tells neither names nor responses."""

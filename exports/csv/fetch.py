@@ -1,138 +1,27 @@
-"""Argilla's responses as sorted rows: read over REST page by page, safely while people annotate."""
+"""Argilla's responses as rows in the spool: read over REST page by page, safely while people annotate."""
 
-import json
-import os
-import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from annotation.campaign.datasets import JuryDataset
 from annotation.campaign.versions import guideline_version_at
 from annotation.client import Argilla
 from annotation.display import HIDDEN
-from annotation.labels import LABELS, TaskName
+from annotation.labels import LABELS
 from exports.csv._marks import evidence_line, exported_marks
+from exports.csv._provenance import provenance_cells
+from exports.csv._spool import KeptRecord, Spool, SpooledRow
 from exports.csv.annotators import Annotators
-from exports.csv.provenance import provenance_cells
 from exports.csv.tables import LINE_END, csv_cells, record_values, response_values, table_columns, utc
-from exports.schema import COLUMNS, ExportedDataset, ExportFilters
+from exports.schema import COLUMNS, ExportFilters
 from pipeline.errors import ArgillaError, RecordsMovedError
 
-_SCHEMA = """
-    PRAGMA journal_mode = OFF;
-    PRAGMA synchronous = OFF;
-    CREATE TABLE records (dataset TEXT, id TEXT, PRIMARY KEY (dataset, id)) WITHOUT ROWID;
-    CREATE TABLE rows (
-        dataset TEXT, kind TEXT, discarded INTEGER,
-        record_uuid TEXT, chunk_rank INTEGER, chunk_id TEXT, annotator_id TEXT, response_id TEXT,
-        place INTEGER, length INTEGER
-    );
-    CREATE TABLE provenance (dataset TEXT, record_uuid TEXT, cells TEXT, PRIMARY KEY (record_uuid, dataset, cells))
-        WITHOUT ROWID;
-"""
-_ORDER = "record_uuid, chunk_rank, chunk_id, annotator_id, response_id, place"
 _ATTEMPTS = 5
 """How often a dataset is read again because its records were added or deleted meanwhile."""
-
-
-Table = TaskName | Literal["evidence"]
-"""What has a file of its own: a task, or the marks on contexts."""
-
-
-class SpooledRow(NamedTuple):
-    """One response or mark, with what it is sorted by and its finished line."""
-
-    table: Table
-    """What it is a row of."""
-    discarded: bool
-    """Whether it belongs among the discarded ones."""
-    record_uuid: str
-    """First sort key."""
-    chunk_rank: int
-    """Second sort key; 0 outside retrieval."""
-    chunk_id: str
-    """Third sort key; empty outside retrieval."""
-    annotator_id: str
-    """Fourth sort key."""
-    response_id: str
-    """Last sort key: settles the order where all others are equal."""
-    line: bytes
-    """The row as a line of CSV in UTF-8, its line end included."""
-
-
-class Spool:
-    """Two files of rows in no order that gives them back sorted; it is a context manager."""
-
-    def __init__(self, path: Path) -> None:
-        """Make the files `path` and `path`.lines, which must not exist; whoever made their folder removes them."""
-        self._lines = path.with_name(f"{path.name}.lines").open("x+b")
-        self._database = sqlite3.connect(path, isolation_level=None)
-        self._database.executescript(_SCHEMA)
-        self._database.execute("BEGIN")
-
-    def __enter__(self) -> Self:
-        """The spool itself."""
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Close the files."""
-        self._database.close()
-        self._lines.close()
-
-    def keep_new(self, dataset: str, record_ids: Sequence[str]) -> set[str]:
-        """Those of the records that were not met before; they are from now on."""
-        marks = ", ".join("?" * len(record_ids))
-        found = f"SELECT id FROM records WHERE dataset = ? AND id IN ({marks})"
-        new = set(record_ids).difference(*self._database.execute(found, (dataset, *record_ids)))
-        self._database.executemany("INSERT INTO records VALUES (?, ?)", ((dataset, record_id) for record_id in new))
-        return new
-
-    def count_records(self, dataset: str) -> int:
-        """Distinct records of the dataset that were met."""
-        (count,) = self._database.execute("SELECT count(*) FROM records WHERE dataset = ?", (dataset,)).fetchone()
-        return int(count)
-
-    def add(self, dataset: str, rows: list[SpooledRow]) -> None:
-        """Keep the rows of some records of the dataset."""
-        place = self._lines.tell()
-        kept = []
-        for *keys, line in rows:
-            kept.append((dataset, *keys, place, len(line)))
-            place += len(line)
-        self._lines.write(b"".join(row.line for row in rows))
-        self._database.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", kept)
-
-    def add_provenance(self, dataset: str, told: Iterable[tuple[str, Sequence[str]]]) -> None:
-        """Keep what the dataset tells of some records: their ids, and the columns behind `record_uuid`."""
-        kept = [(dataset, record_uuid, json.dumps(cells)) for record_uuid, cells in told]
-        self._database.executemany("INSERT OR IGNORE INTO provenance VALUES (?, ?, ?)", kept)
-
-    def provenance(self) -> Iterator[tuple[str, Sequence[str]]]:
-        """What each dataset tells of each record, in order of records."""
-        found = self._database.execute("SELECT DISTINCT record_uuid, cells FROM provenance ORDER BY record_uuid, cells")
-        for record_uuid, cells in found:
-            yield record_uuid, json.loads(cells)
-
-    def forget(self, dataset: str) -> None:
-        """Drop everything of the dataset, to read it again."""
-        for table in ("records", "rows", "provenance"):
-            self._database.execute(f"DELETE FROM {table} WHERE dataset = ?", (dataset,))
-
-    def rows(self, table: Table, discarded: bool) -> Iterator[tuple[str, str, bytes]]:
-        """Record, annotator and line of each row of one file, sorted by code point (exports/contracts/csv.md)."""
-        self._lines.flush()
-        file = self._lines.fileno()
-        found = self._database.execute(
-            "SELECT record_uuid, annotator_id, length, place FROM rows WHERE kind = ? AND discarded = ? "
-            f"ORDER BY {_ORDER}",
-            (table, discarded),
-        )
-        for record_uuid, annotator_id, length, place in found:
-            yield record_uuid, annotator_id, os.pread(file, length, place)
 
 
 _Page = tuple[int, list[dict[str, Any]]]
@@ -165,16 +54,22 @@ class Tally:
         self.submitted: set[tuple[str, str]] = set()
         """User id and language of every submitted response, whatever was asked for."""
         self.exported: set[tuple[str, str]] = set()
-        """The same of those that are rows now."""
+        """The same of those that fit the filters."""
+        self.counts: Counter[tuple[str, str]] = Counter()
+        """Responses that fit the filters but for their status, by user id and status."""
         self.stamps: tuple[str, str] | None = None
         """The first and the last `updated_at` of a submitted response, as the server writes them."""
+        self.foreign_records = 0
+        """Records with responses that citejury did not push."""
         self.cut_marks = 0
         """Marks on more than the text of one passage."""
         self.lost_marks: list[tuple[str, str]] = []
         """Record and annotator of each mark on no passage's text."""
 
     def add(self, response: Mapping[str, Any], language: str, wanted: bool) -> None:
-        """Count a response; only submitted ones do."""
+        """Count a response to a record of ours."""
+        if wanted:
+            self.counts[response["user_id"], response["status"]] += 1
         if response["status"] != "submitted":
             return
         whose, stamp = (response["user_id"], language), response["updated_at"]
@@ -184,12 +79,19 @@ class Tally:
         if wanted:
             self.exported.add(whose)
 
+    def add_marks(self, record: KeptRecord) -> None:
+        """Count the marks of a record that cannot be exported as they are."""
+        self.cut_marks += record.cut
+        self.lost_marks += [(record.record_uuid, annotator_id) for annotator_id in record.lost]
+
 
 class ReadDataset(NamedTuple):
     """A dataset that was read."""
 
-    described: ExportedDataset
-    """What the manifest says of it."""
+    dataset: JuryDataset
+    """The dataset."""
+    records: int
+    """Records that it holds."""
     tally: Tally
     """Whose responses it holds."""
 
@@ -224,35 +126,18 @@ def _read_once(reading: Reading, dataset: JuryDataset) -> ReadDataset | None:
     """
     tally = Tally()
     totals: set[int] = set()
-    foreign = read = 0
+    read = 0
     for total, page in _fetched_ahead(reading.client.record_pages(dataset.id)):
         totals.add(total)
         if len(totals) > 1:
             return None
         new = reading.spool.keep_new(dataset.id, [record["id"] for record in page])
-        answered = [(record, _counted_responses(record, reading.filters)) for record in page if record["id"] in new]
-        ours = [(record, responses) for record, responses in answered if responses and is_ours(record)]
-        foreign += sum(1 for record, responses in answered if responses and not is_ours(record))
-        reading.spool.add(dataset.id, _page_rows(reading, dataset, ours, tally))
+        read_records(reading, dataset, [record for record in page if record["id"] in new], tally)
         read += len(page)
         reading.progress(f"{dataset.workspace}/{dataset.name}", read, total)
     if totals != {reading.spool.count_records(dataset.id)}:
         return None
-    return ReadDataset(
-        ExportedDataset(
-            task=dataset.task,
-            id=dataset.id,
-            name=dataset.name,
-            workspace=dataset.workspace,
-            round=dataset.round,
-            guideline_version=dataset.guideline_version,
-            records=totals.pop(),
-            foreign_records=foreign,
-            cut_marks=tally.cut_marks,
-            lost_marks=len(tally.lost_marks),
-        ),
-        tally,
-    )
+    return ReadDataset(dataset, totals.pop(), tally)
 
 
 def _fetched_ahead(pages: Iterator[_Page]) -> Iterator[_Page]:
@@ -264,10 +149,9 @@ def _fetched_ahead(pages: Iterator[_Page]) -> Iterator[_Page]:
             yield page
 
 
-def _counted_responses(record: Mapping[str, Any], filters: ExportFilters) -> list[dict[str, Any]]:
-    """The record's responses of a status that is exported: drafts never are, discarded ones on request."""
-    statuses = ("submitted", "discarded") if filters.discarded else ("submitted",)
-    return [response for response in record["responses"] or () if response["status"] in statuses]
+def exported_statuses(filters: ExportFilters) -> tuple[str, ...]:
+    """The statuses of responses that are rows: drafts never are, discarded ones on request."""
+    return ("submitted", "discarded") if filters.discarded else ("submitted",)
 
 
 def is_ours(record: Mapping[str, Any]) -> bool:
@@ -276,47 +160,104 @@ def is_ours(record: Mapping[str, Any]) -> bool:
     return isinstance(hidden, dict) and "record_uuid" in hidden
 
 
-def _page_rows(
-    reading: Reading,
-    dataset: JuryDataset,
-    answered: Sequence[tuple[dict[str, Any], list[dict[str, Any]]]],
-    tally: Tally,
-) -> list[SpooledRow]:
-    """A finished row for each wanted response to the records of a page; each response is counted.
+def record_state(reading: Reading, record: Mapping[str, Any]) -> str:
+    """A hash of what the record's rows depend on: itself, and its responses of the statuses that are exported.
+
+    It needs no texts: whatever changes them, changes a time. Names count too, since rows hold them.
+    """
+    statuses = exported_statuses(reading.filters)
+    responses = sorted(
+        (each["id"], each["status"], each["updated_at"], reading.annotators.known_name(each["user_id"]))
+        for each in record["responses"]
+        if each["status"] in statuses
+    )
+    parts = (record["status"], record["updated_at"], *(part for response in responses for part in response))
+    text = "".join(f"{len(part)}:{part}" for part in parts)
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+def read_records(
+    reading: Reading, dataset: JuryDataset, records: Sequence[dict[str, Any]], tally: Tally
+) -> list[KeptRecord]:
+    """Those of the records that have responses; the wanted ones are in the spool, and each response is counted.
 
     Raises:
         ArgillaError: an answer is neither yes nor no.
     """
+    statuses = exported_statuses(reading.filters)
+    answered = [record for record in records if record["responses"]]
     chosen: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
-    for record, responses in answered:
+    for record in answered:
+        if not is_ours(record):
+            tally.foreign_records += any(response["status"] in statuses for response in record["responses"])
+            chosen.append((record, []))
+            continue
         language = record["metadata"][HIDDEN].get("language") or "und"
-        wanted = [_wants(reading, response, language) for response in responses]
-        for response, is_wanted in zip(responses, wanted, strict=True):
+        wanted = [(response, wants(reading, response, language)) for response in record["responses"]]
+        for response, is_wanted in wanted:
             tally.add(response, language, is_wanted)
-        kept = [response for response, is_wanted in zip(responses, wanted, strict=True) if is_wanted]
-        if kept:
-            chosen.append((record, kept))
-    reading.annotators.meet({response["user_id"] for _, kept in chosen for response in kept})
-    told = [(record["metadata"][HIDDEN]["record_uuid"], provenance_cells(record)) for record, _ in chosen]
-    reading.spool.add_provenance(dataset.id, told)
-    rows = [row for record, kept in chosen for row in _record_rows(reading, dataset, record, kept)]
-    if dataset.evidence == "off":
-        return rows
-    return rows + [row for record, kept in chosen for row in _mark_rows(reading, dataset, record, kept, tally)]
+        rows = [response for response, is_wanted in wanted if is_wanted and response["status"] in statuses]
+        chosen.append((record, rows))
+    reading.annotators.meet({response["user_id"] for _, rows in chosen for response in rows})
+    kept: list[KeptRecord] = []
+    spooled: list[SpooledRow] = []
+    for record, rows in chosen:
+        marks = [] if dataset.evidence == "off" else [_mark_rows(dataset, record, each, reading) for each in rows]
+        kept.append(_kept_record(reading, record, rows, marks))
+        tally.add_marks(kept[-1])
+        spooled += _record_rows(reading, dataset, record, rows) if rows else ()
+        spooled += (row for found in marks for row in found.rows)
+    reading.spool.add_records(dataset.id, dataset.task, kept)
+    reading.spool.add(dataset.id, spooled)
+    reading.spool.add_unsubmitted(
+        dataset.id,
+        dataset.task,
+        (
+            (each.record_uuid, each.chunk_id, reading.annotators.known_name(response["user_id"]))
+            for each, record in zip(kept, answered, strict=True)
+            for response in record["responses"]
+            if each.record_uuid and response["status"] != "submitted"
+        ),
+    )
+    return kept
 
 
-def _wants(reading: Reading, response: Mapping[str, Any], language: str) -> bool:
-    """Whether the response fits the filters."""
+def wants(reading: Reading, response: Mapping[str, Any], language: str) -> bool:
+    """Whether the response fits the filters, whatever its status."""
     filters = reading.filters
     if filters.languages and language not in filters.languages:
         return False
-    user_id = response["user_id"]
-    if filters.annotators and not {user_id, reading.annotators.name(user_id)} & set(filters.annotators):
+    if filters.annotators and not reading.annotators.names_of(response["user_id"]) & set(filters.annotators):
         return False
-    if filters.since is None and filters.until is None:
-        return True
-    moment = utc(response["updated_at"])
-    return (filters.since is None or moment >= filters.since) and (filters.until is None or moment < filters.until)
+    return filters.until is None or utc(response["updated_at"]) < filters.until
+
+
+class _MarkRows(NamedTuple):
+    """The marks of one response."""
+
+    rows: list[SpooledRow]
+    """A finished row for each that there can be one for."""
+    cut: int
+    """Marks on more than the text of one passage."""
+    lost: tuple[str, ...]
+    """Who made each mark on no passage's text."""
+
+
+def _kept_record(
+    reading: Reading, record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], marks: Sequence[_MarkRows]
+) -> KeptRecord:
+    """What an update needs to know of the record."""
+    hidden = record["metadata"][HIDDEN] if is_ours(record) else {}
+    return KeptRecord(
+        id=record["id"],
+        state=record_state(reading, record),
+        record_uuid=hidden.get("record_uuid", ""),
+        chunk_id=hidden.get("chunk_id") or "",
+        language=hidden.get("language") or "und",
+        told=provenance_cells(record) if rows else None,
+        cut=sum(found.cut for found in marks),
+        lost=tuple(who for found in marks for who in found.lost),
+    )
 
 
 def _record_rows(
@@ -354,30 +295,30 @@ def _record_rows(
             annotator_id=annotator_id,
             response_id=response["id"],
             line=texts + b"," + others + LINE_END,
+            record_id=record["id"],
+            at=response["updated_at"],
+            labels=",".join(values[label] for label in LABELS[task]),
         )
 
 
 def _mark_rows(
-    reading: Reading,
-    dataset: JuryDataset,
-    record: Mapping[str, Any],
-    responses: Sequence[Mapping[str, Any]],
-    tally: Tally,
-) -> Iterator[SpooledRow]:
-    """One finished row for each mark in the responses to one record; those that cannot be one are counted."""
-    for response in responses:
-        annotator_id = reading.annotators.exported_name(response["user_id"])
-        marks = exported_marks(dataset, record, response, annotator_id)
-        tally.cut_marks += marks.cut
-        tally.lost_marks += [(record["metadata"][HIDDEN]["record_uuid"], annotator_id)] * marks.lost
-        for row in marks.rows:
-            yield SpooledRow(
-                table="evidence",
-                discarded=False,
-                record_uuid=row.record_uuid,
-                chunk_rank=row.chunk_rank,
-                chunk_id=row.chunk_id,
-                annotator_id=annotator_id,
-                response_id=response["id"],
-                line=evidence_line(row),
-            )
+    dataset: JuryDataset, record: Mapping[str, Any], response: Mapping[str, Any], reading: Reading
+) -> _MarkRows:
+    """The marks of one response to one record; those that cannot be a row are counted."""
+    annotator_id = reading.annotators.exported_name(response["user_id"])
+    marks = exported_marks(dataset, record, response, annotator_id)
+    rows = [
+        SpooledRow(
+            table="evidence",
+            discarded=False,
+            record_uuid=row.record_uuid,
+            chunk_rank=row.chunk_rank,
+            chunk_id=row.chunk_id,
+            annotator_id=annotator_id,
+            response_id=response["id"],
+            line=evidence_line(row),
+            record_id=record["id"],
+        )
+        for row in marks.rows
+    ]
+    return _MarkRows(rows, marks.cut, (annotator_id,) * marks.lost)

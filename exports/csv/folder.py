@@ -17,6 +17,7 @@ from pipeline.errors import OutputError
 MANIFEST_FILE = "manifest.json"
 EVIDENCE_FILE = "evidence.jsonl"
 PROVENANCE_FILE = "provenance.csv"
+INDEX_FILE = "index.jsonl"
 _OWN_KEYS = frozenset({"citejury", "datasets", "files"})
 """What every manifest of ours has, of whatever version."""
 
@@ -28,7 +29,7 @@ def file_name(task: TaskName, discarded: bool) -> str:
 
 _OWN_FILES = frozenset(
     (
-        *(MANIFEST_FILE, EVIDENCE_FILE, PROVENANCE_FILE),
+        *(MANIFEST_FILE, EVIDENCE_FILE, PROVENANCE_FILE, INDEX_FILE),
         *(file_name(task, discarded) for task in TASKS for discarded in (False, True)),
     )
 )

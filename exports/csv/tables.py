@@ -3,10 +3,12 @@
 import codecs
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from annotation.display import hidden_metadata, original_text
 from annotation.labels import LABELS, TaskName, broken_rules
@@ -183,26 +185,83 @@ def _csv_cell(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if "," in text or _QUOTED.search(text) else text
 
 
-def write_table(
-    path: Path, task: TaskName | None, header: Sequence[str], rows: Iterable[tuple[str, str, bytes]], bom: bool = False
-) -> ExportedFile:
-    """What was written to `path`: the header, if any, and the lines of `rows` (record, annotator, line) as they come.
+class Piece(NamedTuple):
+    """One line of a file, or some that stand together."""
 
-    A BOM tells a spreadsheet that the file is UTF-8.
+    record_uuid: str
+    """The record that they are about."""
+    chunk_rank: int
+    """Rank of the passage; 0 where there is none."""
+    chunk_id: str
+    """Id of the passage; empty where there is none."""
+    annotators: tuple[str, ...]
+    """Whose they are; empty where they are nobody's."""
+    rows: int
+    """How many they are."""
+    lines: bytes
+    """The lines, each with its end."""
+    note: str = ""
+    """What has to be known of them beside, as `ProvenanceGaps` writes it."""
+    index_line: bytes = b""
+    """What an earlier index has of them as a whole unit; empty where they are new."""
+
+
+class Span(NamedTuple):
+    """The lines of a file that are about one unit; they follow each other."""
+
+    record_uuid: str
+    """The record."""
+    chunk_rank: int
+    """Rank of the passage; 0 where there is none."""
+    chunk_id: str
+    """Id of the passage; empty where there is none."""
+    length: int
+    """Bytes of the lines."""
+    rows: int
+    """How many lines they are."""
+    annotators: tuple[str, ...]
+    """Whose they are."""
+    note: str
+    """What has to be known of them beside."""
+
+
+def table_head(header: Sequence[str], bom: bool) -> bytes:
+    """What a file begins with; a BOM tells a spreadsheet that it is UTF-8."""
+    return (codecs.BOM_UTF8 if bom else b"") + (csv_line(header) if header else b"")
+
+
+def write_table(
+    path: Path,
+    task: TaskName | None,
+    head: bytes,
+    pieces: Iterable[Piece],
+    keep: Callable[[Span, bytes], None],
+) -> ExportedFile:
+    """What was written to `path`: the head and the lines of the pieces as they come; `keep` is told of each unit.
+
+    It is also told what an earlier index has of the unit, or nothing where the unit is new.
     """
-    digest = hashlib.sha256()
-    records, annotators, count, last_record = 0, set(), 0, None
+    digest = hashlib.sha256(head)
+    records, count, last_record = 0, 0, None
+    annotators: set[str] = set()
     with path.open("xb") as stream:
-        head = (codecs.BOM_UTF8 if bom else b"") + (csv_line(header) if header else b"")
         stream.write(head)
-        digest.update(head)
-        for record_uuid, annotator_id, line in rows:
-            stream.write(line)
-            digest.update(line)
-            count += 1
+        for (record_uuid, chunk_rank, chunk_id), of_unit in groupby(pieces, key=itemgetter(0, 1, 2)):
+            length = rows = 0
+            people: dict[str, None] = {}
+            note, index_line = "", b""
+            for piece in of_unit:
+                stream.write(piece.lines)
+                digest.update(piece.lines)
+                length += len(piece.lines)
+                rows += piece.rows
+                people |= dict.fromkeys(piece.annotators)
+                note, index_line = piece.note, piece.index_line
+            keep(Span(record_uuid, chunk_rank, chunk_id, length, rows, tuple(people), note), index_line)
+            count += rows
             records += record_uuid != last_record
             last_record = record_uuid
-            annotators.update([annotator_id] if annotator_id else [])
+            annotators |= people.keys()
     return ExportedFile(
         file=path.name,
         task=task,

@@ -256,7 +256,7 @@ def run_demo(home: Path, server: ServerHandle, say: Say) -> DemoReport:
 
 def _rows_of(export: Export) -> str:
     """The exported rows in words: `150 rows in retrieval.csv, …`."""
-    return ", ".join(f"{file.rows} rows in {file.file}" for file in export.manifest.files)
+    return ", ".join(f"{file.rows} rows in {file.file}" for file in export.manifest.files if file.task)
 
 
 def _set_up_people(owner: Argilla, path: Path, names: list[str]) -> dict[str, str]:

@@ -64,11 +64,13 @@ def rows_of(connection: sqlite3.Connection, table: str, column: str, wanted: str
 def copy(connection: sqlite3.Connection, record: dict[str, Any], responses: list[dict[str, Any]], count: int) -> None:
     """Add copies of a record and its responses, a millisecond apart, until there are `count`."""
     first = datetime.fromisoformat(record["inserted_at"])
+    uuid_of_first = made_up(0).record_uuid
     records, answers = [], []
     for number in range(1, count):
         moment = (first + timedelta(milliseconds=number)).isoformat(" ", "microseconds")
         new = {"id": uuid.uuid4().hex, "inserted_at": moment, "updated_at": moment}
-        records.append({**record, **new, "external_id": f"copy-{number}"})
+        metadata = record["metadata"].replace(uuid_of_first, made_up(number).record_uuid)
+        records.append({**record, **new, "external_id": f"copy-{number}", "metadata": metadata})
         answers += [{**each, **new, "id": uuid.uuid4().hex, "record_id": new["id"]} for each in responses]
     insert(connection, "records", records)
     insert(connection, "responses", answers)

@@ -17,6 +17,7 @@ from exports.csv.tables import EXTENDED_COLUMNS
 from exports.schema import (
     COLUMNS,
     ROW_MODELS,
+    AnnotatorCounts,
     EvidenceRow,
     ExportedDataset,
     ExportedFile,
@@ -183,7 +184,7 @@ def export_provenance() -> str:
 
 
 def export_manifest() -> str:
-    return field_tables(Manifest, ExportedDataset, ExportFilters, ExportedFile)
+    return field_tables(Manifest, ExportedDataset, AnnotatorCounts, ExportFilters, ExportedFile, level="####")
 
 
 def label_rules() -> str:

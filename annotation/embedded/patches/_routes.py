@@ -1,4 +1,4 @@
-"""Our routes before argilla-server's own: one record, a page of records, and who answered what.
+"""Our routes before argilla-server's own: one record, a page of records, what changed, and who answered what.
 
 A page, and the rows of answers, are written straight from the tables; what makes them follows below the routes.
 """
@@ -13,9 +13,10 @@ from typing import Any
 from uuid import UUID
 
 from annotation.display import HIDDEN
-from annotation.units import PAGE_RECORDS, ROWS_PATH, labels_and_question
+from annotation.units import CHANGED_PATH, PAGE_RECORDS, ROWS_PATH, STATES_PATH, labels_and_question
 
 _CURSOR_SEPARATOR = "_"
+_MOST_NAMED = 100
 _ODD_JSON = {
     "NaN": re.compile(r"[\[:,] ?NaN"),
     "Infinity": re.compile(r"[\[:,] ?-?Infinity"),
@@ -162,13 +163,76 @@ def serve_status_rows(list_records_with_all_responses: Any) -> None:
     serve_first(ROWS_PATH, list_status_rows, response_class=JSONResponse)
 
 
+def serve_changes(list_records_with_all_responses: Any) -> None:
+    """Tell what state records are in without their texts, and give some of them whole, for `exports csv --update`.
+
+    For those who may read a dataset's records with all responses: owners, and admins of the workspace. A stock server
+    answers 404 there.
+    """
+    from argilla_server.api.policies.v1 import authorize
+    from argilla_server.database import get_async_db
+    from argilla_server.models import Dataset, User
+    from argilla_server.security import auth
+    from fastapi import Depends, HTTPException, Query, Security
+    from fastapi.responses import Response
+    from sqlalchemy.ext.asyncio import AsyncSession
+
+    async def list_record_states(
+        dataset_id: UUID,
+        after: str | None = None,
+        limit: int = Query(default=PAGE_RECORDS, ge=1, le=PAGE_RECORDS),
+        db: AsyncSession = Depends(get_async_db),  # noqa: B008  # FastAPI's way
+        current_user: User = Security(auth.get_current_user),  # noqa: B008
+    ) -> Any:
+        dataset = await Dataset.get_or_raise(db, dataset_id)
+        await authorize(current_user, list_records_with_all_responses(dataset))
+        try:
+            place = _read_cursor(after) if after else None
+        except ValueError as error:
+            raise HTTPException(422, "`after` is not the `next` of a page.") from error
+        return Response(await _states_page(db, dataset_id, place, limit), media_type="application/json")
+
+    async def list_named_records(
+        dataset_id: UUID,
+        ids: str,
+        db: AsyncSession = Depends(get_async_db),  # noqa: B008
+        current_user: User = Security(auth.get_current_user),  # noqa: B008
+    ) -> Any:
+        dataset = await Dataset.get_or_raise(db, dataset_id)
+        await authorize(current_user, list_records_with_all_responses(dataset))
+        try:
+            named = [UUID(record_id) for record_id in ids.split(",")]
+        except ValueError as error:
+            raise HTTPException(422, "`ids` are not ids of records.") from error
+        if len(named) > _MOST_NAMED:
+            raise HTTPException(422, f"`ids` are more than {_MOST_NAMED}.")
+        items = await _record_items(db, dataset_id, named, {"responses"})
+        return Response(f'{{"items":[{items}]}}', media_type="application/json")
+
+    serve_first(STATES_PATH, list_record_states, response_class=Response)
+    serve_first(CHANGED_PATH, list_named_records, response_class=Response)
+
+
 async def _record_page(db: Any, dataset_id: UUID, offset: int, limit: int, wanted: set[str]) -> str:
     """The page as JSON: its records in order of arrival, with what is wanted of each, and the dataset's total.
 
     The rows before the page are counted in the index alone, so that its records are the only ones that are read.
     """
     from argilla_server.models import Record
-    from sqlalchemy import String, cast, func, select
+    from sqlalchemy import func, select
+
+    arrival = (Record.inserted_at, Record.id)
+    of_dataset = select(Record.id).where(Record.dataset_id == dataset_id).order_by(*arrival)
+    on_page = of_dataset.offset(offset).limit(limit).subquery()
+    items = await _record_items(db, dataset_id, select(on_page.c.id), wanted)
+    total = await db.scalar(select(func.count(Record.id)).where(Record.dataset_id == dataset_id))
+    return f'{{"items":[{items}],"total":{total}}}'
+
+
+async def _record_items(db: Any, dataset_id: UUID, named: Any, wanted: set[str]) -> str:
+    """The named records (ids, or a query for them) that the dataset holds, as JSON between commas, as they arrived."""
+    from argilla_server.models import Record
+    from sqlalchemy import String, cast, select
 
     columns = (
         Record.id,
@@ -179,10 +243,8 @@ async def _record_page(db: Any, dataset_id: UUID, offset: int, limit: int, wante
         Record.inserted_at,
         Record.updated_at,
     )
-    arrival = (Record.inserted_at, Record.id)
-    of_dataset = select(Record.id).where(Record.dataset_id == dataset_id).order_by(*arrival)
-    on_page = of_dataset.offset(offset).limit(limit).subquery()
-    rows = (await db.execute(select(*columns).join(on_page, on_page.c.id == Record.id).order_by(*arrival))).all()
+    found = select(*columns).where(Record.dataset_id == dataset_id, Record.id.in_(named))
+    rows = (await db.execute(found.order_by(Record.inserted_at, Record.id))).all()
     ids = [row.id for row in rows]
     related = [(name, await rows_of(db, ids)) for name, rows_of in _RELATED.items() if name in wanted]
     items = []
@@ -194,8 +256,44 @@ async def _record_page(db: Any, dataset_id: UUID, offset: int, limit: int, wante
             f'"external_id":{json.dumps(external_id)},{lists}"dataset_id":"{dataset_id}",'
             f'"inserted_at":"{inserted_at.isoformat()}","updated_at":"{updated_at.isoformat()}"}}'
         )
-    total = await db.scalar(select(func.count(Record.id)).where(Record.dataset_id == dataset_id))
-    return f'{{"items":[{",".join(items)}],"total":{total}}}'
+    return ",".join(items)
+
+
+async def _states_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | None, limit: int) -> str:
+    """A page of the records in order of arrival, without texts, as JSON; `next` is the cursor of the next page."""
+    from argilla_server.models import Record, Response
+    from sqlalchemy import String, cast, select, tuple_
+
+    place = tuple_(Record.inserted_at, Record.id)
+    here = [Record.dataset_id == dataset_id, *([place > after] if after else [])]
+    wanted = select(Record.id, Record.status, Record.inserted_at, Record.updated_at).where(*here)
+    records = (await db.execute(wanted.order_by(Record.inserted_at, Record.id).limit(limit))).all()
+    if not records:
+        return '{"items":[],"next":null}'
+    last = records[-1]
+    columns = (
+        cast(Response.id, String),
+        cast(Response.record_id, String),
+        cast(Response.user_id, String),
+        Response.status,
+        Response.updated_at,
+    )
+    answers = select(*columns).join(Record, Record.id == Response.record_id)
+    of_page = answers.where(*here, place <= (last.inserted_at, last.id))
+    by_record: defaultdict[str, list[str]] = defaultdict(list)
+    for response_id, record_id, user_id, status, updated_at in await db.execute(of_page):
+        by_record[_hyphenated(record_id)].append(
+            f'{{"id":"{_hyphenated(response_id)}","user_id":"{_hyphenated(user_id)}","status":"{status}",'
+            f'"updated_at":"{updated_at.isoformat()}"}}'
+        )
+    items = [
+        f'{{"id":"{key}","status":"{status}","updated_at":"{updated_at.isoformat()}",'
+        f'"responses":[{",".join(by_record[key])}]}}'
+        for record_id, status, _, updated_at in records
+        for key in [str(record_id)]
+    ]
+    following = json.dumps(_cursor(last.inserted_at, last.id) if len(records) == limit else None)
+    return f'{{"items":[{",".join(items)}],"next":{following}}}'
 
 
 async def _responses_of(db: Any, record_ids: Sequence[UUID]) -> dict[str, list[str]]:

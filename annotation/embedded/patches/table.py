@@ -28,7 +28,12 @@ from annotation.embedded.patches._logged_events import (
     log_submission,
 )
 from annotation.embedded.patches._required_marks import require_marks
-from annotation.embedded.patches._routes import serve_own_record_only, serve_record_pages, serve_status_rows
+from annotation.embedded.patches._routes import (
+    serve_changes,
+    serve_own_record_only,
+    serve_record_pages,
+    serve_status_rows,
+)
 from annotation.embedded.patches._skipped_work import LateModule, build_reader_once, only_for_webhooks
 from annotation.embedded.patches._start_routes import serve_start
 from annotation.embedded.patches.middleware import surround
@@ -177,6 +182,11 @@ PATCHES = (
     _Patch(
         "Who answered what cannot be asked without the records' texts.",
         serve_status_rows,
+        {"api.policies.v1:DatasetPolicy.list_records_with_all_responses": "27cc4d694ea4"},
+    ),
+    _Patch(
+        "What changed in records cannot be asked without their texts.",
+        serve_changes,
         {"api.policies.v1:DatasetPolicy.list_records_with_all_responses": "27cc4d694ea4"},
     ),
     _Patch(

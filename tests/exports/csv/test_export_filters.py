@@ -15,7 +15,7 @@ from annotation.client import Argilla
 from exports.cli.csv import csv_command
 from exports.csv.write import export_csv
 from exports.schema import COLUMNS, ExportFilters
-from pipeline.errors import ArgillaError, CitejuryError, InputError, NotFoundError
+from pipeline.errors import ArgillaError, CitejuryError, NotFoundError
 from tests.support.export_bench import (
     Bench,
     answered_by,
@@ -48,21 +48,19 @@ def other(argilla_server: "ServerHandle", client: Argilla, users: dict[str, str]
     return generation_bench(argilla_server, client, users)
 
 
-def test_a_window_holds_its_beginning_and_not_its_end(bench: Bench, tmp_path: Path) -> None:
+def test_a_window_does_not_hold_its_end(bench: Bench, tmp_path: Path) -> None:
     answered_by(bench, "anna")
     (row,) = bench.export(tmp_path / "out")["generation"]
     moment = datetime.fromisoformat(row["created_at"])
     later = moment + timedelta(microseconds=1)
-    assert len(bench.export(tmp_path / "out", since=moment, until=later)["generation"]) == 1
+    assert len(bench.export(tmp_path / "out", until=later)["generation"]) == 1
     assert manifest_of(tmp_path / "out")["filters"]["until"] == later.isoformat().replace("+00:00", "Z")
     with pytest.raises(NotFoundError, match=rf"no submitted response before \S+, .*from {moment.isoformat()[:19]}"):
         bench.export(tmp_path / "out", until=moment)
-    with pytest.raises(InputError, match="later moment than `--since`"):
-        bench.export(tmp_path / "out", since=moment, until=moment)
 
 
 def test_a_moment_without_offset_is_utc() -> None:
-    assert ExportFilters(since=datetime(2026, 3, 1)).since == datetime(2026, 3, 1, tzinfo=UTC)  # noqa: DTZ001
+    assert ExportFilters(until=datetime(2026, 3, 1)).until == datetime(2026, 3, 1, tzinfo=UTC)  # noqa: DTZ001
 
 
 def test_only_the_named_annotators_are_exported_by_name_or_id(bench: Bench, tmp_path: Path) -> None:
@@ -147,7 +145,7 @@ def test_several_workspaces_are_one_export_whatever_their_order(bench: Bench, ot
         export_csv(bench.client, order, tmp_path / folder)
     rows = read_csv(tmp_path / "one" / "generation.csv")
     anna, ben = username(bench, "anna"), username(bench, "ben")
-    assert pairs(rows) == [("r1", anna), ("r1", anna), ("r1", ben)]
+    assert pairs(rows) == [("r1", anna), ("r1", ben)]
     files = [(tmp_path / folder / "generation.csv").read_bytes() for folder in ("one", "two")]
     assert files[0] == files[1]
     assert manifest_of(tmp_path / "one")["workspaces"] == names
@@ -236,19 +234,19 @@ def test_the_command_takes_every_filter_and_says_where_the_key_is(
     out, key = tmp_path / "out", tmp_path / "keys" / "jury.json"
     workspaces = ["--workspace", bench.workspace, "--workspace", other.workspace]
     people = ["--annotator", username(bench, "anna"), "--language", "de", "--round", "production"]
-    window = ["--since", "2020-01-01", "--until", "2100-01-01"]
+    window = ["--until", "2100-01-01"]
     hidden = ["--anonymize", "--key-file", str(key), "--spreadsheet-safe"]
     done = run(bench, monkeypatch, str(out), *workspaces, *people, *window, *hidden)
     assert done.exit_code == 0, done.output
     assert f"Who is who stands in {key}" in done.stderr
     assert manifest_of(out)["filters"] == {
         "tasks": [],
-        "since": "2020-01-01T00:00:00Z",
         "until": "2100-01-01T00:00:00Z",
         "annotators": ["annotator-01"],
         "languages": ["de"],
         "rounds": ["production"],
         "suggested": False,
+        "every_response": False,
         "text_pair": False,
         "extended": False,
         "discarded": False,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from exports.csv.fetch import Spool, SpooledRow
+from exports.csv._spool import Spool, SpooledRow
 from exports.csv.folder import MANIFEST_FILE, check_folder, staged_folder
 from pipeline.errors import NotFoundError, OutputError
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, get_args
 
 from annotation.display import hidden_metadata
 from exports.csv.folder import PROVENANCE_FILE
-from exports.csv.tables import csv_line, spreadsheet_cell
+from exports.csv.tables import Piece, csv_line, spreadsheet_cell
 from exports.schema import PROVENANCE_COLUMNS
 from pipeline.records import SourceState
 
@@ -61,6 +61,16 @@ def merge_provenance(told: Iterable[tuple[str, Sequence[str]]]) -> Iterator[Merg
         )
 
 
+def provenance_pieces(merged: Iterable[MergedProvenance], spreadsheet_safe: bool) -> Iterator[Piece]:
+    """The line of each row; its note names the columns that it lacks, then those that are contradicted."""
+    for record_uuid, cells, contradicted in merged:
+        row = [record_uuid, *cells.values()]
+        line = csv_line([spreadsheet_cell(cell) for cell in row] if spreadsheet_safe else row)
+        lacking = [name for name in _LACKING if not cells[name]]
+        note = f"{','.join(lacking)};{','.join(contradicted)}" if lacking or contradicted else ""
+        yield Piece(record_uuid, 0, "", (), 1, line, note)
+
+
 class ProvenanceGaps:
     """What provenance lacks and where it contradicts itself, counted row by row as it is written."""
 
@@ -72,17 +82,17 @@ class ProvenanceGaps:
         """Records that two datasets tell different things of."""
         self._first = ""
 
-    def rows(self, merged: Iterable[MergedProvenance], spreadsheet_safe: bool) -> Iterator[tuple[str, str, bytes]]:
-        """Record, no annotator, and line of each row; each is counted."""
-        for record_uuid, cells, contradicted in merged:
+    def count(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
+        """The same pieces, each counted."""
+        for piece in pieces:
             self.records += 1
-            for name in self.lacking:
-                self.lacking[name] += not cells[name]
-            if contradicted:
-                self.contradicted += 1
-                self._first = self._first or f"{record_uuid} ({', '.join(contradicted)})"
-            row = [record_uuid, *cells.values()]
-            yield record_uuid, "", csv_line([spreadsheet_cell(cell) for cell in row] if spreadsheet_safe else row)
+            if piece.note:
+                lacking, contradicted = piece.note.split(";")
+                for name in filter(None, lacking.split(",")):
+                    self.lacking[name] += 1
+                self.contradicted += bool(contradicted)
+                self._first = self._first or (f"{piece.record_uuid} ({contradicted})" if contradicted else "")
+            yield piece
 
     def warnings(self) -> list[str]:
         """Plain sentences about what was counted; empty where nothing is missing."""

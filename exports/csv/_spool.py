@@ -1,0 +1,221 @@
+"""What an export has read, on disk: rows in no order that come back sorted, and what each record was like."""
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, NamedTuple, Self
+
+from annotation.labels import TaskName
+from exports.csv.tables import Piece
+
+_SCHEMA = """
+    PRAGMA journal_mode = OFF;
+    PRAGMA synchronous = OFF;
+    CREATE TABLE met (dataset TEXT, id TEXT, PRIMARY KEY (dataset, id)) WITHOUT ROWID;
+    CREATE TABLE records (
+        dataset TEXT, id TEXT, task TEXT, state TEXT, record_uuid TEXT, chunk_id TEXT, language TEXT, told INTEGER,
+        cut INTEGER, lost TEXT, doubled INTEGER, differing INTEGER, PRIMARY KEY (dataset, id)
+    ) WITHOUT ROWID;
+    CREATE TABLE told (number INTEGER PRIMARY KEY, record_uuid TEXT, cells TEXT, UNIQUE (record_uuid, cells));
+    CREATE TABLE rows (
+        dataset TEXT, record_id TEXT, kind TEXT, discarded INTEGER,
+        record_uuid TEXT, chunk_rank INTEGER, chunk_id TEXT, annotator_id TEXT, response_id TEXT,
+        at TEXT, labels TEXT, place INTEGER, length INTEGER
+    );
+    CREATE TABLE unsubmitted (dataset TEXT, task TEXT, record_uuid TEXT, chunk_id TEXT, annotator_id TEXT);
+"""
+_ORDER = "record_uuid, chunk_rank, chunk_id, annotator_id, response_id, place"
+_DOUBLED = """
+    SELECT row, dataset, record_id, response_id, labels != newest FROM (
+        SELECT rowid AS row, dataset, record_id, response_id, labels, first_value(labels) OVER same AS newest,
+            row_number() OVER same AS number
+        FROM rows WHERE kind != 'evidence'
+        WINDOW same AS (
+            PARTITION BY kind, discarded, record_uuid, chunk_id, annotator_id ORDER BY at DESC, response_id DESC
+        )
+    ) WHERE number > 1
+"""
+
+Table = TaskName | Literal["evidence"]
+"""What has a file of its own: a task, or the marks on contexts."""
+
+
+class SpooledRow(NamedTuple):
+    """One response or mark, with what it is sorted by and its finished line."""
+
+    table: Table
+    """What it is a row of."""
+    discarded: bool
+    """Whether it belongs among the discarded ones."""
+    record_uuid: str
+    """First sort key."""
+    chunk_rank: int
+    """Second sort key; 0 outside retrieval."""
+    chunk_id: str
+    """Third sort key; empty outside retrieval."""
+    annotator_id: str
+    """Fourth sort key."""
+    response_id: str
+    """Last sort key: settles the order where all others are equal."""
+    line: bytes
+    """The row as a line of CSV in UTF-8, its line end included."""
+    record_id: str = ""
+    """The server's id of the record."""
+    at: str = ""
+    """When the response last changed, as the server writes it."""
+    labels: str = ""
+    """Its answers, to be compared with others."""
+
+
+class KeptRecord(NamedTuple):
+    """One record with responses, as it was when it was read."""
+
+    id: str
+    """The server's id."""
+    state: str
+    """A hash of what its rows depend on."""
+    record_uuid: str = ""
+    """The canonical record; empty where it is not ours."""
+    chunk_id: str = ""
+    """The passage; empty outside retrieval."""
+    language: str = ""
+    """Its language."""
+    told: tuple[str, ...] | None = None
+    """Its provenance; None where none of its responses is in a file."""
+    cut: int = 0
+    """Marks on more than the text of one passage."""
+    lost: tuple[str, ...] = ()
+    """Who made each mark on no passage's text."""
+
+
+class Spool:
+    """Files of what was read; it is a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        """Make the files `path` and `path`.lines, which must not exist; whoever made their folder removes them."""
+        self._lines = path.with_name(f"{path.name}.lines").open("x+b")
+        self.database = sqlite3.connect(path, isolation_level=None)
+        self.database.executescript(_SCHEMA)
+        self.database.execute("BEGIN")
+
+    def __enter__(self) -> Self:
+        """The spool itself."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Close the files."""
+        self.database.close()
+        self._lines.close()
+
+    def begin_provenance_at(self, number: int) -> None:
+        """Count provenances from above this number, so that they are told from those of an earlier export."""
+        self.database.execute("INSERT INTO told VALUES (?, '', '')", (number,))
+
+    def keep_new(self, dataset: str, record_ids: Sequence[str]) -> set[str]:
+        """Those of the records that were not met before; they are from now on."""
+        marks = ", ".join("?" * len(record_ids))
+        found = f"SELECT id FROM met WHERE dataset = ? AND id IN ({marks})"
+        new = set(record_ids).difference(*self.database.execute(found, (dataset, *record_ids)))
+        self.database.executemany("INSERT INTO met VALUES (?, ?)", ((dataset, record_id) for record_id in new))
+        return new
+
+    def count_records(self, dataset: str) -> int:
+        """Distinct records of the dataset that were met."""
+        (count,) = self.database.execute("SELECT count(*) FROM met WHERE dataset = ?", (dataset,)).fetchone()
+        return int(count)
+
+    def add_records(self, dataset: str, task: TaskName, records: Sequence[KeptRecord]) -> None:
+        """Keep what some records of the dataset were like."""
+        cells = [None if record.told is None else json.dumps(record.told) for record in records]
+        told = [(record.record_uuid, text) for record, text in zip(records, cells, strict=True) if text is not None]
+        self.database.executemany("INSERT OR IGNORE INTO told (record_uuid, cells) VALUES (?, ?)", told)
+        self.database.executemany(
+            "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, "
+            "(SELECT number FROM told WHERE record_uuid = ? AND cells = ?), ?, ?, 0, 0)",
+            (
+                (
+                    *(dataset, each.id, task, each.state, each.record_uuid, each.chunk_id, each.language),
+                    *(each.record_uuid, text, each.cut, json.dumps(each.lost) if each.lost else ""),
+                )
+                for each, text in zip(records, cells, strict=True)
+            ),
+        )
+
+    def add(self, dataset: str, rows: list[SpooledRow]) -> None:
+        """Keep the rows of some records of the dataset."""
+        place = self._lines.tell()
+        kept = []
+        for row in rows:
+            keys = (row.record_id, *row[:7], row.at, row.labels)
+            kept.append((dataset, *keys, place, len(row.line)))
+            place += len(row.line)
+        self._lines.write(b"".join(row.line for row in rows))
+        self.database.executemany(f"INSERT INTO rows VALUES ({', '.join('?' * 13)})", kept)
+
+    def add_unsubmitted(self, dataset: str, task: TaskName, units: Iterable[tuple[str, str, str]]) -> None:
+        """Keep which units (record, passage, annotator) somebody has as a draft or discarded."""
+        rows = ((dataset, task, *unit) for unit in units)
+        self.database.executemany("INSERT INTO unsubmitted VALUES (?, ?, ?, ?, ?)", rows)
+
+    def is_unsubmitted(self, task: TaskName, record_uuid: str, chunk_id: str, annotator_id: str) -> bool:
+        """Whether the annotator has the unit as a draft or discarded."""
+        unit = (task, record_uuid, chunk_id, annotator_id)
+        found = "SELECT 1 FROM unsubmitted WHERE (task, record_uuid, chunk_id, annotator_id) = (?, ?, ?, ?)"
+        return self.database.execute(found, unit).fetchone() is not None
+
+    def drop_doubled(self) -> None:
+        """Drop all but the newest response of each annotator to a unit, with their marks; the records count them."""
+        doubled = self.database.execute(_DOUBLED).fetchall()
+        self.database.executemany("DELETE FROM rows WHERE rowid = ?", ((row,) for row, *_ in doubled))
+        self.database.executemany(
+            "DELETE FROM rows WHERE kind = 'evidence' AND record_uuid = "
+            "(SELECT record_uuid FROM records WHERE (dataset, id) = (?, ?)) AND response_id = ?",
+            ((dataset, record_id, response_id) for _, dataset, record_id, response_id, _ in doubled),
+        )
+        self.database.executemany(
+            "UPDATE records SET doubled = doubled + 1, differing = differing + ? WHERE (dataset, id) = (?, ?)",
+            ((differs, dataset, record_id) for _, dataset, record_id, _, differs in doubled),
+        )
+
+    def doubled(self) -> Mapping[str, tuple[int, int]]:
+        """By dataset: responses that were dropped for a newer one, and those of them with other answers."""
+        found = "SELECT dataset, sum(doubled), sum(differing) FROM records GROUP BY dataset"
+        return {dataset: (dropped, differing) for dataset, dropped, differing in self.database.execute(found)}
+
+    def provenance(self) -> Iterator[tuple[str, Sequence[str]]]:
+        """What each dataset tells of each record that is in a file, in order of records."""
+        found = self.database.execute(
+            "SELECT record_uuid, cells FROM told WHERE number IN (SELECT told FROM records) ORDER BY record_uuid, cells"
+        )
+        for record_uuid, cells in found:
+            yield record_uuid, json.loads(cells)
+
+    def told(self) -> Iterator[tuple[int, str, str]]:
+        """Number, record and cells (as JSON) of each provenance of a record that is in a file."""
+        yield from self.database.execute(
+            "SELECT number, record_uuid, cells FROM told WHERE number IN (SELECT told FROM records) ORDER BY number"
+        )
+
+    def records(self) -> Iterator[tuple[Any, ...]]:
+        """Every record with responses, column by column."""
+        yield from self.database.execute("SELECT * FROM records ORDER BY dataset, id")
+
+    def forget(self, dataset: str) -> None:
+        """Drop everything of the dataset, to read it again."""
+        for table in ("met", "records", "rows", "unsubmitted"):
+            self.database.execute(f"DELETE FROM {table} WHERE dataset = ?", (dataset,))
+
+    def rows(self, table: Table, discarded: bool) -> Iterator[Piece]:
+        """The rows of one file, sorted by code point (exports/contracts/csv.md)."""
+        self._lines.flush()
+        file = self._lines.fileno()
+        found = self.database.execute(
+            "SELECT record_uuid, chunk_rank, chunk_id, annotator_id, length, place FROM rows "
+            f"WHERE kind = ? AND discarded = ? ORDER BY {_ORDER}",
+            (table, discarded),
+        )
+        for record_uuid, chunk_rank, chunk_id, annotator_id, length, place in found:
+            yield Piece(record_uuid, chunk_rank, chunk_id, (annotator_id,), 1, os.pread(file, length, place))

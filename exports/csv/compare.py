@@ -1,0 +1,264 @@
+"""An earlier export and a new one: which responses came, changed and went, by annotator (exports/contracts/csv.md).
+
+Files are sorted by unit, so both are walked through together, and only units whose lines differ are read. A row of the
+earlier export that has no row now was withdrawn (its annotator has the unit as a draft or discarded), is left out by
+the options that are given now, or is gone from the server.
+"""
+
+import csv
+import hashlib
+import io
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from annotation.labels import TASKS, TaskName
+from exports.csv._index import Index
+from exports.csv.folder import file_name, mapping, read_manifest
+from exports.csv.tables import FORMULA_STARTS, Piece, csv_line, utc
+from exports.schema import ExportFilters
+from pipeline.text.terminal import counted
+
+Kind = Literal["added", "changed", "withdrawn", "gone", "left out"]
+KINDS: tuple[Kind, ...] = ("added", "changed", "withdrawn", "gone", "left out")
+
+_Row = Mapping[str, str]
+_Unit = tuple[str, int, str]
+"""Record, rank and id of the passage; 0 and empty outside retrieval."""
+
+
+class Changes(NamedTuple):
+    """What an export does to the rows of submitted responses of an earlier one in its folder."""
+
+    by_annotator: Mapping[str, Mapping[Kind, int]]
+    """Rows by annotator and kind; who has none of any kind is missing."""
+    before: Mapping[str, int]
+    """Rows of the earlier export by annotator, of those who are missing some now."""
+
+    def total(self, kind: Kind) -> int:
+        """Rows of the kind, of all annotators."""
+        return sum(counts.get(kind, 0) for counts in self.by_annotator.values())
+
+    def gone(self) -> str:
+        """Whose rows would go for good, in words, all of a person's first; empty where nobody's would."""
+        lost = {who: counts.get("gone", 0) for who, counts in self.by_annotator.items() if counts.get("gone")}
+        in_order = sorted(lost, key=lambda who: (lost[who] < self.before[who], who))
+        return ", ".join(
+            f"all {counted(lost[who], 'row')} of {who}"
+            if lost[who] == self.before[who]
+            else f"{lost[who]:,} of {counted(self.before[who], 'row')} of {who}"
+            for who in in_order
+        )
+
+
+class Now(NamedTuple):
+    """The new export, and what tells why a row is not in it."""
+
+    folder: Path
+    """Where it is."""
+    own_index: Index | None
+    """Its index."""
+    filters: ExportFilters
+    """What was asked for."""
+    annotators: frozenset[str]
+    """Under which names those stand in files who were asked for; empty where everybody was."""
+    workspaces: tuple[str, ...]
+    """The workspaces that were asked for."""
+    datasets: frozenset[str]
+    """Ids of the datasets that were read."""
+    touched: Callable[[str], tuple[Iterator[Piece], Iterator[Piece]]] | None
+    """Of a file, by name: earlier and new lines of all units that may differ; None where any unit may."""
+    is_unsubmitted: Callable[[TaskName, str, str, str], bool]
+    """Whether somebody has a unit (task, record, passage, annotator) as a draft or discarded."""
+
+
+def compare_exports(earlier: Path, index: Index | None, now: Now) -> Changes:
+    """The changes from the earlier export, with its index if it has one, to the new one."""
+    counts: dict[str, Counter[Kind]] = {}
+    for task in TASKS:
+        name = file_name(task, discarded=False)
+        if _digest(earlier / name) == _digest(now.folder / name):
+            continue
+        origins = _Origins(earlier, index, task, now)
+        if now.touched is None:
+            units = _paired(_units(earlier, name, index), _units(now.folder, name, now.own_index))
+        else:
+            old, new = now.touched(name)
+            units = _paired(_lines_of(earlier / name, old), _lines_of(now.folder / name, new))
+        for (_, _, chunk_id), before, after in units:
+            came, missing = _compare_unit(before, after)
+            found = [*came, *((_annotator(row), _why(task, chunk_id, row, now, origins)) for row in missing)]
+            for who, kind in found:
+                counts.setdefault(who, Counter())[kind] += 1
+    lost = any(each["gone"] for each in counts.values())
+    return Changes({who: counts[who] for who in sorted(counts)}, _rows_by_annotator(earlier) if lost else {})
+
+
+def _digest(path: Path) -> str:
+    """SHA-256 of the file; empty where there is none."""
+    if not path.is_file():
+        return ""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+class _Lines(NamedTuple):
+    """The lines of one unit, and the header of their file."""
+
+    unit: _Unit
+    header: Sequence[str]
+    content: bytes
+
+    def rows(self) -> list[_Row]:
+        """The lines as cells by column."""
+        reader = csv.reader(io.StringIO(self.content.decode("utf-8"), newline=""))
+        return [dict(zip(self.header, cells, strict=False)) for cells in reader]
+
+
+def _units(folder: Path, name: str, index: Index | None) -> Iterator[_Lines]:
+    """The units of a file in its order; none where there is no such file."""
+    csv.field_size_limit(sys.maxsize)
+    if not (folder / name).is_file():
+        return
+    if index is None:
+        yield from _units_without_index(folder / name)
+        return
+    with (folder / name).open("rb") as stream:
+        header = next(csv.reader([stream.readline().decode("utf-8-sig")]))
+        for span in index.spans(name):
+            yield _Lines((span.record_uuid, span.chunk_rank, span.chunk_id), header, stream.read(span.length))
+
+
+def _lines_of(path: Path, pieces: Iterator[Piece]) -> Iterator[_Lines]:
+    """The lines of each unit that the pieces of a file are of."""
+    header: list[str] = []
+    if path.is_file():
+        with path.open("rb") as stream:
+            header = next(csv.reader([stream.readline().decode("utf-8-sig")]))
+    for (record_uuid, chunk_rank, chunk_id), group in groupby(pieces, key=itemgetter(0, 1, 2)):
+        yield _Lines((record_uuid, chunk_rank, chunk_id), header, b"".join(piece.lines for piece in group))
+
+
+def _units_without_index(path: Path) -> Iterator[_Lines]:
+    """The units of a file that must be read row by row."""
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        reader = csv.reader(stream)
+        header = next(reader, [])
+        for unit, rows in groupby(reader, key=lambda cells: _unit_of(dict(zip(header, cells, strict=False)))):
+            yield _Lines(unit, header, b"".join(map(csv_line, rows)))
+
+
+def _unit_of(row: _Row) -> _Unit:
+    """The unit that a row is about."""
+    rank = row.get("chunk_rank") or "0"
+    return _plain(row.get("record_uuid", "")), int(rank) if rank.isdecimal() else 0, _plain(row.get("chunk_id", ""))
+
+
+def _annotator(row: _Row) -> str:
+    """Whose row it is."""
+    return _plain(row.get("annotator_id", ""))
+
+
+def _plain(cell: str) -> str:
+    """The cell without the apostrophe that keeps a spreadsheet from running it."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA_STARTS) else cell
+
+
+def _paired(old: Iterator[_Lines], new: Iterator[_Lines]) -> Iterator[tuple[_Unit, list[_Row], list[_Row]]]:
+    """The rows of both files about each unit whose lines differ."""
+    here, there = next(old, None), next(new, None)
+    while here or there:
+        both = here and there and here.unit == there.unit
+        if here and there and both:
+            if (here.header, here.content) != (there.header, there.content):
+                yield here.unit, here.rows(), there.rows()
+            here, there = next(old, None), next(new, None)
+        elif here and (there is None or here.unit < there.unit):
+            yield here.unit, here.rows(), []
+            here = next(old, None)
+        elif there:
+            yield there.unit, [], there.rows()
+            there = next(new, None)
+
+
+def _compare_unit(old: Sequence[_Row], new: Sequence[_Row]) -> tuple[list[tuple[str, Kind]], list[_Row]]:
+    """What came and changed in one unit, and the earlier rows that are missing.
+
+    A row of the same moment under another name is the same response: its annotator was renamed, or pseudonyms stand in
+    one of the exports.
+    """
+    before, after = _newest(old), _newest(new)
+    pairs = [(before.pop(who), after.pop(who)) for who in sorted(before.keys() & after.keys())]
+    for who in sorted(before):
+        moment = before[who].get("created_at")
+        other = next((each for each in sorted(after) if after[each].get("created_at") == moment), None)
+        if other is not None:
+            pairs.append((before.pop(who), after.pop(other)))
+    changed = [
+        _annotator(now) for then, now in pairs if any(then[name] != now[name] for name in then.keys() & now.keys())
+    ]
+    found: list[tuple[str, Kind]] = [(who, "changed") for who in changed]
+    return found + [(who, "added") for who in after], list(before.values())
+
+
+def _newest(rows: Sequence[_Row]) -> dict[str, _Row]:
+    """The newest row of each annotator: an earlier version wrote a row for each workspace."""
+    return {_annotator(row): row for row in sorted(rows, key=lambda row: row.get("created_at", ""))}
+
+
+class _Origins:
+    """Which datasets the rows of an earlier export's file may be from."""
+
+    def __init__(self, earlier: Path, index: Index | None, task: TaskName, now: Now) -> None:
+        """Take what its manifest says of the task."""
+        manifest = read_manifest(earlier)
+        filters = mapping(manifest.get("filters"))
+        asked = (manifest.get("workspaces"), filters.get("rounds"), filters.get("suggested", False))
+        self.asked_otherwise = asked != ([*now.workspaces], [*now.filters.rounds], now.filters.suggested)
+        self._all = {each.get("id") for each in manifest.get("datasets", ()) if each.get("task") == task}
+        self._task, self._index = task, index
+        self._by_unit: dict[tuple[str, str], set[str]] | None = None
+
+    def of(self, row: _Row) -> set[str]:
+        """Ids of the datasets that the row may be from."""
+        if "dataset_id" in row:
+            return {row["dataset_id"]}
+        if self._index is None:
+            return self._all
+        if self._by_unit is None:
+            self._by_unit = {}
+            for dataset, _, task, _, record_uuid, chunk_id, *_ in self._index.lines("r"):
+                if task == self._task:
+                    self._by_unit.setdefault((record_uuid, chunk_id), set()).add(dataset)
+        record_uuid, _, chunk_id = _unit_of(row)
+        return self._by_unit.get((record_uuid, chunk_id), self._all)
+
+
+def _why(task: TaskName, chunk_id: str, row: _Row, now: Now, origins: _Origins) -> Kind:
+    """Why a row of the earlier export is missing."""
+    filters, who = now.filters, _annotator(row)
+    read = origins.of(row) & now.datasets
+    is_left_out = (
+        (bool(filters.tasks) and task not in filters.tasks)
+        or (bool(filters.languages) and row.get("language") not in filters.languages)
+        or (bool(now.annotators) and who not in now.annotators)
+        or (filters.until is not None and utc(row["created_at"]) >= filters.until)
+        or (origins.asked_otherwise and not read)
+    )
+    if is_left_out:
+        return "left out"
+    return "withdrawn" if now.is_unsubmitted(task, _plain(row["record_uuid"]), chunk_id, who) else "gone"
+
+
+def _rows_by_annotator(folder: Path) -> Counter[str]:
+    """How many submitted responses the export has of each annotator."""
+    return Counter(
+        _annotator(row)
+        for task in TASKS
+        for lines in _units(folder, file_name(task, discarded=False), None)
+        for row in _newest(lines.rows()).values()
+    )
