@@ -138,6 +138,22 @@ def push(argilla_server, workspace, monkeypatch, tmp_path):
     return run
 
 
+def test_answers_that_speak_as_their_model_are_told_and_left_out_on_request(owner, workspace, push) -> None:
+    set_up(owner, workspace)
+    texts = {1: "I am Claude, made by Anthropic.", 2: "Nobody wrote this."}
+    records = [made_up(number).model_copy(update={"answer": text}) for number, text in texts.items()]
+    Path("records.jsonl").write_text("\n".join(each.model_dump_json() for each in records), encoding="utf-8")
+    told = push("--dry-run").stderr
+    assert "1 answers name their own model or its maker" in told
+    assert "(1 of them speak as it; `--skip-self-naming` leaves these out):" in told
+    result = push("--skip-self-naming")
+    assert (result.exit_code, "(1 of them speak as it and are left out):" in result.stderr) == (0, True)
+    assert "Records read: 1." in result.stderr
+    generation = find_datasets(owner, workspace)["generation"].id
+    pushed = [each["external_id"] for _, page in owner.record_pages(generation) for each in page]
+    assert pushed == [records[1].record_uuid]
+
+
 def judgement(value: object = "yes", p_yes: float = 0.75, **more: object) -> str:
     labels = {"helpful": {"value": value, "p_yes": p_yes}}
     line = {"record_uuid": "r1", "task": "generation", "chunk_id": "", "labels": labels, "evidence": []}
