@@ -15,6 +15,15 @@ from exports.agreement.schema import InputFile
 from exports.csv.fetch import Progress
 from exports.csv.folder import has_filter, mapping, read_manifest, staged_folder
 from exports.dataset._data_card import TaskFacts, count_facts, data_card, split_sentences, warnings_about
+from exports.dataset._rows import (
+    Row,
+    RowStore,
+    UnknownProvenance,
+    consensus_rows,
+    merged_columns,
+    merged_rows,
+    soft_label,
+)
 from exports.dataset.files import (
     DatasetManifest,
     DatasetOptions,
@@ -30,15 +39,6 @@ from exports.dataset.files import (
     write_dataset_manifest,
     write_parquet,
     write_splits,
-)
-from exports.dataset.rows import (
-    Row,
-    RowStore,
-    UnknownProvenance,
-    consensus_rows,
-    merged_columns,
-    merged_rows,
-    soft_label,
 )
 from exports.dataset.splits import Placed, group_records, place_records
 from exports.measure.files import measure_tables
