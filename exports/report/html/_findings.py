@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from xml.etree.ElementTree import Element
 
+from annotation.labels import TaskName
 from annotation.wording import read_wording
 from exports.agreement.schema import Agreement
 from exports.report.html._elements import Child, cell, element, folded, head, missing, quoted, row, sentence, table
@@ -218,13 +219,20 @@ def _labels_table(shown: Sequence[Figure], by: _By) -> Element:
     bodies = (
         element(
             "tbody",
-            row(element("th", str(task).capitalize(), colspan=len(names) + 2, scope="rowgroup", class_="group")),
+            row(element("th", _task_name(shown, task), colspan=len(names) + 2, scope="rowgroup", class_="group")),
             (_label_row(figure, by, names) for figure in shown if figure.task == task),
         )
         for task in tasks
     )
     columns: list[Child] = ["Label", "all", *(quoted(name) for name in names)]
     return table(f"Share of yes{_of(by)}", columns, bodies, "figures whole shares")
+
+
+def _task_name(shown: Sequence[Figure], task: TaskName | None) -> list[Child]:
+    """The task, and that nothing compares its groups where nothing does: the sentences above say why."""
+    found = [figure.found for figure in shown if figure.task == task]
+    compared = any(label.differences for label in found) or all(len(label.groups) < 2 for label in found)
+    return [str(task).capitalize(), None if compared else element("small", " not to be compared between groups")]
 
 
 def _label_row(figure: Figure, by: _By, names: Sequence[str]) -> Element:

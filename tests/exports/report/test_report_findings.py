@@ -86,6 +86,15 @@ def test_each_label_has_its_question_and_a_rate_with_its_basis_in_each_group(agr
     assert "– not judged" in helpful
 
 
+def test_a_task_whose_groups_are_never_compared_says_so_beside_its_rates(agreement: Agreement) -> None:
+    found = results()
+    grounding = found.tasks["grounding"]
+    labels = {name: label.model_copy(update={"differences": ()}) for name, label in grounding.labels.items()}
+    tasks = found.tasks | {"grounding": grounding.model_copy(update={"labels": labels})}
+    told = rows_of(shown(agreement, found.model_copy(update={"tasks": tasks})), "shares")
+    assert [row for row in told if "not to be compared" in row] == ["Grounding not to be compared between groups"]
+
+
 def crossed(name: str, language: str) -> GroupRate:
     return group(name, 0.3).model_copy(update={"by": {"model_name": name, "language": language}})
 
