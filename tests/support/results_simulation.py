@@ -17,6 +17,8 @@ from tests.support.drawn_studies import draw_votes, study_of_votes
 
 SPREADS = {"weak": (1.0, 0.0, 2.0), "middling": (2.0, 0.0, 1.0), "strong": (3.0, 0.0, 0.5), "answers": (1.0, 1.5, 1.0)}
 """Difficulty shared by a narrative, an answer, a unit's votes: how much alike a narrative's units are."""
+COPIES = {"copies": (6.0, 0.0, 0.1)}
+"""A narrative whose answers are nearly always all judged alike."""
 RATES = (0.01, 0.05, 0.5, 0.95)
 NARRATIVES = (12, 30, 100)
 
@@ -49,7 +51,7 @@ def rate_coverage(design: str, spread: str, rate: float, n_narratives: int, stud
     generator = np.random.default_rng([seed, n_narratives, int(rate * 1000)])
     models, passages, most_votes = DESIGNS[design]
     votes = draw_votes(
-        generator, np.full((models, 1), rate), n_narratives * studies, passages, most_votes, SPREADS[spread]
+        generator, np.full((models, 1), rate), n_narratives * studies, passages, most_votes, (SPREADS | COPIES)[spread]
     )
     totals = unit_shares(votes).reshape(studies, n_narratives, -1).sum(axis=2)
     sizes = np.full(n_narratives, float(models * passages))
