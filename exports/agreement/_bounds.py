@@ -12,10 +12,12 @@ from exports.agreement.distributions import rounded
 from exports.agreement.ratings import FloatArray, IntArray
 from exports.agreement.schema import Interval, RefusedReason
 
-_FEWEST_RECORDS = 2
-"""Records on which all annotators of a unit agree on a value, for each value; with fewer, resamples know too little."""
-_FEW_SPLIT = 10
-"""Below so many records with a disagreement simulated intervals held alpha in up to all studies."""
+_FEWEST_CARRIED, _FEWEST_CARRIED_OF_FEW = 2, 4
+"""Records with a unanimous unit of each value, the second where records are few; fewer tell too little."""
+_FEW_RECORDS = 50
+"""Below so many records a rare value that is met twice was met by luck."""
+_FEW_SPLIT = 5
+"""With fewer records that hold a disagreement simulated intervals held alpha in .98 of the studies or more."""
 _MANY_SPLIT, _MANY_CARRIED = 20, 10
 """With fewer such records simulated intervals of an absence held its effect in .25 to .92 of the studies."""
 _ONE_SIDED = 0.05
@@ -28,6 +30,8 @@ class Support(NamedTuple):
     """Records with a unit on which all agree on yes, or on no: whichever are fewer."""
     split: int
     """Records with a disagreement."""
+    records: int
+    """Records with a pairable unit."""
     least: float
     """The least alpha that would leave no disagreement on such records in one study of twenty."""
 
@@ -45,6 +49,7 @@ def alpha_support(zeros: IntArray, ones: IntArray, unit_records: IntArray, n_rec
     return Support(
         carried=min(carried),
         split=_records_with(pairable & (zeros * ones > 0), unit_records, n_records),
+        records=_records_with(pairable, unit_records, n_records),
         least=max(-1.0, 1 - observed / possible),
     )
 
@@ -83,7 +88,7 @@ def alpha_interval(replicates: Replicates, column: int, support: Support) -> Int
         found = Interval(low=rounded(support.least), high=1.0, method="one-sided")
     if not isinstance(found, Interval):
         return found
-    if support.carried < _FEWEST_RECORDS:
+    if not _is_carried(support):
         return "too_few_rare_ratings"
     if found.method == "one-sided":
         return found
@@ -106,10 +111,15 @@ def joint_interval(replicates: Replicates, column: int, *supports: Support) -> I
 
 def _rests_on_resamples(support: Support) -> bool:
     """Whether resamples show how sure an alpha is: both values are agreed on, and there is a disagreement."""
-    return support.carried >= _FEWEST_RECORDS and support.split > 0
+    return _is_carried(support) and support.split > 0
 
 
 def absence_interval(replicates: Replicates, column: int, support: Support) -> Interval | None:
     """The interval of alpha without somebody less alpha of all; None where it is refused, or would be too narrow."""
     enough = support.split >= _MANY_SPLIT and support.carried >= _MANY_CARRIED
     return interval_or_none(replicates, column) if enough else None
+
+
+def _is_carried(support: Support) -> bool:
+    """Whether both values are agreed on often enough."""
+    return support.carried >= (_FEWEST_CARRIED if support.records >= _FEW_RECORDS else _FEWEST_CARRIED_OF_FEW)

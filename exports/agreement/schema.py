@@ -51,7 +51,7 @@ class Interval(Frozen):
     disagreement; `one-sided`: that bound itself, where there is none.
     """
     conservative: bool = False
-    """Whether it is rather too wide: of alpha, with a disagreement on fewer than ten records."""
+    """Whether it is rather too wide: of alpha, with a disagreement on fewer than five records."""
     unit: Literal["record_uuid"] = "record_uuid"
     """What was resampled: whole records, with all their units and all their labels."""
 

@@ -57,7 +57,7 @@ _REFUSED: dict[RefusedReason, str] = {
     "undefined_resamples": "α is undefined in more than 5 % of the resamples",
     "single_record": "all shared units belong to one record",
     "constant": "every resample gives the same value",
-    "too_few_rare_ratings": "all annotators of a unit agree on its rarer value on fewer than 2 records",
+    "too_few_rare_ratings": "too few records hold a unit on which all annotators agree on its rarer value",
 }
 Fitness = Literal["fit", "tentative", "open", "unfit", "unknown"]
 FITNESS: dict[Fitness, str] = {

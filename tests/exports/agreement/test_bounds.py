@@ -48,10 +48,10 @@ def test_the_gate_passes_300_records_without_disagreement_and_not_four() -> None
         return gate_failures(agreement, 0.667, labels=("proper_action",))
 
     assert failures([YES] * 141 + [NO] * 159) == []
-    (few,) = failures([YES, YES, NO, NO])
-    assert "the lower end of α's interval is 0.3557" in few
-    (one_value,) = failures([YES, NO, NO, NO])
-    assert "all annotators of a unit agree on its rarer value on fewer than 2 records" in one_value
+    (eight,) = failures([YES] * 4 + [NO] * 4)
+    assert "the lower end of α's interval is 0.6" in eight
+    (four,) = failures([YES, YES, NO, NO])
+    assert "too few records hold a unit on which all annotators agree on its rarer value" in four
     (constant,) = failures([YES] * 300)
     assert "α is undefined" in constant
 
@@ -104,18 +104,21 @@ def test_an_interval_is_refused_where_a_value_is_agreed_on_in_one_record_only() 
     assert fitness(once) == "unknown"
     assert once.p_below == {}
     assert {"percent_agreement", "gwet_ac1"} <= set(once.intervals)
+    three, four = (label_of([YES] * agreed + [ONE_YES] * 3 + [NO] * 40) for agreed in (3, 4))
+    assert three.refused_intervals["krippendorff_alpha"] == "too_few_rare_ratings"
+    assert "krippendorff_alpha" in four.intervals
 
 
 def test_few_disagreements_make_an_interval_conservative_and_many_do_not() -> None:
-    few = label_of([YES] * 30 + [NO] * 30 + [SPLIT] * 9)
-    many = label_of([YES] * 30 + [NO] * 30 + [SPLIT] * 10)
+    few = label_of([YES] * 30 + [NO] * 30 + [SPLIT] * 4)
+    many = label_of([YES] * 30 + [NO] * 30 + [SPLIT] * 5)
     assert few.intervals["krippendorff_alpha"].conservative
     assert not many.intervals["krippendorff_alpha"].conservative
 
 
 @pytest.mark.parametrize("a_record", [1, 5])
 @pytest.mark.parametrize("split", [1, 3])
-@pytest.mark.parametrize("units", [30, 100, 300])
+@pytest.mark.parametrize("units", [60, 100, 300])
 def test_who_saw_a_disagreement_is_never_judged_better_than_who_saw_none(units: int, split: int, a_record: int) -> None:
     none = label_of([YES] * (units // 2) + [NO] * (units // 2), a_record)
     some = label_of([YES] * (units // 2) + [NO] * (units // 2 - split) + [ONE_YES] * split, a_record)

@@ -202,7 +202,7 @@ def test_a_sample_of_studies_without_disagreement_hides_more_in_one_of_twenty(sp
     assert np.mean(told) >= 0.92
 
 
-STUDIES, GIVEN = 120, 0.25
+STUDIES, GIVEN = 100, 0.25
 """Studies of a cell, and the least share of them with an interval for the cell to count."""
 
 
