@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas
 
 
-_LABEL_HEAD = ("label", "units with two answers", "α [95 %]", "AC1", "agreement", "share of yes")
+_LABEL_HEAD = ("label", "units with two answers", "α [95 %]", "AC1", "agreement", "yes votes")
 _DISAGREEMENT_HEAD = ("task", "label", "record", "influence on α", "who said what", "text", "text pair", "notes")
 _SHOWN = 20
 """Disagreements that are shown."""

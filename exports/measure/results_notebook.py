@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, TypeAlias
 from exports.measure._frames import field_types, typed_frame
 from exports.measure._html import html_list, html_table
 from exports.measure.results import ResultsOptions, results_json, results_of_files
+from exports.report.results_differences import difference_sentences
+from exports.report.results_gaps import incomparable_sentences
 from exports.report.results_landscape import landscape_blocks
 from exports.report.results_tidy import results_tables
 from exports.report.results_words import (
     Figure,
     basis,
-    denominator_sentence,
-    difference_sentences,
+    denominator_sentences,
     figures,
-    incomparable_sentences,
     left_out_sentence,
     rate_estimate,
     rate_rows,
@@ -95,11 +95,11 @@ def _parts(results: Results) -> Iterator[str]:
             yield html_list(filter(None, [left_out_sentence(figure.found)]))
     yield "<h4>What differs beyond chance</h4>"
     yield html_list(difference_sentences(results))
-    for task in results.tasks:
-        of_task = [figure for figure in shown if figure.task == task]
+    blocks = {task: [figure for figure in shown if figure.task == task] for task in results.tasks}
+    for (task, of_task), behind in zip(blocks.items(), denominator_sentences(list(blocks.values())), strict=True):
         yield f"<h4>{task}</h4>"
         yield _rate_table(of_task, of_task[0].unit)
-        yield html_list(dict.fromkeys(denominator_sentence(figure.found.denominators) for figure in of_task))
+        yield html_list(behind)
     for block in landscape_blocks(results):
         yield f"<h4>{block.title}</h4>"
         for head, *rows in (table.rows for table in block.tables):

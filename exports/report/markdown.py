@@ -29,7 +29,7 @@ from pipeline.text.terminal import counted
 MARK = "<!-- citejury exports agreement -->"
 """The first line: by it the file is known as ours."""
 
-_HEAD = ("label", "n", "α [95 %]", "P(α < .667)", "AC1", "agreement", "P⁺", "P⁻", "yes")
+_HEAD = ("label", "n", "α [95 %]", "P(α < .667)", "AC1", "agreement", "P⁺", "P⁻", "yes votes")
 _JUDGE_HEAD = (
     "label",
     "n",
@@ -46,7 +46,7 @@ _JUDGE_HEAD = (
 _LEGEND = (
     "n: units with two answers or more. α: Krippendorff's alpha. P(α < .667): share of the resamples below that "
     "threshold. AC1: Gwet's. agreement: share of agreeing pairs. P⁺, P⁻: specific agreement on yes and on no. "
-    "yes: share of yes among all answers. –: undefined. "
+    "yes votes: their share among all votes, which counts units with many votes more. –: undefined. "
     "Annotators are named where chance would name anybody in at most one file of twenty."
 )
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from exports.report.results_words import Figure, difference_sentence, group_name, rate_estimate, share, span
+from exports.report.results_differences import difference_sentence, no_difference_sentence
+from exports.report.results_words import COEFFICIENTS, SHARES, Figure, Scale, group_name, rate_estimate, share, span
 from exports.report.words import UNDEFINED
 from exports.results.answers import STATES, VERDICTS
 from exports.results.schema import (
@@ -190,7 +191,7 @@ def _verdicts(found: NarrativeVerdicts, narrow: bool) -> Block:
     if found.n_without_patterns:
         left = ", ".join(f"{language or 'not known'} {count:,}" for language, count in found.n_without_patterns.items())
         notes.append(f"Left out, since their language has no patterns: {left}.")
-    notes += _differences([(f"Narrative: {verdict}", found.verdicts[verdict]) for verdict in VERDICTS])
+    notes += _differences([(f"Narrative: {verdict}", found.verdicts[verdict], SHARES) for verdict in VERDICTS])
     return Block("verdicts", "What the answers say of their narrative", (Table(rows, left=1),), tuple(notes))
 
 
@@ -198,15 +199,19 @@ def _passages(found: Passages, narrow: bool) -> Block:
     """How well passages fit."""
     rows: list[tuple[str, ...]] = [("", "mean [95 %]", "records", "narratives")]
     figures = list(_passage_figures(found))
-    for _, title, label in figures:
+    for name, title, label in figures:
+        scale = _scale(name)
         few = not narrow or len(label.groups) <= _GROUPS_SHOWN
-        for at, (name, rate) in enumerate(_named_rates(label)[: None if few else 1]):
-            shown = f"– {_cut(name, narrow)}" if at else title
-            rows.append((shown, rate_estimate(rate), f"{rate.n_units:,}", f"{rate.n_narratives:,}"))
+        for at, (group, rate) in enumerate(_named_rates(label)[: None if few else 1]):
+            shown = f"– {_cut(group, narrow)}" if at else title
+            rows.append((shown, rate_estimate(rate, scale), f"{rate.n_units:,}", f"{rate.n_narratives:,}"))
     notes = [f"{counted(found.n_records, 'record')}, {counted(found.n_passages, 'judged passage')}."]
     if found.n_gaps:
         notes.append(f"Precision only, since not all of their passages were judged: {counted(found.n_gaps, 'record')}.")
-    notes += [_CONTEXTS_MEANING[found.contexts], *_differences([(title, label) for _, title, label in figures])]
+    notes += [
+        _CONTEXTS_MEANING[found.contexts],
+        *_differences([(title, label, _scale(name)) for name, title, label in figures]),
+    ]
     name = f"passages-{found.contexts or 'unknown'}"
     return Block(name, _CONTEXTS[found.contexts], (Table(rows, left=1),), tuple(notes))
 
@@ -225,15 +230,22 @@ def _passage_figures(found: Passages) -> Iterator[tuple[str, str, LabelResults]]
         yield "ndcg", "nDCG", found.ndcg
 
 
-def _differences(figures: Sequence[tuple[str, LabelResults]]) -> Iterator[str]:
-    """What differs beyond chance among these figures; how many comparisons were made where nothing does."""
-    compared = [(title, each) for title, found in figures for each in found.differences if each.p is not None]
-    told = [difference_sentence(title, each) for title, each in compared if each.stands_out]
+def _scale(name: str) -> Scale:
+    """How a measure of passages is told: MRR and nDCG are no shares."""
+    return COEFFICIENTS if name.startswith(("reciprocal_rank", "ndcg")) else SHARES
+
+
+def _differences(figures: Sequence[tuple[str, LabelResults, Scale]]) -> Iterator[str]:
+    """What differs beyond chance among these figures; whether anything could have where nothing does."""
+    compared = [
+        (title, each, scale) for title, found, scale in figures for each in found.differences if each.p is not None
+    ]
+    told = [difference_sentence(*each) for each in compared if each[1].stands_out]
     if told:
         yield "Beyond chance, after Holm's correction for all comparisons of this table:"
         yield from told
     elif compared:
-        yield f"None of {counted(len(compared), 'difference')} between groups is beyond chance."
+        yield no_difference_sentence([each for _, each, _ in compared])
 
 
 def _rates(found: LabelResults) -> list[Rate]:

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
+from exports.report.results_differences import difference_sentences
 from exports.report.results_landscape import landscape_blocks
 from exports.report.results_words import (
     Figure,
     definition,
     denominator_sentence,
-    difference_sentences,
     figures,
     left_out_sentence,
     rate_estimate,

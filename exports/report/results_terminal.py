@@ -3,28 +3,26 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from exports.report.results_differences import DIFFERENCE_MEANING, difference_sentences, standing_out
+from exports.report.results_gaps import NOT_IN_EVERY_PART, incomparable_sentences
 from exports.report.results_landscape import landscape_blocks
 from exports.report.results_words import (
-    DIFFERENCE_MEANING,
     GROUPS_SHOWN,
     Figure,
     definition,
-    denominator_sentence,
-    difference_sentences,
+    denominator_sentences,
     extent,
     figures,
     group_name,
-    incomparable_sentences,
     left_out_sentence,
     rate_estimate,
     rate_meaning,
     rate_rows,
     shows_groups,
-    standing_out,
     summary_sentence,
 )
 from exports.report.words import UNDEFINED
-from exports.results.schema import Denominators, Finding, Results
+from exports.results.schema import Finding, Results
 from pipeline.tables import Table
 from pipeline.text.terminal import counted, printable
 
@@ -43,9 +41,11 @@ def results_table(results: Results) -> str:
     shown = list(figures(results))
     few = shows_groups(results)
     blocks = [_wrapped(summary_sentence(results))]
-    blocks += ["\n".join(_finding_lines(figure)) for figure in shown if figure.task is None]
-    for task in results.tasks:
-        blocks.append("\n".join(_task_lines(task, [figure for figure in shown if figure.task == task], few)))
+    findings = [figure for figure in shown if figure.task is None]
+    tasks = {task: [figure for figure in shown if figure.task == task] for task in results.tasks}
+    behind = denominator_sentences([*([figure] for figure in findings), *tasks.values()])
+    blocks += ["\n".join(_finding_lines(figure, next(behind))) for figure in findings]
+    blocks += ["\n".join(_task_lines(task, of_task, few, next(behind))) for task, of_task in tasks.items()]
     if not few:
         blocks.append(_wrapped(f"More than {GROUPS_SHOWN} groups: the rates of labels by group are in results.csv."))
     for block in landscape_blocks(results, narrow=True):
@@ -90,26 +90,26 @@ def _short_rows(figure: Figure, by: tuple[str, ...]) -> Iterator[tuple[str, str,
             yield _cut(f"  {group_name(group.by)}"), rate_estimate(group), basis
     without = [group_name(group.by) for group in groups[:GROUPS_SHOWN] if group.rate is None]
     if without:
-        yield _cut(f"  {', '.join(without)}"), UNDEFINED, "not judged in every part"
+        yield _cut(f"  {', '.join(without)}"), UNDEFINED, NOT_IN_EVERY_PART
     if len(groups) > GROUPS_SHOWN:
         yield f"  {len(groups) - GROUPS_SHOWN:,} more groups", "", "in report.html"
 
 
-def _finding_lines(figure: Figure) -> Iterator[str]:
+def _finding_lines(figure: Figure, behind: Sequence[str]) -> Iterator[str]:
     """What makes an answer count, a line for all answers and each group, and what stands behind them."""
     assert isinstance(figure.found, Finding)
     yield _rate_table([figure], "answer", groups=True)
     yield _wrapped(f"Yes: {definition(figure.found)}.", "  ")
     if left_out := left_out_sentence(figure.found):
         yield _wrapped(left_out, "  ")
-    yield from _denominator_lines([figure.found.denominators])
+    yield from (_wrapped(sentence, "  ") for sentence in behind)
 
 
-def _task_lines(task: str, of_task: Sequence[Figure], groups: bool) -> Iterator[str]:
+def _task_lines(task: str, of_task: Sequence[Figure], groups: bool, behind: Sequence[str]) -> Iterator[str]:
     """The task, for each of its labels a line for all and one for each group, and what stands behind them."""
     yield task
     yield _rate_table(of_task, of_task[0].unit, groups)
-    yield from _denominator_lines([figure.found.denominators for figure in of_task])
+    yield from (_wrapped(sentence, "  ") for sentence in behind)
 
 
 def _rate_table(shown: Sequence[Figure], unit: str, groups: bool) -> str:
@@ -118,12 +118,6 @@ def _rate_table(shown: Sequence[Figure], unit: str, groups: bool) -> str:
     for name, depth, rate in rate_rows(shown, groups):
         rows.append((_cut("  " * depth + name), rate_estimate(rate), f"{rate.n_units:,}", f"{rate.n_narratives:,}"))
     return Table(rows, left=1).terminal(_WIDTHS)
-
-
-def _denominator_lines(found: Sequence[Denominators]) -> Iterator[str]:
-    """What stands behind a table; labels of one task have the same."""
-    for sentence in dict.fromkeys(map(denominator_sentence, found)):
-        yield _wrapped(sentence, "  ")
 
 
 def _cut(name: str) -> str:

@@ -4,18 +4,15 @@ Sentences hold names of models, narratives and findings as they are: whoever put
 terminal escapes it whole.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from annotation.labels import TaskName
-from exports.report.words import UNDEFINED, decimal_p
+from exports.report.words import UNDEFINED, decimal
 from exports.results.schema import (
     Denominators,
-    Difference,
     Finding,
     LabelResults,
-    NoFigure,
     Rate,
     RateInterval,
     Results,
@@ -29,17 +26,6 @@ GROUPS_SHOWN = 12
 """With more groups than these, labels are shown without them in terminal and paper."""
 NOT_KNOWN = "(not known)"
 """How a group is called whose value is empty."""
-DIFFERENCE_MEANING = (
-    "Two groups are compared on the narratives that both have, each narrative against itself. Beyond chance: p below "
-    ".05 after Holm's correction for all comparisons of all labels and findings."
-)
-
-_REASONS: dict[NoFigure, str] = {
-    "no_units": "the jury judged none",
-    "one_narrative": "all of it is on one narrative",
-    "no_shared_narrative": "they have no narrative in common",
-    "not_known": "the files do not tell",
-}
 VALUES: dict[Consensus, str] = {
     "share": "An answer or passage counts by the share of its annotators who say yes.",
     "majority": "An answer or passage counts by the majority of its annotators; ties are left out.",
@@ -49,8 +35,9 @@ VALUES: dict[Consensus, str] = {
     ),
 }
 """How an answer or passage counts by the votes on it."""
+_ROUNDING = 1e-9
+"""What is closer to 0 or 1 than this, sums of fractions made so."""
 _COLUMNS = {"model_name": "model", "model_version": "model version", "narrative_type": "narrative type"}
-_NAMES_SHOWN = 6
 
 
 class Figure(NamedTuple):
@@ -80,17 +67,24 @@ def figures(results: Results) -> Iterator[Figure]:
 def rate_rows(shown: Sequence[Figure], groups: bool = True) -> Iterator[tuple[str, int, Rate]]:
     """For each label or finding its rate over all answers, then those of its groups: name, depth in the list, rate.
 
-    Groups of which no unit was judged come last, in one row.
+    Groups of which no unit was judged come last, in one row: of each label, or of all where they are the same.
     """
+    told = {
+        figure.title: figure.found.groups if groups and not _is_one_unknown(figure.found) else () for figure in shown
+    }
+    without = {
+        title: [(group_name(group.by), group) for group in found if not group.n_units] for title, found in told.items()
+    }
+    alike = len(shown) > 1 and len({tuple(name for name, _ in found) for found in without.values()}) == 1
     for figure in shown:
         yield figure.title, 0, figure.found
-        told = figure.found.groups if groups and not _is_one_unknown(figure.found) else ()
-        for group in told:
+        for group in told[figure.title]:
             if group.n_units:
                 yield group_name(group.by), 1, group
-        without = [group for group in told if not group.n_units]
-        if without:
-            yield _joined([group_name(group.by) for group in without]), 1, without[0]
+        if (lacking := without[figure.title]) and not alike:
+            yield joined([name for name, _ in lacking]), 1, lacking[0][1]
+    if alike and (lacking := without[shown[0].title]):
+        yield f"none judged: {joined([name for name, _ in lacking])}", 0, lacking[0][1]
 
 
 def _is_one_unknown(found: LabelResults) -> bool:
@@ -153,9 +147,28 @@ def span(interval: RateInterval | None) -> str:
     return f"[{low}, {high}]"
 
 
-def rate_estimate(rate: Rate) -> str:
+class Scale(NamedTuple):
+    """How figures of a kind are told."""
+
+    value: Callable[[float | None], str]
+    """One figure."""
+    interval: Callable[[RateInterval | None], str]
+    """An interval; empty where there is none."""
+    apart: Callable[[float], str]
+    """How far two of them lie from each other."""
+
+
+SHARES = Scale(share, span, lambda difference: f"{_hundredths(difference)} points")
+"""Shares, in per cent and points: `41 % [30, 53]`."""
+COEFFICIENTS = Scale(
+    decimal, lambda ends: f"[{decimal(ends.low)}, {decimal(ends.high)}]" if ends else "", lambda apart: decimal(apart)
+)
+"""Figures between 0 and 1 that are no shares: `.41 [.30, .53]`."""
+
+
+def rate_estimate(rate: Rate, scale: Scale = SHARES) -> str:
     """The rate with its interval, such as `41 % [30, 53]`; without one the rate alone."""
-    return f"{share(rate.rate)} {span(rate.interval)}".rstrip()
+    return f"{scale.value(rate.rate)} {scale.interval(rate.interval)}".rstrip()
 
 
 def group_name(by: Mapping[str, str]) -> str:
@@ -168,135 +181,11 @@ def basis(rate: Rate, unit: str) -> str:
     return f"{counted(rate.n_units, unit)}, {counted(rate.n_narratives, 'narrative')}"
 
 
-def rate_sentence(name: str, rate: Rate, unit: str) -> str:
-    """A rate with what stands behind it, such as `perplexity 41 % [30, 53] of 60 answers, 12 narratives`."""
-    if rate.rate is None:
-        return f"{name}: cannot be told, {_REASONS[rate.undefined or 'no_units']}"
-    why = "" if rate.interval else f", no interval: {_REASONS[rate.undefined or 'not_known']}"
-    return f"{name} {rate_estimate(rate)} of {basis(rate, unit)}{why}"
-
-
-def difference_sentence(title: str, found: Difference) -> str:
-    """A difference that has a figure, the group with the higher rate first."""
-    first, second, rates = found.a, found.b, (found.rate_a, found.rate_b)
-    low, high = (found.interval.low, found.interval.high) if found.interval else (None, None)
-    difference = found.difference or 0.0
-    if difference < 0:
-        first, second, rates, difference = second, first, rates[::-1], -difference
-        low, high = (None, None) if low is None or high is None else (-high, -low)
-    interval = "" if low is None or high is None else " " + span(RateInterval(low=low, high=high, method=""))
-    level = f" ({group_name(found.within)})" if found.within else ""
-    p = "" if found.p_holm is None else f", p {_p(found.p_holm)} after Holm"
-    return (
-        f"{title}{level}: {first or NOT_KNOWN} {share(rates[0])}, {second or NOT_KNOWN} {share(rates[1])}: "
-        f"{_hundredths(difference)} points apart{interval}{p}, on {counted(found.n_narratives, 'narrative')} that both "
-        "have."
-    )
-
-
-def standing_out(results: Results) -> Iterator[tuple[Figure, Difference]]:
-    """The differences beyond chance: composite findings first, within one the greatest difference first."""
-    for figure in figures(results):
-        told = [found for found in figure.found.differences if found.stands_out]
-        for found in sorted(told, key=lambda found: -abs(found.difference or 0.0)):
-            yield figure, found
-
-
-def difference_sentences(results: Results) -> Iterator[str]:
-    """What differs beyond chance, a sentence each; where nothing does, one that says so and of how many comparisons."""
-    told = [difference_sentence(figure.title, found) for figure, found in standing_out(results)]
-    compared = sum(found.p is not None for figure in figures(results) for found in figure.found.differences)
-    if told:
-        yield from told
-        yield f"{counted(len(told), 'difference')} of {compared:,} that were compared."
-    elif compared:
-        yield f"None of {counted(compared, 'difference')} is beyond chance."
-    else:
-        yield "Cannot be told: no two groups could be compared."
-
-
-def incomparable_sentences(results: Results) -> Iterator[str]:
-    """What cannot be compared or has no figure, and why; then what the measuring remarked."""
-    yield from _without_difference(results)
-    yield from _without_figure(results)
-    yield from _unknown_denominators(results)
-    yield from results.remarks
-
-
-def _without_difference(results: Results) -> Iterator[str]:
-    """For each reason the groups that cannot be compared, and on which labels; not where one of them has no rate.
-
-    One that cannot be compared with several others is named once, with them.
-    """
-    pairs: dict[tuple[str, NoFigure, str], list[tuple[str, str]]] = {}
-    for (a, b, level), reasons in _reasons_by_pair(results).items():
-        told = [title for title, reason in reasons.items() if reason is not None and reason != "no_units"]
-        if told:
-            named = "any label" if None not in reasons.values() else _named(told, 0)
-            pairs.setdefault((level, reasons[told[0]] or "not_known", named), []).append((a, b))
-    for (level, reason, named), found in pairs.items():
-        for group, others in _by_most_frequent(found):
-            end = f"{level} on {named}: {_REASONS[reason]}."
-            with_one = f"{group} and {others[0]} cannot be compared{end}"
-            yield with_one if len(others) == 1 else f"{group} cannot be compared with {_joined(others)}{end}"
-
-
-def _reasons_by_pair(results: Results) -> dict[tuple[str, str, str], dict[str, NoFigure | None]]:
-    """For each two groups and level why they cannot be compared, by the label's title; None where they can."""
-    pairs: dict[tuple[str, str, str], dict[str, NoFigure | None]] = {}
-    for figure in figures(results):
-        for found in figure.found.differences:
-            level = f" ({group_name(found.within)})" if found.within else ""
-            reason = (found.undefined or "not_known") if found.p is None else None
-            names = (found.a or NOT_KNOWN, found.b or NOT_KNOWN, level)
-            pairs.setdefault(names, {})[figure.title] = reason
-    return pairs
-
-
-def _by_most_frequent(pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, list[str]]]:
-    """Each pair once, under that one of its names that is in most of the pairs."""
-    left = list(pairs)
-    while left:
-        counts = Counter(name for pair in left for name in pair)
-        group = max(counts, key=lambda name: counts[name])
-        yield group, [b if a == group else a for a, b in left if group in (a, b)]
-        left = [pair for pair in left if group not in pair]
-
-
-def _without_figure(results: Results) -> Iterator[str]:
-    """For each reason the groups that have no rate on some labels, or a rate without an interval."""
-    lacking: dict[tuple[str, bool, NoFigure], list[str]] = {}
-    for figure in figures(results):
-        parts = [("all", figure.found), *((group_name(group.by), group) for group in figure.found.groups)]
-        for name, rate in parts:
-            if rate.undefined:
-                lacking.setdefault((name, rate.rate is None, rate.undefined), []).append(figure.title)
-    total = sum(1 for _ in figures(results))
-    alike: dict[tuple[str, bool, NoFigure], list[str]] = {}
-    for (name, no_rate, reason), titles in lacking.items():
-        alike.setdefault((_named(titles, total), no_rate, reason), []).append(name)
-    for (named, no_rate, reason), names in alike.items():
-        what = "no rate" if no_rate else "a rate without interval"
-        if "all" in names:
-            yield f"all: {what} for {named}: {_REASONS[reason]}."
-            continue
-        then = f", so {'they' if len(names) > 1 else 'it'} cannot be compared there" if no_rate else ""
-        yield f"{_joined(names)}: {what} for {named}{then}: {_REASONS[reason]}."
-
-
-def _joined(names: Sequence[str]) -> str:
+def joined(names: Sequence[str]) -> str:
     """The names as a list in words; those of crossed groups hold commas themselves."""
     *first, last = names
     between = "; " if any(", " in name for name in names) else ", "
     return f"{between.join(first)} and {last}" if first else last
-
-
-def _named(titles: list[str], total: int) -> str:
-    """The labels by name, or how many they are where they are many."""
-    if len(titles) == total:
-        return "any label" if total > 1 else titles[0]
-    more = len(titles) - _NAMES_SHOWN
-    return ", ".join(titles[:_NAMES_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def definition(finding: Finding) -> str:
@@ -313,50 +202,53 @@ def left_out_sentence(finding: Finding) -> str:
     return f"Left out, since the jury has not judged every part: {counted(finding.n_incomplete, 'answer')} ({parts})."
 
 
-def denominator_sentence(found: Denominators) -> str:
-    """What stands behind a rate, part by part; parts that the files do not tell are left out."""
-    asked = (
-        []
-        if found.asked is None
-        else [
-            f"{counted(found.asked, 'question')} asked: {found.answered or 0:,} answered, {found.refused or 0:,} "
-            f"refused, {found.failed or 0:,} failed"
-        ]
+def denominator_sentence(found: Denominators, shown: Denominators | None = None) -> str:
+    """What stands behind a rate, part by part; parts that the files do not tell are left out.
+
+    Where `shown` stands above already, only what differs from it is told, and how many responses were discarded.
+    """
+    asked, answers, discards = _asked(found), _answers(found), ""
+    if found.discarded is not None:
+        discards = f"{counted(found.discarded, 'response')} discarded"
+    if shown is not None and (asked, answers) == (_asked(shown), _answers(shown)):
+        asked = answers = ""
+    told = "; ".join(filter(None, (asked, answers, discards)))
+    return f"{told}." if told else ""
+
+
+def denominator_sentences(blocks: Sequence[Sequence[Figure]]) -> Iterator[list[str]]:
+    """For each block of figures what stands behind them, where it is not what stands behind the block before."""
+    before: Denominators | None = None
+    for block in blocks:
+        own = [figure.found.denominators for figure in block]
+        yield list(dict.fromkeys(filter(None, (denominator_sentence(found, before) for found in own))))
+        before = own[-1] if own else before
+
+
+def _asked(found: Denominators) -> str:
+    """What became of the questions; empty where it is not known."""
+    if found.asked is None:
+        return ""
+    return (
+        f"{counted(found.asked, 'question')} asked: {found.answered or 0:,} answered, {found.refused or 0:,} refused, "
+        f"{found.failed or 0:,} failed"
     )
+
+
+def _answers(found: Denominators) -> str:
+    """How many answers there are, and what of their sources is known."""
     parts = {
         "without citations": found.without_citations,
-        "with a source of which no text is held": found.with_unread_sources,
+        "with a page that was not read": found.with_unread_sources,
     }
     told = [f"{count:,} {what}" for what, count in parts.items() if count is not None]
-    answers = ", ".join([f"{counted(found.answers, 'answer')} before the jury", *told])
-    discards = [] if found.discarded is None else [f"{counted(found.discarded, 'response')} discarded"]
-    return "; ".join([*asked, answers, *discards]) + "."
-
-
-def _unknown_denominators(results: Results) -> Iterator[str]:
-    """One sentence where the files do not tell all that stands behind the rates."""
-    known = [figure.found.denominators for figure in figures(results)]
-    parts = {
-        "how many questions were asked, answered, refused or failed (`--runs` tells)": any(
-            found.asked is None for found in known
-        ),
-        "how many answers cite nothing": any(found.without_citations is None for found in known),
-        "how many cite a source without text": any(found.with_unread_sources is None for found in known),
-        "how many responses were discarded (`exports csv --discarded` tells)": any(
-            found.discarded is None for found in known
-        ),
-    }
-    unknown = [what for what, lacking in parts.items() if lacking]
-    if unknown:
-        yield f"Not known: {'; '.join(unknown)}."
-
-
-def _p(value: float) -> str:
-    """A p behind its sign, such as `= .003` or `< .001`."""
-    return "< .001" if value < 0.001 else f"= {decimal_p(value)}"
+    return ", ".join([f"{counted(found.answers, 'answer')} before the jury", *told])
 
 
 def _hundredths(value: float) -> str:
     """A share in per cent or points: whole, with a decimal where it would be 0 or 100 and is not."""
-    digits = f"{100 * value:.0f}" if 0.01 <= abs(value) <= 0.99 else f"{100 * value:.1f}"
-    return {"0.0": "0", "-0.0": "0", "100.0": "100", "-100.0": "-100"}.get(digits, digits).removesuffix(".0")
+    size = abs(value)
+    if 0.01 <= size <= 0.99 or min(size, abs(1 - size)) < _ROUNDING:
+        return f"{100 * value:.0f}" if size > _ROUNDING else "0"
+    digits = f"{100 * value:.1f}".replace("-0.0", "0.0")
+    return digits if digits in ("0.0", "100.0", "-100.0") else digits.removesuffix(".0")

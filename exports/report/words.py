@@ -269,13 +269,19 @@ def _change_sentence(change: AlphaChange) -> str:
     by = estimate(abs(change.difference), _absolute(change.interval, change.difference))
     return (
         f"α of {change.label} {direction} by {by} from {change.kind} {change.before} to {change.after} "
-        f"(permutation test, p = {decimal_p(change.p_holm)} after Holm)."
+        f"(permutation test, {p_phrase(change.p_holm)} after Holm)."
     )
 
 
 def decimal_p(value: float) -> str:
-    """A p with three decimals, such as `.003`; `< .001` has its own form, `.000 or less` would mislead."""
-    return "less than .001" if value < 0.001 else f"{value:.3f}".replace("0.", ".", 1)
+    """A p with three decimals, such as `.003`, or `< .001`: `.000` would mislead."""
+    return "< .001" if value < 0.001 else f"{value:.3f}".replace("0.", ".", 1)
+
+
+def p_phrase(value: float) -> str:
+    """A p behind its sign, such as `p = .003` or `p < .001`."""
+    text = decimal_p(value)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def _annotator_sentence(found: AnnotatorAgreement) -> str:
@@ -283,7 +289,7 @@ def _annotator_sentence(found: AnnotatorAgreement) -> str:
     return (
         f"{found.rater} stands out on {found.label}: {percent(found.disagreement)} of the others' answers differ from "
         f"theirs, {percent(found.expected_disagreement)} would if annotators were interchangeable "
-        f"(permutation test, p = {decimal_p(found.p_holm or 0.0)} after Holm)."
+        f"(permutation test, {p_phrase(found.p_holm or 0.0)} after Holm)."
     )
 
 

@@ -8,19 +8,18 @@ from annotation.wording import read_wording
 from exports.agreement.schema import Agreement
 from exports.report.html._elements import Child, cell, element, folded, head, missing, quoted, row, sentence, table
 from exports.report.html._plot import Axis, dot, rule, scale, strip, whisker
+from exports.report.results_differences import DIFFERENCE_MEANING, difference_sentences
+from exports.report.results_gaps import NOT_IN_EVERY_PART, incomparable_sentences
 from exports.report.results_landscape import Block, landscape_blocks
 from exports.report.results_words import (
-    DIFFERENCE_MEANING,
     VALUES,
     Figure,
     basis,
     column_name,
     definition,
-    difference_sentences,
     extent,
     figures,
     group_name,
-    incomparable_sentences,
     left_out_sentence,
     rate_meaning,
     share,
@@ -45,7 +44,7 @@ _BEHIND = {
     "failed": "failed",
     "answers": "answers before the jury",
     "without_citations": "cite nothing",
-    "with_unread_sources": "cite a source of which no text is held",
+    "with_unread_sources": "cite a page that was not read",
     "discarded": "discarded responses",
 }
 _RATE_COLUMNS = ("", "Share of answers", "[95 %]", "of")
@@ -81,11 +80,20 @@ def _finding_figure(finding: Finding, results: Results) -> Element:
     caption = element("caption", quoted(finding.title), " by group")
     return element(
         "section",
-        element("h2", quoted(finding.title), f": {share(finding.rate)} of {counted(finding.n_units, 'answer')}"),
+        element("h2", quoted(finding.title), f": {_headline(finding)}"),
         element("p", f"An answer counts if the jury says: {definition(finding).replace('_', ' ')}.", class_="note"),
         element("table", caption, element("thead", names), body, element("tbody", foot, class_="axis"), class_="rates"),
         element("p", f"{_READING} {VALUES[results.consensus]} {left_out_sentence(finding)}".rstrip(), class_="note"),
     )
+
+
+def _headline(finding: Finding) -> str:
+    """The share with what it is of, and how many answers it leaves out."""
+    left = finding.n_incomplete
+    if finding.rate is None:
+        return f"cannot be told; {counted(left, 'answer')} {NOT_IN_EVERY_PART}" if left else "cannot be told"
+    told = f"{share(finding.rate)} of {counted(finding.n_units, 'answer')}"
+    return f"{told}; {left:,} more {'was' if left == 1 else 'were'} {NOT_IN_EVERY_PART}" if left else told
 
 
 def _rates(found: LabelResults, by: _By) -> list[tuple[str, Rate]]:
@@ -99,7 +107,7 @@ def _rate_row(name: str, rate: Rate) -> Element:
     return row(
         element("th", quoted(name, "span"), scope="row"),
         element("td", _rate_strip(name, rate), class_="drawn"),
-        cell(_estimated(rate)),
+        cell(_estimated(rate, NOT_IN_EVERY_PART)),
         element("td", element("small", basis(rate, "answer")), class_="words"),
     )
 
@@ -114,10 +122,10 @@ def _rate_strip(name: str, rate: Rate) -> Child:
     return strip(f"{name}: {share(rate.rate)}{between}", basis(rate, "answer"), grid, ends, dot(_WHOLE, rate.rate))
 
 
-def _estimated(rate: Rate) -> list[Child]:
+def _estimated(rate: Rate, without_units: str = "not judged") -> list[Child]:
     """The rate with its interval, or what there is of both."""
     if rate.rate is None:
-        return missing("not judged" if rate.undefined == "no_units" else "not known")
+        return missing(without_units if rate.undefined == "no_units" else "not known")
     if rate.interval is None:
         return [element("b", share(rate.rate)), element("small", " no interval", class_="why")]
     return [element("b", share(rate.rate)), element("span", f" {span(rate.interval)}", class_="bounds")]
@@ -166,7 +174,7 @@ def _behind_table(results: Results) -> Element | None:
     columns = (
         column_name(by[0]).capitalize() if by else "",
         *(_BEHIND[name] for name in known),
-        "counted above",
+        "in the chart",
     )
     return table("What stands behind these shares", columns, rows, "figures behind")
 

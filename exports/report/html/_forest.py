@@ -42,7 +42,7 @@ _CONDITIONAL_MEANING = (
 
 
 _ALPHA = "krippendorff_alpha"
-_PLOT_COLUMNS = ("Label", "Coefficients", "α [95 %]", "Share of yes", "Verdict")
+_PLOT_COLUMNS = ("Label", "Coefficients", "α [95 %]", "Yes votes", "Verdict")
 SYMBOLS: dict[Fitness, str] = {"fit": "✓", "tentative": "~", "open": "?", "unfit": "✗", "unknown": "–"}
 """What stands before each verdict, so that it can be told without its colour."""
 
@@ -59,12 +59,12 @@ _COLUMNS: tuple[Child, ...] = (
     "P⁺",
     "P⁻",
     "agree",
-    "yes",
+    "yes votes",
 )
 _MEANING = (
     "N′ units with two ratings or more; needed: as many as would show an α of .667 at this share of yes; records: what "
     "was resampled; n_eff: independent units that would tell as much, at most N′; P(α ≥ …): share of the resamples; "
-    "P⁺ and P⁻: agreement on yes and on no; agree: percent agreement; yes: share of yes among all ratings."
+    "P⁺ and P⁻: agreement on yes and on no; agree: percent agreement; yes votes: their share among all ratings."
 )
 
 
@@ -165,7 +165,7 @@ def _prevalence_bar(name: str, found: LabelAgreement) -> list[Child]:
     if found.prevalence is None:
         return missing("no ratings")
     share = percent(found.prevalence)
-    drawing = strip(f"{name}: {share} yes", f"{found.n_ratings:,} ratings", bar(found.prevalence))
+    drawing = strip(f"{name}: {share} yes votes", f"{found.n_ratings:,} ratings", bar(found.prevalence))
     return [element("span", drawing, element("span", share, element("small", " yes")), class_="prevalence")]
 
 
@@ -223,7 +223,7 @@ def conditional_section(figures: TaskAgreement) -> list[Child]:
 
 def _conditional_table(figures: TaskAgreement, rules: Sequence[ConditionalAgreement]) -> Element:
     """One row for each rule."""
-    columns = ("Label", "where", "N′", "α [95 %]", "AC1", "agree", "yes", "broken")
+    columns = ("Label", "where", "N′", "α [95 %]", "AC1", "agree", "yes votes", "broken")
     rows = (_rule_row(figures, found) for found in rules)
     return table(
         "Agreement where a rule leaves the label open", columns, rows, "figures whole second", _CONDITIONAL_MEANING

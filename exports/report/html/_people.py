@@ -33,7 +33,7 @@ _COLUMNS: tuple[Child, ...] = (
     "Annotator",
     "ratings",
     "says yes",
-    "share of yes",
+    "yes votes",
     "as the others",
     "κ",
     "bias",

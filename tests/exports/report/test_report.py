@@ -39,7 +39,7 @@ def page(whole: tuple[Agreement, list[Disagreement]]) -> Page:
 
 def test_its_parts_stand_in_the_order_in_which_they_are_read(page: Page) -> None:
     assert [text for _, text in page.all("h2")] == [
-        "Serious problem: 24 % of 60 answers",
+        "Serious problem: 24 % of 60 answers; 7 more were not judged in every part",
         "What differs beyond chance",
         "What cannot be told, and why",
         "Each label by model",
@@ -49,6 +49,11 @@ def test_its_parts_stand_in_the_order_in_which_they_are_read(page: Page) -> None
         "Methods",
     ]
     assert "drafts or pending: 2" in page.text
+
+
+def test_only_what_the_jury_found_is_called_a_share_of_yes_for_votes_weigh_units_otherwise(page: Page) -> None:
+    columns = [text for tag, text in page.all("th") if text.lower() in ("share of yes", "yes votes", "yes")]
+    assert set(columns) == {"Yes votes", "yes votes"}
 
 
 def test_where_findings_are_not_known_it_begins_with_agreement(whole: tuple[Agreement, list[Disagreement]]) -> None:

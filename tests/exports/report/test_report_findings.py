@@ -6,9 +6,10 @@ import pytest
 
 from exports.agreement.schema import Agreement
 from exports.report.html.page import render_report
+from exports.report.results_differences import difference_sentences
+from exports.report.results_gaps import incomparable_sentences
 from exports.report.results_landscape import landscape_blocks
-from exports.report.results_words import difference_sentences, incomparable_sentences
-from exports.results.schema import GroupRate, Results
+from exports.results.schema import Finding, GroupRate, Results
 from tests.support.report_data import HOSTILE, whole_report_parts
 from tests.support.report_page import Page
 from tests.support.results_data import group, results
@@ -72,9 +73,27 @@ def test_denominators_stand_beneath_and_what_is_not_known_is_named(agreement: Ag
     page = shown(agreement, results())
     (table,) = [text for _, text in page.all("table") if text.startswith("What stands behind these shares")]
     assert "perplexity2420222034" in table  # asked, answered, refused, failed, before the jury, cite nothing, discarded
-    assert "held" not in table  # nothing tells which sources were read
-    assert "Not known: how many cite a source without text." in page.text
+    assert "in the chart" in table
+    assert "read" not in table  # nothing tells which sources were read
+    assert "Not known: how many cite a page that was not read." in page.text
     assert "Left out, since the jury has not judged every part: 7 answers" in page.text
+
+
+def test_the_headline_says_at_once_how_many_answers_are_left_out(agreement: Agreement) -> None:
+    found = results()
+    finding = found.findings["serious_problem"]
+    page = shown(agreement, found)
+    assert "Serious problem: 24 % of 60 answers; 7 more were not judged in every part" in page.text
+    whole = finding.model_copy(update={"n_incomplete": 0})
+    page = shown(agreement, found.model_copy(update={"findings": {"serious_problem": whole}}))
+    assert "Serious problem: 24 % of 60 answersAn answer counts" in page.text
+    none = group("x", None, undefined="no_units")
+    empty = Finding.model_validate(
+        finding.model_dump() | none.model_dump(exclude={"by"}) | {"groups": (none,), "differences": (), "missing": {}}
+    )
+    page = shown(agreement, found.model_copy(update={"findings": {"serious_problem": empty}}))
+    assert "Serious problem: cannot be told; 7 answers not judged in every part" in page.text
+    assert all(row.endswith("– not judged in every part0 answers, 0 narratives") for row in rows_of(page, "rates")[1:3])
 
 
 def test_each_label_has_its_question_and_a_rate_with_its_basis_in_each_group(agreement: Agreement) -> None:
