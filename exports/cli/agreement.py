@@ -51,7 +51,7 @@ def _agreement_model() -> "type[Agreement]":
 
 
 @click.command(
-    "agreement", cls=SectionedCommand, rare="--resamples --seed --spreadsheet-safe --on --fail-label --schema"
+    "agreement", cls=SectionedCommand, rare="--runs --resamples --seed --spreadsheet-safe --on --fail-label --schema"
 )
 @click.argument("paths", metavar="DIR|CSV...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
@@ -87,6 +87,14 @@ def _agreement_model() -> "type[Agreement]":
     metavar="JUDGEMENTS",
     multiple=True,
     help="Compare a judge's answers (JSON Lines) with the jury's; may be given more than once.",
+)
+@click.option(
+    "--runs",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="Run folder or records that the answers come from: the report then tells what was asked, refused and failed; "
+    "may be given more than once.",
 )
 @click.option(
     "--fail-under",

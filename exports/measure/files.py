@@ -10,7 +10,7 @@ from exports.agreement.measure import RESAMPLES, measure_agreement
 from exports.agreement.ratings import Ratings
 from exports.agreement.schema import Agreement
 from exports.measure._own_files import OwnFiles, begins, check_own_files, has_keys, holds, replaced_files
-from exports.measure.results import results_of_tables
+from exports.measure.results import ResultsOptions, results_of_tables
 from exports.reading.judgements import read_judges
 from exports.reading.read import ReadTables, export_files, read_tables
 from exports.report.disagreement_files import with_details, write_disagreements_csv
@@ -79,6 +79,8 @@ class AgreementOptions(Frozen):
     BOM."""
     judges: tuple[Path, ...] = ()
     """Files of judgements, which are measured against the jury."""
+    runs: tuple[Path, ...] = ()
+    """Run folders and files of records that the answers come from."""
 
 
 _DEFAULTS = AgreementOptions()
@@ -88,13 +90,13 @@ def measure_and_write(paths: Sequence[Path], folder: Path, options: AgreementOpt
     """Agreement on export folders and CSV files, after every file about it has been written to `folder`.
 
     Raises:
-        InputError: as `measure_files` and `_with_judges` raise.
+        InputError: as `measure_files`, `_with_results` and `_with_judges` raise.
         OutputError: as `_write_outputs` raises; a file in the way is found before anything is measured.
     """
     check_own_files(folder, _OWN)
     tables = read_tables(export_files(paths))
     measured = _with_judges(measure_tables(tables, options.resamples, options.seed), options.judges)
-    measured = _with_results(measured, tables, paths)
+    measured = _with_results(measured, tables, paths, options.runs)
     disagreements, remarks = collect_disagreements(measured.tables, paths)
     measured = measured._replace(remarks=[*measured.remarks, *remarks])
     _write_outputs(measured, disagreements, folder, options.spreadsheet_safe)
@@ -130,11 +132,17 @@ def measure_tables(found: ReadTables, resamples: int, seed: int) -> Measured:
     return Measured(measure_agreement(found.tables, found.inputs, resamples, seed), found.tables, found.remarks)
 
 
-def _with_results(measured: Measured, tables: ReadTables, paths: Sequence[Path]) -> Measured:
-    """The same with what the jury found; where that cannot be measured, with a sentence that says why."""
+def _with_results(measured: Measured, tables: ReadTables, paths: Sequence[Path], runs: tuple[Path, ...]) -> Measured:
+    """The same with what the jury found; where that cannot be measured, with a sentence that says why.
+
+    Raises:
+        InputError: runs were named, and it cannot be measured with them.
+    """
     try:
-        results = results_of_tables(tables, paths)
+        results = results_of_tables(tables, paths, ResultsOptions(runs=runs))
     except (InputError, SettingsError) as error:
+        if runs:
+            raise
         return measured._replace(remarks=[*measured.remarks, f"What the jury found cannot be told. {error}"])
     return measured._replace(results=results)
 

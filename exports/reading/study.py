@@ -118,13 +118,15 @@ def study_of(
     }
     narratives = tell_narratives(traces, _names(rows.places))
     remarks += narratives.remarks
-    discarded, silent = rows.discarded([table.task for table in tables.tables])
-    remarks += silent
+    tasks = [table.task for table in tables.tables]
+    all_discarded = rows.all_discarded(tasks)
+    silent = [task for task in tasks if task not in rows.telling and all_discarded.get(task) != 0]
     study = Study(
         tuple(tables.tables),
         provenance,
         narratives.clusters,
-        discarded=discarded,
+        discarded=None if silent else rows.discarded(),
+        all_discarded=all_discarded,
         runs=ran.counts if ran else None,
         answers=ran.answers if ran else None,
     )
@@ -179,19 +181,15 @@ class _Rows:
             del self.discards[key]  # submitted after all
         return known
 
-    def discarded(self, tasks: Sequence[TaskName]) -> tuple[dict[tuple[TaskName, str], int] | None, list[str]]:
-        """Discarded responses by task and record where the exports tell them of all tasks, and a sentence otherwise."""
-        counts = {task: _counted_discards(self.places, task) for task in tasks if task not in self.telling}
-        silent = {task: count for task, count in counts.items() if count != 0}
-        if not silent:
-            return dict(Counter((task, record) for task, record, _, _ in self.discards)), []
-        told = [f"{task} {count:,}" for task, count in silent.items() if count is not None]
-        if not told and not self.telling:
-            return None, []
-        known = f" (their manifests count {', '.join(told)})" if told else ""
-        return None, [
-            f"Whose answers were discarded is not told of {', '.join(silent)}{known}. Export with `--discarded`."
-        ]
+    def discarded(self) -> dict[tuple[TaskName, str], int]:
+        """Discarded responses by task and record, of the tasks whose files tell them."""
+        return dict(Counter((task, record) for task, record, _, _ in self.discards))
+
+    def all_discarded(self, tasks: Sequence[TaskName]) -> dict[TaskName, int]:
+        """How many responses to each task were discarded, as its files or the manifests of its exports tell."""
+        told = Counter(task for task, _, _, _ in self.discards)
+        counts = {task: told[task] if task in self.telling else _counted_discards(self.places, task) for task in tasks}
+        return {task: count for task, count in counts.items() if count is not None}
 
 
 def _counted_discards(places: Sequence[Path], task: TaskName) -> int | None:

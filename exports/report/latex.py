@@ -9,7 +9,7 @@ from pipeline.tables import Table, escape_latex
 MARK = "% citejury exports agreement"
 """The first line: by it the file is known as ours."""
 
-_HEAD = (r"label", r"$n$", r"$\alpha$ [95\,\%]", r"AC\textsubscript{1}", r"agr.", r"$P^{+}$", r"$P^{-}$", r"yes votes")
+_HEAD = (r"label", r"$n$", r"$\alpha$ [95\,\%]", r"AC\textsubscript{1}", r"agr.", r"$P^{+}$", r"$P^{-}$", r"yes")
 
 
 def agreement_latex(agreement: Agreement) -> str:
@@ -67,7 +67,7 @@ def _note_lines(agreement: Agreement) -> Iterator[str]:
     yield (
         r"$n$: units with two answers or more. $\alpha$: Krippendorff's alpha. AC\textsubscript{1}: Gwet's. "
         r"agr.: share of agreeing pairs. $P^{+}$, $P^{-}$: specific agreement on yes and on no. "
-        r"yes votes: their share among all votes. \textendash{}: undefined."
+        r"yes: share of yes among all votes. \textendash{}: undefined."
     )
     for task, figures in agreement.tasks.items():
         for label in list(figures.labels)[:1]:

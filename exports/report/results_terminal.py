@@ -72,9 +72,10 @@ def findings_table(results: Results, people: int) -> str:
     star = "* " if any(standing_out(results)) else ""
     for mark, found in ((star, difference_sentences(results)), ("! ", incomparable_sentences(results))):
         sentences = list(found)
-        lines += [_wrapped(sentence, mark) for sentence in sentences[:_FIRST]]
         more = len(sentences) - _FIRST
-        lines += [f"{mark}{more:,} more in report.html."] if more > 0 else []
+        if more > 0:
+            sentences[_FIRST - 1] += f" {more:,} more in report.html."
+        lines += [_wrapped(sentence, mark) for sentence in sentences[:_FIRST]]
     return "\n".join(lines)
 
 

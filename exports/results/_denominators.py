@@ -43,7 +43,7 @@ class GroupCounts:
             answers=len(members),
             without_citations=None if (sources < 0).any() else int((sources == 0).sum()),
             with_unread_sources=None if (sources < 0).any() or (read < 0).any() else int((read < sources).sum()),
-            discarded=self._discarded(members, tasks),
+            discarded=self._discarded(group, tasks),
         )
 
     def _runs(self, group: int) -> RunCounts | None:
@@ -55,12 +55,15 @@ class GroupCounts:
             return RunCounts(*(sum(column) for column in zip(*runs.values(), strict=True)))
         return runs.get(by[_PROVIDER]) if set(by) == {_PROVIDER} else None
 
-    def _discarded(self, members: IntArray, tasks: tuple[TaskName, ...]) -> int | None:
-        """Discarded responses to the units of the members."""
-        discarded = self.study.discarded
-        if discarded is None:
+    def _discarded(self, group: int, tasks: tuple[TaskName, ...]) -> int | None:
+        """Discarded responses to the units of a group; of all answers together their number alone may be known."""
+        discarded, totals = self.study.discarded, self.study.all_discarded
+        if discarded is not None:
+            members = self.members[group].tolist()
+            return sum(discarded.get((task, self.records[member]), 0) for task in tasks for member in members)
+        if self.grouping.groups[group] or not totals.keys() >= {*tasks}:
             return None
-        return sum(discarded.get((task, self.records[member]), 0) for task in tasks for member in members.tolist())
+        return sum(totals[task] for task in tasks)
 
 
 def _whole_numbers(records: Sequence[str], provenance: Mapping[str, Mapping[str, str]], column: str) -> IntArray:

@@ -58,6 +58,9 @@ class Study(NamedTuple):
     """Adjudicated labels by `record_uuid`, `chunk_id` and label; None where none were given."""
     discarded: Mapping[tuple[TaskName, str], int] | None = None
     """Discarded responses by task and `record_uuid`; None where the files do not tell."""
+    all_discarded: Mapping[TaskName, int] = {}
+    """How many responses to each task were discarded, of the tasks of which that is known; read where `discarded` is
+    None."""
     runs: Mapping[str, RunCounts] | None = None
     """What became of the questions by `model_name`; None without runs."""
     answers: Answers | None = None

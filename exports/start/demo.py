@@ -21,7 +21,7 @@ from annotation.labels import LABELS, TaskName
 from annotation.push.push import push_records
 from exports.csv.fetch import Progress
 from exports.csv.write import Export, export_csv
-from exports.measure.files import Measured, measure_and_write
+from exports.measure.files import AgreementOptions, Measured, measure_and_write
 from pipeline.asking.replay import replay_narratives
 from pipeline.errors import ArgillaError, OutputError
 from pipeline.progress import ProgressBars
@@ -251,7 +251,8 @@ def run_demo(home: Path, server: ServerHandle, say: Say) -> DemoReport:
         say(f"5/6  {answered} new responses. Exporting what was submitted.")
         export = export_csv(owner, WORKSPACE, home / EXPORT)
     say(f"6/6  {_rows_of(export)}. Computing agreement.")
-    return DemoReport(measure_and_write([home / EXPORT], home / AGREEMENT), logins)
+    options = AgreementOptions(runs=(home / ANSWERS, home / RESEARCH / _RUN_ID, home / RECORDS))
+    return DemoReport(measure_and_write([home / EXPORT], home / AGREEMENT, options), logins)
 
 
 def _rows_of(export: Export) -> str:

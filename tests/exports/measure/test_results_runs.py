@@ -125,3 +125,20 @@ def test_files_of_runs_give_way_with_the_others() -> None:
     refused = run("--runs", "run", "--out", "out")
     assert refused.exit_code == 1
     assert Path("out/sites.csv").read_text(encoding="utf-8") == "mine\n"
+
+
+def test_agreement_with_runs_tells_in_its_report_what_was_asked_and_refuses_what_is_no_run() -> None:
+    def agree(*options: str) -> Result:
+        return CliRunner().invoke(main, ["exports", "agreement", "export", "--resamples", "100", *options])
+
+    assert agree("--out", "without").exit_code == 0
+    assert "how many questions were asked" in Path("without/report.html").read_text(encoding="utf-8")
+    done = agree("--out", "out", "--runs", "run")
+    assert done.exit_code == 0, done.output
+    report = Path("out/report.html").read_text(encoding="utf-8")
+    assert "how many questions were asked" not in report
+    assert ">asked</th>" in report
+    assert ">refused</th>" in report
+    wrong = agree("--out", "wrong", "--runs", "missing")
+    assert (wrong.exit_code, Path("wrong").exists()) == (1, False)
+    assert "missing" in wrong.stderr

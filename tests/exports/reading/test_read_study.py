@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from exports.reading.study import read_study
+from exports.report.results_gaps import incomparable_sentences
+from exports.results.measure import measure_results
 from exports.schema import COLUMNS
 from pipeline.errors import BadRowsError, InputError
 from tests.support.export_folders import AT, Answer, campaign, provenance_rows, vote_rows, write_export, write_rows
@@ -181,7 +183,7 @@ def test_discards_are_counted_by_record_where_the_files_of_every_task_tell(tmp_p
     write_discards(folder, "grounding", [thrown, Answer("judged by nobody", yes={"carla": ()})])
     some = read_study([folder])
     assert some.study.discarded is None
-    assert some.remarks[-1] == ("Whose answers were discarded is not told of generation. Export with `--discarded`.")
+    assert some.study.all_discarded == {"grounding": 3}
     write_discards(folder, "generation", [])
     read = read_study([folder])
     assert read.study.discarded == {("grounding", "r-claude-00"): 2, ("grounding", "judged by nobody"): 1}
@@ -198,10 +200,14 @@ def test_a_manifest_tells_that_nobody_discarded_or_how_many_did(tmp_path: Path) 
     (folder / "manifest.json").write_text(json.dumps({"datasets": datasets}), encoding="utf-8")
     read = read_study([folder])
     assert read.study.discarded is None
-    assert read.remarks == [
-        "Whose answers were discarded is not told of generation (their manifests count generation 3). Export with "
-        "`--discarded`."
-    ]
+    assert read.study.all_discarded == {"grounding": 0, "generation": 3}
+    found = measure_results(read.study)
+    assert found.tasks["generation"].labels["helpful"].denominators.discarded == 3
+    assert found.tasks["grounding"].labels["support_present"].denominators.discarded == 0
+    assert found.findings["serious_problem"].denominators.discarded == 3
+    assert {group.denominators.discarded for group in found.findings["serious_problem"].groups} == {None}
+    (told,) = [sentence for sentence in incomparable_sentences(found) if "discard" in sentence]
+    assert "how many discarded responses belong to each group" in told
     assert read_study([folder / "grounding.csv"]).study.discarded == {}
 
 

@@ -11,9 +11,10 @@ def test_it_has_the_finding_by_group_what_differs_and_what_cannot_be_compared() 
     assert " ".join(lines[1].split()) == "Serious problem 24 % [16, 32] of 60 answers, 7 left out"
     assert " ".join(lines[4].split()) == "perplexity 41 % [31, 51] of 20 answers"
     assert lines[5].startswith("* Serious problem: perplexity 41 %, claude 10 %: 31 points apart [21, 41]")
-    assert "* 3 more in report.html." in lines
+    text = " ".join(" ".join(lines).split())
+    assert "that both have. 3 more in report.html." in text
     assert "! gemini: no rate for helpful, so it cannot be compared there: the jury judged" in lines
-    assert lines[-1] == "! 2 more in report.html."
+    assert text.endswith("the jury judged none. 2 more in report.html.")
     assert len(lines) <= 11
 
 
