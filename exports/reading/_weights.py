@@ -1,6 +1,5 @@
 """Inclusion probabilities of sampled records: `sample.csv`, or any CSV file with the same two columns."""
 
-import math
 from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
@@ -12,13 +11,15 @@ from pipeline.errors import BadRowsError, InputError
 from pipeline.text.terminal import counted
 
 _RECORD, _PROBABILITY = "record_uuid", "inclusion_probability"
+_SMALLEST = 1e-6
+"""A smaller probability is no sample's, and its record would carry every rate alone."""
 
 
 class Weights(NamedTuple):
     """How likely each record came into the sample."""
 
     probabilities: dict[str, float]
-    """Above 0 and up to 1, by `record_uuid`, for exactly the records that have votes."""
+    """From a millionth to 1, by `record_uuid`, for exactly the records that have votes."""
     file: InputFile
     """The file."""
     remarks: list[str]
@@ -30,7 +31,7 @@ def read_weights(path: Path, records: Collection[str]) -> Weights:
 
     Raises:
         InputError: the file is no CSV in UTF-8, lacks a column, or has no probability for some of the records.
-        BadRowsError: probabilities are none above 0 and up to 1, or a record has two; each is listed.
+        BadRowsError: probabilities are none from a millionth to 1, or a record has two; each is listed.
     """
     rows = csv_rows(path)
     _, header = next(rows, (1, []))
@@ -50,7 +51,8 @@ def read_weights(path: Path, records: Collection[str]) -> Weights:
             continue
         record, probability = unescaped(cells[record_at]), _probability(cells[probability_at])
         if probability is None:
-            bad.append(f"{where}, `{_PROBABILITY}`: found {cells[probability_at]!r}, expected a number in (0, 1].")
+            found = repr(cells[probability_at])
+            bad.append(f"{where}, `{_PROBABILITY}`: found {found}, expected a number from {_SMALLEST:g} to 1.")
         elif not record.strip():
             bad.append(f"{where}: `{_RECORD}` is empty, every row needs one.")
         elif record in told:
@@ -75,9 +77,9 @@ def read_weights(path: Path, records: Collection[str]) -> Weights:
 
 
 def _probability(text: str) -> float | None:
-    """The number; None where it is none above 0 and up to 1."""
+    """The number; None where it is none from a millionth to 1."""
     try:
         value = float(text)
     except ValueError:
         return None
-    return value if math.isfinite(value) and 0 < value <= 1 else None
+    return value if _SMALLEST <= value <= 1 else None

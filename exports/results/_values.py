@@ -58,17 +58,12 @@ def unit_values(
         values = np.where(share == 0.5, np.nan, np.where(np.isnan(share), np.nan, share > 0.5))
     else:
         values = np.where((share == 0) | (share == 1), share, np.nan)
-        for (record, chunk_id, label), decided in _decisions_of(ratings, decisions).items():
-            values[_unit_numbers(ratings)[record, chunk_id], LABELS[ratings.task].index(label)] = decided
+        units, labels = _unit_numbers(ratings), LABELS[ratings.task]
+        for (record, chunk_id, label), decided in decisions.items():
+            if (record, chunk_id) in units and label in labels:
+                values[units[record, chunk_id], labels.index(label)] = decided
     records = np.array([places[record] for record in ratings.records], np.int64)[ratings.unit_records]
     return Values(records, values, (votes.ratings > 0) & np.isnan(values))
-
-
-def _decisions_of(ratings: Ratings, decisions: Mapping[UnitLabel, bool]) -> dict[UnitLabel, bool]:
-    """The decisions on labels of the task and on units that have a response."""
-    units = _unit_numbers(ratings)
-    labels = LABELS[ratings.task]
-    return {key: value for key, value in decisions.items() if key[:2] in units and key[2] in labels}
 
 
 def _unit_numbers(ratings: Ratings) -> dict[tuple[str, str], int]:
@@ -78,9 +73,11 @@ def _unit_numbers(ratings: Ratings) -> dict[tuple[str, str], int]:
 
 
 def finding_values(definition: FindingDefinition, tasks: Mapping[TaskName, Values], n_records: int) -> FindingValues:
-    """The value of each answer with votes: the largest of its parts, of which passages give their largest too.
+    """The value of each answer with votes: 1 where most votes on one of its parts make it count, ½ for a tie, else 0.
 
-    An answer without a value on some part has none. It is undecided where every part has votes.
+    Not the largest share of votes: one slip on any of several parts would count for a third of an answer each time.
+    Where a tie has no value it leaves the answer undecided, unless another part makes it count. An answer without votes
+    on some part has no value.
 
     Raises:
         InputError: a part names no label, or there is no part.
@@ -94,10 +91,14 @@ def finding_values(definition: FindingDefinition, tasks: Mapping[TaskName, Value
     values = np.stack([part[0][judged] for part in parts], axis=1)
     voted = np.stack([part[1][judged] for part in parts], axis=1)
     lacking = np.isnan(values)
-    value = np.where(lacking.any(axis=1), np.nan, values.max(axis=1, initial=0))
+    largest = np.where(lacking, 0, values).max(axis=1)
+    told = voted.all(axis=1) & (~lacking.any(axis=1) | (largest == 1))
+    value = np.where(told, largest, np.nan)
     missing = {
         _label_of(part): int(count)
-        for part, count in zip(definition.any, np.count_nonzero(lacking, axis=0), strict=True)
+        for part, count in zip(
+            definition.any, np.count_nonzero(lacking & np.isnan(value)[:, np.newaxis], axis=0), strict=True
+        )
     }
     undecided = np.isnan(value) & voted.all(axis=1)
     found = Values(np.flatnonzero(judged), value[:, np.newaxis], undecided[:, np.newaxis])
@@ -105,7 +106,9 @@ def finding_values(definition: FindingDefinition, tasks: Mapping[TaskName, Value
 
 
 def _part_values(part: str, tasks: Mapping[TaskName, Values], n_records: int) -> tuple[FloatArray, BoolArray]:
-    """Each record's value on one part, NaN without one, and whether it has votes on it.
+    """Each record's value on one part by its votes' majority, ½ for a tie, NaN without one; and whether it has votes.
+
+    Of passages the largest counts.
 
     Raises:
         InputError: the part names no label.
@@ -120,7 +123,8 @@ def _part_values(part: str, tasks: Mapping[TaskName, Values], n_records: int) ->
     if task is not None:
         column = LABELS[_TASK_OF[label]].index(label)
         own = 1 - task.values[:, column] if part.startswith(_NOT) else task.values[:, column]
-        np.fmax.at(values, task.records, own)
+        settled = np.where(np.isnan(own) | (own == 0.5), own, own > 0.5)
+        np.fmax.at(values, task.records, settled)
         voted[task.records[~np.isnan(own) | task.undecided[:, column]]] = True
     return values, voted
 

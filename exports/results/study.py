@@ -17,7 +17,7 @@ class FindingDefinition(Frozen):
     title: str
     """What people read, such as `Serious problem`."""
     any: tuple[str, ...]
-    """Labels of any task; an answer counts where one of them is yes, or is no where `not ` stands before it."""
+    """Labels of any task; an answer counts where most votes on one are yes, or no where `not ` stands before it."""
 
 
 SERIOUS_PROBLEM = FindingDefinition(

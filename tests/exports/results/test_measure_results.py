@@ -1,10 +1,11 @@
 """What the jury found: rates, groups, differences and composite findings, by hand and at the edges."""
 
+import numpy as np
 import pytest
 
 from exports.results.measure import measure_results
 from exports.results.schema import Difference, LabelResults, Results
-from exports.results.study import FindingDefinition, RunCounts, Study
+from exports.results.study import SERIOUS_PROBLEM, FindingDefinition, RunCounts, Study
 from pipeline.errors import InputError
 from tests.support.study_data import Answer, study_of
 
@@ -150,6 +151,50 @@ def test_a_finding_joins_tasks_and_counts_answers_without_every_part() -> None:
         ("contradicted_claim_present", "fabricated_source", "unsafe_content", "response_on_topic"), 1
     )
     assert found.title == "Serious problem"
+
+
+def said(narrative: str, contradicted: tuple[int, ...], unsafe: tuple[int, ...]) -> Answer:
+    votes = {
+        "grounding": [{"contradicted_claim_present": vote} for vote in contradicted],
+        "generation": [{"unsafe_content": vote} for vote in unsafe],
+    }
+    return Answer(narrative, "a", votes)
+
+
+def test_one_vote_among_several_makes_no_finding_and_a_tie_half_of_one() -> None:
+    study = study_of(
+        [
+            said("slips", (1, 0, 0), (0, 1, 0)),
+            said("most", (1, 1, 0), (0, 0, 0)),
+            said("tie", (1, 0), (0, 0)),
+            said("settled", (1, 0), (1, 1)),
+        ]
+    )
+    parts = FindingDefinition(title="Bad", any=("contradicted_claim_present", "unsafe_content"))
+    by_share = measure_results(study, findings={"bad": parts}).findings["bad"]
+    assert (by_share.rate, by_share.n_units) == (pytest.approx((0 + 1 + 0.5 + 1) / 4), 4)
+    by_majority = measure_results(study, findings={"bad": parts}, consensus="majority").findings["bad"]
+    assert (by_majority.rate, by_majority.n_units, by_majority.n_undecided) == (pytest.approx(2 / 3), 3, 1)
+    assert by_majority.missing == {"contradicted_claim_present": 1, "unsafe_content": 0}
+
+
+def test_a_jury_that_slips_finds_hardly_anything_in_flawless_answers() -> None:
+    votes = np.random.default_rng(0).random((400, 3, 4)) < 0.05
+    labels = SERIOUS_PROBLEM.any
+    answers = [
+        Answer(
+            f"n{number}",
+            "a",
+            {
+                "grounding": [dict(zip(labels[:2], row[:2].tolist(), strict=True)) for row in own],
+                "generation": [{"unsafe_content": int(row[2]), "response_on_topic": 1 - int(row[3])} for row in own],
+            },
+        )
+        for number, own in enumerate(votes.astype(int))
+    ]
+    rate = measure_results(study_of(answers)).findings["serious_problem"].rate
+    assert rate is not None
+    assert rate < 0.06  # the largest share of votes would be .16
 
 
 def test_a_finding_takes_the_worst_passage() -> None:
