@@ -176,12 +176,15 @@ def _alpha_spread(
     if found != "too_few_rare_ratings" and (isinstance(found, str) or found.method == "one-sided"):
         return _AlphaSpread(undefined, {})
     defined = resampled[~np.isnan(resampled)]
+    spread = rounded(float(defined.std(ddof=1)))
+    if spread == 0:  # no disagreement: resamples tell nothing of how alpha varies
+        return _AlphaSpread(undefined, {})
     effect = _design_effect(task, label, float(replicates.jackknife_se[ALPHA]))
     n_pairable = int(label.units[label.ratings >= 2].sum())
     return _AlphaSpread(
         undefined_resamples=undefined,
         p_below={each: share_below(defined, float(each)) for each in _THRESHOLDS} if _is_resampled(found) else {},
-        standard_error=rounded(float(defined.std(ddof=1))),
+        standard_error=spread,
         design_effect=None if effect is None else rounded(effect),
         n_effective=rounded(n_pairable / max(effect, 1.0)) if effect else None,
     )

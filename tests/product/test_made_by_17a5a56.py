@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import signal
 import sqlite3
 import subprocess
@@ -482,7 +483,11 @@ def test_agreement_of_the_old_export_has_the_same_figures(made: Path) -> None:
     run("exports", "agreement", "export", "--out", "figures", "--resamples", "200", "--judge", "judgements.jsonl")
     old, new = (csv_rows((made / name).read_bytes()) for name in ("labels.csv", "figures/labels.csv"))
     assert any(row["krippendorff_alpha"] for row in old)
-    assert holds_all(new, old)
+    # Since then intervals that so few responses do not bear are refused, and with them what goes by them.
+    judged = re.compile(r"_(low|high|method)$|^p_below|^(refused_intervals|undefined_resamples|warnings)$")
+    kept = [name for name in old[0] if not judged.search(name)]
+    assert {"krippendorff_alpha", "gwet_ac1", "percent_agreement", "undefined"} <= set(kept)
+    assert holds_all(new, [{name: row[name] for name in kept} for row in old])
 
 
 def test_a_dataset_is_made_of_the_old_export_and_its_decisions(made: Path) -> None:
