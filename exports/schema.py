@@ -215,7 +215,7 @@ class ExportedDataset(Frozen):
     discarded: int = 0
     """Discarded responses, as far as they fit the filters."""
     doubled: int = 0
-    """Responses that are in no file, because the same annotator answered the unit later in another dataset."""
+    """Responses that are in no file, because the same annotator answered the unit later in another workspace."""
     doubled_differing: int = 0
     """Those of them with another answer to some label than the later one."""
     annotators: dict[str, AnnotatorCounts] = Field(default_factory=dict)
@@ -242,8 +242,7 @@ class ExportFilters(Frozen):
     """Whether rounds whose answers a machine fills in beforehand are read without being named; a jury's export leaves
     them out."""
     every_response: bool = False
-    """Whether an annotator's responses to one unit in several workspaces or rounds are all rows, not the newest only.
-    """
+    """Whether an annotator's responses to one unit in several workspaces are all rows, not the newest only."""
     text_pair: bool = False
     """Whether `text` and `text_pair` are appended."""
     extended: bool = False

@@ -3,6 +3,7 @@
 Source: exports/contracts/agreement.md#coverage.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,8 @@ _FEW_SPLIT = 5
 _MANY_SPLIT, _MANY_CARRIED = 20, 10
 """With fewer such records simulated intervals of an absence held its effect in .25 to .92 of the studies."""
 _ONE_SIDED = 0.05
+_TWO_SIDED = 0.025
+_HALVINGS = 60
 
 
 class Support(NamedTuple):
@@ -34,6 +37,9 @@ class Support(NamedTuple):
     """Records with a pairable unit."""
     least: float
     """The least alpha that would leave no disagreement on such records in one study of twenty."""
+    least_of_few: float
+    """The least alpha that would leave so few records with a disagreement in one study of forty, if each could hold the
+    worst; -1 where they are not few."""
 
 
 def alpha_support(zeros: IntArray, ones: IntArray, unit_records: IntArray, n_records: int) -> Support:
@@ -45,18 +51,30 @@ def alpha_support(zeros: IntArray, ones: IntArray, unit_records: IntArray, n_rec
     n0, n1 = (float(each[pairable].sum()) for each in (zeros, ones))
     total = n0 + n1
     possible = 2 * n0 * n1 / (total * (total - 1)) if n0 * n1 else np.nan
-    observed = _unseen_total(np.bincount(unit_records, worst, n_records).astype(np.float64)) / max(total, 1)
-    return Support(
-        carried=min(carried),
-        split=_records_with(pairable & (zeros * ones > 0), unit_records, n_records),
-        records=_records_with(pairable, unit_records, n_records),
-        least=max(-1.0, 1 - observed / possible),
-    )
+    by_record = np.bincount(unit_records, worst, n_records).astype(np.float64)
+    observed = _unseen_total(by_record) / max(total, 1)
+    split = _records_with(pairable & (zeros * ones > 0), unit_records, n_records)
+    records = _records_with(pairable, unit_records, n_records)
+    of_few = -1.0
+    if 0 < split < _FEW_SPLIT:
+        most = _share_bound(split, records) * records * float(by_record.max())
+        of_few = max(-1.0, 1 - most / max(total, 1) / possible)
+    return Support(min(carried), split, records, max(-1.0, 1 - observed / possible), of_few)
 
 
 def _records_with(units: BoolArray, unit_records: IntArray, n_records: int) -> int:
     """Records with such a unit."""
     return int(np.count_nonzero(np.bincount(unit_records[units], minlength=n_records)))
+
+
+def _share_bound(few: int, of: int) -> float:
+    """The share that would show so few of so many, or fewer, in one study of forty (Clopper & Pearson 1934)."""
+    low, high = few / of, 1.0
+    for _ in range(_HALVINGS):
+        share = (low + high) / 2
+        tail = sum(math.comb(of, k) * share**k * (1 - share) ** (of - k) for k in range(few + 1))
+        low, high = (share, high) if tail > _TWO_SIDED else (low, share)
+    return high
 
 
 def _unseen_total(worst: FloatArray) -> float:
@@ -80,7 +98,8 @@ def alpha_interval(replicates: Replicates, column: int, support: Support) -> Int
     """The interval of a label's alpha, or why it is refused.
 
     Without any disagreement it is one-sided, from what such records could hide. With some, its lower end is never
-    above that: who has seen a disagreement does not know more than who has seen none.
+    above that: who has seen a disagreement does not know more than who has seen none. Nor is it below what so few
+    records with a disagreement allow: BCa of a handful of them swings, and more agreement would look like less.
     """
     defined = not np.isnan(replicates.estimates[column])
     found = interval(replicates, column)
@@ -93,8 +112,9 @@ def alpha_interval(replicates: Replicates, column: int, support: Support) -> Int
     if found.method == "one-sided":
         return found
     update: dict[str, object] = {"conservative": support.split < _FEW_SPLIT}
-    if found.low > support.least:
-        update |= {"low": rounded(support.least), "method": "bounded"}
+    low = min(max(found.low, support.least_of_few), support.least)
+    if low != found.low:
+        update |= {"low": rounded(low), "method": "bounded"}
     return found.model_copy(update=update)
 
 

@@ -48,7 +48,8 @@ class Interval(Frozen):
 
     `bca` or, where that is undefined or records are few, `expanded_percentile`: read off the resamples; `bounded`: such
     an interval of alpha whose lower end was moved down to what the same records could hide if there were no
-    disagreement; `one-sided`: that bound itself, where there is none.
+    disagreement, or up to what so few records with one could mean; `one-sided`: the first of these bounds itself, where
+    there is none.
     """
     conservative: bool = False
     """Whether it is rather too wide: of alpha, with a disagreement on fewer than five records."""

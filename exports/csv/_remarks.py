@@ -142,8 +142,8 @@ def warnings_about_doubled(datasets: Sequence[ExportedDataset]) -> list[str]:
     where = ", ".join(f"{each.workspace}/{each.name}" for each in datasets if each.doubled)
     return [
         f"{counted(dropped, 'response')} {'is' if dropped == 1 else 'are'} left out ({where}), because the same "
-        f"annotator answered the same unit later in another dataset; {differing:,} of them with other labels. Export "
-        "one workspace or one round at a time to have them."
+        f"annotator answered the same unit later in another workspace; {differing:,} of them with other labels. Export "
+        "one workspace at a time to have them."
     ]
 
 

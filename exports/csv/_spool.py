@@ -25,18 +25,19 @@ _SCHEMA = """
         record_uuid TEXT, chunk_rank INTEGER, chunk_id TEXT, annotator_id TEXT, response_id TEXT,
         at TEXT, labels TEXT, place INTEGER, length INTEGER
     );
+    CREATE TABLE workspaces (dataset TEXT PRIMARY KEY, workspace TEXT);
     CREATE TABLE unsubmitted (dataset TEXT, task TEXT, record_uuid TEXT, chunk_id TEXT, annotator_id TEXT);
 """
 _ORDER = "record_uuid, chunk_rank, chunk_id, annotator_id, response_id, place"
 _DOUBLED = """
     SELECT row, dataset, record_id, response_id, labels != newest FROM (
-        SELECT rowid AS row, dataset, record_id, response_id, labels, first_value(labels) OVER same AS newest,
-            row_number() OVER same AS number
-        FROM rows WHERE kind != 'evidence'
+        SELECT rows.rowid AS row, dataset, record_id, response_id, labels, workspace,
+            first_value(labels) OVER same AS newest, first_value(workspace) OVER same AS newest_workspace
+        FROM rows JOIN workspaces USING (dataset) WHERE kind != 'evidence'
         WINDOW same AS (
             PARTITION BY kind, discarded, record_uuid, chunk_id, annotator_id ORDER BY at DESC, response_id DESC
         )
-    ) WHERE number > 1
+    ) WHERE workspace != newest_workspace
 """
 
 Table = TaskName | Literal["evidence"]
@@ -166,8 +167,15 @@ class Spool:
         found = "SELECT 1 FROM unsubmitted WHERE (task, record_uuid, chunk_id, annotator_id) = (?, ?, ?, ?)"
         return self.database.execute(found, unit).fetchone() is not None
 
-    def drop_doubled(self) -> None:
-        """Drop all but the newest response of each annotator to a unit, with their marks; the records count them."""
+    def drop_doubled(self, workspaces: Mapping[str, str]) -> None:
+        """Drop responses that their annotator gave anew in another workspace, with their marks; the records count them.
+
+        Versions and rounds of one workspace stay beside each other.
+
+        Args:
+            workspaces: The workspace of each dataset, by its id.
+        """
+        self.database.executemany("INSERT INTO workspaces VALUES (?, ?)", workspaces.items())
         doubled = self.database.execute(_DOUBLED).fetchall()
         self.database.executemany("DELETE FROM rows WHERE rowid = ?", ((row,) for row, *_ in doubled))
         self.database.executemany(

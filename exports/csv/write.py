@@ -178,7 +178,7 @@ def _write_export(writing: _Writing, request: Request, *, is_update: bool) -> Ex
             read = update.read if update else [read_dataset(reading, dataset) for dataset in datasets]
             finished = datetime.now(UTC)
             if not filters.every_response:
-                spool.drop_doubled()
+                spool.drop_doubled({dataset.id: dataset.workspace for dataset in datasets})
             gaps = ProvenanceGaps()
             files = _write_files(_Sources(spool, update, earlier), new, datasets, filters, gaps)
             if not (writing.discarded_suffice and any(file.rows for file in files)):

@@ -37,7 +37,7 @@ GateEnd = Literal["lower", "point"]
 _METHODS: dict[IntervalMethod, str] = {
     "bca": "BCa bootstrap",
     "expanded_percentile": "expanded percentile bootstrap",
-    "bounded": "bootstrap, its lower end bounded by what such records could hide,",
+    "bounded": "bootstrap, its lower end bounded by what such records could hold,",
     "one-sided": "one-sided Clopper–Pearson bound",
 }
 

@@ -114,6 +114,7 @@ def test_postgresql_gives_the_same_export(embedded: dict[str, bytes], machine: M
         "retrieval.csv": 13,
         "grounding.csv": 7,
         "generation.csv": 7,
+        "provenance.csv": 4,
     }
     assert machine.export(on_postgresql, "stack") == embedded
 

@@ -331,6 +331,7 @@ def test_exports_have_the_same_bytes(old: Old, now: Work) -> None:
         "retrieval.csv": 5,
         "grounding.csv": 3,
         "generation.csv": 4,
+        "provenance.csv": 3,
     }
     assert now.exports == old.work.exports
 

@@ -30,7 +30,9 @@ from tests.support.page_driver import answer, focused, forget, log_in, press, wa
 pytestmark = pytest.mark.server
 
 # A word for every field of the provenance, one that is added later too.
-PROVENANCE = Provenance(**{name: f"unseen7-{name}" for name in Provenance.model_fields})
+PROVENANCE = Provenance(
+    **{name: f"unseen7-{name}" for name in Provenance.model_fields if name != "contexts"}, contexts="supplied"
+)
 REDIRECT = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/unseen7-redirect"
 RECORD = QueryResponse(
     record_uuid=str(uuid4()),

@@ -134,6 +134,15 @@ def test_one_split_passage_of_150_promises_no_more_than_none_would() -> None:
     assert interval.low == pytest.approx(alpha_low(label_of([YES] * 75 + [NO] * 75, a_record=5)), abs=1e-4)
 
 
+@pytest.mark.parametrize("more", [1, 3, 5, 10, 20])
+@pytest.mark.parametrize(("units", "split"), [(20, 1), (40, 2), (50, 3), (60, 4)])
+def test_records_on_which_all_say_yes_take_no_tentative_verdict_away(units: int, split: int, more: int) -> None:
+    """The least lower end for tentative conclusions, .667, stays reached; BCa of one split record went to .64."""
+    study = [YES] * (units // 2 - split) + [NO] * (units // 2) + [ONE_YES] * split
+    before, after = label_of(study), label_of(study + [YES] * more)
+    assert AT_LEAST[fitness(after)] >= min(AT_LEAST[fitness(before)], AT_LEAST["tentative"])
+
+
 studies = st.fixed_dictionaries(
     {YES: st.integers(0, 60), NO: st.integers(0, 60), SPLIT: st.integers(0, 12), ONE_YES: st.integers(0, 12)}
 ).filter(lambda counts: sum(counts.values()) > 1)

@@ -218,12 +218,14 @@ def test_a_unit_that_somebody_answered_in_two_workspaces_is_her_newest_answer(
     ]
 
 
-def test_of_two_rounds_the_newer_answer_counts_and_each_can_be_exported(generation: Bench, tmp_path: Path) -> None:
+def test_two_rounds_of_a_workspace_stay_beside_each_other_and_each_can_be_exported(
+    generation: Bench, tmp_path: Path
+) -> None:
     answered_by(generation, "anna")
     trial = make_dataset(generation.client, generation.workspace_id, "generation", "calibration")
     answered_by(generation._replace(datasets={"generation": trial}), "anna")
     export_csv(generation.client, generation.workspace, tmp_path / "out", ExportFilters(extended=True))
-    assert [row["round"] for row in read_csv(tmp_path / "out" / "generation.csv")] == ["calibration"]
+    assert [row["round"] for row in read_csv(tmp_path / "out" / "generation.csv")] == ["production", "calibration"]
     export_csv(generation.client, generation.workspace, tmp_path / "one", ExportFilters(rounds=("production",)))
     assert len(read_csv(tmp_path / "one" / "generation.csv")) == 1
 
