@@ -10,7 +10,7 @@ from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement.consensus import UnitLabel
 from exports.agreement.ratings import MISSING, YES, Ratings
 from exports.csv.tables import csv_line, utc
-from exports.reading.read import csv_rows
+from exports.reading.read import counted_cells, csv_rows
 from pipeline.errors import BadRowsError, InputError, OutputError
 from pipeline.schema import Frozen
 from pipeline.staging import staged_file
@@ -106,7 +106,7 @@ def read_decisions(path: Path) -> Decisions:
         values = {column: row[column] for column in COLUMNS} | {"decision": _BOOLEANS[row["decision"]]}
         found[row["record_uuid"], row["chunk_id"], row["label"]] = Decision.model_validate(values)
     if bad:
-        raise BadRowsError(f"{len(bad)} cells or rows of `{path}` cannot be read; mend them:", bad)
+        raise BadRowsError(f"{counted_cells(bad)} of `{path}` cannot be read; mend what is wrong:", bad)
     return Decisions(tuple(found.values()))
 
 

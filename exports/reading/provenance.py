@@ -3,17 +3,20 @@
 Source: exports/contracts/csv.md.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from exports.agreement.schema import InputFile
 from exports.csv.folder import PROVENANCE_FILE
 from exports.reading.collection import unescaped
-from exports.reading.read import csv_rows, input_file
+from exports.reading.read import counted_cells, csv_rows, display_names, input_file
 from pipeline.errors import BadRowsError, InputError
+from pipeline.text.terminal import counted
 
 RECORD = "record_uuid"
+_COUNTS = frozenset(("n_sources", "n_read", "n_unread", "n_gone", "n_unresolved", "n_unfetched"))
+"""The columns that hold whole numbers, or nothing."""
 _NEEDED = (RECORD, "narrative_id", "model_name")
 """Without these a file says nothing of use; any other column may be missing, and is unknown then."""
 
@@ -45,15 +48,16 @@ def read_provenance(files: Sequence[Path]) -> ReadProvenance:
     Raises:
         InputError: a file is no CSV in UTF-8, lacks `record_uuid`, `narrative_id` or `model_name`, or has a column
             twice.
-        BadRowsError: rows have too many or too few cells, no id, or one that a row above has; each is listed.
+        BadRowsError: rows have too many or too few cells, no id, or one that a row above has, or a count is no whole
+            number; each is listed.
     """
     rows: dict[str, dict[str, str]] = {}
     columns: dict[str, None] = {}
     inputs: list[InputFile] = []
     bad: list[str] = []
     differing: list[str] = []
-    for file in files:
-        found = _read_file(file, bad)
+    for file, shown in zip(files, display_names(files), strict=True):
+        found = _read_file(file, shown, bad)
         columns |= dict.fromkeys(found.columns)
         for record, told in found.rows.items():
             known = rows.setdefault(record, {})
@@ -65,7 +69,9 @@ def read_provenance(files: Sequence[Path]) -> ReadProvenance:
             known |= {name: value for name, value in told.items() if not known.get(name)}
         inputs.append(input_file(file, len(found.rows)))
     if bad:
-        raise BadRowsError(f"{len(bad)} rows of `{PROVENANCE_FILE}` cannot be read; export again or mend them:", bad)
+        raise BadRowsError(
+            f"{counted_cells(bad)} of `{PROVENANCE_FILE}` cannot be read; export again or mend what is wrong:", bad
+        )
     names = tuple(columns)
     filled = {record: {name: told.get(name, "") for name in names} for record, told in rows.items()}
     return ReadProvenance(filled, names, tuple(inputs), _remarks(differing))
@@ -102,8 +108,8 @@ class _FileRows(NamedTuple):
     """The columns but `record_uuid`."""
 
 
-def _read_file(file: Path, bad: list[str]) -> _FileRows:
-    """The rows of one file; a sentence for each that cannot be read goes to `bad`.
+def _read_file(file: Path, name: str, bad: list[str]) -> _FileRows:
+    """The rows of one file, which sentences call by the name; one for each bad cell or row goes to `bad`.
 
     Raises:
         InputError: the file is no CSV in UTF-8, or its header is not one of provenance.
@@ -116,9 +122,9 @@ def _read_file(file: Path, bad: list[str]) -> _FileRows:
     seen: dict[str, str] = {}  # equal cells are kept once: a campaign has few models and many records
     found: dict[str, dict[str, str]] = {}
     for line, cells in lines:
-        problem = _problem(cells, header, at, found)
-        if problem:
-            bad.append(f"{file.name}, line {line}: {problem}")
+        problems = list(_problems(cells, header, at, found))
+        if problems:
+            bad += [f"{name}, line {line}{problem}" for problem in problems]
             continue
         texts = [seen.setdefault(text, text) for text in map(unescaped, cells)]
         record = texts.pop(at)
@@ -145,15 +151,18 @@ def _check_header(file: Path, header: Sequence[str]) -> None:
         raise InputError(f"`{file}` has the column `{doubled[0]}` more than once. Keep one of them.")
 
 
-def _problem(cells: Sequence[str], header: Sequence[str], at: int, found: Mapping[str, object]) -> str | None:
-    """What is wrong with a row of the file whose records so far are `found`; None where nothing is."""
+def _problems(cells: Sequence[str], header: Sequence[str], at: int, found: Mapping[str, object]) -> Iterator[str]:
+    """What is wrong with a row of the file whose records so far are `found`; nothing where all is well."""
     if len(cells) != len(header):
-        return f"found {len(cells)} cells, the header has {len(header)}."
-    if not cells[at].strip():
-        return f"`{RECORD}` is empty, every row needs one."
-    if unescaped(cells[at]) in found:
-        return f"a row above has the `{RECORD}` {cells[at]!r} too; a record has one row."
-    return None
+        yield f": found {counted(len(cells), 'cell')}, the header has {len(header)}."
+    elif not cells[at].strip():
+        yield f": `{RECORD}` is empty, every row needs one."
+    elif unescaped(cells[at]) in found:
+        yield f": a row above has the `{RECORD}` {cells[at]!r} too; a record has one row."
+    else:
+        for column, cell in zip(header, cells, strict=True):
+            if column in _COUNTS and cell and not (cell.isascii() and cell.isdigit()):
+                yield f", `{column}`: found {cell!r}, expected a whole number or nothing."
 
 
 def _remarks(differing: Sequence[str]) -> list[str]:

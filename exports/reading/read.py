@@ -24,6 +24,10 @@ _SEPARATORS = re.compile(r"[;\t|]")
 """What spreadsheets put between cells where the comma is a decimal point."""
 
 
+_DISCARDED = "_discarded"
+"""What names of files end with that hold discarded responses."""
+
+
 class ReadTables(NamedTuple):
     """What the files of an export say, and what of it does not count."""
 
@@ -75,14 +79,14 @@ def read_tables(files: Sequence[Path], frames: Sequence[TableRows] = ()) -> Read
     wanted = {*tasks.values(), *(frame.task for frame in frames)}
     collected = {task: Collection(task) for task in TASKS if task in wanted}
     bad: list[str] = []
-    names = dict(zip(files, _display_names(files), strict=True))
+    names = dict(zip(files, display_names(files), strict=True))
     inputs = [_read_into(collected[tasks[path]], path, names[path], bad) for path in files]
     for frame in frames:
         collected[frame.task].begin(frame.source)
         for response in ResponseReader(frame.task, frame.header, frame.source, bad).read(enumerate(frame.rows)):
             collected[frame.task].add(response)
     if bad:
-        raise BadRowsError(f"{len(bad)} cells or rows cannot be read; mend them or leave the file out:", bad)
+        raise BadRowsError(f"{counted_cells(bad)} cannot be read; mend what is wrong or leave the file out:", bad)
     gathered = [collection.finish() for collection in collected.values()]
     remarks = [remark for found in gathered for remark in found.remarks]
     return ReadTables([found.ratings for found in gathered], inputs, remarks)
@@ -110,14 +114,19 @@ def input_file(path: Path, rows: int) -> InputFile:
         return InputFile(file=path.name, sha256=hashlib.file_digest(stream, "sha256").hexdigest(), rows=rows)
 
 
-def _display_names(files: Sequence[Path]) -> list[str]:
+def display_names(files: Sequence[Path]) -> list[str]:
     """How sentences name each file: without its folder, unless several have the same name."""
     names = [path.name for path in files]
     return [str(path) if names.count(path.name) > 1 else path.name for path in files]
 
 
+def counted_cells(bad: Sequence[str]) -> str:
+    """How many cells or rows are bad, such as `1 cell or row` or `2 cells or rows`."""
+    return "1 cell or row" if len(bad) == 1 else f"{len(bad):,} cells or rows"
+
+
 def task_of(path: Path) -> TaskName:
-    """The task of a CSV file, told by its columns, and by its first `task` cell where they fit several.
+    """The task of a CSV file, told by its columns, and by its first `task` cell or its name where they fit several.
 
     Raises:
         InputError: the file cannot be read, or has the columns of no task.
@@ -132,7 +141,7 @@ def task_of(path: Path) -> TaskName:
     doubled = sorted({name for name in header if header.count(name) > 1 and any(name in COLUMNS[t] for t in TASKS)})
     if doubled:
         raise InputError(f"`{path}` has the column `{doubled[0]}` more than once. Keep one of them.")
-    named = dict(zip(header, first, strict=False)).get("task")
+    named = dict(zip(header, first, strict=False)).get("task") or path.stem.removesuffix(_DISCARDED)
     return fitting_task(header, named, COLUMNS, f"`{path}`", "Export it again.")
 
 
@@ -142,12 +151,12 @@ def fitting_task(
     """The task whose columns are all in the header; where several are, the named one, else the first.
 
     Raises:
-        InputError: none is; the message says what the nearest task lacks.
+        InputError: none is; the message says what the named task lacks, or else the nearest.
     """
     fitting = [task for task in TASKS if set(columns[task]) <= set(header)]
     if fitting:
         return next((task for task in fitting if task == named), fitting[0])
-    nearest = max(TASKS, key=lambda task: len(set(LABELS[task]) & set(header)))
+    nearest = max(TASKS, key=lambda task: (task == named, len(set(LABELS[task]) & set(header))))
     missing = ", ".join(f"`{name}`" for name in columns[nearest] if name not in header)
     raise InputError(f"{where} is not an export of any task: for {nearest} it lacks {missing}. {advice}")
 
@@ -174,12 +183,12 @@ def read_responses(path: Path, task: TaskName, source: str | None = None) -> Ite
     bad: list[str] = []
     yield from ResponseReader(task, header, source or f"{path.name}, line", bad).read(rows)
     if bad:
-        raise BadRowsError(f"`{path}` has {len(bad)} cells or rows that cannot be read:", bad)
+        raise BadRowsError(f"`{path}` has {counted_cells(bad)} that cannot be read:", bad)
 
 
 def holds_discarded(path: Path) -> bool:
     """Whether the file's name says that it holds discarded responses, as `exports csv --discarded` names them."""
-    return path.stem.endswith("_discarded")
+    return path.stem.endswith(_DISCARDED)
 
 
 def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:

@@ -165,7 +165,7 @@ def _behind_table(results: Results) -> Element | None:
     known = [name for name in _BEHIND if any(getattr(rate.denominators, name) is not None for _, rate in rates)]
     rows = (
         row(
-            head(quoted(name)),
+            head(quoted(name, title=name)),
             *(cell(_count(rate.denominators, column)) for column in known),
             cell(f"{rate.n_units:,}"),
         )

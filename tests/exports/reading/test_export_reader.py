@@ -312,3 +312,11 @@ def test_the_order_of_rows_does_not_change_an_array(
 
 def same(first: Ratings, second: Ratings) -> bool:
     return all(np.array_equal(one, other) for one, other in zip(first, second, strict=True))
+
+
+def test_a_wrong_header_is_told_of_the_task_that_the_file_is_named_after(tmp_path: Path) -> None:
+    for name in ("grounding.csv", "grounding_discarded.csv"):
+        path = tmp_path / name
+        path.write_text("a,b\n1,2\n", encoding="utf-8")
+        with pytest.raises(InputError, match="for grounding it lacks "):
+            task_of(path)

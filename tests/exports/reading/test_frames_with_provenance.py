@@ -98,5 +98,5 @@ def test_a_provenance_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
         read_task(tmp_path)
     path = write_provenance(tmp_path, **RECORDS)
     path.write_bytes(path.read_bytes() + path.read_bytes().splitlines()[1])
-    with pytest.raises(BadRowsError, match="1 rows of `provenance"):
+    with pytest.raises(BadRowsError, match="1 cell or row of `provenance"):
         read_task(tmp_path)

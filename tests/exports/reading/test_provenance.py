@@ -115,3 +115,20 @@ def test_a_pattern_of_all_csv_files_of_an_export_names_its_ratings(tmp_path: Pat
     (tmp_path / "generation.csv").touch()
     assert export_files(sorted(tmp_path.glob("*.csv"))) == [tmp_path / "generation.csv"]
     assert export_files([path]) == [path]
+
+
+def test_a_count_that_is_no_whole_number_is_a_bad_cell(tmp_path: Path) -> None:
+    bad = ROW.replace("r1", "r2").replace(",3,2,1,", ",many,2.0,-1,")
+    unknown = ROW.replace("r1", "r3").replace(",3,2,1,", ",,,,")
+    assert refused(write(tmp_path, ROW, bad, unknown)) == [
+        "provenance.csv, line 3, `n_sources`: found 'many', expected a whole number or nothing.",
+        "provenance.csv, line 3, `n_read`: found '2.0', expected a whole number or nothing.",
+        "provenance.csv, line 3, `n_unread`: found '-1', expected a whole number or nothing.",
+    ]
+
+
+def test_of_two_exports_the_one_with_the_bad_row_is_named(tmp_path: Path) -> None:
+    spring, autumn = write(tmp_path / "spring", ROW), write(tmp_path / "autumn", "r2")
+    with pytest.raises(BadRowsError, match=r"^1 cell or row of `provenance\.csv` cannot be read") as caught:
+        read_provenance([spring, autumn])
+    assert list(caught.value.rows) == [f"{autumn}, line 2: found 1 cell, the header has 17."]
