@@ -221,3 +221,23 @@ def test_the_page_asks_the_network_for_nothing_and_meets_no_error(
     asked = {event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"}
     assert asked == {path.as_uri()}
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+def test_on_a_phone_no_name_in_the_denominators_is_broken_within_a_word(
+    browser: webdriver.Chrome, tmp_path: Path, disagreements: list[Disagreement]
+) -> None:
+    path = tmp_path / "report.html"
+    write_report(path, whole_report_parts()[0], disagreements, results=results(("claude", "perplexity", "x" * 90)))
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    )
+    opened(browser, path)
+    lines = (
+        "return [...document.querySelectorAll('.behind tbody th bdi')]"
+        ".map((name) => [name.title, name.offsetHeight, name.scrollWidth > name.clientWidth])"
+    )
+    names = browser.execute_script(lines)
+    assert [title for title, _, _ in names] == ["All", "claude", "perplexity", "x" * 90]
+    assert len({height for _, height, _ in names}) == 1
+    assert [is_cut for _, _, is_cut in names] == [False, False, False, True]
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

@@ -14,9 +14,10 @@ from exports.report.results_markdown import results_markdown
 from exports.report.results_terminal import results_table
 from exports.report.results_tidy import results_tables
 from exports.results.measure import measure_results
+from exports.results.schema import Passages
 from exports.results.study import Study
 from tests.support.latex import compile_latex
-from tests.support.results_data import HOSTILE_MODEL
+from tests.support.results_data import HOSTILE_MODEL, results
 from tests.support.told_answers import surveyed
 
 
@@ -92,3 +93,21 @@ def test_latex_has_as_many_cells_in_each_row_as_columns() -> None:
     for block in landscape_blocks(surveyed(("a", "b", "c"))):
         for table in block.tables:
             assert {len(row) for row in table.rows} == {len(table.rows[0])}
+
+
+def test_mrr_and_ndcg_are_no_shares_and_have_no_per_cent() -> None:
+    label = results().tasks["grounding"].labels["support_present"]
+    passages = Passages(
+        contexts="supplied",
+        n_records=60,
+        n_passages=180,
+        n_gaps=0,
+        precision={"topically_relevant": label},
+        hit_rate={"topically_relevant": label},
+        reciprocal_rank={"topically_relevant": label},
+        ndcg=label,
+    )
+    (block,) = landscape_blocks(results().model_copy(update={"passages": (passages,)}))
+    told = {str(row[0]): str(row[1]) for row in block.tables[0].rows if not str(row[0]).startswith("–")}
+    assert told["Precision, topically_relevant"] == told["Records with a hit, topically_relevant"] == "80 % [72, 88]"
+    assert told["MRR, topically_relevant"] == told["nDCG"] == ".80 [.72, .88]"
