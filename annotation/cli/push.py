@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from annotation.cli.setup import named_again
+from pipeline.cli.sections import SectionedCommand
 from pipeline.progress import ProgressBars
 from pipeline.tables import Table
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _REPAIRS_TOLD = 20
 
 
-@click.command()
+@click.command(cls=SectionedCommand, rare="--suggestions --repairs --skip-self-naming --locale --round --api-url")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH…")
 @click.option("--dry-run", is_flag=True, help="Show the difference, and write nothing.")
 @click.option(

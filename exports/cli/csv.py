@@ -50,7 +50,13 @@ def _refuse_since(ctx: click.Context, param: click.Parameter, value: str | None)
         )
 
 
-SINCE = click.Option(["--since"], hidden=True, expose_value=False, callback=_refuse_since)
+SINCE = click.Option(
+    ["--since"],
+    hidden=True,
+    expose_value=False,
+    callback=_refuse_since,
+    help="Gone: bring an export up to date with --update.",
+)
 """The former option, which tells what to do now."""
 
 

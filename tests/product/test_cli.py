@@ -57,7 +57,7 @@ def test_the_help_of_every_command_shows_an_example(path: tuple[str, ...], comma
 
 
 def option_names(command: click.Command) -> list[str]:
-    return [param.opts[0] for param in command.params if isinstance(param, click.Option)]
+    return [param.opts[0] for param in command.params if isinstance(param, click.Option) and not param.hidden]
 
 
 @pytest.mark.parametrize(
