@@ -60,7 +60,7 @@ def read_weights(path: Path, records: Collection[str]) -> Weights:
         else:
             told[record] = probability
     if bad:
-        raise BadRowsError(f"{len(bad)} rows of `{path}` cannot be read; mend them:", bad)
+        raise BadRowsError(f"{counted(len(bad), 'row')} of `{path}` cannot be read; mend what is listed:", bad)
     lacking = sorted(set(records) - told.keys())
     if lacking:
         raise InputError(
