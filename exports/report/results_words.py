@@ -26,7 +26,7 @@ GROUPS_SHOWN = 12
 """With more groups than these, labels are shown without them in terminal and paper."""
 NOT_KNOWN = "(not known)"
 """How a group is called whose value is empty."""
-VALUES: dict[Consensus, str] = {
+_VALUES: dict[Consensus, str] = {
     "share": "An answer or passage counts by the share of its annotators who say yes.",
     "majority": "An answer or passage counts by the majority of its annotators; ties are left out.",
     "adjudicated": (
@@ -34,7 +34,16 @@ VALUES: dict[Consensus, str] = {
         "out."
     ),
 }
-"""How an answer or passage counts by the votes on it."""
+"""How an answer or passage counts on a label by the votes on it."""
+FINDING_VALUES: dict[Consensus, str] = {
+    "share": "A finding counts an answer where most annotators say so on one of its labels; half where they tie.",
+    "majority": "A finding counts an answer where most annotators say so on one of its labels; ties are left out.",
+    "adjudicated": (
+        "A finding counts an answer where adjudicators decided so on one of its labels, or all of its annotators say "
+        "so; others are left out."
+    ),
+}
+"""How an answer counts for a composite finding by the votes on its parts."""
 _ROUNDING = 1e-9
 """What is closer to 0 or 1 than this, sums of fractions made so."""
 _COLUMNS = {"model_name": "model", "model_version": "model version", "narrative_type": "narrative type"}
@@ -123,7 +132,8 @@ def column_name(column: str) -> str:
 def rate_meaning(results: Results) -> str:
     """What a rate and its interval are."""
     return (
-        f"Each figure is the share of yes, with its 95 % interval. {VALUES[results.consensus]} Intervals take "
+        f"Each figure is the share of yes, with its 95 % interval. {_VALUES[results.consensus]} "
+        f"{FINDING_VALUES[results.consensus] + ' ' if results.findings else ''}Intervals take "
         "narratives as what was drawn: answers to one narrative are no independent cases."
     )
 

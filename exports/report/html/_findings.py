@@ -12,7 +12,7 @@ from exports.report.results_differences import DIFFERENCE_MEANING, difference_se
 from exports.report.results_gaps import NOT_IN_EVERY_PART, incomparable_sentences
 from exports.report.results_landscape import Block, landscape_blocks
 from exports.report.results_words import (
-    VALUES,
+    FINDING_VALUES,
     Figure,
     basis,
     column_name,
@@ -83,7 +83,9 @@ def _finding_figure(finding: Finding, results: Results) -> Element:
         element("h2", quoted(finding.title), f": {_headline(finding)}"),
         element("p", f"An answer counts if the jury says: {definition(finding).replace('_', ' ')}.", class_="note"),
         element("table", caption, element("thead", names), body, element("tbody", foot, class_="axis"), class_="rates"),
-        element("p", f"{_READING} {VALUES[results.consensus]} {left_out_sentence(finding)}".rstrip(), class_="note"),
+        element(
+            "p", f"{_READING} {FINDING_VALUES[results.consensus]} {left_out_sentence(finding)}".rstrip(), class_="note"
+        ),
     )
 
 
