@@ -186,7 +186,7 @@ def test_an_empty_queue_says_who_has_the_rest_until_when_and_shows_it_when_it_is
     open_list(hasty, work, "1-retrieval-de")
     (found,) = (each for each in work.lists("anna") if each["id"] == dataset)
     back = datetime.fromisoformat(found["back"]).astimezone()
-    reason = f"Die letzten 2 sind gerade bei anderen; spätestens um {back:%H:%M} sind sie wieder frei."
+    reason = f"Die letzten 2 sind gerade bei anderen; spätestens um {back.hour}:{back:%M} sind sie wieder frei."
     assert reason in said(hasty)
     assert work.names["ben"] not in shown_text(hasty)
     assert hasty.find_element(By.LINK_TEXT, "Als Nächstes: Retrieval – Probelauf").is_displayed()

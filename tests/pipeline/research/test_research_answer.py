@@ -149,7 +149,7 @@ def verifier_labels(run: Run) -> dict[str, tuple[bool, float]]:
     path = run.folder.path / "judgements.jsonl"
     judgement = FullJudgement.model_validate_json(path.read_bytes())
     assert judgement.record_uuid == run.record.record_uuid
-    return {name: (label.value, label.confidence) for name, label in judgement.labels.items()}
+    return {name: (label.value, label.p_yes) for name, label in judgement.labels.items()}
 
 
 def test_the_verifier_says_what_it_can_know_in_the_form_of_a_judge(run: Run) -> None:
