@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from annotation.assignment import COMMON, Assignment, assignment_of
 from annotation.client import Argilla
 from annotation.wording import NOTES
 from pipeline.errors import NotFoundError
@@ -41,7 +42,9 @@ class Unit(NamedTuple):
     is_open: bool
     """Whether Argilla still hands it out."""
     answers: tuple[Answer, ...]
-    """What annotators did with it."""
+    """What annotators did with it, the earliest first."""
+    assignment: Assignment = COMMON
+    """What it is for, and who gets it."""
 
 
 def labels_and_question(values: Mapping[str, Any] | None) -> tuple[dict[str, str], str | None]:
@@ -90,7 +93,8 @@ def rows_page(argilla: Argilla, dataset_id: str, after: str | None) -> Mapping[s
 
 def _unit_of_row(row: Mapping[str, Any]) -> Unit:
     """A record as our own endpoint describes it."""
-    return _unit(row, (_answer(each, each["labels"], each["question"]) for each in row["responses"]))
+    answers = (_answer(each, each["labels"], each["question"]) for each in row["responses"])
+    return _unit(row, answers, assignment_of({"metadata": row}))
 
 
 def units_with_texts(argilla: Argilla, dataset_id: str) -> Iterator[Unit]:
@@ -98,13 +102,14 @@ def units_with_texts(argilla: Argilla, dataset_id: str) -> Iterator[Unit]:
     for _, page in argilla.record_pages(dataset_id):
         for record in page:
             responses = record["responses"] or ()
-            yield _unit(record, (_answer(each, *labels_and_question(each["values"])) for each in responses))
+            answers = (_answer(each, *labels_and_question(each["values"])) for each in responses)
+            yield _unit(record, answers, assignment_of(record))
 
 
-def _unit(row: Mapping[str, Any], answers: Iterable[Answer]) -> Unit:
+def _unit(row: Mapping[str, Any], answers: Iterable[Answer], assignment: Assignment) -> Unit:
     """A record with its answers, the earliest first."""
     in_order = sorted(answers, key=lambda each: (each.at, each.user_id))
-    return Unit(row["id"], row["external_id"] or row["id"], row["status"] == "pending", tuple(in_order))
+    return Unit(row["id"], row["external_id"] or row["id"], row["status"] == "pending", tuple(in_order), assignment)
 
 
 def _answer(response: Mapping[str, Any], labels: Mapping[str, str], question: str | None) -> Answer:
