@@ -11,6 +11,7 @@ import pytest
 
 from annotation.labels import LABELS
 from exports.schema import COLUMNS
+from tests.support.peak_memory import needs_proc
 from tests.support.places import ROOT
 
 ROWS = 1_000_000
@@ -19,9 +20,10 @@ A_UNIT = 3
 CARE = 0.9
 LIMIT = 2 * 2**30
 COMMAND = """
-import atexit, resource, sys
-atexit.register(lambda: print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, file=sys.stderr))
+import atexit, sys
 from exports.cli import main
+from tests.support.peak_memory import peak_bytes
+atexit.register(lambda: print(peak_bytes(), file=sys.stderr))
 main()
 """
 
@@ -50,6 +52,7 @@ def write_rows(path: Path) -> None:
             writer.writerow({**unit, **answers})
 
 
+@needs_proc
 @pytest.mark.soak
 def test_agreement_on_a_million_rows_fits_into_two_gibibytes(tmp_path: Path) -> None:
     write_rows(tmp_path / "grounding.csv")

@@ -2,7 +2,6 @@ import math
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,21 +28,20 @@ from exports.agreement.measure import measure_figures
 from exports.agreement.ratings import FloatArray, Ratings
 from exports.agreement.schema import Interval
 from tests.support.agreement_data import CASES, Row, ratings_of, ratings_of_matrix
+from tests.support.peak_memory import needs_proc
 from tests.support.places import ROOT
 
 RTE = CASES / "real" / "rte_snow2008.csv"
-# Not `ru_maxrss`: a child of a large process begins with its parent's.
 MEASURE_RTE = f"""
 from pathlib import Path
 from exports.agreement.measure import measure_figures
 from tests.support.agreement_data import ratings_of_case
+from tests.support.peak_memory import peak_bytes
 found = measure_figures(ratings_of_case(Path({str(RTE)!r})), 600, 0)
-status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-print(int(status["VmHWM"].split()[0]) * 1024, len(found.pairs))
+print(peak_bytes(), len(found.pairs))
 print(sum(pair.interval is not None for pair in found.pairs))
 """
 needs_rte = pytest.mark.skipif(not RTE.is_file(), reason="the agreement cases are not here")
-needs_proc = pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="/proc tells a process's peak memory")
 
 
 def mean(totals: FloatArray) -> FloatArray:
