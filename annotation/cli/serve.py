@@ -41,7 +41,9 @@ _NARROWEST = 40
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=6900, show_default=True, help="Port; 0 takes any free one."
+    "--port",
+    type=click.IntRange(0, 65535),
+    help="Port; 0 takes any free one.  [default: that of the setting `api_url`, else 6900]",
 )
 @click.option(
     "--behind-tls",
@@ -56,7 +58,7 @@ _NARROWEST = 40
     metavar="N",
     help="How long what an annotator looks at is kept from the others, so that nobody labels it needlessly.",
 )
-def serve(home: Path, host: str, port: int, behind_tls: bool, hold_minutes: int) -> None:
+def serve(home: Path, host: str, port: int | None, behind_tls: bool, hold_minutes: int) -> None:
     """Run Argilla on this machine, without Docker, until Ctrl-C.
 
     The first start makes the owner with a generated password and key; later starts find them and the data again. A home
@@ -73,8 +75,9 @@ def serve(home: Path, host: str, port: int, behind_tls: bool, hold_minutes: int)
         citejury annotation serve --home citejury-home
         citejury annotation serve --home citejury-home --behind-tls
     """
-    from annotation.embedded.launch import ServerOptions
+    from annotation.embedded.launch import ServerOptions, port_of
     from annotation.embedded.launch import serve as serve_in_foreground
+    from pipeline.settings import read_settings
 
     if not behind_tls and not _is_loopback(host):
         raise click.UsageError(
@@ -84,7 +87,7 @@ def serve(home: Path, host: str, port: int, behind_tls: bool, hold_minutes: int)
     serve_in_foreground(
         home,
         host,
-        port,
+        port_of(read_settings().api_url) if port is None else port,
         announce=_tell_where_it_is,
         starting=tell_that_it_starts,
         options=ServerOptions(behind_tls, hold_minutes),

@@ -16,8 +16,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
+from ipaddress import ip_address
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from annotation.embedded.home.event_log import EVENTS_VARIABLE, following
 from annotation.embedded.home.folder import (
@@ -44,6 +46,16 @@ _START_SECONDS = 120.0
 _STOP_SECONDS = 15.0
 _SQLITE_TIMEOUT_SECONDS = 30
 _BACKLOG = 2048
+
+
+def port_of(api_url: str) -> int:
+    """The port that an address of this machine names, so that a server started here is found there; else 6900."""
+    parts = urlsplit(api_url)
+    try:
+        is_here = parts.hostname == "localhost" or ip_address(parts.hostname or "").is_loopback
+        return (parts.port or DEFAULT_PORT) if is_here else DEFAULT_PORT
+    except ValueError:
+        return DEFAULT_PORT
 
 
 class ServerHandle(NamedTuple):

@@ -7,7 +7,10 @@ with its error boundary; `groups` the groups `exports` and `annotation`.
 import errno
 import importlib
 import io
+import re
 import sys
+from collections.abc import Iterator
+from difflib import get_close_matches
 from typing import NamedTuple
 
 import click
@@ -37,6 +40,11 @@ COMMANDS = (
 )
 
 
+# click names the nearest command of the same group only, and before 8.4 none.
+_NO_COMMAND = re.compile(r"No such command '(.+)'")
+_SUGGESTIONS = 3
+
+
 class _ErrorBoundary(click.Group):
     """The one place that turns the project's errors into output: one plain line on stderr and exit 1."""
 
@@ -44,10 +52,16 @@ class _ErrorBoundary(click.Group):
         """What the command returns.
 
         Raises:
+            click.UsageError: there is no such command; the message names those that may be meant.
             click.ClickException: a command met an error of the project, or the system refused a file.
         """
         try:
             return super().invoke(ctx)
+        except click.UsageError as error:
+            unknown = _NO_COMMAND.match(error.message)
+            if unknown is None or error.ctx is None:
+                raise
+            raise click.UsageError(_unknown_command(unknown[1], ctx, error.ctx), error.ctx) from error
         except CitejuryError as error:
             if ctx.params["debug"]:
                 raise
@@ -57,6 +71,32 @@ class _ErrorBoundary(click.Group):
                 raise
             place = f"`{error.filename}`" if error.filename else "A file or the output"
             raise click.ClickException(f"{place} cannot be used: {error.strerror or error}.") from error
+
+
+def _unknown_command(name: str, root: click.Context, here: click.Context) -> str:
+    """The sentences about a command that is not there: those of its name elsewhere, else those of a name like it."""
+    paths = [path for path in _command_paths(root) if path]
+    meant = [path for path in paths if path[-1] == name]
+    if not meant:
+        near = get_close_matches(name, {path[-1] for path in paths}, n=_SUGGESTIONS)
+        inside = tuple(here.command_path.split()[1:])
+        meant = sorted(
+            (path for path in paths if path[-1] in near),
+            key=lambda path: (path[:-1] != inside, near.index(path[-1]), path),
+        )
+    said = " or ".join(f"`{' '.join((root.info_name or 'citejury', *path))}`" for path in meant[:_SUGGESTIONS])
+    hint = f"Did you mean {said}?" if said else f"`{here.command_path} --help` lists those that there are."
+    return f"There is no command {name!r} in `{here.command_path}`. {hint}"
+
+
+def _command_paths(ctx: click.Context, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The words that lead to each command and group below, the path itself first."""
+    yield path
+    if isinstance(ctx.command, click.Group):
+        for name in ctx.command.list_commands(ctx):
+            command = ctx.command.get_command(ctx, name)
+            if command and not command.hidden:
+                yield from _command_paths(click.Context(command, parent=ctx, info_name=name), (*path, name))
 
 
 class LazyRoot(_ErrorBoundary):

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from annotation.campaign.file import read_campaign
 from annotation.client import open_argilla
 from annotation.embedded.home.folder import SECRETS_FILE
-from annotation.embedded.launch import DEFAULT_HOST, DEFAULT_PORT, check_installed
+from annotation.embedded.launch import DEFAULT_HOST, check_installed, port_of
 from annotation.wording import locales, read_wording
 from exports.csv.find import check_server
 from pipeline.errors import CitejuryError, ServerStartError
@@ -128,10 +128,11 @@ def _check_keys(environment: Mapping[str, str]) -> list[Check]:
 
 def _check_argilla(settings: Settings) -> list[Check]:
     """Whether Argilla answers and takes the key; where none answers, whether one can be started here."""
+    port = port_of(settings.api_url)
     if settings.api_key is None:
         to_do = "set ARGILLA_API_KEY; `citejury annotation serve` says where its own is kept"
-        state: State = "missing" if _port_is_taken() else "note"
-        return [Check("Argilla's key", state, "ARGILLA_API_KEY is not set", to_do), _check_startable()]
+        state: State = "missing" if _port_is_taken(port) else "note"
+        return [Check("Argilla's key", state, "ARGILLA_API_KEY is not set", to_do), _check_startable(port)]
     try:
         with open_argilla(settings) as argilla:
             check_server(argilla)
@@ -140,7 +141,7 @@ def _check_argilla(settings: Settings) -> list[Check]:
             clock = check_clock(argilla.server_date(), datetime.now(UTC))
             return [Check("Argilla", "ok", f"{version} at {argilla.api_url}"), _check_role(role), clock]
     except CitejuryError as error:
-        return [Check("Argilla", "missing", str(error), "start or reach Argilla"), _check_startable()]
+        return [Check("Argilla", "missing", str(error), "start or reach Argilla"), _check_startable(port)]
 
 
 def _check_role(role: str) -> Check:
@@ -163,20 +164,25 @@ def check_clock(date: str, now: datetime) -> Check:
     return Check("clock", "missing", f"{round(apart.total_seconds())} s apart from Argilla's", "set the clock")
 
 
-def _check_startable() -> Check:
-    """Whether `citejury annotation serve` would start here."""
+def _check_startable(port: int) -> Check:
+    """Whether `citejury annotation serve` would start here, at this port."""
     try:
         check_installed()
     except ServerStartError as error:
         return Check("embedded Argilla", "missing", str(error), "or set ARGILLA_API_URL to an Argilla elsewhere")
-    if _port_is_taken():
-        found = f"something listens at port {DEFAULT_PORT}"
-        return Check("embedded Argilla", "note", found, "if that is not Argilla: citejury annotation serve --port N")
-    return Check("embedded Argilla", "ok", f"can start; port {DEFAULT_PORT} is free")
+    if _port_is_taken(port):
+        found = f"something listens at port {port}"
+        return Check(
+            "embedded Argilla",
+            "note",
+            found,
+            f"if that is not Argilla: name another port in `api_url` of {SETTINGS_FILE}",
+        )
+    return Check("embedded Argilla", "ok", f"can start; port {port} is free")
 
 
-def _port_is_taken() -> bool:
-    """Whether something listens at the port of the embedded Argilla."""
+def _port_is_taken(port: int) -> bool:
+    """Whether something listens at this port of this machine."""
     with socket.socket() as probe:
         probe.settimeout(1)
-        return probe.connect_ex((DEFAULT_HOST, DEFAULT_PORT)) == 0
+        return probe.connect_ex((DEFAULT_HOST, port)) == 0

@@ -1,4 +1,8 @@
-"""The input: a CSV file of narratives, one a row, checked whole so that everything wrong with it is told at once."""
+"""The input: a CSV file of narratives, one a row, checked whole so that everything wrong with it is told at once.
+
+Spreadsheets write CSV in their own ways: with `;` where the comma is for decimals, or with tabs. Those are read as they
+are; their own formats are not, and the refusal says how to save the file.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -6,12 +10,15 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.csv_v2.lines import numbered_rows
+from pipeline.csv_v2.lines import numbered_rows, open_csv
 from pipeline.errors import BadRowsError, InputError
 from pipeline.schema import Frozen, Narrative
 
 _TEXT_COLUMNS = ("prompt", "narrative_prompt")
 _TYPE_COLUMN = "narrative_type"
+_DELIMITERS = (",", ";", "\t")
+# How the files of spreadsheets begin: .xlsx, .ods and .numbers are archives, .xls is an older container.
+_SPREADSHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 
 
 class NarrativesFile(Frozen):
@@ -68,8 +75,8 @@ class NarrativesCsv:
 def read_narratives(path: Path, id_column: str = "narrative_id", text_column: str | None = None) -> list[Narrative]:
     """The narratives in the order of the file, never none; other columns are ignored, ids may repeat.
 
-    The text is in `text_column`, by default `prompt`, else `narrative_prompt`. A byte order mark, empty lines and cells
-    of any size are fine.
+    The text is in `text_column`, by default `prompt`, else `narrative_prompt`. Commas, semicolons or tabs between the
+    columns, a byte order mark, empty lines and cells of any size are fine.
 
     Raises:
         InputError, BadRowsError: as `NarrativesCsv`.
@@ -85,7 +92,8 @@ def _stream_narratives(
     Raises:
         InputError: the file is missing, empty, not UTF-8 or not CSV, or lacks a column.
     """
-    rows = numbered_rows(path)
+    _refuse_spreadsheet(path)
+    rows = numbered_rows(path, delimiter=_delimiter_of(path, id_column))
     _, header = next(rows, (1, []))
     columns = _find_columns(path, header, id_column, text_column)
     for line, cells in rows:
@@ -95,6 +103,35 @@ def _stream_narratives(
             continue
         kind = cells[columns.kind] if columns.kind is not None else ""
         yield Narrative(narrative_id=cells[columns.id], narrative_type=kind, prompt=cells[columns.text], line=line)
+
+
+def _refuse_spreadsheet(path: Path) -> None:
+    """Refuse a spreadsheet's own format.
+
+    Raises:
+        InputError: the file is one, is missing, or is a folder.
+    """
+    with open_csv(path) as file:
+        if file.read(4) in _SPREADSHEETS:
+            raise InputError(
+                f"{str(path)!r} is a spreadsheet and not CSV. Open it, choose `Save As` with the type `CSV UTF-8 "
+                "(Comma delimited)` in Excel or `Text CSV` in LibreOffice, and name the file that this writes; `;` or "
+                "tabs between the columns are fine."
+            )
+
+
+def _delimiter_of(path: Path, id_column: str) -> str:
+    """What stands between the file's columns: the first by which its header names the ids, else the most frequent."""
+    widths = dict.fromkeys(_DELIMITERS, 0)
+    for delimiter in _DELIMITERS:
+        try:
+            _, header = next(numbered_rows(path, delimiter=delimiter), (1, []))
+        except InputError:  # quoted by another delimiter; what is wrong by all of them is told when the rows are read
+            continue
+        if id_column in header:
+            return delimiter
+        widths[delimiter] = len(header)
+    return max(widths, key=lambda delimiter: widths[delimiter])
 
 
 class _Columns(NamedTuple):

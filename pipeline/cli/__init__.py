@@ -21,20 +21,22 @@ def pipeline() -> None:
 
 
 @pipeline.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE.csv…")
-def check(files: tuple[Path, ...]) -> None:
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH…")
+def check(paths: tuple[Path, ...]) -> None:
     """Check CSV v2 files against every rule of the contract.
 
-    Each violation is a line on stdout: file, line of the file, column, what was found and what was wanted. Exit code 1
-    where there is any.
+    PATH is a file, or a folder with such files, as `citejury pipeline ask` writes it. Each violation is a line on
+    stdout: file, line of the file, column, what was found and what was wanted. Exit code 1 where there is any.
 
     \b
-    Example:
-        citejury pipeline check answers/*.csv
+    Examples:
+        citejury pipeline check answers
+        citejury pipeline check answers/openai.csv
     """
     from pipeline.csv_v2.check import check_rows
 
     violations = 0
+    files = [file for path in paths for file in _csv_files(path)]
     for file in files:
         counts = check_rows(file, click.echo)
         violations += counts.violations
@@ -44,7 +46,27 @@ def check(files: tuple[Path, ...]) -> None:
     if violations:
         click.echo("Next: mend the cells named above, then run the same check again.", err=True)
         raise click.exceptions.Exit(1)
-    click.echo(f"Next: citejury pipeline sources {files[0].parent} --out records.jsonl", err=True)
+    click.echo(
+        f"Next: citejury pipeline sources {click.format_filename(files[0].parent)} --out records.jsonl", err=True
+    )
+
+
+def _csv_files(path: Path) -> list[Path]:
+    """The file itself, or the CSV files of a folder, in order of their names.
+
+    Raises:
+        InputError: the folder holds none.
+    """
+    from pipeline.errors import InputError
+
+    if not path.is_dir():
+        return [path]
+    files = sorted(path.glob("*.csv"))
+    if not files:
+        raise InputError(
+            f"The folder {str(path)!r} holds no CSV file. Name the one that `citejury pipeline ask` wrote."
+        )
+    return files
 
 
 @pipeline.command()

@@ -91,8 +91,8 @@ def ask(
     if max_cost is not None and not isfinite(max_cost):
         raise click.BadParameter(f"{max_cost} is no amount.", param_hint="--max-cost")
     limits = Limits(concurrency, max_cost, settings.prices)
+    rows = NarrativesCsv(narratives, id_column, text_column)
     if replay:
-        rows = NarrativesCsv(narratives, id_column, text_column)
         questions = Questions(rows, chosen or recorded_providers(replay), model_names, max_rows, repeats)
         with progress_bars() as shown:
             source = RecordedAnswers(replay)
@@ -100,7 +100,7 @@ def ask(
         end_run(manifest, out)
         return
     selection = _select(chosen, model_names, options, settings)
-    questions = selection.questions(NarrativesCsv(narratives, id_column, text_column), max_rows, repeats)
+    questions = selection.questions(rows, max_rows, repeats)
     if dry_run:
         _print_preview(preview_run(questions, out, selection, settings.prices))
         return

@@ -38,13 +38,13 @@ def decoded_lines(file: Iterable[bytes], damaged: Callable[[int, bytes, int], No
                 yield piece.decode(errors="replace")
 
 
-def csv_reader(lines: Iterator[str]) -> "Reader":
+def csv_reader(lines: Iterator[str], delimiter: str = ",") -> "Reader":
     """The strict reader of such lines: a quote out of place or never closed is a `csv.Error`."""
     csv.field_size_limit(_FIELD_LIMIT)
-    return csv.reader(lines, strict=True)
+    return csv.reader(lines, strict=True, delimiter=delimiter)
 
 
-def numbered_rows(path: Path, end: int | None = None) -> Iterator[tuple[int, list[str]]]:
+def numbered_rows(path: Path, end: int | None = None, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
     """Each row of a CSV file with the physical line on which it begins, counted from 1; empty lines are no rows.
 
     With `end` only the lines before that byte are read.
@@ -58,7 +58,7 @@ def numbered_rows(path: Path, end: int | None = None) -> Iterator[tuple[int, lis
 
     with open_csv(path) as file:
         lines = file if end is None else _lines_before(file, end)
-        rows = csv_reader(decoded_lines(lines, refuse))
+        rows = csv_reader(decoded_lines(lines, refuse), delimiter)
         line = 1
         try:
             for row in rows:

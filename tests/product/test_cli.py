@@ -117,6 +117,25 @@ def test_a_mistyped_command_is_a_usage_error() -> None:
     assert CliRunner().invoke(main, ["pipelin"]).exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("push", "Did you mean `citejury annotation push`"),
+        ("pipelin", "Did you mean `citejury pipeline`?"),
+        ("annotation ask", "Did you mean `citejury pipeline ask`?"),
+        ("exports agrement", "Did you mean `citejury exports agreement`?"),
+        ("annotation users ad", "Did you mean `citejury annotation users add`"),
+        ("pipeline xyzzy", "`citejury pipeline --help` lists those that there are."),
+        ("annotation push --dryrun", "'--dry-run'"),
+        ("--verison", "Did you mean '--version'?"),
+    ],
+)
+def test_a_mistyped_command_or_option_is_answered_with_the_one_that_may_be_meant(words: str, hint: str) -> None:
+    result = CliRunner().invoke(main, words.split(), prog_name="citejury")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert hint in result.stderr
+
+
 def test_version_names_the_folders_of_the_three_packages() -> None:
     lines = CliRunner().invoke(main, ["--version"]).stdout.splitlines()
     assert [line.split(":")[0] for line in lines[1:]] == ["pipeline", "annotation", "exports"]

@@ -13,6 +13,7 @@ from annotation.campaign.file import read_campaign
 from annotation.campaign.people import Passwords
 from annotation.campaign.setup import apply_plan, plan_campaign
 from annotation.client import Argilla
+from annotation.embedded.launch import port_of
 from exports.cli import main
 from exports.cli.start import WIDTH, table_lines
 from exports.reading.findings import read_findings
@@ -136,6 +137,36 @@ def test_the_doctor_finds_secrets_that_others_can_read(project: Path) -> None:
     for mode, state in ((0o644, "missing"), (0o600, "ok")):
         os.chmod(secrets, mode)
         assert examined()[1]["server's home"]["state"] == state
+
+
+@pytest.mark.server
+def test_the_doctor_and_the_server_take_the_port_of_the_address(
+    argilla_server: "ServerHandle", project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = argilla_server.url.rpartition(":")[2]
+    settings = (project / "citejury.toml").read_text(encoding="utf-8")
+    (project / "citejury.toml").write_text(settings.replace(":6900", f":{port}"), encoding="utf-8")
+    code, checks = examined()
+    assert (code, checks["Argilla's key"]["state"]) == (1, "missing")
+    assert checks["embedded Argilla"]["found"] == f"something listens at port {port}"
+    started = run("annotation", "serve")
+    assert started.exit_code == 1
+    assert f"port {port}" in started.stderr
+
+
+@pytest.mark.parametrize(
+    ("url", "port"),
+    [
+        ("http://127.0.0.1:6901", 6901),
+        ("http://localhost:7000/", 7000),
+        ("http://[::1]:7001", 7001),
+        ("http://localhost", 6900),
+        ("https://annotate.example.org:8443", 6900),
+        ("http://127.0.0.1:99999", 6900),
+    ],
+)
+def test_only_an_address_of_this_machine_says_where_to_listen(url: str, port: int) -> None:
+    assert port_of(url) == port
 
 
 @pytest.mark.parametrize(

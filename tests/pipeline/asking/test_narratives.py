@@ -38,6 +38,33 @@ def test_a_byte_order_mark_repeated_ids_and_huge_cells_are_accepted(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param('\ufeffnarrative_id;prompt\r\nN1;"Ja, 1,5; nein"\r\n', id="a German Excel"),
+        pytest.param('"narrative_id";"note, or none";"prompt"\nN1;a,b;"Ja, 1,5; nein"\n', id="all quoted"),
+        pytest.param('narrative_id\tprompt\nN1\t"Ja, 1,5; nein"\n', id="tabs"),
+        pytest.param('"narrative_id"\t"prompt"\nN1\tJa, 1,5; nein\n', id="tabs and quotes"),
+        pytest.param('narrative_id,prompt\nN1,"Ja, 1,5; nein"\n', id="commas"),
+    ],
+)
+def test_columns_may_be_separated_as_spreadsheets_write_them(tmp_path: Path, content: str) -> None:
+    narrative = read_narratives(written(tmp_path, content))[0]
+    assert (narrative.narrative_id, narrative.prompt) == ("N1", "Ja, 1,5; nein")
+
+
+def test_columns_that_are_missing_are_named_as_they_are_separated(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no column `narrative_id`; found 'id', 'text, or none', 'kind'"):
+        read_narratives(written(tmp_path, '"id";"text, or none";"kind"\n1;x;y\n'))
+
+
+@pytest.mark.parametrize("start", [b"PK\x03\x04\x14\x00", b"\xd0\xcf\x11\xe0\xa1\xb1"], ids=["xlsx", "xls"])
+def test_a_spreadsheet_is_refused_with_the_way_to_save_it(tmp_path: Path, start: bytes) -> None:
+    with pytest.raises(InputError, match=r"is a spreadsheet and not CSV.*`Save As`.*`CSV UTF-8") as refusal:
+        read_narratives(written(tmp_path, start + bytes(range(256))))
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
     ("content", "says"),
     [
         pytest.param("", "is empty", id="no byte"),

@@ -75,6 +75,14 @@ def test_without_any_key_nothing_is_made_and_the_variables_are_named(narratives:
     assert "`OPENAI_API_KEY`" in done.stderr
 
 
+def test_the_file_is_looked_at_before_the_keys(tmp_path: Path) -> None:
+    done = ask(tmp_path / "nope.csv", tmp_path / "run", {})
+    assert done.exit_code == 1
+    assert "There is no file" in done.stderr
+    assert "nope.csv" in done.stderr
+    assert "key" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "hint"),
     [

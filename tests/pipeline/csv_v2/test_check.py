@@ -286,6 +286,21 @@ def test_every_violation_is_a_line_on_stdout_and_the_exit_code_says_so(path: Pat
     assert f"{path}: rows 7, answers 2, violations 1" in result.stderr
 
 
+def test_a_folder_is_checked_file_by_file(path: Path) -> None:
+    other = path.with_name("another.csv")
+    other.write_bytes(path.read_bytes())
+    result = CliRunner().invoke(main, ["pipeline", "check", str(path.parent)])
+    assert result.exit_code == 0, result.output
+    assert [line.split(":")[0] for line in result.stderr.splitlines()[:2]] == sorted(map(str, (path, other)))
+    assert result.stderr.splitlines()[-1] == f"Next: citejury pipeline sources {path.parent} --out records.jsonl"
+
+
+def test_a_folder_without_csv_files_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    result = CliRunner().invoke(main, ["pipeline", "check", str(tmp_path / "empty")])
+    assert (result.exit_code, "holds no CSV file" in result.stderr) == (1, True)
+
+
 def test_a_right_file_ends_with_the_next_command(path: Path) -> None:
     result = CliRunner().invoke(main, ["pipeline", "check", str(path), str(path)])
     assert (result.exit_code, result.stdout) == (0, "")
