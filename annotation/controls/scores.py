@@ -1,0 +1,289 @@
+"""What controls and repeats tell about each annotator: how often she is right, how often she says the same again.
+
+A control is a unit whose answers are known; a repeat shows a person a unit of hers again. Only submitted answers count.
+What is said of a person in words is said by two rules whose errors were measured by simulation.
+
+Source: annotation/contracts/controls.md#scores.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from annotation.labels import LABELS, TASKS, TaskName
+from annotation.units import Unit
+from pipeline.schema import Frozen
+
+_Z = 1.959963984540054  # of 95 %, two-sided
+_FEWEST_OF_EACH = 5
+"""Controls of each known answer to one label from which its answers can be told to be always the same."""
+_FEWEST_TOGETHER = 8
+"""The same over all labels: the rarer known answers of each, added up."""
+_SELDOM = 0.1
+"""Share of answers that may differ from the usual one and are still called the same."""
+_TOLERABLE = 0.2
+"""Share of wrong answers that nobody is reproached with."""
+_LEVEL = 0.01
+"""How improbable more wrong answers must be to be called too many."""
+
+Labels = tuple[tuple[str, bool], ...]
+"""A person's answers by label."""
+Habit = Literal["same_always", "same_label", "many_wrong"]
+
+
+class Share(Frozen):
+    """A share with its interval of 95 % (Wilson 1927), which takes the answers to be independent."""
+
+    count: int
+    """How many."""
+    of: int
+    """Of how many; at least 1."""
+    low: float
+    """Lower end of the interval."""
+    high: float
+    """Upper end of the interval."""
+
+    @property
+    def value(self) -> float:
+        """The share itself."""
+        return self.count / self.of
+
+
+class Notice(Frozen):
+    """What is said of one person because of her answers to controls."""
+
+    habit: Habit
+    """`same_always`: the same to each label whatever is shown; `same_label`: the same to one label; `many_wrong`: more
+    wrong answers than one in five, beyond chance, and not just always the same ones."""
+    task: TaskName | None
+    """The task of the label; None where it is about all her controls."""
+    label: str
+    """The label; empty where it is about all her controls."""
+    count: int
+    """Answers that differ from the usual one, or wrong ones."""
+    of: int
+    """Answers to controls that were looked at."""
+
+    def __str__(self) -> str:
+        """It in words, as the end of a sentence that begins with her name."""
+        if self.habit == "many_wrong":
+            return f"answers controls wrongly more often than one time in five: {self.count:,} of {self.of:,} answers"
+        where = f" to `{self.label}` ({self.task})" if self.label else ""
+        return (
+            f"gives the same answer{where} whatever is shown: {self.count:,} of {self.of:,} answers to controls differ"
+        )
+
+
+class Scores(Frozen):
+    """How one person answers what is known, to one label or to all."""
+
+    sensitivity: Share | None
+    """Controls with the known answer yes to which she said yes; None without any."""
+    specificity: Share | None
+    """Controls with the known answer no to which she said no; None without any."""
+    consistency: Share | None
+    """Repeats on which she said what she had said before; None without any."""
+
+
+class AnnotatorScores(Frozen):
+    """What controls and repeats tell about one person."""
+
+    user_id: str
+    """Who."""
+    controls: int
+    """Controls that she submitted."""
+    discarded: int
+    """Controls that she discarded."""
+    repeats: int
+    """Repeats that she submitted, and whose first submission still stands."""
+    together: Scores
+    """Over all labels of all tasks."""
+    labels: Mapping[TaskName, Mapping[str, Scores]]
+    """By task and label, in their order; labels without any answer that counts are left out."""
+    notices: tuple[Notice, ...]
+    """What is to be said of her; empty where nothing is."""
+
+
+class ControlAnswer(NamedTuple):
+    """One person's answer to one label of a control, or of a repeat."""
+
+    user_id: str
+    """Who."""
+    task: TaskName
+    """The task."""
+    label: str
+    """The label."""
+    kind: str
+    """How the control came about; `repeat` for a repeat."""
+    record_id: str
+    """Argilla's id of the record."""
+    known: bool
+    """The known answer; of a repeat, what she had said before."""
+    given: bool
+    """Hers."""
+
+
+class ControlTally:
+    """What of one dataset's units controls and repeats tell."""
+
+    def __init__(self, task: TaskName) -> None:
+        """Start with no unit."""
+        self.task = task
+        self.discarded: Counter[str] = Counter()
+        """Controls that each person discarded, by user id."""
+        self._special: list[Unit] = []
+        self._submitted: dict[str, list[tuple[str, Labels]]] = {}
+        self._same: dict[Labels, Labels] = {}
+
+    def add(self, unit: Unit) -> None:
+        """Count a unit. Of units that are neither control nor repeat only the answers are kept, for their repeats."""
+        if unit.assignment.purpose == "control":
+            self.discarded.update(each.user_id for each in unit.answers if each.status == "discarded")
+        if unit.assignment.purpose in {"control", "repeat"}:
+            self._special.append(unit)
+            return
+        found = [
+            (each.user_id, self._same.setdefault(labels, labels))
+            for each in unit.answers
+            if each.status == "submitted"
+            for labels in [tuple(each.labels.items())]
+        ]
+        if found:
+            self._submitted[unit.external_id] = found
+
+    def answers(self) -> list[ControlAnswer]:
+        """The submitted answers to controls and repeats, in order of arrival.
+
+        Labels without a known answer are left out, and so are repeats whose first submission was withdrawn.
+        """
+        return [
+            ControlAnswer(each.user_id, self.task, label, purpose.kind or purpose.purpose, unit.record_id, known, given)
+            for unit in self._special
+            for purpose in [unit.assignment]
+            for each in unit.answers
+            if each.status == "submitted"
+            for label, known in self._known(unit, each.user_id).items()
+            if (given := each.labels.get(label)) is not None
+        ]
+
+    def _known(self, unit: Unit, user_id: str) -> Mapping[str, bool]:
+        """What the person's answers to the unit are compared with."""
+        if unit.assignment.purpose == "control":
+            return unit.assignment.answers
+        earlier = self._submitted.get(unit.assignment.repeats, ())
+        return next((dict(labels) for who, labels in earlier if who == user_id), {})
+
+
+def score_tallies(tallies: Iterable[ControlTally]) -> tuple[AnnotatorScores, ...]:
+    """What the controls and repeats of all these datasets tell about each person who answered some, by user id."""
+    answers: list[ControlAnswer] = []
+    discarded: Counter[str] = Counter()
+    for tally in tallies:
+        answers += tally.answers()
+        discarded.update(tally.discarded)
+    return score_answers(answers, discarded)
+
+
+def score_answers(
+    answers: Iterable[ControlAnswer], discarded: Mapping[str, int] | None = None
+) -> tuple[AnnotatorScores, ...]:
+    """What the answers tell about each person, by user id; `discarded` is how many controls each discarded."""
+    by_user: defaultdict[str, list[ControlAnswer]] = defaultdict(list)
+    for each in answers:
+        by_user[each.user_id].append(each)
+    gone = discarded or {}
+    return tuple(_scores_of(who, by_user[who], gone.get(who, 0)) for who in sorted(by_user.keys() | gone.keys()))
+
+
+def _scores_of(user_id: str, answers: Sequence[ControlAnswer], discarded: int) -> AnnotatorScores:
+    """What one person's answers tell."""
+    repeats = [each for each in answers if each.kind == "repeat"]
+    controls = [each for each in answers if each.kind != "repeat"]
+    by_label: defaultdict[tuple[TaskName, str], list[ControlAnswer]] = defaultdict(list)
+    for each in answers:
+        by_label[each.task, each.label].append(each)
+    return AnnotatorScores(
+        user_id=user_id,
+        controls=len({each.record_id for each in controls}),
+        discarded=discarded,
+        repeats=len({each.record_id for each in repeats}),
+        together=_scored(answers),
+        labels={
+            task: {label: _scored(by_label[task, label]) for label in LABELS[task] if (task, label) in by_label}
+            for task in TASKS
+            if any(known == task for known, _ in by_label)
+        },
+        notices=_notices(controls),
+    )
+
+
+def _scored(answers: Sequence[ControlAnswer]) -> Scores:
+    """Sensitivity, specificity and self-consistency of some answers."""
+    controls = [each for each in answers if each.kind != "repeat"]
+    return Scores(
+        sensitivity=_right([each for each in controls if each.known]),
+        specificity=_right([each for each in controls if not each.known]),
+        consistency=_right([each for each in answers if each.kind == "repeat"]),
+    )
+
+
+def _right(answers: Sequence[ControlAnswer]) -> Share | None:
+    """The share of answers that are as known; None without any."""
+    return share(sum(each.known == each.given for each in answers), len(answers)) if answers else None
+
+
+def share(count: int, of: int) -> Share:
+    """The share with its interval by Wilson's score (1927); `of` is at least 1."""
+    middle = (count + _Z**2 / 2) / (of + _Z**2)
+    half = _Z / (of + _Z**2) * math.sqrt(count * (of - count) / of + _Z**2 / 4)
+    return Share(count=count, of=of, low=max(0.0, middle - half), high=min(1.0, middle + half))
+
+
+def _notices(controls: Sequence[ControlAnswer]) -> tuple[Notice, ...]:
+    """What is to be said of a person with these answers to controls."""
+    by_label: defaultdict[tuple[TaskName, str], list[ControlAnswer]] = defaultdict(list)
+    for each in controls:
+        by_label[each.task, each.label].append(each)
+    both = [found for found in by_label.values() if _rarer(each.known for each in found)]
+    rare = sum(_rarer(each.known for each in found) for found in both)
+    differing, of = sum(_rarer(each.given for each in found) for found in both), sum(map(len, both))
+    by_control: defaultdict[str, list[bool]] = defaultdict(list)
+    for each in controls:
+        by_control[each.record_id].append(each.known != each.given)
+    notices: list[Notice] = []
+    if rare >= _FEWEST_TOGETHER and differing <= _SELDOM * of:
+        notices.append(Notice(habit="same_always", task=None, label="", count=differing, of=of))
+    else:
+        notices += [
+            Notice(habit="same_label", task=task, label=label, count=same, of=len(found))
+            for (task, label), found in sorted(by_label.items())
+            if _rarer(each.known for each in found) >= _FEWEST_OF_EACH
+            and (same := _rarer(each.given for each in found)) <= _SELDOM * len(found)
+        ]
+    # As if the answers to one control were all right or all wrong: a hard one brings several errors at once.
+    wrong = math.floor(sum(sum(found) / len(found) for found in by_control.values()))
+    is_said = any(notice.habit == "same_always" for notice in notices)
+    if not is_said and _tail(wrong, len(by_control), _TOLERABLE) < _LEVEL:
+        errors = sum(map(sum, by_control.values()))
+        notices.append(Notice(habit="many_wrong", task=None, label="", count=errors, of=len(controls)))
+    return tuple(notices)
+
+
+def _rarer(values: Iterable[bool]) -> int:
+    """How often the rarer of the two answers occurs."""
+    found = list(values)
+    return min(sum(found), len(found) - sum(found))
+
+
+def _tail(count: int, of: int, probability: float) -> float:
+    """The probability of so many of so many or more, where each has the probability."""
+    logs = (
+        math.lgamma(of + 1)
+        - math.lgamma(k + 1)
+        - math.lgamma(of - k + 1)
+        + k * math.log(probability)
+        + (of - k) * math.log1p(-probability)
+        for k in range(count, of + 1)
+    )
+    return min(1.0, math.fsum(map(math.exp, logs)))
