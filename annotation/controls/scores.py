@@ -89,8 +89,8 @@ class Scores(Frozen):
 class AnnotatorScores(Frozen):
     """What controls and repeats tell about one person."""
 
-    user_id: str
-    """Who."""
+    annotator: str
+    """Who: her user name, or her user id where that is not known."""
     controls: int
     """Controls that she submitted."""
     discarded: int
@@ -108,7 +108,7 @@ class AnnotatorScores(Frozen):
 class ControlAnswer(NamedTuple):
     """One person's answer to one label of a control, or of a repeat."""
 
-    user_id: str
+    annotator: str
     """Who."""
     task: TaskName
     """The task."""
@@ -175,28 +175,33 @@ class ControlTally:
         return next((dict(labels) for who, labels in earlier if who == user_id), {})
 
 
-def score_tallies(tallies: Iterable[ControlTally]) -> tuple[AnnotatorScores, ...]:
-    """What the controls and repeats of all these datasets tell about each person who answered some, by user id."""
+def score_tallies(tallies: Iterable[ControlTally], names: Mapping[str, str]) -> tuple[AnnotatorScores, ...]:
+    """What the controls and repeats of all these datasets tell about each person who answered some.
+
+    `names` are user names by user id; the people come in the order of their names.
+    """
     answers: list[ControlAnswer] = []
     discarded: Counter[str] = Counter()
     for tally in tallies:
         answers += tally.answers()
         discarded.update(tally.discarded)
-    return score_answers(answers, discarded)
+    named = (each._replace(annotator=names.get(each.annotator, each.annotator)) for each in answers)
+    return score_answers(named, {names.get(who, who): count for who, count in discarded.items()})
 
 
 def score_answers(
     answers: Iterable[ControlAnswer], discarded: Mapping[str, int] | None = None
 ) -> tuple[AnnotatorScores, ...]:
-    """What the answers tell about each person, by user id; `discarded` is how many controls each discarded."""
-    by_user: defaultdict[str, list[ControlAnswer]] = defaultdict(list)
+    """What the answers tell about each person, by name; `discarded` is how many controls each discarded."""
+    by_annotator: defaultdict[str, list[ControlAnswer]] = defaultdict(list)
     for each in answers:
-        by_user[each.user_id].append(each)
+        by_annotator[each.annotator].append(each)
     gone = discarded or {}
-    return tuple(_scores_of(who, by_user[who], gone.get(who, 0)) for who in sorted(by_user.keys() | gone.keys()))
+    everybody = sorted(by_annotator.keys() | gone.keys())
+    return tuple(_scores_of(who, by_annotator[who], gone.get(who, 0)) for who in everybody)
 
 
-def _scores_of(user_id: str, answers: Sequence[ControlAnswer], discarded: int) -> AnnotatorScores:
+def _scores_of(annotator: str, answers: Sequence[ControlAnswer], discarded: int) -> AnnotatorScores:
     """What one person's answers tell."""
     repeats = [each for each in answers if each.kind == "repeat"]
     controls = [each for each in answers if each.kind != "repeat"]
@@ -204,7 +209,7 @@ def _scores_of(user_id: str, answers: Sequence[ControlAnswer], discarded: int) -
     for each in answers:
         by_label[each.task, each.label].append(each)
     return AnnotatorScores(
-        user_id=user_id,
+        annotator=annotator,
         controls=len({each.record_id for each in controls}),
         discarded=discarded,
         repeats=len({each.record_id for each in repeats}),

@@ -1,5 +1,6 @@
 """What `citejury annotation status` tells: the fields of its JSON."""
 
+from annotation.controls.scores import AnnotatorScores
 from annotation.labels import TaskName
 from pipeline.schema import Frozen
 
@@ -147,5 +148,7 @@ class Status(Frozen):
     """Everybody's work in all datasets together, in order of their names."""
     questions: tuple[Question, ...]
     """What annotators ask, the oldest first."""
+    controls: tuple[AnnotatorScores, ...] = ()
+    """What controls and repeats tell about each person who answered some, in order of their names."""
     warnings: tuple[str, ...]
     """Plain sentences about what needs a look; empty where nothing does."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from annotation.campaign.datasets import JuryDataset, jury_dataset
 from annotation.campaign.versions import is_carrying, newest_versions, series_of
 from annotation.client import Argilla
+from annotation.controls.scores import ControlTally, score_tallies
 from annotation.labels import TASKS, broken_rules
 from annotation.status._schema import AnnotatorStatus, DatasetStatus, HalfDone, Question, Status
 from annotation.tasks import PRODUCTION
@@ -182,9 +183,11 @@ class _Tally:
         self.passages: defaultdict[str, list[bool]] = defaultdict(list)
         self.submissions: list[Submission] = []
         self.questions: list[tuple[Unit, Answer]] = []
+        self.controls = ControlTally(watched.dataset.task)
 
     def add(self, unit: Unit) -> None:
         """Count a record."""
+        self.controls.add(unit)
         submitters = {each.user_id for each in unit.answers if each.status == "submitted"}
         settled = submitters | {each.user_id for each in unit.answers if each.status == "discarded"}
         wanting = max(0, self.watched.dataset.min_submitted - len(submitters))
@@ -253,6 +256,7 @@ def _summed_up(
         datasets=datasets,
         annotators=_people(tallies, names, work),
         questions=_questions(tallies, names),
+        controls=score_tallies((tally.controls for tally in tallies), names),
         warnings=(*warnings, *_warnings_about(datasets)),
     )
 

@@ -21,7 +21,7 @@ def scored(*units: Unit) -> dict[str, AnnotatorScores]:
     tally = ControlTally("retrieval")
     for unit in units:
         tally.add(unit)
-    return {each.user_id: each for each in score_tallies([tally])}
+    return {each.annotator: each for each in score_tallies([tally], {})}
 
 
 def test_answers_to_controls_count_by_label_and_together() -> None:
