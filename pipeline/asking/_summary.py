@@ -2,11 +2,11 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from pipeline.asking.run_folder import CITATIONS, OpenRun, ProviderCounts, RunManifest, csv_file
+from pipeline.asking.run_folder import CITATIONS, LastStart, OpenRun, ProviderCounts, RunManifest, csv_file
 from pipeline.csv_v2.file import put_in_order, read_answers
 from pipeline.errors import ProviderError
 from pipeline.providers.body import load_body
@@ -21,48 +21,74 @@ _WHOLE = frozenset({"", "stop", "end_turn", "stop_sequence", "completed", "reaso
 _COST_DIGITS = 8
 
 
-def summarise_run(run: OpenRun, errors: Sequence[ErrorLine], prices: Mapping[str, Price]) -> RunManifest:
-    """Put the rows in order and write `citations.jsonl` anew; gives the manifest with its counts."""
+def summarise_run(
+    run: OpenRun, errors: Sequence[ErrorLine], prices: Mapping[str, Price], last: LastStart
+) -> RunManifest:
+    """Put the rows in order and write `citations.jsonl` anew; gives the manifest with its counts.
+
+    `last` is what this start did; what its answers cost is added to it.
+    """
     for provider in PROVIDERS:
         if csv_file(run.out, provider).is_file():
             rank = {call.answer_id: index for index, call in enumerate(run.every_call(provider))}
             put_in_order(csv_file(run.out, provider), rank)
-    counted = count_run(run.out, run.manifest, prices)
-    return counted.model_copy(update={"errors": dict(sorted(Counter(error.kind for error in errors).items()))})
+    counted, spent = _count_files(run.out, run.manifest, prices, run.answered)
+    kinds = dict(sorted(Counter(error.kind for error in errors).items()))
+    told = last
+    if run.questions.options:  # nobody is paid for a stored payload
+        told = last.model_copy(update={"cost": round(spent.cost, _COST_DIGITS), "unpriced": spent.unpriced})
+    return counted.model_copy(update={"errors": kinds, "last": told})
 
 
 def count_run(out: Path, manifest: RunManifest, prices: Mapping[str, Price]) -> RunManifest:
-    """The manifest with the counts of the CSV files; its errors are left as they are.
+    """The manifest with the counts of the CSV files; its errors are left as they are."""
+    return _count_files(out, manifest, prices, {})[0]
+
+
+def _count_files(
+    out: Path, manifest: RunManifest, prices: Mapping[str, Price], kept: Mapping[ProviderName, Collection[str]]
+) -> tuple[RunManifest, "_Bill"]:
+    """The manifest with the counts of the CSV files, and the bill of all answers but those that were `kept`.
 
     `citations.jsonl` is derived from the files as a whole, so that no kill can leave a line of it doubled or missing.
     """
     counts: dict[ProviderName, ProviderCounts] = {}
+    spent = _Bill()
     targets = resolved_earlier(out / CITATIONS)
     with staged_file(out / CITATIONS) as file:
         for provider in PROVIDERS:
             earlier = manifest.providers.get(provider)
             model = earlier.model_asked if earlier else ""
             if csv_file(out, provider).is_file():
-                counts[provider] = _count_answers(csv_file(out, provider), file, targets, model, prices)
+                path, known = csv_file(out, provider), kept.get(provider, ())
+                counts[provider], bill = _count_answers(path, file, targets, model, prices, known)
+                spent = spent.together(bill)
             elif earlier:
                 counts[provider] = ProviderCounts(model_asked=model)
-    return manifest.model_copy(
-        update={
-            "providers": counts,
-            "answers": sum(each.answers for each in counts.values()),
-            "citations": sum(each.citations for each in counts.values()),
-            "cost": round(sum(each.cost for each in counts.values()), _COST_DIGITS),
-        }
-    )
+    changes = {
+        "providers": counts,
+        "answers": sum(each.answers for each in counts.values()),
+        "citations": sum(each.citations for each in counts.values()),
+        "cost": round(sum(each.cost for each in counts.values()), _COST_DIGITS),
+    }
+    return manifest.model_copy(update=changes), spent
 
 
 def _count_answers(
-    path: Path, citations: BinaryIO, targets: Mapping[str, str], model_asked: str, prices: Mapping[str, Price]
-) -> ProviderCounts:
-    """The counts of one provider's file; each occurrence of a citation is written to `citations` as a line."""
+    path: Path,
+    citations: BinaryIO,
+    targets: Mapping[str, str],
+    model_asked: str,
+    prices: Mapping[str, Price],
+    kept: Collection[str],
+) -> "tuple[ProviderCounts, _Bill]":
+    """The counts of one provider's file, and the bill of its answers but those that were `kept`.
+
+    Each occurrence of a citation is written to `citations` as a line.
+    """
     models: Counter[str] = Counter()
     cut_short: Counter[str] = Counter()
-    bill = _Bill()
+    bill, new = _Bill(), _Bill()
     answers = cited = 0
     for stored in read_answers(path):
         answer = read_stored(stored)
@@ -71,10 +97,13 @@ def _count_answers(
         answers += 1
         cited += len(stored.citations)
         models[stored.model_version] += 1
-        bill = bill.plus(_stored_usage(stored), price_of(prices, stored.model_version, model_asked))
+        own = _bill_of(_stored_usage(stored), price_of(prices, stored.model_version, model_asked))
+        bill = bill.together(own)
+        if stored.answer_id not in kept:
+            new = new.together(own)
         if answer.stop_reason.lower() not in _WHOLE:
             cut_short[answer.stop_reason] += 1
-    return ProviderCounts(
+    counts = ProviderCounts(
         model_asked=model_asked,
         models_answered=dict(sorted(models.items())),
         answers=answers,
@@ -82,6 +111,7 @@ def _count_answers(
         cut_short=dict(sorted(cut_short.items())),
         **bill._replace(cost=round(bill.cost, _COST_DIGITS))._asdict(),
     )
+    return counts, new
 
 
 class _Bill(NamedTuple):
@@ -93,16 +123,21 @@ class _Bill(NamedTuple):
     cost: float = 0.0
     unpriced: int = 0
 
-    def plus(self, usage: Usage, price: Price | None) -> "_Bill":
-        """The bill with one more answer on it."""
-        cost = cost_of(usage, price)
+    def together(self, other: "_Bill") -> "_Bill":
+        """Both bills as one."""
         return _Bill(
-            self.input_tokens + usage.input_tokens,
-            self.output_tokens + usage.output_tokens,
-            self.searches + usage.searches,
-            self.cost + (cost or 0.0),
-            self.unpriced + (cost is None),
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.searches + other.searches,
+            self.cost + other.cost,
+            self.unpriced + other.unpriced,
         )
+
+
+def _bill_of(usage: Usage, price: Price | None) -> _Bill:
+    """The bill of one answer."""
+    cost = cost_of(usage, price)
+    return _Bill(usage.input_tokens, usage.output_tokens, usage.searches, cost or 0.0, int(cost is None))
 
 
 def _stored_usage(stored: StoredAnswer) -> Usage:

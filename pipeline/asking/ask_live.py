@@ -79,13 +79,19 @@ class ProviderSelection(NamedTuple):
 class LiveAnswers:
     """The selected providers as a source of answers; use it as an asynchronous context."""
 
-    def __init__(self, selection: ProviderSelection, policy: RetryPolicy, concurrency: int) -> None:
+    def __init__(
+        self, selection: ProviderSelection, policy: RetryPolicy, concurrency: int, tell: Tell = lambda line: None
+    ) -> None:
         """Prepare a client for each provider, for `concurrency` calls at a time; the first call sends first.
+
+        `tell` hears of each provider that is asked, when it is: one whose answers are all there is not.
 
         Raises:
             SettingsError: a key is nothing that a header can carry.
         """
         self.selection = selection
+        self.tell = tell
+        self.asked: set[ProviderName] = set()
         self.clients = {
             provider: ApiClient(endpoint, policy, concurrency, recognise)
             for provider, endpoint in selection.endpoints.items()
@@ -112,6 +118,9 @@ class LiveAnswers:
         if client is None:
             words = f"There is no key for {call.provider}; set `{KEY_VARIABLES[call.provider][0]}`."
             raise ProviderError(words, "missing_key", attempts=0)
+        if call.provider not in self.asked:
+            self.asked.add(call.provider)
+            self.tell(f"Asking {call.provider} ({self.selection.models[call.provider]}).")
         request = self.selection.request(call)
         response = await client.send(request)
         texts = [response.text]
@@ -215,7 +224,7 @@ def ask_providers(
     _refuse_unknown_prices(selection, limits)
 
     async def ask() -> RunManifest:
-        async with LiveAnswers(selection, RetryPolicy(attempts), limits.concurrency) as answers:
+        async with LiveAnswers(selection, RetryPolicy(attempts), limits.concurrency, tell) as answers:
             manifest = await ask_narratives(questions, out, answers, report, tell, limits)
         if redirect_client and csv_file(out, "gemini").is_file():
             await look_up_redirects(out, redirect_client, tell)

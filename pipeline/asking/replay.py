@@ -4,13 +4,15 @@ import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipeline.asking.narratives import NarrativesCsv
 from pipeline.asking.questions import Call, Questions, Reply, Report
 from pipeline.asking.run import ask_narratives
-from pipeline.asking.run_folder import RunManifest
+from pipeline.asking.run_folder import RunManifest, csv_file, read_manifest
+from pipeline.csv_v2.file import read_answers
 from pipeline.errors import InputError, ProviderError
 from pipeline.providers import ALIASES
 from pipeline.schema import PROVIDERS, ProviderName
@@ -69,6 +71,25 @@ class RecordedAnswers(NamedTuple):
     def stop(self) -> int:
         """Zero: a file is never waited for."""
         return 0
+
+
+async def changed_payloads(questions: Questions, out: Path, source: RecordedAnswers) -> list[str]:
+    """The answers in the run folder whose stored payload is another one by now, as `<provider>/<narrative_id>`.
+
+    A payload that is gone, or cannot be read, has not changed.
+    """
+    run_id = read_manifest(out).run_id
+    changed = []
+    for provider in questions.providers:
+        if not csv_file(out, provider).is_file():
+            continue
+        calls = {call.answer_id: call for call in questions.calls(run_id, provider)}
+        for stored in read_answers(csv_file(out, provider)):
+            call = calls.get(stored.answer_id)
+            with suppress(ProviderError):
+                if call and (await source.answer(call)).text != stored.answer_raw_json:
+                    changed.append(f"{provider}/{_file_stem(call)}")
+    return list(dict.fromkeys(changed))
 
 
 def _provider_folders(provider: ProviderName) -> list[str]:

@@ -4,6 +4,7 @@ Source: pipeline/contracts/run_folder.md#resuming.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from pipeline.asking._summary import summarise_run
 from pipeline.asking.questions import NO_LIMITS, AnswerSource, Call, Limits, Questions, Reply, Report, Tell
 from pipeline.asking.run_folder import (
     ERRORS,
+    LastStart,
     OpenRun,
     RunManifest,
     append_error,
@@ -32,7 +34,7 @@ from pipeline.providers import read_payload
 from pipeline.providers.body import load_body
 from pipeline.providers.cost import cost_of, price_of, usage_of
 from pipeline.providers.failure import unreadable_error
-from pipeline.schema import PROVIDERS, Answer, ErrorLine, StoredAnswer
+from pipeline.schema import PROVIDERS, Answer, ErrorLine, ProviderName, StoredAnswer
 
 _UNKNOWN_MODEL = "unknown"
 
@@ -55,10 +57,24 @@ class RunState:
         self.limits = limits
         self.spent = spent
         self.errors: list[ErrorLine] = []
-        self.settled = 0
+        self.kept = 0
+        self.answered: Counter[ProviderName] = Counter()
         self.in_flight = 0
         self.stopped: StopReason = ""
         self.tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def settled(self) -> int:
+        """How many calls have an answer or an error now."""
+        return self.kept + self.answered.total() + len(self.errors)
+
+    def last_start(self) -> LastStart:
+        """What this start did, without what it cost."""
+        failed: dict[ProviderName, Counter[str]] = {}
+        for error in self.errors:
+            failed.setdefault(error.provider, Counter())[error.kind] += 1
+        silent = {each: dict(failed[each]) for each in PROVIDERS if each in failed and not self.answered[each]}
+        return LastStart(kept=self.kept, new=self.answered.total(), failed=len(self.errors), silent=silent)
 
     def may_start_call(self) -> bool:
         """Whether another call may be started; the known cost is looked at now."""
@@ -69,9 +85,10 @@ class RunState:
 
     def record(self, call: Call, settled: Settled) -> None:
         """Count the settled call, and its cost where a limit needs it."""
-        self.settled += 1
         if settled.error:
             self.errors.append(settled.error)
+        if settled.answer:
+            self.answered[call.provider] += 1
         if settled.answer and self.limits.max_cost is not None:
             self.spent += _known_cost(settled.answer, self.limits, call.model)
 
@@ -137,7 +154,7 @@ async def _ask_all(run: OpenRun, source: AnswerSource, state: RunState, report: 
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from None
     for calls in shared:  # what a stop has left over
-        state.settled += sum(call.answer_id in run.answered[call.provider] for call in calls)
+        state.kept += sum(call.answer_id in run.answered[call.provider] for call in calls)
 
 
 async def _worker(run: OpenRun, calls: Iterator[Call], source: AnswerSource, state: RunState, report: Report) -> None:
@@ -145,7 +162,7 @@ async def _worker(run: OpenRun, calls: Iterator[Call], source: AnswerSource, sta
     total = run.questions.calls_each()
     for call in calls:
         if call.answer_id in run.answered[call.provider]:
-            state.settled += 1
+            state.kept += 1
             report(call, total)
             continue
         if not state.may_start_call():
@@ -246,6 +263,6 @@ def _finish_run(run: OpenRun, state: RunState, errors: Sequence[ErrorLine]) -> R
         "stopped": state.stopped if unsettled else "",
         "unsettled": unsettled,
     }
-    manifest = summarise_run(run, errors, state.limits.prices).model_copy(update=changes)
+    manifest = summarise_run(run, errors, state.limits.prices, state.last_start()).model_copy(update=changes)
     write_manifest(run.out, manifest)
     return manifest

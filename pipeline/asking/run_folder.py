@@ -57,6 +57,23 @@ class ProviderCounts(Frozen):
     """Answers whose cost is not known, and which `cost` leaves out."""
 
 
+class LastStart(Frozen):
+    """What the last start of a run did, beside what its folder holds in all."""
+
+    kept: int = 0
+    """Calls that had an answer already and were not put again."""
+    new: int = 0
+    """Calls that were answered."""
+    failed: int = 0
+    """Calls that were put and not answered."""
+    cost: float = 0.0
+    """Known cost of the new answers, in USD; 0 for stored payloads, which nobody is paid for."""
+    unpriced: int = 0
+    """New answers whose cost is not known, and which `cost` leaves out."""
+    silent: dict[ProviderName, dict[str, int]] = Field(default_factory=dict)
+    """Providers that answered none of their calls, with the number of these by kind of error."""
+
+
 class RunManifest(Frozen):
     """What a run is and holds; written at its start and again at its end."""
 
@@ -89,7 +106,9 @@ class RunManifest(Frozen):
     errors: dict[str, int] = Field(default_factory=dict)
     """Calls in `errors.jsonl` by kind."""
     cost: float = 0.0
-    """Known cost of all answers; those that a provider counts as `unpriced` are left out."""
+    """Known cost of all answers, in USD; those that a provider counts as `unpriced` are left out."""
+    last: LastStart | None = None
+    """What the last start did; null where it did not come to its end."""
 
 
 def csv_file(out: Path, provider: ProviderName) -> Path:
@@ -240,6 +259,7 @@ def open_run(out: Path, questions: Questions) -> OpenRun:
         "finished": None,
         "stopped": "",
         "unsettled": 0,
+        "last": None,
         "options": questions.options or manifest.options,
         "providers": _models_asked(manifest, questions),
         "version": version("citejury"),

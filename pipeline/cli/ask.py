@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 @click.option("--attempts", type=click.IntRange(1, 3), default=2, show_default=True, help="Requests a call may take.")
 @click.option("--max-cost", type=click.FloatRange(min=0, min_open=True), help="Start no call once so much is spent.")
 @click.option("--dry-run", is_flag=True, help="Show what would be asked, and ask nobody.")
+@click.option("--strict", is_flag=True, help="Exit code 1 where a call failed or a stored payload has changed.")
 @click.option("--replay", type=click.Path(path_type=Path), metavar="DIR", help="Answer from stored payloads instead.")
 @click.option("--allow-domain", "allowed_domains", multiple=True, metavar="HOST", help="Search this site only.")
 @click.option("--block-domain", "blocked_domains", multiple=True, metavar="HOST", help="Never search this site.")
@@ -54,6 +55,7 @@ def ask(
     attempts: int,
     max_cost: float | None,
     dry_run: bool,
+    strict: bool,
     replay: Path | None,
     **options: Any,
 ) -> None:
@@ -64,7 +66,8 @@ def ask(
     the same command, it goes on where it was; so it does with narratives appended, another provider or more repeats.
 
     With --replay, answers come from DIR/<provider>/<narrative_id>.json, `<id>.2.json` for a second row of an id, and
-    beside it, where wanted, `<id>.meta.json` with `status`; no key is needed and nothing is sent.
+    beside it, where wanted, `<id>.meta.json` with `status`; no key is needed and nothing is sent. An answer that is
+    kept stays as it is where its payload has changed since; the last lines say which.
 
     \b
     Examples:
@@ -77,7 +80,7 @@ def ask(
     from pipeline.asking.ask_live import ask_providers, preview_run
     from pipeline.asking.narratives import NarrativesCsv
     from pipeline.asking.questions import Limits, Questions
-    from pipeline.asking.replay import RecordedAnswers, recorded_providers
+    from pipeline.asking.replay import RecordedAnswers, changed_payloads, recorded_providers
     from pipeline.asking.run import ask_narratives
     from pipeline.settings import read_settings
     from pipeline.sources.fetching.guard import guarded_client
@@ -97,7 +100,8 @@ def ask(
         with progress_bars() as shown:
             source = RecordedAnswers(replay)
             manifest = asyncio.run(ask_narratives(questions, out, source, shown.report, shown.tell, limits))
-        end_run(manifest, out)
+            changed = asyncio.run(changed_payloads(questions, out, source))
+        end_run(manifest, out, strict, changed)
         return
     selection = _select(chosen, model_names, options, settings)
     questions = selection.questions(rows, max_rows, repeats)
@@ -115,7 +119,7 @@ def ask(
             tell=shown.tell,
             redirect_client=guarded_client if settings.resolve_redirects else None,
         )
-    end_run(manifest, out)
+    end_run(manifest, out, strict)
 
 
 def _select(
@@ -142,8 +146,6 @@ def _select(
         check_selection(selection)
     for note in selection.notes:
         click.echo(note, err=True)
-    names = ", ".join(f"{provider} ({selection.models[provider]})" for provider in selection.endpoints)
-    click.echo(f"Asking {names}.", err=True)
     return selection
 
 

@@ -12,8 +12,12 @@ from pipeline.interrupts import SIGNAL_EXITS
 from pipeline.progress import ProgressBars
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pipeline.asking.questions import Call, Report, Tell
-    from pipeline.asking.run_folder import RunManifest
+    from pipeline.asking.run_folder import LastStart, RunManifest
+
+_CHANGED_TOLD = 5
 
 
 class Shown(NamedTuple):
@@ -36,29 +40,38 @@ def progress_bars() -> Iterator[Shown]:
         yield Shown(report, bars.tell)
 
 
-def end_run(manifest: "RunManifest", out: Path) -> None:
-    """Print what came of the run and what to do next.
+def end_run(manifest: "RunManifest", out: Path, strict: bool = False, changed: "Sequence[str]" = ()) -> None:
+    """Print what came of the run and what to do next; `changed` are payloads that are not the ones that were kept.
 
     Raises:
-        click.exceptions.Exit: a signal stopped it.
+        click.exceptions.Exit: a signal stopped it, or it is `strict` and something is wrong.
     """
-    _print_summary(manifest)
+    _print_summary(manifest, out)
+    if changed:
+        shown = ", ".join(changed[:_CHANGED_TOLD]) + (", …" if len(changed) > _CHANGED_TOLD else "")
+        click.echo(
+            f"Stored payloads that have changed since their answers were kept: {len(changed)} ({shown}). The answers "
+            "stay as they are; to read the payloads as they are now, name another `--out`.",
+            err=True,
+        )
     if manifest.stopped:
         why = "`--max-cost` is reached" if manifest.stopped == "max_cost" else f"stopped by {manifest.stopped}"
         how = "with a higher `--max-cost`" if manifest.stopped == "max_cost" else "again"
         click.echo(f"{why}: {manifest.unsettled} calls are left. Next: the same command {how} goes on", err=True)
         if manifest.stopped in SIGNAL_EXITS:
             raise click.exceptions.Exit(SIGNAL_EXITS[manifest.stopped])
-        return
-    click.echo(f"Next: citejury pipeline sources {click.format_filename(out)} --out RECORDS.jsonl", err=True)
+    else:
+        click.echo(f"Next: citejury pipeline sources {click.format_filename(out)} --out records.jsonl", err=True)
+    if strict and (changed or (manifest.last and manifest.last.failed)):
+        raise click.exceptions.Exit(1)
 
 
-def _print_summary(manifest: "RunManifest") -> None:
-    """Print what each provider answered, took and cost, and what went wrong by kind."""
+def _print_summary(manifest: "RunManifest", out: Path) -> None:
+    """Print what each provider answered, took and cost in all, what went wrong, and what this start did."""
     for provider, counts in manifest.providers.items():
         cut = "".join(f", {count} ended with {reason!r}" for reason, count in counts.cut_short.items())
         tokens = f", {counts.input_tokens:,} tokens in, {counts.output_tokens:,} out" if counts.input_tokens else ""
-        priced = f", cost {counts.cost:.4f}" if counts.unpriced < counts.answers else ""
+        priced = f", cost {counts.cost:.4f} USD" if counts.unpriced < counts.answers else ""
         unknown = f", cost of {counts.unpriced} not known" if counts.unpriced and counts.input_tokens else ""
         click.echo(
             f"{provider}: {counts.answers} answers, {counts.citations} citations{tokens}{priced}{unknown}{cut}",
@@ -67,3 +80,26 @@ def _print_summary(manifest: "RunManifest") -> None:
     if manifest.errors:
         kinds = ", ".join(f"{count} {kind}" for kind, count in manifest.errors.items())
         click.echo(f"not answered: {kinds} (see errors.jsonl)", err=True)
+    if manifest.last:
+        _print_last_start(manifest.last, manifest, out)
+
+
+def _print_last_start(last: "LastStart", manifest: "RunManifest", out: Path) -> None:
+    """Print what this start did, after a line for each provider that answered nothing."""
+    from pipeline.asking.run_folder import read_errors
+    from pipeline.text.terminal import printable
+
+    reasons = {error.provider: error.message for error in reversed(read_errors(out))} if last.silent else {}
+    for provider, kinds in last.silent.items():
+        said = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+        click.echo(
+            f"{provider} answered none of its {sum(kinds.values())} calls ({said}). The first: "
+            f"{printable(reasons.get(provider, ''))}",
+            err=True,
+        )
+    unknown = f", cost of {last.unpriced} not known" if last.unpriced else ""
+    click.echo(
+        f"{last.kept} kept, {last.new} new, {last.failed} failed, spent now {last.cost:.2f} USD "
+        f"({manifest.cost:.2f} in all){unknown}",
+        err=True,
+    )

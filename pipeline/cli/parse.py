@@ -82,4 +82,4 @@ def reparse(run: Path) -> None:
     click.echo(f"{click.format_filename(run)}: {done.answers} answers, {done.changed} changed{unreadable}", err=True)
     if done.citations_changed:
         click.echo("citations.jsonl changed", err=True)
-    click.echo(f"Next: citejury pipeline sources {click.format_filename(run)} --out RECORDS.jsonl", err=True)
+    click.echo(f"Next: citejury pipeline sources {click.format_filename(run)} --out records.jsonl", err=True)

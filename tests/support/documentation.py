@@ -26,7 +26,7 @@ from exports.schema import (
     ProvenanceRow,
 )
 from pipeline.asking.ask_live import OPTION_NAMES
-from pipeline.asking.run_folder import NarrativesFile, ProviderCounts, RunManifest
+from pipeline.asking.run_folder import LastStart, NarrativesFile, ProviderCounts, RunManifest
 from pipeline.providers.options import CHAT_OPTION_SUPPORT, OPTION_SUPPORT
 from pipeline.providers.request import BASE_URLS, DEFAULT_CHAT_MODELS, DEFAULT_MODELS, KEY_VARIABLES
 from pipeline.records import Passage, Provenance, QueryResponse, Source, SourceState
@@ -216,7 +216,7 @@ def error_line() -> str:
 
 
 def run_manifest() -> str:
-    return field_tables(RunManifest, NarrativesFile, ProviderCounts)
+    return field_tables(RunManifest, NarrativesFile, ProviderCounts, LastStart)
 
 
 def research_files() -> str:

@@ -8,7 +8,9 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from click.testing import CliRunner, Result
 
+from exports.cli import main
 from pipeline.asking.replay import recorded_providers, replay_narratives
 from pipeline.asking.run_folder import locked_folder
 from pipeline.csv_v2.file import read_answers
@@ -206,6 +208,25 @@ def test_started_again_a_run_keeps_its_answers_and_asks_only_for_the_rest(
     after = answers(tmp_path / "run")
     assert {name: all_[0] for name, all_ in after.items()} == {name: all_[0] for name, all_ in before.items()}
     assert len(after["claude"]) == 2
+
+
+def test_payloads_that_changed_since_their_answers_were_kept_are_named(two: Path, replay: Path, tmp_path: Path) -> None:
+    def ask(*options: str) -> Result:
+        command = ["pipeline", "ask", str(two), "--out", str(tmp_path / "run"), "--replay", str(replay), *options]
+        return CliRunner().invoke(main, command)
+
+    assert "Stored payloads" not in ask("--providers", "openai,claude,perplexity").stderr
+    kept = (tmp_path / "run" / "openai.csv").read_bytes()
+    unchanged = ask("--providers", "openai,claude", "--strict")
+    assert (unchanged.exit_code, "Stored payloads" in unchanged.stderr) == (0, False)
+    store(replay, "openai/N1.json", saved("openai_responses_ja.json").replace("ワクチン", "水"))
+    (replay / "anthropic" / "N2.json").unlink()
+    again = ask("--providers", "openai,claude")
+    assert again.exit_code == 0
+    assert "Stored payloads that have changed since their answers were kept: 1 (openai/N1)." in again.stderr
+    assert "4 kept, 0 new, 0 failed, spent now 0.00 USD (0.00 in all)\n" in again.stderr
+    assert (tmp_path / "run" / "openai.csv").read_bytes() == kept
+    assert ask("--providers", "openai,claude", "--strict").exit_code == 1
 
 
 def test_an_answer_found_later_takes_its_place_in_the_order_and_its_error_goes(replay: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from pipeline.asking.run_folder import read_errors, read_manifest
+from pipeline.asking.run_folder import LastStart, read_errors, read_manifest
 from pipeline.csv_v2.file import read_answers
 from pipeline.recording.run import records_from_run
 from tests.support.csv_check import check_file
@@ -133,6 +133,37 @@ def test_more_repeats_narratives_and_providers_are_asked_for_what_is_new(narrati
     assert [each.repeat for each in told] == ["1", "2"] * 5 + ["1"]
     assert {each.contexts for each in told} == {"selected"}
     assert all(each.answer_timestamp for each in told)
+
+
+def test_started_again_a_run_says_what_it_kept_and_asked_and_spent_now(narratives: Path, tmp_path: Path) -> None:
+    prices = json.dumps({"model-1": {"input": 1000, "output": 2000, "search": 0}})
+    with ProviderServer() as server:
+        env = environment(server, "openai", "claude", CITEJURY_PRICES=prices)
+        first = ask(narratives, tmp_path / "run", env, "--max-rows", "2")
+        again = ask(narratives, tmp_path / "run", env, "--max-rows", "2")
+        more = ask(narratives, tmp_path / "run", env, "--max-rows", "3", "--providers", "claude")
+    assert "Asking openai (" in first.stderr
+    assert "0 kept, 4 new, 0 failed, spent now 0.08 USD (0.08 in all)\n" in first.stderr
+    assert "openai: 2 answers, 2 citations, 20 tokens in, 10 out, cost 0.0400 USD\n" in first.stderr
+    assert "Asking" not in again.stderr
+    assert "4 kept, 0 new, 0 failed, spent now 0.00 USD (0.08 in all)\n" in again.stderr
+    assert ("Asking claude (" in more.stderr, "Asking openai (" in more.stderr) == (True, False)
+    assert "2 kept, 1 new, 0 failed, spent now 0.02 USD (0.10 in all)\n" in more.stderr
+    last = read_manifest(tmp_path / "run").last
+    assert last == LastStart(kept=2, new=1, cost=0.02)
+
+
+def test_a_provider_that_is_down_is_said_with_the_reason_and_strict_exits_1(narratives: Path, tmp_path: Path) -> None:
+    with ProviderServer({"openai": [Status(401, {}, {"error": {"message": "no such key"}})] * 5}) as server:
+        env = environment(server, "openai", "claude")
+        done = ask(narratives, tmp_path / "run", env, "--strict")
+        calm = ask(narratives, tmp_path / "run", environment(server, "claude"))
+    assert (done.exit_code, calm.exit_code) == (1, 0)
+    assert "openai answered none of its 5 calls (5 auth). The first: " in done.stderr
+    assert "no such key" in done.stderr
+    assert "0 kept, 5 new, 5 failed, spent now 0.00 USD (0.00 in all), cost of 5 not known\n" in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("Next: citejury pipeline sources")
+    assert "answered none" not in calm.stderr
 
 
 def test_another_model_in_the_same_folder_is_refused_and_nothing_sent(narratives: Path, tmp_path: Path) -> None:

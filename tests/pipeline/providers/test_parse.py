@@ -113,7 +113,8 @@ def test_ask_tells_what_was_answered_and_names_the_next_command(narratives: Path
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr.splitlines() == [
         "claude: 1 answers, 2 citations",
-        f"Next: citejury pipeline sources {narratives.parent / 'run'} --out RECORDS.jsonl",
+        "0 kept, 1 new, 0 failed, spent now 0.00 USD (0.00 in all)",
+        f"Next: citejury pipeline sources {narratives.parent / 'run'} --out records.jsonl",
     ]
 
 
@@ -142,7 +143,8 @@ def test_ask_refuses_what_it_cannot_do(narratives: Path, options: tuple[str, ...
 
 
 def test_ask_without_a_key_names_replay_and_makes_nothing(narratives: Path) -> None:
-    result = run("ask", narratives, "--out", narratives.parent / "run")
+    columns = ("--id-column", "id", "--text-column", "note")
+    result = run("ask", narratives, "--out", narratives.parent / "run", *columns)
     assert result.exit_code == 1
     assert "--replay" in result.stderr
     assert not (narratives.parent / "run").exists()
