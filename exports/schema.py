@@ -241,6 +241,8 @@ class ExportFilters(Frozen):
     suggested: bool = False
     """Whether rounds whose answers a machine fills in beforehand are read without being named; a jury's export leaves
     them out."""
+    whole_campaign: bool = False
+    """Whether the workspaces are all those of a campaign: then some of them may have no response yet."""
     every_response: bool = False
     """Whether an annotator's responses to one unit in several workspaces are all rows, not the newest only."""
     text_pair: bool = False

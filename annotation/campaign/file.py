@@ -27,8 +27,9 @@ class Annotator(Frozen):
 
     name: _Name
     """User name in Argilla."""
-    role: Literal["annotator", "admin"] = "annotator"
-    """Role of a new user; an admin sees everybody's responses in her workspaces and is not counted among the jury."""
+    role: Literal["annotator", "admin", "adjudicator"] = "annotator"
+    """An annotator labels; an admin sees everybody's responses in her workspaces; an adjudicator gets what annotators
+    differ on from `citejury exports adjudicate push`, and nothing else. Only annotators are of the jury."""
     locales: tuple[str, ...] = ()
     """Languages that she labels in; all of the campaign's where none is named."""
     left: bool = False
@@ -58,6 +59,9 @@ class Calibration(Frozen):
     """How many annotators a record of this round waits for; None for all annotators of its language."""
     seed: int = Field(default=0, strict=True)
     """Seed of the hash."""
+    rule: Literal[1, 2] | None = None
+    """How records are chosen (annotation/contracts/datasets.md#calibration): 2 leaves no language and task without one,
+    1 may; None for the rule by which Argilla's were chosen, and for 2 where there are none."""
 
     @model_validator(mode="after")
     def has_one_size(self) -> Self:
@@ -85,6 +89,9 @@ class Campaign(Frozen):
     the context backs or contradicts a claim. The mode of a dataset that is there needs a new version."""
     calibration: Calibration | None = None
     """The round before production; None where there is none."""
+    language_workspaces: bool | None = None
+    """Whether each language has a workspace of its own; None for the way that Argilla has, and where it has none, for
+    workspaces of their own where annotators do not share all languages."""
     annotators: tuple[Annotator, ...] = ()
     """The people; more may be members of the workspace, whom set-up leaves as they are."""
     groups: dict[str, tuple[_Name, ...]] = Field(default_factory=dict)
@@ -108,9 +115,25 @@ class Campaign(Frozen):
             ValueError: parts of it contradict each other; the message names them all.
         """
         problems = [*_locale_problems(self), *_group_problems(self)]
+        if self.language_workspaces and (shared := self._shared_names()):
+            problems.append(
+                f"`groups` has {shared[0]!r}, and the language's workspace has that name; name it otherwise"
+            )
         if problems:
             raise ValueError("; ".join(problems))
         return self
+
+    def _shared_names(self) -> list[str]:
+        """Groups whose workspace would have the name of a language's own."""
+        return [group for group in self.groups if group in self.locales]
+
+    @property
+    def parts_languages(self) -> bool:
+        """Whether each language has a workspace of its own; unless that is said, where annotators do not share all."""
+        if self.language_workspaces is not None:
+            return self.language_workspaces
+        working = [person for person in self.annotators if person.role == "annotator" and not person.left]
+        return not self._shared_names() and any(self.locales_of(person) != self.locales for person in working)
 
     def jury(self, locale: str, group: str | None = None) -> tuple[Annotator, ...]:
         """The annotators who label in a language now, of one group where it is named; no admins, nobody who left."""
@@ -121,6 +144,14 @@ class Campaign(Frozen):
             and not person.left
             and locale in self.locales_of(person)
             and (group is None or person.name in self.groups[group])
+        )
+
+    def adjudicators(self, locale: str) -> tuple[Annotator, ...]:
+        """Who settles in a language what its annotators differ on."""
+        return tuple(
+            person
+            for person in self.annotators
+            if person.role == "adjudicator" and not person.left and locale in self.locales_of(person)
         )
 
     def locales_of(self, person: Annotator) -> tuple[str, ...]:
@@ -150,49 +181,75 @@ class Member(NamedTuple):
     """Name of the workspace."""
     person: Annotator
     """Who she is."""
+    belongs: bool = True
+    """Whether she is to be a member of it; False for who is to be taken out where she is one."""
 
 
 def places(campaign: Campaign, workspace: str) -> dict[Place, dict[TaskName, int]]:
     """The overlap of each task at each place of the campaign; calibration first, then production, by language.
 
-    With groups, production is in the groups' workspaces only, and calibration in the common one.
+    `workspace` is the common one of the settings; where languages have workspaces of their own, no place is in it. With
+    groups, production is in the groups' workspaces only. Pass a campaign in Argilla as it stands there
+    (`annotation.campaign.standing`).
     """
     found: dict[Place, dict[TaskName, int]] = {}
     if campaign.calibration:
         for locale in campaign.locales:
             overlap = campaign.calibration.overlap or max(1, len(campaign.jury(locale)))
-            found[Place(workspace, locale, CALIBRATION)] = dict.fromkeys(TASKS, overlap)
+            home = language_workspace(campaign, workspace, locale)
+            found[Place(home, locale, CALIBRATION)] = dict.fromkeys(TASKS, overlap)
     production = {task: campaign.overlap.get(task, 1) for task in TASKS}
-    if not campaign.groups:
-        return found | {Place(workspace, locale, PRODUCTION): production for locale in campaign.locales}
-    for group in campaign.groups:
+    for group in campaign.groups or (None,):
         for locale in campaign.locales:
-            if campaign.jury(locale, group):
-                found[Place(group_workspace(workspace, group), locale, PRODUCTION)] = production
+            if group is None or campaign.jury(locale, group):
+                found[production_place(campaign, workspace, locale, group)] = production
     return found
 
 
+def production_place(campaign: Campaign, workspace: str, locale: str, group: str | None) -> Place:
+    """Where records of a language go in production; `group` is None where there are no groups."""
+    home = language_workspace(campaign, workspace, locale)
+    return Place(f"{home}-{group}" if group else home, locale, PRODUCTION)
+
+
+def group_at(campaign: Campaign, workspace: str, place: Place) -> str | None:
+    """The group that works at a place of the campaign; None where all of its language do."""
+    home = language_workspace(campaign, workspace, place.locale)
+    return next((group for group in campaign.groups if place.workspace == f"{home}-{group}"), None)
+
+
+def language_workspace(campaign: Campaign, workspace: str, locale: str) -> str:
+    """The name of the workspace that all people of a language share: its own, or the common one."""
+    return f"{workspace}-{locale}" if campaign.parts_languages else workspace
+
+
 def members(campaign: Campaign, workspace: str) -> tuple[Member, ...]:
-    """Who belongs to which workspace, those who left included, in order of workspaces, then of the file."""
-    everybody = campaign.annotators
-    common = [] if campaign.groups and not campaign.calibration else [Member(workspace, each) for each in everybody]
-    grouped = [
-        Member(group_workspace(workspace, group), each)
-        for group, names in campaign.groups.items()
-        for each in everybody
-        if each.name in names or each.role == "admin"
-    ]
-    return (*common, *grouped)
+    """Who belongs to which workspace, in order of workspaces, then of the file.
+
+    Whoever is listed and does not belong to one is there too, so that she can be taken out.
+    """
+    found: dict[str, dict[str, Member]] = {}
+    for group in (None, *campaign.groups) if campaign.calibration or not campaign.groups else (*campaign.groups,):
+        concerned = [
+            each
+            for each in campaign.annotators
+            if each.role != "annotator" or group is None or each.name in campaign.groups[group]
+        ]
+        for locale in campaign.locales:
+            readers = [
+                each for each in concerned if not campaign.parts_languages or locale in campaign.locales_of(each)
+            ]
+            if readers or group is None:
+                home = production_place(campaign, workspace, locale, group).workspace
+                for each in concerned:
+                    belongs = each in readers and not each.left and each.role != "adjudicator"
+                    found.setdefault(home, {}).setdefault(each.name, Member(home, each, belongs))
+    return tuple(each for there in found.values() for each in there.values())
 
 
 def workspaces(campaign: Campaign, workspace: str) -> tuple[str, ...]:
-    """The names of the campaign's workspaces: the common one where it is used, then one for each group."""
+    """The names of the campaign's workspaces, those that all people of a language share first, then the groups'."""
     return tuple(dict.fromkeys(place.workspace for place in places(campaign, workspace)))
-
-
-def group_workspace(workspace: str, group: str) -> str:
-    """The name of a group's workspace."""
-    return f"{workspace}-{group}"
 
 
 def read_campaign(path: Path | None = None) -> Campaign | None:

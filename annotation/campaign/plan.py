@@ -67,7 +67,7 @@ class Step(NamedTuple):
     note: str = ""
     """What differs, or a remark; empty where there is none."""
     workspace: str = ""
-    """The workspace that it is in."""
+    """The workspace that it is in; empty for somebody who is in none yet."""
 
 
 class Wanted(NamedTuple):
@@ -434,28 +434,44 @@ def plan_members(
         name: {user["username"] for user in argilla.workspace_users(found)} if found else set()
         for name, found in workspace_ids.items()
     }
+    first = _first_memberships(wanted)
     plans: list[MemberPlan] = []
     for member in wanted:
         user = users.get(member.person.name)
-        is_first = all(each.member.person.name != member.person.name for each in plans)
-        done = _what_to_do(member.person, user, is_first, member.person.name in there[member.workspace])
-        step = Step("annotator", member.person.name, done, _role_note(member.person, user), member.workspace)
+        is_first = first[member.person.name] is member
+        done = _what_to_do(member, user, is_first, member.person.name in there[member.workspace])
+        if done == "kept" and not (member.belongs or member.person.left or is_first):
+            continue  # she has nothing to do with that workspace
+        where = member.workspace if member.belongs or member.person.left or done == "removed" else ""
+        step = Step("annotator", member.person.name, done, _role_note(member.person, user), where)
         plans.append(MemberPlan(member, user["id"] if user else None, step))
     return tuple(plans)
 
 
-def _what_to_do(person: Annotator, user: Mapping[str, Any] | None, is_first: bool, is_member: bool) -> Done:
+def _first_memberships(wanted: Sequence[Member]) -> dict[str, Member]:
+    """Where each person is created if she is not there yet: the first workspace of hers, or the first of all."""
+    first: dict[str, Member] = {}
+    for member in wanted:
+        known = first.setdefault(member.person.name, member)
+        if member.belongs and not known.belongs:
+            first[member.person.name] = member
+    return first
+
+
+def _what_to_do(member: Member, user: Mapping[str, Any] | None, is_first: bool, is_member: bool) -> Done:
     """What is to be done about her in one workspace; she is created where she is met first."""
-    if person.left:
-        return "removed" if is_member else "kept"
-    if user is None and is_first:
+    if is_member:
+        return "kept" if member.belongs else "removed"
+    if user is None and is_first and not member.person.left:
         return "created"
-    return "kept" if is_member else "added"
+    return "added" if member.belongs else "kept"
 
 
 def _role_note(person: Annotator, user: Mapping[str, Any] | None) -> str:
     """A remark about somebody who left, or who may read everybody's responses."""
     if person.left:
         return "has left; what she answered stays"
+    if person.role == "adjudicator":
+        return "adjudicator: `citejury exports adjudicate push` gives her what is split"
     role = user["role"] if user else person.role
     return "" if role == "annotator" else f"role {role}: may read what the others answer"

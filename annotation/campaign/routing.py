@@ -5,28 +5,39 @@ the same split, whatever it pushes first.
 """
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from annotation.campaign.file import Campaign, Place, group_workspace
-from annotation.tasks import CALIBRATION, PRODUCTION
+from annotation.campaign.file import Calibration, Campaign, Place, language_workspace, production_place
+from annotation.tasks import CALIBRATION
 from pipeline.errors import InputError, SettingsError
 
 _HASH_BYTES = 6  # a float holds them exactly, so that no share is rounded up to 1
 _HASHES = 1 << (8 * _HASH_BYTES)
+_FLOOR = 3
+"""So many records of each language and task are for calibration at least, but no more than half of them."""
+NEWEST_RULE = 2
+"""The rule of calibration for new campaigns."""
+LANGUAGE_WORKSPACES = "language_workspaces"
+"""Where the split of a campaign says that each language has a workspace of its own."""
 ROUTING = "routing"
 """Where a dataset's metadata say how the records were split."""
 
 
 def plan_routes(
-    records: Iterable[tuple[str, str]], stored: Mapping[str, Place], campaign: Campaign, workspace: str
+    records: Iterable[tuple[str, str]],
+    stored: Mapping[str, Place],
+    campaign: Campaign,
+    workspace: str,
+    without_passages: Collection[str] = (),
 ) -> dict[str, Place]:
     """The place of each record, by `record_uuid`, in the order given; `records` are pairs of id and language.
 
     `stored` is the place of each record that Argilla holds, in any dataset of the campaign; such a record stays there.
     Of the others, those that `assign` names go to their group; then calibration takes its share: each record whose hash
-    is below `fraction`, or as many of the lowest hashes of each language as are wanting to `records`. The rest is for
-    production, where the hash chooses one of the groups that have somebody for the language.
+    is below `fraction`, or as many of the lowest hashes of each language as are wanting to `records`, and more where a
+    task would have too few (`_with_floor`). The rest is for production, where the hash chooses one of the groups that
+    have somebody for the language. `without_passages` are the ids, stored ones included, of those for generation only.
 
     Raises:
         InputError: a record is assigned to a group that has nobody for its language.
@@ -36,17 +47,16 @@ def plan_routes(
     assigned = {record_uuid: group for group, uuids in campaign.assign.items() for record_uuid in uuids}
     new = [(record_uuid, locale) for record_uuid, locale in locales.items() if record_uuid not in stored]
     free = [(record_uuid, locale) for record_uuid, locale in new if record_uuid not in assigned]
-    calibrating = _calibration_share(free, stored, campaign)
+    calibrating = _calibration_share(free, stored, campaign, frozenset(without_passages))
     routes: dict[str, Place] = {}
     for record_uuid, locale in locales.items():
         if record_uuid in stored:
             routes[record_uuid] = stored[record_uuid]
         elif record_uuid in calibrating:
-            routes[record_uuid] = Place(workspace, locale, CALIBRATION)
+            routes[record_uuid] = Place(language_workspace(campaign, workspace, locale), locale, CALIBRATION)
         else:
             chosen = _group_for(record_uuid, locale, assigned.get(record_uuid), campaign)
-            home = group_workspace(workspace, chosen) if chosen else workspace
-            routes[record_uuid] = Place(home, locale, PRODUCTION)
+            routes[record_uuid] = production_place(campaign, workspace, locale, chosen)
     return routes
 
 
@@ -56,23 +66,53 @@ def locale_for(language: str, campaign: Campaign) -> str:
 
 
 def _calibration_share(
-    new: Iterable[tuple[str, str]], stored: Mapping[str, Place], campaign: Campaign
+    new: Iterable[tuple[str, str]], stored: Mapping[str, Place], campaign: Campaign, without_passages: frozenset[str]
 ) -> frozenset[str]:
     """Which of the new records, pairs of `record_uuid` and locale, are for calibration; none without such a round."""
     rule = campaign.calibration
     if rule is None:
         return frozenset()
-    if rule.fraction is not None:
-        return frozenset(record_uuid for record_uuid, _ in new if _share(rule.seed, record_uuid) < rule.fraction)
-    by_locale: dict[str, list[str]] = {locale: [] for locale in campaign.locales}
-    for record_uuid, locale in new:
-        by_locale[locale].append(record_uuid)
     chosen: set[str] = set()
-    for locale, found in by_locale.items():
-        there = sum(1 for place in stored.values() if (place.locale, place.round_name) == (locale, CALIBRATION))
-        wanting = max(0, (rule.records or 0) - there)
-        chosen.update(sorted(found, key=lambda record_uuid: (_share(rule.seed, record_uuid), record_uuid))[:wanting])
+    for locale in campaign.locales:
+        found = sorted((_share(rule.seed, record_uuid), record_uuid) for record_uuid, of in new if of == locale)
+        there = {record_uuid: place.round_name for record_uuid, place in stored.items() if place.locale == locale}
+        calibrated = [record_uuid for record_uuid, round_name in there.items() if round_name == CALIBRATION]
+        if rule.fraction is not None:
+            below = [record_uuid for share, record_uuid in found if share < rule.fraction]
+        else:
+            below = [record_uuid for _, record_uuid in found][: max(0, (rule.records or 0) - len(calibrated))]
+        if rule.rule != 1:
+            known = [*there, *(record_uuid for _, record_uuid in found)]
+            ordered = [record_uuid for _, record_uuid in found]
+            below = _with_floor(below, ordered, known, calibrated, rule, without_passages)
+        chosen.update(below)
     return frozenset(chosen)
+
+
+def _with_floor(
+    chosen: Sequence[str],
+    ordered: Sequence[str],
+    known: Sequence[str],
+    calibrated: Sequence[str],
+    rule: Calibration,
+    without_passages: frozenset[str],
+) -> list[str]:
+    """The records of one language that are chosen, with enough of them for every task.
+
+    Retrieval and grounding need records with passages, generation takes all. Where too few are `calibrated` and
+    `chosen`, those of the lowest hashes follow (`ordered` are the new ones); with `records` they take the places of
+    the highest hashes without passages, so that the number stays. `known` are all records of the language, in Argilla
+    and new.
+    """
+    found = list(chosen)
+    for passed_over in (without_passages, frozenset[str]()):
+        concerned = sum(each not in passed_over for each in known)
+        floor = min(_FLOOR, max(1, concerned // 2), concerned, rule.records or _FLOOR)
+        wanting = floor - sum(each not in passed_over for each in (*calibrated, *found))
+        more = [each for each in ordered if each not in passed_over and each not in found][: max(0, wanting)]
+        spare = [each for each in found if each in passed_over][-len(more) :] if more and rule.records else []
+        found = [each for each in found if each not in spare] + more
+    return found
 
 
 def _group_for(record_uuid: str, locale: str, assigned: str | None, campaign: Campaign) -> str | None:
@@ -101,16 +141,27 @@ def _share(seed: int, text: str) -> float:
 
 
 def routing_metadata(campaign: Campaign) -> dict[str, Any]:
-    """What decides the split, as it stands in the metadata of each of the campaign's datasets."""
+    """What decides the split, as it stands in the metadata of each of the campaign's datasets.
+
+    What came later is left out where it is as it was before, so that an earlier campaign has the same metadata still.
+    """
     rule = campaign.calibration
     size = None if rule is None else {"fraction": rule.fraction, "records": rule.records, "seed": rule.seed}
-    return {"calibration": size, "locales": list(campaign.locales), "groups": sorted(campaign.groups)}
+    if rule and size and rule.rule != 1:
+        size["rule"] = NEWEST_RULE
+    parted = {LANGUAGE_WORKSPACES: True} if campaign.parts_languages else {}
+    return {"calibration": size, "locales": list(campaign.locales), "groups": sorted(campaign.groups), **parted}
+
+
+def rule_of(calibration: Mapping[str, Any]) -> int:
+    """The rule by which records were chosen, from what the metadata of a dataset say of calibration."""
+    return int(calibration.get("rule", 1))
 
 
 def check_routing(
     described: Iterable[Mapping[str, Any]],
     campaign: Campaign,
-    keys: Collection[str] = ("calibration", "locales", "groups"),
+    keys: Collection[str] = ("calibration", "locales", "groups", LANGUAGE_WORKSPACES),
 ) -> None:
     """Check that each of our datasets was set up for the same split as the campaign's.
 
@@ -121,22 +172,22 @@ def check_routing(
     Raises:
         SettingsError: one was set up for another split; the message has both.
     """
-    wanted = {key: value for key, value in routing_metadata(campaign).items() if key in keys}
+    wanted = routing_metadata(campaign)
     for dataset in described:
         there = (dataset.get("metadata") or {}).get(ROUTING)
         if there is None:
             continue
-        for key, value in wanted.items():
-            if there.get(key) != value:
+        for key in keys:
+            if there.get(key) != wanted.get(key):
                 raise SettingsError(
                     f"The dataset {dataset['name']!r} in Argilla was set up with `{key}` {_shown(there.get(key))}, and "
-                    f"`[campaign]` in this folder's citejury.toml says {_shown(value)}. {_way_out(key)}"
+                    f"`[campaign]` in this folder's citejury.toml says {_shown(wanted.get(key))}. {_way_out(key)}"
                 )
 
 
 def _way_out(key: str) -> str:
     """What to do about a difference in the split."""
-    if key == "calibration":
+    if key in ("calibration", LANGUAGE_WORKSPACES):
         return "Take the values that Argilla has, or begin a campaign in another `workspace`: records do not move."
     return "Take the values that Argilla has, or run `citejury annotation setup` if the file is the newer one."
 
@@ -144,5 +195,9 @@ def _way_out(key: str) -> str:
 def _shown(value: Any) -> str:
     """A value of the routing metadata in words."""
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {each}" for name, each in value.items() if each is not None)
+        return ", ".join(
+            f"{name} {each}" for name, each in ({**value, "rule": rule_of(value)}).items() if each is not None
+        )
+    if isinstance(value, bool):
+        return "true"
     return "none" if not value else ", ".join(map(str, value))

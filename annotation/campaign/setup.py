@@ -8,7 +8,16 @@ SDK's `Dataset.create` sends no metadata, and cannot go on with a draft.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from annotation.campaign.file import Annotator, Campaign, Member, Place, group_workspace, members, places
+from annotation.campaign.file import (
+    Annotator,
+    Campaign,
+    Member,
+    Place,
+    group_at,
+    language_workspace,
+    members,
+    places,
+)
 from annotation.campaign.people import NewUser, Passwords, checked_names, create_user
 from annotation.campaign.plan import (
     DatasetPlan,
@@ -22,7 +31,7 @@ from annotation.campaign.plan import (
     refuse_other_schema,
     refuse_strangers,
 )
-from annotation.campaign.routing import check_routing, routing_metadata
+from annotation.campaign.routing import LANGUAGE_WORKSPACES, check_routing, routing_metadata
 from annotation.campaign.versions import CARRYING, append_to_log, carry_records, current_datasets, write_jury
 from annotation.client import Argilla
 from annotation.labels import TASKS, Evidence, TaskName
@@ -83,8 +92,7 @@ def _wanted_of_campaign(campaign: Campaign, workspace: str) -> Wanted:
     found = places(campaign, workspace)
     notes = {}
     for place, overlap in found.items():
-        group = next((name for name in campaign.groups if place.workspace == f"{workspace}-{name}"), None)
-        people = len(campaign.jury(place.locale, group))
+        people = len(campaign.jury(place.locale, group_at(campaign, workspace, place)))
         if campaign.annotators and people < max(overlap.values()):
             notes[place] = f"waits for {max(overlap.values())} annotators, and the campaign has {people} for it"
     juries = _juries(campaign, workspace, found)
@@ -95,18 +103,18 @@ def _juries(campaign: Campaign, workspace: str, found: Iterable[Place]) -> dict[
     """Who labels at each place, by user name; empty where there is one language, in which everybody labels."""
     if len(campaign.locales) == 1:
         return {}
-    groups = {group_workspace(workspace, group): group for group in campaign.groups}
     return {
-        place: [person.name for person in campaign.jury(place.locale, groups.get(place.workspace))] for place in found
+        place: [person.name for person in campaign.jury(place.locale, group_at(campaign, workspace, place))]
+        for place in found
     }
 
 
 def wanted_of_round(
     campaign: Campaign, workspace: str, round_name: str, locale: str | None, min_submitted: int | None
 ) -> Wanted:
-    """What there is to be for a round beside the campaign's own: in its common workspace, for everybody.
+    """What there is to be for a round beside the campaign's own, for everybody of a language.
 
-    `locale` chooses one of the campaign's languages; None is for all of them.
+    `campaign` is as it stands in Argilla. `locale` chooses one of its languages; None is for all of them.
 
     Raises:
         InputError: the campaign sets up that round itself, or does not have the language.
@@ -119,15 +127,17 @@ def wanted_of_round(
     if locale is not None and locale not in campaign.locales:
         raise InputError(f"The campaign has no {locale!r}. Choose `--locale` from: {', '.join(campaign.locales)}.")
     locales = campaign.locales if locale is None else (locale,)
-    people = [Member(workspace, each) for each in campaign.annotators]
-    found = {Place(workspace, each, round_name): dict.fromkeys(TASKS, min_submitted) for each in locales}
+    common = campaign.model_copy(update={"groups": {}, "assign": {}})
+    homes = {each: language_workspace(campaign, workspace, each) for each in locales}
+    people = [each for each in members(common, workspace) if each.workspace in homes.values()]
+    found = {Place(home, each, round_name): dict.fromkeys(TASKS, min_submitted) for each, home in homes.items()}
     return Wanted(found, people, None, {}, _juries(campaign, workspace, found), campaign.evidence)
 
 
 def plan_campaign(
     argilla: Argilla, campaign: Campaign, workspace: str, new_versions: Collection[TaskName] = ()
 ) -> Plan:
-    """What is to be done so that the campaign is in Argilla; reads only.
+    """What is to be done so that the campaign, as it stands there, is in Argilla; reads only.
 
     Raises:
         SettingsError: Argilla has records that were split between calibration and production by another rule.
@@ -138,7 +148,7 @@ def plan_campaign(
     known = argilla.workspaces()
     for name in dict.fromkeys(place.workspace for place in wanted.places):
         if name in known:
-            check_routing(current_datasets(argilla, known[name]), campaign, keys=("calibration",))
+            check_routing(current_datasets(argilla, known[name]), campaign, keys=("calibration", LANGUAGE_WORKSPACES))
     return plan_setup(argilla, wanted, new_versions)
 
 
@@ -234,7 +244,7 @@ def refuse_other_dataset(
 def _apply_members(
     argilla: Argilla, plans: Sequence[MemberPlan], workspace_ids: Mapping[str, str], passwords: Passwords
 ) -> None:
-    """Create, add and take out as planned; whoever leaves keeps her user and everything that she answered."""
+    """Create, add and take out as planned; whoever is taken out keeps her user and everything that she answered."""
     changes = [plan for plan in plans if plan.step.done != "kept"]
     if not changes:
         return
@@ -247,7 +257,7 @@ def _apply_members(
         user = user_handle(client, plan.user_id or created[person.name])
         if plan.step.done == "removed":
             user.remove_from_workspace(workspace)
-        else:
+        elif plan.member.belongs:
             user.add_to_workspace(workspace)
 
 
@@ -258,17 +268,14 @@ def add_members(argilla: Argilla, workspace_id: str, user_ids: Sequence[str]) ->
         user_handle(client, user_id).add_to_workspace(workspace_handle(client, workspace_id))
 
 
-def add_users(
-    argilla: Argilla, annotators: Sequence[Annotator], workspaces: Sequence[str], passwords: Passwords
-) -> tuple[MemberPlan, ...]:
+def add_users(argilla: Argilla, wanted: Sequence[Member], passwords: Passwords) -> tuple[MemberPlan, ...]:
     """What was done about each person in each workspace; who is there already is left as she is.
 
     Raises:
         NotFoundError: there is no such workspace.
         OutputError: the passwords cannot be written; nobody was made.
     """
-    ids = {workspace: argilla.find_workspace(workspace) for workspace in workspaces}
-    wanted = [Member(workspace, person) for workspace in workspaces for person in annotators]
+    ids = {name: argilla.find_workspace(name) for name in dict.fromkeys(each.workspace for each in wanted)}
     plans = plan_members(argilla, wanted, ids)
     _apply_members(argilla, plans, ids, passwords)
     return plans

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from annotation.campaign.file import Annotator, Campaign, Member, members
+from annotation.campaign.standing import as_it_stands
 from annotation.campaign.versions import Series, newest_versions, place_in_order
 from annotation.client import Argilla
 from annotation.labels import LABELS, TaskName
@@ -110,8 +111,12 @@ def work_by_annotator(argilla: Argilla, workspace: str, campaign: Campaign | Non
     Raises:
         NotFoundError: a workspace is missing, or there is no annotator, or no dataset for one of them.
     """
-    people = members(campaign, workspace) if campaign else _members_of(argilla, workspace)
-    jurors = {each.person.name: each.person for each in people if _is_juror(each.person)}
+    standing = as_it_stands(argilla, campaign, workspace) if campaign else None
+    listed = members(standing, workspace) if standing else _members_of(argilla, workspace)
+    people = [each for each in listed if each.belongs]
+    everybody = campaign.annotators if campaign else tuple(each.person for each in people)
+    working = {each.person.name for each in people if each.person.role == "annotator"}
+    jurors = {person.name: person for person in everybody if person.name in working}
     if not jurors:
         raise NotFoundError(
             f"The workspace {workspace!r} has no annotator to share with. Name some in `[campaign]` of citejury.toml "
@@ -123,11 +128,6 @@ def work_by_annotator(argilla: Argilla, workspace: str, campaign: Campaign | Non
     if idle:
         raise NotFoundError(f"There is no dataset for {idle[0]!r} in Argilla. Run `citejury annotation setup`.")
     return work
-
-
-def _is_juror(person: Annotator) -> bool:
-    """Whether she labels now."""
-    return person.role == "annotator" and not person.left
 
 
 def _members_of(argilla: Argilla, workspace: str) -> tuple[Member, ...]:

@@ -90,8 +90,16 @@ class Teardown(NamedTuple):
         return sum(each.contents.drafts for each in self.datasets)
 
 
-def plan_teardown(argilla: Argilla, workspace: str, names: Collection[str] = (), users: bool = False) -> Teardown:
+def plan_teardown(
+    argilla: Argilla,
+    workspace: str,
+    names: Collection[str] = (),
+    users: bool = False,
+    others: Collection[str] = (),
+) -> Teardown:
     """What goes: the datasets named, or all of them with the workspace; and its members, if `users`.
+
+    `others` are workspaces that go as well, so that nobody stays because of them.
 
     Raises:
         NotFoundError: no such workspace, or a dataset that is named is not in it.
@@ -119,7 +127,7 @@ def plan_teardown(argilla: Argilla, workspace: str, names: Collection[str] = (),
             "export. Remove it in Argilla, or name the others with `--dataset`."
         )
     doomed = tuple(DatasetToDelete(each["id"], each["name"], _contents(argilla, each["id"])) for each in chosen)
-    fates = _plan_users(argilla, workspace_id) if users else ()
+    fates = _plan_users(argilla, workspace_id, others) if users else ()
     return Teardown(workspace, workspace_id, doomed, not names, fates)
 
 
@@ -139,12 +147,12 @@ def _contents(argilla: Argilla, dataset_id: str) -> _Contents:
     )
 
 
-def _plan_users(argilla: Argilla, workspace_id: str) -> tuple[UserToDelete, ...]:
+def _plan_users(argilla: Argilla, workspace_id: str, others: Collection[str] = ()) -> tuple[UserToDelete, ...]:
     """Each member of the workspace, in order of their names, with why she stays.
 
-    Owners stay, and so do members of other workspaces and whoever answered in one.
+    Owners stay, and so do members of other workspaces and whoever answered in one; `others` do not count.
     """
-    elsewhere = [each for each in argilla.workspaces().values() if each != workspace_id]
+    elsewhere = [each for name, each in argilla.workspaces().items() if each != workspace_id and name not in others]
     members = {user["id"] for each in elsewhere for user in argilla.workspace_users(each)}
     answered = {
         person["username"]

@@ -100,7 +100,7 @@ def push(
         bars.report(what, done, len(checked.languages) if total is None else total)
 
     with open_argilla(settings) as argilla, ProgressBars() as bars:
-        options = PushOptions(dry_run, revise, show, progress)
+        options = PushOptions(dry_run, revise, show, progress, checked.without_passages)
         options = options._replace(decorator=proposals.decorator) if proposals else options
         where = (argilla, settings.workspace, read_campaign(), checked.languages, records_of(paths, checked.left_out))
         report = push_where_named(*where, locale, chosen, options)
@@ -135,8 +135,8 @@ def _tell_checked(checked: "CheckedPaths") -> None:
     """Say what the lead should know about the records before they go in."""
     if checked.without_passages:
         click.echo(
-            f"{checked.without_passages} of {len(checked.languages)} records have no passages: they go to generation "
-            "only, because no text of what they cite is at hand.",
+            f"{len(checked.without_passages)} of {len(checked.languages)} records have no passages: they go to "
+            "generation only, because no text of what they cite is at hand.",
             err=True,
         )
     speaking = len(checked.speaking)

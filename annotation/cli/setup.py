@@ -84,7 +84,7 @@ def setup(
 
     What there is to be stands in the table `[campaign]` of citejury.toml; `citejury init` writes one to begin with.
     Without that table the options name a language, a round, an overlap and annotators; with it, `--round` makes a
-    round beside the campaign's own, such as `suggested`, in its common workspace.
+    round beside the campaign's own, such as `suggested`.
 
     The plan is shown first. Titles, descriptions, guidelines and overlap are changed where they differ; you are asked
     first where responses are there already. Fields and questions cannot be changed in Argilla: `--new-version` makes a
@@ -103,6 +103,7 @@ def setup(
     from annotation.campaign.people import Passwords
     from annotation.campaign.plan import plan_setup
     from annotation.campaign.setup import apply_plan, plan_campaign, wanted_of, wanted_of_round
+    from annotation.campaign.standing import as_it_stands
     from annotation.client import open_argilla
     from annotation.labels import TASKS
     from annotation.tasks import takes_suggestions
@@ -116,6 +117,7 @@ def setup(
         _refuse_options(ctx, {"annotators", "evidence"} if beside else set(_IN_CAMPAIGN))
     kept = Passwords(passwords, _show_password)
     with open_argilla(settings) as argilla:
+        campaign = as_it_stands(argilla, campaign, settings.workspace) if campaign else None
         if campaign and beside:
             wanted = wanted_of_round(campaign, settings.workspace, round_name, locale, overlap)
             plan = plan_setup(argilla, wanted, chosen)
@@ -175,7 +177,7 @@ def _plan_rows(steps: "Sequence[Step]", qualified: bool) -> list[tuple[str, str,
     return [
         (
             step.kind,
-            f"{step.workspace}/{step.name}" if qualified and step.kind != "workspace" else step.name,
+            f"{step.workspace}/{step.name}" if qualified and step.workspace and step.kind != "workspace" else step.name,
             _TO_DO[step.done],
             step.note,
         )

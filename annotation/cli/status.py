@@ -50,7 +50,7 @@ def status(
     from datetime import UTC, datetime
 
     from annotation.campaign.file import read_campaign
-    from annotation.campaign.file import workspaces as campaign_workspaces
+    from annotation.campaign.standing import standing_workspaces
     from annotation.client import open_argilla
     from annotation.status.page import write_page
     from annotation.status.summary import read_status
@@ -60,7 +60,6 @@ def status(
 
     settings = read_settings(api_url=api_url)
     campaign = read_campaign()
-    common = campaign_workspaces(campaign, settings.workspace) if campaign else (settings.workspace,)
     languages = {person.name: campaign.locales_of(person) for person in campaign.annotators} if campaign else {}
     told: list[None] = []
 
@@ -73,7 +72,7 @@ def status(
     with open_argilla(settings) as argilla:
         found = read_status(
             argilla,
-            workspaces or common,
+            workspaces or standing_workspaces(argilla, campaign, settings.workspace),
             datetime.now(UTC),
             rounds=rounds,
             languages=languages,

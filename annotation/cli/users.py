@@ -1,6 +1,7 @@
 """The group `users`: who is on the server, and who joins, leaves and is forgotten."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,9 @@ import click
 from pipeline.tables import Table
 
 if TYPE_CHECKING:
-    from annotation.campaign.file import Annotator
+    from annotation.campaign.file import Annotator, Member
     from annotation.campaign.people import NewUser
+    from annotation.client import Argilla
 
 _api_url_option = click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
 _passwords_option = click.option(
@@ -40,7 +42,8 @@ def users() -> None:
     "workspaces",
     multiple=True,
     metavar="NAME",
-    help="Workspace to join; the setting `workspace` (citejury) if not given. May be given more than once.",
+    help="Workspace to join; those of the campaign in citejury.toml for the people that it lists, else the setting "
+    "`workspace` (citejury). May be given more than once.",
 )
 @click.option(
     "--role",
@@ -75,9 +78,9 @@ def add(
     people = [Annotator.model_validate({"name": name, "role": role}) for name in checked_names(names)]
     kept = Passwords(passwords, _show_password)
     with open_argilla(settings) as argilla:
-        plans = add_users(argilla, people, workspaces or (settings.workspace,), kept)
+        plans = add_users(argilla, _memberships(argilla, people, workspaces, settings.workspace), kept)
         roles = {user["username"]: user["role"] for user in argilla.users()}
-    rows = [(printable(plan.member.person.name), plan.member.workspace, _DONE[plan.step.done]) for plan in plans]
+    rows = [(printable(plan.member.person.name), plan.step.workspace or "-", _DONE[plan.step.done]) for plan in plans]
     click.echo(Table([("user", "workspace", "done"), *rows]).terminal())
     for person in people:
         if roles[person.name] != role:
@@ -90,6 +93,34 @@ def add(
     if campaign and unlisted:
         click.echo(f"citejury.toml does not list {', '.join(unlisted)}; write them into `[campaign]` too.", err=True)
     click.echo("Next: citejury annotation share --out sheets", err=True)
+
+
+def _memberships(
+    argilla: "Argilla", people: "Sequence[Annotator]", named: Sequence[str], workspace: str
+) -> "list[Member]":
+    """Who is to be where: in the workspaces that are named, else where the campaign has her, else in the common one.
+
+    Raises:
+        InputError: the languages of the campaign have workspaces of their own, and it does not list somebody.
+    """
+    from annotation.campaign.file import Member, members, read_campaign
+    from annotation.campaign.standing import as_it_stands
+    from pipeline.errors import InputError
+
+    campaign = None if named else read_campaign()
+    standing = as_it_stands(argilla, campaign, workspace) if campaign else None
+    listed = [each for each in members(standing, workspace) if not each.person.left] if standing else []
+    found: list[Member] = []
+    for person in people:
+        hers = [each for each in listed if each.person.name == person.name]
+        if standing and standing.parts_languages and not hers:
+            raise InputError(
+                f"citejury.toml does not list {person.name!r}, and each language of its campaign has a workspace of "
+                "its own. Write her into `[campaign]` and run `citejury annotation setup`, or name a `--workspace`."
+            )
+        belonging = [each for each in hers if each.belongs] or hers[:1]
+        found += belonging or [Member(name, person) for name in named or (workspace,)]
+    return found
 
 
 @users.command("list")

@@ -4,13 +4,14 @@ The whole difference is known before anything is written. Responses are never se
 is deleted.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 from annotation.campaign.datasets import find_datasets
-from annotation.campaign.file import Campaign, Place, places, read_campaign
+from annotation.campaign.file import Campaign, Place, language_workspace, places, read_campaign
 from annotation.campaign.routing import check_routing, locale_for, plan_routes
+from annotation.campaign.standing import as_it_stands
 from annotation.campaign.versions import current_datasets
 from annotation.client import Argilla
 from annotation.labels import TASKS, TaskName
@@ -62,6 +63,8 @@ class PushOptions(NamedTuple):
     """Is shown the whole difference before anything is written."""
     progress: Progress = lambda what, done, total: None
     """Is told how far the push is."""
+    without_passages: Collection[str] = ()
+    """Ids of those records that have no passages: they are for generation only."""
     decorator: Callable[[Argilla, Target], Decorate] = lambda argilla, target: lambda task, body: None
     """Makes what adds to the bodies of a place something that is not part of the records, such as suggestions."""
 
@@ -106,13 +109,16 @@ def push_where_named(
 ) -> PushReport:
     """What became of the records: at their places in the campaign, in a round of it, or in the datasets named.
 
-    With a `locale`, or without a campaign, all records go to one round's datasets of one language.
+    With a `locale`, or without a campaign, all records go to one round's datasets of one language. `campaign` is as its
+    file says; what Argilla has of it decides the rest.
 
     Raises:
         CitejuryError: as `push_records`, `push_round` and `push_campaign`.
     """
+    campaign = as_it_stands(argilla, campaign, workspace) if campaign else None
     if campaign is None or locale:
-        return push_records(argilla, workspace, records, locale, round_name=round_name or PRODUCTION, options=options)
+        home = language_workspace(campaign, workspace, locale) if campaign and locale else workspace
+        return push_records(argilla, home, records, locale, round_name=round_name or PRODUCTION, options=options)
     if round_name:
         return push_round(argilla, workspace, campaign, round_name, languages, records, options)
     return push_campaign(argilla, workspace, campaign, languages, records, options)
@@ -128,8 +134,8 @@ def push_campaign(
 ) -> PushReport:
     """What became of each unit, each record at its place in the campaign (`annotation.campaign.routing`).
 
-    `languages` are the `record_uuid` and the language of every record that `records` will give. A record that is in
-    Argilla stays at its place.
+    `campaign` is as it stands in Argilla. `languages` are the `record_uuid` and the language of every record that
+    `records` will give. A record that is in Argilla stays at its place.
 
     Raises:
         NotFoundError: a workspace or dataset of the campaign is missing.
@@ -147,7 +153,9 @@ def push_campaign(
         for units in diffs[place].stored.values()
         for unit in units.values()
     }
-    routes = plan_routes(languages, stored, campaign, workspace)
+    with_passages = {unit.record_uuid for diff in diffs.values() for unit in diff.stored["retrieval"].values()}
+    bare = {*options.without_passages, *(stored.keys() - with_passages)}
+    routes = plan_routes(languages, stored, campaign, workspace, bare)
     return _push_differences(argilla, diffs, lambda record: routes[record.record_uuid], records, options)
 
 
@@ -160,17 +168,19 @@ def push_round(
     records: Iterable[QueryResponse],
     options: PushOptions,
 ) -> PushReport:
-    """What became of each unit, all of one round in the campaign's common workspace, each record in its language.
+    """What became of each unit, all of one round, each record in its language and what people of that language share.
 
-    `languages` as for `push_campaign`; nothing is split between rounds or groups.
+    `campaign` and `languages` as for `push_campaign`; nothing is split between rounds or groups.
 
     Raises:
         NotFoundError: the workspace, or a dataset of the round in one of the languages, is missing.
         ArgillaError: as `push_records`.
     """
-    routes = {
-        record_uuid: Place(workspace, locale_for(language, campaign), round_name) for record_uuid, language in languages
+    homes = {
+        locale: Place(language_workspace(campaign, workspace, locale), locale, round_name)
+        for locale in campaign.locales
     }
+    routes = {record_uuid: homes[locale_for(language, campaign)] for record_uuid, language in languages}
     diffs = {place: _find_diff(argilla, place, options) for place in dict.fromkeys(routes.values())}
     return _push_differences(argilla, diffs, lambda record: routes[record.record_uuid], records, options)
 
@@ -270,7 +280,8 @@ def push_frame(
     settings = read_settings(workspace=workspace, api_url=api_url)
     campaign, languages = read_campaign(), [(record.record_uuid, record.language) for record in records]
     with open_argilla(settings) as argilla:
-        options = PushOptions(dry_run=dry_run, revise=revise)
+        bare = frozenset(record.record_uuid for record in records if not record.chunks)
+        options = PushOptions(dry_run=dry_run, revise=revise, without_passages=bare)
         where = (argilla, settings.workspace, campaign, languages, records)
         report = push_where_named(*where, locale, round_name, options)
     return report._replace(invalid=tuple(invalid))

@@ -144,8 +144,8 @@ class CheckedPaths(NamedTuple):
     """`record_uuid` and language of each record, in order."""
     problems: tuple[str, ...]
     """A line for each part of a file that is no record: file, line, reason."""
-    without_passages: int
-    """How many records have no passage, and so no unit of retrieval and grounding."""
+    without_passages: frozenset[str]
+    """Ids of the records that have no passage, and so no unit of retrieval and grounding."""
     naming: tuple[str, ...]
     """A line for each answer that names its own model or its maker: `record_uuid` and where."""
     speaking: tuple[str, ...]
@@ -168,7 +168,7 @@ def check_paths(paths: Sequence[Path], skip_self_naming: bool = False) -> Checke
     naming: dict[str, str] = {}
     speaking: dict[str, None] = {}
     problems: list[str] = []
-    without_passages = 0
+    without_passages: set[str] = set()
     for path in paths:
         for record in read_source(path, problems):
             found = check_naming(record)
@@ -179,7 +179,8 @@ def check_paths(paths: Sequence[Path], skip_self_naming: bool = False) -> Checke
                 if skip_self_naming:
                     continue
             languages.append((record.record_uuid, record.language))
-            without_passages += not record.chunks
+            if not record.chunks:
+                without_passages.add(record.record_uuid)
     left_out = frozenset(speaking if skip_self_naming else ())
     if left_out and not languages:
         raise InputError("Every answer speaks as its own model, so none is left to push without `--skip-self-naming`.")
@@ -189,7 +190,9 @@ def check_paths(paths: Sequence[Path], skip_self_naming: bool = False) -> Checke
         names = ", ".join(repr(str(path)) for path in paths)
         raise InputError(f"There is no record in {names}: a header and no rows. Name what holds answers.")
     lines = tuple(f"{record_uuid}: {places}" for record_uuid, places in naming.items())
-    return CheckedPaths(tuple(languages), tuple(problems), without_passages, lines, tuple(speaking), left_out)
+    return CheckedPaths(
+        tuple(languages), tuple(problems), frozenset(without_passages), lines, tuple(speaking), left_out
+    )
 
 
 def records_of(paths: Sequence[Path], left_out: frozenset[str] = frozenset()) -> Iterator[QueryResponse]:

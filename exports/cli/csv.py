@@ -72,7 +72,8 @@ SINCE = click.Option(
     "workspaces",
     multiple=True,
     metavar="NAME",
-    help="Argilla workspace; the setting `workspace` (citejury) if not given. May be given more than once.",
+    help="Argilla workspace; those of the campaign in citejury.toml, or the setting `workspace`, if not given. May be "
+    "given more than once.",
 )
 @click.option(
     "--task",
@@ -161,6 +162,8 @@ def csv_command(
         citejury exports csv grounding --task grounding --until 2026-03-01 --extended
         citejury exports csv to-publish --round production --anonymize --key-file keys/jury.json
     """
+    from annotation.campaign.file import read_campaign
+    from annotation.campaign.standing import standing_workspaces
     from annotation.client import open_argilla
     from exports.csv.write import export_csv, update_csv
     from exports.schema import ExportFilters
@@ -168,7 +171,6 @@ def csv_command(
 
     settings = read_settings(api_url=api_url)
     filters = ExportFilters.model_validate(wanted)
-    names = workspaces or (settings.workspace,)
     if update and (workspaces or filters != ExportFilters()):
         raise click.UsageError("`--update` keeps the options of the export in OUT; leave the others out.")
     with interrupted_by(signal.SIGTERM), open_argilla(settings) as client, ProgressBars("records") as bars:
@@ -180,6 +182,8 @@ def csv_command(
         if update:
             export = update_csv(client, out, key_file=key_file, progress=bars.report, allow=allow)
         else:
+            names = workspaces or standing_workspaces(client, read_campaign(), settings.workspace)
+            filters = filters.model_copy(update={"whole_campaign": not workspaces and len(names) > 1})
             export = export_csv(client, names, out, filters, key_file=key_file, progress=bars.report, allow=allow)
     for warning in export.warnings:
         click.echo(f"Warning: {warning}", err=True)

@@ -146,6 +146,8 @@ def source_of(
     if paths:
         yield lambda work: paths
         return
+    from annotation.campaign.file import read_campaign
+    from annotation.campaign.standing import standing_workspaces
     from annotation.client import open_argilla
     from exports.csv.annotators import key_path
     from exports.csv.write import export_csv
@@ -155,8 +157,9 @@ def source_of(
     settings = read_settings(api_url=api_url)
     filters = ExportFilters.model_validate({**wanted, "extended": True, "discarded": True})
     keys = key_path(out, key_file) if filters.anonymized else key_file
-    names = workspaces or (settings.workspace,)
     with open_argilla(settings) as client:
+        names = workspaces or standing_workspaces(client, read_campaign(), settings.workspace)
+        filters = filters.model_copy(update={"whole_campaign": not workspaces and len(names) > 1})
 
         def export(work: Path) -> list[Path]:
             with ProgressBars("records") as bars:

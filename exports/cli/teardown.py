@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--workspace", help="Argilla workspace; the setting `workspace` (citejury) if not given.")
+@click.option(
+    "--workspace",
+    help="Argilla workspace; the setting `workspace` (citejury) if not given, or the workspaces of all languages where "
+    "the campaign in citejury.toml has one for each.",
+)
 @click.option(
     "--dataset",
     "datasets",
@@ -59,23 +63,40 @@ def teardown(
     """
     from annotation.campaign.teardown import loss_lines, plan_teardown, tear_down
     from annotation.client import open_argilla
+    from pipeline.errors import InputError
     from pipeline.settings import read_settings
     from pipeline.text.terminal import counted
 
     settings = read_settings(workspace=workspace, api_url=api_url)
     with interrupted_by(signal.SIGTERM), open_argilla(settings) as argilla:
-        plan = plan_teardown(argilla, settings.workspace, datasets, users)
+        names = [settings.workspace] if workspace else _doomed_workspaces(argilla, settings.workspace)
+        if datasets and len(names) > 1:
+            raise InputError(f"Say with `--workspace` where the dataset {datasets[0]!r} is: {', '.join(names)}.")
+        plans = [plan_teardown(argilla, name, datasets, users, names) for name in names]
         click.echo("This is removed for good:", err=True)
-        for line in loss_lines(plan):
+        for line in dict.fromkeys(line for plan in plans for line in loss_lines(plan)):
             click.echo(f"  {line}", err=True)
-        if plan.drafts:
-            click.echo(f"Drafts are in no export: {counted(plan.drafts, 'draft')} would be lost.", err=True)
-        _agree(plan, yes)
-        _export_first(argilla, plan, folder)
-        tear_down(argilla, plan, lambda line: click.echo(line, err=True))
+        if drafts := sum(plan.drafts for plan in plans):
+            click.echo(f"Drafts are in no export: {counted(drafts, 'draft')} would be lost.", err=True)
+        _agree(settings.workspace, yes)
+        for plan in plans:
+            _export_first(argilla, plan, folder)
+            tear_down(argilla, plan, lambda line: click.echo(line, err=True))
 
 
-def _agree(plan: "Teardown", yes: bool) -> None:
+def _doomed_workspaces(argilla: "Argilla", workspace: str) -> list[str]:
+    """The workspace of the settings; where each language of the campaign has its own, all that are still there."""
+    from annotation.campaign.file import read_campaign
+    from annotation.campaign.standing import as_it_stands, standing_workspaces
+
+    campaign = read_campaign()
+    if campaign is None or not as_it_stands(argilla, campaign, workspace).parts_languages:
+        return [workspace]
+    known = argilla.workspaces()
+    return [name for name in standing_workspaces(argilla, campaign, workspace) if name in known] or [workspace]
+
+
+def _agree(workspace: str, yes: bool) -> None:
     """Ask for the workspace's name, unless `--yes` is given.
 
     Raises:
@@ -88,8 +109,8 @@ def _agree(plan: "Teardown", yes: bool) -> None:
     if not sys.stdin.isatty():
         raise InputError("Nothing was removed: there is no terminal to ask at. Add `--yes` if you mean it.")
     typed = click.prompt("Type the workspace's name to remove all this", err=True, default="", show_default=False)
-    if typed != plan.workspace:
-        raise InputError(f"Nothing was removed: {typed!r} is not the workspace's name {plan.workspace!r}.")
+    if typed != workspace:
+        raise InputError(f"Nothing was removed: {typed!r} is not the workspace's name {workspace!r}.")
 
 
 def _export_first(argilla: "Argilla", plan: "Teardown", folder: Path) -> None:

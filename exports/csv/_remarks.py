@@ -69,7 +69,11 @@ def _first_without_row(
     wanted: list[tuple[str, Iterable[str], set[str]]] = [
         (" to the task {}", filters.tasks, {dataset.task for dataset in full}),
         (" of the round {!r}", filters.rounds, {dataset.round for dataset in full}),
-        (" in {!r}", workspaces if len(workspaces) > 1 else (), {dataset.workspace for dataset in full}),
+        (
+            " in {!r}",
+            workspaces if len(workspaces) > 1 and not filters.whole_campaign else (),
+            {dataset.workspace for dataset in full},
+        ),
         (" by {!r}", filters.annotators, people),
         (" to a record of the language {!r}", filters.languages, languages),
     ]

@@ -37,8 +37,10 @@ seed = 0
 # How many annotators a record of this round waits for; all of its language if not given.
 # overlap = 3
 
-# One block for each person. `locales` are the languages that she labels in; all of the campaign's if not given.
-# `left = true` takes her out of the workspaces; what she answered stays.
+# One block for each person. `locales` are the languages that she labels in; all of the campaign's if not given. Where
+# annotators do not share all languages, each language gets a workspace of its own (`citejury-de`, ...).
+# `left = true` takes her out of the workspaces; what she answered stays. `role = "adjudicator"` is for somebody who
+# labels nothing and settles what annotators differ on (`citejury exports adjudicate push`).
 [[campaign.annotators]]
 name = "anna"
 
@@ -46,7 +48,7 @@ name = "anna"
 name = "ben"
 
 # Groups of annotators, each with its own share of the records in a workspace of its own (`citejury-north`, ...).
-# Records overlap within a group only, and exports name each workspace with `--workspace`.
+# Records overlap within a group only.
 # [campaign.groups]
 # north = ["anna"]
 # south = ["ben"]

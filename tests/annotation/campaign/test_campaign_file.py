@@ -16,7 +16,9 @@ RECORDS = [(f"r{number}", ("de", "ja", "fr")[number % 3]) for number in range(30
 
 
 def campaign(**values: Any) -> Campaign:
-    return Campaign.model_validate({"locales": ["de", "ja"], "annotators": PEOPLE, **values})
+    """A campaign whose languages share workspaces, unless the values say otherwise."""
+    told = {"locales": ["de", "ja"], "annotators": PEOPLE, "language_workspaces": False, **values}
+    return Campaign.model_validate(told)
 
 
 def write(folder: Path, text: str) -> Path:
@@ -136,6 +138,47 @@ def test_what_is_in_argilla_stays_there_and_counts() -> None:
     assert plan_routes([("r0", "de")], moved, rule, "w") == moved
 
 
+@pytest.mark.parametrize("rule", [{"fraction": 0.1}, {"records": 3}])
+def test_calibration_has_records_for_every_language_and_task_that_has_any(rule: dict[str, Any]) -> None:
+    """The review found rounds without one record of a task in a language, each of several sets of 48 records."""
+    for draw in range(100):
+        records = [(f"{draw}-{number}", ("de", "ja")[number % 2]) for number in range(48)]
+        bare = {uuid for uuid, _ in records if int(uuid.rpartition("-")[2]) % 6 >= 2}
+        routes = plan_routes(records, {}, campaign(calibration={**rule, "seed": draw}), "w", bare)
+        for locale in ("de", "ja"):
+            chosen = {uuid for uuid, place in routes.items() if place[1:] == (locale, "calibration")}
+            assert len(chosen - bare) >= 3
+            assert rule.get("records", len(chosen)) == len(chosen) <= 12
+        assert plan_routes(reversed(records), {}, campaign(calibration={**rule, "seed": draw}), "w", bare) == routes
+
+
+def test_at_most_half_of_few_records_are_calibrated_and_the_only_one_is() -> None:
+    for number, wanted in ((1, 1), (2, 1), (3, 1), (5, 2), (40, 3)):
+        few = [(f"r{each}", "de") for each in range(number)]
+        routes = plan_routes(few, {}, campaign(calibration={"fraction": 1e-9}), "w")
+        assert sum(place.round_name == "calibration" for place in routes.values()) == wanted
+
+
+def test_records_in_argilla_count_for_the_floor_of_calibration() -> None:
+    rule = campaign(calibration={"fraction": 1e-9})
+    there = {f"s{number}": Place("w", "de", "calibration") for number in range(3)}
+    new = [(f"r{number}", "de") for number in range(20)]
+    assert {place.round_name for place in plan_routes(new, there, rule, "w").values()} == {"production"}
+    routes = plan_routes(new, there, rule, "w", set(there))  # those have no passages
+    assert sum(place.round_name == "calibration" for place in routes.values()) == 3
+
+
+def test_the_first_rule_leaves_calibration_as_it_was() -> None:
+    bare = {uuid for uuid, _ in RECORDS if int(uuid[1:]) % 7}
+    before = campaign(calibration={"records": 3, "rule": 1})
+    routes = plan_routes(RECORDS, {}, before, "w", bare)
+    assert routes == plan_routes(RECORDS, {}, before, "w")
+    chosen = {uuid for uuid, place in routes.items() if place[1:] == ("de", "calibration")}
+    assert len(chosen) == 3
+    assert chosen <= bare  # nothing for retrieval and grounding
+    assert "rule" not in routing_metadata(before)["calibration"]
+
+
 def test_groups_share_evenly_and_a_new_group_moves_nothing_between_the_others() -> None:
     two = campaign(groups={"a": ["anna", "kei"], "b": ["anna", "ben"]})
     three = campaign(groups={"a": ["anna", "kei"], "b": ["anna", "ben"], "c": ["anna"]})
@@ -168,7 +211,9 @@ def test_a_record_assigned_to_a_group_without_its_language_is_refused() -> None:
 def test_another_split_than_the_one_in_argilla_is_refused_with_both_values() -> None:
     there = {"name": "1-retrieval-de", "metadata": {"routing": routing_metadata(campaign(calibration={"records": 5}))}}
     check_routing([there, {"name": "other", "metadata": None}], campaign(calibration={"records": 5}))
-    with pytest.raises(SettingsError, match=r"'1-retrieval-de'.*records 5, seed 0, and .* says fraction 0\.1, seed 0"):
+    with pytest.raises(
+        SettingsError, match=r"'1-retrieval-de'.*records 5, seed 0, rule 2, and .* says fraction 0\.1, seed 0"
+    ):
         check_routing([there], campaign(calibration={"fraction": 0.1}))
     with pytest.raises(SettingsError, match=r"`locales` de, ja, and .* says de\. .*annotation setup"):
         check_routing([there], campaign(locales=["de"], annotators=[], calibration={"records": 5}))

@@ -45,7 +45,7 @@ def test_a_csv_v2_file_gives_passages_where_its_rows_carry_snippets(tmp_path: Pa
     paths = [tmp_path / "perplexity.csv", tmp_path / "openai.csv"]
     checked = check_paths(paths)
     assert [uuid for uuid, _ in checked.languages] == UUIDS[:2]
-    assert (checked.without_passages, checked.problems) == (1, ())
+    assert (checked.without_passages, checked.problems) == ({UUIDS[1]}, ())
     assert [[chunk.text for chunk in record.chunks] for record in records_of(paths)] == [["Snippet 0."], []]
 
 
