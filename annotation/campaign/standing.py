@@ -53,7 +53,7 @@ def _own_datasets(
     argilla: Argilla, campaign: Campaign, workspace: str, known: Mapping[str, str]
 ) -> Iterator[Mapping[str, Any]]:
     """Our datasets of calibration and production in the workspaces that the campaign may have."""
-    for name in every_workspace(campaign, workspace):
+    for name in _every_workspace(campaign, workspace):
         for each in argilla.datasets(known[name]) if name in known else ():
             if task_of(each) and round_of(each) in (CALIBRATION, PRODUCTION):
                 yield each
@@ -70,7 +70,7 @@ def _rule_of(dataset: Mapping[str, Any]) -> int | None:
     return None if calibration is None else rule_of(calibration)
 
 
-def every_workspace(campaign: Campaign, workspace: str) -> tuple[str, ...]:
+def _every_workspace(campaign: Campaign, workspace: str) -> tuple[str, ...]:
     """The names of all workspaces that the campaign may have, those of groups that everybody has left included."""
     shared = [f"{workspace}-{locale}" for locale in campaign.locales] if campaign.parts_languages else [workspace]
     return (*shared, *(f"{home}-{group}" for group in campaign.groups for home in shared))
@@ -88,4 +88,4 @@ def standing_workspaces(argilla: Argilla, campaign: Campaign | None, workspace: 
         return (workspace,)
     standing, known = as_it_stands(argilla, campaign, workspace), argilla.workspaces()
     needed = {place.workspace for place in places(standing, workspace)}
-    return tuple(name for name in every_workspace(standing, workspace) if name in needed or name in known)
+    return tuple(name for name in _every_workspace(standing, workspace) if name in needed or name in known)
