@@ -165,6 +165,38 @@ class ProvenanceRow(Frozen):
     """UUID of the answer in CSV v2."""
 
 
+class ControlRow(Frozen):
+    """One answer to one label of a control or a repeat: a row of `controls.csv`."""
+
+    record_uuid: str
+    """Id of the control or repeat; no record of the other files has it."""
+    task: TaskName
+    """Its task."""
+    chunk_id: str
+    """Id of the passage; empty outside retrieval."""
+    annotator_id: str
+    """Who answered, as in the other files."""
+    kind: str
+    """`repeat`, or how the control came about, such as `known` or `foreign_passage`."""
+    label: str
+    """The label."""
+    known: str
+    """The known answer, `True` or `False`; empty where there is none, as for repeats."""
+    given: str
+    """The annotator's, `True` or `False`."""
+    repeats: str
+    """Of a repeat, what it shows again: `record_uuid`, or `record_uuid:chunk_id` in retrieval; else empty."""
+    language: str
+    """ISO 639-1 code of the answer's language, or `und`."""
+    round: str
+    """Round of annotation."""
+    workspace: str
+    """Argilla workspace."""
+    created_at: str
+    """When the response was last submitted: ISO 8601, UTC, with offset."""
+
+
+CONTROL_COLUMNS: tuple[str, ...] = tuple(ControlRow.model_fields)
 PROVENANCE_COLUMNS: tuple[str, ...] = tuple(ProvenanceRow.model_fields)
 
 
@@ -218,6 +250,11 @@ class ExportedDataset(Frozen):
     """Responses that are in no file, because the same annotator answered the unit later in another workspace."""
     doubled_differing: int = 0
     """Those of them with another answer to some label than the later one."""
+    controls: int = 0
+    """Submitted responses to controls and repeats, as far as they fit the filters; they are in `controls.csv` only,
+    unless the filters want them among the others."""
+    practice: int = 0
+    """Submitted responses to practice cases, as far as they fit the filters; in no file unless their round is named."""
     annotators: dict[str, AnnotatorCounts] = Field(default_factory=dict)
     """The same counts by annotator, under the names of the files."""
 
@@ -245,6 +282,8 @@ class ExportFilters(Frozen):
     """Whether the workspaces are all those of a campaign: then some of them may have no response yet."""
     every_response: bool = False
     """Whether an annotator's responses to one unit in several workspaces are all rows, not the newest only."""
+    with_controls: bool = False
+    """Whether responses to controls and repeats are rows of the tasks' files too; by themselves they are not."""
     text_pair: bool = False
     """Whether `text` and `text_pair` are appended."""
     extended: bool = False
@@ -263,7 +302,7 @@ class ExportedFile(Frozen):
     file: str
     """Its name in the export folder."""
     task: TaskName | None
-    """Its task; null for `provenance.csv`, which is about the records of all."""
+    """Its task; null for `provenance.csv` and `controls.csv`, which are about all."""
     rows: int
     """Rows without the header, or lines."""
     annotators: int

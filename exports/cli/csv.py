@@ -63,7 +63,8 @@ SINCE = click.Option(
 @click.command(
     "csv",
     cls=SectionedCommand,
-    rare="--yes --until --annotator --language --text-pair --discarded --key-file --spreadsheet-safe --api-url",
+    rare="--yes --until --annotator --language --with-controls --text-pair --discarded --key-file --spreadsheet-safe "
+    "--api-url",
 )
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--update", is_flag=True, help="Bring the export in OUT up to date; it keeps its own options.")
@@ -109,6 +110,9 @@ SINCE = click.Option(
     metavar="NAME",
     help="Only this round of annotation, such as calibration; may be given more than once. Rounds with suggestions "
     "are left out unless named.",
+)
+@click.option(
+    "--with-controls", is_flag=True, help="Put responses to controls and repeats among the others; not for agreement."
 )
 @click.option("--text-pair", is_flag=True, help="Append the columns text and text_pair, for training.")
 @click.option(
@@ -229,10 +233,19 @@ def _change_table(changes: "Changes", out: Path) -> str:
 
 def _summary(manifest: "Manifest") -> str:
     """A small table: rows, annotators and records of each file; and what is in none."""
+    from exports.csv.folder import CONTROLS_FILE
+
     rows = [(file.file, file.rows, file.annotators, file.records) for file in manifest.files]
     table = Table([("file", "rows", "annotators", "records"), *rows], left=1).terminal((26, 7, 10, 7))
     drafts, discarded = (sum(getattr(each, name) for each in manifest.datasets) for name in ("drafts", "discarded"))
     files = "" if manifest.filters.discarded else " (`--discarded` writes them)"
+    apart = [
+        f"{counted(count, 'response')} to {what}"
+        for name, what in (("controls", f"controls and repeats ({CONTROLS_FILE})"), ("practice", "practice cases"))
+        if (count := sum(getattr(each, name) for each in manifest.datasets))
+    ]
+    if apart:
+        table += f"\nNot among the answers: {', '.join(apart)}."
     return f"{table}\nIn no file: {counted(drafts, 'draft')}, {counted(discarded, 'discarded response')}{files}."
 
 

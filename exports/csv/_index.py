@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from annotation.assignment import Purpose
 from annotation.campaign.datasets import JuryDataset
 from annotation.labels import TaskName
 from annotation.tasks import short_hash
@@ -21,7 +22,7 @@ from exports.csv.folder import INDEX_FILE
 from exports.csv.tables import Piece, Span
 from exports.schema import ExportedFile
 
-_VERSION = 1
+_VERSION = 2
 
 
 class Index(NamedTuple):
@@ -87,6 +88,8 @@ class IndexedRecord(NamedTuple):
     """Its responses that were left out for a newer one."""
     differing: int
     """Those of them with other answers."""
+    purpose: Purpose
+    """What it is for, where that keeps it out of the tasks' files; else `label`."""
 
     @property
     def unit(self) -> tuple[str, str, str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self
 
+from annotation.assignment import Purpose
 from annotation.labels import TaskName
 from exports.csv.tables import Piece
 
@@ -17,7 +18,7 @@ _SCHEMA = """
     CREATE TABLE met (dataset TEXT, id TEXT, PRIMARY KEY (dataset, id)) WITHOUT ROWID;
     CREATE TABLE records (
         dataset TEXT, id TEXT, task TEXT, state TEXT, record_uuid TEXT, chunk_id TEXT, language TEXT, told INTEGER,
-        cut INTEGER, lost TEXT, doubled INTEGER, differing INTEGER, PRIMARY KEY (dataset, id)
+        cut INTEGER, lost TEXT, doubled INTEGER, differing INTEGER, purpose TEXT, PRIMARY KEY (dataset, id)
     ) WITHOUT ROWID;
     CREATE TABLE told (number INTEGER PRIMARY KEY, record_uuid TEXT, cells TEXT, UNIQUE (record_uuid, cells));
     CREATE TABLE rows (
@@ -33,15 +34,15 @@ _DOUBLED = """
     SELECT row, dataset, record_id, response_id, labels != newest FROM (
         SELECT rows.rowid AS row, dataset, record_id, response_id, labels, workspace,
             first_value(labels) OVER same AS newest, first_value(workspace) OVER same AS newest_workspace
-        FROM rows JOIN workspaces USING (dataset) WHERE kind != 'evidence'
+        FROM rows JOIN workspaces USING (dataset) WHERE kind NOT IN ('evidence', 'controls')
         WINDOW same AS (
             PARTITION BY kind, discarded, record_uuid, chunk_id, annotator_id ORDER BY at DESC, response_id DESC
         )
     ) WHERE workspace != newest_workspace
 """
 
-Table = TaskName | Literal["evidence"]
-"""What has a file of its own: a task, or the marks on contexts."""
+Table = TaskName | Literal["evidence", "controls"]
+"""What has a file of its own: a task, the marks on contexts, or the answers to controls and repeats."""
 
 
 class SpooledRow(NamedTuple):
@@ -90,6 +91,8 @@ class KeptRecord(NamedTuple):
     """Marks on more than the text of one passage."""
     lost: tuple[str, ...] = ()
     """Who made each mark on no passage's text."""
+    purpose: Purpose = "label"
+    """What it is for, where that keeps it out of the tasks' files; else `label`."""
 
 
 class Spool:
@@ -135,11 +138,12 @@ class Spool:
         self.database.executemany("INSERT OR IGNORE INTO told (record_uuid, cells) VALUES (?, ?)", told)
         self.database.executemany(
             "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, "
-            "(SELECT number FROM told WHERE record_uuid = ? AND cells = ?), ?, ?, 0, 0)",
+            "(SELECT number FROM told WHERE record_uuid = ? AND cells = ?), ?, ?, 0, 0, ?)",
             (
                 (
                     *(dataset, each.id, task, each.state, each.record_uuid, each.chunk_id, each.language),
                     *(each.record_uuid, text, each.cut, json.dumps(each.lost) if each.lost else ""),
+                    each.purpose,
                 )
                 for each, text in zip(records, cells, strict=True)
             ),

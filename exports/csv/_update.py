@@ -14,8 +14,17 @@ from annotation.client import Argilla
 from annotation.units import CHANGED_PATH, PAGE_RECORDS, STATES_PATH
 from exports.csv._index import EarlierExport, IndexedRecord, dataset_state
 from exports.csv._spool import KeptRecord
-from exports.csv.fetch import ReadDataset, Reading, Tally, exported_statuses, read_records, record_state, wants
-from exports.csv.folder import EVIDENCE_FILE, PROVENANCE_FILE
+from exports.csv.fetch import (
+    ReadDataset,
+    Reading,
+    Tally,
+    counts_apart,
+    exported_statuses,
+    read_records,
+    record_state,
+    wants,
+)
+from exports.csv.folder import CONTROLS_FILE, EVIDENCE_FILE, PROVENANCE_FILE
 from exports.csv.tables import Piece, Span
 from pipeline.errors import NotFoundError
 
@@ -63,6 +72,9 @@ class Update(NamedTuple):
             return lambda span: span.record_uuid in records
         if name == EVIDENCE_FILE:
             return lambda span: ("grounding", span.record_uuid, "") in self.touched
+        if name == CONTROLS_FILE:
+            units = {(record_uuid, chunk_id) for _, record_uuid, chunk_id in self.touched}
+            return lambda span: (span.record_uuid, span.chunk_id) in units
         task = name.removesuffix(".csv").removesuffix("_discarded")
         return lambda span: (task, span.record_uuid, span.chunk_id) in self.touched
 
@@ -158,6 +170,9 @@ def _count(
     reading: Reading, tally: Tally, known: IndexedRecord, responses: Sequence[Mapping[str, Any]], *, is_exported: bool
 ) -> None:
     """Count the responses to a record that is as it was."""
+    if known.purpose != "label":
+        tally.add_apart(known.purpose, sum(counts_apart(reading, each, known.language) for each in responses))
+        return
     if not known.record_uuid:
         tally.foreign_records += is_exported
         return

@@ -217,11 +217,25 @@ class _Origins:
         """Take what its manifest says of the task."""
         manifest = read_manifest(earlier)
         filters = mapping(manifest.get("filters"))
-        asked = (manifest.get("workspaces"), filters.get("rounds"), filters.get("suggested", False))
-        self.asked_otherwise = asked != ([*now.workspaces], [*now.filters.rounds], now.filters.suggested)
+        named = ("suggested", "with_controls")
+        asked = (manifest.get("workspaces"), filters.get("rounds"), *(filters.get(name, False) for name in named))
+        wanted = ([*now.workspaces], [*now.filters.rounds], *(getattr(now.filters, name) for name in named))
+        self.asked_otherwise = asked != wanted
+        self._now_apart: set[tuple[str, str]] = set()
+        if filters.get("with_controls", False) and not now.filters.with_controls and now.own_index:
+            self._now_apart = {
+                (record_uuid, chunk_id)
+                for _, _, of, _, record_uuid, chunk_id, *_, purpose in now.own_index.lines("r")
+                if of == task and purpose != "label"
+            }
         self._all = {each.get("id") for each in manifest.get("datasets", ()) if each.get("task") == task}
         self._task, self._index = task, index
         self._by_unit: dict[tuple[str, str], set[str]] | None = None
+
+    def is_apart(self, row: _Row) -> bool:
+        """Whether the row is of a control or repeat, which were among the others then and are not now."""
+        record_uuid, _, chunk_id = _unit_of(row)
+        return (record_uuid, chunk_id) in self._now_apart
 
     def of(self, row: _Row) -> set[str]:
         """Ids of the datasets that the row may be from."""
@@ -248,6 +262,7 @@ def _why(task: TaskName, chunk_id: str, row: _Row, now: Now, origins: _Origins) 
         or (bool(now.annotators) and who not in now.annotators)
         or (filters.until is not None and utc(row["created_at"]) >= filters.until)
         or (origins.asked_otherwise and not read)
+        or origins.is_apart(row)
     )
     if is_left_out:
         return "left out"

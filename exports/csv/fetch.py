@@ -7,17 +7,19 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from annotation.assignment import Purpose, assignment_of
 from annotation.campaign.datasets import JuryDataset
 from annotation.campaign.versions import guideline_version_at
 from annotation.client import Argilla
-from annotation.display import HIDDEN
+from annotation.display import HIDDEN, hidden_metadata
 from annotation.labels import LABELS
+from exports.csv._controls import control_rows
 from exports.csv._marks import evidence_line, exported_marks
 from exports.csv._provenance import provenance_cells
 from exports.csv._spool import KeptRecord, Spool, SpooledRow
 from exports.csv.annotators import Annotators
 from exports.csv.tables import LINE_END, csv_cells, record_values, response_values, table_columns, utc
-from exports.schema import COLUMNS, ExportFilters
+from exports.schema import COLUMNS, CONTROL_COLUMNS, ExportFilters
 from pipeline.errors import ArgillaError, RecordsMovedError
 
 _ATTEMPTS = 5
@@ -65,6 +67,8 @@ class Tally:
         """Marks on more than the text of one passage."""
         self.lost_marks: list[tuple[str, str]] = []
         """Record and annotator of each mark on no passage's text."""
+        self.apart: Counter[Purpose] = Counter()
+        """Submitted responses that fit the filters, to records that are kept out of the tasks' files, by purpose."""
 
     def add(self, response: Mapping[str, Any], language: str, wanted: bool) -> None:
         """Count a response to a record of ours."""
@@ -78,6 +82,10 @@ class Tally:
         self.stamps = min(first, stamp), max(last, stamp)
         if wanted:
             self.exported.add(whose)
+
+    def add_apart(self, purpose: Purpose, submitted: int) -> None:
+        """Count the submitted responses to a record that is kept out of the tasks' files."""
+        self.apart[purpose] += submitted
 
     def add_marks(self, record: KeptRecord) -> None:
         """Count the marks of a record that cannot be exported as they are."""
@@ -184,28 +192,16 @@ def read_records(
     Raises:
         ArgillaError: an answer is neither yes nor no.
     """
-    statuses = exported_statuses(reading.filters)
-    answered = [record for record in records if record["responses"]]
-    chosen: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
-    for record in answered:
-        if not is_ours(record):
-            tally.foreign_records += any(response["status"] in statuses for response in record["responses"])
-            chosen.append((record, []))
-            continue
-        language = record["metadata"][HIDDEN].get("language") or "und"
-        wanted = [(response, wants(reading, response, language)) for response in record["responses"]]
-        for response, is_wanted in wanted:
-            tally.add(response, language, is_wanted)
-        rows = [response for response, is_wanted in wanted if is_wanted and response["status"] in statuses]
-        chosen.append((record, rows))
-    reading.annotators.meet({response["user_id"] for _, rows in chosen for response in rows})
+    chosen = [_choose(reading, dataset, record, tally) for record in records if record["responses"]]
+    reading.annotators.meet({each["user_id"] for found in chosen for each in (*found.rows, *found.controls)})
     kept: list[KeptRecord] = []
     spooled: list[SpooledRow] = []
-    for record, rows in chosen:
+    for record, rows, controls, purpose in chosen:
         marks = [] if dataset.evidence == "off" else [_mark_rows(dataset, record, each, reading) for each in rows]
-        kept.append(_kept_record(reading, record, rows, marks))
+        kept.append(_kept_record(reading, record, rows, marks)._replace(purpose=purpose))
         tally.add_marks(kept[-1])
         spooled += _record_rows(reading, dataset, record, rows) if rows else ()
+        spooled += _control_rows(reading, dataset, record, controls) if controls else ()
         spooled += (row for found in marks for row in found.rows)
     reading.spool.add_records(dataset.id, dataset.task, kept)
     reading.spool.add(dataset.id, spooled)
@@ -214,12 +210,80 @@ def read_records(
         dataset.task,
         (
             (each.record_uuid, each.chunk_id, reading.annotators.known_name(response["user_id"]))
-            for each, record in zip(kept, answered, strict=True)
-            for response in record["responses"]
+            for each, found in zip(kept, chosen, strict=True)
+            for response in found.record["responses"]
             if each.record_uuid and response["status"] != "submitted"
         ),
     )
     return kept
+
+
+class _Chosen(NamedTuple):
+    """One record with responses, and what of them is wanted."""
+
+    record: dict[str, Any]
+    """The record as the server describes it."""
+    rows: list[dict[str, Any]]
+    """Responses that are rows of the task's files."""
+    controls: list[dict[str, Any]]
+    """Submitted responses to a control or repeat."""
+    purpose: Purpose
+    """What the record is for, where that keeps it out of the task's files; else `label`."""
+
+
+def _choose(reading: Reading, dataset: JuryDataset, record: dict[str, Any], tally: Tally) -> _Chosen:
+    """What of the record's responses is wanted; each of them is counted."""
+    statuses, responses = exported_statuses(reading.filters), record["responses"]
+    if not is_ours(record):
+        tally.foreign_records += any(response["status"] in statuses for response in responses)
+        return _Chosen(record, [], [], "label")
+    language = record["metadata"][HIDDEN].get("language") or "und"
+    purpose = assignment_of(record).purpose
+    wanted = [response for response in responses if wants(reading, response, language)]
+    submitted = [response for response in wanted if response["status"] == "submitted"]
+    controls = submitted if purpose in {"control", "repeat"} else []
+    if _is_apart(purpose, dataset, reading.filters):
+        tally.add_apart(purpose, len(submitted))
+        return _Chosen(record, [], controls, purpose)
+    for response in responses:
+        tally.add(response, language, response in wanted)
+    return _Chosen(record, [each for each in wanted if each["status"] in statuses], controls, "label")
+
+
+def _is_apart(purpose: Purpose, dataset: JuryDataset, filters: ExportFilters) -> bool:
+    """Whether records of this purpose are kept out of the tasks' files."""
+    if purpose == "practice":
+        return dataset.round not in filters.rounds
+    return purpose != "label" and not filters.with_controls
+
+
+def counts_apart(reading: Reading, response: Mapping[str, Any], language: str) -> bool:
+    """Whether a response to a record that is kept apart is counted: it is submitted, and fits the filters."""
+    return response["status"] == "submitted" and wants(reading, response, language)
+
+
+def _control_rows(
+    reading: Reading, dataset: JuryDataset, record: Mapping[str, Any], responses: Sequence[Mapping[str, Any]]
+) -> Iterator[SpooledRow]:
+    """The rows of `controls.csv` about one record; none where it is neither control nor repeat."""
+    assignment = assignment_of(record)
+    if assignment.purpose not in {"control", "repeat"}:
+        return
+    rank = hidden_metadata(record).get("chunk_rank") or 0
+    for response in responses:
+        annotator_id = reading.annotators.exported_name(response["user_id"])
+        for row in control_rows(dataset, record, assignment, response, annotator_id):
+            yield SpooledRow(
+                table="controls",
+                discarded=False,
+                record_uuid=row.record_uuid,
+                chunk_rank=rank,
+                chunk_id=row.chunk_id,
+                annotator_id=annotator_id,
+                response_id=response["id"],
+                line=csv_cells(row.model_dump(), CONTROL_COLUMNS, reading.filters.spreadsheet_safe) + LINE_END,
+                record_id=record["id"],
+            )
 
 
 def wants(reading: Reading, response: Mapping[str, Any], language: str) -> bool:

@@ -17,6 +17,7 @@ from pipeline.errors import OutputError
 MANIFEST_FILE = "manifest.json"
 EVIDENCE_FILE = "evidence.jsonl"
 PROVENANCE_FILE = "provenance.csv"
+CONTROLS_FILE = "controls.csv"
 INDEX_FILE = "index.jsonl"
 _OWN_KEYS = frozenset({"citejury", "datasets", "files"})
 """What every manifest of ours has, of whatever version."""
@@ -29,7 +30,7 @@ def file_name(task: TaskName, discarded: bool) -> str:
 
 _OWN_FILES = frozenset(
     (
-        *(MANIFEST_FILE, EVIDENCE_FILE, PROVENANCE_FILE, INDEX_FILE),
+        *(MANIFEST_FILE, EVIDENCE_FILE, PROVENANCE_FILE, CONTROLS_FILE, INDEX_FILE),
         *(file_name(task, discarded) for task in TASKS for discarded in (False, True)),
     )
 )

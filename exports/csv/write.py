@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from exports.csv.compare import Changes, Now, compare_exports
 from exports.csv.fetch import Progress, ReadDataset, Reading, read_dataset
 from exports.csv.find import check_server, choose_datasets
 from exports.csv.folder import (
+    CONTROLS_FILE,
     EVIDENCE_FILE,
     MANIFEST_FILE,
     PROVENANCE_FILE,
@@ -34,7 +36,15 @@ from exports.csv.folder import (
     write_manifest,
 )
 from exports.csv.tables import Piece, table_columns, table_head, write_table
-from exports.schema import PROVENANCE_COLUMNS, AnnotatorCounts, ExportedDataset, ExportedFile, ExportFilters, Manifest
+from exports.schema import (
+    CONTROL_COLUMNS,
+    PROVENANCE_COLUMNS,
+    AnnotatorCounts,
+    ExportedDataset,
+    ExportedFile,
+    ExportFilters,
+    Manifest,
+)
 from pipeline.errors import InputError
 
 _EVERYTHING = ExportFilters()
@@ -252,6 +262,8 @@ def _described(read: ReadDataset, annotators: Annotators, doubled: Mapping[str, 
         discarded=sum(counts["discarded"] for counts in people.values()),
         doubled=dropped,
         doubled_differing=differing,
+        controls=tally.apart["control"] + tally.apart["repeat"],
+        practice=tally.apart["practice"],
         annotators={
             who: AnnotatorCounts(
                 submitted=people[who]["submitted"], drafts=people[who]["draft"], discarded=people[who]["discarded"]
@@ -314,9 +326,10 @@ def _touched_lines(spool: Spool, update: Update) -> Callable[[str], tuple[Iterat
 def _write_files(
     sources: _Sources, folder: Path, datasets: Sequence[JuryDataset], filters: ExportFilters, gaps: ProvenanceGaps
 ) -> list[ExportedFile]:
-    """The files of each task that has a dataset in the order of the tasks, of provenance, and of marks where asked for.
+    """The files of each task that has a dataset in the order of the tasks, and of provenance.
 
-    `gaps` counts what is missing in the provenance. Their index lies beside them.
+    Then that of marks where they are asked for, and of answers to controls and repeats where there are some. `gaps`
+    counts what is missing in the provenance. Their index lies beside them.
     """
     tasks = [task for task in TASKS if task in {dataset.task for dataset in datasets}]
     bom = filters.spreadsheet_safe
@@ -334,6 +347,9 @@ def _write_files(
         write(PROVENANCE_FILE, None, PROVENANCE_COLUMNS, gaps.count(sources.provenance(filters)))
         if any(dataset.evidence != "off" for dataset in datasets):
             write(EVIDENCE_FILE, "grounding", (), sources.rows(EVIDENCE_FILE, "evidence", discarded=False))
+        controls = sources.rows(CONTROLS_FILE, "controls", discarded=False)
+        if (first := next(controls, None)) is not None:
+            write(CONTROLS_FILE, None, CONTROL_COLUMNS, chain([first], controls))
         kept, earlier = (sources.update.kept, sources.update.earlier) if sources.update else ((), None)
         index.finish(sources.spool, kept, earlier, files, datasets)
     return files

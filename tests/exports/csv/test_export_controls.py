@@ -1,0 +1,127 @@
+"""Controls, repeats and practice cases in exports: counted, in a file of their own, and among no answers."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotation.assignment import ASSIGNMENT, Assignment
+from annotation.client import Argilla
+from exports.csv.folder import CONTROLS_FILE, INDEX_FILE, MANIFEST_FILE
+from exports.csv.write import export_csv, update_csv
+from exports.schema import ExportFilters
+from tests.support.export_bench import Bench, answers, make_dataset, manifest_of, pairs, read_csv, record, username
+
+pytestmark = pytest.mark.server
+
+KNOWN = Assignment(purpose="control", needed=2, answers={"helpful": True, "unsafe_content": False}, kind="known")
+AGAIN = Assignment(purpose="repeat", needed=1, repeats="r1", kind="")
+CASE = Assignment(purpose="practice", answers={"helpful": True})
+
+
+def put(
+    bench: Bench, record_uuid: str, assignment: Assignment, *people: str, task: str = "generation", **said: str
+) -> None:
+    responses = [bench.response(who, **answers("generation", **said)) for who in people]
+    body = record("generation", record_uuid, *responses)
+    body["metadata"][ASSIGNMENT] = assignment.model_dump(mode="json")
+    bench.put(task, body)
+
+
+@pytest.fixture
+def mixed(generation: Bench) -> Bench:
+    """A workspace with one answered record of each purpose."""
+    generation.put("generation", record("generation", "r1", generation.response("anna", **answers("generation"))))
+    put(generation, "known", KNOWN, "anna", "ben", helpful="yes")
+    put(generation, "again", AGAIN, "anna", helpful="yes")
+    put(generation, "case", CASE, "ben")
+    return generation
+
+
+def files(out: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in out.iterdir() if path.name not in (MANIFEST_FILE, INDEX_FILE)}
+
+
+def test_only_answers_to_records_that_are_to_be_labelled_are_rows(mixed: Bench, tmp_path: Path) -> None:
+    found = mixed.export(tmp_path / "out")
+    assert pairs(found["generation"]) == [("r1", username(mixed, "anna"))]
+    assert [row["record_uuid"] for row in read_csv(tmp_path / "out" / "provenance.csv")] == ["r1"]
+    (dataset,) = manifest_of(tmp_path / "out")["datasets"]
+    assert (dataset["controls"], dataset["practice"], dataset["foreign_records"]) == (3, 1, 0)
+    assert sum(counts["submitted"] for counts in dataset["annotators"].values()) == 1
+
+
+def test_answers_to_controls_and_repeats_have_a_file_of_their_own(mixed: Bench, tmp_path: Path) -> None:
+    rows = mixed.export(tmp_path / "out")["controls"]
+    anna, ben = username(mixed, "anna"), username(mixed, "ben")
+    known = [row for row in rows if row["record_uuid"] == "known"]
+    assert [(row["annotator_id"], row["kind"], row["label"], row["known"], row["given"]) for row in known] == [
+        (who, "known", label, value, given)
+        for who in sorted((anna, ben))
+        for label, value, given in (("helpful", "True", "True"), ("unsafe_content", "False", "False"))
+    ]
+    again = [row for row in rows if row["record_uuid"] == "again"]
+    assert {row["kind"] for row in again} == {"repeat"}
+    assert {(row["annotator_id"], row["repeats"], row["known"]) for row in again} == {(anna, "r1", "")}
+    assert {row["label"]: row["given"] for row in again}["helpful"] == "True"
+    assert {row["record_uuid"] for row in rows} == {"known", "again"}
+
+
+def test_an_export_without_controls_has_no_file_of_them(generation: Bench, tmp_path: Path) -> None:
+    generation.put("generation", record("generation", "r1", generation.response("anna", **answers("generation"))))
+    generation.export(tmp_path / "out")
+    assert not (tmp_path / "out" / CONTROLS_FILE).exists()
+
+
+def test_controls_and_repeats_are_rows_where_they_are_asked_for(mixed: Bench, tmp_path: Path) -> None:
+    found = mixed.export(tmp_path / "out", with_controls=True)
+    assert {row["record_uuid"] for row in found["generation"]} == {"r1", "known", "again"}
+    assert {row["record_uuid"] for row in found["controls"]} == {"known", "again"}
+
+
+def test_practice_is_exported_where_its_round_is_named(mixed: Bench, tmp_path: Path) -> None:
+    mixed.datasets["practice"] = make_dataset(mixed.client, mixed.workspace_id, "generation", "practice")
+    put(mixed, "lesson", CASE, "anna", task="practice")
+    assert pairs(mixed.export(tmp_path / "out")["generation"]) == [("r1", username(mixed, "anna"))]
+    named = mixed.export(tmp_path / "named", rounds=("practice",))
+    assert pairs(named["generation"]) == [("lesson", username(mixed, "anna"))]
+
+
+@pytest.mark.parametrize("wanted", [{}, {"with_controls": True}, {"anonymized": True}])
+def test_an_update_gives_what_an_export_gives(mixed: Bench, tmp_path: Path, wanted: dict[str, Any]) -> None:
+    keys = {"key_file": tmp_path / "keys.json"} if wanted.get("anonymized") else {}
+    filters = ExportFilters(**wanted)
+    export_csv(mixed.client, mixed.workspace, tmp_path / "out", filters, **keys)
+    put(mixed, "known", KNOWN, "anna", "ben", helpful="no")
+    put(mixed, "other", KNOWN, "ben")
+    mixed.put("generation", record("generation", "r2", mixed.response("ben", **answers("generation"))))
+    updated = update_csv(mixed.client, tmp_path / "out", **keys)
+    assert not [warning for warning in updated.warnings if "Everything was read" in warning]
+    full = export_csv(mixed.client, mixed.workspace, tmp_path / "full", filters, **keys)
+    assert files(tmp_path / "out") == files(tmp_path / "full")
+    assert updated.manifest.datasets == full.manifest.datasets
+
+
+def test_leaving_controls_out_again_is_no_loss_of_responses(mixed: Bench, tmp_path: Path) -> None:
+    mixed.export(tmp_path / "out", with_controls=True)
+    changes = export_csv(mixed.client, mixed.workspace, tmp_path / "out").changes
+    assert changes is not None
+    assert (changes.total("left out"), changes.total("gone")) == (3, 0)
+
+
+def test_an_annotator_reads_nothing_of_what_a_record_is_for(mixed: Bench) -> None:
+    ids = {}
+    for _, page in mixed.client.record_pages(mixed.datasets["generation"]):
+        ids |= {each["external_id"]: each["id"] for each in page}
+    user = mixed.annotators["ben"]
+    mixed.client.request("POST", f"/workspaces/{mixed.workspace_id}/users", json={"user_id": user})
+    key = next(each for each in mixed.client.request("GET", "/users")["items"] if each["id"] == user)["api_key"]
+    with Argilla(mixed.server.url, key) as ben:
+        base = f"/me/datasets/{mixed.datasets['generation']}/records"
+        told = [
+            ben.request("GET", f"/records/{ids['known']}"),
+            ben.request("POST", f"{base}/search", json={"query": {"text": {"q": "known"}}}),
+            ben.request("POST", f"{base}/search", json={}),
+        ]
+    for said in told:
+        assert not any(word in str(said) for word in (ASSIGNMENT, "'purpose'", "unsafe_content': False", "citejury"))
