@@ -30,6 +30,8 @@ class Assignment(Frozen):
     """Ids of the only users who get it; empty where all members do."""
     answers: dict[str, bool] = Field(default_factory=dict)
     """The known answers by label; labels without a known answer are missing."""
+    explanations: dict[str, str] = Field(default_factory=dict)
+    """Why each known answer of a practice case is right, by label, in the language of its questions."""
     kind: str = ""
     """How a control came about, such as `known` or `foreign_passage`; empty for all others."""
     repeats: str = ""

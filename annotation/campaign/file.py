@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import Field, StringConstraints, ValidationError, field_validator, model_validator
 
 from annotation.labels import TASKS, Evidence, TaskName
-from annotation.tasks import CALIBRATION, PRODUCTION, ROUND_NAME
+from annotation.tasks import CALIBRATION, PRACTICE, PRODUCTION, ROUND_NAME
 from annotation.wording import locales as worded_locales
 from pipeline.errors import SettingsError
 from pipeline.schema import Frozen
@@ -76,6 +76,19 @@ class Calibration(Frozen):
         return self
 
 
+class Practice(Frozen):
+    """The round of known cases, whose answers are explained at once; nothing else opens below its pass mark."""
+
+    pass_mark: float = Field(default=0.75, gt=0, le=1)
+    """Share of the known answers to a task's cases that a person's first answers have to agree with."""
+    tasks: tuple[TaskName, ...] = Field(default=TASKS, min_length=1)
+    """The tasks that are practised; the others are open at once."""
+    cases: Count | None = None
+    """How many cases of each task and language, the first of the file; None for all."""
+    file: str | None = None
+    """File of the lead's own cases (annotation/contracts/practice.md#cases), beside citejury.toml; None for ours."""
+
+
 class Campaign(Frozen):
     """What a campaign consists of, apart from the records."""
 
@@ -89,6 +102,8 @@ class Campaign(Frozen):
     the context backs or contradicts a claim. The mode of a dataset that is there needs a new version."""
     calibration: Calibration | None = None
     """The round before production; None where there is none."""
+    practice: Practice | None = None
+    """The round of known cases before all others; None where there is none."""
     language_workspaces: bool | None = None
     """Whether each language has a workspace of its own; None for the way that Argilla has, and where it has none, for
     workspaces of their own where annotators do not share all languages."""
@@ -223,13 +238,29 @@ def language_workspace(campaign: Campaign, workspace: str, locale: str) -> str:
     return f"{workspace}-{locale}" if campaign.parts_languages else workspace
 
 
+def practice_places(campaign: Campaign, workspace: str) -> dict[Place, dict[TaskName, int]]:
+    """Where the campaign's annotators practise: a place for each language, with how many people are to, by task.
+
+    No record is ever pushed there.
+    """
+    if campaign.practice is None:
+        return {}
+    return {
+        Place(language_workspace(campaign, workspace, locale), locale, PRACTICE): dict.fromkeys(
+            campaign.practice.tasks, max(1, len(campaign.jury(locale)))
+        )
+        for locale in campaign.locales
+    }
+
+
 def members(campaign: Campaign, workspace: str) -> tuple[Member, ...]:
     """Who belongs to which workspace, in order of workspaces, then of the file.
 
     Whoever is listed and does not belong to one is there too, so that she can be taken out.
     """
     found: dict[str, dict[str, Member]] = {}
-    for group in (None, *campaign.groups) if campaign.calibration or not campaign.groups else (*campaign.groups,):
+    shared = campaign.calibration or campaign.practice or not campaign.groups
+    for group in (None, *campaign.groups) if shared else (*campaign.groups,):
         concerned = [
             each
             for each in campaign.annotators

@@ -25,6 +25,7 @@ from annotation.campaign.versions import (
 from annotation.client import Argilla
 from annotation.labels import EVIDENCE, TASKS, Evidence, TaskName
 from annotation.tasks import (
+    PRACTICE,
     DatasetDefinition,
     check_round,
     define_dataset,
@@ -170,8 +171,9 @@ def plan_setup(argilla: Argilla, wanted: Wanted, new_versions: Collection[TaskNa
     described = {name: current_datasets(argilla, found) if found else [] for name, found in ids.items()}
     newest = {
         (place, task): newest_versions(described[place.workspace]).get(Series(task, place.locale, place.round_name))
-        for place in wanted.places
+        for place, tasks in wanted.places.items()
         for task in TASKS
+        if task in tasks
     }
     raised = {
         task: to_be_raised([each for (_, of), each in newest.items() if of == task and each is not None])
@@ -221,6 +223,8 @@ def _plan_dataset(
     overlap = wanted.places[place][task] or (newest["distribution"]["min_submitted"] if newest else 1)
     lacking = lacking_fields(task, parts_of(argilla, existing["id"], "fields")) if existing else frozenset()
     evidence = wanted.evidence or (evidence_of(newest) if newest else "off")
+    if place.round_name == PRACTICE:
+        evidence = "off"  # marks of practice would be nobody's evidence
     wording = read_wording(place.locale)
     plain = define_dataset(task, wording, overlap, place.round_name, lacking=lacking, evidence=evidence)
     definition = with_version(plain, number)

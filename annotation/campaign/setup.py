@@ -17,6 +17,7 @@ from annotation.campaign.file import (
     language_workspace,
     members,
     places,
+    practice_places,
 )
 from annotation.campaign.people import NewUser, Passwords, checked_names, create_user
 from annotation.campaign.plan import (
@@ -36,7 +37,7 @@ from annotation.campaign.versions import CARRYING, append_to_log, carry_records,
 from annotation.client import Argilla
 from annotation.labels import TASKS, Evidence, TaskName
 from annotation.sdk import connected, load_sdk, user_handle, workspace_handle
-from annotation.tasks import CALIBRATION, PRODUCTION, DatasetDefinition
+from annotation.tasks import CALIBRATION, PRACTICE, PRODUCTION, DatasetDefinition
 from pipeline.errors import ArgillaError, InputError
 
 
@@ -95,6 +96,9 @@ def _wanted_of_campaign(campaign: Campaign, workspace: str) -> Wanted:
         people = len(campaign.jury(place.locale, group_at(campaign, workspace, place)))
         if campaign.annotators and people < max(overlap.values()):
             notes[place] = f"waits for {max(overlap.values())} annotators, and the campaign has {people} for it"
+    practice = practice_places(campaign, workspace)
+    notes |= {place: f"opens the rest at {campaign.practice.pass_mark:g}" for place in practice if campaign.practice}
+    found = practice | found
     juries = _juries(campaign, workspace, found)
     return Wanted(found, members(campaign, workspace), routing_metadata(campaign), notes, juries, campaign.evidence)
 
@@ -119,7 +123,7 @@ def wanted_of_round(
     Raises:
         InputError: the campaign sets up that round itself, or does not have the language.
     """
-    if round_name in (CALIBRATION, PRODUCTION):
+    if round_name in (PRACTICE, CALIBRATION, PRODUCTION):
         raise InputError(
             f"The round {round_name!r} is the campaign's own. Leave `--round` out; its languages and overlap stand in "
             "the table `[campaign]` of citejury.toml."

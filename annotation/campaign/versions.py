@@ -23,6 +23,7 @@ from annotation.marks import add_passages, can_be_marked, carried_passages
 from annotation.tasks import (
     CALIBRATION,
     ORDER,
+    PRACTICE,
     PRODUCTION,
     DatasetDefinition,
     evidence_of,
@@ -273,29 +274,41 @@ def _add_property(argilla: Argilla, dataset_id: str, name: str, title: str, valu
 
 def write_jury(argilla: Argilla, dataset_id: str, names: Sequence[str]) -> None:
     """Keep who labels in the dataset, instead of what was kept."""
-    for each in _properties_of(argilla, dataset_id):
-        if each["name"] == _JURY_PROPERTY:
-            argilla.request("DELETE", f"/metadata-properties/{each['id']}")
-    _add_property(argilla, dataset_id, _JURY_PROPERTY, "citejury: who labels here", list(names))
+    write_value(argilla, dataset_id, _JURY_PROPERTY, "citejury: who labels here", list(names))
 
 
 def jury_in(properties: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str] | None:
     """Who labels in a dataset, from name and settings of its metadata properties; None where nobody has said so."""
-    for name, settings in properties:
-        if name == _JURY_PROPERTY:
-            names: list[str] = json.loads(settings["values"][0])
-            return names
-    return None
+    names: list[str] | None = value_in(properties, _JURY_PROPERTY)
+    return names
+
+
+def write_value(argilla: Argilla, dataset_id: str, name: str, title: str, value: Any) -> None:
+    """Keep a value as JSON in a metadata property that no annotator sees, instead of what was kept there."""
+    for each in _properties_of(argilla, dataset_id):
+        if each["name"] == name:
+            argilla.request("DELETE", f"/metadata-properties/{each['id']}")
+    _add_property(argilla, dataset_id, name, title, value)
+
+
+def read_value(argilla: Argilla, dataset_id: str, name: str) -> Any:
+    """The value that is kept in the property; None where there is none."""
+    return value_in(((each["name"], each["settings"]) for each in _properties_of(argilla, dataset_id)), name)
+
+
+def value_in(properties: Iterable[tuple[str, Mapping[str, Any]]], name: str) -> Any:
+    """The value that is kept in a property, from name and settings of all of them; None where there is none."""
+    return next((json.loads(settings["values"][0]) for each, settings in properties if each == name), None)
 
 
 def place_in_order(series: Series, locales: Sequence[str] = ()) -> tuple[int, str, int, str, int]:
-    """What the order of work sorts by: calibration, other rounds, production, rounds that a machine filled in.
+    """What the order of work sorts by: practice, calibration, other rounds, production, what a machine filled in.
 
     Within a round by language, those of `locales` in their order, then by task. What a machine filled in comes last, so
     that it anchors no other answer.
     """
-    rounds = {CALIBRATION: 0, PRODUCTION: 2}
-    number = 3 if takes_suggestions(series.round_name) else rounds.get(series.round_name, 1)
+    rounds = {PRACTICE: 0, CALIBRATION: 1, PRODUCTION: 3}
+    number = 4 if takes_suggestions(series.round_name) else rounds.get(series.round_name, 2)
     language = locales.index(series.locale) if series.locale in locales else 0
     return number, series.round_name, language, series.locale, ORDER[series.task]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from annotation.campaign.file import Campaign, Place, members, places, read_campaign, workspaces
+from annotation.campaign.file import Campaign, Place, members, places, practice_places, read_campaign, workspaces
 from annotation.campaign.routing import check_routing, plan_routes, routing_metadata
 from pipeline.errors import InputError, SettingsError
 from pipeline.settings import read_settings
@@ -217,3 +217,21 @@ def test_another_split_than_the_one_in_argilla_is_refused_with_both_values() -> 
         check_routing([there], campaign(calibration={"fraction": 0.1}))
     with pytest.raises(SettingsError, match=r"`locales` de, ja, and .* says de\. .*annotation setup"):
         check_routing([there], campaign(locales=["de"], annotators=[], calibration={"records": 5}))
+
+
+def test_practice_has_a_place_for_each_language_and_brings_everybody_to_the_common_workspace() -> None:
+    grouped = campaign(groups={"one": ["anna", "ben"], "two": ["kei"]}, practice={"tasks": ["retrieval"]})
+    assert practice_places(grouped, "w") == {
+        Place("w", "de", "practice"): {"retrieval": 3},
+        Place("w", "ja", "practice"): {"retrieval": 2},
+    }
+    assert {each.person.name for each in members(grouped, "w") if each.workspace == "w"} == {"anna", "ben", "kei"}
+    assert practice_places(campaign(), "w") == {}
+
+
+@pytest.mark.parametrize("practice", [{"pass_mark": 0}, {"pass_mark": 1.1}, {"tasks": []}, {"cases": 0}, {"mark": 1}])
+def test_practice_that_cannot_be_is_named_with_its_key(tmp_path: Path, practice: dict[str, Any]) -> None:
+    (key, value) = next(iter(practice.items()))
+    file = write(tmp_path, f'[campaign]\nlocales = ["de"]\n[campaign.practice]\n{key} = {value}\n')
+    with pytest.raises(SettingsError, match=rf"campaign\.practice\.{key}"):
+        read_campaign(file)
