@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from annotation.campaign.people import NewUser
     from annotation.campaign.plan import Plan, Step
     from annotation.labels import Evidence
+    from annotation.practice.round import PracticeReport
 
 _IN_CAMPAIGN = {"locale": "--locale", "annotators": "--annotator", "overlap": "--overlap", "evidence": "--evidence"}
 _TASK_NAMES = ("retrieval", "grounding", "generation")  # the label models would load pydantic for `--help`
@@ -106,6 +107,8 @@ def setup(
     from annotation.campaign.standing import as_it_stands
     from annotation.client import open_argilla
     from annotation.labels import TASKS
+    from annotation.practice.cases import cases_of
+    from annotation.practice.round import prepare_practice
     from annotation.tasks import takes_suggestions
     from pipeline.settings import read_settings
 
@@ -115,6 +118,7 @@ def setup(
     beside = ctx.get_parameter_source("round_name") is not ParameterSource.DEFAULT
     if campaign:
         _refuse_options(ctx, {"annotators", "evidence"} if beside else set(_IN_CAMPAIGN))
+    cases = cases_of(campaign) if campaign and not beside else ()  # what is wrong with them is said first
     kept = Passwords(passwords, _show_password)
     with open_argilla(settings) as argilla:
         campaign = as_it_stands(argilla, campaign, settings.workspace) if campaign else None
@@ -132,12 +136,23 @@ def setup(
             return
         _agree(plan, yes)
         apply_plan(argilla, plan, kept)
+        practice = prepare_practice(argilla, campaign, settings.workspace, cases) if campaign and cases else None
+    if practice:
+        _show_practice(practice)
     click.echo("Set up." if plan.changed else "Everything was there already; nothing was changed.", err=True)
     if passwords and passwords.exists():
         click.echo(f"Passwords are in {passwords}, which only you can read.", err=True)
     proposals = " --suggestions JUDGEMENTS.jsonl" if takes_suggestions(round_name) else ""
     named = named_again(workspace, round_name)
     click.echo(f"Next: citejury annotation push RECORDS.jsonl{proposals}{named}", err=True)
+
+
+def _show_practice(report: "PracticeReport") -> None:
+    """Print what became of the cases of practice."""
+    said = f"Practice: {report.new} cases new, {report.updated} changed, {report.unchanged} there already."
+    if report.left_over:
+        said += f" {report.left_over} earlier ones stay, and count as well: setup deletes nothing."
+    click.echo(said, err=True)
 
 
 def named_again(workspace: str | None, round_name: str = "production") -> str:

@@ -7,7 +7,7 @@ from annotation.campaign.datasets import JuryDataset, jury_dataset
 from annotation.campaign.versions import current_datasets
 from annotation.client import Argilla
 from annotation.labels import TASKS
-from annotation.tasks import takes_suggestions
+from annotation.tasks import PRACTICE, takes_suggestions
 from exports.schema import ExportFilters
 from pipeline.errors import ArgillaError, NotFoundError
 
@@ -49,7 +49,8 @@ def check_server(client: Argilla) -> None:
 def choose_datasets(client: Argilla, workspaces: Sequence[str], filters: ExportFilters) -> ChosenDatasets:
     """The workspaces' datasets that citejury set up and the filters do not leave out.
 
-    A round that takes suggestions is left out unless it is named: its answers would count as the jury's agreement.
+    Unless they are named, rounds that take suggestions, whose answers would count as agreement, and practice,
+    whose answers are known, are left out.
 
     Raises:
         NotFoundError: there is no such workspace, a workspace has no dataset of ours, or none of them is for a named
@@ -60,7 +61,7 @@ def choose_datasets(client: Argilla, workspaces: Sequence[str], filters: ExportF
         dataset
         for dataset in ours
         if (not filters.tasks or dataset.task in filters.tasks)
-        and (not filters.rounds or dataset.round in filters.rounds)
+        and (dataset.round in filters.rounds if filters.rounds else dataset.round != PRACTICE)
     ]
     chosen = wanted
     if not filters.suggested and not filters.rounds:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection, text
 
-from annotation.embedded.queue import record_status
+from annotation.embedded.queue import practice, record_status
 from annotation.embedded.queue import tables as queue_tables
 from annotation.embedded.search import json_sql, text_index
 
@@ -29,6 +29,7 @@ _PARTS: tuple[tuple[Callable[[str], list[str]], Callable[[Connection], None] | N
     (text_index.statements, text_index.fill),
     (record_status.statements, record_status.fill),
     (queue_tables.statements, queue_tables.fill),
+    (practice.statements, practice.fill),
 )
 
 

@@ -25,6 +25,7 @@ from sqlalchemy import ColumnElement, func, select, true
 
 from annotation.embedded.home.folder import ENGINE_NAME
 from annotation.embedded.queue.page import filters_beside_the_queue, queue_page
+from annotation.embedded.queue.practice import closing_practice
 from annotation.embedded.search.filters import answered_by, filter_condition, split_queue, storable
 from annotation.embedded.search.json_sql import SearchSession, elements_at, number_in, text_in
 from annotation.embedded.search.sorting import check_vector, nearest, own_page, sorted_page
@@ -99,6 +100,9 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
             return SearchResponses(items=[SearchResponseItem(record_id=record) for record in page], total=total)
         wanted = _conditions(dataset, query, filter)
         async with SearchSession() as db:
+            is_queue = split_queue(filter)[1] is not None  # though in another order
+            if user_id is not None and is_queue and await closing_practice(db, dataset, user_id):
+                return SearchResponses(items=[], total=0)
             total = await _count_matching(db, dataset, query, filter)
             if user_id is not None and not sort:
                 page = await own_page(db, user_id, wanted, total, offset, limit)

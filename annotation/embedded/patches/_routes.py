@@ -28,11 +28,11 @@ Each after what is found quickly, and in texts it may mean nothing; a page that 
 """
 
 
-def serve_first(path: str, endpoint: Callable[..., Any], **options: Any) -> None:
-    """Serve GET requests for the path, before any route of argilla-server's gets them."""
+def serve_first(path: str, endpoint: Callable[..., Any], method: str = "GET", **options: Any) -> None:
+    """Serve requests for the path, before any route of argilla-server's gets them."""
     from argilla_server.api.routes import api_v1
 
-    api_v1.get(path, **options)(endpoint)
+    api_v1.api_route(path, methods=[method], **options)(endpoint)
     api_v1.router.routes.insert(0, api_v1.router.routes.pop())
 
 

@@ -7,7 +7,9 @@ from typing import Any
 from uuid import UUID
 
 from annotation.campaign.versions import is_carrying, jury_in, newest_versions, place_in_order, series_of
+from annotation.embedded.patches._practice_routes import standing_as_json
 from annotation.embedded.patches._routes import serve_first
+from annotation.practice.scores import Standing
 
 _HEADING = re.compile(r"^# +(.+)$", re.MULTILINE)
 
@@ -51,6 +53,7 @@ async def _lists(db: Any, user: Any) -> list[dict[str, Any]]:
     from sqlalchemy import select
 
     from annotation.embedded.queue.own_work import own_work, with_records
+    from annotation.embedded.queue.practice import closing_practice, is_practice, standing_in
 
     member = (WorkspaceUser.workspace_id == Dataset.workspace_id, WorkspaceUser.user_id == user.id)
     published = select(Dataset).where(Dataset.status == DatasetStatus.ready).join(WorkspaceUser, member[0])
@@ -66,7 +69,12 @@ async def _lists(db: Any, user: Any) -> list[dict[str, Any]]:
     )
     by_id = {dataset.id: dataset for dataset in datasets}
     work = await own_work(db, [by_id[each["id"]] for each in chosen], user.id)
-    return [_list_of(each, work[each["id"]]) for each in chosen]
+    practices = [each["id"] for each in chosen if is_practice(by_id[each["id"]])]
+    standings = {each: await standing_in(db, each, user.id) for each in practices}
+    closed = {
+        each["id"]: await closing_practice(db, by_id[each["id"]], user.id) if practices else None for each in chosen
+    }
+    return [_list_of(each, work[each["id"]], standings.get(each["id"]), closed[each["id"]]) for each in chosen]
 
 
 def _described(dataset: Any, is_hers: bool) -> dict[str, Any]:
@@ -104,8 +112,10 @@ def _place(described: Mapping[str, Any]) -> tuple[Any, ...]:
     return (0, *place_in_order(series)) if series else (1, described["name"])
 
 
-def _list_of(described: Mapping[str, Any], work: Any) -> dict[str, Any]:
-    """One list as the page gets it; `back` is a moment in UTC."""
+def _list_of(
+    described: Mapping[str, Any], work: Any, standing: Standing | None, closed_by: UUID | None
+) -> dict[str, Any]:
+    """One list as the page gets it; `back` is a moment in UTC, `closed_by` the list that has to be passed first."""
     series = series_of(described)
     back = None if work.back is None else datetime.fromtimestamp(work.back, UTC).isoformat()
     return {
@@ -119,8 +129,10 @@ def _list_of(described: Mapping[str, Any], work: Any) -> dict[str, Any]:
         "done": work.done,
         "total": work.total,
         "drafts": work.drafts,
-        "waiting": work.waiting,
-        "with_others": work.with_others,
-        "back": back,
+        "waiting": 0 if closed_by else work.waiting,
+        "with_others": 0 if closed_by else work.with_others,
+        "back": None if closed_by else back,
         "pace": work.pace,
+        "practice": standing and standing_as_json(standing),
+        "closed_by": closed_by and str(closed_by),
     }

@@ -27,6 +27,7 @@ from annotation.embedded.patches._logged_events import (
     log_push,
     log_submission,
 )
+from annotation.embedded.patches._practice_routes import refuse_before_practice, serve_practice
 from annotation.embedded.patches._required_marks import require_marks
 from annotation.embedded.patches._routes import (
     serve_changes,
@@ -128,6 +129,14 @@ PATCHES = (
         {"validators.responses:ResponseValidator.validate": "d1306ae6b178"},
     ),
     _Patch(
+        "It takes answers of somebody who has not passed the practice that comes first.",
+        refuse_before_practice,
+        {
+            "contexts.datasets:create_response": "96812886c301",
+            "contexts.datasets:upsert_response": "518d334ddfeb",
+        },
+    ),
+    _Patch(
         "After an error of the database it goes on in the failed transaction, and answers with the database's texts.",
         store_in_turn,
         {
@@ -157,6 +166,11 @@ PATCHES = (
     _Patch(
         "An annotator gets everybody's responses to a record, and metadata that are hidden from her.",
         serve_own_record_only,
+        {"api.handlers.v1.records:get_record": "a1d2333cd2c8"},
+    ),
+    _Patch(
+        "It knows no practice: cases with known answers, and how far somebody is.",
+        serve_practice,
         {"api.handlers.v1.records:get_record": "a1d2333cd2c8"},
     ),
     _Patch(

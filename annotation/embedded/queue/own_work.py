@@ -16,6 +16,7 @@ from sqlalchemy import exists, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from annotation.embedded.queue._holds import openings, read_holds
+from annotation.embedded.queue.practice import is_practice, practice_queue
 from annotation.embedded.queue.tables import HOLDS, QUEUE
 
 _PAUSE = timedelta(minutes=30)  # as `annotation.status.summary`: what took longer was no work on the record
@@ -97,6 +98,8 @@ async def _count_responses(db: AsyncSession, user_id: UUID) -> Mapping[UUID, Map
 
 async def _left(db: AsyncSession, dataset: Any, user_id: UUID) -> tuple[int, int, int | None]:
     """How many records that she has not begun wait for her, how many are with others, and until when at the latest."""
+    if is_practice(dataset):
+        return len(await practice_queue(db, dataset, user_id)), 0, None
     needed = int(dataset.distribution["min_submitted"])
     here = (QUEUE.c.dataset_id == dataset.id, QUEUE.c.pending == 1, QUEUE.c.labels < needed)
     lacking = await db.scalar(select(func.count()).select_from(QUEUE).where(*here))

@@ -27,6 +27,7 @@ from annotation.embedded.queue._holds import (
     release,
     wait_for_turn,
 )
+from annotation.embedded.queue.practice import closing_practice, is_practice, practice_queue
 from annotation.embedded.queue.tables import QUEUE
 from annotation.embedded.search.filters import PENDING, split_queue, statuses_in
 from annotation.embedded.search.sorting import FEW, HEAPS, lot
@@ -87,8 +88,13 @@ async def queue_page(
 ) -> QueuePage:
     """The records that wait for her from `offset` on, now held for her; `narrowing` are further conditions on records.
 
-    Empty where she has answered all that is pending, or others hold the rest.
+    Empty where she has answered all that is pending, or others hold the rest, or a practice comes first.
     """
+    if is_practice(dataset):
+        cases = await practice_queue(db, dataset, user_id, narrowing)
+        return QueuePage(cases[offset : offset + limit], len(cases))
+    if await closing_practice(db, dataset, user_id):
+        return QueuePage([], 0)
     leafs = limit <= _MOST_SHOWN and offset + limit <= _FARTHEST_LEAFED
     hands_out = leafs and await annotates(db, dataset, user_id)
     if hands_out:

@@ -1,0 +1,113 @@
+"""Practice over REST: what was right and why, beginning anew, how far each person is; and no answers before it."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+from uuid import UUID
+
+from annotation.embedded.patches._routes import serve_first
+from annotation.practice.round import STANDINGS_PATH
+from annotation.practice.scores import Standing
+
+_CLOSED = "This list opens once you have passed its practice. You find the practice on your start page."
+
+
+def standing_as_json(standing: Standing) -> dict[str, Any]:
+    """The standing as its person's page gets it."""
+    found = standing._asdict()
+    return {**found, "opens": standing.opens, "may_repeat": standing.may_repeat}
+
+
+def serve_practice(get_record: Any) -> None:
+    """Give a case's known answers to who has submitted it, let her begin anew, and tell a lead how far everybody is.
+
+    A stock server answers 404 on all three.
+    """
+    from argilla_server.api.policies.v1 import DatasetPolicy, authorize
+    from argilla_server.contexts import datasets
+    from argilla_server.database import get_async_db
+    from argilla_server.models import Dataset, User
+    from argilla_server.search_engine import SearchEngine, get_search_engine
+    from argilla_server.security import auth
+    from fastapi import Depends, HTTPException, Security
+    from sqlalchemy.ext.asyncio import AsyncSession
+
+    from annotation.embedded.queue.practice import explained, is_practice, set_aside, standing_in
+
+    async def get_explanations(
+        record_id: UUID,
+        db: AsyncSession = Depends(get_async_db),  # noqa: B008  # FastAPI's way
+        current_user: User = Security(auth.get_current_user),  # noqa: B008
+    ) -> Any:
+        record = await get_record(db=db, record_id=record_id, current_user=current_user)
+        found = await explained(db, record, current_user.id)
+        if found is None:
+            raise HTTPException(404, "There is no explanation of this record, or none before you have submitted it.")
+        return found | {"standing": standing_as_json(await standing_in(db, record.dataset_id, current_user.id))}
+
+    async def begin_anew(
+        dataset_id: UUID,
+        db: AsyncSession = Depends(get_async_db),  # noqa: B008
+        search_engine: SearchEngine = Depends(get_search_engine),  # noqa: B008
+        current_user: User = Security(auth.get_current_user),  # noqa: B008
+    ) -> Any:
+        dataset = await _practice(db, dataset_id, current_user)
+        if not (await standing_in(db, dataset.id, current_user.id)).may_repeat:
+            raise HTTPException(422, "A practice can be repeated once all its cases are answered and it is not passed.")
+        for response in await set_aside(db, dataset.id, current_user.id):
+            await datasets.delete_response(db, search_engine, response)
+        return standing_as_json(await standing_in(db, dataset.id, current_user.id))
+
+    async def list_standings(
+        dataset_id: UUID,
+        db: AsyncSession = Depends(get_async_db),  # noqa: B008
+        current_user: User = Security(auth.get_current_user),  # noqa: B008
+    ) -> Any:
+        dataset = await _practice(db, dataset_id, current_user)
+        await authorize(current_user, DatasetPolicy.list_records_with_all_responses(dataset))
+        return {"items": await _standings(db, dataset)}
+
+    async def _practice(db: AsyncSession, dataset_id: UUID, user: User) -> Any:
+        """The practice of that id, which the user may see."""
+        dataset = await Dataset.get_or_raise(db, dataset_id)
+        await authorize(user, DatasetPolicy.get(dataset))
+        if not is_practice(dataset):
+            raise HTTPException(404, "This dataset is no practice.")
+        return dataset
+
+    serve_first("/citejury/records/{record_id}/practice", get_explanations)
+    serve_first(f"{STANDINGS_PATH}/again", begin_anew, "POST")
+    serve_first(STANDINGS_PATH, list_standings)
+
+
+async def _standings(db: Any, dataset: Any) -> list[dict[str, Any]]:
+    """How far each annotator of the dataset's workspace is, in the order of their names."""
+    from argilla_server.enums import UserRole
+    from argilla_server.models import User, WorkspaceUser
+    from sqlalchemy import select
+
+    from annotation.embedded.queue.practice import standings_in
+
+    members = select(User.id, User.username).join(WorkspaceUser, WorkspaceUser.user_id == User.id)
+    here = (WorkspaceUser.workspace_id == dataset.workspace_id, User.role == UserRole.annotator)
+    names = dict((await db.execute(members.where(*here).order_by(User.username))).tuples().all())
+    found = await standings_in(db, dataset.id, list(names))
+    return [
+        {"user_id": str(user_id), "username": names[user_id], **standing_as_json(each)}
+        for user_id, each in found.items()
+    ]
+
+
+def refuse_before_practice(store: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """Store a response, but no first one in a list that a practice comes before."""
+    from argilla_server.errors.future import UnprocessableEntityError
+    from argilla_server.models import Response
+
+    from annotation.embedded.queue.practice import closing_practice
+
+    async def store_if_open(db: Any, search_engine: Any, record: Any, user: Any, response: Any) -> Any:
+        closed = user.is_annotator and await closing_practice(db, record.dataset, user.id)
+        if closed and not await Response.get_by(db, record_id=record.id, user_id=user.id):
+            raise UnprocessableEntityError(_CLOSED)
+        return await store(db, search_engine, record, user, response)
+
+    return store_if_open

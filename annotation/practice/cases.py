@@ -1,0 +1,265 @@
+"""The cases of practice: what annotators are shown, the known answer to each question, and why it is right.
+
+Source: annotation/contracts/practice.md#cases.
+"""
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import uuid5
+
+from pydantic import Field, ValidationError
+
+from annotation.assignment import ASSIGNMENT, Assignment
+from annotation.campaign.file import Campaign, Practice
+from annotation.display import to_records
+from annotation.labels import LABELS, TASKS, TaskName, broken_rules
+from annotation.wording import LOCALES, read_wording
+from pipeline.errors import InputError
+from pipeline.records import (
+    RECORD_NAMESPACE,
+    Passage,
+    QueryResponse,
+    Source,
+    SourceState,
+    document_id,
+    join_context,
+)
+from pipeline.schema import Frozen
+
+_ANSWERS = {"yes": True, "no": False}
+_OWN_KEYS = ("id", "language")
+
+
+class _CaseSource(Frozen):
+    """A source that a case's answer cites."""
+
+    title: str
+    """Its title."""
+    host: str
+    """Its site."""
+    state: SourceState = "read"
+    """What became of it."""
+
+
+class _CasePassage(Frozen):
+    """A passage that a case shows."""
+
+    text: str = Field(min_length=1)
+    """The passage."""
+    title: str = ""
+    """Title of its page; empty for that of its source."""
+    host: str = ""
+    """Site of its page; empty for that of its source."""
+    source: int | None = Field(default=None, ge=1)
+    """Number of the source that it is from; None where it is from none."""
+
+
+class _CaseTexts(Frozen):
+    """What a case shows, beside its answers."""
+
+    query: str = Field(min_length=1)
+    """The query."""
+    answer: str = ""
+    """The answer, citations as `[n]`; empty in retrieval."""
+    sources: tuple[_CaseSource, ...] = ()
+    """The sources that the answer cites, in the order of their numbers."""
+    passages: tuple[_CasePassage, ...] = ()
+    """The passages: one in retrieval, one or more in grounding, none in generation."""
+
+
+class Case(NamedTuple):
+    """One case in one language."""
+
+    task: TaskName
+    """Its task."""
+    locale: str
+    """Language of its texts and explanations."""
+    record: QueryResponse
+    """What it shows."""
+    answers: Mapping[str, bool]
+    """The known answer to each label of the task."""
+    explanations: Mapping[str, str]
+    """Why each of them is right."""
+
+
+def cases_of(campaign: Campaign, folder: Path = Path()) -> tuple[Case, ...]:
+    """The cases of a campaign: ours, or those of its own file, looked for in the folder; none without practice.
+
+    Raises:
+        InputError: the file cannot be read, a case has no answer or explanation to a label or breaks a rule between
+            labels, or a task that is practised has no case in a language of the campaign.
+    """
+    practice = campaign.practice
+    if practice is None:
+        return ()
+    if practice.file is None:
+        found = [case for locale in campaign.locales for case in shipped_cases(locale)]
+    else:
+        found = _read_cases(folder / practice.file, campaign.locales[0])
+    chosen = [
+        case
+        for locale in campaign.locales
+        for task in practice.tasks
+        for case in _chosen(found, locale, task, practice)
+    ]
+    return tuple(chosen)
+
+
+def shipped_cases(locale: str, folder: Path = LOCALES) -> tuple[Case, ...]:
+    """Our own cases in a language.
+
+    Raises:
+        InputError: there are none, or one is not whole.
+    """
+    return tuple(_read_cases(folder / "practice" / f"{locale}.toml", locale))
+
+
+def body_of(case: Case) -> dict[str, Any]:
+    """The case as the Argilla record of its task, with what it is for."""
+    (body,) = to_records(case.record, read_wording(case.locale))[case.task]
+    assignment = Assignment(purpose="practice", answers=dict(case.answers), explanations=dict(case.explanations))
+    body["metadata"][ASSIGNMENT] = assignment.model_dump(exclude_defaults=True)
+    return body
+
+
+def _chosen(cases: Iterable[Case], locale: str, task: TaskName, practice: Practice) -> Sequence[Case]:
+    """The cases of one task in one language, as many as the campaign wants.
+
+    Raises:
+        InputError: there is none.
+    """
+    there = [case for case in cases if (case.locale, case.task) == (locale, task)]
+    if not there:
+        raise InputError(
+            f"`{practice.file}` has no case of {task} in {locale!r}, and nobody could pass there. Add some, or take "
+            "the task out of `tasks` in `[campaign.practice]`."
+        )
+    return there[: practice.cases]
+
+
+def _read_cases(path: Path, locale: str) -> list[Case]:
+    """The cases of a file; `locale` is the language of those that name none.
+
+    Raises:
+        InputError: the file is missing or no TOML, or a case in it is not whole.
+    """
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"The cases `{path}` cannot be read: {error.strerror or error}. Check the path.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"The cases `{path}` are not TOML in UTF-8: {error}. Mend the file.") from error
+    unknown = sorted(tables.keys() - set(TASKS))
+    if unknown:
+        raise InputError(f"`{path}` has {unknown[0]!r}, which is no task. Write a case as `[[{TASKS[0]}]]`.")
+    cases = [
+        _read_case(task, table, f"`{path}`: case {number} of {task}", number, locale)
+        for task in TASKS
+        for number, table in enumerate(tables.get(task, ()), start=1)
+    ]
+    twice = [case for place, case in enumerate(cases) if case.record.record_uuid in _uuids(cases[:place])]
+    if twice:
+        raise InputError(f"`{path}` has two cases of {twice[0].task} with one `id`. Give each an id of its own.")
+    return cases
+
+
+def _uuids(cases: Iterable[Case]) -> set[str]:
+    """The ids of the cases' records."""
+    return {case.record.record_uuid for case in cases}
+
+
+def _read_case(task: TaskName, table: Mapping[str, Any], place: str, number: int, locale: str) -> Case:
+    """One case; `place` names it in messages.
+
+    Raises:
+        InputError: it is not whole.
+    """
+    answers = {label: _read_answer(table.get(label), label, place) for label in LABELS[task]}
+    broken = broken_rules(task, answers)
+    if broken:
+        raise InputError(f"{place} breaks the rule `{broken[0]}` between labels. Mend its answers.")
+    explanations = {label: str(table[label].get("why") or "").strip() for label in LABELS[task]}
+    bare = [label for label, why in explanations.items() if not why]
+    if bare:
+        raise InputError(f"{place} does not explain its answer to `{bare[0]}`. Add `why`, a sentence or two.")
+    rest = {key: value for key, value in table.items() if key not in answers and key not in _OWN_KEYS}
+    try:
+        texts = _CaseTexts.model_validate(rest)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = ".".join(map(str, first["loc"]))
+        raise InputError(f"{place}: `{key}`: {first['msg'].lower()}. Mend it there.") from error
+    _check_shape(task, texts, place)
+    language = str(table.get("language") or locale)
+    name = f"practice {language} {task} {table.get('id') or number}"
+    return Case(task, language, _record_of(name, language, texts), answers, explanations)
+
+
+def _read_answer(given: Any, label: str, place: str) -> bool:
+    """The known answer to one label.
+
+    Raises:
+        InputError: there is none.
+    """
+    answer = given.get("answer") if isinstance(given, Mapping) else None
+    if answer not in _ANSWERS:
+        raise InputError(
+            f'{place} has no answer to `{label}`. Write `{label} = {{ answer = "yes", why = "…" }}`, or "no".'
+        )
+    return _ANSWERS[answer]
+
+
+def _check_shape(task: TaskName, texts: _CaseTexts, place: str) -> None:
+    """Check that the case shows what its task is about.
+
+    Raises:
+        InputError: it has no answer or no passage to judge, or a passage is from a source that is not there.
+    """
+    if task != "retrieval" and not texts.answer:
+        raise InputError(f"{place} has no `answer` to judge. Add the text.")
+    if task == "grounding" and not texts.passages:
+        raise InputError(f"{place} has no `passages` to judge the answer by. Add at least one.")
+    if task == "retrieval" and len(texts.passages) != 1:
+        raise InputError(f"{place} has {len(texts.passages)} `passages`, and retrieval shows one. Make it one.")
+    odd = [each.source for each in texts.passages if each.source and each.source > len(texts.sources)]
+    if odd:
+        raise InputError(f"{place} has a passage from source {odd[0]}, which is not among its `sources`. Add it.")
+
+
+def _record_of(name: str, language: str, texts: _CaseTexts) -> QueryResponse:
+    """What the case shows, as a canonical record; the same name gives the same id."""
+    record_uuid = str(uuid5(RECORD_NAMESPACE, name))
+    sources = tuple(
+        Source(n=n, url=f"https://{each.host}/{n}", host=each.host, title=each.title, state=each.state)
+        for n, each in enumerate(texts.sources, start=1)
+    )
+    chunks = tuple(
+        _passage_of(f"{record_uuid[:8]}{rank}", rank, each, sources)
+        for rank, each in enumerate(texts.passages, start=1)
+    )
+    return QueryResponse(
+        record_uuid=record_uuid,
+        query=texts.query,
+        answer=texts.answer,
+        language=language,
+        sources=sources,
+        chunks=chunks,
+        context_set=join_context(chunks),
+    )
+
+
+def _passage_of(name: str, rank: int, given: _CasePassage, sources: Sequence[Source]) -> Passage:
+    """One passage, of its source where it names one."""
+    source = sources[given.source - 1] if given.source else None
+    url = source.url if source else f"https://{given.host}/" if given.host else ""
+    doc_id = document_id(url, name)
+    return Passage(
+        chunk_id=f"{doc_id}#{rank}",
+        doc_id=doc_id,
+        chunk_rank=rank,
+        text=given.text,
+        title=given.title or (source.title if source else ""),
+        url=url,
+    )
