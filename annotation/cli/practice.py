@@ -105,14 +105,14 @@ def _practices(argilla: "Argilla", settings: "Settings") -> "Iterator[JuryDatase
     Raises:
         NotFoundError: there is none.
     """
-    from annotation.campaign.file import practice_places, read_campaign
+    from annotation.campaign.file import read_campaign
+    from annotation.campaign.standing import standing_workspaces
     from annotation.practice.round import practice_datasets
     from pipeline.errors import NotFoundError
 
-    campaign = read_campaign()
-    there = argilla.workspaces()
-    named = [place.workspace for place in practice_places(campaign, settings.workspace)] if campaign else []
-    found = practice_datasets(argilla, [name for name in dict.fromkeys([*named, settings.workspace]) if name in there])
+    known = argilla.workspaces()
+    named = standing_workspaces(argilla, read_campaign(), settings.workspace)
+    found = practice_datasets(argilla, [name for name in named if name in known])
     if not found:
         raise NotFoundError(
             f"There is no practice in the workspace {settings.workspace!r}. Add `[campaign.practice]` to citejury.toml "

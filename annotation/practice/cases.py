@@ -95,7 +95,7 @@ def cases_of(campaign: Campaign, folder: Path = Path()) -> tuple[Case, ...]:
     if practice is None:
         return ()
     if practice.file is None:
-        found = [case for locale in campaign.locales for case in shipped_cases(locale)]
+        found = [case for locale in campaign.locales for case in _shipped_cases(locale)]
     else:
         found = _read_cases(folder / practice.file, campaign.locales[0])
     chosen = [
@@ -107,7 +107,7 @@ def cases_of(campaign: Campaign, folder: Path = Path()) -> tuple[Case, ...]:
     return tuple(chosen)
 
 
-def shipped_cases(locale: str, folder: Path = LOCALES) -> tuple[Case, ...]:
+def _shipped_cases(locale: str, folder: Path = LOCALES) -> tuple[Case, ...]:
     """Our own cases in a language.
 
     Raises:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from annotation.assignment import ASSIGNMENT
 from annotation.campaign.datasets import JuryDataset, jury_dataset
 from annotation.campaign.file import Campaign, practice_places
+from annotation.campaign.standing import as_it_stands
 from annotation.campaign.versions import newest_versions, read_value, write_value
 from annotation.client import Argilla
 from annotation.display import HIDDEN
@@ -44,7 +45,8 @@ def prepare_practice(argilla: Argilla, campaign: Campaign, workspace: str, cases
         ArgillaError: Argilla refused the cases of a dataset.
     """
     counts = [0, 0, 0, 0]
-    for place, tasks in practice_places(campaign, workspace).items():
+    standing = as_it_stands(argilla, campaign, workspace)
+    for place, tasks in practice_places(standing, workspace).items():
         described = argilla.datasets(argilla.find_workspace(place.workspace))
         ours = {(each.task, each.locale): each for each in _of_practice(described, place.workspace)}
         for task in tasks:
@@ -95,8 +97,8 @@ def standings_of(argilla: Argilla, dataset: JuryDataset) -> list[dict[str, Any]]
         found: list[dict[str, Any]] = argilla.request("GET", STANDINGS_PATH.format(dataset_id=dataset.id))["items"]
     except NotFoundError as error:
         raise NotFoundError(
-            f"The server at {argilla.api_url} knows no practice: a stock Argilla shows its cases like other records and "
-            "closes nothing. Use `citejury annotation serve`."
+            f"The server at {argilla.api_url} knows no practice: a stock Argilla shows its cases like other records "
+            "and closes nothing. Use `citejury annotation serve`."
         ) from error
     return found
 
