@@ -3,6 +3,7 @@
 Source: argilla-server 2.8.0, `/api/v1` (its OpenAPI page is at `/api/docs`), read 2026-11.
 """
 
+import ipaddress
 import json as json_text
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -295,6 +296,16 @@ def _address(api_url: str) -> httpx.URL:
             "`http://127.0.0.1:6900`."
         )
     return url
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches the address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
 
 
 def _refusal_detail(response: httpx.Response) -> str | None:

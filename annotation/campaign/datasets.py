@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from annotation.campaign.file import Place
 from annotation.campaign.versions import version_of
 from annotation.client import Argilla
 from annotation.labels import TASKS, Evidence, TaskName
@@ -67,6 +68,32 @@ def jury_dataset(described: Mapping[str, Any], workspace: str) -> JuryDataset | 
         min_submitted=int(described["distribution"]["min_submitted"]),
         metadata=described["metadata"],
     )
+
+
+def count_records(argilla: Argilla, dataset_id: str) -> int:
+    """How many records the dataset holds."""
+    total, _ = next(argilla.record_pages(dataset_id, include=(), page_size=2))
+    return total
+
+
+def empty_rounds(counts: Mapping[tuple[Place, TaskName], int]) -> list[str]:
+    """A line for each language or round that has no work, given the records of each place of a campaign by task.
+
+    A language without any record is one line; nothing is said of a campaign without any.
+    """
+    lines: list[str] = []
+    if not any(counts.values()):
+        return lines
+    for locale in dict.fromkeys(place.locale for place, _ in counts):
+        here = {key: count for key, count in counts.items() if key[0].locale == locale}
+        if not any(here.values()):
+            lines.append(f"{locale}: no record of this language is there yet")
+            continue
+        for place in dict.fromkeys(place for place, _ in here):
+            empty = [task for task in TASKS if not here.get((place, task), 0)]
+            if empty:
+                lines.append(f"{locale}, {place.round_name} in '{place.workspace}': nothing for {', '.join(empty)}")
+    return lines
 
 
 def find_datasets(

@@ -3,10 +3,13 @@
 import hashlib
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from annotation.campaign.datasets import count_records
 from annotation.campaign.file import Annotator, Campaign, Member, members
 from annotation.campaign.standing import as_it_stands
 from annotation.campaign.versions import Series, newest_versions, place_in_order
@@ -29,7 +32,7 @@ _SHEET_TEXTS = (
     "calibration",
     "thanks",
 )
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
+_NAME_LENGTH = 40  # of four bytes each, a file name has room for them
 
 
 def render_page(task: TaskName, wording: Wording) -> str:
@@ -63,6 +66,8 @@ class WorkItem(NamedTuple):
     """Its name."""
     url: str
     """Where it opens."""
+    records: int = 1
+    """How many records it holds."""
 
 
 class SharedSheets(NamedTuple):
@@ -74,6 +79,8 @@ class SharedSheets(NamedTuple):
     """The guideline pages."""
     without_password: tuple[str, ...]
     """Annotators whose sheet has no password."""
+    without_work: tuple[str, ...]
+    """Annotators in none of whose datasets there is a record yet; their sheets list all of them."""
 
 
 def share_sheets(
@@ -98,15 +105,22 @@ def share_sheets(
     for path, (task, locale) in guidelines.items():
         _write(path, render_page(task, read_wording(locale)), private=False)
     known = passwords or {}
-    sheets = {folder / sheet_name(name): name for name in work}
+    sheets = {folder / file_name: name for name, file_name in sheet_names(work).items()}
     for path, name in sheets.items():
         text = render_sheet(argilla.api_url, name, known.get(name), work[name])
         _write(path, text, private=passwords is not None)
-    return SharedSheets(tuple(sheets), tuple(guidelines), tuple(name for name in work if name not in known))
+    return SharedSheets(
+        tuple(sheets),
+        tuple(guidelines),
+        tuple(name for name in work if name not in known),
+        tuple(name for name, items in work.items() if not any(item.records for item in items)),
+    )
 
 
 def work_by_annotator(argilla: Argilla, workspace: str, campaign: Campaign | None) -> dict[str, tuple[WorkItem, ...]]:
     """The datasets of each annotator in order of the work, by user name; nobody is without one.
+
+    Those without a record are left out, unless all of hers are.
 
     Raises:
         NotFoundError: a workspace is missing, or there is no annotator, or no dataset for one of them.
@@ -123,7 +137,12 @@ def work_by_annotator(argilla: Argilla, workspace: str, campaign: Campaign | Non
             "or with `--annotator`, and run `citejury annotation setup`."
         )
     described = {name: _described_datasets(argilla, name) for name in dict.fromkeys(each.workspace for each in people)}
-    work = {name: _work_of(argilla.api_url, person, people, campaign, described) for name, person in jurors.items()}
+    held = {
+        dataset["id"]: count_records(argilla, dataset["id"]) for each in described.values() for dataset in each.values()
+    }
+    work = {
+        name: _work_of(argilla.api_url, person, people, campaign, described, held) for name, person in jurors.items()
+    }
     idle = [name for name, items in work.items() if not items]
     if idle:
         raise NotFoundError(f"There is no dataset for {idle[0]!r} in Argilla. Run `citejury annotation setup`.")
@@ -153,24 +172,45 @@ def _work_of(
     people: Sequence[Member],
     campaign: Campaign | None,
     described: Mapping[str, Mapping[Series, Mapping[str, Any]]],
+    held: Mapping[str, int],
 ) -> tuple[WorkItem, ...]:
-    """Her datasets in order of the work."""
+    """Her datasets in order of the work: those with records, or all where none has any."""
     locales = campaign.locales_of(person) if campaign else None
     items = [
-        WorkItem(series, dataset["name"], f"{api_url}/dataset/{dataset['id']}/annotation-mode")
+        WorkItem(series, dataset["name"], f"{api_url}/dataset/{dataset['id']}/annotation-mode", held[dataset["id"]])
         for workspace in dict.fromkeys(each.workspace for each in people if each.person.name == person.name)
         for series, dataset in described[workspace].items()
         if locales is None or series.locale in locales
     ]
-    return tuple(sorted(items, key=lambda item: place_in_order(item.series, locales or ())))
+    with_work = [item for item in items if item.records] or items
+    return tuple(sorted(with_work, key=lambda item: place_in_order(item.series, locales or ())))
 
 
-def sheet_name(name: str) -> str:
-    """The file name of an annotator's sheet: her user name where that is plain, else a hash of it."""
-    plain = (
-        name if _PLAIN_NAME.fullmatch(name) else hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+def sheet_names(names: Iterable[str]) -> dict[str, str]:
+    """The file name of each annotator's sheet: her user name, with `-` for what a file name should not hold.
+
+    Letters and digits of any script stay, so that `Jörg Müller` finds `sheet-Jörg-Müller.html`. Where two names would
+    give one file, a hash of the name follows, so that no sheet is lost.
+    """
+    plain = {name: _as_file_name(name) for name in names}
+    times = Counter(each.casefold() for each in plain.values())
+    alone = {name: bool(each) and times[each.casefold()] == 1 for name, each in plain.items()}
+    told = {name: [each] if alone[name] else [*filter(None, [each]), _hash(name)] for name, each in plain.items()}
+    return {name: f"sheet-{'-'.join(parts)}.html" for name, parts in told.items()}
+
+
+def _as_file_name(name: str) -> str:
+    """The name with runs of what is no letter, mark, digit, dot, hyphen or underscore as one hyphen; may be empty."""
+    fitting = (
+        each if unicodedata.category(each)[0] in "LMN" or each in "._" else "-"
+        for each in unicodedata.normalize("NFC", name)
     )
-    return f"sheet-{plain}.html"
+    return re.sub(r"(\.{2,}|-)+", "-", "".join(fitting)).strip("-.")[:_NAME_LENGTH]
+
+
+def _hash(name: str) -> str:
+    """Eight hex digits that tell two names apart."""
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def render_sheet(api_url: str, name: str, password: str | None, items: Sequence[WorkItem]) -> str:

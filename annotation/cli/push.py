@@ -166,6 +166,7 @@ def _tell_report(report: "PushReport", proposals: "Proposals | None") -> None:
     """Say what the table does not."""
     _tell_lines("records were answered and changed; their new text is a revision", report.revised)
     _tell_lines("units stay in Argilla although their record no longer has them", report.left_over)
+    _tell_lines("languages or rounds have no work for a task, and sheets leave that out", report.empty)
     if proposals:
         known, skipped = proposals.judgements
         click.echo(f"Units with suggestions: {len(proposals.used)} of {len(known)} that were judged.", err=True)

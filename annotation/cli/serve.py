@@ -1,6 +1,5 @@
 """The commands of the embedded server: `serve`, `backup` and `restore`."""
 
-import ipaddress
 import os
 import shlex
 import shutil
@@ -75,11 +74,12 @@ def serve(home: Path, host: str, port: int | None, behind_tls: bool, hold_minute
         citejury annotation serve --home citejury-home
         citejury annotation serve --home citejury-home --behind-tls
     """
+    from annotation.client import is_loopback
     from annotation.embedded.launch import ServerOptions, port_of
     from annotation.embedded.launch import serve as serve_in_foreground
     from pipeline.settings import read_settings
 
-    if not behind_tls and not _is_loopback(host):
+    if not behind_tls and not is_loopback(host):
         raise click.UsageError(
             f"`--host {host}` is open to the network, where passwords and answers would travel unencrypted. Put a "
             "proxy with HTTPS in front and add `--behind-tls`, or leave out `--host`."
@@ -94,16 +94,6 @@ def serve(home: Path, host: str, port: int | None, behind_tls: bool, hold_minute
         show_event=EventPrinter().show,
     )
     click.echo("Argilla has stopped; everything is kept for the next start.", err=True)
-
-
-def _is_loopback(host: str) -> bool:
-    """Whether only this machine reaches the address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def tell_that_it_starts() -> None:

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import click
 from click.core import ParameterSource
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from annotation.campaign.file import Campaign
     from annotation.campaign.people import NewUser
     from annotation.campaign.plan import Plan, Step
+    from annotation.client import Argilla
     from annotation.labels import Evidence
     from annotation.practice.round import PracticeReport
 
@@ -131,6 +133,8 @@ def setup(
             wanted = wanted_of(settings.workspace, settings.locale, annotators, overlap, round_name, evidence)
             plan = plan_setup(argilla, wanted, chosen)
         _show_plan(plan, campaign)
+        if campaign and not beside:
+            _tell_empty(argilla, plan)
         if dry_run:
             click.echo("Nothing was changed (dry run).", err=True)
             return
@@ -185,6 +189,25 @@ def _refuse_options(ctx: click.Context, names: Collection[str]) -> None:
 def _show_plan(plan: "Plan", campaign: "Campaign | None") -> None:
     """Print what is to be done; names stand behind their workspaces where a campaign may have several."""
     click.echo(Table([("what", "name", "to do", "note"), *_plan_rows(plan.steps, bool(campaign))]).terminal())
+
+
+def _tell_empty(argilla: "Argilla", plan: "Plan") -> None:
+    """Say which languages and rounds have no work, once anything was pushed; a dataset that is not there is empty."""
+    from annotation.campaign.datasets import count_records, empty_rounds
+    from annotation.campaign.file import Place
+    from annotation.tasks import locale_of, round_of
+
+    counts = {}
+    for each in plan.datasets:
+        described = {"metadata": each.definition.metadata}
+        place = Place(each.workspace, locale_of(described), round_of(described))
+        held = each.existing or each.earlier
+        counts[place, each.definition.task] = count_records(argilla, str(held["id"])) if held else 0
+    lines = empty_rounds(counts)
+    if lines:
+        click.echo("No work so far; sheets leave it out:", err=True)
+        for line in lines:
+            click.echo(f"  {line}", err=True)
 
 
 def _plan_rows(steps: "Sequence[Step]", qualified: bool) -> list[tuple[str, str, str, str]]:
@@ -245,8 +268,9 @@ def share(folder: Path, passwords: Path | None, workspace: str | None, api_url: 
     from annotation.campaign.file import read_campaign
     from annotation.campaign.people import read_passwords
     from annotation.campaign.share import share_sheets
-    from annotation.client import open_argilla
+    from annotation.client import is_loopback, open_argilla
     from pipeline.settings import read_settings
+    from pipeline.text.terminal import printable
 
     campaign = read_campaign()
     settings = read_settings(workspace=workspace, api_url=api_url)
@@ -257,4 +281,13 @@ def share(folder: Path, passwords: Path | None, workspace: str | None, api_url: 
         click.echo(path)
     if known is not None and written.without_password:
         click.echo(f"No password is known of: {', '.join(written.without_password)}", err=True)
+    if written.without_work:
+        names = ", ".join(map(printable, written.without_work))
+        click.echo(f"No record is there yet for {names}; push first, then write the sheets again.", err=True)
+    if is_loopback(urlsplit(settings.api_url).hostname or ""):
+        click.echo(
+            f"Warning: the sheets say {settings.api_url}, which opens on this computer only. Write them again with the "
+            "address that annotators reach: `--api-url https://…`.",
+            err=True,
+        )
     click.echo("Next: send each annotator her sheet with the guideline pages of her language.", err=True)

@@ -293,6 +293,10 @@ class Diff:
         """The counts so far."""
         return {task: TaskCount(*(self.counts[task, change] for change in get_args(Change))) for task in TASKS}
 
+    def held(self, task: TaskName) -> int:
+        """How many of the task's units the place holds once all that was compared is in."""
+        return len(self.stored[task]) + self.counts[task, "new"] + self.counts[task, "revised"]
+
     def left_over(self) -> tuple[str, ...]:
         """A line for each unit in Argilla that its record, seen in this push, no longer has.
 

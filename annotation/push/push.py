@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
-from annotation.campaign.datasets import find_datasets
+from annotation.campaign.datasets import empty_rounds, find_datasets
 from annotation.campaign.file import Campaign, Place, language_workspace, places, read_campaign
 from annotation.campaign.routing import check_routing, locale_for, plan_routes
 from annotation.campaign.standing import as_it_stands
@@ -38,6 +38,8 @@ class PushReport(NamedTuple):
     """A line for each unit in Argilla that its record, pushed now, no longer has; it stays there."""
     invalid: tuple[str, ...] = ()
     """A line for each row of a frame that is no record: its number and why."""
+    empty: tuple[str, ...] = ()
+    """A line for each language and round of the campaign that has no work for a task."""
     repairs: tuple[Repair, ...] = ()
     """The answers that Markdown would have changed, in the order of the records: what of each is shown as written."""
 
@@ -156,7 +158,9 @@ def push_campaign(
     with_passages = {unit.record_uuid for diff in diffs.values() for unit in diff.stored["retrieval"].values()}
     bare = {*options.without_passages, *(stored.keys() - with_passages)}
     routes = plan_routes(languages, stored, campaign, workspace, bare)
-    return _push_differences(argilla, diffs, lambda record: routes[record.record_uuid], records, options)
+    report = _push_differences(argilla, diffs, lambda record: routes[record.record_uuid], records, options)
+    held = {(place, task): diffs[place].held(task) for place in diffs for task in TASKS}
+    return report._replace(empty=tuple(empty_rounds(held)))
 
 
 def push_round(

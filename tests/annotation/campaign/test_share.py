@@ -13,11 +13,12 @@ from annotation.campaign.file import Campaign
 from annotation.campaign.people import Passwords
 from annotation.campaign.plan import plan_setup
 from annotation.campaign.setup import apply_plan, plan_campaign, wanted_of_round
-from annotation.campaign.share import render_sheet, share_sheets, sheet_name, sheet_wording, work_by_annotator
+from annotation.campaign.share import render_sheet, share_sheets, sheet_names, sheet_wording, work_by_annotator
 from annotation.client import Argilla
 from annotation.wording import locales
 from exports.cli import main
 from pipeline.errors import NotFoundError
+from pipeline.records import QueryResponse
 
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
@@ -114,9 +115,59 @@ def test_every_language_has_the_texts_of_a_sheet(locale: str) -> None:
     assert all(sheet_wording(locale).values())
 
 
-def test_a_user_name_cannot_leave_the_folder_or_write_html() -> None:
-    assert sheet_name("anna") == "sheet-anna.html"
-    assert re.fullmatch(r"sheet-[0-9a-f]{16}\.html", sheet_name("../anna"))
+def test_a_person_finds_her_sheet_by_her_name_in_any_script() -> None:
+    names = ["anna", "Jörg Müller", "山田 花子", "निशा", "a.b_c-d"]
+    assert list(sheet_names(names).values()) == [
+        "sheet-anna.html",
+        "sheet-Jörg-Müller.html",
+        "sheet-山田-花子.html",
+        "sheet-निशा.html",
+        "sheet-a.b_c-d.html",
+    ]
+
+
+def test_a_user_name_cannot_leave_the_folder_and_no_two_names_share_a_sheet() -> None:
+    names = ["anna", "Anna", "../anna", "a/../../b", "..", "\u202egro", "a" * 100, "a" * 99, "com1:x"]
+    found = sheet_names(names)
+    assert len({each.casefold() for each in found.values()}) == len(names)
+    assert all(re.fullmatch(r"sheet-[\w.-]+\.html", each) and ".." not in each for each in found.values())
+    assert all(len(each.encode()) < 255 for each in sheet_names(["😀" * 100, "字" * 100]).values())
+    assert re.fullmatch(r"sheet-[0-9a-f]{8}\.html", found[".."])
+
+
+@pytest.mark.server
+def test_a_sheet_lists_only_datasets_with_work_and_says_where_there_is_none(
+    owner: Argilla, workspace: str, tmp_path: Path, argilla_server: "ServerHandle", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ARGILLA_API_URL", argilla_server.url)
+    monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
+    people = "".join(f'[[campaign.annotators]]\nname = "{workspace}-{name}"\n' for name in ("kei", "jörg m"))
+    text = f'workspace = "{workspace}"\n[campaign]\nlocales = ["ja"]\ncalibration = {{ records = 1 }}\n{people}'
+    (tmp_path / "citejury.toml").write_text(text, encoding="utf-8")
+
+    def run(*words: str) -> str:
+        result = CliRunner().invoke(main, ["annotation", *words])
+        assert result.exit_code == 0, result.output
+        return result.stderr
+
+    assert "No work so far" not in run("setup", "--passwords", "passwords.json")
+    said = run("share", "--out", "before")
+    assert f"No record is there yet for {workspace}-kei, {workspace}-jörg m; push first" in said
+    assert f"Warning: the sheets say {argilla_server.url}, which opens on this computer only." in said
+    records = [
+        QueryResponse(record_uuid=f"r{number}", query="誰?", answer="誰も。", language="ja") for number in range(2)
+    ]
+    (tmp_path / "r.jsonl").write_text("\n".join(each.model_dump_json() for each in records) + "\n", encoding="utf-8")
+    said = run("push", "r.jsonl")
+    empty = [f"ja, {name} in '{workspace}': nothing for retrieval, grounding" for name in ("calibration", "production")]
+    assert all(line in said for line in ("2 languages or rounds have no work for a task", *empty))
+    assert all(line in run("setup") for line in ("No work so far", *empty))
+    assert "No record is there yet" not in run("share", "--out", "sheets", "--api-url", argilla_server.url)
+    sheet = (tmp_path / "sheets" / f"sheet-{workspace}-jörg-m.html").read_text(encoding="utf-8")
+    names = re.findall(r"annotation-mode\">([^<]+)</a>", sheet)
+    assert names == ["calibration-3-generation-ja", "3-generation-ja"]
+    assert re.findall(r'href="(guidelines-[^"]+)"', sheet) == ["guidelines-generation-ja.html"]
 
 
 @pytest.mark.server
