@@ -1,9 +1,10 @@
 """The command `push`: records before the annotators."""
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -18,10 +19,14 @@ if TYPE_CHECKING:
     from annotation.push.record_sources import CheckedPaths
     from annotation.push.suggestions import Proposals
 
+Known = Literal["skip", "push"]
+_KNOWN_TOLD = 5
 _REPAIRS_TOLD = 20
 
 
-@click.command(cls=SectionedCommand, rare="--suggestions --repairs --skip-self-naming --locale --round --api-url")
+@click.command(
+    cls=SectionedCommand, rare="--suggestions --repairs --known --skip-self-naming --locale --round --api-url"
+)
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH…")
 @click.option("--dry-run", is_flag=True, help="Show the difference, and write nothing.")
 @click.option(
@@ -41,6 +46,11 @@ _REPAIRS_TOLD = 20
     help="Write what of which answer is shown as written, though Markdown would have changed it (JSON Lines).",
 )
 @click.option(
+    "--known",
+    type=click.Choice(("skip", "push")),
+    help="What becomes of records whose answer is there under another id; you are asked if not given.",
+)
+@click.option(
     "--skip-self-naming", is_flag=True, help="Leave out answers that speak as their own model, as in `I am …`."
 )
 @click.option("--workspace", help="Argilla workspace; the setting `workspace` (citejury) if not given.")
@@ -53,6 +63,7 @@ def push(
     revise: bool,
     suggestions: Path | None,
     repairs_file: Path | None,
+    known: "Known | None",
     skip_self_naming: bool,
     workspace: str | None,
     locale: str | None,
@@ -65,8 +76,9 @@ def push(
     shows the difference to what is in Argilla before anything is written. Pushing again changes nothing, goes on where
     a push was interrupted, and may be done twice at once. A record that changed after somebody answered it is refused
     and listed, or goes in as a revision with `--revise`; a line that is no record is listed. Everything else goes in,
-    and the exit code is then 1. Responses are never touched. Answers of which Markdown would change something, such as
-    the numbers of a list, are shown as they were written and listed.
+    and the exit code is then 1. An answer that is there under another id, as after asking the same again into another
+    folder, goes in a second time only if you say so. Responses are never touched. Answers of which Markdown would
+    change something, such as the numbers of a list, are shown as they were written and listed.
 
     With a campaign in citejury.toml each record goes to the datasets of its language, and to calibration or production;
     `--round` names a round instead, and `--locale` the datasets of one language for all records. The API key comes from
@@ -99,8 +111,12 @@ def push(
     def progress(what: str, done: int, total: int | None) -> None:
         bars.report(what, done, len(checked.languages) if total is None else total)
 
+    def takes_known(lines: "Sequence[str]") -> bool:
+        bars.clear()
+        return _takes_known(lines, known, dry_run)
+
     with open_argilla(settings) as argilla, ProgressBars() as bars:
-        options = PushOptions(dry_run, revise, show, progress, checked.without_passages)
+        options = PushOptions(dry_run, revise, show, progress, checked.without_passages, takes_known)
         options = options._replace(decorator=proposals.decorator) if proposals else options
         where = (argilla, settings.workspace, read_campaign(), checked.languages, records_of(paths, checked.left_out))
         report = push_where_named(*where, locale, chosen, options)
@@ -110,7 +126,8 @@ def push(
     click.echo(f"Records read: {len(checked.languages)}. {done}", err=True)
     if not dry_run:
         named = named_again(workspace, chosen or PRODUCTION)
-        click.echo(f"Next, once there are responses: citejury exports csv OUT{named}", err=True)
+        sheets = f"citejury annotation share --out sheets{named_again(workspace)}"
+        click.echo(f"Next: {sheets}; once there are responses: citejury exports csv OUT{named}", err=True)
     _refuse_problems([*checked.problems, *report.refused], dry_run)
 
 
@@ -146,6 +163,33 @@ def _tell_checked(checked: "CheckedPaths") -> None:
         f"{speaking} of them speak as it{skipped})",
         checked.naming,
     )
+
+
+def _takes_known(lines: "Sequence[str]", known: "Known | None", dry_run: bool) -> bool:
+    """Whether records go in whose answers are there already under another id; what is not said is asked.
+
+    Raises:
+        InputError: nobody says it, and there is nobody to ask.
+    """
+    from pipeline.errors import InputError
+
+    what = "records hold an answer (same provider, model, narrative and text) that is there under another id"
+    if not known and not dry_run and not sys.stdin.isatty():
+        raise InputError(
+            f"{len(lines)} {what}, such as {lines[0]}. Add `--known skip` to leave them out, or `--known push` to let "
+            "annotators judge these answers a second time. Nothing was written."
+        )
+    click.echo(f"{len(lines)} {what}:", err=True)
+    for line in lines[:_KNOWN_TOLD]:
+        click.echo(f"  {line}", err=True)
+    if len(lines) > _KNOWN_TOLD:
+        click.echo(f"  … and {len(lines) - _KNOWN_TOLD} more.", err=True)
+    if not known and not dry_run:
+        answer = click.prompt("Leave them out, or put them in again?", type=click.Choice(("skip", "push")), err=True)
+        known = "push" if answer == "push" else "skip"
+    said = {"skip": "They are left out.", "push": "They go in a second time."}
+    click.echo(said[known] if known else "A push asks what becomes of them; `--known` says it.", err=True)
+    return known == "push"
 
 
 def _show_difference(report: "PushReport") -> None:

@@ -10,10 +10,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 from uuid import UUID, uuid5
 
+from annotation.assignment import assignment_of
 from annotation.campaign.datasets import JuryDataset
 from annotation.campaign.file import Place
 from annotation.client import Argilla
-from annotation.display import HIDDEN, HIDDEN_VERSION, content_hash, to_records
+from annotation.display import HIDDEN, HIDDEN_VERSION, content_hash, original_text, to_records
 from annotation.labels import TASKS, TaskName
 from annotation.marks import MarkedPassage, add_passages, can_be_marked
 from annotation.rendering.answer import rendered_answer
@@ -95,6 +96,10 @@ class Stored(NamedTuple):
     """Whether there is any response, drafts and discards included."""
     marked: str = ""
     """Hash of the text that marks are offsets into; empty where there can be none."""
+    answer: str = ""
+    """Hash of the answer and of who gave it to what; empty where that is not known, and outside generation."""
+    run_id: str = ""
+    """Id of the run that asked; empty where it is not known."""
 
 
 class Unit(NamedTuple):
@@ -140,7 +145,30 @@ def stored_unit(item: Mapping[str, Any], position: int) -> Stored:
         judged=_judged_hash(item, version) if hidden else "",
         answered=bool(item.get("responses")),
         marked=_marked_hash(item),
+        answer=_answer_of(item),
+        run_id=str((hidden.get("provenance") or {}).get("run_id", "")),
     )
+
+
+def answer_hash(provenance: Mapping[str, str], query: str, answer: str) -> str:
+    """A hash of an answer, of who gave it and to which narrative, by which it is known under another id."""
+    return short_hash([*(provenance.get(name, "") for name in ("model_name", "model_version", "arm")), query, answer])
+
+
+def _answer_of(record: Mapping[str, Any]) -> str:
+    """The hash of a generation record's answer.
+
+    Empty for other tasks, for answers of nobody known, for revisions, and for controls and the like, which repeat an
+    answer on purpose.
+    """
+    hidden = (record.get("metadata") or {}).get(HIDDEN) or {}
+    provenance = hidden.get("provenance") or {}
+    if hidden.get("task") != "generation" or not provenance.get("model_name") or hidden.get(_REVISION_OF):
+        return ""
+    if assignment_of(record).purpose != "label":
+        return ""
+    query, answer = (original_text(record, "generation", column) for column in ("query", "answer"))
+    return answer_hash(provenance, query, answer)
 
 
 def _digest(record: Mapping[str, Any]) -> str:
@@ -288,6 +316,10 @@ class Diff:
             return Unit(task, body, new)
         stays = known.digest == _digest(body) or moves_marks(known, body)
         return Unit(task, body, "unchanged" if stays else "updated", known.record_id, known.position)
+
+    def twin(self) -> "Diff":
+        """The same place with nothing compared yet."""
+        return Diff(self.target, self.stored, self.revise, self.decorate, self.lacking)
 
     def task_counts(self) -> dict[TaskName, TaskCount]:
         """The counts so far."""

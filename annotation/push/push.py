@@ -4,7 +4,7 @@ The whole difference is known before anything is written. Responses are never se
 is deleted.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from annotation.campaign.standing import as_it_stands
 from annotation.campaign.versions import current_datasets
 from annotation.client import Argilla
 from annotation.labels import TASKS, TaskName
+from annotation.push._known import KnownAnswers
 from annotation.push.diff import Decorate, Diff, Progress, Repair, Target, TaskCount, stored_units
 from annotation.push.record_sources import records_from_frame
 from annotation.push.send import counted, opened_waiting, send_waiting
@@ -40,6 +41,9 @@ class PushReport(NamedTuple):
     """A line for each row of a frame that is no record: its number and why."""
     empty: tuple[str, ...] = ()
     """A line for each language and round of the campaign that has no work for a task."""
+    known: tuple[str, ...] = ()
+    """A line for each record whose answer Argilla holds under another id: both ids. They are in or not as
+    `PushOptions.takes_known` said, and `counts` has them only where they are."""
     repairs: tuple[Repair, ...] = ()
     """The answers that Markdown would have changed, in the order of the records: what of each is shown as written."""
 
@@ -67,6 +71,8 @@ class PushOptions(NamedTuple):
     """Is told how far the push is."""
     without_passages: Collection[str] = ()
     """Ids of those records that have no passages: they are for generation only."""
+    takes_known: Callable[[Sequence[str]], bool] = lambda lines: True
+    """Says whether records go in whose answers Argilla holds under another id, of which it gets a line each."""
     decorator: Callable[[Argilla, Target], Decorate] = lambda argilla, target: lambda task, body: None
     """Makes what adds to the bodies of a place something that is not part of the records, such as suggestions."""
 
@@ -216,32 +222,51 @@ def _push_differences(
     records: Iterable[QueryResponse],
     options: PushOptions,
 ) -> PushReport:
-    """What became of each unit: first all records are compared, then what is to be written goes in."""
+    """What became of each unit: first all records are compared, then what is to be written goes in.
+
+    Records whose answer is there under another id are compared apart, until it is said whether they go in.
+    """
+    known = KnownAnswers(unit for diff in diffs.values() for unit in diff.stored["generation"].values())
+    apart = {place: diff.twin() for place, diff in diffs.items()}
+    lines: list[str] = []
     with ExitStack() as stack:
-        waiting = {place: stack.enter_context(opened_waiting(diff.target)) for place, diff in diffs.items()}
+        waiting, waiting_apart = (
+            {place: stack.enter_context(opened_waiting(diff.target)) for place, diff in diffs.items()} for _ in range(2)
+        )
         for done, record in enumerate(records, start=1):
-            place = place_of(record)
-            units = diffs[place].add(record)
+            place, other = place_of(record), known.other_id(record)
+            units = (apart if other else diffs)[place].add(record)
+            if other:
+                lines.append(f"{record.record_uuid}: the same answer is there as {other}")
             if not options.dry_run:
-                waiting[place].add(units)
+                (waiting_apart if other else waiting)[place].add(units)
             options.progress("compared", done, None)
-        report = _report_of(diffs)
+        takes = bool(lines) and options.takes_known(lines)
+        report = _report_of([*diffs.items(), *(apart.items() if takes else ())])._replace(known=tuple(lines))
         options.show(report)
-        sent = counted(options.progress, sum(each.count for each in waiting.values()))
-        late = [line for place in reversed(waiting) for line in send_waiting(argilla, waiting[place], sent)]
+        goes_in = [*reversed(waiting.values()), *(reversed(waiting_apart.values()) if takes else ())]
+        sent = counted(options.progress, sum(each.count for each in goes_in))
+        late = [line for each in goes_in for line in send_waiting(argilla, each, sent)]
     return report._replace(refused=(*report.refused, *late))
 
 
-def _report_of(diffs: Mapping[Place, Diff]) -> PushReport:
-    """The counts and lists of all places."""
-    counts = {place: diff.task_counts() for place, diff in diffs.items()}
+def _report_of(compared: Sequence[tuple[Place, Diff]]) -> PushReport:
+    """The counts and lists of all places; a place may stand there twice."""
+    counts: dict[Place, dict[TaskName, TaskCount]] = {}
+    for place, diff in compared:
+        before = counts.get(place, {})
+        counts[place] = {
+            task: TaskCount(*map(sum, zip(count, before.get(task, TaskCount()), strict=True)))
+            for task, count in diff.task_counts().items()
+        }
+    diffs = [diff for _, diff in compared]
     touched = {place: tasks for place, tasks in counts.items() if any(map(any, tasks.values()))}
     return PushReport(
         counts=touched,
-        refused=tuple(line for diff in diffs.values() for line in diff.refused),
-        revised=tuple(line for diff in diffs.values() for line in diff.revised),
-        left_over=tuple(line for diff in diffs.values() for line in diff.left_over()),
-        repairs=tuple(repair for diff in diffs.values() for repair in diff.repairs),
+        refused=tuple(line for diff in diffs for line in diff.refused),
+        revised=tuple(line for diff in diffs for line in diff.revised),
+        left_over=tuple(line for diff in diffs for line in diff.left_over()),
+        repairs=tuple(repair for diff in diffs for repair in diff.repairs),
     )
 
 
