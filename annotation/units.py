@@ -1,7 +1,7 @@
 """Each record's answers without its texts: from our own server in seconds, from a stock one with everything else."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from annotation.assignment import COMMON, Assignment, assignment_of
@@ -9,10 +9,12 @@ from annotation.client import Argilla
 from annotation.wording import NOTES
 from pipeline.errors import NotFoundError
 
-ROWS_PATH = "/citejury/datasets/{dataset_id}/status-rows"
+ROWS_PATH = "/citejury/datasets/{dataset_id}/units"
 STATES_PATH = "/citejury/datasets/{dataset_id}/record-states"
 CHANGED_PATH = "/citejury/datasets/{dataset_id}/records"
 PAGE_RECORDS = 5000
+AT_ONCE = timedelta(seconds=1)
+"""What is stamped as changed so soon after it came was not changed."""
 _QUESTION_MARKS = ("?", "？")  # the second is what a Japanese keyboard gives
 _YES_OR_NO = ("yes", "no")
 
@@ -30,6 +32,8 @@ class Answer(NamedTuple):
     """Her yes or no, by label; a label that she left out is missing."""
     question: str | None
     """Her note where it begins with a question mark."""
+    is_first: bool = True
+    """Whether it is as it was first sent; a draft that was submitted and a correction are not."""
 
 
 class Unit(NamedTuple):
@@ -78,7 +82,7 @@ def read_units(argilla: Argilla, dataset_id: str, slowly: Callable[[], object] =
         yield from units_with_texts(argilla, dataset_id)
         return
     while True:
-        yield from map(_unit_of_row, page["items"])
+        yield from _units_of_page(page)
         if page["next"] is None:
             return
         page = rows_page(argilla, dataset_id, page["next"])
@@ -91,29 +95,44 @@ def rows_page(argilla: Argilla, dataset_id: str, after: str | None) -> Mapping[s
     return page
 
 
-def _unit_of_row(row: Mapping[str, Any]) -> Unit:
-    """A record as our own endpoint describes it."""
-    answers = (_answer(each, each["labels"], each["question"]) for each in row["responses"])
-    return _unit(row, answers, assignment_of({"metadata": row}))
+def _units_of_page(page: Mapping[str, Any]) -> Iterator[Unit]:
+    """The records of a page of our own endpoint, which says there what it holds; answers that say the same share it."""
+    users = page["users"]
+    values = [(_yes_and_no(labels), question) for labels, question in page["values"]]
+    for record_id, external_id, is_open, responses in page["items"]:
+        answers = (
+            Answer(users[user], status, _moment(at), values[value][0], values[value][1], bool(is_first))
+            for user, status, at, is_first, value in responses
+        )
+        yield Unit(record_id, external_id or record_id, bool(is_open), _in_order(answers))
 
 
 def units_with_texts(argilla: Argilla, dataset_id: str) -> Iterator[Unit]:
     """The same from what any Argilla offers."""
     for _, page in argilla.record_pages(dataset_id):
         for record in page:
-            responses = record["responses"] or ()
-            answers = (_answer(each, *labels_and_question(each["values"])) for each in responses)
-            yield _unit(record, answers, assignment_of(record))
+            answers = map(_answer, record["responses"] or ())
+            external_id, is_open = record["external_id"] or record["id"], record["status"] == "pending"
+            yield Unit(record["id"], external_id, is_open, _in_order(answers), assignment_of(record))
 
 
-def _unit(row: Mapping[str, Any], answers: Iterable[Answer], assignment: Assignment) -> Unit:
-    """A record with its answers, the earliest first."""
-    in_order = sorted(answers, key=lambda each: (each.at, each.user_id))
-    return Unit(row["id"], row["external_id"] or row["id"], row["status"] == "pending", tuple(in_order), assignment)
+def _answer(response: Mapping[str, Any]) -> Answer:
+    """A response as Argilla sends it."""
+    labels, question = labels_and_question(response["values"])
+    first, last = _moment(response["inserted_at"]), _moment(response["updated_at"])
+    return Answer(response["user_id"], response["status"], last, _yes_and_no(labels), question, last - first < AT_ONCE)
 
 
-def _answer(response: Mapping[str, Any], labels: Mapping[str, str], question: str | None) -> Answer:
-    """A response; Argilla's stamps are UTC without saying so."""
-    at = datetime.fromisoformat(response["updated_at"]).replace(tzinfo=UTC)
-    said = {name: given == "yes" for name, given in labels.items()}
-    return Answer(response["user_id"], response["status"], at, said, question)
+def _in_order(answers: Iterable[Answer]) -> tuple[Answer, ...]:
+    """The answers to a record, the earliest first."""
+    return tuple(sorted(answers, key=lambda each: (each.at, each.user_id)))
+
+
+def _yes_and_no(labels: Mapping[str, str]) -> dict[str, bool]:
+    """What is said, by label."""
+    return {name: given == "yes" for name, given in labels.items()}
+
+
+def _moment(stamp: str) -> datetime:
+    """One of Argilla's stamps, which are UTC without saying so."""
+    return datetime.fromisoformat(f"{stamp}+00:00")

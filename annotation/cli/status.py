@@ -28,24 +28,37 @@ import click
     metavar="FILE",
     help="Write everything as one HTML page, too; an earlier one is replaced.",
 )
+@click.option("--strict", is_flag=True, help="Exit with 1 where something needs a look.")
 @click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
+@click.pass_context
 def status(
-    workspaces: tuple[str, ...], rounds: tuple[str, ...], as_json: bool, html: Path | None, api_url: str | None
+    ctx: click.Context,
+    workspaces: tuple[str, ...],
+    rounds: tuple[str, ...],
+    as_json: bool,
+    html: Path | None,
+    strict: bool,
+    api_url: str | None,
 ) -> None:
     """Show how far the annotators are: done, pending, pace, expected finish, and what needs a look.
 
     A record is done when as many different annotators have submitted it as its dataset waits for (`by`). `today` are
     the 24 hours before now, whatever the time zone; `/h` are records in an hour of one annotator's work, pauses above
-    half an hour left out. The expected finish takes it that each day brings as many submissions as the last 24 hours.
+    half an hour left out. The finish takes it that each day brings as much work as the last 24 hours, and that
+    datasets with the same annotators are worked off in the order shown; all of it is finished with the last of them.
     `queue` are the records that wait for an annotator, `broken` her answers that break a rule between labels.
-    Notes that begin with a question mark are questions to you. No text is downloaded from `citejury annotation serve`;
-    a stock Argilla sends all of them, which takes longer. The API key comes from ARGILLA_API_KEY.
+    Notes that begin with a question mark are questions to you.
+
+    What needs a look is said at the end: answers too fast to have been read, many at once, nearly all the same or wrong
+    on controls, empty rounds, records that nobody is left for. `--strict` makes that the exit code. No text is
+    downloaded from `citejury annotation serve`; a stock Argilla sends all of them, which takes longer. The API key
+    comes from ARGILLA_API_KEY.
 
     \b
     Examples:
         citejury annotation status
         citejury annotation status --round calibration --html status.html
-        citejury annotation status --json
+        citejury annotation status --json --strict
     """
     from datetime import UTC, datetime
 
@@ -56,7 +69,6 @@ def status(
     from annotation.status.summary import read_status
     from annotation.status.text import status_lines
     from pipeline.settings import read_settings
-    from pipeline.text.terminal import printable
 
     settings = read_settings(api_url=api_url)
     campaign = read_campaign()
@@ -86,6 +98,6 @@ def status(
     else:
         for line in status_lines(found):
             click.echo(line)
-    for warning in found.warnings:
-        click.echo(f"Warning: {printable(warning)}", err=True)
     click.echo("Next: citejury exports csv export", err=True)
+    if strict and found.notices:
+        ctx.exit(1)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from annotation.labels import LABELS, TASKS, TaskName
-from annotation.units import Unit
+from annotation.units import Answer, Unit
 from pipeline.schema import Frozen
 
 _Z = 1.959963984540054  # of 95 %, two-sided
@@ -27,8 +27,6 @@ _TOLERABLE = 0.2
 _LEVEL = 0.01
 """How improbable more wrong answers must be to be called too many."""
 
-Labels = tuple[tuple[str, bool], ...]
-"""A person's answers by label."""
 Habit = Literal["same_always", "same_label", "many_wrong"]
 
 
@@ -133,8 +131,7 @@ class ControlTally:
         self.discarded: Counter[str] = Counter()
         """Controls that each person discarded, by user id."""
         self._special: list[Unit] = []
-        self._submitted: dict[str, list[tuple[str, Labels]]] = {}
-        self._same: dict[Labels, Labels] = {}
+        self._answers: dict[str, tuple[Answer, ...]] = {}
 
     def add(self, unit: Unit) -> None:
         """Count a unit. Of units that are neither control nor repeat only the answers are kept, for their repeats."""
@@ -142,15 +139,8 @@ class ControlTally:
             self.discarded.update(each.user_id for each in unit.answers if each.status == "discarded")
         if unit.assignment.purpose in {"control", "repeat"}:
             self._special.append(unit)
-            return
-        found = [
-            (each.user_id, self._same.setdefault(labels, labels))
-            for each in unit.answers
-            if each.status == "submitted"
-            for labels in [tuple(each.labels.items())]
-        ]
-        if found:
-            self._submitted[unit.external_id] = found
+        elif unit.answers:
+            self._answers[unit.external_id] = unit.answers
 
     def answers(self) -> list[ControlAnswer]:
         """The submitted answers to controls and repeats, in order of arrival.
@@ -171,8 +161,8 @@ class ControlTally:
         """What the person's answers to the unit are compared with."""
         if unit.assignment.purpose == "control":
             return unit.assignment.answers
-        earlier = self._submitted.get(unit.assignment.repeats, ())
-        return next((dict(labels) for who, labels in earlier if who == user_id), {})
+        earlier = self._answers.get(unit.assignment.repeats, ())
+        return next((each.labels for each in earlier if each.user_id == user_id and each.status == "submitted"), {})
 
 
 def score_tallies(tallies: Iterable[ControlTally], names: Mapping[str, str]) -> tuple[AnnotatorScores, ...]:

@@ -1,5 +1,7 @@
 """What `citejury annotation status` tells: the fields of its JSON."""
 
+from typing import Literal
+
 from annotation.controls.scores import AnnotatorScores
 from annotation.labels import TaskName
 from pipeline.schema import Frozen
@@ -121,6 +123,29 @@ class Question(Frozen):
     """The note, as she wrote it."""
 
 
+class Notice(Frozen):
+    """Something that needs a look."""
+
+    kind: Literal[
+        "unfinished",
+        "empty",
+        "unreachable",
+        "closed_early",
+        "at_once",
+        "too_fast",
+        "alike",
+        "controls",
+        "questions",
+    ]
+    """`unfinished`: nobody can work in a dataset; `empty`: it holds no record; `unreachable`: too few annotators are
+    left for some records; `closed_early`: some are handed out to nobody; `at_once`, `too_fast`, `alike`, `controls`:
+    what people's answers look like; `questions`: some wait for a reply."""
+    text: str
+    """It in plain sentences."""
+    annotators: tuple[str, ...] = ()
+    """User names of those whom it is about, in their order; empty where it is about no people."""
+
+
 class Status(Frozen):
     """How far the work is."""
 
@@ -150,5 +175,5 @@ class Status(Frozen):
     """What annotators ask, the oldest first."""
     controls: tuple[AnnotatorScores, ...] = ()
     """What controls and repeats tell about each person who answered some, in order of their names."""
-    warnings: tuple[str, ...]
-    """Plain sentences about what needs a look; empty where nothing does."""
+    notices: tuple[Notice, ...]
+    """What needs a look; empty where nothing does."""

@@ -1,83 +1,25 @@
 """How far the work is: counted from the answers to each record, not from what Argilla's own progress says.
 
-`read_status` reads, `_Tally` counts one dataset, and the rest sums up: paces, forecasts, questions, what needs a look.
+`read_status` reads, `Tally` counts one dataset, and the rest sums up: paces, forecasts, questions, what needs a look.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
+from functools import partial
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any
 
-from annotation.campaign.datasets import JuryDataset, jury_dataset
+from annotation.campaign.datasets import jury_dataset
 from annotation.campaign.versions import is_carrying, newest_versions, series_of
 from annotation.client import Argilla
-from annotation.controls.scores import ControlTally, score_tallies
-from annotation.labels import TASKS, broken_rules
+from annotation.controls.scores import score_tallies
 from annotation.status._schema import AnnotatorStatus, DatasetStatus, HalfDone, Question, Status
-from annotation.tasks import PRODUCTION
-from annotation.units import Answer, Unit, read_units
+from annotation.status.notices import notices_of_datasets, notices_of_people
+from annotation.status.pace import Backlog, Forecast, Work, forecasts, last_of, together, work_today
+from annotation.status.tally import Tally, WatchedDataset
+from annotation.units import read_units
 from pipeline.errors import NotFoundError
-
-_TODAY = timedelta(hours=24)
-_PAUSE = timedelta(minutes=30)
-"""Who submits nothing for longer was not at work."""
-_LONGEST_FORECAST = timedelta(days=3650)
-
-
-class Submission(NamedTuple):
-    """A response was submitted."""
-
-    user_id: str
-    """By whom."""
-    at: datetime
-    """When, in UTC."""
-    dataset_id: str
-    """Where."""
-
-
-class Work(NamedTuple):
-    """What was done in the last 24 hours, and how long the part of it took whose time can be told."""
-
-    units: int = 0
-    """Submissions."""
-    timed: int = 0
-    """Those that follow another one of the same person without a pause."""
-    seconds: float = 0.0
-    """How long these took."""
-
-    @property
-    def per_hour(self) -> float | None:
-        """Units an hour of work; None where no time can be told."""
-        return round(self.timed * 3600 / self.seconds, 1) if self.seconds else None
-
-
-class Forecast(NamedTuple):
-    """When the work is done, or why that cannot be told."""
-
-    finish: datetime | None
-    """The moment."""
-    reason: str
-    """Why there is none; empty where there is one."""
-
-
-class _WatchedDataset(NamedTuple):
-    """A dataset of ours, and who can work in it."""
-
-    dataset: JuryDataset
-    """The dataset."""
-    is_ready: bool
-    """Whether annotators can work in it: it is published, and all its records are in it."""
-    is_superseded: bool
-    """Whether a newer version has taken its place."""
-    members: frozenset[str]
-    """User ids of the annotators who can work in it."""
-
-    @property
-    def order(self) -> tuple[str, bool, str, str, int, int]:
-        """What the datasets are sorted by: other rounds, such as calibration, stand before production."""
-        of = self.dataset
-        return of.workspace, of.round == PRODUCTION, of.round, of.locale, TASKS.index(of.task), of.version
 
 
 def read_status(
@@ -105,22 +47,24 @@ def read_status(
     """
     found = _find_watched(argilla, workspaces, rounds, languages or {})
     names = argilla.usernames()
-    tallies = [_Tally(watched) for watched in found if watched.is_ready]
+    tallies = [Tally(watched) for watched in found if watched.is_ready]
     for tally in tallies:
         for unit in read_units(argilla, tally.watched.dataset.id, slowly):
             tally.add(unit)
-    warnings = [
-        f"The dataset '{watched.dataset.workspace}/{watched.dataset.name}' is not finished, so nobody can work in it. "
-        "Run `citejury annotation setup`."
-        for watched in found
-        if not watched.is_ready
-    ]
-    return _summed_up(tallies, names, now, argilla.api_url, workspaces, warnings)
+    status = _summed_up(tallies, names, now, argilla.api_url, workspaces)
+    return status.model_copy(
+        update={
+            "notices": (
+                *notices_of_datasets(found, status.datasets),
+                *notices_of_people(tallies, names, status.controls, argilla),
+            )
+        }
+    )
 
 
 def _find_watched(
     argilla: Argilla, workspaces: Sequence[str], rounds: Collection[str], languages: Mapping[str, Collection[str]]
-) -> list[_WatchedDataset]:
+) -> list[WatchedDataset]:
     """The datasets of ours in these workspaces, sorted, those that are not finished included.
 
     Raises:
@@ -141,9 +85,7 @@ def _find_watched(
     )
 
 
-def _watched_in(
-    argilla: Argilla, workspace: str, languages: Mapping[str, Collection[str]]
-) -> Iterator[_WatchedDataset]:
+def _watched_in(argilla: Argilla, workspace: str, languages: Mapping[str, Collection[str]]) -> Iterator[WatchedDataset]:
     """One workspace's datasets of ours, with those of its annotators who label in their languages.
 
     Raises:
@@ -161,7 +103,7 @@ def _watched_in(
             user["id"] for user in jury if dataset.locale in languages.get(user["username"], (dataset.locale,))
         )
         is_superseded = _is_ready(each) and newest[series]["id"] != dataset.id
-        yield _WatchedDataset(dataset, _is_ready(each), is_superseded, frozenset(labelling))
+        yield WatchedDataset(dataset, _is_ready(each), is_superseded, frozenset(labelling))
 
 
 def _is_ready(dataset: Mapping[str, Any]) -> bool:
@@ -169,105 +111,47 @@ def _is_ready(dataset: Mapping[str, Any]) -> bool:
     return bool(dataset["status"] == "ready") and not is_carrying(dataset)
 
 
-class _Tally:
-    """What the records of one dataset add up to."""
-
-    def __init__(self, watched: _WatchedDataset) -> None:
-        """Start with no record."""
-        self.watched = watched
-        self.records = self.open = self.reached = self.closed_early = 0
-        self.needed = self.reachable = self.unreachable = 0
-        self.by_status: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        self.answered_open: Counter[str] = Counter()
-        self.broken: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        self.passages: defaultdict[str, list[bool]] = defaultdict(list)
-        self.submissions: list[Submission] = []
-        self.questions: list[tuple[Unit, Answer]] = []
-        self.controls = ControlTally(watched.dataset.task)
-
-    def add(self, unit: Unit) -> None:
-        """Count a record."""
-        self.controls.add(unit)
-        submitters = {each.user_id for each in unit.answers if each.status == "submitted"}
-        settled = submitters | {each.user_id for each in unit.answers if each.status == "discarded"}
-        wanting = max(0, self.watched.dataset.min_submitted - len(submitters))
-        self.records += 1
-        self.open += unit.is_open
-        self.reached += not wanting
-        self.passages[self.record_uuid(unit)].append(not wanting)
-        if wanting and not self.watched.is_superseded:
-            left = len(self.watched.members - settled)
-            self.needed += wanting
-            self.reachable += min(wanting, left)
-            self.unreachable += wanting > left
-            self.closed_early += not unit.is_open
-        for each in unit.answers:
-            self.add_answer(unit, each)
-
-    def add_answer(self, unit: Unit, each: Answer) -> None:
-        """Count one answer to the record."""
-        self.by_status[each.user_id][each.status] += 1
-        self.answered_open[each.user_id] += unit.is_open
-        if each.status == "submitted":
-            self.submissions.append(Submission(each.user_id, each.at, self.watched.dataset.id))
-            self.broken[each.user_id].update(broken_rules(self.watched.dataset.task, each.labels))
-        if each.question is not None:
-            self.questions.append((unit, each))
-
-    def record_uuid(self, unit: Unit) -> str:
-        """The id of the record that the unit is of; a passage's own id begins with it."""
-        return unit.external_id.partition(":")[0] if self.watched.dataset.task == "retrieval" else unit.external_id
-
-    def total(self, status: str) -> int:
-        """Everybody's answers of a status."""
-        return sum(counts[status] for counts in self.by_status.values())
-
-    def pending_for(self, user_id: str) -> int:
-        """How many records wait in a person's queue."""
-        if user_id not in self.watched.members or self.watched.is_superseded:
-            return 0
-        return self.open - self.answered_open[user_id]
-
-
 def _summed_up(
-    tallies: Sequence[_Tally],
+    tallies: Sequence[Tally],
     names: Mapping[str, str],
     now: datetime,
     server: str,
     workspaces: Sequence[str],
-    warnings: Sequence[str] = (),
 ) -> Status:
     """The report of what was counted; `names` are the user names by id."""
     work = work_today((each for tally in tallies for each in tally.submissions), now)
-    datasets = tuple(_dataset_status(tally, names, work, now) for tally in tallies)
-    needed, reachable = sum(each.needed for each in datasets), sum(each.reachable for each in datasets)
-    done_today = sum(each.units for each in work.values())
-    expected = forecast(needed, reachable, done_today, now)
+    today = [together(each for (_, there), each in work.items() if there == tally.id) for tally in tallies]
+    expected = forecasts(list(map(_backlog, tallies, today)), now)
+    datasets = tuple(map(partial(_dataset_status, names=names, work=work), tallies, today, expected))
+    last = last_of(expected)
     return Status(
         citejury=version("citejury"),
         server=server,
         moment=_stamp(now),
         workspaces=tuple(dict.fromkeys(workspaces)),
-        needed=needed,
-        reachable=reachable,
-        done_today=done_today,
-        finish=_stamp(expected.finish) if expected.finish else None,
-        no_finish=expected.reason,
+        needed=sum(each.needed for each in datasets),
+        reachable=sum(each.reachable for each in datasets),
+        done_today=sum(each.units for each in work.values()),
+        finish=_stamp(last.finish) if last.finish else None,
+        no_finish=last.reason,
         datasets=datasets,
         annotators=_people(tallies, names, work),
         questions=_questions(tallies, names),
         controls=score_tallies((tally.controls for tally in tallies), names),
-        warnings=(*warnings, *_warnings_about(datasets)),
+        notices=(),
     )
 
 
+def _backlog(tally: Tally, today: Work) -> Backlog:
+    """What the dataset lacks."""
+    return Backlog(tally.watched.dataset.task, tally.watched.members, tally.needed, tally.reachable, today)
+
+
 def _dataset_status(
-    tally: _Tally, names: Mapping[str, str], work: Mapping[tuple[str, str], Work], now: datetime
+    tally: Tally, here: Work, expected: Forecast, *, names: Mapping[str, str], work: Mapping[tuple[str, str], Work]
 ) -> DatasetStatus:
-    """What one dataset's records add up to."""
+    """What one dataset's records add up to, with what was done in it in the last 24 hours and when it is done."""
     watched = tally.watched
-    here = _together(each for (_, dataset_id), each in work.items() if dataset_id == watched.dataset.id)
-    expected = forecast(tally.needed, tally.reachable, here.units, now)
     last = max((each.at for each in tally.submissions), default=None)
     return DatasetStatus(
         workspace=watched.dataset.workspace,
@@ -299,14 +183,14 @@ def _dataset_status(
     )
 
 
-def _why_no_finish(tally: _Tally, expected: Forecast) -> str:
+def _why_no_finish(tally: Tally, expected: Forecast) -> str:
     """Why a dataset has no finish; empty where it has one."""
     if tally.watched.is_superseded:
         return "a newer version has taken its place"
     return expected.reason if tally.records else "there are no records yet"
 
 
-def _half_done(tally: _Tally) -> tuple[HalfDone, ...]:
+def _half_done(tally: Tally) -> tuple[HalfDone, ...]:
     """The answers of which some passages are done and others are not, in order of arrival."""
     if tally.watched.dataset.task != "retrieval" or tally.watched.is_superseded:
         return ()
@@ -318,7 +202,7 @@ def _half_done(tally: _Tally) -> tuple[HalfDone, ...]:
 
 
 def _people(
-    tallies: Sequence[_Tally], names: Mapping[str, str], work: Mapping[tuple[str, str], Work]
+    tallies: Sequence[Tally], names: Mapping[str, str], work: Mapping[tuple[str, str], Work]
 ) -> tuple[AnnotatorStatus, ...]:
     """Everybody who can work in these datasets or did, in order of their names."""
     user_ids = {user_id for tally in tallies for user_id in (*tally.watched.members, *tally.by_status)}
@@ -327,7 +211,7 @@ def _people(
 
 
 def _annotator_status(
-    user_id: str, tallies: Sequence[_Tally], names: Mapping[str, str], work: Mapping[tuple[str, str], Work]
+    user_id: str, tallies: Sequence[Tally], names: Mapping[str, str], work: Mapping[tuple[str, str], Work]
 ) -> AnnotatorStatus:
     """One person's work in these datasets together."""
     counts: Counter[str] = Counter()
@@ -335,7 +219,7 @@ def _annotator_status(
     for tally in tallies:
         counts.update(tally.by_status.get(user_id, {}))
         broken.update(tally.broken.get(user_id, {}))
-    today = _together(work.get((user_id, tally.watched.dataset.id), Work()) for tally in tallies)
+    today = together(work.get((user_id, tally.watched.dataset.id), Work()) for tally in tallies)
     return AnnotatorStatus(
         annotator=names.get(user_id, user_id),
         is_member=any(user_id in tally.watched.members for tally in tallies),
@@ -350,7 +234,7 @@ def _annotator_status(
     )
 
 
-def _questions(tallies: Iterable[_Tally], names: Mapping[str, str]) -> tuple[Question, ...]:
+def _questions(tallies: Iterable[Tally], names: Mapping[str, str]) -> tuple[Question, ...]:
     """What annotators ask, the oldest first."""
     found = [
         Question(
@@ -368,72 +252,6 @@ def _questions(tallies: Iterable[_Tally], names: Mapping[str, str]) -> tuple[Que
         for unit, each in tally.questions
     ]
     return tuple(sorted(found, key=lambda question: (question.at, question.annotator, question.external_id)))
-
-
-def _warnings_about(datasets: Sequence[DatasetStatus]) -> Iterator[str]:
-    """Plain sentences about what needs a look; nothing where nothing does."""
-    stuck = [(dataset, dataset.unreachable) for dataset in datasets if dataset.unreachable]
-    if stuck:
-        yield (
-            "Some records cannot reach their overlap: too few annotators are left who have neither submitted nor "
-            f"discarded them ({_counts_by_name(stuck)}). Add annotators with `citejury annotation setup`."
-        )
-    closed = [(dataset, dataset.closed_early) for dataset in datasets if dataset.closed_early]
-    if closed:
-        yield (
-            "Argilla hands some records out to nobody, though fewer annotators submitted them than their dataset waits "
-            f"for ({_counts_by_name(closed)}). They were done when the overlap was smaller."
-        )
-
-
-def _counts_by_name(found: Iterable[tuple[DatasetStatus, int]]) -> str:
-    """How many in which dataset."""
-    return ", ".join(f"{dataset.workspace}/{dataset.dataset}: {count}" for dataset, count in found)
-
-
-def work_today(submissions: Iterable[Submission], now: datetime) -> dict[tuple[str, str], Work]:
-    """What each person did in each dataset in the 24 hours up to `now`, by user id and dataset id.
-
-    A unit took the time since the same person's submission before, in whichever dataset that was; so work that goes
-    back and forth between datasets is counted once. The first unit after a pause has no time.
-    """
-    begin = now - _TODAY
-    earlier: dict[str, datetime] = {}
-    found: defaultdict[tuple[str, str], Work] = defaultdict(Work)
-    for each in sorted(each for each in submissions if each.at > begin - _PAUSE):
-        before, earlier[each.user_id] = earlier.get(each.user_id), each.at
-        if each.at <= begin:
-            continue
-        work = found[each.user_id, each.dataset_id]
-        taken = each.at - before if before is not None else _PAUSE
-        is_timed = taken < _PAUSE
-        seconds = taken.total_seconds() if is_timed else 0.0
-        found[each.user_id, each.dataset_id] = Work(work.units + 1, work.timed + is_timed, work.seconds + seconds)
-    return dict(found)
-
-
-def _together(works: Iterable[Work]) -> Work:
-    """The sum of several people's or datasets' work."""
-    units, timed, seconds = 0, 0, 0.0
-    for work in works:
-        units, timed, seconds = units + work.units, timed + work.timed, seconds + work.seconds
-    return Work(units, timed, seconds)
-
-
-def forecast(needed: int, reachable: int, done_today: int, now: datetime) -> Forecast:
-    """When all is done that can be, if each day from `now` on brings as many submissions as the last 24 hours.
-
-    `needed` submissions are wanting; for `reachable` of them there are annotators who have not settled the record yet.
-    """
-    if not needed:
-        return Forecast(None, "nothing is wanting")
-    if not reachable:
-        return Forecast(None, "no annotators are left for what is wanting")
-    if not done_today:
-        return Forecast(None, "nobody submitted anything in the last 24 hours")
-    if reachable / done_today > _LONGEST_FORECAST / _TODAY:
-        return Forecast(None, "more than ten years at today's pace")
-    return Forecast(now + _TODAY * (reachable / done_today), "")
 
 
 def _stamp(moment: datetime) -> str:

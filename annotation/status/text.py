@@ -5,16 +5,18 @@ Names and notes are data, whatever they hold: nothing of them reaches the termin
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from textwrap import wrap
 
 from rich.cells import cell_len
 
-from annotation.status._schema import AnnotatorStatus, DatasetStatus, Question, Status
+from annotation.status._schema import AnnotatorStatus, DatasetStatus, Notice, Question, Status
 from pipeline.tables import Table
 from pipeline.text.terminal import printable
 
 _NOTHING = "-"
 _LONGEST_NAME = 27
 """As many characters as `calibration-1-retrieval-en` and its indent have, so that a row has 80."""
+_WIDTH = 80
 _FEW = 10
 """How many half-done answers are named; the JSON has all of them."""
 _DATASET_HEAD = ("task", "done", "of", "by", "draft", "disc.", "today", "/h", "finish")
@@ -38,6 +40,7 @@ def status_lines(status: Status) -> Iterator[str]:
         yield from table(ANNOTATOR_HEAD, _annotator_rows(status))
     yield from _broken_lines(status.datasets)
     yield from _half_done_lines(status.datasets)
+    yield from _notice_lines(status.notices)
     if status.questions:
         yield ""
         yield f"Questions to the lead: {len(status.questions)}"
@@ -104,6 +107,15 @@ def _half_done_lines(datasets: Iterable[DatasetStatus]) -> Iterator[str]:
             yield f"  {printable(each.record_uuid)}: {each.done} of {each.units} passages"
         if len(dataset.half_done) > _FEW:
             yield f"  and {len(dataset.half_done) - _FEW} more; `--json` has all of them"
+
+
+def _notice_lines(notices: Sequence[Notice]) -> Iterator[str]:
+    """What needs a look, a paragraph each; nothing where nothing does."""
+    if notices:
+        yield ""
+        yield f"Needs a look: {len(notices)}"
+        for notice in notices:
+            yield from wrap(printable(notice.text), _WIDTH, initial_indent="! ", subsequent_indent="  ")
 
 
 def _question_lines(question: Question) -> Iterator[str]:

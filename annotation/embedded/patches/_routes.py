@@ -6,14 +6,13 @@ A page, and the rows of answers, are written straight from the tables; what make
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
 from annotation.display import HIDDEN
-from annotation.units import CHANGED_PATH, PAGE_RECORDS, ROWS_PATH, STATES_PATH, labels_and_question
+from annotation.units import AT_ONCE, CHANGED_PATH, PAGE_RECORDS, ROWS_PATH, STATES_PATH, labels_and_question
 
 _CURSOR_SEPARATOR = "_"
 _MOST_NAMED = 100
@@ -142,7 +141,7 @@ def serve_status_rows(list_records_with_all_responses: Any) -> None:
     from argilla_server.models import Dataset, User
     from argilla_server.security import auth
     from fastapi import Depends, HTTPException, Query, Security
-    from fastapi.responses import JSONResponse
+    from fastapi.responses import Response
     from sqlalchemy.ext.asyncio import AsyncSession
 
     async def list_status_rows(
@@ -158,9 +157,9 @@ def serve_status_rows(list_records_with_all_responses: Any) -> None:
             place = _read_cursor(after) if after else None
         except ValueError as error:
             raise HTTPException(422, "`after` is not the `next` of a page.") from error
-        return JSONResponse(await _rows_page(db, dataset_id, place, limit))
+        return Response(await _rows_page(db, dataset_id, place, limit), media_type="application/json")
 
-    serve_first(ROWS_PATH, list_status_rows, response_class=JSONResponse)
+    serve_first(ROWS_PATH, list_status_rows, response_class=Response)
 
 
 def serve_changes(list_records_with_all_responses: Any) -> None:
@@ -356,54 +355,59 @@ _RELATED = {"responses": _responses_of, "suggestions": _suggestions_of}
 """What can stand in each record beside its own columns, in the order of argilla-server's body."""
 
 
-async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | None, limit: int) -> dict[str, Any]:
-    """A page of the dataset's records in order of arrival, and the cursor of the next one; None at the end."""
+async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | None, limit: int) -> str:
+    """A page of the dataset's records in order of arrival as JSON; `next` is the cursor of the next page.
+
+    `items` are lists: id, external id, whether it is pending, and responses, each a list as well: the number of its
+    user in `users`, its status, when it was changed last, whether it is as it was first sent, and the number of what it
+    says in `values`, of which there are few. `annotation.units` reads them.
+    """
     from argilla_server.models import Record, Response
     from sqlalchemy import String, cast, select, tuple_
 
     place = tuple_(Record.inserted_at, Record.id)
     here = [Record.dataset_id == dataset_id, *([place > after] if after else [])]
-    wanted = select(Record.id, Record.external_id, Record.status, Record.inserted_at).where(*here)
+    wanted = select(Record.id, Record.external_id, cast(Record.status, String), Record.inserted_at).where(*here)
     records = (await db.execute(wanted.order_by(Record.inserted_at, Record.id).limit(limit))).all()
     if not records:
-        return {"items": [], "next": None}
+        return '{"users":[],"values":[],"items":[],"next":null}'
     last = records[-1]
-    texts = cast(Response.values, String).label("text")
-    answers = select(Response.record_id, Response.user_id, Response.status, Response.updated_at, texts)
-    of_page = answers.join(Record, Record.id == Response.record_id).where(*here, place <= (last.inserted_at, last.id))
-    items = {
-        record.id: {
-            "id": str(record.id),
-            "external_id": record.external_id,
-            "status": record.status.value,
-            "responses": [],
-        }
-        for record in records
-    }
-    for response in (await db.execute(of_page)).all():
-        # One that came between the two queries may belong to a record that came there as well.
-        if response.record_id in items:
-            items[response.record_id]["responses"].append(_response_row(response))
-    following = _cursor(last.inserted_at, last.id) if len(records) == limit else None
-    return {"items": list(items.values()), "next": following}
+    columns = (
+        cast(Response.record_id, String),
+        cast(Response.user_id, String),
+        cast(Response.status, String),
+        cast(Response.inserted_at, String),
+        cast(Response.updated_at, String),
+        cast(Response.values, String),
+    )
+    answers = select(*columns).join(Record, Record.id == Response.record_id)
+    of_page = answers.where(*here, place <= (last.inserted_at, last.id))
+    users: dict[str, int] = {}
+    values: dict[str | None, int] = {}
+    by_record: defaultdict[str, list[str]] = defaultdict(list)
+    for record_id, user_id, status, inserted_at, updated_at, text in await db.execute(of_page):
+        user, value = users.setdefault(user_id, len(users)), values.setdefault(text, len(values))
+        is_first = int(_is_at_once(inserted_at, updated_at))
+        by_record[record_id].append(f'[{user},"{status}","{updated_at}",{is_first},{value}]')
+    items = [
+        f'["{record_id}",{json.dumps(external_id)},{int(status == "pending")},[{",".join(responses)}]]'
+        for record_id, external_id, status, _ in records
+        # A response that came between the two queries may belong to a record that came there as well.
+        for responses in (by_record.get(record_id.hex) or by_record.get(str(record_id)) or (),)
+    ]
+    read = [labels_and_question(json.loads(text) if text else None) for text in values]
+    following = json.dumps(_cursor(last.inserted_at, last.id) if len(records) == limit else None)
+    return (
+        f'{{"users":{json.dumps(list(map(_hyphenated, users)))},"values":{json.dumps(read)},'
+        f'"items":[{",".join(items)}],"next":{following}}}'
+    )
 
 
-def _response_row(response: Any) -> Mapping[str, Any]:
-    """One response without its texts, but for a note that asks something."""
-    labels, question = _read_values(response.text)
-    return {
-        "user_id": str(response.user_id),
-        "status": response.status.value,
-        "updated_at": response.updated_at.isoformat(),
-        "labels": labels,
-        "question": question,
-    }
-
-
-@lru_cache(maxsize=1024)
-def _read_values(text: str | None) -> tuple[dict[str, str], str | None]:
-    """The same from the JSON of a response's values: with five labels there are few, however many responses."""
-    return labels_and_question(json.loads(text) if text else None)
+def _is_at_once(inserted_at: str, updated_at: str) -> bool:
+    """Whether a response was not changed after it came; its two stamps may then be some moments apart."""
+    if inserted_at[:19] == updated_at[:19]:
+        return True
+    return datetime.fromisoformat(updated_at) - datetime.fromisoformat(inserted_at) < AT_ONCE
 
 
 def _cursor(inserted_at: datetime, record_id: UUID) -> str:

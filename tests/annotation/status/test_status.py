@@ -14,9 +14,11 @@ from rich.cells import cell_len
 
 from annotation.campaign.setup import set_up
 from annotation.client import Argilla
+from annotation.labels import TaskName
 from annotation.status._schema import DatasetStatus, Status
+from annotation.status.pace import Backlog, Submission, Work, forecasts, last_of, work_today
 from annotation.status.page import render_page
-from annotation.status.summary import Submission, Work, forecast, read_status, work_today
+from annotation.status.summary import read_status
 from annotation.status.text import ANNOTATOR_HEAD, status_lines, table
 from annotation.units import read_units, rows_page, units_with_texts
 from exports.cli import main
@@ -73,7 +75,9 @@ def named(text: str) -> str:
 
 @pytest.mark.server
 def test_a_record_is_done_when_enough_different_annotators_submitted_it(bench: Bench) -> None:
-    retrieval = dataset(look(bench), "retrieval")
+    status = look(bench)
+    retrieval = dataset(status, "retrieval")
+    assert status.finish == max(each.finish for each in status.datasets if each.finish)
     assert (retrieval.records, retrieval.overlap_reached, retrieval.pending, retrieval.needed) == (3, 1, 2, 3)
     assert (retrieval.done, retrieval.drafts, retrieval.discarded, retrieval.done_today) == (3, 0, 1, 3)
     assert [each.model_dump() for each in retrieval.half_done] == [{"record_uuid": "r1", "units": 3, "done": 1}]
@@ -86,11 +90,7 @@ def test_a_record_that_too_few_are_left_for_is_told_and_is_no_part_of_the_foreca
     assert (retrieval.needed, retrieval.reachable, retrieval.unreachable) == (3, 2, 1)
     assert retrieval.finish
     assert retrieval.done_today == 3
-    moment, finish = datetime.fromisoformat(status.moment), datetime.fromisoformat(retrieval.finish)
-    assert finish - moment == timedelta(hours=16)
-    assert any(
-        "cannot reach their overlap" in warning and "1-retrieval-en: 1" in warning for warning in status.warnings
-    )
+    assert any(notice.kind == "unreachable" and "1-retrieval-en: 1" in notice.text for notice in status.notices)
 
 
 @pytest.mark.server
@@ -161,12 +161,12 @@ def test_a_stock_argilla_gives_the_same_status_and_it_is_told_that_it_takes_long
 
 @pytest.mark.server
 def test_our_own_endpoint_goes_on_where_a_page_ended(bench: Bench) -> None:
-    path = f"/citejury/datasets/{bench.datasets['retrieval']}/status-rows"
+    path = f"/citejury/datasets/{bench.datasets['retrieval']}/units"
     ids: list[str] = []
     after = None
     while True:
         page = bench.client.request("GET", path, params={"limit": 1} | ({"after": after} if after else {}))
-        ids += [item["external_id"] for item in page["items"]]
+        ids += [external_id for _, external_id, *_ in page["items"]]
         after = page["next"]
         if after is None:
             break
@@ -178,7 +178,7 @@ def test_our_own_endpoint_goes_on_where_a_page_ended(bench: Bench) -> None:
 
 @pytest.mark.server
 def test_our_own_endpoint_answers_no_annotator_and_holds_no_text(bench: Bench) -> None:
-    path = f"/citejury/datasets/{bench.datasets['retrieval']}/status-rows"
+    path = f"/citejury/datasets/{bench.datasets['retrieval']}/units"
     sent = json.dumps(bench.client.request("GET", path))
     assert "r1:c1" in sent
     assert "chunk of" not in sent
@@ -192,7 +192,7 @@ def test_our_own_endpoint_answers_no_annotator_and_holds_no_text(bench: Bench) -
 
 @pytest.mark.server
 def test_our_own_endpoint_answers_admins_of_the_workspace_and_no_other_admin(bench: Bench) -> None:
-    path = f"/citejury/datasets/{bench.datasets['retrieval']}/status-rows"
+    path = f"/citejury/datasets/{bench.datasets['retrieval']}/units"
     admin, other = (make_user(bench.client, name, "admin") for name in ("admin", "other"))
     bench.client.request("POST", f"/workspaces/{bench.workspace_id}/users", json={"user_id": admin["id"]})
     with Argilla(bench.server.url, admin["api_key"]) as key:
@@ -274,12 +274,46 @@ def test_the_first_unit_after_midnight_of_the_window_is_timed_by_the_one_before(
     assert work_today([at(24 * 60 + 1), at(24 * 60 - 1)], NOW) == {("ana", "d"): Work(1, 1, 120.0)}
 
 
+def backlog(reachable: int, today: int, people: str = "ana", task: TaskName = "retrieval", each: int = 60) -> Backlog:
+    work = Work(today, today, float(today * each))
+    return Backlog(task, frozenset(people.split()), reachable, reachable, work)
+
+
+def hours(*backlogs: Backlog) -> list[float | None]:
+    found = forecasts(backlogs, NOW)
+    return [each.finish and (each.finish - NOW) / timedelta(hours=1) for each in (*found, last_of(found))]
+
+
 def test_the_finish_is_told_at_the_pace_of_the_last_day_or_why_not() -> None:
-    assert forecast(31, 30, 20, NOW).finish == NOW + timedelta(hours=36)
-    assert forecast(0, 0, 5, NOW) == (None, "nothing is wanting")
-    assert forecast(3, 3, 0, NOW) == (None, "nobody submitted anything in the last 24 hours")
-    assert forecast(3, 0, 2, NOW) == (None, "no annotators are left for what is wanting")
-    assert forecast(10**9, 10**9, 1, NOW) == (None, "more than ten years at today's pace")
+    assert forecasts([backlog(30, 20)._replace(needed=31)], NOW)[0].finish == NOW + timedelta(hours=36)
+    told = [
+        forecasts([each], NOW)[0]
+        for each in (backlog(0, 5), backlog(3, 0), backlog(0, 2)._replace(needed=3), backlog(10**9, 1))
+    ]
+    assert told == [
+        (None, "nothing is wanting"),
+        (None, "nobody who is to go on submitted anything in the last 24 hours"),
+        (None, "no annotators are left for what is wanting"),
+        (None, "more than ten years at today's pace"),
+    ]
+
+
+def test_datasets_of_the_same_people_are_worked_off_one_after_the_other_and_all_end_with_the_last() -> None:
+    assert hours(backlog(30, 20), backlog(10, 0), backlog(20, 20)) == [18, 24, 36, 36]
+    assert hours(backlog(30, 20, "ana"), backlog(10, 20, "ben")) == [36, 12, 36]
+    assert hours(backlog(30, 20, "ana"), backlog(10, 20, "ben"), backlog(40, 0, "ana ben")) == [18, 24, 48, 48]
+
+
+def test_a_unit_weighs_as_long_as_its_task_takes() -> None:
+    quick, slow = backlog(20, 20), backlog(20, 5, task="generation", each=240)
+    assert hours(quick, slow) == [12, 60, 60]
+    assert hours(backlog(20, 20), backlog(20, 0, task="generation")) == [24, 48, 48]
+
+
+def test_all_together_has_no_finish_where_one_dataset_has_none() -> None:
+    told = forecasts([backlog(30, 20, "ana"), backlog(10, 0, "ben")], NOW)
+    assert last_of(told) == (None, "nobody who is to go on submitted anything in the last 24 hours")
+    assert last_of(forecasts([backlog(30, 20), backlog(0, 0, "ben")._replace(needed=4)], NOW)).finish
 
 
 @pytest.mark.server

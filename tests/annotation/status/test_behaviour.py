@@ -1,0 +1,142 @@
+"""What is said of people: each rule by hand, and how often it is wrong of attentive simulated annotators."""
+
+import sys
+from collections import Counter
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from annotation.labels import TASKS, TaskName
+from annotation.status.behaviour import alike, at_once, floor, highest_floor, too_fast
+from annotation.status.pace import Submission
+from tests.support.behaviours import Answers, always, given, guessed_seconds, honest_seconds, jury
+
+TEXTS: tuple[tuple[TaskName, str, int], ...] = (
+    ("retrieval", "en", 700),
+    ("retrieval", "de", 300),
+    ("retrieval", "ja", 120),
+    ("grounding", "ja", 480),
+    ("generation", "en", 250),
+)
+YES = frozenset({"topically_relevant"})
+NO = frozenset[str]()
+
+
+def test_five_answers_within_a_second_of_each_other_are_bulk_and_four_are_none() -> None:
+    assert at_once(given([60, 0.2, 0.2, 0.2, 0.2, 60])) == {"d": 5}
+    assert at_once(given([60, 0.2, 0.2, 0.2, 60, 1.0, 60])) == {}
+
+
+def test_an_answer_is_too_fast_only_in_a_row_of_others() -> None:
+    assert too_fast(given([60, *[3.0] * 30]), {"d": 4.0}) == {"d": 30}
+    assert too_fast(given([60, *[3.0] * 24, *[9.0] * 6]), {"d": 4.0}) == {}
+    assert too_fast(given([60, *[3.0] * 25, *[9.0] * 5]), {"d": 4.0}) == {"d": 25}
+    assert too_fast(given([60, *[3.0] * 29]), {"d": 4.0}) == {}
+
+
+def test_pauses_bulk_drafts_and_corrections_have_no_time() -> None:
+    assert too_fast(given([2000.0] * 40), {"d": 3000.0}) == {}
+    assert too_fast(given([0.1] * 40), {"d": 4.0}) == {}
+    assert too_fast([each._replace(is_first=False) for each in given([3.0] * 40)], {"d": 4.0}) == {}
+
+
+def test_an_answer_takes_the_time_since_the_one_before_wherever_that_was() -> None:
+    first = given([6.0] * 40)
+    between = [Submission("ana", each.at + timedelta(seconds=3), "e") for each in first]
+    assert too_fast([*first, *between], {"d": 4.0}) == {"d": 39}
+
+
+def test_the_least_time_follows_the_text_up_to_half_a_minute_of_reading() -> None:
+    assert floor("retrieval", "en", 0) == pytest.approx(0.9)
+    assert floor("retrieval", "en", 329) == pytest.approx(20 / 6 + 0.9)
+    assert floor("retrieval", "en", 10**6) == highest_floor("retrieval") == pytest.approx(5.9)
+    assert floor("generation", "ja", 119) == pytest.approx(20 / 6 + 1.5)
+
+
+def test_the_same_answer_is_noticed_where_others_give_another_one() -> None:
+    mixed: Answers = [(f"r{number}", YES if number % 2 else NO) for number in range(40)]
+    same: Answers = [(f"r{number}", YES) for number in range(40)]
+    (found,) = alike({"ana": mixed, "ben": same, "cy": mixed}, 3)
+    assert (found.user_id, found.answer, found.same, found.of, found.others) == ("ben", YES, 40, 40, 0.5)
+    assert not alike({"ben": same}, 1)
+    assert not alike({"ana": same, "ben": same}, 2)
+    assert not alike({"ana": mixed, "ben": same[:19]}, 2)
+
+
+def test_passages_of_one_record_are_one_draw() -> None:
+    records = [(f"r{unit // 5}", YES if unit < 75 else NO) for unit in range(100)]
+    few: Answers = [(f"r{unit // 20}", YES) for unit in range(20)]
+    assert not alike({"ana": records, "ben": few}, 2)
+
+
+def tell(line: str) -> None:
+    """A line of a simulation, as `pytest -s` shows it."""
+    sys.stdout.write(f"{line}\n")
+
+
+def share_wrongly_fast(task: TaskName, locale: str, characters: int, units: int, people: int) -> tuple[float, float]:
+    """The share of attentive people, and of guessing ones, who are called too fast or in bulk."""
+    draw = np.random.default_rng(7)
+    wrong = found = 0
+    for _ in range(people):
+        seconds, length = honest_seconds(draw, task, locale, units, characters)
+        floors = {"d": floor(task, locale, length)}
+        wrong += bool(too_fast(given(seconds), floors) or at_once(given(seconds)))
+        found += bool(too_fast(given(guessed_seconds(draw, task, units)), floors))
+    return wrong / people, found / people
+
+
+def share_wrongly_alike(
+    task: TaskName, people: int, records: int, commonest: float, studies: int
+) -> tuple[float, float]:
+    """The share of studies in which an attentive person is named, and in which one who says the same everywhere is."""
+    draw = np.random.default_rng(11)
+    wrong = found = 0
+    for _ in range(studies):
+        answers = jury(draw, task, people, records, 5 if task == "retrieval" else 1, commonest)
+        wrong += bool(alike(answers, people * 3))
+        usual = Counter(answer for _, answer in answers["p0"]).most_common(1)[0][0]
+        lazy = answers | {"p0": always(answers["p0"], usual, 0.02, draw)}
+        found += any(each.user_id == "p0" for each in alike(lazy, people * 3))
+    return wrong / studies, found / studies
+
+
+def test_attentive_people_are_hardly_ever_called_too_fast_and_guessing_ones_always() -> None:
+    for task, locale, characters in TEXTS[:2]:
+        wrong, found = share_wrongly_fast(task, locale, characters, 200, 60)
+        assert wrong <= 0.02
+        assert found == 1
+
+
+def test_attentive_people_are_hardly_ever_said_to_answer_the_same_everywhere() -> None:
+    for task in TASKS:
+        wrong, found = share_wrongly_alike(task, 3, 60, 0.6, 15)
+        assert wrong == 0
+        assert found == 1
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("task", "locale", "characters"), TEXTS)
+def test_attentive_people_of_all_kinds_are_hardly_ever_called_too_fast(
+    task: TaskName, locale: str, characters: int
+) -> None:
+    for units in (60, 300, 1000):
+        wrong, found = share_wrongly_fast(task, locale, characters, units, 1000)
+        tell(f"{task} {locale} {characters} characters, {units} units: attentive {wrong:.3f}, guessing {found:.3f}")
+        assert wrong <= 0.02
+        assert found == 1
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("people", [2, 3, 5])
+def test_attentive_people_of_all_kinds_are_hardly_ever_said_to_answer_the_same_everywhere(
+    task: TaskName, people: int
+) -> None:
+    for records in (30, 150):
+        for commonest in (0.3, 0.6, 0.8, 0.9, 0.97):
+            wrong, found = share_wrongly_alike(task, people, records, commonest, 200)
+            tell(f"{task} {people} people {records} records {commonest}: attentive {wrong:.3f}, same {found:.3f}")
+            assert wrong <= 0.03
+            assert found >= 0.9 or commonest >= 0.8
