@@ -99,12 +99,14 @@ def _units_of_page(page: Mapping[str, Any]) -> Iterator[Unit]:
     """The records of a page of our own endpoint, which says there what it holds; answers that say the same share it."""
     users = page["users"]
     values = [(_yes_and_no(labels), question) for labels, question in page["values"]]
+    assigned = {each: Assignment.model_validate(said) for each, said in page["assignments"].items()}
     for record_id, external_id, is_open, responses in page["items"]:
         answers = (
             Answer(users[user], status, _moment(at), values[value][0], values[value][1], bool(is_first))
             for user, status, at, is_first, value in responses
         )
-        yield Unit(record_id, external_id or record_id, bool(is_open), _in_order(answers))
+        assignment = assigned.get(record_id, COMMON)
+        yield Unit(record_id, external_id or record_id, bool(is_open), _in_order(answers), assignment)
 
 
 def units_with_texts(argilla: Argilla, dataset_id: str) -> Iterator[Unit]:

@@ -14,10 +14,10 @@ from annotation.campaign.datasets import jury_dataset
 from annotation.campaign.versions import is_carrying, newest_versions, series_of
 from annotation.client import Argilla
 from annotation.controls.scores import score_tallies
+from annotation.status._notices import notices_of_datasets, notices_of_people
+from annotation.status._pace import Backlog, Forecast, Work, forecasts, last_of, together, work_today
 from annotation.status._schema import AnnotatorStatus, DatasetStatus, HalfDone, Question, Status
-from annotation.status.notices import notices_of_datasets, notices_of_people
-from annotation.status.pace import Backlog, Forecast, Work, forecasts, last_of, together, work_today
-from annotation.status.tally import Tally, WatchedDataset
+from annotation.status._tally import Tally, WatchedDataset
 from annotation.units import read_units
 from pipeline.errors import NotFoundError
 

@@ -360,7 +360,7 @@ async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | N
 
     `items` are lists: id, external id, whether it is pending, and responses, each a list as well: the number of its
     user in `users`, its status, when it was changed last, whether it is as it was first sent, and the number of what it
-    says in `values`, of which there are few. `annotation.units` reads them.
+    says in `values`, of which there are few. `assignments` are by record id. `annotation.units` reads them.
     """
     from argilla_server.models import Record, Response
     from sqlalchemy import String, cast, select, tuple_
@@ -370,7 +370,7 @@ async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | N
     wanted = select(Record.id, Record.external_id, cast(Record.status, String), Record.inserted_at).where(*here)
     records = (await db.execute(wanted.order_by(Record.inserted_at, Record.id).limit(limit))).all()
     if not records:
-        return '{"users":[],"values":[],"items":[],"next":null}'
+        return '{"users":[],"values":[],"assignments":{},"items":[],"next":null}'
     last = records[-1]
     columns = (
         cast(Response.record_id, String),
@@ -398,7 +398,7 @@ async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | N
     read = [labels_and_question(json.loads(text) if text else None) for text in values]
     following = json.dumps(_cursor(last.inserted_at, last.id) if len(records) == limit else None)
     return (
-        f'{{"users":{json.dumps(list(map(_hyphenated, users)))},"values":{json.dumps(read)},'
+        f'{{"users":{json.dumps(list(map(_hyphenated, users)))},"values":{json.dumps(read)},"assignments":{{}},'
         f'"items":[{",".join(items)}],"next":{following}}}'
     )
 

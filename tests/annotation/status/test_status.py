@@ -15,8 +15,8 @@ from rich.cells import cell_len
 from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.labels import TaskName
+from annotation.status._pace import Backlog, Submission, Work, forecasts, last_of, work_today
 from annotation.status._schema import DatasetStatus, Status
-from annotation.status.pace import Backlog, Submission, Work, forecasts, last_of, work_today
 from annotation.status.page import render_page
 from annotation.status.summary import read_status
 from annotation.status.text import ANNOTATOR_HEAD, status_lines, table

@@ -12,7 +12,7 @@ from math import exp, lgamma
 from typing import NamedTuple
 
 from annotation.labels import LABELS, TaskName
-from annotation.status.pace import PAUSE, Submission
+from annotation.status._pace import PAUSE, Submission
 
 _AT_ONCE = timedelta(seconds=1)
 """An answer that follows the one before sooner was not given by reading: the page alone takes .4 s to the next record,

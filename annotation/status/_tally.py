@@ -7,7 +7,7 @@ from typing import NamedTuple
 from annotation.campaign.datasets import JuryDataset
 from annotation.controls.scores import ControlTally
 from annotation.labels import TASKS, broken_rules
-from annotation.status.pace import Submission
+from annotation.status._pace import Submission
 from annotation.tasks import PRODUCTION
 from annotation.units import Answer, Unit
 

@@ -1,6 +1,6 @@
 """What needs a look, in plain sentences: of datasets, of questions, and of how people answer.
 
-What is said of people are the rules of `annotation.status.behaviour` and `annotation.controls.scores`, and how often
+What is said of people are the rules of `annotation.status._behaviour` and `annotation.controls.scores`, and how often
 each is wrong stands in annotation/contracts/status.md#what-needs-a-look. The sentences say what was seen, not why.
 """
 
@@ -13,10 +13,10 @@ from statistics import median
 from annotation.client import Argilla
 from annotation.controls.scores import AnnotatorScores
 from annotation.labels import LABELS, TaskName
+from annotation.status._behaviour import Alike, alike, at_once, floor, highest_floor, too_fast
+from annotation.status._pace import Submission
 from annotation.status._schema import DatasetStatus, Notice
-from annotation.status.behaviour import Alike, alike, at_once, floor, highest_floor, too_fast
-from annotation.status.pace import Submission
-from annotation.status.tally import Tally, WatchedDataset
+from annotation.status._tally import Tally, WatchedDataset
 
 _DECIDING: Mapping[TaskName, str] = {"retrieval": "chunk", "grounding": "answer", "generation": "answer"}
 """The field without which a task's questions cannot be answered."""
