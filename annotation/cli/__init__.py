@@ -6,6 +6,7 @@ Options come in, one call of the library follows, and what came of it goes to st
 import click
 
 from annotation.cli.judge import judge
+from annotation.cli.plan import plan
 from annotation.cli.practice import practice
 from annotation.cli.push import push
 from annotation.cli.serve import backup, restore, serve
@@ -22,6 +23,7 @@ def annotation() -> None:
 annotation.add_command(setup)
 annotation.add_command(share)
 annotation.add_command(judge)
+annotation.add_command(plan)
 annotation.add_command(push)
 annotation.add_command(practice)
 annotation.add_command(status)

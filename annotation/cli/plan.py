@@ -1,0 +1,135 @@
+"""The command `plan`: how long a study takes, what it finds out, and which narratives are in it."""
+
+import math
+from pathlib import Path
+
+import click
+
+from pipeline.cli.sections import SectionedCommand
+from pipeline.progress import ProgressBars
+
+
+def _positive(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    """A number above 0.
+
+    Raises:
+        click.BadParameter: it is none.
+    """
+    if value is not None and not (math.isfinite(value) and value > 0):
+        raise click.BadParameter(f"found {value:g}; give a number above 0.")
+    return value
+
+
+@click.command(cls=SectionedCommand, rare="--seed --workspace")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RECORDS…")
+@click.option(
+    "--out",
+    "folder",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="PLAN",
+    help="New folder for plan.json and sample.csv.",
+)
+@click.option("--hours", type=float, callback=_positive, help="Hours of work that all annotators together have.")
+@click.option(
+    "--power",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="DIFF",
+    help="Difference between two providers' rates that is to be found, such as .1.",
+)
+@click.option(
+    "--overlap",
+    type=click.IntRange(1),
+    help="How many annotators a unit waits for; the campaign's in citejury.toml, or 1, if not given.",
+)
+@click.option(
+    "--from",
+    "server",
+    metavar="SERVER",
+    help="Address of an Argilla where annotators have worked: the hours then come from their pace.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the sample.")
+@click.option(
+    "--workspace",
+    "workspaces",
+    multiple=True,
+    help="Workspace to measure the pace in; may be given more than once. The campaign's if not given.",
+)
+def plan(
+    paths: tuple[Path, ...],
+    folder: Path,
+    hours: float | None,
+    power: float | None,
+    overlap: int | None,
+    server: str | None,
+    seed: int,
+    workspaces: tuple[str, ...],
+) -> None:
+    """Say how many hours a study takes and what it can find out, and draw its sample.
+
+    RECORDS are run folders, CSV v2 files or files of records, as for `push`. --hours draws as many narratives as the
+    hours allow, --power as few as find a difference between two providers; without both the plan is for all. A
+    narrative is drawn with all its answers, from each language and type in proportion, and the same seed draws the
+    same ones; a larger sample holds the smaller.
+
+    The difference is found with power .8 by one planned comparison (two-sided .05, paired by narrative, at rates
+    around .5). Hours come from the pace in --from SERVER, by task and language, and from the length of the texts where
+    nobody has worked yet. A table [campaign] in citejury.toml adds its overlap and its calibration.
+
+    \b
+    Written to PLAN, which must be new or empty:
+        plan.json     units, judgements, hours, the difference, and what they rest on
+        sample.csv    each record of the sample with its probability, for push --sample and exports results --weights
+
+    \b
+    Examples:
+        citejury annotation plan records.jsonl --out plan --hours 100 --overlap 2
+        citejury annotation plan records.jsonl --out plan --power .1
+        citejury annotation plan records.jsonl --out plan --hours 60 --from http://127.0.0.1:6900
+    """
+    if hours is not None and power is not None:
+        raise click.UsageError("--hours and --power ask for two different samples. Give one of them.")
+    if workspaces and server is None:
+        raise click.UsageError("--workspace says where a pace is measured. Give --from SERVER too.")
+    from annotation.campaign.file import read_campaign
+    from annotation.campaign.file import workspaces as campaign_workspaces
+    from annotation.campaign.routing import locale_for
+    from annotation.client import open_argilla
+    from annotation.planning.pace import read_work
+    from annotation.planning.plan import SAMPLE_FILE, PlanOptions, check_plan_folder, make_plan, write_plan
+    from annotation.planning.population import read_population
+    from annotation.planning.text import plan_lines
+    from annotation.push.record_sources import check_paths, records_of
+    from pipeline.errors import BadRowsError
+    from pipeline.settings import read_settings
+    from pipeline.text.terminal import printable
+
+    check_plan_folder(folder)
+    settings = read_settings(api_url=server)
+    campaign = read_campaign()
+    where = workspaces or (campaign_workspaces(campaign, settings.workspace) if campaign else (settings.workspace,))
+    with ProgressBars() as bars:
+        bars.report("Reading records")
+        checked = check_paths(paths)
+        population = read_population(
+            records_of(paths),
+            lambda language: locale_for(language, campaign) if campaign else language,
+            lambda done: bars.report("Reading records", done, len(checked.languages)),
+        )
+        work = None
+        if server is not None:
+            with open_argilla(settings) as argilla:
+                work = read_work(argilla, where, lambda name: bars.report("Measuring the pace", words=name))
+        bars.report("Planning")
+        planned = make_plan(population, PlanOptions(hours, power, overlap, seed), campaign, work)
+        write_plan(planned, folder)
+    for line in plan_lines(planned.plan):
+        click.echo(line)
+    for remark in planned.plan.remarks:
+        click.echo(printable(remark), err=True)
+    names = " ".join(map(str, paths))
+    click.echo(f"Next: citejury annotation push {names} --sample {folder / SAMPLE_FILE}", err=True)
+    if checked.problems:
+        raise BadRowsError(
+            f"Lines refused: {len(checked.problems)}; the plan is for everything else:", checked.problems
+        )

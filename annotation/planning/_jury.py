@@ -1,0 +1,59 @@
+"""Who judges a record how often, and how long a narrative takes them."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from annotation.campaign.file import Campaign
+from annotation.labels import TASKS, TaskName
+from annotation.planning.pace import Work, paces
+from annotation.planning.population import PlannedNarrative, Population
+
+
+class Jury:
+    """Overlaps and paces."""
+
+    def __init__(
+        self, population: Population, campaign: Campaign | None, overlap: int | None, work: Work | None
+    ) -> None:
+        """Look up overlap and paces of all that may be judged."""
+        given = campaign.overlap if campaign else {}
+        self.overlap: dict[TaskName, int] = {task: overlap or given.get(task, 1) for task in TASKS}
+        self.campaign = campaign
+        self.locales = Counter(record.locale for record in population.records)
+        cells = [(task, locale) for task in TASKS for locale in sorted(self.locales)]
+        self.paces = paces(population, cells, work)
+
+    def calibrating(self, records: int) -> float:
+        """How many of so many records of a language are for calibration, about."""
+        rule = self.campaign.calibration if self.campaign else None
+        if rule is None:
+            return 0.0
+        return records * rule.fraction if rule.fraction is not None else min(records, rule.records or 0)
+
+    def judges_calibration(self, locale: str) -> int:
+        """How many annotators a record of calibration waits for."""
+        campaign = self.campaign
+        wanted = campaign.calibration.overlap if campaign and campaign.calibration else None
+        return wanted or max(1, len(campaign.jury(locale)) if campaign else 1)
+
+    def votes(self, task: TaskName, locale: str, share: float) -> float:
+        """Submissions a unit waits for on average, with this share of the language's records in calibration."""
+        if not share:
+            return self.overlap[task]
+        return share * self.judges_calibration(locale) + (1 - share) * self.overlap[task]
+
+    def hours_of(self, narrative: PlannedNarrative, shares: Mapping[str, float]) -> float:
+        """How long the narrative takes all its annotators together."""
+        seconds = 0.0
+        for record in narrative.records:
+            for task, load in record.loads.items():
+                votes = self.votes(task, record.locale, shares[record.locale])
+                seconds += load.seconds * self.paces[task, record.locale].factor * votes
+        return seconds / 3600
+
+    def shares(self, records: Mapping[str, int]) -> dict[str, float]:
+        """The share of each language's records that is for calibration, of so many records."""
+        return {
+            locale: self.calibrating(records[locale]) / records[locale] if records.get(locale) else 0.0
+            for locale in self.locales
+        }

@@ -1,0 +1,361 @@
+"""Records, hours or a difference to be found in; which narratives to judge, how long it takes and what it finds out.
+
+Source: annotation/contracts/planning.md.
+"""
+
+import csv
+import hashlib
+import io
+import os
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+from uuid import uuid4
+
+from annotation.campaign.file import Campaign
+from annotation.labels import LABELS, TASKS
+from annotation.planning._jury import Jury
+from annotation.planning._power import AGREEMENT, LIKENESS, Likeness, detectable_difference, finds_difference
+from annotation.planning._sampling import Draw, Stratification, draw, narratives_within, stratifications
+from annotation.planning._schema import Difference, Hours, Plan, PlannedPace, Stratum
+from annotation.planning.pace import FEWEST_TIMED, Cell, Pace, Work, measured_likeness
+from annotation.planning.population import Population
+from pipeline.errors import InputError, OutputError
+from pipeline.staging import staged_file
+from pipeline.text.terminal import counted
+
+PLAN_FILE, SAMPLE_FILE = "plan.json", "sample.csv"
+_SAMPLE_COLUMNS = ("record_uuid", "narrative_id", "stratum", "inclusion_probability")
+_LABELS_AND_FINDING = sum(map(len, LABELS.values())) + 1
+_LEAST_USE = 0.6
+"""The share of its hours that a plan uses at least."""
+_WEIGHT_OF_ASSUMED = 20.0
+"""Units or narratives that the assumed correlations count like, beside the measured ones."""
+
+
+class PlanOptions(NamedTuple):
+    """What is wanted."""
+
+    hours: float | None = None
+    """Hours that may be used; None with `power`, or for all narratives."""
+    power: float | None = None
+    """Difference that is to be found; None with `hours`, or for all narratives."""
+    overlap: int | None = None
+    """How many annotators a unit waits for; None for the campaign's, or one."""
+    seed: int = 0
+    """Seed of the sample."""
+
+
+class PlannedSample(NamedTuple):
+    """A plan with its sample."""
+
+    plan: Plan
+    """The plan."""
+    sample: bytes
+    """The bytes of `sample.csv`."""
+
+
+def make_plan(
+    population: Population, options: PlanOptions, campaign: Campaign | None = None, work: Work | None = None
+) -> PlannedSample:
+    """The plan for these records; the same arguments give the same bytes.
+
+    Without hours and difference it is for all narratives. Calibration is counted with the campaign's overlap there.
+
+    Raises:
+        InputError: the hours are too few for a narrative or much more than all take, or not even all narratives find
+            the difference.
+    """
+    jury = Jury(population, campaign, options.overlap, work)
+    likeness, counts = Likeness(), (0, 0)
+    if work:
+        found, counts = measured_likeness(population, work, (AGREEMENT, LIKENESS), _WEIGHT_OF_ASSUMED)
+        likeness = Likeness(round(found[0], 3), round(found[1], 3))
+    ways = list(stratifications(population.narratives, options.seed))
+    strata, number = ways[0], len(population.narratives)
+    if options.hours is not None:
+        strata, number = _within_hours(ways, population, jury, options.hours)
+    elif options.power is not None:
+        strata, number = _with_power(ways, population, jury, options.power, likeness)
+    draws = draw(strata, number)
+    difference = _difference(draws, jury, likeness, counts)
+    sample = _sample_csv(draws)
+    planned = _planned_paces(draws, jury)
+    locales = Counter(record.locale for each in draws for record in each.narrative.records)
+    plan = Plan(
+        seed=options.seed,
+        units={task: sum(each.units for each in planned if each.task == task) for task in TASKS},
+        judgements=sum(each.judgements for each in planned),
+        hours=_hours(planned, jury.paces),
+        detectable_difference=_detectable(difference),
+        detectable_corrected=_detectable(difference, difference.comparisons) if difference else None,
+        narratives=number,
+        records=sum(len(each.narrative.records) for each in draws),
+        all_narratives=len(population.narratives),
+        all_records=len(population.records),
+        overlap=jury.overlap,
+        calibration={locale: round(jury.calibrating(count)) for locale, count in sorted(locales.items())},
+        difference=difference,
+        paces=planned,
+        strata=_strata(strata, number),
+        sample_sha256=hashlib.sha256(sample).hexdigest(),
+    )
+    remarks = _remarks(plan, population, options, is_coarser=strata is not ways[0])
+    return PlannedSample(plan.model_copy(update={"remarks": tuple(remarks)}), sample)
+
+
+def _within_hours(
+    ways: Sequence[Stratification], population: Population, jury: Jury, hours: float
+) -> tuple[Stratification, int]:
+    """The finest way to divide the narratives of which the hours take one each, and how many they take.
+
+    Raises:
+        InputError: they are too few for one narrative, or all take much less.
+    """
+    everything = len(population.narratives)
+    costs = _costs(population, jury, everything)
+    total = sum(costs.values())
+    if total <= hours:
+        if total < _LEAST_USE * hours:
+            raise InputError(
+                f"All {counted(everything, 'narrative')} take {shown_hours(total)}, and `--hours` gives {hours:g}. "
+                "Leave `--hours` out to plan for all of them, or raise `--overlap`."
+            )
+        return ways[0], everything
+    for strata in ways:
+        number = narratives_within(strata, hours, costs)
+        for _ in range(3):  # calibration of a fixed number of records is a larger part of a smaller sample
+            number = narratives_within(strata, hours, _costs(population, jury, number))
+        if number >= strata.smallest:
+            return strata, number
+    raise InputError(
+        f"`--hours {hours:g}` is less than one narrative with all its answers takes: {shown_hours(total / everything)} "
+        "on average. Give more hours, or lower `--overlap`."
+    )
+
+
+def _costs(population: Population, jury: Jury, narratives: int) -> dict[str, float]:
+    """The hours of each narrative, by key, where so many narratives are judged."""
+    expected = {
+        locale: round(count * narratives / len(population.narratives)) for locale, count in jury.locales.items()
+    }
+    shares = jury.shares(expected)
+    return {each.key: jury.hours_of(each, shares) for each in population.narratives}
+
+
+def _with_power(
+    ways: Sequence[Stratification], population: Population, jury: Jury, wanted: float, likeness: Likeness
+) -> tuple[Stratification, int]:
+    """The finest way to divide the narratives, and the fewest of them with which the difference is found.
+
+    Raises:
+        InputError: there is nothing to compare, or not even all narratives find it.
+    """
+
+    def basis(strata: Stratification, number: int) -> Difference | None:
+        return _difference(draw(strata, number), jury, likeness, (0, 0))
+
+    everything = len(population.narratives)
+    whole = basis(ways[-1], everything)
+    if whole is None:
+        raise InputError(f"`--power {wanted:g}` compares two providers, and the records name {_providers(population)}.")
+    best = _detectable(whole)
+    if best is None or best > wanted:
+        found = "find no difference at all" if best is None else f"find one of {best:.3f} or more"
+        raise InputError(
+            f"A difference of {wanted:g} needs more narratives than there are: all {everything:,} {found}. Give more "
+            "records, a larger `--power`, or raise `--overlap`."
+        )
+    for strata in ways:
+        low, high = strata.smallest - 1, everything
+        while high - low > 1:
+            middle = (low + high) // 2
+            smaller = basis(strata, middle)
+            low, high = (low, middle) if smaller and _finds(smaller, wanted) else (middle, high)
+        while high < everything and (_detectable(basis(strata, high)) or 1) > wanted:
+            high += 1
+        if high > strata.smallest:
+            break
+    return strata, high
+
+
+def _providers(population: Population) -> str:
+    """How many providers the records name."""
+    return counted(len({record.provider for record in population.records} - {""}), "provider")
+
+
+def _difference(draws: Sequence[Draw], jury: Jury, likeness: Likeness, counts: tuple[int, int]) -> Difference | None:
+    """What can be compared in a sample; None where fewer than two providers are known."""
+    weights: defaultdict[str, dict[int, float]] = defaultdict(dict)
+    for place, each in enumerate(draws):
+        for record in each.narrative.records:
+            if record.provider:
+                weights[record.provider][place] = 1 / each.probability
+    pairs = list(combinations(sorted(weights), 2))
+    if not pairs:
+        return None
+    shared = [_effective([weights[a][place] for place in weights[a].keys() & weights[b].keys()]) for a, b in pairs]
+    return Difference(
+        votes=min(jury.overlap["grounding"], jury.overlap["generation"]),
+        narratives=round(sum(shared) / len(shared), 1),
+        pairs=len(pairs),
+        comparisons=len(pairs) * _LABELS_AND_FINDING,
+        agreement=likeness.agreement,
+        narrative_correlation=likeness.narrative,
+        units_measured=counts[0],
+        narratives_measured=counts[1],
+    )
+
+
+def _effective(weights: Sequence[float]) -> float:
+    """As many narratives of equal weight as tell as much (Kish 1965)."""
+    return sum(weights) ** 2 / sum(each**2 for each in weights) if weights else 0.0
+
+
+def _detectable(basis: Difference | None, comparisons: int = 1) -> float | None:
+    """The difference that is found among so many comparisons; None where none is."""
+    if basis is None:
+        return None
+    return detectable_difference(int(basis.narratives), basis.votes, _likeness(basis), comparisons)
+
+
+def _finds(basis: Difference, wanted: float) -> bool:
+    """Whether a single comparison finds the difference."""
+    return finds_difference(wanted, int(basis.narratives), basis.votes, _likeness(basis))
+
+
+def _likeness(basis: Difference) -> Likeness:
+    """How much alike votes are."""
+    return Likeness(basis.agreement, basis.narrative_correlation)
+
+
+def _planned_paces(draws: Sequence[Draw], jury: Jury) -> tuple[PlannedPace, ...]:
+    """Units, submissions and seconds of the sample, by task and language."""
+    records = [record for each in draws for record in each.narrative.records]
+    shares = jury.shares(Counter(record.locale for record in records))
+    found = []
+    for (task, locale), pace in jury.paces.items():
+        loads = [record.loads[task] for record in records if record.locale == locale]
+        units = sum(load.units for load in loads)
+        if units:
+            seconds = sum(load.seconds for load in loads) / units * pace.factor
+            found.append(
+                PlannedPace(
+                    task=task,
+                    language=locale,
+                    units=units,
+                    judgements=round(units * jury.votes(task, locale, shares[locale])),
+                    seconds=round(seconds, 1),
+                    basis="assumed" if not pace.is_measured else "measured" if pace.timed else "other languages",
+                    timed=pace.timed,
+                    annotators=pace.annotators,
+                )
+            )
+    return tuple(found)
+
+
+def _hours(planned: Iterable[PlannedPace], known: Mapping[Cell, Pace]) -> Hours:
+    """The hours of all submissions; all paces are taken to be too long or too short together."""
+    low = expected = high = 0.0
+    for each in planned:
+        hours, spread = each.judgements * each.seconds / 3600, known[each.task, each.language].spread
+        low, expected, high = low + hours / spread, expected + hours, high + hours * spread
+    return Hours(low=round(low, 2), expected=round(expected, 2), high=round(high, 2))
+
+
+def _strata(strata: Stratification, number: int) -> tuple[Stratum, ...]:
+    """How many are drawn where."""
+    return tuple(
+        Stratum(
+            stratum=name,
+            narratives=len(strata.members[name]),
+            sampled=count,
+            inclusion_probability=count / len(strata.members[name]),
+        )
+        for name, count in strata.sizes(number).items()
+    )
+
+
+def _sample_csv(draws: Sequence[Draw]) -> bytes:
+    """The bytes of `sample.csv`: a row a record."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(_SAMPLE_COLUMNS)
+    for each in draws:
+        for record in each.narrative.records:
+            rows.writerow((record.record_uuid, each.narrative.narrative_id, each.stratum, repr(each.probability)))
+    return text.getvalue().encode("utf-8", "surrogatepass")
+
+
+def _remarks(plan: Plan, population: Population, options: PlanOptions, is_coarser: bool) -> Iterator[str]:
+    """What the lead should know about the figures."""
+    if options.hours is not None and plan.hours.expected > options.hours:
+        yield (
+            f"This sample takes more than the {options.hours:g} hours given: how many narratives there are goes by "
+            "what they take on average, so that each keeps its probability, and these are longer."
+        )
+    if is_coarser:
+        found = "language" if len(plan.strata) > 1 or plan.strata[0].stratum != "all" else "nothing"
+        yield f"The narratives are divided by {found} alone: so few do not fill all languages and types."
+    guessed = sorted({each.task for each in plan.paces if each.basis == "assumed"}, key=TASKS.index)
+    if guessed:
+        yield (
+            f"The pace of {', '.join(guessed)} is assumed from the length of the texts, and may be half or twice as "
+            f"long. Plan again with `--from SERVER` once {FEWEST_TIMED} units of a task are done."
+        )
+    if any(plan.calibration.values()):
+        told = ", ".join(f"{locale} {count:,}" for locale, count in plan.calibration.items())
+        yield f"Answers in calibration, about: {told}. They are counted with its overlap."
+    if plan.difference is None:
+        yield f"The records name {_providers(population)}, so there is no difference to be found between two."
+    elif plan.detectable_difference is None:
+        yield "So few narratives find no difference between two providers, however large."
+    if population.repeated:
+        yield f"{counted(population.repeated, 'record')} stood there more than once and count once."
+    if population.nameless:
+        yield f"{counted(population.nameless, 'narrative')} without an id are told apart by their queries."
+
+
+def shown_hours(hours: float) -> str:
+    """Hours in words."""
+    return f"{hours:,.1f} hours" if hours < 99.95 else f"{hours:,.0f} hours"
+
+
+def check_plan_folder(folder: Path) -> None:
+    """Refuse a folder that holds anything: a plan in use must not change under its study.
+
+    Raises:
+        OutputError: it is a file, or not empty.
+    """
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise OutputError(f"`{folder}` is a file. Name a new folder for the plan.")
+    if folder.is_dir() and any(folder.iterdir()):
+        held = "holds a plan already" if (folder / PLAN_FILE).exists() else "is not empty"
+        raise OutputError(f"`{folder}` {held}. Name a new folder for this one.")
+
+
+def write_plan(planned: PlannedSample, folder: Path) -> None:
+    """Write `plan.json` and `sample.csv`; the folder appears with both, or not at all.
+
+    Raises:
+        OutputError: the folder holds something, or is a file.
+        OSError: the system refuses.
+    """
+    check_plan_folder(folder)
+    target = folder.absolute()
+    work = target.with_name(f".{target.name}.{uuid4().hex}.part")
+    try:
+        for name, content in ((SAMPLE_FILE, planned.sample), (PLAN_FILE, _json(planned.plan))):
+            with staged_file(work / name) as file:
+                file.write(content)
+        os.replace(work, target)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _json(plan: Plan) -> bytes:
+    """The bytes of `plan.json`."""
+    return plan.model_dump_json(indent=2).encode() + b"\n"
