@@ -99,7 +99,7 @@ def plan(
     from annotation.planning.plan import SAMPLE_FILE, PlanOptions, check_plan_folder, make_plan, write_plan
     from annotation.planning.population import read_population
     from annotation.planning.text import plan_lines
-    from annotation.push.record_sources import check_paths, records_of
+    from annotation.push.record_sources import read_source
     from pipeline.errors import BadRowsError
     from pipeline.settings import read_settings
     from pipeline.text.terminal import printable
@@ -108,14 +108,16 @@ def plan(
     settings = read_settings(api_url=server)
     campaign = read_campaign()
     where = workspaces or (campaign_workspaces(campaign, settings.workspace) if campaign else (settings.workspace,))
+    problems: list[str] = []
     with ProgressBars() as bars:
         bars.report("Reading records")
-        checked = check_paths(paths)
         population = read_population(
-            records_of(paths),
+            (record for path in paths for record in read_source(path, problems)),
             lambda language: locale_for(language, campaign) if campaign else language,
-            lambda done: bars.report("Reading records", done, len(checked.languages)),
+            lambda done: bars.report("Reading records", done),
         )
+        if not population.narratives:
+            raise BadRowsError("There is no record in these files.", problems)
         work = None
         if server is not None:
             with open_argilla(settings) as argilla:
@@ -129,7 +131,5 @@ def plan(
         click.echo(printable(remark), err=True)
     names = " ".join(map(str, paths))
     click.echo(f"Next: citejury annotation push {names} --sample {folder / SAMPLE_FILE}", err=True)
-    if checked.problems:
-        raise BadRowsError(
-            f"Lines refused: {len(checked.problems)}; the plan is for everything else:", checked.problems
-        )
+    if problems:
+        raise BadRowsError(f"Lines refused: {len(problems)}; the plan is for everything else:", problems)

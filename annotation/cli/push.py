@@ -25,12 +25,25 @@ _REPAIRS_TOLD = 20
 
 
 @click.command(
-    cls=SectionedCommand, rare="--suggestions --repairs --known --skip-self-naming --locale --round --api-url"
+    cls=SectionedCommand,
+    rare="--exclude --suggestions --repairs --known --skip-self-naming --locale --round --api-url",
 )
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH…")
 @click.option("--dry-run", is_flag=True, help="Show the difference, and write nothing.")
 @click.option(
     "--revise", is_flag=True, help="Put a record that changed after it was answered in again, as a revision of its own."
+)
+@click.option(
+    "--sample",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Only the records that this CSV file names, such as the sample.csv of `annotation plan`.",
+)
+@click.option(
+    "--exclude",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="All but the records that this CSV file names in its column record_uuid.",
 )
 @click.option(
     "--suggestions",
@@ -61,6 +74,8 @@ def push(
     paths: tuple[Path, ...],
     dry_run: bool,
     revise: bool,
+    sample: Path | None,
+    exclude: Path | None,
     suggestions: Path | None,
     repairs_file: Path | None,
     known: "Known | None",
@@ -88,12 +103,14 @@ def push(
     Examples:
         citejury annotation push records.jsonl
         citejury annotation push answers --dry-run
+        citejury annotation push records.jsonl --sample plan/sample.csv
         citejury annotation push records.jsonl --suggestions judgements.jsonl
     """
     from annotation.campaign.file import read_campaign
     from annotation.client import open_argilla
     from annotation.push.push import PushOptions, push_where_named
     from annotation.push.record_sources import check_paths, records_of
+    from annotation.push.sample import read_choice
     from annotation.push.suggestions import Proposals, read_judgements
     from annotation.tasks import PRODUCTION
     from pipeline.settings import read_settings
@@ -101,7 +118,7 @@ def push(
     chosen = _round_for(suggestions, round_name)
     settings = read_settings(workspace=workspace, api_url=api_url)
     proposals = Proposals(read_judgements(suggestions)) if suggestions else None
-    checked = check_paths(paths, skip_self_naming)
+    checked = check_paths(paths, skip_self_naming, read_choice(sample, exclude))
     _tell_checked(checked)
 
     def show(report: "PushReport") -> None:
@@ -150,6 +167,14 @@ def _round_for(suggestions: Path | None, round_name: str | None) -> str | None:
 
 def _tell_checked(checked: "CheckedPaths") -> None:
     """Say what the lead should know about the records before they go in."""
+    from pipeline.text.terminal import counted
+
+    if checked.unchosen:
+        left = f"{checked.unchosen:,} of {checked.unchosen + len(checked.languages):,} records"
+        click.echo(f"{left} are left out by `--sample` and `--exclude`.", err=True)
+    if checked.missing:
+        missing = counted(checked.missing, "record")
+        click.echo(f"Warning: the sample is not whole: {missing} of it in none of the paths.", err=True)
     if checked.without_passages:
         click.echo(
             f"{len(checked.without_passages)} of {len(checked.languages)} records have no passages: they go to "
@@ -157,7 +182,13 @@ def _tell_checked(checked: "CheckedPaths") -> None:
             err=True,
         )
     speaking = len(checked.speaking)
-    skipped = " and are left out" if checked.left_out else "; `--skip-self-naming` leaves these out" if speaking else ""
+    skipped = (
+        " and are left out"
+        if checked.left_out.intersection(checked.speaking)
+        else "; `--skip-self-naming` leaves these out"
+        if speaking
+        else ""
+    )
     _tell_lines(
         "answers name their own model or its maker, perhaps only as their topic, so that annotators see it ("
         f"{speaking} of them speak as it{skipped})",

@@ -121,7 +121,7 @@ def _within_hours(
     if total <= hours:
         if total < _LEAST_USE * hours:
             raise InputError(
-                f"All {counted(everything, 'narrative')} take {shown_hours(total)}, and `--hours` gives {hours:g}. "
+                f"All {counted(everything, 'narrative')} take {_shown_hours(total)}, and `--hours` gives {hours:g}. "
                 "Leave `--hours` out to plan for all of them, or raise `--overlap`."
             )
         return ways[0], everything
@@ -132,8 +132,8 @@ def _within_hours(
         if number >= strata.smallest:
             return strata, number
     raise InputError(
-        f"`--hours {hours:g}` is less than one narrative with all its answers takes: {shown_hours(total / everything)} "
-        "on average. Give more hours, or lower `--overlap`."
+        f"`--hours {hours:g}` is less than one narrative with all its answers takes: "
+        f"{_shown_hours(total / everything)} on average. Give more hours, or lower `--overlap`."
     )
 
 
@@ -314,12 +314,12 @@ def _remarks(plan: Plan, population: Population, options: PlanOptions, is_coarse
     elif plan.detectable_difference is None:
         yield "So few narratives find no difference between two providers, however large."
     if population.repeated:
-        yield f"{counted(population.repeated, 'record')} stood there more than once and count once."
+        yield f"Counted once though there more than once: {counted(population.repeated, 'record')}."
     if population.nameless:
-        yield f"{counted(population.nameless, 'narrative')} without an id are told apart by their queries."
+        yield f"Told apart by their queries: {counted(population.nameless, 'narrative')} without an id."
 
 
-def shown_hours(hours: float) -> str:
+def _shown_hours(hours: float) -> str:
     """Hours in words."""
     return f"{hours:,.1f} hours" if hours < 99.95 else f"{hours:,.0f} hours"
 

@@ -116,8 +116,8 @@ def read_population(
 
 def _read(record: QueryResponse, locale_of: Callable[[str], str]) -> _Read:
     """What is kept of it."""
-    query, answer = reading_seconds(record.query), reading_seconds(record.answer)
-    passages = [reading_seconds(chunk.text) for chunk in record.chunks]
+    query, answer = _reading_seconds(record.query), _reading_seconds(record.answer)
+    passages = [_reading_seconds(chunk.text) for chunk in record.chunks]
     seconds = {
         "retrieval": sum(query + each for each in passages),
         "grounding": query + answer + sum(passages) / _SEARCH_SPEED,
@@ -135,7 +135,7 @@ def _read(record: QueryResponse, locale_of: Callable[[str], str]) -> _Read:
     return _Read(told.narrative_id, record.query, told.narrative_type, record.language, planned)
 
 
-def reading_seconds(text: str) -> float:
+def _reading_seconds(text: str) -> float:
     """How long an adult reads a text with care."""
     japanese = len(_JAPANESE.findall(text))
     return japanese * _JAPANESE_SECONDS + (len(text) - japanese) * _LETTER_SECONDS

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from annotation.labels import TASKS
-from annotation.planning._schema import Plan
+from annotation.planning._schema import Difference, Plan
 from pipeline.tables import Table
 from pipeline.text.terminal import counted
 
@@ -18,13 +18,10 @@ def plan_lines(plan: Plan) -> Iterator[str]:
     hours = plan.hours
     yield f"Hours of all annotators together: {hours.expected:,.1f} (from {hours.low:,.1f} to {hours.high:,.1f})"
     if plan.difference is not None and plan.detectable_difference is not None:
-        yield (
-            f"Difference between two providers that is found with power {plan.difference.power:g}: "
-            f"{plan.detectable_difference:.3f}"
-        )
+        yield f"Difference between two providers found with power .8: {plan.detectable_difference:.3f}"
         corrected = "none" if plan.detectable_corrected is None else f"{plan.detectable_corrected:.3f}"
-        yield f"  after correction for all {plan.difference.comparisons:,} comparisons of a report: {corrected}"
-        yield f"  {_basis(plan)}"
+        yield f"  corrected for all {plan.difference.comparisons:,} comparisons of a report: {corrected}"
+        yield from _basis(plan.difference)
 
 
 def _table(plan: Plan) -> Table:
@@ -47,14 +44,14 @@ def _table(plan: Plan) -> Table:
     return Table([heading, *rows, total], left=2)
 
 
-def _basis(plan: Plan) -> str:
+def _basis(found: Difference) -> Iterator[str]:
     """What the difference rests on."""
-    found = plan.difference
-    if found is None:
-        return ""
-    measured = found.narratives_measured or found.units_measured
-    which = "measured in part" if measured else "assumed"
-    return (
-        f"two-sided {found.level:g}, rates around {found.share:g}, paired on {found.narratives:,.0f} narratives; "
-        f"correlations {found.agreement:.2f} and {found.narrative_correlation:.2f} ({which})"
-    )
+    yield f"  two-sided {found.level:g}, rates around {found.share:g}, paired on {found.narratives:,.0f} narratives"
+    units, narratives = _source(found.units_measured, "unit"), _source(found.narratives_measured, "narrative")
+    yield f"  correlation of two votes on a unit: {found.agreement:.2f} ({units})"
+    yield f"  of votes on two answers to a narrative: {found.narrative_correlation:.2f} ({narratives})"
+
+
+def _source(count: int, what: str) -> str:
+    """What a correlation rests on."""
+    return f"from {counted(count, what)}" if count else "assumed"

@@ -6,11 +6,12 @@ that tell annotators who wrote them.
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from annotation.defuse import one_line
+from annotation.push.sample import RecordChoice
 from pipeline.csv_v2.lines import numbered_rows
 from pipeline.csv_v2.rows import ANSWER_ID, AnswerParts
 from pipeline.errors import BadRowsError, InputError
@@ -152,25 +153,37 @@ class CheckedPaths(NamedTuple):
     """`record_uuid` of each of these answers that speaks as its model (`I am …`); the others may only be about it."""
     left_out: frozenset[str]
     """`record_uuid` of each answer that is not to go in; everything else here is about the others, but `naming`."""
+    unchosen: int
+    """How many records are left out by the choice."""
+    missing: int
+    """How many records that the choice wants are in none of the paths."""
 
 
-def check_paths(paths: Sequence[Path], skip_self_naming: bool = False) -> CheckedPaths:
+def check_paths(
+    paths: Sequence[Path], skip_self_naming: bool = False, choice: RecordChoice | None = None
+) -> CheckedPaths:
     """What the paths hold, and every line that is no record; no text is kept in memory.
 
     Args:
         paths: Run folders, CSV v2 files and files of records.
         skip_self_naming: Whether answers that speak as their own model are left out.
+        choice: Which records go in; None for all.
 
     Raises:
-        InputError: a path is missing, empty, not text or not CSV v2, or nothing in any of them is a record.
+        InputError: a path is missing, empty, not text or not CSV v2, or nothing in them is a record that goes in.
     """
+    chosen = choice or RecordChoice()
     languages: list[tuple[str, str]] = []
     naming: dict[str, str] = {}
     speaking: dict[str, None] = {}
     problems: list[str] = []
     without_passages: set[str] = set()
+    unchosen: set[str] = set()
     for path in paths:
         for record in read_source(path, problems):
+            if not chosen.takes(record.record_uuid):
+                unchosen.add(record.record_uuid)
+                continue
             found = check_naming(record)
             if found:
                 naming[record.record_uuid] = "; ".join(f"{each.name!r} in {each.excerpt!r}" for each in found)
@@ -181,18 +194,32 @@ def check_paths(paths: Sequence[Path], skip_self_naming: bool = False) -> Checke
             languages.append((record.record_uuid, record.language))
             if not record.chunks:
                 without_passages.add(record.record_uuid)
-    left_out = frozenset(speaking if skip_self_naming else ())
-    if left_out and not languages:
-        raise InputError("Every answer speaks as its own model, so none is left to push without `--skip-self-naming`.")
-    if problems and not languages:
-        raise BadRowsError("No line is a record:", problems)
+    left_out = frozenset(speaking if skip_self_naming else ()) | unchosen
     if not languages:
-        names = ", ".join(repr(str(path)) for path in paths)
-        raise InputError(f"There is no record in {names}: a header and no rows. Name what holds answers.")
+        raise _nothing_to_push(paths, problems, speaking, unchosen)
     lines = tuple(f"{record_uuid}: {places}" for record_uuid, places in naming.items())
+    missing = chosen.missing_from(record_uuid for record_uuid, _ in (*languages, *speaking.items()))
+    without = frozenset(without_passages)
     return CheckedPaths(
-        tuple(languages), tuple(problems), frozenset(without_passages), lines, tuple(speaking), left_out
+        tuple(languages), tuple(problems), without, lines, tuple(speaking), left_out, len(unchosen), missing
     )
+
+
+def _nothing_to_push(
+    paths: Sequence[Path], problems: Sequence[str], speaking: Collection[str], unchosen: Collection[str]
+) -> InputError:
+    """Why none of what the paths hold goes in."""
+    if unchosen and not speaking:
+        return InputError(
+            f"None of the {len(unchosen):,} records in these paths is to go in by `--sample` and `--exclude`. Name the "
+            "files that the plan was made for."
+        )
+    if speaking:
+        return InputError("Every answer speaks as its own model, so none is left to push without `--skip-self-naming`.")
+    if problems:
+        return BadRowsError("No line is a record:", problems)
+    names = ", ".join(repr(str(path)) for path in paths)
+    return InputError(f"There is no record in {names}: a header and no rows. Name what holds answers.")
 
 
 def records_of(paths: Sequence[Path], left_out: frozenset[str] = frozenset()) -> Iterator[QueryResponse]:
