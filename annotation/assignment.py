@@ -16,6 +16,8 @@ from pipeline.schema import Frozen
 ASSIGNMENT = "citejury_assignment"
 """The metadata property of the record."""
 Purpose = Literal["label", "control", "repeat", "practice"]
+MIXED_IN: tuple[Purpose, ...] = ("control", "repeat")
+"""What comes to annotators among their other work, at a rate, so that nobody can tell which it is."""
 
 
 class Assignment(Frozen):
@@ -28,6 +30,8 @@ class Assignment(Frozen):
     """How many submissions it waits for; None for as many as its dataset does."""
     users: tuple[str, ...] = ()
     """Ids of the only users who get it; empty where all members do."""
+    rate: float | None = Field(default=None, gt=0, le=0.5)
+    """Of a control or a repeat: which share of each person's units in the dataset such are to be; None elsewhere."""
     answers: dict[str, bool] = Field(default_factory=dict)
     """The known answers by label; labels without a known answer are missing."""
     explanations: dict[str, str] = Field(default_factory=dict)

@@ -27,8 +27,8 @@ _INDEXES = {
 _PARTS: tuple[tuple[Callable[[str], list[str]], Callable[[Connection], None] | None], ...] = (
     (json_sql.statements, None),
     (text_index.statements, text_index.fill),
-    (record_status.statements, record_status.fill),
     (queue_tables.statements, queue_tables.fill),
+    (record_status.statements, record_status.fill),
     (practice.statements, practice.fill),
 )
 
@@ -40,6 +40,7 @@ def prepare(connection: Connection) -> None:
         wait_for_others(connection)
     for name, columns in _INDEXES.items():
         connection.exec_driver_sql(f"CREATE INDEX IF NOT EXISTS {name} ON {columns}")
+    queue_tables.drop_outdated(connection)
     for statements, fill in _PARTS:
         for statement in statements(dialect):
             connection.exec_driver_sql(statement)

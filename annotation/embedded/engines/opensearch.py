@@ -21,7 +21,9 @@ from argilla_server.settings import settings
 from sqlalchemy import select
 
 from annotation.embedded.engines.sql import SqlSearchEngine, named_record
+from annotation.embedded.queue.mixed import is_limited
 from annotation.embedded.queue.page import filters_beside_the_queue
+from annotation.embedded.search.json_sql import SearchSession
 from pipeline.errors import ServerStartError
 
 _TRIES = 120
@@ -46,11 +48,12 @@ class OpenSearchBesideDatabase(OpenSearchEngine):  # type: ignore[misc]  # argil
     ) -> Any:
         """The records of one page and the number of all that match.
 
-        A queue without a text query, and a user's search for a record's whole id, are citejury's.
+        A queue without a text query, and a user's search for a record's whole id, are citejury's; so is whatever an
+        annotator searches where records are for named users, or mixed in among the others.
         """
         queue = user_id is not None and not sort and not query and filters_beside_the_queue(filter) is not None
-        named = user_id is not None and await named_record(dataset, query) is not None
-        engine = SqlSearchEngine().search if queue or named else super().search
+        named = user_id is not None and await named_record(dataset, query, user_id) is not None
+        engine = SqlSearchEngine().search if queue or named or await _is_limited(dataset, user_id) else super().search
         return await engine(
             dataset=dataset, query=query, filter=filter, sort=sort, offset=offset, limit=limit, user_id=user_id
         )
@@ -58,6 +61,14 @@ class OpenSearchBesideDatabase(OpenSearchEngine):  # type: ignore[misc]  # argil
     def _configure_index_settings(self) -> dict[str, Any]:
         """Settings of a new index, with k-NN: OpenSearch 2.19 takes no vectors without, and it cannot come later."""
         return {**super()._configure_index_settings(), "index.knn": True}
+
+
+async def _is_limited(dataset: Any, user_id: UUID | None) -> bool:
+    """Whether something of the dataset is kept from the user."""
+    if user_id is None:
+        return False
+    async with SearchSession() as db:
+        return await is_limited(db, dataset.id, user_id)
 
 
 async def fill_indexes(anew: bool) -> None:

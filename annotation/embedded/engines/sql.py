@@ -4,6 +4,7 @@ argilla-server calls a search engine after each write, to keep its index in step
 metric. Here the writes need nothing, so that nothing can be out of step.
 """
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -24,7 +25,7 @@ from argilla_server.settings import settings
 from sqlalchemy import ColumnElement, func, select, true
 
 from annotation.embedded.home.folder import ENGINE_NAME
-from annotation.embedded.queue.page import filters_beside_the_queue, queue_page
+from annotation.embedded.queue.page import filters_beside_the_queue, kept_from, queue_page
 from annotation.embedded.queue.practice import closing_practice
 from annotation.embedded.search.filters import answered_by, filter_condition, split_queue, storable
 from annotation.embedded.search.json_sql import SearchSession, elements_at, number_in, text_in
@@ -87,9 +88,9 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
         """The records of one page and the number of all that match.
 
         Without `sort` a user gets an order of her own, the same each time; without `user_id` the order of arrival. A
-        user who searches for a record's whole id gets that record.
+        user who searches for a record's whole id gets that record. An annotator gets nothing that is for others only.
         """
-        named = await named_record(dataset, query) if user_id is not None else None
+        named = await named_record(dataset, query, user_id) if user_id is not None else None
         if named is not None:
             return SearchResponses(items=[SearchResponseItem(record_id=named)][offset:], total=1)
         beside = filters_beside_the_queue(filter)
@@ -103,7 +104,9 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
             is_queue = split_queue(filter)[1] is not None  # though in another order
             if user_id is not None and is_queue and await closing_practice(db, dataset, user_id):
                 return SearchResponses(items=[], total=0)
-            total = await _count_matching(db, dataset, query, filter)
+            kept = await kept_from(db, dataset, user_id) if user_id is not None else []
+            wanted += kept
+            total = await _count_matching(db, dataset, query, filter, kept)
             if user_id is not None and not sort:
                 page = await own_page(db, user_id, wanted, total, offset, limit)
             else:
@@ -150,14 +153,14 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
         return (IntegerMetadataMetrics if whole else FloatMetadataMetrics)(min=low, max=high)
 
 
-async def named_record(dataset: Any, query: Any) -> UUID | None:
-    """The record whose `external_id` is all that is searched for, as links to a record search for it."""
+async def named_record(dataset: Any, query: Any, user_id: UUID) -> UUID | None:
+    """The record whose `external_id` is all that the user searches for, as links to a record search for it."""
     text = query if isinstance(query, str) else getattr(query, "q", None)
     if not text:
         return None
     named = select(Record.id).where(Record.dataset_id == dataset.id, Record.external_id == storable(text))
     async with SearchSession() as db:
-        found: UUID | None = await db.scalar(named)
+        found: UUID | None = await db.scalar(named.where(*await kept_from(db, dataset, user_id)))
     return found
 
 
@@ -172,14 +175,16 @@ def _conditions(dataset: Any, query: Any, wanted: Any) -> list[ColumnElement[boo
     return found
 
 
-async def _count_matching(db: Any, dataset: Any, query: Any, wanted: Any) -> int:
-    """Number of the records that the text query and the filter ask for.
+async def _count_matching(
+    db: Any, dataset: Any, query: Any, wanted: Any, kept: Sequence[ColumnElement[bool]] = ()
+) -> int:
+    """Number of the records that the text query and the filter ask for, and that meet the other conditions.
 
     For a user's queue that is all of them less those that she has answered: both counts are much cheaper than to look
     at each record for her response.
     """
     filters, user_id = split_queue(wanted)
-    found = _conditions(dataset, query, AndFilter(filters=filters))
+    found = [*_conditions(dataset, query, AndFilter(filters=filters)), *kept]
     total = await db.scalar(select(func.count(Record.id)).where(*found))
     if user_id is not None:
         total -= await db.scalar(select(func.count(Record.id)).where(*found, answered_by(user_id, true())))

@@ -365,6 +365,8 @@ async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | N
     from argilla_server.models import Record, Response
     from sqlalchemy import String, cast, select, tuple_
 
+    from annotation.embedded.queue.tables import assignments_in
+
     place = tuple_(Record.inserted_at, Record.id)
     here = [Record.dataset_id == dataset_id, *([place > after] if after else [])]
     wanted = select(Record.id, Record.external_id, cast(Record.status, String), Record.inserted_at).where(*here)
@@ -396,10 +398,13 @@ async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | N
         for responses in (by_record.get(record_id.hex) or by_record.get(str(record_id)) or (),)
     ]
     read = [labels_and_question(json.loads(text) if text else None) for text in values]
+    on_page = {record.id for record in records}
+    assignments = (await db.execute(assignments_in(dataset_id))).tuples()
+    assigned = ",".join(f'"{record_id}":{said}' for record_id, said in assignments if record_id in on_page)
     following = json.dumps(_cursor(last.inserted_at, last.id) if len(records) == limit else None)
     return (
-        f'{{"users":{json.dumps(list(map(_hyphenated, users)))},"values":{json.dumps(read)},"assignments":{{}},'
-        f'"items":[{",".join(items)}],"next":{following}}}'
+        f'{{"users":{json.dumps(list(map(_hyphenated, users)))},"values":{json.dumps(read)},'
+        f'"assignments":{{{assigned}}},"items":[{",".join(items)}],"next":{following}}}'
     )
 
 

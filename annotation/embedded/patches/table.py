@@ -13,6 +13,11 @@ from typing import Any, NamedTuple
 
 from annotation.embedded.page.scripts import change_page
 from annotation.embedded.patches._annotator_routes import serve_own_part_of_users, serve_own_progress
+from annotation.embedded.patches._assigned_records import (
+    count_what_she_gets,
+    for_its_users_only,
+    wait_for_as_many_as_assigned,
+)
 from annotation.embedded.patches._error_answers import (
     answer_database_errors,
     answer_type_errors,
@@ -172,6 +177,25 @@ PATCHES = (
         "It knows no practice: cases with known answers, and how far somebody is.",
         serve_practice,
         {"api.handlers.v1.records:get_record": "a1d2333cd2c8"},
+    ),
+    _Patch(
+        "Every member of a workspace may see and answer every record in it.",
+        for_its_users_only,
+        {
+            "api.policies.v1:RecordPolicy.get": "390548390c53",
+            "api.policies.v1:RecordPolicy.create_response": "b3b353c4a7d1",
+            "api.policies.v1:RecordPolicy.get_suggestions": "987787e8549d",
+        },
+    ),
+    _Patch(
+        "Every record of a dataset waits for as many submissions as the dataset says.",
+        wait_for_as_many_as_assigned,
+        {"contexts.distribution:_update_record_status_with_overlap_strategy": "84010b435dcf"},
+    ),
+    _Patch(
+        "An annotator's records are counted with those that others alone get.",
+        count_what_she_gets,
+        {"contexts.datasets:get_user_dataset_metrics": "cc72a22cc96c"},
     ),
     _Patch(
         "An annotator learns how far all others together are.",

@@ -77,12 +77,15 @@ async def read_holds(db: AsyncSession, dataset_id: UUID, user_id: UUID) -> Holds
     return Holds(moment, mine, {answer: frozenset(users) for answer, users in others.items()})
 
 
-async def openings(db: AsyncSession, dataset_id: UUID, holds: Holds, needed: int) -> Openings:
-    """What the others' holds leave of their answers' records; an answer that she holds too is hers as well."""
+async def openings(db: AsyncSession, dataset_id: UUID, holds: Holds) -> Openings:
+    """What the others' holds leave of their answers' records; an answer that she holds too is hers as well.
+
+    What is mixed in is for everybody, whoever holds it.
+    """
     held = [answer for answer in holds.others if answer not in holds.mine]
     if not held:
         return Openings([], {})
-    here = (QUEUE.c.dataset_id == dataset_id, QUEUE.c.answer.in_(held), QUEUE.c.pending == 1)
+    here = (QUEUE.c.dataset_id == dataset_id, QUEUE.c.answer.in_(held), QUEUE.c.pending == 1, QUEUE.c.mixed == 0)
     replies = await db.execute(
         select(Response.record_id, Response.user_id)
         .join(QUEUE, QUEUE.c.record_id == Response.record_id)
@@ -90,15 +93,15 @@ async def openings(db: AsyncSession, dataset_id: UUID, holds: Holds, needed: int
     )
     replied = set(replies.tuples())
     # Read after the replies: one that is stored in between then counts twice for a moment, and never not at all.
-    records = (await db.execute(select(QUEUE.c.record_id, QUEUE.c.answer, QUEUE.c.labels).where(*here))).tuples().all()
+    rows = await db.execute(select(QUEUE.c.record_id, QUEUE.c.answer, QUEUE.c.lacking).where(*here))
     full: list[UUID] = []
     left: dict[str, int] = {}
-    for record_id, answer, labels in records:
-        coming = sum((record_id, holder) not in replied for holder in holds.others[answer])
-        if labels + coming >= needed:
+    for record_id, answer, lacking in rows.tuples():
+        open_to_her = lacking - sum((record_id, holder) not in replied for holder in holds.others[answer])
+        if open_to_her <= 0:
             full.append(record_id)
         else:
-            left[answer] = min(left.get(answer, needed), needed - labels - coming)
+            left[answer] = min(left.get(answer, open_to_her), open_to_her)
     return Openings(full, left)
 
 

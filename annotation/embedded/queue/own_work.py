@@ -15,7 +15,8 @@ from argilla_server.models import Response
 from sqlalchemy import exists, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from annotation.embedded.queue._holds import openings, read_holds
+from annotation.embedded.queue._holds import Holds, openings, read_holds
+from annotation.embedded.queue.mixed import has_restricted, is_for, read_mixed
 from annotation.embedded.queue.practice import is_practice, practice_queue
 from annotation.embedded.queue.tables import HOLDS, QUEUE
 
@@ -97,18 +98,29 @@ async def _count_responses(db: AsyncSession, user_id: UUID) -> Mapping[UUID, Map
 
 
 async def _left(db: AsyncSession, dataset: Any, user_id: UUID) -> tuple[int, int, int | None]:
-    """How many records that she has not begun wait for her, how many are with others, and until when at the latest."""
+    """How many records that she has not begun wait for her, how many are with others, and until when at the latest.
+
+    What comes to her mixed in among the others waits like them.
+    """
     if is_practice(dataset):
         return len(await practice_queue(db, dataset, user_id)), 0, None
-    needed = int(dataset.distribution["min_submitted"])
-    here = (QUEUE.c.dataset_id == dataset.id, QUEUE.c.pending == 1, QUEUE.c.labels < needed)
+    holds = await read_holds(db, dataset.id, user_id)
+    waiting, with_others, back = await _others_left(db, dataset, user_id, holds)
+    mixed = await read_mixed(db, dataset.id, user_id, holds.mine)
+    return waiting + (mixed.units_shown(waiting) if mixed else 0), with_others, back
+
+
+async def _others_left(db: AsyncSession, dataset: Any, user_id: UUID, holds: Holds) -> tuple[int, int, int | None]:
+    """The same of the records that are not mixed in."""
+    here = [QUEUE.c.dataset_id == dataset.id, QUEUE.c.pending == 1, QUEUE.c.mixed == 0, QUEUE.c.lacking > 0]
+    if await has_restricted(db, dataset.id, user_id):
+        here.append(is_for(user_id))
     lacking = await db.scalar(select(func.count()).select_from(QUEUE).where(*here))
     if not lacking:
         return 0, 0, None
     of_record = exists().where(QUEUE.c.record_id == Response.record_id, *here)
     begun = await db.scalar(select(func.count(Response.record_id)).where(Response.user_id == user_id, of_record))
-    holds = await read_holds(db, dataset.id, user_id)
-    full = (await openings(db, dataset.id, holds, needed)).full
+    full = (await openings(db, dataset.id, holds)).full
     if not full:
         return lacking - int(begun or 0), 0, None
     hers = exists().where(Response.record_id == QUEUE.c.record_id, Response.user_id == user_id)

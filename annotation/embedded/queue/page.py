@@ -8,6 +8,7 @@ any page of records that are not ours. A program that lists holds nothing that i
 on than anybody leafs: it would keep the whole dataset from everybody else.
 """
 
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -27,6 +28,7 @@ from annotation.embedded.queue._holds import (
     release,
     wait_for_turn,
 )
+from annotation.embedded.queue.mixed import Mixed, has_restricted, hidden_from, is_for, is_limited, read_mixed
 from annotation.embedded.queue.practice import closing_practice, is_practice, practice_queue
 from annotation.embedded.queue.tables import QUEUE
 from annotation.embedded.search.filters import PENDING, split_queue, statuses_in
@@ -53,10 +55,10 @@ class _Queue(NamedTuple):
     db: AsyncSession
     dataset_id: UUID
     user_id: UUID
-    needed: int
-    """Labels that complete a record."""
     narrowing: Sequence[ColumnElement[bool]]
     """Conditions on records, beside those of the queue."""
+    is_restricted: bool
+    """Whether some of the dataset's records are for others only."""
     holds: Holds
     openings: Openings
 
@@ -100,11 +102,12 @@ async def queue_page(
     if hands_out:
         await db.rollback()  # on SQLite, who has read before cannot wait for another writer
         await wait_for_turn(db, dataset.id)
-    needed = int(dataset.distribution["min_submitted"])
-    holds = await read_holds(db, dataset.id, user_id)
-    queue = _Queue(db, dataset.id, user_id, needed, narrowing, holds, await openings(db, dataset.id, holds, needed))
+    queue = await _read_queue(db, dataset.id, user_id, narrowing)
+    holds = queue.holds
     held = await _records_of(queue, list(holds.mine))
-    records = await _first_records(queue, held, offset + limit, limit)
+    waiting = await _count_waiting(queue)
+    mixed = await _mixed_in(queue, waiting)
+    records = await _first_records(queue, mixed, held, offset + limit, limit)
     page = _records_at_once(records[offset:], limit, answers=1 if offset else 2)
     if hands_out:
         if not narrowing:
@@ -114,16 +117,50 @@ async def queue_page(
         looked_at = records[max(0, offset - 1) : offset + len(page)]
         await hold(db, dataset.id, user_id, [record.answer for record in looked_at], holds)
         await db.commit()
-    return QueuePage([record.record_id for record in page], await _count_waiting(queue))
+    return QueuePage([record.record_id for record in page], waiting + (mixed.units_shown(waiting) if mixed else 0))
+
+
+async def _read_queue(
+    db: AsyncSession, dataset_id: UUID, user_id: UUID, narrowing: Sequence[ColumnElement[bool]]
+) -> _Queue:
+    """Her queue now."""
+    holds = await read_holds(db, dataset_id, user_id)
+    restricted = await has_restricted(db, dataset_id, user_id)
+    return _Queue(db, dataset_id, user_id, narrowing, restricted, holds, await openings(db, dataset_id, holds))
+
+
+async def _mixed_in(queue: _Queue, waiting: int) -> Mixed | None:
+    """What is mixed into her queue, in which so many other records wait; None where nothing is.
+
+    A narrowed queue shows no more of it than the whole one will, or what it leaves out would be told apart.
+    """
+    mixed = await read_mixed(queue.db, queue.dataset_id, queue.user_id, queue.holds.mine)
+    if mixed is None or not queue.narrowing:
+        return mixed
+    shown = mixed.shown(await _count_waiting(queue._replace(narrowing=())))
+    found = Counter(record.answer for record in await _records_of(queue, shown))
+    return mixed.narrowed(found, waiting)
+
+
+async def kept_from(db: AsyncSession, dataset: Any, user_id: UUID) -> list[ColumnElement[bool]]:
+    """Conditions on records that leave out what an annotator does not get in the dataset, by no way.
+
+    Those are the records for others only, and of what is mixed in all that neither came to her nor will.
+    """
+    if not await is_limited(db, dataset.id, user_id):
+        return []
+    queue = await _read_queue(db, dataset.id, user_id, ())
+    mixed = await read_mixed(db, dataset.id, user_id, queue.holds.mine)
+    return hidden_from(dataset.id, user_id, mixed.shown(await _count_waiting(queue)) if mixed else [])
 
 
 async def _first_records(
-    queue: _Queue, held: Sequence[_WaitingRecord], wanted: int, at_once: int
+    queue: _Queue, mixed: Mixed | None, held: Sequence[_WaitingRecord], wanted: int, at_once: int
 ) -> list[_WaitingRecord]:
     """So many records of the queue from its beginning, which is those that she holds, or all there are."""
     records = list(held[:wanted])
     if len(records) < wanted:
-        async for record in _not_held(queue, at_once):
+        async for record in _with_mixed(queue, mixed, at_once) if mixed else _not_held(queue, at_once):
             records.append(record)
             if len(records) == wanted:
                 break
@@ -141,9 +178,10 @@ def _records_at_once(records: Sequence[_WaitingRecord], limit: int, answers: int
 async def _count_waiting(queue: _Queue) -> int:
     """Number of records that wait for her: all that lack labels, less those she has answered or others hold.
 
-    The first is a count in one index; the others look at her responses and at what others hold, which are few.
+    Without those that are mixed in. The first is a count in one index; the others look at her responses and at what
+    others hold, which are few.
     """
-    here = (*_pending(queue), QUEUE.c.labels < queue.needed)
+    here = (*_pending(queue), QUEUE.c.mixed == 0, QUEUE.c.lacking > 0)
     of_record = exists().where(QUEUE.c.record_id == Response.record_id, *here)
     full = queue.openings.full
     mine = select(Response.record_id).where(Response.user_id == queue.user_id)
@@ -168,6 +206,8 @@ def _pending(queue: _Queue) -> list[ColumnElement[bool]]:
     here: list[ColumnElement[bool]] = [QUEUE.c.dataset_id == queue.dataset_id, QUEUE.c.pending == 1]
     if queue.narrowing:
         here.append(exists().where(Record.id == QUEUE.c.record_id, *queue.narrowing))
+    if queue.is_restricted:
+        here.append(is_for(queue.user_id))
     return here
 
 
@@ -178,10 +218,32 @@ def _waiting(queue: _Queue) -> list[ColumnElement[bool]]:
     return [*_pending(queue), ~answered, *full]
 
 
+async def _with_mixed(queue: _Queue, mixed: Mixed, at_once: int) -> AsyncIterator[_WaitingRecord]:
+    """The same as `_not_held`, with the answers that are mixed in at their places."""
+    for record in await _records_of(queue, mixed.begun):
+        yield record
+    async for answer in _by_answer(_not_held(queue, at_once)):
+        come, mixed = mixed.before_next(len(answer))
+        for record in [*await _records_of(queue, come), *answer]:
+            yield record
+
+
+async def _by_answer(records: AsyncIterator[_WaitingRecord]) -> AsyncIterator[list[_WaitingRecord]]:
+    """The records of each answer together, which stand beside each other."""
+    answer: list[_WaitingRecord] = []
+    async for record in records:
+        if answer and record.answer != answer[0].answer:
+            yield answer
+            answer = []
+        answer.append(record)
+    if answer:
+        yield answer
+
+
 async def _not_held(queue: _Queue, at_once: int) -> AsyncIterator[_WaitingRecord]:
     """The records that wait for her in answers that she does not hold, in her order, read as many answers at a time."""
     seen = set(queue.holds.mine)
-    for left in range(1, queue.needed + 1):
+    for left in range(1, await _most_lacking(queue) + 1):
         async for answers in _lacking(queue, left):
             new = [answer for answer in answers if answer not in seen]
             seen.update(new)
@@ -190,9 +252,15 @@ async def _not_held(queue: _Queue, at_once: int) -> AsyncIterator[_WaitingRecord
                     yield record
 
 
+async def _most_lacking(queue: _Queue) -> int:
+    """The largest number of labels that a record lacks."""
+    here = (QUEUE.c.dataset_id == queue.dataset_id, QUEUE.c.pending == 1, QUEUE.c.mixed == 0)
+    return await queue.db.scalar(select(func.max(QUEUE.c.lacking)).where(*here)) or 0
+
+
 async def _lacking(queue: _Queue, left: int) -> AsyncIterator[list[str]]:
     """The answers with a record that lacks so many labels, in her order: in one list or, if they are many, in heaps."""
-    columns = select(QUEUE.c.answer, QUEUE.c.heap).where(*_waiting(queue), QUEUE.c.labels == queue.needed - left)
+    columns = select(QUEUE.c.answer, QUEUE.c.heap).where(*_waiting(queue), QUEUE.c.mixed == 0, QUEUE.c.lacking == left)
     found = (await queue.db.execute(columns.limit(FEW + 1))).tuples().all()
     if len(found) <= FEW:
         yield _by_lot(queue.user_id, found)
@@ -215,7 +283,7 @@ async def _records_of(queue: _Queue, answers: Sequence[str]) -> list[_WaitingRec
         return []
     columns = select(QUEUE.c.record_id, QUEUE.c.answer, QUEUE.c.passage)
     # The sum keeps SQLite from reading every pending record in the order of labels instead of these answers.
-    lacking_labels = QUEUE.c.labels + 0 < queue.needed
+    lacking_labels = QUEUE.c.lacking + 0 > 0
     found = columns.where(*_waiting(queue), lacking_labels, QUEUE.c.answer.in_(answers))
     rows = (await queue.db.execute(found)).tuples()
     places = {answer: place for place, answer in enumerate(answers)}

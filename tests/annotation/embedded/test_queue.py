@@ -262,7 +262,7 @@ def test_the_tables_say_what_argillas_say_after_every_kind_of_change(
         server.backup(copy)
         kept = rows(copy, team.dataset)
         copy.execute("DELETE FROM citejury_queue WHERE heap % 2 = 0")
-        copy.execute("UPDATE citejury_queue SET labels = 9, pending = 1 - pending")
+        copy.execute("UPDATE citejury_queue SET lacking = 9, pending = 1 - pending")
         copy.commit()
     engine = create_engine(f"sqlite:///{tmp_path / 'copy.db'}")
     from annotation.embedded.queue import tables as queue_tables
@@ -273,7 +273,7 @@ def test_the_tables_say_what_argillas_say_after_every_kind_of_change(
         queue_tables.fill(connection)
     with contextlib.closing(sqlite3.connect(tmp_path / "copy.db")) as copy:
         assert rows(copy, team.dataset) == kept
-    assert Counter(labels for _, _, _, labels, _ in kept) == {0: 13, 1: 1, 2: 1}
+    assert Counter(OVERLAP - lacking for _, _, _, lacking, _ in kept) == {0: 13, 1: 1, 2: 1}
     assert Counter(pending for _, _, _, _, pending in kept) == {0: 1, 1: 14}
     assert Counter(passage for _, _, passage, _, _ in kept)[-1] == 1
 
@@ -281,7 +281,7 @@ def test_the_tables_say_what_argillas_say_after_every_kind_of_change(
 def rows(connection: sqlite3.Connection, dataset: str) -> list[tuple[Any, ...]]:
     """The dataset's rows of the queue, in the order of their ids."""
     found = connection.execute(
-        "SELECT record_id, answer, passage, labels, pending FROM citejury_queue WHERE dataset_id = ? ORDER BY 1",
+        "SELECT record_id, answer, passage, lacking, pending FROM citejury_queue WHERE dataset_id = ? ORDER BY 1",
         (dataset.replace("-", ""),),
     )
     return found.fetchall()

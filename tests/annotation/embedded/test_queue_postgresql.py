@@ -81,8 +81,8 @@ def test_annotators_at_once_give_each_record_its_labels_and_none_too_many(server
     assert {each["total"] - each["done"] for (each,) in lists} == {0}
     assert any(each["pace"] is not None for (each,) in lists)
     with contextlib.closing(psycopg2.connect(server.database)) as connection, connection.cursor() as cursor:
-        cursor.execute("SELECT labels, pending, count(*) FROM citejury_queue GROUP BY 1, 2")
-        assert cursor.fetchall() == [(2, 0, len(records) + len(odd))]
+        cursor.execute("SELECT lacking, pending, count(*) FROM citejury_queue GROUP BY 1, 2")
+        assert cursor.fetchall() == [(0, 0, len(records) + len(odd))]
         cursor.execute("SELECT count(*) FROM citejury_queue WHERE passage > 0")
         assert cursor.fetchone() == (len(records),)
 

@@ -1,0 +1,184 @@
+"""Controls and repeats among an annotator's other work: where they come, so that nobody can tell which they are.
+
+Her other units are dealt into blocks, each as long as leaves the rate's share for what is mixed in, and before a unit
+of each block, drawn by lot, comes an answer that is mixed in. So the share is kept from her first unit to her last, the
+places are the same each time and another annotator's are others. Without other units nothing comes.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from math import ceil
+from typing import NamedTuple
+from uuid import UUID
+
+from argilla_server.enums import UserRole
+from argilla_server.models import Record, Response, User
+from sqlalchemy import ColumnElement, and_, exists, func, not_, or_, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from annotation.embedded.queue.tables import QUEUE
+from annotation.embedded.search.sorting import lot
+
+_MOST_MIXED = 0.5
+_PLACES = 2**64
+_NEARLY_ONE = 1 - 1e-9  # so that the last place is not lost to rounding
+
+
+class _Kind(NamedTuple):
+    """Controls or repeats, as one annotator gets them in one dataset."""
+
+    lot: bytes
+    """What the places of its blocks are drawn with."""
+    block: float
+    """How many other units come with each of its answers."""
+    given: int
+    """Its answers that she has begun or holds."""
+    waiting: tuple[str, ...]
+    """Its other answers, in her order."""
+
+    def places_before(self, user_id: UUID, unit: int) -> int:
+        """How many of its answers come before that one of her other units, counted from 0."""
+        number = int(unit / self.block)
+        begin, end = ceil(number * self.block), ceil((number + 1) * self.block)
+        drawn = int.from_bytes(lot(user_id, self.lot + number.to_bytes(8))) * (end - begin) // _PLACES
+        return number + (begin + drawn < unit)
+
+
+class Mixed(NamedTuple):
+    """What is mixed into an annotator's queue in a dataset at one moment."""
+
+    user_id: UUID
+    before: int
+    """Her other units that she has answered or holds."""
+    held_units: int
+    """Those of them that she only holds."""
+    kinds: tuple[_Kind, ...]
+    held: tuple[str, ...]
+    """Answers that she holds."""
+    begun: tuple[str, ...]
+    """Answers that she has begun and does not hold."""
+    units: Mapping[str, int]
+    """How many records of each answer wait for her."""
+
+    def before_next(self, units: int) -> tuple[list[str], "Mixed"]:
+        """What comes before her next answer with so many other units, and what is mixed in after it."""
+        after = self.before + units
+        answers: list[str] = []
+        kinds = []
+        for kind in self.kinds:
+            first = max(kind.places_before(self.user_id, self.before), kind.given)
+            count = max(0, kind.places_before(self.user_id, after) - first)
+            answers += kind.waiting[:count]
+            kinds.append(kind._replace(given=kind.given + count, waiting=kind.waiting[count:]))
+        return answers, self._replace(before=after, kinds=tuple(kinds))
+
+    def shown(self, waiting: int) -> list[str]:
+        """The answers that she holds, goes on with, or gets with all her other units, of which so many wait."""
+        return [*self.held, *self.begun, *self.before_next(waiting - self.held_units)[0]]
+
+    def units_shown(self, waiting: int) -> int:
+        """Number of records of these answers that wait for her."""
+        return sum(self.units[answer] for answer in self.shown(waiting))
+
+    def narrowed(self, units: Mapping[str, int], waiting: int) -> "Mixed":
+        """Those of these answers alone, with so many records each, that she does not hold: spread over other units."""
+        held = tuple(answer for answer in self.held if answer in units)
+        others = [answer for answer in units if answer not in held]
+        block = max(1.0, waiting / max(1, len(others)) * _NEARLY_ONE)
+        kind = _Kind(
+            b"narrowed", block, 0, tuple(sorted(others, key=lambda answer: lot(self.user_id, answer.encode())))
+        )
+        return self._replace(before=0, held_units=0, kinds=(kind,), held=held, begun=(), units=units)
+
+
+async def read_mixed(db: AsyncSession, dataset_id: UUID, user_id: UUID, holds: Mapping[str, int]) -> Mixed | None:
+    """What is mixed into her queue, who holds these answers; None where the dataset has nothing for her."""
+    here = (QUEUE.c.dataset_id == dataset_id, QUEUE.c.assignment.is_not(None), QUEUE.c.mixed == 1)
+    hers = exists().where(Response.record_id == QUEUE.c.record_id, Response.user_id == user_id)
+    columns = (QUEUE.c.record_id, QUEUE.c.answer, QUEUE.c.purpose, QUEUE.c.rate, QUEUE.c.pending, hers)
+    rows = (await db.execute(select(*columns).where(*here, is_for(user_id)))).tuples().all()
+    if not rows or not await _is_annotator(db, user_id):
+        return None
+    purposes: dict[str, str] = {}
+    rates: defaultdict[str, float] = defaultdict(float)
+    units: defaultdict[str, int] = defaultdict(int)
+    waiting: defaultdict[str, int] = defaultdict(int)
+    begun = set()
+    for _, answer, purpose, rate, pending, answered in rows:
+        purposes[answer] = purpose
+        rates[purpose] = max(rates[purpose], rate or 0.0)
+        units[answer] += 1
+        waiting[answer] += pending and not answered
+        if answered:
+            begun.add(answer)
+    before, held_units = await _other_units(db, dataset_id, user_id, holds)
+    share = min(_MOST_MIXED, sum(rates.values()))
+    kinds = []
+    for purpose, rate in sorted(rates.items()):
+        answers = [answer for answer, its in purposes.items() if its == purpose]
+        new = [answer for answer in answers if waiting[answer] and answer not in begun and answer not in holds]
+        size = sum(units[answer] for answer in answers) / len(answers)
+        kinds.append(
+            _Kind(
+                dataset_id.bytes + purpose.encode(),
+                max(1.0, size * (1 - share) / rate) if rate else float(_PLACES),
+                sum(answer in begun or answer in holds for answer in answers),
+                tuple(sorted(new, key=lambda answer: lot(user_id, answer.encode()))),
+            )
+        )
+    held = tuple(answer for answer in holds if waiting.get(answer))
+    left = tuple(sorted(answer for answer in begun if waiting[answer] and answer not in holds))
+    return Mixed(user_id, before, held_units, tuple(kinds), held, left, waiting)
+
+
+async def _is_annotator(db: AsyncSession, user_id: UUID) -> bool:
+    """Whether the user is one; owners and admins look at everything and are given nothing."""
+    return bool(await db.scalar(select(User.role).where(User.id == user_id)) == UserRole.annotator)
+
+
+async def _other_units(db: AsyncSession, dataset_id: UUID, user_id: UUID, holds: Mapping[str, int]) -> tuple[int, int]:
+    """How many units that are not mixed in she has answered or holds, and how many of them she only holds."""
+    here = (QUEUE.c.dataset_id == dataset_id, QUEUE.c.mixed == 0)
+    hers = exists().where(Response.record_id == QUEUE.c.record_id, Response.user_id == user_id)
+    answered = await db.scalar(
+        select(func.count(Response.record_id))
+        .join(QUEUE, QUEUE.c.record_id == Response.record_id)
+        .where(Response.user_id == user_id, *here)
+    )
+    held = (*here, QUEUE.c.pending == 1, QUEUE.c.answer.in_(list(holds)), ~hers)
+    held_units = await db.scalar(select(func.count()).select_from(QUEUE).where(*held)) if holds else 0
+    return int(answered or 0) + int(held_units or 0), int(held_units or 0)
+
+
+def is_for(user_id: UUID) -> ColumnElement[bool]:
+    """True for a row of the queue whose record everybody gets, or she among others."""
+    return or_(QUEUE.c.users.is_(None), QUEUE.c.users.like(f"%{user_id}%"))
+
+
+async def has_restricted(db: AsyncSession, dataset_id: UUID, user_id: UUID) -> bool:
+    """Whether some of the dataset's other work is for named users only, and this is one whom that concerns."""
+    named = select(QUEUE.c.record_id).where(
+        QUEUE.c.dataset_id == dataset_id,
+        QUEUE.c.mixed == 0,
+        QUEUE.c.assignment.is_not(None),
+        QUEUE.c.users.is_not(None),
+    )
+    return await db.scalar(named.limit(1)) is not None and await _is_annotator(db, user_id)
+
+
+async def is_limited(db: AsyncSession, dataset_id: UUID, user_id: UUID) -> bool:
+    """Whether something of the dataset may be kept from the user: an annotator, where records have assignments."""
+    assigned = select(QUEUE.c.record_id).where(QUEUE.c.dataset_id == dataset_id, QUEUE.c.assignment.is_not(None))
+    return await db.scalar(assigned.limit(1)) is not None and await _is_annotator(db, user_id)
+
+
+def hidden_from(dataset_id: UUID, user_id: UUID, shown: Sequence[str]) -> list[ColumnElement[bool]]:
+    """Conditions that keep from her the records that are for others, and what is mixed in and is no part of her work.
+
+    `shown` are the mixed answers that are, beside those that she has answered.
+    """
+    here = (QUEUE.c.dataset_id == dataset_id, QUEUE.c.assignment.is_not(None))
+    hers = exists().where(Response.record_id == QUEUE.c.record_id, Response.user_id == user_id)
+    apart = and_(QUEUE.c.mixed == 1, QUEUE.c.answer.not_in(shown), ~hers)
+    hidden = select(QUEUE.c.record_id).where(*here, or_(not_(is_for(user_id)), apart))
+    return [Record.id.not_in(hidden)]
