@@ -5,6 +5,7 @@ import shlex
 import shutil
 import sys
 from datetime import date, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,7 +89,7 @@ def serve(home: Path, host: str, port: int | None, behind_tls: bool, hold_minute
         home,
         host,
         port_of(read_settings().api_url) if port is None else port,
-        announce=_tell_where_it_is,
+        announce=partial(_tell_where_it_is, behind_tls=behind_tls),
         starting=tell_that_it_starts,
         options=ServerOptions(behind_tls, hold_minutes),
         show_event=EventPrinter().show,
@@ -101,8 +102,8 @@ def tell_that_it_starts() -> None:
     click.echo("Starting Argilla; this takes a few seconds.", err=True)
 
 
-def _tell_where_it_is(server: "ServerHandle") -> None:
-    """Print the address, who the owner is, where her secrets are, and what to do next."""
+def _tell_where_it_is(server: "ServerHandle", behind_tls: bool) -> None:
+    """Print the address, who the owner is, where her secrets are, how others get in, and what to do next."""
     here = Path(os.path.relpath(server.home))
     home = here if len(here.parts) < len(server.home.parts) else server.home
     env_file = shlex.quote(str(home / "env") if "/" in str(home / "env") else f"./{home / 'env'}")
@@ -112,9 +113,20 @@ def _tell_where_it_is(server: "ServerHandle") -> None:
         f"Password: `owner_password` in {home / 'secrets.json'}, which only you can read\n"
         f"API key:  in {home / 'env'}, which only you can read; put it into the environment of another terminal with\n"
         f"              set -a; . {env_file}; set +a\n"
-        "Next:     citejury annotation setup\n"
+        f"{_proxy_lines(server.url) if behind_tls else ''}"
+        "Next:     citejury annotation setup --passwords passwords.json\n"
+        "          (add `--annotator NAME` for each person, unless citejury.toml names them)\n"
         "Ctrl-C stops the server.",
         err=True,
+    )
+
+
+def _proxy_lines(url: str) -> str:
+    """How others get in by a proxy, with a name that stands for the user's own."""
+    return (
+        "Others come by a proxy with HTTPS on this machine, under a name of yours:\n"
+        f"              caddy reverse-proxy --from annotate.example.org --to {url.removeprefix('http://')}\n"
+        "          and sheets name it: `citejury annotation share --api-url https://annotate.example.org`\n"
     )
 
 

@@ -16,11 +16,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
-from ipaddress import ip_address
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from annotation.client import is_loopback
 from annotation.embedded.home.event_log import EVENTS_VARIABLE, following
 from annotation.embedded.home.folder import (
     DATABASE_FILE,
@@ -52,8 +52,7 @@ def port_of(api_url: str) -> int:
     """The port that an address of this machine names, so that a server started here is found there; else 6900."""
     parts = urlsplit(api_url)
     try:
-        is_here = parts.hostname == "localhost" or ip_address(parts.hostname or "").is_loopback
-        return (parts.port or DEFAULT_PORT) if is_here else DEFAULT_PORT
+        return (parts.port or DEFAULT_PORT) if is_loopback(parts.hostname or "") else DEFAULT_PORT
     except ValueError:
         return DEFAULT_PORT
 

@@ -137,6 +137,7 @@ def doctor(as_json: bool) -> None:
     click.echo(f"Missing: {missing}." if missing else "Nothing that is needed is missing.", err=True)
     if missing:
         raise click.exceptions.Exit(1)
+    click.echo("Next: citejury pipeline ask narratives.csv --out answers", err=True)
 
 
 def table_lines(checks: "Sequence[Check]") -> Iterator[str]:

@@ -87,15 +87,25 @@ _README = """\
 - `narratives.csv`: what the models are asked; replace the examples with your own
 - `payloads/`: stored answers to the examples, to try everything without a key
 
-Try it, in this folder:
+Try it, in this folder. Each command says at its end which one comes next:
 
     citejury doctor
     citejury pipeline ask narratives.csv --replay payloads --out answers
-    citejury annotation serve                                  # in a second terminal; it says how to set the key
+    citejury pipeline sources answers --out records.jsonl      # reads the cited pages; `--offline` asks nobody
+    citejury annotation serve                                  # in a second terminal, in this folder
+    set -a; . ./citejury-home/env; set +a                      # as it says: the key, for this terminal
     citejury annotation setup --passwords passwords.json
-    citejury annotation push answers
+    citejury annotation push records.jsonl
     citejury annotation share --out sheets --passwords passwords.json
+    citejury annotation status                                 # how far they are
     citejury exports csv labels                                # once there are responses
+
+Your own narratives are a CSV file with the columns `narrative_id` and `prompt`, as your spreadsheet writes it (`,`, `;`
+or tabs); name others with `--id-column` and `--text-column`. To ask for real, put the providers' keys into the
+environment and leave `--replay` out; `--dry-run` shows what it would cost.
+
+Annotators on other machines need HTTPS: `citejury annotation serve --behind-tls`, in a third terminal the proxy that it
+names, and `--api-url https://annotate.example.org` for `share`, with your own name.
 """
 
 

@@ -1,5 +1,6 @@
 """The command `citejury pipeline sources`."""
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pipeline.sources.store import Store
 
 _STORE = "store.db"
+_ARGILLA_KEYS = ("CITEJURY_API_KEY", "ARGILLA_API_KEY")
 
 
 @contextmanager
@@ -227,4 +229,8 @@ def _end_sources(made: "RunSources", out: Path, store: Path) -> None:
         )
         if not made.tally.read:
             raise click.exceptions.Exit(1)
-    click.echo(f"Next: citejury annotation push {click.format_filename(out)}", err=True)
+    push = f"citejury annotation push {click.format_filename(out)}"
+    if any(map(os.environ.get, _ARGILLA_KEYS)):
+        click.echo(f"Next: {push} (the first time after citejury annotation setup)", err=True)
+    else:
+        click.echo(f"Next: citejury annotation serve, in a second terminal; it leads to {push}", err=True)

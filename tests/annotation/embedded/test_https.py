@@ -1,11 +1,5 @@
 """The README's recipe for HTTPS, with the real Caddy: page, login and headers through it, and nothing in the clear."""
 
-import contextlib
-import shutil
-import socket
-import ssl
-import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,6 +8,7 @@ import httpx
 import pytest
 
 from annotation.embedded.launch import ServerHandle, ServerOptions, start_server
+from tests.support import caddy
 from tests.support.page_driver import forget, log_in, shown_text, wait
 from tests.support.places import ROOT
 
@@ -22,90 +17,35 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.server
 
-PATIENCE_SECONDS = 120
 RECIPE = ROOT / "docker" / "Caddyfile"
 SITE = "citejury.localhost"  # browsers take it for this machine, and Caddy signs for it itself
-OPTIONS = """{{
-\tadmin off
-\tskip_install_trust
-\tauto_https disable_redirects
-\tstorage file_system {folder}/caddy
-}}
-"""
 
 
 class Site(NamedTuple):
     """A server behind Caddy."""
 
     server: ServerHandle
-    port: int
-    authority: Path
-    """Certificate of Caddy's own authority."""
-
-    @property
-    def url(self) -> str:
-        """The address that annotators open."""
-        return f"https://{SITE}:{self.port}"
+    url: str
+    """The address that annotators open."""
+    folder: Path
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    caddy = shutil.which("caddy")
-    if not caddy:
-        pytest.skip("Caddy is not installed (Debian's package `caddy`)")
     folder = tmp_path_factory.mktemp("https")
     with start_server(folder / "home", port=0, options=ServerOptions(behind_tls=True)) as server:
-        port = free_port()
+        port = caddy.free_port()
         recipe = RECIPE.read_text(encoding="utf-8")
         assert recipe.count("annotate.example.org {") == recipe.count("127.0.0.1:6900") == 1
         ours = recipe.replace("annotate.example.org {", f"{SITE}:{port} {{\n\tbind 127.0.0.1")
         ours = ours.replace("127.0.0.1:6900", server.url.removeprefix("http://"))
-        (folder / "Caddyfile").write_text(OPTIONS.format(folder=folder) + ours, encoding="utf-8")
-        with running(caddy, folder):
-            found = Site(server, port, folder / "caddy" / "pki" / "authorities" / "local" / "root.crt")
-            wait_until_it_answers(found)
+        found = Site(server, f"https://{SITE}:{port}", folder)
+        with caddy.running(folder, ours, found.url):
             yield found
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
-
-
-@contextlib.contextmanager
-def running(caddy: str, folder: Path) -> Iterator[None]:
-    command = [caddy, "run", "--adapter", "caddyfile", "--config", str(folder / "Caddyfile")]
-    environment = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "XDG_DATA_HOME": str(folder)}
-    with (
-        open(folder / "caddy.log", "wb") as log,
-        subprocess.Popen(command, env=environment, stdout=log, stderr=log) as process,
-    ):
-        try:
-            yield
-        finally:
-            process.terminate()
-
-
-def wait_until_it_answers(site: Site) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        with contextlib.suppress(httpx.TransportError, FileNotFoundError):
-            ask(site, "GET", "/api/v1/version")
-            return
-        assert time.monotonic() < deadline
-
-
 def ask(site: Site, method: str, path: str, **options: object) -> httpx.Response:
-    """What Caddy answers on this machine under the site's name, its certificate held against its authority."""
-    context = ssl.create_default_context(cafile=str(site.authority))
-    with httpx.Client(verify=context, timeout=PATIENCE_SECONDS, trust_env=False) as client:
-        return client.request(
-            method,
-            f"https://127.0.0.1:{site.port}{path}",
-            headers={"Host": f"{SITE}:{site.port}", **options.pop("headers", {})},  # type: ignore[dict-item]
-            extensions={"sni_hostname": SITE},
-            **options,  # type: ignore[arg-type]
-        )
+    return caddy.ask(site.folder, site.url, method, path, **options)
 
 
 def test_page_login_and_api_work_through_https_with_every_safety_header(site: Site) -> None:
