@@ -40,8 +40,8 @@ _MARK = re.compile(r"\s*(?:\[\d{1,6}\]|\(C\d{3,}\))")
 # Not in a citation mark, a word, a date such as 1.2.2020 or a number in groups.
 _PLAIN_NUMBER = re.compile(r"(?<![\w\[.,:/\-–])\d{1,7}(?![\w\].:/\-–]|,\d)")
 _FIRST_YEAR, _LAST_YEAR = 1500, 2100
-_FEWEST_LETTERS, _MOST_LETTERS = 30, 300
-"""Length of a sentence that can be an answer by itself."""
+_FEWEST_LETTERS, _FEWEST_JAPANESE, _MOST_LETTERS = 30, 12, 300
+"""Length of a sentence that can be an answer by itself, and the shorter one of Japanese."""
 _DRAWN = 20
 """Of so many of other queries the one with the fewest words in common is taken."""
 _QUOTED = 3
@@ -283,9 +283,8 @@ def _quoted_answer(record: QueryResponse, others: Sequence[QueryResponse], draw:
         source = source_of(passage, record.sources)
         spans = sentence_spans(passage.text, record.language)
         sentences = [passage.text[start:end].strip() for start, end in spans]
-        whole = [
-            each for each in sentences if _FEWEST_LETTERS <= len(each) <= _MOST_LETTERS and each[-1] in ".!?。！？"
-        ]
+        fewest = _FEWEST_JAPANESE if record.language == "ja" else _FEWEST_LETTERS
+        whole = [each for each in sentences if fewest <= len(each) <= _MOST_LETTERS and each[-1] in ".!?。！？"]
         if source and source.state == "read" and whole:
             joint = "" if record.language == "ja" else " "
             answer = f"{joint.join(whole[:_QUOTED])} [{source.n}]"

@@ -282,7 +282,7 @@ class Diff:
             for name in self.lacking.get(task, ()):
                 del body["fields"][name]
             if task == "grounding" and self.asks_for_marks:
-                add_passages(body, _passages_of(record))
+                add_passages(body, passages_of(record))
             self.decorate(task, body)
         return found
 
@@ -343,7 +343,7 @@ class Diff:
         return tuple(line for found in lines.values() for line in sorted(found))
 
 
-def _passages_of(record: QueryResponse) -> list[MarkedPassage]:
+def passages_of(record: QueryResponse) -> list[MarkedPassage]:
     """The record's passages in the order in which its context shows them."""
     in_order = sorted(record.chunks, key=lambda passage: passage.chunk_rank)
     return [MarkedPassage(each.chunk_id, each.doc_id, each.chunk_rank, each.text) for each in in_order]

@@ -1,0 +1,316 @@
+"""The group `controls`: units whose answers are known, and repeats, among the annotators' other work."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from annotation.cli.setup import named_again
+from pipeline.cli.sections import SectionedCommand
+from pipeline.progress import ProgressBars
+from pipeline.tables import Table
+from pipeline.text.terminal import counted, printable
+
+if TYPE_CHECKING:
+    from annotation.controls.push import ControlReport
+    from annotation.controls.repeats import RepeatReport
+    from pipeline.records import QueryResponse
+
+_RATE = click.option(
+    "--rate",
+    type=click.FloatRange(0, 0.5, min_open=True),
+    default=0.1,
+    show_default=True,
+    help="Share of each person's units that are to be controls and repeats.",
+)
+_WORKSPACE = click.option("--workspace", help="Argilla workspace; the setting `workspace` (citejury) if not given.")
+_LOCALE = click.option("--locale", help="Which datasets, for all of them: en, de or ja.")
+_ROUND = click.option("--round", "round_name", default="production", show_default=True, help="Round of annotation.")
+_API_URL = click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
+_DRY_RUN = click.option("--dry-run", is_flag=True, help="Say what would be done, and write nothing.")
+
+
+@click.group()
+def controls() -> None:
+    """Mix units with known answers, and repeats, into the annotators' work, so that nobody can tell."""
+
+
+@controls.command("plant", cls=SectionedCommand, rare="--task --seed --force")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RECORDS…")
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="CONTROLS.csv",
+    help="The file to go through; its records are written beside it.",
+)
+@click.option(
+    "--number",
+    type=click.IntRange(1),
+    default=18,
+    show_default=True,
+    help="Units of each task and language; in retrieval all passages of an answer come together.",
+)
+@click.option(
+    "--task",
+    "tasks",
+    multiple=True,
+    type=click.Choice(("retrieval", "grounding", "generation")),
+    help="Only this task; may be given more than once.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="What is drawn by lot.")
+@click.option("--force", is_flag=True, help="Replace the file, and what was filled in there.")
+def plant(paths: tuple[Path, ...], out: Path, number: int, tasks: tuple[str, ...], seed: int, force: bool) -> None:
+    """Make controls from records, for a person to confirm: CONTROLS.csv.
+
+    In each one thing is changed so that some answers are known: a passage of another query, a passage or an answer with
+    a changed number, a sentence that no source backs, the context of another query, an answer quoted from a passage, a
+    source that the list calls gone, no citations, the answer to another query, a needless refusal, dangerous advice.
+    Others are untouched, because some answers only a person can know.
+
+    Open the file in a spreadsheet, read each row, put in the answers that are known (yes or no; leave the others
+    empty), and write `yes` under `confirmed`. Nothing else is used. Take records that annotators do not get.
+
+    \b
+    Examples:
+        citejury annotation controls plant spare.jsonl --out controls.csv
+        citejury annotation controls plant spare.jsonl --out controls.csv --number 30 --task grounding
+    """
+    from annotation.controls.files import write_controls
+    from annotation.controls.planting import plant_controls
+    from annotation.labels import TASKS
+    from pipeline.errors import InputError, OutputError
+
+    if out.exists() and not force:
+        raise OutputError(
+            f"`{out}` is there, perhaps with answers of yours. Name another file, or add `--force` to replace it."
+        )
+    chosen = [task for task in TASKS if task in tasks] or list(TASKS)
+    planted = plant_controls(_read_records(paths).values(), number, seed, chosen)
+    if not planted:
+        raise InputError(f"The records give no control of {', '.join(chosen)}: none has passages.")
+    records = write_controls(out, planted)
+    kinds: dict[tuple[str, str, str], int] = {}
+    for each in planted:
+        key = (each.task, each.record.language, each.kind)
+        kinds[key] = kinds.get(key, 0) + 1
+    click.echo(
+        Table([("task", "language", "kind", "units"), *((*key, kinds[key]) for key in kinds)], left=3).terminal()
+    )
+    click.echo(
+        f"Written: {counted(len(planted), 'control')} to {out}, their records to {records}. Nobody has confirmed any "
+        "of them yet.",
+        err=True,
+    )
+    click.echo(f"Next, when you have gone through it: citejury annotation controls push {out}", err=True)
+
+
+def _read_records(paths: Sequence[Path]) -> "dict[str, QueryResponse]":
+    """The records of the paths by id.
+
+    Raises:
+        InputError: a path is missing or holds none.
+        BadRowsError: it holds what is no record.
+    """
+    from annotation.push.record_sources import read_source
+    from pipeline.errors import BadRowsError
+
+    problems: list[str] = []
+    records = {record.record_uuid: record for path in paths for record in read_source(path, problems)}
+    if problems:
+        raise BadRowsError(f"Lines that are no records: {len(problems)}; nothing was done:", problems)
+    return records
+
+
+@controls.command("push", cls=SectionedCommand, rare="--skip-label --locale --round --workspace --api-url")
+@click.argument("path", type=click.Path(path_type=Path), metavar="CONTROLS.csv")
+@click.argument("records", nargs=-1, type=click.Path(path_type=Path), metavar="[RECORDS…]")
+@_RATE
+@_DRY_RUN
+@click.option(
+    "--skip-label",
+    "skipped",
+    multiple=True,
+    metavar="LABEL",
+    help="Do not score this label; may be given more than once.",
+)
+@_WORKSPACE
+@_LOCALE
+@_ROUND
+@_API_URL
+def push(
+    path: Path,
+    records: tuple[Path, ...],
+    rate: float,
+    dry_run: bool,
+    skipped: tuple[str, ...],
+    workspace: str | None,
+    locale: str | None,
+    round_name: str,
+    api_url: str | None,
+) -> None:
+    """Put the confirmed controls of CONTROLS.csv among the annotators' other work.
+
+    CONTROLS.csv is what `plant` wrote and a person has gone through, or a file of your own with `record_uuid`, in
+    retrieval `chunk_id`, and a column for each label whose answer is known; RECORDS then are the records that it names.
+    Each control goes, under an id of its own, to all annotators of its language, at the rate you choose. Each label
+    has both answers among its controls, at least a third each: what would be too many is not counted, and a label with
+    one answer only is refused. Push again to change answers or the rate. The API key comes from ARGILLA_API_KEY.
+
+    Exports leave controls out; `citejury annotation status` and the report of `citejury exports agreement` say how
+    each annotator answers them. Keep the file from annotators.
+
+    \b
+    Examples:
+        citejury annotation controls push controls.csv --dry-run
+        citejury annotation controls push controls.csv --rate 0.1
+        citejury annotation controls push known.csv records.jsonl
+    """
+    from annotation.campaign.file import read_campaign
+    from annotation.client import open_argilla
+    from annotation.controls.files import read_controls, records_path
+    from annotation.controls.push import push_controls
+    from annotation.labels import LABELS
+    from pipeline.errors import BadRowsError, InputError
+    from pipeline.settings import read_settings
+
+    unknown = [label for label in skipped if not any(label in labels for labels in LABELS.values())]
+    if unknown:
+        raise click.UsageError(f"`--skip-label`: there is no label {unknown[0]!r}.")
+    if not path.is_file():
+        raise InputError(f"There is no file {str(path)!r}. Make one with `citejury annotation controls plant`.")
+    if not records and not records_path(path).is_file():
+        raise InputError(
+            f"{path.name!r} names records, and {records_path(path).name!r} is not beside it. Name the records behind "
+            f"it: `citejury annotation controls push {path} RECORDS.jsonl`."
+        )
+    found = read_controls(path, _read_records(records or (records_path(path),)), skipped)
+    settings = read_settings(workspace=workspace, api_url=api_url)
+
+    def progress(what: str, done: int, total: int | None) -> None:
+        bars.report(what, done, total or 0)
+
+    with open_argilla(settings) as argilla, ProgressBars("records") as bars:
+        report = push_controls(
+            argilla,
+            settings.workspace,
+            read_campaign(),
+            found.units,
+            rate,
+            locale=locale,
+            round_name=round_name,
+            dry_run=dry_run,
+            progress=progress,
+        )
+    _tell_controls(report, rate)
+    done = "Nothing was written (dry run)." if dry_run else "Annotators get them among their other work."
+    click.echo(
+        f"Confirmed: {counted(len(found.units), 'control')}; not confirmed and left out: {found.unconfirmed:,}. {done}",
+        err=True,
+    )
+    if not dry_run:
+        click.echo(f"Next, once there are answers: citejury annotation status{named_again(workspace)}", err=True)
+    if report.refused:
+        raise BadRowsError(f"Controls refused: {len(report.refused)}; everything else is in:", report.refused)
+
+
+def _tell_controls(report: "ControlReport", rate: float) -> None:
+    """Show what became of the controls, and what of them does not count."""
+    from annotation.controls.push import KINDS
+
+    rows = [
+        (task, place.locale, place.workspace, *(found.get(kind, 0) for kind in KINDS), report.people[place])
+        for (place, task), found in report.counts.items()
+    ]
+    click.echo(Table([("task", "language", "workspace", *KINDS, "annotators"), *rows], left=3).terminal())
+    for found in report.balance.values():
+        for line in found.dropped:
+            click.echo(f"Not counted: {printable(line)}.", err=True)
+        if found.few:
+            click.echo(
+                "Too few to notice who always says the same to one label; five of each answer are needed:", err=True
+            )
+            for line in found.few:
+                click.echo(f"  {printable(line)}", err=True)
+    click.echo(f"About {rate:.0%} of each annotator's units are controls and repeats from now on.", err=True)
+
+
+@controls.command("repeat", cls=SectionedCommand, rare="--seed --locale --round --workspace --api-url")
+@click.option(
+    "--share",
+    type=click.FloatRange(0, 0.5, min_open=True),
+    default=0.05,
+    show_default=True,
+    help="Share of the units that each person submitted.",
+)
+@click.option(
+    "--distance",
+    type=click.IntRange(1),
+    default=30,
+    show_default=True,
+    help="How many units she has submitted since, at least.",
+)
+@_RATE
+@_DRY_RUN
+@click.option("--seed", type=int, default=0, show_default=True, help="What is drawn by lot.")
+@_WORKSPACE
+@_LOCALE
+@_ROUND
+@_API_URL
+def repeat(
+    share: float,
+    distance: int,
+    rate: float,
+    dry_run: bool,
+    seed: int,
+    workspace: str | None,
+    locale: str | None,
+    round_name: str,
+    api_url: str | None,
+) -> None:
+    """Show each annotator some of the units again that she submitted a while ago, to see whether she says the same.
+
+    Nobody else gets her repeats, and exports leave them out. Run it now and then: it adds what is wanting to the share,
+    and repeats nothing twice. `citejury annotation status` says how consistent each annotator is. It takes our own
+    server. The API key comes from ARGILLA_API_KEY.
+
+    \b
+    Examples:
+        citejury annotation controls repeat --dry-run
+        citejury annotation controls repeat --share 0.05 --distance 50
+    """
+    from annotation.campaign.file import read_campaign
+    from annotation.campaign.standing import standing_workspaces
+    from annotation.client import open_argilla
+    from annotation.controls.repeats import datasets_of, push_repeats
+    from pipeline.settings import read_settings
+
+    settings = read_settings(workspace=workspace, api_url=api_url)
+
+    def progress(what: str, done: int, total: int | None) -> None:
+        bars.report(what, done, total or 0)
+
+    with open_argilla(settings) as argilla, ProgressBars("units") as bars:
+        names = standing_workspaces(argilla, read_campaign(), settings.workspace)
+        datasets, people = datasets_of(argilla, names, round_name, locale)
+        reports = push_repeats(
+            argilla, datasets, people, share, distance, rate, seed=seed, dry_run=dry_run, progress=progress
+        )
+        usernames = argilla.usernames()
+    _tell_repeats(reports, usernames)
+    new = sum(sum(each.new.values()) for each in reports)
+    done = "Nothing was written (dry run)." if dry_run else "They come up among their other work."
+    click.echo(f"New: {counted(new, 'unit')}. {done if new else 'Nobody has enough units behind her yet.'}", err=True)
+    click.echo(f"Next, once there are answers: citejury annotation status{named_again(workspace)}", err=True)
+
+
+def _tell_repeats(reports: "Sequence[RepeatReport]", usernames: dict[str, str]) -> None:
+    """Show who gets how many units again in which dataset; nothing where nobody does."""
+    rows = [
+        (printable(usernames.get(who, who)), each.dataset.name, each.new.get(who, 0), each.there.get(who, 0))
+        for each in reports
+        for who in sorted({*each.new, *each.there}, key=lambda who: usernames.get(who, who))
+    ]
+    if rows:
+        click.echo(Table([("annotator", "dataset", "new", "there"), *rows], left=2).terminal())

@@ -1,0 +1,226 @@
+"""Controls and repeats in Argilla: confirmed ones only, like all other records, and nothing half done."""
+
+import json
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from annotation.assignment import ASSIGNMENT, Assignment, assignment_of
+from annotation.campaign.datasets import find_datasets
+from annotation.campaign.setup import set_up
+from annotation.client import Argilla
+from annotation.labels import LABELS, TASKS
+from annotation.push.push import push_records
+from exports.cli import main
+from pipeline.recording.files import write_records
+from tests.annotation.controls.test_planting import made
+from tests.support.export_bench import make_user, read_csv
+
+if TYPE_CHECKING:
+    from annotation.embedded.launch import ServerHandle
+
+pytestmark = pytest.mark.server
+
+
+class Study:
+    """A workspace of a test's own with two annotators and ten records that are to be labelled."""
+
+    def __init__(self, server: "ServerHandle", owner: Argilla, folder: Path) -> None:
+        self.server, self.owner, self.folder = server, owner, folder
+        self.workspace = f"controls-{uuid.uuid4().hex[:10]}"
+        set_up(owner, self.workspace)
+        self.people = [make_user(owner, name) for name in ("anna", "ben")]
+        self.workspace_id = owner.find_workspace(self.workspace)
+        for person in self.people:
+            owner.request("POST", f"/workspaces/{self.workspace_id}/users", json={"user_id": person["id"]})
+        push_records(owner, self.workspace, [made(each) for each in range(100, 110)])
+        self.datasets = find_datasets(owner, self.workspace)
+        write_records(folder / "known.jsonl", [made(each) for each in range(9)])
+
+    def run(self, *words: str) -> Result:
+        environment = {"ARGILLA_API_KEY": self.server.owner_api_key, "ARGILLA_API_URL": self.server.url}
+        return CliRunner().invoke(main, ["annotation", "controls", *words], env=environment)
+
+    def push(self, text: str, *options: str) -> Result:
+        (self.folder / "known.csv").write_text(text, encoding="utf-8")
+        files = (str(self.folder / "known.csv"), str(self.folder / "known.jsonl"))
+        return self.run("push", *files, "--workspace", self.workspace, *options)
+
+    def records(self, task: str = "generation") -> list[dict[str, Any]]:
+        return [each for _, page in self.owner.record_pages(self.datasets[task].id) for each in page]
+
+    def controls(self, task: str = "generation") -> dict[str, tuple[dict[str, Any], Assignment]]:
+        found = {each["external_id"]: (each, assignment_of(each)) for each in self.records(task)}
+        return {name: pair for name, pair in found.items() if pair[1].purpose != "label"}
+
+    def answer(
+        self, person: dict[str, Any], record: dict[str, Any], task: str = "generation", said: str = "no"
+    ) -> None:
+        values = {label: {"value": said} for label in LABELS[task]}
+        with Argilla(self.server.url, person["api_key"]) as hers:
+            body = {"status": "submitted", "values": values}
+            hers.request("POST", f"/records/{record['id']}/responses", json=body)
+
+
+@pytest.fixture
+def study(argilla_server: "ServerHandle", owner: Argilla, tmp_path: Path) -> Study:
+    return Study(argilla_server, owner, tmp_path)
+
+
+def rows(*lines: str) -> str:
+    return "\n".join(("confirmed,record_uuid,chunk_id,helpful,topically_relevant", *lines)) + "\n"
+
+
+def uuid_of(number: int) -> str:
+    return made(number).record_uuid
+
+
+BOTH = rows(f"yes,{uuid_of(1)},,yes,", f"yes,{uuid_of(2)},,no,", f",{uuid_of(3)},,no,")
+
+
+def test_confirmed_controls_go_in_like_other_records_and_others_do_not(study: Study) -> None:
+    done = study.push(BOTH, "--rate", "0.2")
+    assert done.exit_code == 0, done.output
+    assert "Confirmed: 2 controls; not confirmed and left out: 1." in done.output
+    found = study.controls()
+    assert {assignment.answers["helpful"] for _, assignment in found.values()} == {True, False}
+    for record, assignment in found.values():
+        assert (assignment.purpose, assignment.kind, assignment.needed, assignment.rate) == ("control", "known", 2, 0.2)
+        assert record["external_id"] not in {uuid_of(each) for each in range(9)}
+        assert uuid.UUID(record["external_id"]).version == 4
+        assert record["metadata"]["citejury"]["record_uuid"] == record["external_id"]
+    other = next(each for each in study.records() if each["external_id"] not in found)
+    assert {frozenset(record["fields"]) for record, _ in found.values()} == {frozenset(other["fields"])}
+    assert [len(study.records(task)) for task in TASKS] == [30, 10, 12]
+
+
+def test_pushing_again_changes_nothing_and_other_answers_or_rates_are_taken(study: Study) -> None:
+    assert study.push(BOTH).exit_code == 0
+    before = study.records()
+    again = study.push(BOTH)
+    assert (again.exit_code, study.records()) == (0, before)
+    turned = BOTH.replace(",yes,\n", ",?,\n").replace(",no,\n", ",yes,\n").replace(",?,\n", ",no,\n")
+    assert study.push(turned, "--rate", "0.3").exit_code == 0
+    assert len(study.records()) == len(before)
+    now = {name: assignment for name, (_, assignment) in study.controls().items()}
+    then = {each["external_id"]: assignment_of(each) for each in before}
+    assert all(each.answers["helpful"] is not then[name].answers["helpful"] for name, each in now.items())
+    assert {each.rate for each in now.values()} == {0.3}
+
+
+def test_a_dry_run_writes_nothing(study: Study) -> None:
+    done = study.push(BOTH, "--dry-run")
+    assert (done.exit_code, study.controls()) == (0, {})
+    assert "Nothing was written (dry run)." in done.output
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (rows("yes,nobody,,yes,", f"yes,{uuid_of(1)},,yes,"), "there is no record 'nobody'"),
+        (rows(f"yes,{uuid_of(1)},,yes,", f"yes,{uuid_of(2)},,yes,"), "`helpful` (generation, en): 2 controls with yes"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused_and_nothing_is_half_done(study: Study, text: str, reason: str) -> None:
+    done = study.push(text)
+    assert (done.exit_code, study.controls()) == (1, {})
+    assert reason in done.output
+    assert "Traceback" not in done.output
+
+
+def test_a_label_may_be_left_out_by_name(study: Study) -> None:
+    text = rows(f"yes,{uuid_of(1)},,yes,", f"yes,{uuid_of(2)},,yes,")
+    assert study.push(text, "--skip-label", "helpful").exit_code == 0
+    assert [dict(assignment.answers) for _, assignment in study.controls().values()] == [{}, {}]
+    assert study.push(text, "--skip-label", "nice").exit_code == 2
+
+
+def test_a_control_of_retrieval_comes_with_all_passages_of_its_answer(study: Study) -> None:
+    first, second = (made(1).chunks[each].chunk_id for each in (0, 2))
+    done = study.push(rows(f"yes,{uuid_of(1)},{first},,yes", f"yes,{uuid_of(1)},{second},,no"))
+    assert done.exit_code == 0, done.output
+    found = study.controls("retrieval")
+    assert len({name.partition(":")[0] for name in found}) == 1
+    assert sorted(str(dict(assignment.answers)) for _, assignment in found.values()) == [
+        "{'topically_relevant': False}",
+        "{'topically_relevant': True}",
+        "{}",
+    ]
+
+
+def test_a_control_that_changed_after_it_was_answered_is_refused(study: Study) -> None:
+    assert study.push(BOTH).exit_code == 0
+    for record, _ in study.controls().values():
+        study.answer(study.people[0], record)
+    changed = [made(each).model_copy(update={"answer": "Another answer."}) for each in range(9)]
+    write_records(study.folder / "known.jsonl", changed)
+    done = study.push(BOTH)
+    assert done.exit_code == 1
+    assert "Controls refused: 2" in done.output
+    assert all("Another" not in record["fields"]["answer"] for record, _ in study.controls().values())
+
+
+def test_an_ordinary_push_leaves_controls_as_they_are(study: Study) -> None:
+    assert study.push(BOTH).exit_code == 0
+    before = study.controls()
+    report = push_records(study.owner, study.workspace, [made(each) for each in range(100, 112)])
+    assert (report.tasks["generation"].new, report.left_over) == (2, ())
+    assert study.controls() == before
+
+
+def test_status_and_report_say_how_each_annotator_answers_controls(study: Study, tmp_path: Path) -> None:
+    assert study.push(BOTH).exit_code == 0
+    anna, ben = study.people
+    for record, assignment in study.controls().values():
+        study.answer(anna, record, said="yes" if assignment.answers["helpful"] else "no")
+        study.answer(ben, record, said="yes")
+    for record in study.records()[:3]:
+        for person in study.people:
+            study.answer(person, record)
+    environment = {"ARGILLA_API_KEY": study.server.owner_api_key, "ARGILLA_API_URL": study.server.url}
+    words = ["annotation", "status", "--workspace", study.workspace, "--json"]
+    told = json.loads(CliRunner().invoke(main, words, env=environment).stdout)["controls"]
+    scores = {each["annotator"]: each["together"] for each in told}
+    assert scores[ben["username"]]["specificity"] | {"low": 0, "high": 0} == {"count": 0, "of": 1, "low": 0, "high": 0}
+    assert scores[anna["username"]]["specificity"]["count"] == 1
+    out = tmp_path / "out"
+    words = ["exports", "csv", str(out), "--workspace", study.workspace, "--task", "generation"]
+    exported = CliRunner().invoke(main, words, env=environment)
+    assert exported.exit_code == 0, exported.output
+    assert "4 responses to controls and repeats (controls.csv)" in exported.output
+    assert {row["record_uuid"] for row in read_csv(out / "generation.csv")}.isdisjoint(study.controls())
+    assert len(read_csv(out / "controls.csv")) == 4
+
+
+def test_repeats_are_hers_alone_and_come_once(study: Study) -> None:
+    anna = study.people[0]
+    for record in study.records():
+        study.answer(anna, record, said="yes")
+    for record in study.records("retrieval"):
+        study.answer(anna, record, "retrieval")
+    options = ("--workspace", study.workspace, "--share", "0.2", "--distance", "3", "--rate", "0.1")
+    done = study.run("repeat", *options)
+    assert done.exit_code == 0, done.output
+    found = study.controls()
+    by_id = {each["external_id"]: each for each in study.records()}
+    assert len(found) == 2
+    for record, assignment in found.values():
+        assert (assignment.purpose, assignment.users, assignment.needed) == ("repeat", (anna["id"],), 1)
+        assert record["fields"] == by_id[assignment.repeats]["fields"]
+        assert ASSIGNMENT not in by_id[assignment.repeats]["metadata"]
+    passages = study.controls("retrieval")
+    assert len(passages) == 6
+    assert len({name.partition(":")[0] for name in passages}) == 2
+    again = study.run("repeat", *options)
+    assert "New: 0 units" in again.output
+    assert len(study.controls()) == 2
+
+
+def test_nothing_is_repeated_before_the_distance(study: Study) -> None:
+    for record in study.records():
+        study.answer(study.people[0], record)
+    done = study.run("repeat", "--workspace", study.workspace, "--share", "0.5", "--distance", "10")
+    assert (done.exit_code, study.controls()) == (0, {})
