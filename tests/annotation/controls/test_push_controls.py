@@ -2,6 +2,7 @@
 
 import json
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,8 +66,25 @@ class Study:
             hers.request("POST", f"/records/{record['id']}/responses", json=body)
 
 
+@pytest.fixture(scope="module")
+def shared(argilla_server: "ServerHandle", owner: Argilla, tmp_path_factory: pytest.TempPathFactory) -> Study:
+    return Study(argilla_server, owner, tmp_path_factory.mktemp("study"))
+
+
 @pytest.fixture
-def study(argilla_server: "ServerHandle", owner: Argilla, tmp_path: Path) -> Study:
+def study(shared: Study) -> Iterator[Study]:
+    """The module's study, without controls and with nothing else answered."""
+    yield shared
+    for task in TASKS:
+        if ids := [record["id"] for record, _ in shared.controls(task).values()]:
+            shared.owner.request(
+                "DELETE", f"/datasets/{shared.datasets[task].id}/records", params={"ids": ",".join(ids)}
+            )
+    write_records(shared.folder / "known.jsonl", [made(each) for each in range(9)])
+
+
+@pytest.fixture
+def own_study(argilla_server: "ServerHandle", owner: Argilla, tmp_path: Path) -> Study:
     return Study(argilla_server, owner, tmp_path)
 
 
@@ -82,6 +100,9 @@ BOTH = rows(f"yes,{uuid_of(1)},,yes,", f"yes,{uuid_of(2)},,no,", f",{uuid_of(3)}
 
 
 def test_confirmed_controls_go_in_like_other_records_and_others_do_not(study: Study) -> None:
+    dry = study.push(BOTH, "--dry-run")
+    assert (dry.exit_code, study.controls()) == (0, {})
+    assert "Nothing was written (dry run)." in dry.output
     done = study.push(BOTH, "--rate", "0.2")
     assert done.exit_code == 0, done.output
     assert "Confirmed: 2 controls; not confirmed and left out: 1." in done.output
@@ -109,12 +130,6 @@ def test_pushing_again_changes_nothing_and_other_answers_or_rates_are_taken(stud
     then = {each["external_id"]: assignment_of(each) for each in before}
     assert all(each.answers["helpful"] is not then[name].answers["helpful"] for name, each in now.items())
     assert {each.rate for each in now.values()} == {0.3}
-
-
-def test_a_dry_run_writes_nothing(study: Study) -> None:
-    done = study.push(BOTH, "--dry-run")
-    assert (done.exit_code, study.controls()) == (0, {})
-    assert "Nothing was written (dry run)." in done.output
 
 
 @pytest.mark.parametrize(
@@ -166,12 +181,15 @@ def test_a_control_that_changed_after_it_was_answered_is_refused(study: Study) -
 def test_an_ordinary_push_leaves_controls_as_they_are(study: Study) -> None:
     assert study.push(BOTH).exit_code == 0
     before = study.controls()
-    report = push_records(study.owner, study.workspace, [made(each) for each in range(100, 112)])
-    assert (report.tasks["generation"].new, report.left_over) == (2, ())
+    shorter = [made(each).model_copy(update={"chunks": made(each).chunks[:2]}) for each in range(100, 110)]
+    report = push_records(study.owner, study.workspace, shorter, dry_run=True)
+    assert not any(line.startswith("generation") for line in report.left_over)
+    assert push_records(study.owner, study.workspace, [made(100)]).left_over == ()
     assert study.controls() == before
 
 
-def test_status_and_report_say_how_each_annotator_answers_controls(study: Study, tmp_path: Path) -> None:
+def test_status_and_report_say_how_each_annotator_answers_controls(own_study: Study, tmp_path: Path) -> None:
+    study = own_study
     assert study.push(BOTH).exit_code == 0
     anna, ben = study.people
     for record, assignment in study.controls().values():
@@ -195,12 +213,15 @@ def test_status_and_report_say_how_each_annotator_answers_controls(study: Study,
     assert len(read_csv(out / "controls.csv")) == 4
 
 
-def test_repeats_are_hers_alone_and_come_once(study: Study) -> None:
+def test_repeats_are_hers_alone_and_come_once(own_study: Study) -> None:
+    study = own_study
     anna = study.people[0]
     for record in study.records():
         study.answer(anna, record, said="yes")
     for record in study.records("retrieval"):
         study.answer(anna, record, "retrieval")
+    early = study.run("repeat", "--workspace", study.workspace, "--share", "0.5", "--distance", "30")
+    assert (early.exit_code, study.controls()) == (0, {})
     options = ("--workspace", study.workspace, "--share", "0.2", "--distance", "3", "--rate", "0.1")
     done = study.run("repeat", *options)
     assert done.exit_code == 0, done.output
@@ -217,10 +238,3 @@ def test_repeats_are_hers_alone_and_come_once(study: Study) -> None:
     again = study.run("repeat", *options)
     assert "New: 0 units" in again.output
     assert len(study.controls()) == 2
-
-
-def test_nothing_is_repeated_before_the_distance(study: Study) -> None:
-    for record in study.records():
-        study.answer(study.people[0], record)
-    done = study.run("repeat", "--workspace", study.workspace, "--share", "0.5", "--distance", "10")
-    assert (done.exit_code, study.controls()) == (0, {})
