@@ -51,7 +51,7 @@ class _Done(NamedTuple):
     """How many of her submissions came after the last of them."""
 
 
-def draw_repeats(
+def _draw_repeats(
     dataset: JuryDataset, units: Sequence[Unit], people: Iterable[str], share: float, distance: int, seed: int = 0
 ) -> tuple[list[Repeat], dict[str, int]]:
     """What is to be repeated, drawn by lot, and the repeats that are there, by user id.
@@ -172,7 +172,7 @@ def push_repeats(
     reports = []
     for dataset in datasets:
         units = list(read_units(argilla, dataset.id, lambda: _refuse(argilla)))
-        drawn, there = draw_repeats(dataset, units, people[dataset.workspace], share, distance, seed)
+        drawn, there = _draw_repeats(dataset, units, people[dataset.workspace], share, distance, seed)
         batch = Batch(argilla, dataset)
         for done, repeat in enumerate(() if dry_run else drawn, start=1):
             for unit in repeat.units:
