@@ -92,8 +92,8 @@ def plan(
     if workspaces and server is None:
         raise click.UsageError("--workspace says where a pace is measured. Give --from SERVER too.")
     from annotation.campaign.file import read_campaign
-    from annotation.campaign.file import workspaces as campaign_workspaces
     from annotation.campaign.routing import locale_for
+    from annotation.campaign.standing import standing_workspaces
     from annotation.client import open_argilla
     from annotation.planning.pace import read_work
     from annotation.planning.plan import SAMPLE_FILE, PlanOptions, check_plan_folder, make_plan, write_plan
@@ -107,7 +107,6 @@ def plan(
     check_plan_folder(folder)
     settings = read_settings(api_url=server)
     campaign = read_campaign()
-    where = workspaces or (campaign_workspaces(campaign, settings.workspace) if campaign else (settings.workspace,))
     problems: list[str] = []
     with ProgressBars() as bars:
         bars.report("Reading records")
@@ -121,6 +120,7 @@ def plan(
         work = None
         if server is not None:
             with open_argilla(settings) as argilla:
+                where = workspaces or standing_workspaces(argilla, campaign, settings.workspace)
                 work = read_work(argilla, where, lambda name: bars.report("Measuring the pace", words=name))
         bars.report("Planning")
         planned = make_plan(population, PlanOptions(hours, power, overlap, seed), campaign, work)

@@ -1,12 +1,17 @@
 """Who judges a record how often, and how long a narrative takes them."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from annotation.campaign.file import Campaign
+from annotation.campaign.routing import plan_routes
 from annotation.labels import TASKS, TaskName
 from annotation.planning.pace import Work, paces
-from annotation.planning.population import PlannedNarrative, Population
+from annotation.planning.population import PlannedNarrative, PlannedRecord, Population
+from annotation.tasks import CALIBRATION
+
+_FLOOR = 3
+"""So many answers of a language are for calibration, if there are twice as many."""
 
 
 class Jury:
@@ -28,7 +33,21 @@ class Jury:
         rule = self.campaign.calibration if self.campaign else None
         if rule is None:
             return 0.0
-        return records * rule.fraction if rule.fraction is not None else min(records, rule.records or 0)
+        by_rule = records * rule.fraction if rule.fraction is not None else rule.records or 0
+        return min(records, max(by_rule, min(_FLOOR, records // 2)))
+
+    def calibration(self, records: Sequence[PlannedRecord]) -> frozenset[str]:
+        """`record_uuid` of each of these records that a push of them puts into calibration.
+
+        Raises:
+            InputError: a record is assigned to a group that has nobody for its language.
+        """
+        if self.campaign is None:
+            return frozenset()
+        languages = [(record.record_uuid, record.locale) for record in records]
+        without = {record.record_uuid for record in records if not record.loads["grounding"].units}
+        routes = plan_routes(languages, {}, self.campaign, "", without)
+        return frozenset(record_uuid for record_uuid, place in routes.items() if place.round_name == CALIBRATION)
 
     def judges_calibration(self, locale: str) -> int:
         """How many annotators a record of calibration waits for."""

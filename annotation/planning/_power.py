@@ -23,7 +23,7 @@ LIKENESS = 0.3
 """Correlation of votes on two answers to one narrative that is assumed as far as nothing was measured."""
 _STUDIES = 20_000
 _SEED = 0
-_HALVINGS = 18
+_HALVINGS = 14
 _NORMAL = NormalDist()
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
 _MASSES = _WEIGHTS / _WEIGHTS.sum()

@@ -111,7 +111,7 @@ class Plan(Frozen):
     overlap: dict[TaskName, int]
     """How many annotators a unit of production waits for."""
     calibration: dict[str, int]
-    """Answers that are for calibration, about, by language; they wait for its overlap instead."""
+    """Answers that go to calibration, by language; they wait for its overlap instead."""
     difference: Difference | None
     """What the detectable difference rests on; None where nothing can be compared."""
     paces: tuple[PlannedPace, ...]

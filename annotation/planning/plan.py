@@ -9,7 +9,7 @@ import io
 import os
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
@@ -22,7 +22,7 @@ from annotation.planning._power import AGREEMENT, LIKENESS, Likeness, detectable
 from annotation.planning._sampling import Draw, Stratification, draw, narratives_within, stratifications
 from annotation.planning._schema import Difference, Hours, Plan, PlannedPace, Stratum
 from annotation.planning.pace import FEWEST_TIMED, Cell, Pace, Work, measured_likeness
-from annotation.planning.population import Population
+from annotation.planning.population import PlannedRecord, Population
 from pipeline.errors import InputError, OutputError
 from pipeline.staging import staged_file
 from pipeline.text.terminal import counted
@@ -83,8 +83,10 @@ def make_plan(
     draws = draw(strata, number)
     difference = _difference(draws, jury, likeness, counts)
     sample = _sample_csv(draws)
-    planned = _planned_paces(draws, jury)
-    locales = Counter(record.locale for each in draws for record in each.narrative.records)
+    records = [record for each in draws for record in each.narrative.records]
+    calibrating = jury.calibration(records)
+    planned = _planned_paces(records, calibrating, jury)
+    calibration = Counter(record.locale for record in records if record.record_uuid in calibrating)
     plan = Plan(
         seed=options.seed,
         units={task: sum(each.units for each in planned if each.task == task) for task in TASKS},
@@ -93,11 +95,11 @@ def make_plan(
         detectable_difference=_detectable(difference),
         detectable_corrected=_detectable(difference, difference.comparisons) if difference else None,
         narratives=number,
-        records=sum(len(each.narrative.records) for each in draws),
+        records=len(records),
         all_narratives=len(population.narratives),
         all_records=len(population.records),
         overlap=jury.overlap,
-        calibration={locale: round(jury.calibrating(count)) for locale, count in sorted(locales.items())},
+        calibration=dict(sorted(calibration.items())),
         difference=difference,
         paces=planned,
         strata=_strata(strata, number),
@@ -232,22 +234,23 @@ def _likeness(basis: Difference) -> Likeness:
     return Likeness(basis.agreement, basis.narrative_correlation)
 
 
-def _planned_paces(draws: Sequence[Draw], jury: Jury) -> tuple[PlannedPace, ...]:
+def _planned_paces(
+    records: Sequence[PlannedRecord], calibrating: Collection[str], jury: Jury
+) -> tuple[PlannedPace, ...]:
     """Units, submissions and seconds of the sample, by task and language."""
-    records = [record for each in draws for record in each.narrative.records]
-    shares = jury.shares(Counter(record.locale for record in records))
     found = []
     for (task, locale), pace in jury.paces.items():
-        loads = [record.loads[task] for record in records if record.locale == locale]
-        units = sum(load.units for load in loads)
+        loads = [(record.record_uuid, record.loads[task]) for record in records if record.locale == locale]
+        units = sum(load.units for _, load in loads)
+        early = sum(load.units for record_uuid, load in loads if record_uuid in calibrating)
         if units:
-            seconds = sum(load.seconds for load in loads) / units * pace.factor
+            seconds = sum(load.seconds for _, load in loads) / units * pace.factor
             found.append(
                 PlannedPace(
                     task=task,
                     language=locale,
                     units=units,
-                    judgements=round(units * jury.votes(task, locale, shares[locale])),
+                    judgements=early * jury.judges_calibration(locale) + (units - early) * jury.overlap[task],
                     seconds=round(seconds, 1),
                     basis="assumed" if not pace.is_measured else "measured" if pace.timed else "other languages",
                     timed=pace.timed,
@@ -308,7 +311,7 @@ def _remarks(plan: Plan, population: Population, options: PlanOptions, is_coarse
         )
     if any(plan.calibration.values()):
         told = ", ".join(f"{locale} {count:,}" for locale, count in plan.calibration.items())
-        yield f"Answers in calibration, about: {told}. They are counted with its overlap."
+        yield f"Answers in calibration, counted with its overlap: {told}."
     if plan.difference is None:
         yield f"The records name {_providers(population)}, so there is no difference to be found between two."
     elif plan.detectable_difference is None:

@@ -35,6 +35,7 @@ def draw_votes(
     passages: int = 1,
     most_votes: int = 3,
     spreads: tuple[float, float, float] = (2, 0, 1),
+    fewest_votes: int = 1,
 ) -> LabelArray:
     """Narratives × models × passages × annotators × labels; a unit has one to `most_votes` votes, the others missing.
 
@@ -48,6 +49,7 @@ def draw_votes(
         passages: Units of an answer.
         most_votes: Votes of a unit at most.
         spreads: Standard deviations of narrative, answer and unit.
+        fewest_votes: Votes of a unit at least.
     """
     n_models, n_labels = rates.shape
     total = float(np.sqrt(np.square(spreads).sum()))
@@ -58,7 +60,7 @@ def draw_votes(
     own = own + spreads[1] * generator.normal(size=(n_narratives, n_models, 1, n_labels))
     own = own + spreads[2] * generator.normal(size=(*shape, n_labels))
     votes = generator.random((*shape, most_votes, n_labels)) < logistic(own)[:, :, :, np.newaxis]
-    given = np.arange(most_votes) < generator.integers(1, most_votes + 1, shape)[..., np.newaxis]
+    given = np.arange(most_votes) < generator.integers(fewest_votes, most_votes + 1, shape)[..., np.newaxis]
     return np.where(given[..., np.newaxis], votes, MISSING).astype(np.int8)
 
 

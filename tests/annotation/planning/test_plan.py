@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from annotation.campaign.file import read_campaign
+from annotation.campaign.routing import plan_routes
 from exports.cli import main
 from exports.reading._weights import read_weights
 from pipeline.records import QueryResponse
@@ -134,10 +136,19 @@ def test_a_campaign_gives_overlap_and_calibration() -> None:
     assert paces["retrieval", "en"]["judgements"] == 2 * (56 * 2 + 4 * 3)
 
 
-def test_a_fraction_for_calibration_is_counted_on_average() -> None:
+def test_a_fraction_for_calibration_is_the_share_that_a_push_would_choose() -> None:
     Path("citejury.toml").write_text(CAMPAIGN.format(size="fraction = 0.2"), encoding="utf-8")
-    plan([planned_record(f"N{n}", p) for n in range(30) for p in PROVIDERS])
-    assert told()["judgements"] == round(90 * (0.2 * 3 + 0.8 * 2)) * 3 + (90 * 3)
+    records = [planned_record(f"N{n}", p) for n in range(30) for p in PROVIDERS]
+    plan(records)
+    languages = [(each.record_uuid, each.language) for each in records]
+    campaign = read_campaign()
+    assert campaign
+    routes = plan_routes(languages, {}, campaign, "any")
+    early = sum(place.round_name == "calibration" for place in routes.values())
+    assert told()["calibration"] == {"en": early}
+    assert 9 <= early <= 27
+    late = 90 - early
+    assert told()["judgements"] == early * 3 * 4 + late * (2 * 2 + 3 + 2)
 
 
 def test_answers_without_passages_are_planned_for_generation_only() -> None:
