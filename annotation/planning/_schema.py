@@ -13,7 +13,7 @@ class Hours(Frozen):
     """Hours of work of all annotators together."""
 
     low: float = Field(ge=0)
-    """Nine of ten campaigns lie between this and `high`, where the pace was measured."""
+    """Nine of ten campaigns or more end between this and `high`, if those whose pace was measured do the rest."""
     expected: float = Field(ge=0)
     """What is to be expected."""
     high: float = Field(ge=0)

@@ -27,10 +27,10 @@ FEWEST_TIMED = 10
 """Timed units of a task with which its pace counts as measured."""
 _BORROWED = 10.0
 """Timed units of a language that weigh as much as what the task's other languages say."""
-_PERSONS, _UNITS = 0.4, 0.8
+_PERSONS, _UNITS = 0.3, 0.6
 """Standard deviations of logarithms, between persons' paces and between one person's units, behind low and high."""
 _SURE = 1.6449
-"""Normal quantile of low and high, which so hold nine of ten."""
+"""Normal quantile of low and high, which hold nine of ten or more."""
 _ASSUMED_FACTOR = 2.0
 """Low and high of what was only assumed, as a divisor and a factor."""
 

@@ -23,7 +23,7 @@ from annotation.push.record_sources import read_source
 from exports.cli import main
 from tests.support.export_bench import make_user
 from tests.support.places import ROOT
-from tests.support.planned_records import planned_study, write_planned
+from tests.support.planned_records import planned_record, planned_study, write_planned
 
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
@@ -163,7 +163,7 @@ def test_hours_of_the_demos_campaign_are_within_a_quarter_after_twenty_units_a_t
 def test_pauses_interruptions_and_controls_are_not_timed(
     argilla_server: "ServerHandle", owner: Argilla, workspace: str
 ) -> None:
-    write_planned(Path("records.jsonl"), planned_study(30, ("openai",), ("en",)))
+    write_planned(Path("records.jsonl"), [planned_record(f"N{n}", passages=0) for n in range(8)])
     run(argilla_server, "annotation", "push", "records.jsonl", "--workspace", workspace)
     crew = Crew(argilla_server, owner, workspace, 2)
     records = crew.records("generation")
@@ -192,30 +192,26 @@ def test_correlations_are_measured_on_the_votes_of_grounding_and_generation(
     argilla_server: "ServerHandle", owner: Argilla, workspace: str
 ) -> None:
     """Every narrative is answered alike by both providers, and two annotators always agree."""
-    records = write_planned(Path("records.jsonl"), planned_study(30, ("openai", "claude"), ("en",)))
-    run(argilla_server, "annotation", "push", str(records), "--workspace", workspace)
+    answers = [
+        planned_record(f"N{n:02d}", provider, passages=0) for n in range(20) for provider in ("openai", "claude")
+    ]
+    write_planned(Path("records.jsonl"), answers)
+    run(argilla_server, "annotation", "push", "records.jsonl", "--workspace", workspace)
     crew = Crew(argilla_server, owner, workspace, 2)
-    owner.request(
-        "PATCH",
-        f"/datasets/{crew.datasets['generation'].id}",
-        json={"distribution": {"strategy": "overlap", "min_submitted": 2}},
-    )
-    narratives: defaultdict[str, list[str]] = defaultdict(list)
+    body = {"distribution": {"strategy": "overlap", "min_submitted": 2}}
+    owner.request("PATCH", f"/datasets/{crew.datasets['generation'].id}", json=body)
     for record_id, external_id in crew.records("generation"):
-        narratives[external_id.partition("-")[0]].append(record_id)
-    for number, (_, answers) in enumerate(sorted(narratives.items())):
-        for record_id in answers:
-            for person in range(2):
-                crew.submit(person, "generation", record_id, number % 2 == 0, MONDAY)
+        for person in range(2):
+            crew.submit(person, "generation", record_id, int(external_id[1:3]) % 2 == 0, MONDAY)
     crew.act()
     run(argilla_server, "annotation", "plan", "records.jsonl", "--out", "assumed", "--overlap", "2")
     words = ("--overlap", "2", "--from", argilla_server.url, "--workspace", workspace)
     run(argilla_server, "annotation", "plan", "records.jsonl", "--out", "plan", *words)
     found, before = told()["difference"], told("assumed")["difference"]
-    assert (found["units_measured"], found["narratives_measured"]) == (60, 30)
+    assert (found["units_measured"], found["narratives_measured"]) == (40, 20)
     assert (before["agreement"], before["narrative_correlation"]) == (0.667, 0.3)
-    assert found["agreement"] == pytest.approx((60 + 20 * 0.667) / 80, abs=0.01)
-    assert found["narrative_correlation"] == pytest.approx((30 + 20 * 0.3) / 50, abs=0.02)
+    assert found["agreement"] == pytest.approx((40 + 20 * 0.667) / 60, abs=0.01)
+    assert found["narrative_correlation"] == pytest.approx((20 + 20 * 0.3) / 40, abs=0.02)
     assert told()["detectable_difference"] < told("assumed")["detectable_difference"]
 
 
