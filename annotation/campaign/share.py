@@ -16,7 +16,7 @@ from annotation.campaign.versions import Series, newest_versions, place_in_order
 from annotation.client import Argilla
 from annotation.labels import LABELS, TaskName
 from annotation.pages import exact, markdown_to_html, render
-from annotation.tasks import CALIBRATION, ORDER
+from annotation.tasks import CALIBRATION, ORDER, PRACTICE
 from annotation.wording import LOCALES, Wording, read_texts, read_wording
 from pipeline.errors import NotFoundError, OutputError
 from pipeline.staging import ANYBODY, OWNER_ONLY, staged_file
@@ -30,6 +30,7 @@ _SHEET_TEXTS = (
     "order",
     "guidelines",
     "calibration",
+    "practice",
     "thanks",
 )
 _NAME_LENGTH = 40  # of four bytes each, a file name has room for them
@@ -232,7 +233,7 @@ def render_sheet(api_url: str, name: str, password: str | None, items: Sequence[
         guideline_name=_guideline_name,
         numbers=ORDER,
         items=items,
-        calibration=CALIBRATION,
+        rounds_first={PRACTICE: words["practice"], CALIBRATION: words["calibration"]},
     )
 
 

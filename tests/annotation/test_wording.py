@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from annotation.campaign.file import Campaign, Practice
 from annotation.embedded.page.scripts import page_texts
 from annotation.labels import TASKS
+from annotation.practice.cases import cases_of
 from annotation.wording import LOCALES, locales, read_wording
 
 EVERY_LANGUAGE = pytest.mark.parametrize("locale", ["en", "de", "ja"])
@@ -30,6 +32,8 @@ def texts(locale: str) -> dict[str, str]:
     found = dict(nested(locale_file(locale)))
     for task in TASKS:
         found[f"{task}.md"] = read_wording(locale).guidelines[task]
+    for case in cases_of(Campaign(locales=(locale,), practice=Practice())):
+        found |= {f"practice {case.record.query} {label}": why for label, why in case.explanations.items()}
     return found
 
 

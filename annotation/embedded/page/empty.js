@@ -24,11 +24,39 @@
   };
   const reason = (list) => {
     if (unsaved().length) return say("empty_unsaved", { n: unsaved().length });
+    if (list.closed_by) return say("practice_closed");
     if (list.with_others) return say("empty_others", { n: list.with_others, time: time(list.back, locale()) });
     if (list.drafts) return say("empty_drafts", { n: list.drafts });
+    if (list.practice?.opened) return say("practice_opened");
+    if (list.practice) return say(list.practice.opens ? "practice_passed" : "practice_failed", list.practice);
     return say(list.done ? "empty_done" : "empty_done_by_others");
   };
+  const practiseAgain = (list) => {
+    const button = element("button", { type: "button", className: "citejury-again" });
+    button.textContent = say("practice_again");
+    button.addEventListener("click", async () => {
+      button.disabled = true;
+      await ask(`datasets/${list.id}/practice/again`, "POST").catch(() => null);
+      window.location.assign(address(list));
+    });
+    return button;
+  };
+  const wayOfPractice = (list, lists) => {
+    const practice = lists.find(({ id }) => id === list.closed_by);
+    if (practice) {
+      const status = practice.waiting || practice.practice.may_repeat ? "pending" : "draft";
+      const way = say("practice_go", { list: nameOf(practice) });
+      return [link(way, address(practice, status), { className: "citejury-next" })];
+    }
+    if (!list.practice?.may_repeat) return [];
+    return [
+      link(say("practice_read"), address(list, "submitted"), { className: "citejury-next" }), practiseAgain(list),
+    ];
+  };
   const ways = (list, lists) => {
+    if (list.closed_by || list.practice?.may_repeat) {
+      return [...wayOfPractice(list, lists), link(say("home_title"), "")];
+    }
     const next = nextOf(lists.filter(({ id, locale: each }) => id !== list.id && each === list.locale))
       || nextOf(lists.filter(({ id, is_hers: isHers }) => id !== list.id && isHers));
     return [

@@ -9,10 +9,10 @@
   const OLD = 30 * SECOND; // what a tab shows that she comes back to
   let page, asked = 0, language = worded(navigator.language.slice(0, 2));
   const tell = (name, values) => say(name, values, language);
-  const ask = async (path) => {
+  const ask = async (path, method = "GET") => {
     const login = token();
     const answer = await fetch(new URL(path, API), {
-      headers: { authorization: login }, cache: "no-store", signal: AbortSignal.timeout(20 * SECOND),
+      method, headers: { authorization: login }, cache: "no-store", signal: AbortSignal.timeout(20 * SECOND),
     });
     if (answer.status === 401) expire(login);
     if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
@@ -30,24 +30,41 @@
     });
     return found;
   };
-  // What is next: in order of the work a list with something to do, else one with drafts.
-  const nextOf = (lists) => lists.find(({ waiting }) => waiting) || lists.find(({ drafts }) => drafts);
+  // What is next: in order of the work a list with something to do, else one with drafts. A practice that is not passed
+  // comes before what it does not open.
+  const failed = ({ practice: standing }) => standing?.may_repeat;
+  const nextOf = (lists) => lists.find((list) => list.waiting || failed(list))
+    || lists.find(({ drafts }) => drafts);
   const nextLink = (list, name) => link(
-    tell(list.waiting ? name : "home_drafts", { list: nameOf(list, language) }),
-    address(list, list.waiting ? "pending" : "draft"), { className: "citejury-next" });
+    tell(list.waiting ? name : failed(list) ? "practice_go" : "home_drafts", { list: nameOf(list, language) }),
+    address(list, list.waiting || failed(list) ? "pending" : "draft"), { className: "citejury-next" });
 
   const others = ({ with_others: n, back }) => tell("empty_others", { n, time: time(back) });
   const pace = ({ pace: seconds }) => (seconds < 1.5 * MINUTE
     ? tell("pace_seconds", { n: Math.max(1, Math.round(seconds)) })
     : tell("pace_minutes", { n: (seconds / MINUTE).toLocaleString(language, { maximumFractionDigits: 1 }) }));
-  const facts = (list) => [
+  const opens = (list, lists) => {
+    const closed = lists.filter(({ closed_by: practice }) => practice === list.id);
+    return closed.find(({ round }) => round === "production") || closed[0];
+  };
+  const practice = (list, lists) => { // what a practice came to, or what it is for
+    const { practice: standing } = list;
+    if (!standing) return list.closed_by && tell("home_closed");
+    if (standing.opened) return tell("practice_opened");
+    if (standing.opens) return tell("practice_passed", standing);
+    if (standing.may_repeat) return tell("practice_failed", standing);
+    const opened = opens(list, lists);
+    return opened && tell("home_practice", { ...standing, list: nameOf(opened, language) });
+  };
+  const facts = (list, lists) => [
     tell("home_progress", list),
+    practice(list, lists),
     list.waiting && tell("home_left", { n: list.waiting }),
     list.drafts && tell("home_drafts_left", { n: list.drafts }),
     list.with_others && others(list),
     list.pace && pace(list),
   ].filter(Boolean);
-  const item = (list) => {
+  const item = (list, lists) => {
     const found = element("li", { className: list.done === list.total ? "citejury-done" : "" });
     const name = nameOf(list, language);
     const title = element("h3");
@@ -57,16 +74,16 @@
     const bar = element("progress", { max: list.total, value: list.done });
     bar.setAttribute("aria-label", name);
     const lines = element("ul", { className: "citejury-facts" });
-    lines.append(...facts(list).map((textContent) => element("li", { textContent })));
+    lines.append(...facts(list, lists).map((textContent) => element("li", { textContent })));
     const guidelines = element("button", { type: "button", textContent: tell("guidelines") });
     guidelines.setAttribute("aria-label", `${tell("guidelines")}: ${name}`);
     guidelines.addEventListener("click", () => showGuidelines(list, name));
     found.append(title, heading, bar, lines, guidelines);
     return found;
   };
-  const listOf = (lists) => {
+  const listOf = (lists, all) => {
     const found = element("ol", { className: "citejury-lists" });
-    found.append(...lists.map(item));
+    found.append(...lists.map((list) => item(list, all)));
     return found;
   };
   const showGuidelines = async (list, name) => {
@@ -112,11 +129,11 @@
       section.append(element("p", { textContent: tell(name, { time: ends.length ? time(ends[0]) : "" }) }));
     }
     page.replaceChildren(element("h1", { textContent: tell("home_title") }), section);
-    if (first.length) page.append(element("h2", { textContent: tell("home_lists") }), listOf(first));
+    if (first.length) page.append(element("h2", { textContent: tell("home_lists") }), listOf(first, lists));
     if (rest.length) {
       const folded = element("details");
       const summary = element("summary", { textContent: tell("home_other_languages", { n: rest.length }) });
-      folded.append(summary, listOf(rest));
+      folded.append(summary, listOf(rest, lists));
       page.append(folded);
     }
     page.lang = language;

@@ -83,7 +83,7 @@
     if (there?.id) {
       ids.set(entry.key, there.id);
       forget(entry);
-      if (there.status === "draft") page.draftStored?.(entry, there);
+      if (there.status === "draft") page.draftStored?.(entry, there); else page.submissionStored?.(entry, there);
       return answer;
     }
     if (status === 401) expired = sentWith;
@@ -177,8 +177,8 @@
   // Why an empty list may not mean that all is done; empty where it can be believed.
   const staleness = () => (isLoggedOut() ? "expired" : unsaved().length ? "unsaved"
     : listFailed || linkFailed ? "offline" : "");
-  // What the other scripts build on. drafts.js adds `draftStored` and `answered`, which are told what came of an
-  // answer; form.js adds `leaving` when she wants to go in spite of what is unsaved.
+  // What the other scripts build on. drafts.js adds `draftStored` and `answered`, practice.js
+  // `submissionStored`, which are told what came of an answer; form.js adds `leaving` when she wants to go in spite of what is unsaved.
   const page = Object.assign(window.citejury, {
     user, token, read, keep, forget, keptUnder, unsaved, newEntry, held, form, recordShown, isLoggedOut, expire,
     staleness, call,

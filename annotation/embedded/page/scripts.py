@@ -22,6 +22,7 @@ _SCRIPTS = (
     "place.js",  # says in title and language where she is, and keeps annotators from what is not for them
     "home.js",  # is where an annotator starts: her lists in her language and order
     "empty.js",  # says why an empty queue is empty, and what is next
+    "practice.js",  # explains a case of practice to who has submitted it
     "form.js",  # helps with the form
     "fields.js",  # shows an answer as it was written, and copies what is seen
     "evidence.js",  # brings an answer and the passages that it cites together
@@ -29,7 +30,7 @@ _SCRIPTS = (
     "rules.js",  # puts the rule where the decision is: under each question, and the guidelines beside the record
     "access.js",  # tells assistive technology what is there
 )
-_STYLES = ("page.css", "home.css", "fields.css", "evidence.css", "rules.css", "access.css", "spans.css")
+_STYLES = ("page.css", "home.css", "fields.css", "evidence.css", "rules.css", "access.css", "spans.css", "practice.css")
 _FOLDER = "citejury"
 _FOREIGN_IMPORT = re.compile(rb"@import url\(https?:[^)]*\);")
 

@@ -1,0 +1,105 @@
+"""Practice in Argilla's page: it comes first, explains each case after its submission, and opens the list."""
+
+from pathlib import Path
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from annotation.client import Argilla
+from tests.support.page_driver import (
+    RECORD_ID,
+    answer,
+    click,
+    complaints,
+    focused,
+    log_in,
+    open_form,
+    press,
+    shown_text,
+    wait,
+    window_size,
+)
+from tests.support.practice_campaign import practised
+
+pytestmark = pytest.mark.server
+
+CASES = """
+[[retrieval]]
+query = "Wie hoch ist der Turm?"
+passages = [{ text = "Der Turm ist 57 Meter hoch." }]
+topically_relevant = { answer = "yes", why = "Die Höhe steht <b onclick=alert(1)>da</b>." }
+evidence_sufficient = { answer = "yes", why = "Mehr braucht es nicht." }
+misleading = { answer = "no", why = "Wer das liest, weiß die Höhe." }
+
+[[retrieval]]
+query = "Wie alt ist der Turm?"
+passages = [{ text = "Der Turm ist 57 Meter hoch." }]
+topically_relevant = { answer = "no", why = "Es geht um die Höhe." }
+evidence_sufficient = { answer = "no", why = "Das Alter fehlt." }
+misleading = { answer = "no", why = "Niemand hält 57 Meter für ein Alter." }
+"""
+ALL_NO = {"topically_relevant": False, "evidence_sufficient": False, "misleading": False}
+FIRST = {"topically_relevant": True, "evidence_sufficient": True, "misleading": False}
+
+
+def dialog(driver: webdriver.Chrome) -> str:
+    """What the explanation says, as soon as it is there."""
+    return wait(driver, lambda: shown_text(driver, "#citejury-practice[open]"))
+
+
+def submit_case(driver: webdriver.Chrome, answers: dict[str, bool]) -> str:
+    wait(driver, lambda: focused(driver) == "topically_relevant_yes")
+    answer(driver, answers.items())
+    press(driver, Keys.RETURN)
+    return dialog(driver)
+
+
+def test_practice_explains_each_case_and_opens_the_list_at_the_pass_mark(
+    owner: Argilla, browser: webdriver.Chrome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cases.toml").write_text(CASES, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    work = practised(owner, locales=("de",), tasks=["retrieval"], file="cases.toml")
+    log_in(browser, owner.api_url, work.names["anna"], work.passwords["anna"])
+    wait(browser, lambda: "Anfangen: Retrieval – Übung" in shown_text(browser, "#citejury-home"))
+    assert "Öffnet die Liste „Retrieval“: 5 von 6 Antworten" in shown_text(browser, "#citejury-home")
+    browser.get(f"{owner.api_url}/dataset/{work.dataset('1-retrieval-de')}/annotation-mode?page=1&status=pending")
+    wait(browser, lambda: "sobald Sie die Übung dazu bestanden haben" in shown_text(browser, "#citejury-empty"))
+    click(browser, lambda: browser.find_element(By.LINK_TEXT, "Zur Übung: Retrieval – Übung"))
+
+    said = submit_case(browser, ALL_NO)
+    assert "1 von 3 Antworten stimmen überein." in said
+    assert "✗ weicht ab" in said
+    assert "✓ stimmt überein" in said
+    assert "Ihre Antwort: Nein" in said
+    assert "Richtig: Ja" in said
+    assert "Die Höhe steht <b onclick=alert(1)>da</b>." in said
+    assert browser.find_elements(By.CSS_SELECTOR, "#citejury-practice b") == []
+    assert focused(browser) == "citejury-practice-title"
+    with window_size(browser, 400, 700):
+        wide = "const all = document.querySelector('#citejury-practice'); return all.scrollWidth > all.clientWidth"
+        assert not browser.execute_script(wide)
+        click(browser, lambda: browser.find_element(By.CSS_SELECTOR, "#citejury-practice summary"))
+        wait(browser, lambda: "57 Meter" in shown_text(browser, "#citejury-practice details"))
+    press(browser, Keys.ESCAPE)
+    wait(browser, lambda: browser.find_elements(By.ID, "citejury-practice") == [])
+    said = submit_case(browser, ALL_NO)
+    assert "3 von 3 Antworten stimmen überein." in said
+    click(browser, lambda: browser.find_element(By.CSS_SELECTOR, "#citejury-practice .citejury-next"))
+
+    wait(browser, lambda: "4 von 6 Antworten stimmen überein, nötig sind 5" in shown_text(browser, "#citejury-empty"))
+    click(browser, lambda: browser.find_element(By.LINK_TEXT, "Erklärungen lesen"))
+    wait(browser, lambda: "Was hier richtig ist, und warum" in shown_text(browser, "#citejury-explained"))
+    browser.get(owner.api_url)
+    click(browser, lambda: browser.find_element(By.LINK_TEXT, "Zur Übung: Retrieval – Übung"))
+    click(browser, lambda: browser.find_element(By.CSS_SELECTOR, "#citejury-empty .citejury-again"))
+    for answers in (FIRST, ALL_NO):
+        assert "3 von 3" in submit_case(browser, answers)
+        press(browser, Keys.ESCAPE)
+    wait(browser, lambda: "6 von 6 Antworten stimmen überein, 5 genügen" in shown_text(browser, "#citejury-empty"))
+    click(browser, lambda: browser.find_element(By.LINK_TEXT, "Als Nächstes: Retrieval"))
+    wait(browser, lambda: browser.execute_script(RECORD_ID))
+    open_form(browser, owner.api_url, work.dataset("1-retrieval-de"))
+    assert complaints(browser) == []
