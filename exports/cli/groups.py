@@ -7,6 +7,7 @@ from exports.cli.adjudicate import adjudicate
 from exports.cli.agreement import agreement
 from exports.cli.csv import csv_command
 from exports.cli.dataset import dataset
+from exports.cli.feedback import feedback
 from exports.cli.results import results
 from exports.cli.teardown import teardown
 
@@ -18,6 +19,6 @@ def exports() -> None:
     """Bring responses back as CSV files and datasets; say what the jury found and how far it agrees."""
 
 
-for command in (csv_command, dataset, results, agreement, adjudicate):
+for command in (csv_command, dataset, results, agreement, adjudicate, feedback):
     exports.add_command(command)
 annotation.add_command(teardown)

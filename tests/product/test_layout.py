@@ -81,6 +81,7 @@ ORDER = (
     "exports.report.html",
     "exports.measure",
     "exports.adjudicate",
+    "exports.feedback",
     "exports.dataset",
     "exports.start",
     "exports",

@@ -49,9 +49,10 @@
       return [link(way, address(practice, status), { className: "citejury-next" })];
     }
     if (!list.practice?.may_repeat) return [];
-    return [
-      link(say("practice_read"), address(list, "submitted"), { className: "citejury-next" }), practiseAgain(list),
-    ];
+    // Loaded anew: the page that is open takes no other status from its address.
+    const read = element("a", { className: "citejury-next", textContent: say("practice_read") });
+    read.href = new URL(address(list, "submitted"), document.baseURI).href;
+    return [read, practiseAgain(list)];
   };
   const ways = (list, lists) => {
     if (list.closed_by || list.practice?.may_repeat) {

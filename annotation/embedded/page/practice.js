@@ -83,22 +83,26 @@
     copies.set(record.id, { words: wordsOf(record), copy: fields?.cloneNode(true) });
   };
 
-  const beside = async (record, footer) => {
+  const beside = async (record, questions) => {
     const shown = element("section", { id: "citejury-explained", lang: locale() });
     box = { record: record.id, shown };
     shown.setAttribute("aria-labelledby", "citejury-explained-title");
-    footer.before(shown);
+    questions.append(shown); // where the form scrolls
     const found = await explain(record.id);
     if (box?.shown !== shown) return;
-    if (!found) { told.delete(record.id); return; }
+    if (!found) { // the next change of the page tries again
+      told.delete(record.id);
+      setTimeout(() => { if (box?.shown === shown) { box = null; shown.remove(); } }, 5000);
+      return;
+    }
     shown.append(text("h2", say("practice_title"), { id: "citejury-explained-title" }),
       ...explanation(found, wordsOf(record)));
   };
   watch(() => {
     const record = isPractice() && recordShown();
-    const footer = document.querySelector("form.questions-form .footer-form");
-    const wanted = record?.status === "submitted" && footer && token();
+    const questions = document.querySelector("form.questions-form .questions");
+    const wanted = record?.status === "submitted" && questions && token();
     if (box && (!wanted || box.record !== record.id || !box.shown.isConnected)) { box.shown.remove(); box = null; }
-    if (wanted && !box) beside(record, footer);
+    if (wanted && !box) beside(record, questions);
   });
 })();

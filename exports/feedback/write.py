@@ -1,0 +1,207 @@
+"""A page for each annotator with her own differences, written from an export."""
+
+import csv
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from annotation.campaign.file import Campaign
+from annotation.campaign.share import sheet_names
+from annotation.labels import LABELS, TASKS, TaskName
+from annotation.pages import render
+from annotation.tasks import COLUMN_FIELDS
+from annotation.wording import LOCALES, locales, read_texts, read_wording
+from exports.agreement.ratings import Ratings
+from exports.csv.folder import CONTROLS_FILE
+from exports.csv.tables import TEXT_COLUMNS
+from exports.feedback.differences import Difference, Feedback, LabelFeedback, compare
+from exports.reading.decisions import read_decisions
+from exports.reading.read import csv_rows, export_files, read_tables, task_of
+from pipeline.errors import InputError, OutputError
+from pipeline.records import CONTEXT_SEPARATOR
+from pipeline.staging import staged_file
+
+_SHOWN = 20
+"""So many differences of one question are shown, the clearest ones."""
+_TEXTS = ("title", "intro", "count", "yours", "others", "decided", "more", "none", "rule")
+_OURS = '<meta name="generator" content="citejury exports feedback">'
+_NAME = re.compile(r"feedback-.*\.html")
+_Unit = tuple[str, str]
+"""Record and passage."""
+
+
+class WrittenFeedback(NamedTuple):
+    """What was written."""
+
+    pages: dict[str, Path]
+    """The page of each annotator, by name."""
+    feedback: Feedback
+    """What is on them."""
+    alone: tuple[str, ...]
+    """Annotators none of whose answers could be compared; they have no page."""
+
+
+def write_feedback(
+    out: Path,
+    source: Callable[[Path], Sequence[Path]],
+    campaign: Campaign | None,
+    decisions: Path | None = None,
+    fewest: int = 2,
+) -> WrittenFeedback:
+    """The pages that were written into the folder; pages of earlier calls that are no longer wanted are gone.
+
+    Args:
+        out: Absent, or a folder.
+        source: Given a work folder, names the export folders and CSV files to read; it may make them there.
+        campaign: Says in which languages people read; None takes the language of most of what each answered.
+        decisions: A decisions.csv of adjudicators.
+        fewest: How many others have to have answered for their majority to count.
+
+    Raises:
+        InputError: no answer could be compared, or a file cannot be read.
+        BadRowsError: cells cannot be read.
+        OutputError: the folder cannot be written.
+    """
+    with TemporaryDirectory(prefix="citejury-") as work:
+        paths = source(Path(work))
+        files = [path for path in export_files(paths) if path.name != CONTROLS_FILE]
+        tables = read_tables(files).tables
+        decided = read_decisions(decisions).by_unit if decisions else {}
+        found = compare(tables, decided, fewest, _controls_beside(files))
+        if not found.by_annotator:
+            raise InputError(
+                f"No answer could be compared: no unit has a decision or the answers of {fewest + 1} people. Name "
+                "`--decisions`, or count fewer with `--others`."
+            )
+        texts = _texts_of(files, {each[:2] for shown in _shown(found) for each in shown})
+    everybody = sorted({name for table in tables for name in table.annotators})
+    names = {name: path.replace("sheet-", "feedback-", 1) for name, path in sheet_names(everybody).items()}
+    pages = {name: out / names[name] for name in found.by_annotator}
+    for name, path in pages.items():
+        locale = _locale_of(name, campaign, tables)
+        _write(path, _page(locale, found.by_annotator[name], texts))
+    for path in out.glob("feedback-*.html"):
+        if path not in pages.values() and _NAME.fullmatch(path.name) and _OURS in path.read_text("utf-8", "replace"):
+            path.unlink()
+    return WrittenFeedback(pages, found, tuple(name for name in everybody if name not in pages))
+
+
+def _shown(found: Feedback) -> Iterable[Sequence[Difference]]:
+    """The differences that pages show, question by question."""
+    return (each.differences[:_SHOWN] for labels in found.by_annotator.values() for each in labels)
+
+
+def _controls_beside(files: Iterable[Path]) -> frozenset[_Unit]:
+    """Units that are controls or repeats, from the `controls.csv` beside the files, which may have their rows too."""
+    found: set[_Unit] = set()
+    for path in dict.fromkeys(file.with_name(CONTROLS_FILE) for file in files):
+        if path.is_file():
+            with path.open(encoding="utf-8-sig", newline="") as stream:
+                found |= {(row["record_uuid"], row["chunk_id"]) for row in csv.DictReader(stream)}
+    return frozenset(found)
+
+
+def _texts_of(files: Iterable[Path], wanted: Collection[_Unit]) -> dict[tuple[TaskName, _Unit], tuple[str, str]]:
+    """The two texts of each wanted unit, by task and unit."""
+    found: dict[tuple[TaskName, _Unit], tuple[str, str]] = {}
+    for path in files:
+        task = task_of(path)
+        rows = csv_rows(path)
+        _, header = next(rows)
+        first, second = (header.index(column) for column in TEXT_COLUMNS[task])
+        record = header.index("record_uuid")
+        chunk = header.index("chunk_id") if "chunk_id" in header else None
+        for _, cells in rows:
+            unit = (cells[record], cells[chunk] if chunk is not None and task == "retrieval" else "")
+            if unit in wanted:
+                found[task, unit] = (cells[first], cells[second])
+    return found
+
+
+def _locale_of(name: str, campaign: Campaign | None, tables: Iterable[Ratings]) -> str:
+    """The language of her page: hers in the campaign, else that of most of her answers that there are words in."""
+    known = locales()
+    for person in campaign.annotators if campaign else ():
+        if campaign and person.name == name and campaign.locales_of(person):
+            return campaign.locales_of(person)[0]
+    said: Counter[str] = Counter()
+    for table in tables:
+        if name in table.annotators:
+            hers = table.units[table.response_annotators == table.annotators.index(name)]
+            said.update(table.unit_languages[unit] for unit in hers.tolist())
+    return next((locale for locale, _ in said.most_common() if locale in known), "en")
+
+
+def _page(
+    locale: str,
+    labels: Sequence[LabelFeedback],
+    texts: Mapping[tuple[TaskName, _Unit], tuple[str, str]],
+) -> str:
+    """Her page in one language; whatever comes from people and models is text in it."""
+    wording = read_wording(locale)
+    path = LOCALES / f"{locale}.toml"
+    words = read_texts(tomllib.loads(path.read_text(encoding="utf-8")), ("feedback",), _TEXTS, path)
+    answers = {True: wording.answers["yes"], False: wording.answers["no"]}
+    by_task = {task: [each for each in labels if each.task == task] for task in TASKS}
+    return render(
+        "exports.feedback",
+        "feedback.html",
+        locale=locale,
+        words=words,
+        differs=any(each.differences for each in labels),
+        tasks=[
+            {
+                "heading": wording.guidelines[task].partition("\n")[0].lstrip("# "),
+                "labels": [
+                    {
+                        "question": wording.questions[task][each.label],
+                        "count": words["count"].format(different=len(each.differences), compared=each.compared),
+                        "cases": [_case(words, answers, task, one, texts) for one in each.differences[:_SHOWN]],
+                        "more": words["more"].format(n=len(each.differences) - _SHOWN)
+                        if len(each.differences) > _SHOWN
+                        else "",
+                        "fields": [wording.fields[task][COLUMN_FIELDS[task][name]] for name in TEXT_COLUMNS[task]],
+                    }
+                    for each in sorted(found, key=lambda each: LABELS[task].index(each.label))
+                    if each.differences
+                ],
+            }
+            for task, found in by_task.items()
+            if any(each.differences for each in found)
+        ],
+    )
+
+
+def _case(
+    words: Mapping[str, str],
+    answers: Mapping[bool, str],
+    task: TaskName,
+    difference: Difference,
+    texts: Mapping[tuple[TaskName, _Unit], tuple[str, str]],
+) -> dict[str, object]:
+    """One difference: its texts, her answer and what it differs from."""
+    kind = "decided" if difference.decided else "others"
+    return {
+        "texts": [text.split(CONTEXT_SEPARATOR) for text in texts[task, difference[:2]]],
+        "yours": words["yours"].format(answer=answers[difference.given]),
+        "others": words[kind].format(answer=answers[not difference.given], n=difference.others),
+    }
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a page as a whole; one of somebody else stays.
+
+    Raises:
+        OutputError: it cannot be written, or something else of the name is there.
+    """
+    try:
+        if path.exists() and _OURS not in path.read_text("utf-8", "replace"):
+            raise OutputError(f"`{path}` is something else than citejury writes there. Choose another folder.")
+        with staged_file(path) as file:
+            file.write(text.encode("utf-8"))
+    except OSError as error:
+        raise OutputError(f"`{path}` cannot be written: {error.strerror or error}. Choose another folder.") from error

@@ -1,0 +1,146 @@
+"""`exports feedback`: each annotator's own differences in her language, without names, controls and practice."""
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from exports.cli import main
+from exports.feedback.differences import compare
+from exports.reading.read import read_tables
+from exports.schema import COLUMNS, CONTROL_COLUMNS
+
+PEOPLE = ("anna", "ben", "cora", "Jörg Müller")
+LABELS = ("topically_relevant", "evidence_sufficient", "misleading")
+HOSTILE = "<script>alert(1)</script> {answer} \x1b[31m"
+
+
+def export(folder: Path, votes: dict[str, str], language: str = "de", extra: str = "") -> Path:
+    """An export of retrieval whose people said these answers (y, n, space for none) to units 1, 2 … on one label."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "retrieval.csv").open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, COLUMNS["retrieval"])
+        writer.writeheader()
+        for name, said in votes.items():
+            for number, vote in enumerate(said, start=1):
+                if vote == " ":
+                    continue
+                row = dict.fromkeys(COLUMNS["retrieval"], "")
+                row |= {
+                    "input_query": f"Frage {number} {extra}",
+                    "chunk": f"Stelle {number}",
+                    "chunk_id": f"c{number}",
+                    "doc_id": "d",
+                    "chunk_rank": "1",
+                    **dict.fromkeys(LABELS, "False"),
+                    "topically_relevant": str(vote == "y"),
+                    "record_uuid": f"r{number}",
+                    "annotator_id": name,
+                    "task": "retrieval",
+                    "language": language,
+                    "created_at": "2026-11-23T10:00:00+00:00",
+                }
+                writer.writerow({key: value for key, value in row.items() if key in COLUMNS["retrieval"]})
+    return folder
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(main, ["exports", "feedback", *arguments])
+    return result.exit_code, result.output
+
+
+def test_an_answer_differs_from_most_others_never_from_a_tie_or_one_person(tmp_path: Path) -> None:
+    votes = {"anna": "yyyy", "ben": "nnn ", "cora": "ny  ", "Jörg Müller": "nn n"}
+    found = compare(read_tables([export(tmp_path, votes) / "retrieval.csv"]).tables, {}, 2)
+    (relevant, *_) = found.by_annotator["anna"]
+    # Unit 1: three others said no. Unit 2: two no, one yes. Units 3 and 4: one other.
+    assert (relevant.label, relevant.compared) == ("topically_relevant", 2)
+    assert [(each.record_uuid, each.others, each.agreed) for each in relevant.differences] == [
+        ("r1", 3, 3),
+        ("r2", 3, 2),
+    ]
+    # ben at unit 2: anna and cora said yes, Jörg no, so most said yes.
+    (bens, *_) = found.by_annotator["ben"]
+    assert [each.record_uuid for each in bens.differences] == ["r2"]
+    assert found.too_few == 4  # two people each at units 3 and 4
+    everybody = compare(read_tables([tmp_path / "retrieval.csv"]).tables, {}, 1)
+    assert everybody.too_few == 0
+    assert everybody.by_annotator["anna"][0].compared == 4
+
+
+def test_a_decision_comes_before_the_votes(tmp_path: Path) -> None:
+    tables = read_tables([export(tmp_path, {"anna": "y", "ben": "n", "cora": "n"}) / "retrieval.csv"]).tables
+    found = compare(tables, {("r1", "c1", "topically_relevant"): True}, 2)
+    assert found.by_annotator["anna"][0].differences == ()
+    assert [each.decided for each in found.by_annotator["ben"][0].differences] == [True]
+
+
+def test_each_page_has_her_own_differences_in_her_language_and_nobodys_name(tmp_path: Path) -> None:
+    votes = dict(zip(PEOPLE, ("yn", "nn", "nn", "ny"), strict=True))
+    source = export(tmp_path / "export", votes, extra=HOSTILE)
+    code, said = run(str(tmp_path / "out"), "--from", str(source))
+    assert code == 0
+    assert "Next: read a page yourself" in said
+    page = (tmp_path / "out" / "feedback-anna.html").read_text(encoding="utf-8")
+    assert "Ihre Antworten neben denen der anderen" in page
+    assert "Frage 1" in page
+    assert "Frage 2" not in page
+    assert "Ihre Antwort: Ja" in page
+    assert "Die meisten der 3 anderen: Nein" in page
+    assert "1 von 2 Antworten weichen ab" in page
+    assert "<script>" not in page
+    assert "\x1b" not in page
+    assert not any(re.search(rf"\b{name}\b", page) for name in PEOPLE)
+    assert "Frage 2" in (tmp_path / "out" / "feedback-Jörg-Müller.html").read_text(encoding="utf-8")
+    assert "Überall, wo es sich vergleichen ließ" in (tmp_path / "out" / "feedback-ben.html").read_text(
+        encoding="utf-8"
+    )
+
+
+def test_her_language_is_that_of_the_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = export(tmp_path / "export", {"anna": "y", "ben": "n", "cora": "n"})
+    people = '[{ name = "anna", locales = ["ja"] }, { name = "ben" }]'
+    (tmp_path / "citejury.toml").write_text(f'[campaign]\nlocales = ["en", "ja"]\nannotators = {people}\n')
+    monkeypatch.chdir(tmp_path)
+    assert run("out", "--from", str(source))[0] == 0
+    texts = {name: (tmp_path / "out" / f"feedback-{name}.html").read_text("utf-8") for name in ("anna", "ben", "cora")}
+    assert "あなたの答え：はい" in texts["anna"]
+    assert '<html lang="en">' in texts["ben"]
+    assert '<html lang="de">' in texts["cora"]
+
+
+def test_controls_are_in_no_page_even_where_an_export_has_their_rows(tmp_path: Path) -> None:
+    source = export(tmp_path / "export", {"anna": "yy", "ben": "nn", "cora": "nn"})
+    with (source / "controls.csv").open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, CONTROL_COLUMNS)
+        writer.writeheader()
+        writer.writerow(dict.fromkeys(CONTROL_COLUMNS, "") | {"record_uuid": "r1", "chunk_id": "c1"})
+    assert run(str(tmp_path / "out"), "--from", str(source))[0] == 0
+    page = (tmp_path / "out" / "feedback-anna.html").read_text(encoding="utf-8")
+    assert "Frage 2" in page
+    assert "Frage 1" not in page
+
+
+def test_pages_that_are_wanted_no_longer_go_and_strangers_stay(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert run(str(out), "--from", str(export(tmp_path / "1", dict.fromkeys(PEOPLE, "y"))))[0] == 0
+    (out / "feedback-of-a-film.html").write_text("Great.", encoding="utf-8")
+    assert run(str(out), "--from", str(export(tmp_path / "2", dict.fromkeys(PEOPLE[:3], "y"))))[0] == 0
+    names = {path.name for path in out.iterdir()}
+    assert names == {"feedback-anna.html", "feedback-ben.html", "feedback-cora.html", "feedback-of-a-film.html"}
+
+
+def test_where_nothing_can_be_compared_one_line_says_so(tmp_path: Path) -> None:
+    code, said = run(str(tmp_path / "out"), "--from", str(export(tmp_path / "export", {"anna": "y", "ben": "n"})))
+    assert code == 1
+    assert "no unit has a decision or the answers of 3 people" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_too_few_others_answered_is_counted(tmp_path: Path) -> None:
+    source = export(tmp_path / "export", {"anna": "yy", "ben": "nn", "cora": "n ", "dora": "  "})
+    code, said = run(str(tmp_path / "out"), "--from", str(source))
+    assert code == 0
+    assert "Left out: 2 answers that differ from those of fewer than 2 others." in said
