@@ -18,7 +18,7 @@ from annotation.wording import LOCALES, locales, read_texts, read_wording
 from exports.agreement.ratings import Ratings
 from exports.csv.folder import CONTROLS_FILE
 from exports.csv.tables import TEXT_COLUMNS
-from exports.feedback.differences import Difference, Feedback, LabelFeedback, compare
+from exports.feedback._differences import Difference, Feedback, LabelFeedback, compare
 from exports.reading.decisions import read_decisions
 from exports.reading.read import csv_rows, export_files, read_tables, task_of
 from pipeline.errors import InputError, OutputError

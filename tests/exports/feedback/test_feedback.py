@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from exports.cli import main
-from exports.feedback.differences import compare
+from exports.feedback._differences import compare
 from exports.reading.read import read_tables
 from exports.schema import COLUMNS, CONTROL_COLUMNS
 
