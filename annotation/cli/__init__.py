@@ -6,6 +6,7 @@ Options come in, one call of the library follows, and what came of it goes to st
 import click
 
 from annotation.cli.controls import controls
+from annotation.cli.escalate import escalate
 from annotation.cli.judge import judge
 from annotation.cli.plan import plan
 from annotation.cli.practice import practice
@@ -29,6 +30,7 @@ annotation.add_command(push)
 annotation.add_command(practice)
 annotation.add_command(controls)
 annotation.add_command(status)
+annotation.add_command(escalate)
 annotation.add_command(serve)
 annotation.add_command(users)
 annotation.add_command(backup)

@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from tempfile import TemporaryFile
 from typing import IO, Any, NamedTuple
 
+from annotation.assignment import ASSIGNMENT
 from annotation.campaign.datasets import JuryDataset
 from annotation.client import BATCH_BYTES, BATCH_RECORDS, Argilla
 from annotation.labels import TASKS, TaskName
@@ -169,7 +170,7 @@ def _replace_records(argilla: Argilla, target: Target, records: Sequence[Sequenc
     """
     before = _read_before(argilla, target, [unit for units in records for unit in units])
     late, replaced = [], []
-    for units in records:
+    for units in ([_still_assigned(unit, before) for unit in units] for units in records):
         answered = [
             unit for unit in units if unit.record_id and _touches_answers(before[unit.record_id].stored, unit.body)
         ]
@@ -207,6 +208,15 @@ def _read_before(argilla: Argilla, target: Target, units: Sequence[Unit]) -> dic
         there = [unit for unit in units if unit.task == task and unit.record_id]
         before |= {item["id"]: _as_before(item) for item in _read_again(argilla, dataset, there, include)}
     return before
+
+
+def _still_assigned(unit: Unit, before: Mapping[str, _Before]) -> Unit:
+    """The unit with what its record is for and who gets it, which no push changes."""
+    metadata = (before[unit.record_id].body["metadata"] or {}) if unit.record_id else {}
+    if ASSIGNMENT not in metadata:
+        return unit
+    kept = {**unit.body["metadata"], ASSIGNMENT: metadata[ASSIGNMENT]}
+    return unit._replace(body={**unit.body, "metadata": kept})
 
 
 def _withdraw_suggestions(argilla: Argilla, replaced: Sequence[tuple[Mapping[str, Any], Unit]]) -> None:

@@ -45,7 +45,7 @@ def read_status(
         NotFoundError: no such workspace, or no dataset of ours in them, or none of a round that is named.
         ArgillaError: the server does not answer, refuses the key, or its records are being deleted.
     """
-    found = _find_watched(argilla, workspaces, rounds, languages or {})
+    found = find_watched(argilla, workspaces, rounds, languages or {})
     names = argilla.usernames()
     tallies = [Tally(watched) for watched in found if watched.is_ready]
     for tally in tallies:
@@ -62,7 +62,7 @@ def read_status(
     )
 
 
-def _find_watched(
+def find_watched(
     argilla: Argilla, workspaces: Sequence[str], rounds: Collection[str], languages: Mapping[str, Collection[str]]
 ) -> list[WatchedDataset]:
     """The datasets of ours in these workspaces, sorted, those that are not finished included.

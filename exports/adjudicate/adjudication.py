@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal, NamedTuple
 
+from annotation.assignment import ASSIGNMENT
 from annotation.defuse import one_line, plain_text
 from annotation.display import shown_anew
 from annotation.labels import LABELS, TaskName
@@ -88,13 +89,15 @@ def to_adjudicate(
 ) -> dict[str, Any]:
     """The body of an Argilla record for adjudicators: fields, hidden metadata and external id of the one it is from.
 
-    `lacking` names the fields that the adjudicators' dataset goes without.
+    Its assignment before annotators is none of it. `lacking` names the fields that the adjudicators' dataset goes
+    without.
     """
     shown = shown_anew(record)
     fields = {name: text for name, text in shown["fields"].items() if name not in lacking}
     if kind == "votes":
         fields[_VOTES_FIELD] = votes_text(record["responses"] or (), task, wording)
-    return {"external_id": record["external_id"], "fields": fields, "metadata": shown["metadata"]}
+    metadata = {name: value for name, value in shown["metadata"].items() if name != ASSIGNMENT}
+    return {"external_id": record["external_id"], "fields": fields, "metadata": metadata}
 
 
 def votes_text(responses: Iterable[Mapping[str, Any]], task: TaskName, wording: Wording) -> str:

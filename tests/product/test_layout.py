@@ -61,6 +61,7 @@ ORDER = (
     "annotation.controls",
     "annotation.practice",
     "annotation.status",
+    "annotation.escalation",
     "annotation.judge",
     "annotation.embedded.home",
     "annotation.embedded.search",

@@ -1,0 +1,153 @@
+"""One annotator more for units on which all that they waited for are there and a label is split, before adjudication.
+
+She gets such a unit through her ordinary queue, blind like everybody before her: nothing about it says that it is
+split. What is written is the unit's assignment alone (annotation/contracts/datasets.md#assignments).
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from annotation.assignment import ASSIGNMENT
+from annotation.client import Argilla
+from annotation.labels import TaskName
+from annotation.status.summary import find_watched
+from annotation.tasks import PRACTICE
+from annotation.units import CHANGED_PATH, Unit, read_units
+from pipeline.errors import InputError
+
+_AT_ONCE = 100  # ids in an address, as our server takes them
+
+
+class EscalatedDataset(NamedTuple):
+    """What becomes of one dataset's split units."""
+
+    workspace: str
+    """Its workspace."""
+    dataset: str
+    """Its name."""
+    split: int
+    """Units with all their submissions on which some label has both answers."""
+    escalated: int
+    """Those of them that wait for one submission more now, or would."""
+    before: int
+    """Those of them that were escalated before, and are left as they are."""
+    nobody_left: int
+    """Those of them that everybody who could take them has submitted or discarded."""
+    takers: Mapping[str, int]
+    """How many of the escalated ones each annotator can take, by user name; only those who can take some."""
+
+
+def escalate(
+    argilla: Argilla,
+    workspaces: Sequence[str],
+    *,
+    tasks: Collection[TaskName] = (),
+    rounds: Collection[str] = (),
+    languages: Mapping[str, Collection[str]] | None = None,
+    again: bool = False,
+    dry_run: bool = False,
+) -> list[EscalatedDataset]:
+    """Let the units of these workspaces on which annotators are split wait for one submission more.
+
+    Controls, repeats and practice are none of them, nor is what an earlier version of a dataset holds.
+
+    Args:
+        argilla: Our server, as an owner or admin.
+        workspaces: Names of the workspaces.
+        tasks: Only these tasks; all where none is named.
+        rounds: Only these rounds; all but practice where none is named.
+        languages: In which languages somebody labels, by user name; all for those who are not named.
+        again: Also units that were escalated before, have that submission too and are still split.
+        dry_run: Write nothing.
+
+    Raises:
+        InputError: it is a stock Argilla, or nobody is left for any of the split units.
+        NotFoundError: no such workspace, or no dataset of ours in them, or none of a round that is named.
+        ArgillaError: the server does not answer, or refuses the key.
+    """
+    names = argilla.usernames()
+    found, chosen = [], {}
+    for watched in find_watched(argilla, workspaces, rounds, languages or {}):
+        dataset = watched.dataset
+        closed = not watched.is_ready or watched.is_superseded or dataset.round == PRACTICE
+        if closed or (tasks and dataset.task not in tasks):
+            continue
+        split = [
+            unit
+            for unit in read_units(argilla, dataset.id, _refuse_stock)
+            if unit.assignment.purpose == "label" and _is_split(unit, dataset.min_submitted)
+        ]
+        new = [unit for unit in split if again or (unit.assignment.needed or 0) <= dataset.min_submitted]
+        takers = {unit.record_id: _takers(unit, watched.members) for unit in new}
+        chosen[dataset.id] = [unit for unit in new if takers[unit.record_id]]
+        can_take = Counter(user_id for users in takers.values() for user_id in users)
+        found.append(
+            EscalatedDataset(
+                workspace=dataset.workspace,
+                dataset=dataset.name,
+                split=len(split),
+                escalated=len(chosen[dataset.id]),
+                before=len(split) - len(new),
+                nobody_left=len(new) - len(chosen[dataset.id]),
+                takers={name: count for name, count in sorted((names.get(k, k), n) for k, n in can_take.items())},
+            )
+        )
+    stuck = sum(each.nobody_left for each in found)
+    if stuck and not any(each.escalated for each in found):
+        raise InputError(
+            f"{stuck} {'unit is' if stuck == 1 else 'units are'} split, and everybody who could take "
+            f"{'it' if stuck == 1 else 'them'} has answered already. Add an annotator with `citejury annotation "
+            "setup`, or go on with `citejury exports adjudicate push`."
+        )
+    if not dry_run:
+        for dataset_id, units in chosen.items():
+            _write_needed(argilla, dataset_id, units)
+    return found
+
+
+def _refuse_stock() -> None:
+    """Say that a stock Argilla can do nothing of the kind."""
+    raise InputError(
+        "This is a stock Argilla, which cannot hand one record to one annotator more. Raise `overlap` for all records, "
+        "or go on with `citejury exports adjudicate push`."
+    )
+
+
+def _is_split(unit: Unit, min_submitted: int) -> bool:
+    """Whether the unit has all the submissions that it waits for, and two of them differ in a label."""
+    said = [each.labels for each in unit.answers if each.status == "submitted"]
+    if len(said) < (unit.assignment.needed or min_submitted):
+        return False
+    given = {pair for labels in said for pair in labels.items()}
+    return len({name for name, _ in given}) < len(given)
+
+
+def _takers(unit: Unit, members: Collection[str]) -> set[str]:
+    """User ids of those who may still answer the unit."""
+    settled = {each.user_id for each in unit.answers if each.status != "draft"}
+    return set(unit.assignment.users or members).intersection(members) - settled
+
+
+def _write_needed(argilla: Argilla, dataset_id: str, units: Sequence[Unit]) -> None:
+    """Let each of the units wait for one submission more than it has; whatever else its metadata say stays."""
+    path = CHANGED_PATH.format(dataset_id=dataset_id)
+    for group in _groups(units):
+        ids = ",".join(unit.record_id for unit in group)
+        stored = {item["id"]: item for item in argilla.request("GET", path, params={"ids": ids})["items"]}
+        items = [_body(unit, stored[unit.record_id]) for unit in group if unit.record_id in stored]
+        if items:
+            argilla.request("PUT", f"/datasets/{dataset_id}/records/bulk", json={"items": items})
+
+
+def _groups(units: Sequence[Unit]) -> Iterator[Sequence[Unit]]:
+    """The units in groups that the server takes at once."""
+    return (units[first : first + _AT_ONCE] for first in range(0, len(units), _AT_ONCE))
+
+
+def _body(unit: Unit, stored: Mapping[str, Any]) -> dict[str, Any]:
+    """What lets the unit, as it is stored, wait for one submission more than it has."""
+    submitted = sum(each["status"] == "submitted" for each in stored["responses"])
+    assignment = unit.assignment.model_copy(update={"needed": submitted + 1})
+    said = assignment.model_dump(mode="json", exclude_defaults=True)
+    return {"id": unit.record_id, "metadata": {**(stored["metadata"] or {}), ASSIGNMENT: said}}

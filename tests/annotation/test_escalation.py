@@ -1,0 +1,193 @@
+"""Escalation: what annotators are split on goes to one more of them, blind, and to nobody twice."""
+
+from collections.abc import Iterator
+from itertools import count
+from typing import Any, NamedTuple
+
+import pytest
+from click.testing import CliRunner, Result
+
+from annotation.assignment import ASSIGNMENT, Assignment
+from annotation.campaign.datasets import find_datasets
+from annotation.campaign.people import Passwords
+from annotation.campaign.plan import plan_setup
+from annotation.campaign.setup import apply_plan, set_up, wanted_of
+from annotation.client import Argilla
+from annotation.embedded.launch import ServerHandle
+from annotation.escalation import escalate
+from annotation.push.push import push_records
+from annotation.tasks import PRODUCTION
+from annotation.units import Unit, read_units
+from annotation.wording import read_wording
+from exports.adjudicate.adjudication import to_adjudicate
+from exports.cli import main
+from pipeline.errors import InputError
+from tests.support.lossy_link import Forward, lossy_link
+from tests.support.queue_player import Player, ours, put, texts
+
+pytestmark = pytest.mark.server
+NUMBERS = count(1)
+
+
+class Jury(NamedTuple):
+    """Two annotators who answered four units, and others who may."""
+
+    workspace: str
+    dataset: str
+    players: list[Player]
+    names: list[str]
+    units: dict[str, str]
+    """Argilla's ids: `agreed`, `split`, `half` (one answer only) and `control`."""
+
+
+@pytest.fixture
+def jury(argilla_server: ServerHandle, client: Argilla, request: pytest.FixtureRequest) -> Iterator[Jury]:
+    people = getattr(request, "param", 3)
+    workspace = f"escalated-{next(NUMBERS)}"
+    names = [f"{workspace}-{number}" for number in range(people)]
+    set_up(client, workspace, annotators=names)
+    dataset = find_datasets(client, workspace)["generation"].id
+    client.request("PATCH", f"/datasets/{dataset}", json={"distribution": {"strategy": "overlap", "min_submitted": 2}})
+    items = ours(texts(4))
+    known = Assignment(purpose="control", needed=2, rate=0.1, answers={"helpful": True})
+    items[3]["metadata"][ASSIGNMENT] = known.model_dump(mode="json")
+    units = dict(zip(("agreed", "split", "half", "control"), put(client, dataset, items), strict=True))
+    keys = {user["username"]: user["api_key"] for user in client.request("GET", "/users")["items"]}
+    players = [Player(Argilla(argilla_server.url, keys[name]), dataset, "generation") for name in names]
+    made = Jury(workspace, dataset, players, names, units)
+    for which in units:
+        answer(made, 0, which, helpful=True)
+    for which in ("agreed", "split", "control"):
+        answer(made, 1, which, helpful=which == "agreed")
+    yield made
+    for player in players:
+        player.client.close()
+
+
+def answer(jury: Jury, who: int, which: str, helpful: bool) -> None:
+    player = jury.players[who]
+    values = {**player.values, "helpful": {"value": "yes" if helpful else "no"}}
+    body = {"status": "submitted", "values": values}
+    player.client.request("POST", f"/records/{jury.units[which]}/responses", json=body)
+
+
+def stored(client: Argilla, jury: Jury) -> dict[str, Unit]:
+    found = {unit.record_id: unit for unit in read_units(client, jury.dataset)}
+    return {which: found[record_id] for which, record_id in jury.units.items()}
+
+
+@pytest.fixture
+def run(argilla_server: ServerHandle, jury: Jury, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("ARGILLA_API_URL", argilla_server.url)
+    monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
+
+    def escalated(*words: str) -> Result:
+        return CliRunner().invoke(main, ["annotation", "escalate", "--workspace", jury.workspace, *words])
+
+    return escalated
+
+
+class StockArgilla(Forward):
+    """The same server without our endpoints."""
+
+    def do_GET(self) -> None:
+        self.path = self.path.replace("/citejury/", "/unknown/")
+        self.forward()
+
+
+def test_a_split_unit_goes_to_one_annotator_more_and_nothing_else_does(jury: Jury, client: Argilla, run: Any) -> None:
+    before = stored(client, jury)
+    dry = run("--dry-run")
+    assert (dry.exit_code, stored(client, jury)) == (0, before)
+    assert "Next: citejury annotation escalate" in dry.stderr
+    done = run()
+    assert done.exit_code == 0, done.output
+    assert jury.names[2] in done.stdout
+    assert "1 unit waits for one submission more." in done.stderr
+    after = stored(client, jury)
+    assert after["split"].assignment == Assignment(needed=3)
+    assert {which: after[which] for which in after if which != "split"} == {
+        which: before[which] for which in before if which != "split"
+    }
+    shown = jury.players[2].ask(0, limit=50)
+    assert {each.id for each in shown} >= {jury.units["split"], jury.units["half"]}
+    assert jury.units["agreed"] not in {each.id for each in shown}
+    assert jury.units["split"] not in {each.id for each in jury.players[0].ask(0, limit=50)}
+    seen = jury.players[2].client.request("GET", f"/records/{jury.units['split']}")
+    assert (seen["metadata"], seen["responses"]) == ({}, [])
+
+
+def test_running_it_again_adds_nothing_unless_it_is_asked_for_and_the_unit_is_still_split(
+    jury: Jury, client: Argilla, run: Any
+) -> None:
+    run()
+    for words in ((), ("--again",)):
+        assert "No unit is escalated" in run(*words).stderr
+        assert stored(client, jury)["split"].assignment.needed == 3
+    answer(jury, 2, "split", helpful=True)
+    assert not stored(client, jury)["split"].is_open
+    assert "No unit is escalated" in run().stderr
+    refused = run("--again")
+    assert refused.exit_code == 1
+    assert "1 unit is split, and everybody who could take it has answered already." in refused.stderr
+    set_up(client, jury.workspace, annotators=[*jury.names, f"{jury.workspace}-late"])
+    assert run("--again").exit_code == 0
+    assert stored(client, jury)["split"].assignment.needed == 4
+
+
+@pytest.mark.parametrize("jury", [2], indirect=True)
+def test_nobody_left_is_a_plain_refusal_and_changes_nothing(jury: Jury, client: Argilla, run: Any) -> None:
+    before = stored(client, jury)
+    refused = run()
+    assert refused.exit_code == 1
+    assert refused.stderr.count("\n") == 1
+    assert "Add an annotator with `citejury annotation setup`" in refused.stderr
+    assert stored(client, jury) == before
+
+
+def test_who_labels_no_more_in_the_language_is_given_nothing(jury: Jury, client: Argilla) -> None:
+    found = escalate(client, [jury.workspace], languages={jury.names[2]: ("de",)}, dry_run=True, tasks=["retrieval"])
+    assert [each.split for each in found] == [0]
+    with pytest.raises(InputError, match="has answered already"):
+        escalate(client, [jury.workspace], languages={jury.names[2]: ()})
+
+
+def test_a_stock_argilla_is_refused_in_one_sentence(jury: Jury, argilla_server: ServerHandle) -> None:
+    with lossy_link(argilla_server.url) as link, Argilla(link.url, argilla_server.owner_api_key) as stock:
+        link.RequestHandlerClass = StockArgilla
+        with pytest.raises(InputError, match="stock Argilla, which cannot hand one record to one annotator more"):
+            escalate(stock, [jury.workspace])
+
+
+def test_a_push_of_what_changed_leaves_a_record_to_whom_it_is_for(client: Argilla) -> None:
+    workspace = f"escalated-{next(NUMBERS)}"
+    set_up(client, workspace, annotators=[f"{workspace}-0"])
+    (record,) = texts(1)
+    push_records(client, workspace, [record])
+    dataset = find_datasets(client, workspace)["generation"].id
+    (item,) = client.request("GET", f"/datasets/{dataset}/records")["items"]
+    said = Assignment(needed=3).model_dump(mode="json", exclude_defaults=True)
+    put(client, dataset, [{"id": item["id"], "metadata": {**item["metadata"], ASSIGNMENT: said}}])
+    report = push_records(client, workspace, [record.model_copy(update={"answer": "another"})])
+    assert report.tasks["generation"].updated == 1
+    (unit,) = read_units(client, dataset)
+    assert unit.assignment == Assignment(needed=3)
+
+
+def test_a_new_version_keeps_who_gets_what_and_adjudicators_get_none_of_it(
+    jury: Jury, client: Argilla, run: Any
+) -> None:
+    run()
+    before = {unit.external_id: unit.assignment for unit in stored(client, jury).values()}
+    plan = plan_setup(client, wanted_of(jury.workspace, "en", jury.names, None, PRODUCTION), ["generation"])
+    apply_plan(client, plan, Passwords())
+    dataset = find_datasets(client, jury.workspace)["generation"].id
+    assert dataset != jury.dataset
+    assert {unit.external_id: unit.assignment for unit in read_units(client, dataset)} == before
+    (split,) = (
+        item
+        for item in client.request("GET", f"/datasets/{jury.dataset}/records", params={"include": "responses"})["items"]
+        if item["id"] == jury.units["split"]
+    )
+    assert ASSIGNMENT in split["metadata"]
+    assert ASSIGNMENT not in to_adjudicate(split, "generation", read_wording("en"), "blind")["metadata"]
