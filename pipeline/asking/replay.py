@@ -76,9 +76,12 @@ class RecordedAnswers(NamedTuple):
 async def changed_payloads(questions: Questions, out: Path, source: RecordedAnswers) -> list[str]:
     """The answers in the run folder whose stored payload is another one by now, as `<provider>/<narrative_id>`.
 
-    A payload that is gone, or cannot be read, has not changed.
+    A payload that is gone, or cannot be read, has not changed. What the last start has read itself is not looked at.
     """
-    run_id = read_manifest(out).run_id
+    manifest = read_manifest(out)
+    if manifest.last and not manifest.last.kept:
+        return []
+    run_id = manifest.run_id
     changed = []
     for provider in questions.providers:
         if not csv_file(out, provider).is_file():

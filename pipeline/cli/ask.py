@@ -201,7 +201,7 @@ def _print_preview(previews: "list[Preview]") -> None:
     import json
 
     for each in previews:
-        cost = "cost not known" if each.cost is None else f"about {each.cost:.2f}"
+        cost = "cost not known" if each.cost is None else f"about {each.cost:.2f} USD"
         click.echo(
             f"{each.provider}: {each.calls} calls to {each.model}, {each.answered} answered already; "
             f"{cost} ({each.basis})",
