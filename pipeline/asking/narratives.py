@@ -153,25 +153,15 @@ def _find_columns(path: Path, header: Sequence[str], id_column: str, text_column
     repeated = [name for name, count in Counter(header).items() if count > 1]
     if repeated:
         raise InputError(f"{str(path)!r} has the column {repeated[0]!r} more than once; rename all but one of them.")
-    return _Columns(
-        _find_column(path, header, (id_column,), "--id-column"),
-        _find_column(path, header, (text_column,) if text_column else _TEXT_COLUMNS, "--text-column"),
-        header.index(_TYPE_COLUMN) if _TYPE_COLUMN in header else None,
-    )
-
-
-def _find_column(path: Path, header: Sequence[str], names: Sequence[str], option: str) -> int:
-    """The place of the first of the names that the header has.
-
-    Raises:
-        InputError: it has none of them.
-    """
-    for name in names:
-        if name in header:
-            return header.index(name)
-    wanted = " or ".join(f"`{name}`" for name in names)
-    found = ", ".join(repr(name) for name in header)
-    raise InputError(f"{str(path)!r} has no column {wanted}; found {found}. Name the right one with `{option}`.")
+    ids, texts = (id_column,), (text_column,) if text_column else _TEXT_COLUMNS
+    id_at, text_at = (next((header.index(name) for name in names if name in header), None) for names in (ids, texts))
+    if id_at is None or text_at is None:
+        lacking = [(ids, "--id-column")] * (id_at is None) + [(texts, "--text-column")] * (text_at is None)
+        names = " and no column ".join(" or ".join(f"`{name}`" for name in each) for each, _ in lacking)
+        found = ", ".join(map(repr, header))
+        options = " and ".join(f"`{option}`" for _, option in lacking)
+        raise InputError(f"{str(path)!r} has no column {names}; found {found}. Name the right one with {options}.")
+    return _Columns(id_at, text_at, header.index(_TYPE_COLUMN) if _TYPE_COLUMN in header else None)
 
 
 def _row_problem(cells: Sequence[str], header: Sequence[str], id_at: int, text_at: int) -> str:

@@ -108,7 +108,8 @@ def _not_utf8(path: Path, line: int, raw: bytes, at: int) -> str:
     encoding = likely_encoding(raw)
     return (
         f"{str(path)!r}, line {line}, byte {at + 1}: found 0x{raw[at]:02x}, which is not UTF-8; it looks like "
-        f"{encoding.name}. Save the file as UTF-8, for example with `iconv -f {encoding.iconv} -t UTF-8 OLD > NEW`."
+        f"{encoding.name}. Save the file as UTF-8: in Excel as `CSV UTF-8`, or with `iconv -f {encoding.iconv} -t "
+        "UTF-8 OLD > NEW`."
     )
 
 

@@ -154,6 +154,13 @@ def test_the_doctor_and_the_server_take_the_port_of_the_address(
     assert f"port {port}" in started.stderr
 
 
+def test_the_doctor_says_how_the_key_gets_into_a_new_terminal(project: Path) -> None:
+    assert "`citejury annotation serve`" in examined()[1]["Argilla's key"]["to_do"]
+    (project / "citejury-home").mkdir()
+    (project / "citejury-home" / "env").write_text("ARGILLA_API_KEY=secret\n", encoding="utf-8")
+    assert examined()[1]["Argilla's key"]["to_do"] == "in this terminal: set -a; . ./citejury-home/env; set +a"
+
+
 @pytest.mark.parametrize(
     ("url", "port"),
     [

@@ -53,7 +53,7 @@ def test_columns_may_be_separated_as_spreadsheets_write_them(tmp_path: Path, con
 
 
 def test_columns_that_are_missing_are_named_as_they_are_separated(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no column `narrative_id`; found 'id', 'text, or none', 'kind'"):
+    with pytest.raises(InputError, match=r"no column `narrative_id` and .*; found 'id', 'text, or none', 'kind'"):
         read_narratives(written(tmp_path, '"id";"text, or none";"kind"\n1;x;y\n'))
 
 
@@ -73,6 +73,12 @@ def test_a_spreadsheet_is_refused_with_the_way_to_save_it(tmp_path: Path, start:
         pytest.param("id,prompt\n1,x\n", "no column `narrative_id`; found 'id', 'prompt'. .*`--id-column`", id="id"),
         pytest.param(
             "narrative_id,text\n1,x\n", "no column `prompt` or `narrative_prompt`; found .*`--text-column`", id="text"
+        ),
+        pytest.param(
+            "id;text\n1;x\n",
+            "no column `narrative_id` and no column `prompt` or `narrative_prompt`; found 'id', 'text'. "
+            "Name the right one with `--id-column` and `--text-column`",
+            id="both",
         ),
         pytest.param("narrative_id,prompt,prompt\n1,x,y\n", "'prompt' more than once", id="column twice"),
         pytest.param('narrative_id,prompt\n1,x\n2,"y\n', "line 3: the row that begins here is not CSV", id="quote"),
