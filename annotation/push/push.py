@@ -19,7 +19,7 @@ from annotation.push._known import KnownAnswers
 from annotation.push.diff import Decorate, Diff, Progress, Repair, Target, TaskCount, stored_units
 from annotation.push.record_sources import records_from_frame
 from annotation.push.send import counted, opened_waiting, send_waiting
-from annotation.tasks import PRODUCTION, lacking_fields, takes_suggestions
+from annotation.tasks import PRACTICE, PRODUCTION, lacking_fields, takes_suggestions
 from annotation.wording import read_wording
 from pipeline.errors import BadRowsError, InputError
 from pipeline.records import QueryResponse
@@ -121,8 +121,14 @@ def push_where_named(
     file says; what Argilla has of it decides the rest.
 
     Raises:
+        InputError: the round is practice.
         CitejuryError: as `push_records`, `push_round` and `push_campaign`.
     """
+    if round_name == PRACTICE:
+        raise InputError(
+            f"The round {PRACTICE!r} is for known cases, which `citejury annotation setup` puts there. Choose another "
+            "`--round`, or leave it out."
+        )
     campaign = as_it_stands(argilla, campaign, workspace) if campaign else None
     if campaign is None or locale:
         home = language_workspace(campaign, workspace, locale) if campaign and locale else workspace

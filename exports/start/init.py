@@ -37,6 +37,11 @@ seed = 0
 # How many annotators a record of this round waits for; all of its language if not given.
 # overlap = 3
 
+# Before that they may practise on known cases, each explained at once; what they practise opens at the pass mark.
+# [campaign.practice]
+# pass_mark = 0.75
+# tasks = ["retrieval", "grounding", "generation"]
+
 # One block for each person. `locales` are the languages that she labels in; all of the campaign's if not given. Where
 # annotators do not share all languages, each language gets a workspace of its own (`citejury-de`, ...).
 # `left = true` takes her out of the workspaces; what she answered stays. `role = "adjudicator"` is for somebody who

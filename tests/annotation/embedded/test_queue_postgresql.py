@@ -18,6 +18,7 @@ from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from tests.support.big_stack import run_part, running_web
 from tests.support.postgresql import running_postgresql
+from tests.support.practice_campaign import practised
 from tests.support.queue_player import Player, ours, put, texts
 from tests.support.redis_server import running_redis
 
@@ -85,6 +86,20 @@ def test_annotators_at_once_give_each_record_its_labels_and_none_too_many(server
         assert cursor.fetchall() == [(0, 0, len(records) + len(odd))]
         cursor.execute("SELECT count(*) FROM citejury_queue WHERE passage > 0")
         assert cursor.fetchone() == (len(records),)
+
+
+def test_practice_opens_its_list_at_the_pass_mark_and_is_begun_anew(server: Server) -> None:
+    with Argilla(server.url, KEY) as owner:
+        work = practised(owner, tasks=["retrieval"], cases=1)
+        work.practise("anna", "practice-1-retrieval-en", wrong=3)
+        assert work.queue("anna", "1-retrieval-en") == []
+        with work.herself("anna") as anna:
+            again = anna.request("POST", f"/citejury/datasets/{work.dataset('practice-1-retrieval-en')}/practice/again")
+        assert (again["answered"], again["right"], again["attempts"]) == (0, 0, 1)
+        work.practise("anna", "practice-1-retrieval-en")
+        assert len(work.queue("anna", "1-retrieval-en")) == 2
+        run_part([*SERVICE, "migrate"], server.environment)  # a start keeps what first answers were
+        assert work.lists("anna")["practice-1-retrieval-en"]["practice"]["right"] == 3
 
 
 @pytest.mark.soak
