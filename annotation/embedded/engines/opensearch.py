@@ -20,7 +20,7 @@ from argilla_server.search_engine.opensearch import OpenSearchEngine
 from argilla_server.settings import settings
 from sqlalchemy import select
 
-from annotation.embedded.engines.sql import SqlSearchEngine, named_record
+from annotation.embedded.engines.sql import SqlSearchEngine, is_closed, named_record
 from annotation.embedded.queue.mixed import is_limited
 from annotation.embedded.queue.page import filters_beside_the_queue
 from annotation.embedded.search.json_sql import SearchSession
@@ -49,11 +49,14 @@ class OpenSearchBesideDatabase(OpenSearchEngine):  # type: ignore[misc]  # argil
         """The records of one page and the number of all that match.
 
         A queue without a text query, and a user's search for a record's whole id, are citejury's; so is whatever an
-        annotator searches where records are for named users, or mixed in among the others.
+        annotator searches where records are for named users, or mixed in among the others, or behind a practice.
         """
         queue = user_id is not None and not sort and not query and filters_beside_the_queue(filter) is not None
         named = user_id is not None and await named_record(dataset, query, user_id) is not None
-        engine = SqlSearchEngine().search if queue or named or await _is_limited(dataset, user_id) else super().search
+        kept = user_id is not None and (
+            await _is_limited(dataset, user_id) or await is_closed(dataset, filter, user_id)
+        )
+        engine = SqlSearchEngine().search if queue or named or kept else super().search
         return await engine(
             dataset=dataset, query=query, filter=filter, sort=sort, offset=offset, limit=limit, user_id=user_id
         )

@@ -101,8 +101,7 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
             return SearchResponses(items=[SearchResponseItem(record_id=record) for record in page], total=total)
         wanted = _conditions(dataset, query, filter)
         async with SearchSession() as db:
-            is_queue = split_queue(filter)[1] is not None  # though in another order
-            if user_id is not None and is_queue and await closing_practice(db, dataset, user_id):
+            if user_id is not None and await is_closed(dataset, filter, user_id):
                 return SearchResponses(items=[], total=0)
             kept = await kept_from(db, dataset, user_id) if user_id is not None else []
             wanted += kept
@@ -162,6 +161,14 @@ async def named_record(dataset: Any, query: Any, user_id: UUID) -> UUID | None:
     async with SearchSession() as db:
         found: UUID | None = await db.scalar(named.where(*await kept_from(db, dataset, user_id)))
     return found
+
+
+async def is_closed(dataset: Any, wanted: Any, user_id: UUID) -> bool:
+    """Whether the filter wants what waits for the user, and a practice comes before that."""
+    if split_queue(wanted)[1] is None:
+        return False
+    async with SearchSession() as db:
+        return await closing_practice(db, dataset, user_id) is not None
 
 
 def _conditions(dataset: Any, query: Any, wanted: Any) -> list[ColumnElement[bool]]:

@@ -18,7 +18,17 @@ from annotation.wording import read_wording
 from exports.report.html.page import render_report
 from tests.support.accessibility import harmful_barriers, in_light_and_dark, load_axe
 from tests.support.page_campaign import CONTRADICTION, campaign, opened
-from tests.support.page_driver import answer, press, screenshot, shown_text, wait, window_size
+from tests.support.page_driver import (
+    answer,
+    log_in,
+    open_form,
+    press,
+    screenshot,
+    shown_text,
+    wait,
+    window_size,
+)
+from tests.support.practice_campaign import practised
 from tests.support.report_data import whole_report_parts
 from tests.support.results_data import results
 
@@ -61,6 +71,22 @@ def test_log_in_and_home_shut_nobody_out(
     wait(browser, lambda: "Retrieval" in shown_text(browser, "#citejury-home"))
     check(browser, axe, "home")
     fits_a_telephone(browser, "home")
+
+
+def test_what_practice_explains_shuts_nobody_out(
+    argilla_server: "ServerHandle", owner: Argilla, browser: webdriver.Chrome, axe: str
+) -> None:
+    work = practised(owner, tasks=["retrieval"], cases=2)
+    work.practise("anna", "practice-1-retrieval-en", wrong=1, count=1)
+    log_in(browser, argilla_server.url, work.names["anna"], work.passwords["anna"])
+    open_form(browser, argilla_server.url, work.dataset("practice-1-retrieval-en"), "submitted")
+    wait(browser, lambda: shown_text(browser, "#citejury-explained"))
+    check(browser, axe, "explained")
+    open_form(browser, argilla_server.url, work.dataset("practice-1-retrieval-en"))
+    answer(browser, CONTRADICTION.items())
+    press(browser, Keys.RETURN)
+    wait(browser, lambda: shown_text(browser, "#citejury-practice"))
+    check(browser, axe, "practice")
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from annotation.campaign.share import share_sheets
 from annotation.client import Argilla
 from annotation.practice.round import prepare_practice
 from exports.csv.write import export_csv
@@ -138,3 +139,12 @@ def test_the_lead_opens_a_list_to_somebody_who_has_not_passed(owner: Argilla) ->
         (work.names["anna"], True, True),
         (work.names["ben"], False, False),
     ]
+
+
+def test_her_sheet_names_practice_first_and_says_so(owner: Argilla, tmp_path: Path) -> None:
+    work = practised(owner, locales=("de",), tasks=["retrieval"], cases=1)
+    share_sheets(owner, work.workspace, work.campaign, tmp_path)
+    (sheet,) = tmp_path.glob(f"sheet-{work.names['anna']}*.html")
+    text = sheet.read_text(encoding="utf-8")
+    assert text.index("practice-1-retrieval-de") < text.index(">1-retrieval-de")
+    assert "Übung, bitte vor allem anderen" in text
