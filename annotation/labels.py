@@ -67,6 +67,10 @@ Evidence = Literal["off", "optional", "required"]
 MARKED_LABELS: Mapping[str, Mark] = {"support_present": "supports", "contradicted_claim_present": "contradicts"}
 """The labels whose yes rests on words of the context, each with the mark that those words get."""
 
+DISPUTED = "citejury_disputed"
+"""Metadata property of an adjudicator's record, which she may see: the labels on which annotators differ. She is asked
+for these only; where it is missing, as in adjudications of earlier versions, for all."""
+
 
 class LabelRule(NamedTuple):
     """Where `antecedent` is yes, `consequent` must have the value `required`."""

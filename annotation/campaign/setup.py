@@ -255,14 +255,14 @@ def _apply_members(
     client = connected(argilla)
     created: dict[str, str] = {}
     for plan in changes:
-        person, workspace = plan.member.person, workspace_handle(client, workspace_ids[plan.member.workspace])
+        person = plan.member.person
         if plan.step.done == "created":
             created[person.name] = create_user(client, person, passwords)
         user = user_handle(client, plan.user_id or created[person.name])
         if plan.step.done == "removed":
-            user.remove_from_workspace(workspace)
+            user.remove_from_workspace(workspace_handle(client, workspace_ids[plan.member.workspace]))
         elif plan.member.belongs:
-            user.add_to_workspace(workspace)
+            user.add_to_workspace(workspace_handle(client, workspace_ids[plan.member.workspace]))
 
 
 def add_members(argilla: Argilla, workspace_id: str, user_ids: Sequence[str]) -> None:
@@ -279,7 +279,8 @@ def add_users(argilla: Argilla, wanted: Sequence[Member], passwords: Passwords) 
         NotFoundError: there is no such workspace.
         OutputError: the passwords cannot be written; nobody was made.
     """
-    ids = {name: argilla.find_workspace(name) for name in dict.fromkeys(each.workspace for each in wanted)}
+    named = dict.fromkeys(each.workspace for each in wanted)
+    ids = {name: argilla.find_workspace(name) if name else "" for name in named}
     plans = plan_members(argilla, wanted, ids)
     _apply_members(argilla, plans, ids, passwords)
     return plans

@@ -272,6 +272,13 @@ def _add_property(argilla: Argilla, dataset_id: str, name: str, title: str, valu
     argilla.request("POST", f"/datasets/{dataset_id}/metadata-properties", json=body)
 
 
+def show_property(argilla: Argilla, dataset_id: str, name: str, title: str) -> None:
+    """Let annotators see a metadata property of the dataset's records; it is made where it is not there."""
+    if all(each["name"] != name for each in _properties_of(argilla, dataset_id)):
+        body = {"name": name, "title": title, "settings": {"type": "terms"}, "visible_for_annotators": True}
+        argilla.request("POST", f"/datasets/{dataset_id}/metadata-properties", json=body)
+
+
 def write_jury(argilla: Argilla, dataset_id: str, names: Sequence[str]) -> None:
     """Keep who labels in the dataset, instead of what was kept."""
     write_value(argilla, dataset_id, _JURY_PROPERTY, "citejury: who labels here", list(names))

@@ -47,10 +47,11 @@ def users() -> None:
 )
 @click.option(
     "--role",
-    type=click.Choice(["annotator", "admin"]),
+    type=click.Choice(["annotator", "admin", "adjudicator"]),
     default="annotator",
     show_default=True,
-    help="Role of a new user; an admin may read what the others answer.",
+    help="Role of a new user; an admin may read what the others answer, an adjudicator joins no workspace of "
+    "annotators.",
 )
 @_passwords_option
 @_api_url_option
@@ -83,7 +84,7 @@ def add(
     rows = [(printable(plan.member.person.name), plan.step.workspace or "-", _DONE[plan.step.done]) for plan in plans]
     click.echo(Table([("user", "workspace", "done"), *rows]).terminal())
     for person in people:
-        if roles[person.name] != role:
+        if roles[person.name] != ("admin" if role == "admin" else "annotator"):
             click.echo(f"{printable(person.name)} stays {roles[person.name]}: `add` changes nobody's role.", err=True)
     if passwords and passwords.exists():
         click.echo(f"Passwords are in {passwords}, which only you can read.", err=True)
@@ -113,11 +114,14 @@ def _memberships(
     found: list[Member] = []
     for person in people:
         hers = [each for each in listed if each.person.name == person.name]
-        if standing and standing.parts_languages and not hers:
+        if standing and standing.parts_languages and not hers and person.role != "adjudicator":
             raise InputError(
                 f"citejury.toml does not list {person.name!r}, and each language of its campaign has a workspace of "
                 "its own. Write her into `[campaign]` and run `citejury annotation setup`, or name a `--workspace`."
             )
+        if person.role == "adjudicator" and not hers:
+            found += [Member(name, person) for name in named] or [Member("", person, belongs=False)]
+            continue
         belonging = [each for each in hers if each.belongs] or hers[:1]
         found += belonging or [Member(name, person) for name in named or (workspace,)]
     return found

@@ -1,14 +1,14 @@
 """Adjudication: the datasets that adjudicators see, what they are shown of the votes, and what they decided."""
 
+import itertools
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal, NamedTuple
 
-from annotation.assignment import ASSIGNMENT
 from annotation.defuse import one_line, plain_text
-from annotation.display import shown_anew
-from annotation.labels import LABELS, TaskName
+from annotation.display import HIDDEN, shown_anew
+from annotation.labels import DISPUTED, LABELS, TaskName
 from annotation.tasks import DatasetDefinition, define_dataset
 from annotation.wording import ANSWERS, NOTES, Wording
 from exports.agreement.disagreements import Disagreement
@@ -17,6 +17,8 @@ from exports.reading.decisions import Decision, Decisions
 
 AdjudicationKind = Literal["blind", "votes"]
 ROUND = "adjudication"
+OWN = "citejury_own"
+"""Hidden metadata of a record: ids of the adjudicators who labelled its unit themselves."""
 _VOTES_FIELD = "votes"
 _NOTE_LENGTH = 2000
 
@@ -85,29 +87,41 @@ def define_adjudication(
 
 
 def to_adjudicate(
-    record: Mapping[str, Any], task: TaskName, wording: Wording, kind: AdjudicationKind, lacking: Collection[str] = ()
+    record: Mapping[str, Any],
+    task: TaskName,
+    wording: Wording,
+    kind: AdjudicationKind,
+    labels: Collection[str],
+    own: Collection[str] = (),
+    lacking: Collection[str] = (),
 ) -> dict[str, Any]:
     """The body of an Argilla record for adjudicators: fields, hidden metadata and external id of the one it is from.
 
-    Its assignment before annotators is none of it. `lacking` names the fields that the adjudicators' dataset goes
-    without.
+    `labels` are what she is to decide, `own` the ids of adjudicators who labelled the unit themselves, `lacking` the
+    names of fields that the adjudicators' dataset goes without. What the record was for before annotators stays behind.
     """
     shown = shown_anew(record)
     fields = {name: text for name, text in shown["fields"].items() if name not in lacking}
     if kind == "votes":
-        fields[_VOTES_FIELD] = votes_text(record["responses"] or (), task, wording)
-    metadata = {name: value for name, value in shown["metadata"].items() if name != ASSIGNMENT}
+        fields[_VOTES_FIELD] = votes_text(record["responses"] or (), task, wording, labels)
+    metadata = {HIDDEN: shown["metadata"][HIDDEN], DISPUTED: [label for label in LABELS[task] if label in labels]}
+    if own:
+        metadata[OWN] = sorted(own)
     return {"external_id": record["external_id"], "fields": fields, "metadata": metadata}
 
 
-def votes_text(responses: Iterable[Mapping[str, Any]], task: TaskName, wording: Wording) -> str:
+def votes_text(
+    responses: Iterable[Mapping[str, Any]], task: TaskName, wording: Wording, labels: Collection[str] | None = None
+) -> str:
     """How often each question was answered yes and no, and the notes, escaped for a field without Markdown.
+
+    `labels` are the questions to decide; all of the task where it is None.
 
     Nobody is named, yes comes before no, and notes are sorted by their text: no order tells who said what.
     """
     values = [response["values"] or {} for response in responses if response["status"] == "submitted"]
     lines = []
-    for label in LABELS[task]:
+    for label in (each for each in LABELS[task] if labels is None or each in labels):
         votes = Counter(value[label]["value"] for value in values if label in value)
         counted = " · ".join(f"{wording.answers[answer]}: {votes[answer]}" for answer in ANSWERS)
         lines.append(f"{wording.questions[task][label].title}\n{counted}")
@@ -119,23 +133,43 @@ def votes_text(responses: Iterable[Mapping[str, Any]], task: TaskName, wording: 
     return plain_text("\n\n".join(lines))
 
 
-def units_of(disagreements: Iterable[Disagreement], top: int | None = None) -> list[UnitId]:
-    """The units of ranked disagreements, each once, in order of their first; at most `top` of them."""
-    units = dict.fromkeys(UnitId(item.task, item.record_uuid, item.chunk_id) for item in disagreements)
-    return list(units)[:top]
+Split = Mapping[UnitId, tuple[str, ...]]
+"""The labels on which annotators differ, by unit."""
 
 
-def decide(tables: Sequence[Ratings]) -> Outcome:
-    """What adjudicators decided on every label that they answered, from their responses to the tasks.
+def split_units(disagreements: Iterable[Disagreement], top: int | None = None) -> Split:
+    """What ranked disagreements are on, the units in order of their first; at most `top` of them."""
+    found: dict[UnitId, tuple[str, ...]] = {}
+    for item in disagreements:
+        unit = UnitId(item.task, item.record_uuid, item.chunk_id)
+        found[unit] = (*found.get(unit, ()), item.label)
+    return dict(itertools.islice(found.items(), top))
 
-    Where several answered and agree, all of them are named; where they differ, there is no decision.
+
+class Asked(NamedTuple):
+    """What adjudicators were asked on one unit."""
+
+    labels: frozenset[str]
+    """The labels to decide; an adjudication of an earlier version asked for all."""
+    own: frozenset[str]
+    """Names of adjudicators who labelled the unit themselves."""
+
+
+def decide(tables: Sequence[Ratings], asked: Mapping[UnitId, Asked]) -> Outcome:
+    """What adjudicators decided on every label that they were asked for, from their responses to the tasks.
+
+    Where several answered and agree, all of them are named; where they differ, there is no decision. What they answered
+    besides, as they have to on stock Argilla, decides nothing.
     """
     rows: list[Decision] = []
     undecided: list[Undecided] = []
     for ratings in tables:
         for unit, responses in enumerate(_responses_by_unit(ratings)):
             named = UnitId(ratings.task, ratings.records[ratings.unit_records[unit]], ratings.unit_chunks[unit])
+            wanted = asked.get(named) or Asked(frozenset(LABELS[ratings.task]), frozenset())
             for column, label in enumerate(LABELS[ratings.task]):
+                if label not in wanted.labels:
+                    continue
                 given = [at for at in responses if ratings.values[at, column] != MISSING]
                 votes = {
                     ratings.annotators[ratings.response_annotators[at]]: _given_yes(ratings, at, column) for at in given
@@ -143,7 +177,8 @@ def decide(tables: Sequence[Ratings]) -> Outcome:
                 if len(set(votes.values())) > 1:
                     undecided.append(Undecided(named, label, votes))
                 elif votes:
-                    rows.append(_to_decision(named, label, votes, max(int(ratings.moments[at]) for at in given)))
+                    moment = max(int(ratings.moments[at]) for at in given)
+                    rows.append(_to_decision(named, label, votes, moment, not wanted.own.isdisjoint(votes)))
     return Outcome(Decisions(tuple(rows)), undecided)
 
 
@@ -160,8 +195,11 @@ def _given_yes(ratings: Ratings, response: int, column: int) -> bool:
     return bool(ratings.values[response, column] == YES)
 
 
-def _to_decision(unit: UnitId, label: str, votes: Mapping[str, bool], moment: int) -> Decision:
-    """The decision that all votes agree on; `moment` is the last of them, in microseconds since 1970 UTC."""
+def _to_decision(unit: UnitId, label: str, votes: Mapping[str, bool], moment: int, own: bool) -> Decision:
+    """The decision that all votes agree on; `moment` is the last of them, in microseconds since 1970 UTC.
+
+    `own` says whether one of those who decided had labelled the unit.
+    """
     return Decision(
         task=unit.task,
         record_uuid=unit.record_uuid,
@@ -170,4 +208,5 @@ def _to_decision(unit: UnitId, label: str, votes: Mapping[str, bool], moment: in
         decision=next(iter(votes.values())),
         adjudicator="; ".join(sorted(votes)),
         created_at=(EPOCH + timedelta(microseconds=moment)).isoformat(),
+        own=own,
     )

@@ -4,47 +4,50 @@ Records are copied from the datasets that the annotators work in. Nothing there 
 and what was copied before stays as it is.
 """
 
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from annotation.assignment import assignment_of
 from annotation.campaign.datasets import jury_dataset
-from annotation.campaign.people import checked_names
 from annotation.campaign.plan import parts_of
 from annotation.campaign.setup import add_members, create_workspace, make_dataset, refuse_other_dataset
-from annotation.campaign.versions import read_queries
+from annotation.campaign.versions import read_queries, show_property
 from annotation.client import Argilla
 from annotation.display import hidden_metadata
-from annotation.labels import TaskName
+from annotation.labels import DISPUTED, LABELS, TaskName
 from annotation.push.send import Batch
 from annotation.tasks import DatasetDefinition, dataset_name, lacking_fields, locale_of, round_of, task_of
 from annotation.wording import read_wording
 from exports.adjudicate.adjudication import (
+    OWN,
     ROUND,
     AdjudicationKind,
+    Asked,
     Outcome,
+    Split,
     UnitId,
     adjudication_workspace,
     decide,
     define_adjudication,
     to_adjudicate,
 )
+from exports.adjudicate.members import Home, Members, find_members, refuse_both_kinds
 from exports.csv.fetch import Progress, is_ours
 from exports.csv.write import export_csv
 from exports.reading.read import export_files, read_tables
 from exports.schema import ExportFilters
 from pipeline.errors import InputError, NotFoundError
 
+_KINDS: tuple[AdjudicationKind, ...] = ("blind", "votes")
+
 
 class PushedUnits(NamedTuple):
     """What became of the units."""
 
-    workspace: str
-    """The adjudicators' workspace."""
-    adjudicators: tuple[str, ...]
-    """Its members."""
+    adjudicators: dict[str, tuple[str, ...]]
+    """The members of each workspace of adjudicators that units are for."""
     new: tuple[UnitId, ...]
     """Units that are in it now."""
     kept: tuple[UnitId, ...]
@@ -53,20 +56,13 @@ class PushedUnits(NamedTuple):
     """A line for each unit that is not: which, and why."""
 
 
-class _Members(NamedTuple):
-    """Who adjudicates, and who of them is new."""
-
-    names: dict[str, str]
-    """User names by id, of members and of those who are to be."""
-    new: tuple[str, ...]
-    """Names of those who are to be."""
-
-
 class _SourceRecord(NamedTuple):
     """One record that annotators work on."""
 
     unit: UnitId
     """Its unit."""
+    workspace: str
+    """Workspace of its dataset."""
     locale: str
     """Language of its dataset's questions."""
     record: dict[str, Any]
@@ -79,8 +75,20 @@ class _SourceRecord(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """What a push does, before anything is changed."""
+    """What a push does in one workspace of adjudicators, before anything is changed."""
 
+    target: str
+    """The workspace's name."""
+    target_id: str | None
+    """Its id; None where it is to be made."""
+    members: Members
+    """Who adjudicates there."""
+    there: Mapping[UnitId, "_Copy"]
+    """The records that are there."""
+    existing: Mapping[str, Mapping[str, Any]]
+    """Its datasets by name, as the server describes them."""
+    needed: "_Needed"
+    """Its datasets that the records need."""
     sources: tuple[_SourceRecord, ...]
     """The records to copy, the weightiest unit first."""
     kept: tuple[UnitId, ...]
@@ -91,109 +99,112 @@ class _Plan(NamedTuple):
 
 def push_units(
     argilla: Argilla,
-    workspace: str,
-    units: Sequence[UnitId],
+    homes: Sequence[Home],
+    units: Split,
     kind: AdjudicationKind,
     annotators: Sequence[str] = (),
     min_submitted: int = 1,
+    *,
+    allow_own: bool = False,
 ) -> PushedUnits:
     """What became of each unit: new before the adjudicators, there already, or refused.
 
-    The adjudicators are the members of the adjudication workspace, and those named in `annotators`, who become members.
-    Blind, a unit is refused that one of them has answered or drafted before; a unit that is in no dataset of the
-    workspace is refused too. Pushing again adds what is new and changes nothing else.
+    The adjudicators of a home are the members of its workspace of adjudication, those of the campaign, and those named
+    in `annotators`, who become members. They are asked for the labels of `units` only. A unit is refused that one of
+    them has answered or drafted before, unless `allow_own`; one that is in no dataset of the homes is refused too.
+    Pushing again adds what is new, and labels to units that nobody has answered yet, and changes nothing else.
 
     Raises:
         InputError: nobody is named or a member, a named user does not exist or may read everybody's responses, an
-            adjudicator is in the workspace of the other kind, or a named user has answered a unit that the blind
-            adjudicators have already.
+            adjudicator is in the workspace of the other kind, or a new one has answered a unit that is before the
+            adjudicators already; nothing was changed then.
         NotFoundError: there is no such workspace.
         ArgillaError: a dataset of an adjudication's name is not ours or has another schema; nothing was changed then.
         NotAllowedError: the key may not do it; workspaces need an owner's.
     """
-    target = adjudication_workspace(workspace, kind)
-    target_id = argilla.workspaces().get(target)
-    described = argilla.datasets(target_id) if target_id else []
-    members = _find_members(argilla, target, target_id, annotators, kind)
-    _refuse_both_kinds(argilla, adjudication_workspace(workspace, "votes" if kind == "blind" else "blind"), members)
-    there = {unit for dataset in described for unit in _dataset_units(argilla, dataset)}
-    sources = _read_sources(argilla, workspace, {*units, *there})
-    if kind == "blind":
-        _refuse_known_units(sources, there, members, target)
-    plan = _plan_push(units, sources, there, members, kind)
-    existing = {item["name"]: item for item in described}
-    needed = _needed_datasets(argilla, plan.sources, existing, kind, min_submitted)
-    for definition, _ in needed.values():
-        if definition.name in existing:
-            refuse_other_dataset(argilla, existing[definition.name], definition, None)
-    if target_id is None:
-        target_id = create_workspace(argilla, target)
-    for definition, _ in needed.values():
-        make_dataset(argilla, target_id, definition, existing.get(definition.name))
-    add_members(argilla, target_id, [user_id for user_id, name in members.names.items() if name in members.new])
-    _copy_records(argilla, target, plan.sources, needed, kind)
+    known = argilla.workspaces()
+    targets = {home: adjudication_workspace(home.workspace, kind) for home in homes}
+    described = {home: argilla.datasets(known[name]) if name in known else [] for home, name in targets.items()}
+    there = {
+        home: {copy.unit: copy for dataset in datasets for copy in _copies(argilla, dataset)}
+        for home, datasets in described.items()
+    }
+    looked_for = {*units, *(unit for copies in there.values() for unit in copies)}
+    sources = _read_sources(argilla, [name for home in homes for name in home.sources], looked_for)
+    lost = [unit for unit in units if unit not in sources and all(unit not in copies for copies in there.values())]
+    plans: list[_Plan] = []
+    for home, target in targets.items():
+        hers = {
+            unit: found
+            for unit, each in sources.items()
+            if (found := [at for at in each if at.workspace in home.sources])
+        }
+        wanted = {unit: labels for unit, labels in units.items() if unit in hers or unit in there[home]}
+        if not wanted and (len(homes) > 1 or not lost):
+            continue
+        members = find_members(argilla, target, known.get(target), annotators, home.adjudicators, kind)
+        refuse_both_kinds(argilla, home, kind, members)
+        if not allow_own:
+            _refuse_known_units(hers, there[home], members, target)
+        chosen, kept, refused = _sort_units(wanted, hers, there[home], members, allow_own)
+        existing = {item["name"]: item for item in described[home]}
+        needed = _needed_datasets(argilla, chosen, existing, kind, min_submitted)
+        for definition, _ in needed.values():
+            if definition.name in existing:
+                refuse_other_dataset(argilla, existing[definition.name], definition, None)
+        plans.append(_Plan(target, known.get(target), members, there[home], existing, needed, chosen, kept, refused))
+    for plan in plans:
+        _apply(argilla, plan, kind, units)
     return PushedUnits(
-        target,
-        tuple(sorted(members.names.values())),
-        tuple(source.unit for source in plan.sources),
-        plan.kept,
-        plan.refused,
+        {plan.target: tuple(sorted(plan.members.names.values())) for plan in plans},
+        tuple(each.unit for plan in plans for each in plan.sources if each.unit not in plan.there),
+        tuple(unit for plan in plans for unit in plan.kept),
+        (
+            *(line for plan in plans for line in plan.refused),
+            *(f"{unit}: there is no such record in the workspace." for unit in lost),
+        ),
     )
 
 
-def _find_members(
-    argilla: Argilla, target: str, target_id: str | None, annotators: Sequence[str], kind: AdjudicationKind
-) -> _Members:
-    """The adjudicators there are, with those who are named.
-
-    Raises:
-        InputError: there are none, a user does not exist, or she is no annotator and the adjudication is blind.
-    """
-    names = checked_names(annotators)
-    users = {user["username"]: user for user in argilla.users()} if names else {}
-    missing = [name for name in names if name not in users]
-    if missing:
-        raise InputError(
-            f"Argilla at {argilla.api_url} has no user {missing[0]!r}. Make her first with `citejury annotation setup "
-            f"--annotator {shlex.quote(missing[0])}`."
-        )
-    knowing = [name for name in names if users[name]["role"] != "annotator"]
-    if kind == "blind" and knowing:
-        raise InputError(
-            f"{knowing[0]!r} has the role {users[knowing[0]]['role']} in Argilla and may read everybody's responses. "
-            "Name somebody with the role annotator, or push with `--votes`."
-        )
-    present = argilla.workspace_users(target_id) if target_id else []
-    found = {str(user["id"]): str(user["username"]) for user in present if user["role"] == "annotator"}
-    new = tuple(name for name in names if name not in {user["username"] for user in present})
-    found |= {str(users[name]["id"]): name for name in names}
-    if not found:
-        raise InputError(f"Nobody adjudicates in the workspace {target!r} yet. Name somebody with `--annotator`.")
-    return _Members(found, new)
+def _apply(argilla: Argilla, plan: _Plan, kind: AdjudicationKind, units: Split) -> None:
+    """Make what the plan says in one workspace: it, its datasets, its members, and the records in them."""
+    target_id = plan.target_id or create_workspace(argilla, plan.target)
+    for definition, _ in plan.needed.values():
+        make_dataset(argilla, target_id, definition, plan.existing.get(definition.name))
+    new = [user_id for user_id, name in plan.members.names.items() if name in plan.members.new]
+    add_members(argilla, target_id, new)
+    _copy_records(argilla, plan, kind, units)
 
 
-def _refuse_both_kinds(argilla: Argilla, other: str, members: _Members) -> None:
-    """Refuse adjudicators who are in the workspace of the other kind, where the votes are shown or must not be.
+class _Copy(NamedTuple):
+    """A record that is before adjudicators."""
 
-    Raises:
-        InputError: one of them is; it does not matter for which units, as the next push may bring any.
-    """
-    other_id = argilla.workspaces().get(other)
-    there = {str(user["id"]) for user in argilla.workspace_users(other_id)} if other_id else set()
-    both = sorted(name for user, name in members.names.items() if user in there)
-    if both:
-        raise InputError(
-            f"{both[0]!r} adjudicates in the workspace {other!r}: with the votes before her she would not be blind. "
-            "Name somebody else."
-        )
+    unit: UnitId
+    """Its unit."""
+    record_id: str
+    """Argilla's id."""
+    labels: tuple[str, ...] | None
+    """What they are asked for; None for all labels, as in adjudications of earlier versions."""
+    own: tuple[str, ...]
+    """Ids of those among them who labelled it themselves."""
+    is_answered: bool
+    """Whether one of them has answered or drafted it."""
 
 
-def _dataset_units(argilla: Argilla, described: Mapping[str, Any]) -> Iterator[UnitId]:
-    """The units of one of our datasets; none where it is somebody else's."""
+def _copies(argilla: Argilla, described: Mapping[str, Any]) -> Iterator[_Copy]:
+    """The records of one of the adjudicators' datasets; none where it is somebody else's."""
     task = task_of(described)
     if task is not None:
-        for _, page in argilla.record_pages(described["id"], include=()):
-            yield from (_unit_of(task, record) for record in page if is_ours(record))
+        for _, page in argilla.record_pages(described["id"]):
+            for record in filter(is_ours, page):
+                labels = record["metadata"].get(DISPUTED)
+                yield _Copy(
+                    _unit_of(task, record),
+                    str(record["id"]),
+                    None if labels is None else tuple(labels),
+                    tuple(record["metadata"].get(OWN) or ()),
+                    bool(record["responses"]),
+                )
 
 
 def _unit_of(task: TaskName, record: Mapping[str, Any]) -> UnitId:
@@ -202,33 +213,36 @@ def _unit_of(task: TaskName, record: Mapping[str, Any]) -> UnitId:
     return UnitId(task, str(hidden["record_uuid"]), str(hidden.get("chunk_id") or ""))
 
 
-def _read_sources(argilla: Argilla, workspace: str, units: set[UnitId]) -> dict[UnitId, list[_SourceRecord]]:
+def _read_sources(argilla: Argilla, workspaces: Sequence[str], units: set[UnitId]) -> dict[UnitId, list[_SourceRecord]]:
     """The records of these units in the datasets that annotators work in: several rounds or languages may have them.
+
+    Controls, repeats and practice are none of them.
 
     Raises:
         NotFoundError: there is no such workspace, or it has no dataset of ours.
     """
     tasks = {unit.task for unit in units}
     datasets = [
-        (task, item)
+        (task, workspace, item)
+        for workspace in dict.fromkeys(workspaces)
         for item in argilla.datasets(argilla.find_workspace(workspace))
         if (task := task_of(item)) is not None and item["status"] == "ready" and round_of(item) != ROUND
     ]
     if not datasets:
         raise NotFoundError(
-            f"The workspace {workspace!r} at {argilla.api_url} has no dataset that annotators work in. Check "
+            f"The workspace {workspaces[0]!r} at {argilla.api_url} has no dataset that annotators work in. Check "
             "`--workspace`."
         )
     found: dict[UnitId, list[_SourceRecord]] = {}
-    for task, item in datasets:
+    for task, workspace, item in datasets:
         for _, page in argilla.record_pages(item["id"]) if task in tasks else ():
             for record in filter(is_ours, page):
                 unit = _unit_of(task, record)
-                if unit in units:
-                    found.setdefault(unit, []).append(_SourceRecord(unit, locale_of(item), record))
+                if unit in units and assignment_of(record).purpose == "label":
+                    found.setdefault(unit, []).append(_SourceRecord(unit, workspace, locale_of(item), record))
     of_grounding = [each for unit, several in found.items() if unit.task == "grounding" for each in several]
     unseen = [each for each in of_grounding if "query" not in each.record["fields"]]  # an earlier version's
-    queries = read_queries(argilla, [item for _, item in datasets]) if unseen else {}
+    queries = read_queries(argilla, [item for _, _, item in datasets]) if unseen else {}
     for each in unseen:
         empty = read_wording(each.locale).empty_text
         each.record["fields"]["query"] = queries.get(each.unit.record_uuid, empty)
@@ -236,9 +250,9 @@ def _read_sources(argilla: Argilla, workspace: str, units: set[UnitId]) -> dict[
 
 
 def _refuse_known_units(
-    sources: Mapping[UnitId, Sequence[_SourceRecord]], there: set[UnitId], members: _Members, target: str
+    sources: Mapping[UnitId, Sequence[_SourceRecord]], there: Collection[UnitId], members: Members, target: str
 ) -> None:
-    """Refuse new adjudicators who have answered a unit that is before the blind ones already.
+    """Refuse new adjudicators who have answered a unit that is before the others already.
 
     Raises:
         InputError: one of them has.
@@ -247,38 +261,45 @@ def _refuse_known_units(
         known = sum(name in _answerers(sources.get(unit, ()), members) for unit in there)
         if known:
             raise InputError(
-                f"{name!r} has answered {known} of the units that are in the workspace {target!r} already, so she "
-                "would not be blind there. Name somebody else."
+                f"{name!r} has answered {known} of the units that are in the workspace {target!r} already, and nobody "
+                "settles what she has labelled herself. Name somebody else, or add `--allow-own`."
             )
 
 
-def _answerers(sources: Sequence[_SourceRecord], members: _Members) -> list[str]:
+def _answerers(sources: Sequence[_SourceRecord], members: Members) -> list[str]:
     """Names of the adjudicators who have answered one of the records, sorted."""
     answered = {user for source in sources for user in source.answered_by}
     return sorted(name for user, name in members.names.items() if user in answered)
 
 
-def _plan_push(
-    units: Sequence[UnitId],
+def _sort_units(
+    units: Split,
     sources: Mapping[UnitId, Sequence[_SourceRecord]],
-    there: set[UnitId],
-    members: _Members,
-    kind: AdjudicationKind,
-) -> _Plan:
-    """What is to become of each unit, in their order."""
+    there: Mapping[UnitId, _Copy],
+    members: Members,
+    allow_own: bool,
+) -> tuple[tuple[_SourceRecord, ...], tuple[UnitId, ...], tuple[str, ...]]:
+    """The records to copy, the units that are there, and a line for each refused one, all in the order of the units.
+
+    A copy to which labels are added is among the records again.
+    """
     chosen: list[_SourceRecord] = []
+    kept: list[UnitId] = []
     refused: list[str] = []
-    for unit in units:
-        known = _answerers(sources.get(unit, ()), members) if kind == "blind" else []
-        if unit in there:
-            continue
-        if unit not in sources:
-            refused.append(f"{unit}: there is no such record in the workspace.")
+    for unit, labels in units.items():
+        known = [] if allow_own else _answerers(sources.get(unit, ()), members)
+        copy = there.get(unit)
+        more = [] if copy is None or copy.labels is None else [each for each in labels if each not in copy.labels]
+        if copy and more and copy.is_answered:
+            refused.append(f"{unit}: decided on before {', '.join(more)} came; whoever did is not asked again.")
+        if copy and (not more or copy.is_answered or unit not in sources):
+            kept.append(unit)
         elif known:
-            refused.append(f"{unit}: answered before by {', '.join(known)}, who would not be blind.")
+            refused.append(f"{unit}: answered before by {', '.join(known)}, who would settle her own answer.")
         else:
             chosen.append(max(sources[unit], key=lambda source: len(source.answered_by)))
-    return _Plan(tuple(chosen), tuple(unit for unit in units if unit in there), tuple(refused))
+            kept += [unit] if copy else []
+    return tuple(chosen), tuple(kept), tuple(refused)
 
 
 _Needed = dict[tuple[TaskName, str], tuple[DatasetDefinition, frozenset[str]]]
@@ -301,40 +322,57 @@ def _needed_datasets(
     return needed
 
 
-def _copy_records(
-    argilla: Argilla,
-    target: str,
-    sources: Sequence[_SourceRecord],
-    needed: _Needed,
-    kind: AdjudicationKind,
-) -> None:
-    """Put the records into the adjudicators' datasets, in their order."""
-    found = (jury_dataset(each, target) for each in argilla.datasets(argilla.find_workspace(target)))
+def _copy_records(argilla: Argilla, plan: _Plan, kind: AdjudicationKind, units: Split) -> None:
+    """Put the records into the adjudicators' datasets, in their order; those that are there get further labels."""
+    found = (jury_dataset(each, plan.target) for each in argilla.datasets(argilla.find_workspace(plan.target)))
     datasets = {dataset.name: dataset for dataset in found if dataset}
-    for (task, locale), (definition, lacking) in needed.items():
-        batch = Batch(argilla, datasets[definition.name])
-        for source in sources:
+    for (task, locale), (definition, lacking) in plan.needed.items():
+        dataset, wording = datasets[definition.name], read_wording(locale)
+        show_property(argilla, dataset.id, DISPUTED, wording.adjudication["disputed"])
+        batch = Batch(argilla, dataset)
+        for source in plan.sources:
             if (source.unit.task, source.locale) == (task, locale):
-                batch.add(to_adjudicate(source.record, task, read_wording(locale), kind, lacking))
+                copy = plan.there.get(source.unit)
+                labels = {*units[source.unit], *((copy.labels or ()) if copy else ())}
+                own = source.answered_by & plan.members.names.keys()
+                body = to_adjudicate(source.record, task, wording, kind, labels, own, lacking)
+                batch.add(body | ({"id": copy.record_id} if copy else {}))
         batch.send()
 
 
-def read_outcome(argilla: Argilla, workspace: str, progress: Progress = lambda name, read, total: None) -> Outcome:
-    """What adjudicators submitted, in both kinds of adjudication of the workspace; nothing on the server changes.
+def read_outcome(
+    argilla: Argilla,
+    workspaces: str | Sequence[str],
+    progress: Progress = lambda name, read, total: None,
+) -> Outcome:
+    """What adjudicators submitted, in both kinds of adjudication of the homes; nothing on the server changes.
 
     Raises:
-        NotFoundError: the workspace has no adjudication, or nobody has submitted anything in it.
+        NotFoundError: none of them has an adjudication, or nobody has submitted anything in one.
         ArgillaError: Argilla does not answer, or its records keep changing.
     """
-    wanted = (adjudication_workspace(workspace, "blind"), adjudication_workspace(workspace, "votes"))
+    homes = [workspaces] if isinstance(workspaces, str) else workspaces
+    wanted = [adjudication_workspace(name, kind) for name in homes for kind in _KINDS]
     known = argilla.workspaces()
-    there = [name for name in wanted if name in known and argilla.datasets(known[name])]
+    described = {name: argilla.datasets(known[name]) for name in wanted if name in known}
+    there = [name for name, datasets in described.items() if datasets]
     if not there:
         raise NotFoundError(
             f"Argilla at {argilla.api_url} has no workspace {' or '.join(map(repr, wanted))}, so there is no "
-            f"adjudication of {workspace!r}. Begin one with `citejury exports adjudicate push`."
+            f"adjudication of {' or '.join(map(repr, homes))}. Begin one with `citejury exports adjudicate push`."
         )
+    names = argilla.usernames()
+    asked = {
+        copy.unit: Asked(
+            frozenset(LABELS[copy.unit.task] if copy.labels is None else copy.labels),
+            frozenset(names.get(user_id, user_id) for user_id in copy.own),
+        )
+        for datasets in described.values()
+        for dataset in datasets
+        for copy in _copies(argilla, dataset)
+    }
     with TemporaryDirectory(prefix="citejury-") as folder:
         export = Path(folder) / "adjudicated"
-        export_csv(argilla, there, export, ExportFilters(rounds=(ROUND,), every_response=True), progress=progress)
-        return decide(read_tables(export_files([export])).tables)
+        filters = ExportFilters(rounds=(ROUND,), every_response=True, whole_campaign=len(homes) > 1)
+        export_csv(argilla, there, export, filters, progress=progress)
+        return decide(read_tables(export_files([export])).tables, asked)

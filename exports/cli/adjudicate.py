@@ -12,7 +12,7 @@ from pipeline.progress import ProgressBars
 from pipeline.tables import Table
 
 if TYPE_CHECKING:
-    from exports.adjudicate.adjudication import Undecided
+    from exports.adjudicate.adjudication import AdjudicationKind, Undecided
     from exports.agreement.disagreements import Disagreement
     from exports.agreement.ratings import Ratings
     from exports.reading.decisions import AnnotatorScore, Decisions
@@ -32,7 +32,9 @@ _label_option = click.option(
     "--label", "labels", multiple=True, callback=read_labels, help="Only this label; may be given more than once."
 )
 _workspace_option = click.option(
-    "--workspace", help="Argilla workspace of the annotators; the setting `workspace` (citejury) if not given."
+    "--workspace",
+    help="Argilla workspace of the annotators; those of the campaign in citejury.toml, or the setting `workspace`, if "
+    "not given.",
 )
 _url_option = click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
 
@@ -86,7 +88,7 @@ def list_command(
     written = f"{len(found[:top])} of them are in {out}" if out else "write them to a file with `--out`"
     click.echo(f"Disagreements: {len(found)}; {written}.", err=True)
     name = shlex.quote(str(paths[0]))
-    click.echo(f"Next: citejury exports adjudicate push {name} --blind --annotator NAME", err=True)
+    click.echo(f"Next: citejury exports adjudicate push {name} --blind", err=True)
 
 
 @adjudicate.command()
@@ -94,12 +96,20 @@ def list_command(
 @click.option(
     "--blind/--votes", "blind", default=None, help="Hide the votes of the annotators, or show them without names."
 )
-@click.option("--annotator", "annotators", multiple=True, help="User name of an adjudicator; may be repeated.")
+@click.option(
+    "--annotator",
+    "annotators",
+    multiple=True,
+    help="User name of an adjudicator besides those of the campaign; may be repeated.",
+)
 @_task_option
 @_label_option
 @click.option("--top", metavar="N", type=click.IntRange(1), help="Only the N weightiest units.")
 @click.option(
     "--overlap", type=click.IntRange(1), default=1, show_default=True, help="How many adjudicators a unit waits for."
+)
+@click.option(
+    "--allow-own", is_flag=True, help="Let adjudicators settle what they labelled themselves; decisions.csv says so."
 )
 @_workspace_option
 @_url_option
@@ -111,25 +121,29 @@ def push(
     labels: tuple[str, ...],
     top: int | None,
     overlap: int,
+    allow_own: bool,
     workspace: str | None,
     api_url: str | None,
 ) -> None:
     """Put the units on which annotators differ in the export DIR before adjudicators.
 
     Adjudicators work in a workspace of their own, WORKSPACE-adjudication, or WORKSPACE-adjudication-votes with the
-    votes; its members are those named here, and nobody may be in both. They answer all questions of the task again.
-    Blind, they see what the annotators saw, and a unit that one of them has answered before is refused and listed;
-    everything else goes in, and the exit code is then 1. With votes they also see how often each question was
-    answered yes and no, and the notes as they were written. Pushing again adds what is new and changes nothing
-    else. The API key comes from ARGILLA_API_KEY; it must be an owner's.
+    votes; nobody may be in both. Its members are the campaign's (`role = "adjudicator"`) and those named here. On our
+    server they are asked for the labels on which annotators differ, and only answers to these are decisions. A unit
+    that one of them has labelled is refused and listed, unless `--allow-own`; everything else goes in, and the exit
+    code is then 1. Blind, they see what the annotators saw; with votes also how often each question was answered yes
+    and no, and the notes as they were written. Pushing again adds what is new and changes nothing else. The API key
+    comes from ARGILLA_API_KEY; it must be an owner's.
 
     \b
     Examples:
-        citejury exports adjudicate push export --blind --annotator dora
+        citejury exports adjudicate push export --blind
         citejury exports adjudicate push export --votes --annotator dora --label misleading --top 50
     """
+    from annotation.campaign.file import read_campaign
     from annotation.client import open_argilla
-    from exports.adjudicate.adjudication import units_of
+    from exports.adjudicate.adjudication import split_units
+    from exports.adjudicate.members import find_homes
     from exports.adjudicate.push import push_units
     from pipeline.errors import BadRowsError
     from pipeline.settings import read_settings
@@ -137,11 +151,14 @@ def push(
     if blind is None:
         raise click.UsageError("Choose `--blind` or `--votes`.")
     settings = read_settings(workspace=workspace, api_url=api_url)
-    units = units_of(_read_disagreements([export], tasks, labels), top)
+    units = split_units(_read_disagreements([export], tasks, labels), top)
     with open_argilla(settings) as argilla:
-        pushed = push_units(argilla, settings.workspace, units, "blind" if blind else "votes", annotators, overlap)
+        homes = find_homes(argilla, None if workspace else read_campaign(), settings.workspace)
+        kind: AdjudicationKind = "blind" if blind else "votes"
+        pushed = push_units(argilla, homes, units, kind, annotators, overlap, allow_own=allow_own)
     click.echo(f"Units new: {len(pushed.new)}, there before: {len(pushed.kept)}, refused: {len(pushed.refused)}.")
-    click.echo(f"Adjudicators of {pushed.workspace!r}: {', '.join(pushed.adjudicators)}.", err=True)
+    for name, people in pushed.adjudicators.items():
+        click.echo(f"Adjudicators of {name!r}: {', '.join(people)}.", err=True)
     again = f" --workspace {shlex.quote(workspace)}" if workspace else ""
     click.echo(f"Next, once they have answered: citejury exports adjudicate read{again} --out decisions.csv", err=True)
     if pushed.refused:
@@ -181,7 +198,9 @@ def read(out: Path, export: Path | None, scores: Path | None, workspace: str | N
         citejury exports adjudicate read --out decisions.csv
         citejury exports adjudicate read --out decisions.csv --export export
     """
+    from annotation.campaign.file import read_campaign
     from annotation.client import open_argilla
+    from exports.adjudicate.members import find_homes
     from exports.adjudicate.push import read_outcome
     from exports.reading.decisions import score_annotators, write_decisions, write_scores
     from pipeline.settings import read_settings
@@ -191,7 +210,8 @@ def read(out: Path, export: Path | None, scores: Path | None, workspace: str | N
     settings = read_settings(workspace=workspace, api_url=api_url)
     tables = _read_ratings([export]) if export else []
     with open_argilla(settings) as argilla, ProgressBars("records") as bars:
-        outcome = read_outcome(argilla, settings.workspace, bars.report)
+        homes = find_homes(argilla, None if workspace else read_campaign(), settings.workspace)
+        outcome = read_outcome(argilla, [home.workspace for home in homes], bars.report)
     write_decisions(out, outcome.decisions)
     _tell_undecided(outcome.undecided)
     if export is not None:
@@ -201,6 +221,9 @@ def read(out: Path, export: Path | None, scores: Path | None, workspace: str | N
         click.echo(Table(_score_rows(found)).terminal())
         _tell_unused(tables, outcome.decisions)
         click.echo(f"Scores by label: {scores}.", err=True)
+    own = sum(row.own for row in outcome.decisions.rows)
+    if own:
+        click.echo(f"Decided by somebody who labelled the unit: {own}; the column `own` says which.", err=True)
     click.echo(
         f"Decisions: {len(outcome.decisions.rows)}, in {out}; without decision: {len(outcome.undecided)}.", err=True
     )

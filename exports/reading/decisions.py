@@ -35,6 +35,8 @@ class Decision(Frozen):
     """User name of who decided; several who agree are joined by `; `."""
     created_at: str
     """When the last of them submitted: ISO 8601, UTC."""
+    own: bool = False
+    """Whether one of them had labelled the unit before (`exports adjudicate push --allow-own`)."""
 
 
 class AnnotatorScore(Frozen):
@@ -74,7 +76,9 @@ class Decisions(NamedTuple):
         return {(row.record_uuid, row.chunk_id, row.label): row.decision for row in self.rows}
 
 
-COLUMNS = tuple(Decision.model_fields)
+_OWN = "own"
+COLUMNS = tuple(name for name in Decision.model_fields if name != _OWN)
+"""The columns of every `decisions.csv`; one in which somebody decided on a unit of her own has `own` after them."""
 _SCORE_COLUMNS = tuple(AnnotatorScore.model_fields)
 
 
@@ -103,7 +107,8 @@ def read_decisions(path: Path) -> Decisions:
         if problems:
             bad += [f"{path.name}, line {line}: {problem}" for problem in problems]
             continue
-        values = {column: row[column] for column in COLUMNS} | {"decision": _BOOLEANS[row["decision"]]}
+        values: dict[str, object] = {column: row[column] for column in COLUMNS}
+        values |= {"decision": _BOOLEANS[row["decision"]], _OWN: row.get(_OWN) == "True"}
         found[row["record_uuid"], row["chunk_id"], row["label"]] = Decision.model_validate(values)
     if bad:
         raise BadRowsError(f"{counted_cells(bad)} of `{path}` cannot be read; mend what is wrong:", bad)
@@ -135,7 +140,9 @@ def write_decisions(path: Path, decisions: Decisions) -> None:
     Raises:
         OutputError: the file cannot be written, or holds something else than decisions.
     """
-    _write_rows(path, COLUMNS, decisions.rows)
+    with_own = (*COLUMNS, _OWN)
+    columns, other = (with_own, COLUMNS) if any(row.own for row in decisions.rows) else (COLUMNS, with_own)
+    _write_rows(path, columns, decisions.rows, other)
 
 
 def write_scores(path: Path, scores: Sequence[AnnotatorScore]) -> None:
@@ -147,11 +154,11 @@ def write_scores(path: Path, scores: Sequence[AnnotatorScore]) -> None:
     _write_rows(path, _SCORE_COLUMNS, scores)
 
 
-def _write_rows(path: Path, columns: Sequence[str], rows: Iterable[Frozen]) -> None:
-    """Write a table with these columns; only an earlier one with the same columns gives way to it."""
+def _write_rows(path: Path, columns: Sequence[str], rows: Iterable[Frozen], other: Sequence[str] = ()) -> None:
+    """Write a table with these columns; only an earlier one with the same or the `other` columns gives way to it."""
     head = csv_line(columns)
     try:
-        if path.exists() and not path.read_bytes().startswith(head):
+        if path.exists() and not path.read_bytes().startswith((head, csv_line(other or columns))):
             raise OutputError(f"`{path}` holds something else than citejury writes there. Name another file.")
         with staged_file(path) as file:
             file.write(head)

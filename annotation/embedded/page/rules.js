@@ -68,7 +68,7 @@
   const boxesOf = (page) => [...page.$el.querySelectorAll(".questions > div")];
   const placeAll = () => {
     const page = form();
-    if (!page?.record || page.$el === shown) return;
+    if (!page?.record || page.$el === shown || boxesOf(page).length !== page.record.questions.length) return;
     [shown, open] = [page.$el, null];
     const list = page.$el.querySelector(".questions");
     ["role", "aria-label"].forEach((name) => list.removeAttribute(name)); // a list of nothing that is an item

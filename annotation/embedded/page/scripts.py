@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from annotation.labels import MARKED_LABELS, RULES
+from annotation.labels import DISPUTED, MARKED_LABELS, RULES
 from annotation.wording import LOCALES, locales, read_texts, read_wording
 
 _SCRIPTS = (
@@ -23,6 +23,7 @@ _SCRIPTS = (
     "home.js",  # is where an annotator starts: her lists in her language and order
     "empty.js",  # says why an empty queue is empty, and what is next
     "practice.js",  # explains a case of practice to who has submitted it
+    "disputed.js",  # asks an adjudicator for the labels on which annotators differ, and for no others
     "form.js",  # helps with the form
     "fields.js",  # shows an answer as it was written, and copies what is seen
     "evidence.js",  # brings an answer and the passages that it cites together
@@ -80,7 +81,14 @@ def page_settings(folder: Path = LOCALES) -> str:
         locale: f"{_FOLDER}/examples.{locale}.json?{_digest(_examples(locale, folder).encode())}"
         for locale in locales(folder)
     }
-    settings = {"rules": rules, "marks": dict(MARKED_LABELS), "texts": texts, "argilla": argilla, "examples": examples}
+    settings = {
+        "rules": rules,
+        "disputed": DISPUTED,
+        "marks": dict(MARKED_LABELS),
+        "texts": texts,
+        "argilla": argilla,
+        "examples": examples,
+    }
     return json.dumps(settings, ensure_ascii=False)
 
 

@@ -3,7 +3,7 @@
 // For Argilla 2.8.0, whose page asks for all it shows by XMLHttpRequest.
 (() => {
   "use strict";
-  const { rules, marks, texts, argilla, examples } = JSON.parse(document.currentScript.dataset.citejury);
+  const { rules, disputed, marks, texts, argilla, examples } = JSON.parse(document.currentScript.dataset.citejury);
   const API = new URL("api/v1/", document.baseURI).pathname;
   let dataset = null, me = null;
   const worded = (wanted) => (texts[wanted] ? wanted : "en");
@@ -46,7 +46,7 @@
     try { return request.status < 300 ? JSON.parse(request.responseText) : before; } catch { return before; }
   };
   window.citejury = {
-    rules, marks, argilla, examples, locale, worded, say, element, onKey, isTyping, watch, dataset: () => dataset,
+    rules, disputed, marks, argilla, examples, locale, worded, say, element, onKey, isTyping, watch, dataset: () => dataset,
     me: () => me,
   };
 })();

@@ -18,6 +18,7 @@ from annotation.embedded.patches._assigned_records import (
     for_its_users_only,
     wait_for_as_many_as_assigned,
 )
+from annotation.embedded.patches._disputed_labels import ask_for_disputed
 from annotation.embedded.patches._error_answers import (
     answer_database_errors,
     answer_type_errors,
@@ -129,8 +130,9 @@ PATCHES = (
         },
     ),
     _Patch(
-        "It knows required questions, and none that is required where another one is answered with yes.",
-        require_marks,
+        "It knows required questions, and none that is required of some records only: labels that are disputed, and "
+        "marks where another question is answered with yes.",
+        lambda validate: require_marks(ask_for_disputed(validate)),
         {"validators.responses:ResponseValidator.validate": "d1306ae6b178"},
     ),
     _Patch(

@@ -16,6 +16,7 @@ from annotation.push.push import push_records
 from annotation.tasks import round_of
 from annotation.wording import LOCALES, read_wording
 from exports.adjudicate.adjudication import UnitId, votes_text
+from exports.adjudicate.members import Home
 from exports.adjudicate.push import push_units
 from exports.agreement.consensus import consensus
 from exports.agreement.disagreements import find_disagreements
@@ -92,7 +93,8 @@ def test_blind_adjudicators_get_the_split_units_and_see_nothing_of_the_votes(jur
     assert set(there) == {"adjudication-1-retrieval-en r1:d2#0", "adjudication-3-generation-en r2"}
     source = before["1-retrieval-en r1:d2#0"]
     copy = there["adjudication-1-retrieval-en r1:d2#0"]
-    assert (copy["fields"], copy["metadata"]) == (source["fields"], source["metadata"])
+    asked = {"citejury_disputed": ["topically_relevant"]}
+    assert (copy["fields"], copy["metadata"]) == (source["fields"], source["metadata"] | asked)
     assert jury.records(jury.workspace) == before
     shown = everything_shown(jury, "dora", f"{jury.workspace}-adjudication")
     assert "Passage 2 of 1." in shown
@@ -243,21 +245,20 @@ def test_annotators_are_scored_against_the_decisions(jury: Jury, tmp_path: Path)
     assert scores["topically_relevant", anna]["no_when_yes"] == "1"
     assert scores["helpful", ben]["yes_when_no"] == "1"
     table = {line.split()[1]: line.split() for line in result.stdout.splitlines() if line.startswith("generation")}
-    assert table[ben] == ["generation", ben, "5", "80%", "1", "of", "5", "0", "of", "0"]
+    assert table[ben] == ["generation", ben, "1", "0%", "1", "of", "1", "0", "of", "0"]
 
 
 def test_where_adjudicators_differ_there_is_no_decision(jury: Jury, tmp_path: Path) -> None:
     there = adjudicated(jury, helpful="yes")
     jury.respond("emil", there["adjudication-3-generation-en r2"]["id"], "generation", incomplete="yes")
+    jury.respond("emil", there["adjudication-1-retrieval-en r1:d2#0"]["id"], "retrieval")
     result = read_back(jury, tmp_path / "decisions.csv")
     decisions = read_decisions(tmp_path / "decisions.csv").by_unit
-    assert ("r2", "", "helpful") not in decisions
-    assert decisions["r2", "", "unsafe_content"] is False
+    assert decisions == {("r1", "d2#0", "topically_relevant"): False}  # and nothing that was not disputed
     dora, emil = jury.names["dora"], jury.names["emil"]
     assert f"generation r2 helpful: {dora} yes; {emil} no" in result.stderr
-    assert "without decision: 2" in result.stderr
-    agreeing = [row for row in read_csv(tmp_path / "decisions.csv") if row["label"] == "unsafe_content"]
-    assert [row["adjudicator"] for row in agreeing] == [f"{dora}; {emil}"]
+    assert "without decision: 1" in result.stderr
+    assert [row["adjudicator"] for row in read_csv(tmp_path / "decisions.csv")] == [f"{dora}; {emil}"]
 
 
 def test_reading_before_anybody_has_answered_says_so(jury: Jury, tmp_path: Path) -> None:
@@ -306,13 +307,14 @@ def test_adjudicators_of_an_earlier_campaign_see_the_query_where_their_dataset_c
 ) -> None:
     earlier_id = make_earlier_grounding(owner, jury.workspace, "2-grounding-en")
     push_records(owner, jury.workspace, [answer(1)])
-    unit = [UnitId("grounding", "r1", "")]
+    unit = UnitId("grounding", "r1", "")
     target = f"{jury.workspace}-adjudication"
     if is_earlier:
         set_up(owner, target)
         make_earlier_grounding(owner, target, "adjudication-2-grounding-en", "adjudication")
-    report = push_units(owner, jury.workspace, unit, "blind", [jury.names["dora"]])
-    assert (report.new, report.refused) == (tuple(unit), ())
+    home = Home(jury.workspace, (jury.workspace,), ())
+    report = push_units(owner, [home], {unit: ("support_present",)}, "blind", [jury.names["dora"]])
+    assert (report.new, report.refused) == ((unit,), ())
     copy = jury.records(target)["adjudication-2-grounding-en r1"]["fields"]
     (source,) = (record["fields"] for _, page in owner.record_pages(earlier_id) for record in page)
     assert copy == source | ({} if is_earlier else {"query": "Query 1?"})
