@@ -1,0 +1,196 @@
+"""Who adjudicates: people of that role, nobody on units of her own, and each only what annotators differ on."""
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+from click.testing import CliRunner, Result
+
+from annotation.campaign.people import read_passwords
+from annotation.client import Argilla
+from annotation.labels import LABELS
+from exports.cli import main
+from exports.reading.decisions import read_decisions
+from pipeline.records import QueryResponse
+from tests.support.adjudication_data import read_csv
+
+if TYPE_CHECKING:
+    from annotation.embedded.launch import ServerHandle
+
+pytestmark = pytest.mark.server
+Say = Callable[..., Result]
+ANNOTATORS = {"anna": ("en",), "ben": ("en", "de"), "cem": ("de",)}
+ADJUDICATORS = {"dora": ("en",), "emil": ("de",)}
+
+
+class Study:
+    """A campaign of two languages, which not everybody reads, with a folder of its own."""
+
+    def __init__(self, server: "ServerHandle", owner: Argilla) -> None:
+        self.server, self.owner = server, owner
+        self.workspace = f"a-{uuid.uuid4().hex[:8]}"
+        self.passwords: dict[str, str] = {}
+
+    def name(self, who: str) -> str:
+        return f"{self.workspace}-{who}"
+
+    def write_campaign(self, adjudicators: Mapping[str, Sequence[str]]) -> None:
+        lines = [f'workspace = "{self.workspace}"', "[campaign]", 'locales = ["en", "de"]', "overlap = 2"]
+        for role, people in (("annotator", ANNOTATORS), ("adjudicator", adjudicators)):
+            for who, locales in people.items():
+                listed = ", ".join(f'"{each}"' for each in locales)
+                lines += ["[[campaign.annotators]]", f'name = "{self.name(who)}"', f"locales = [{listed}]"]
+                lines += [f'role = "{role}"']
+        Path("citejury.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def run(self, *words: str, code: int = 0) -> Result:
+        result = CliRunner().invoke(main, words)
+        assert result.exit_code == code, result.output
+        return result
+
+    def client(self, who: str) -> httpx.Client:
+        """The API for somebody who has logged in."""
+        base = f"{self.server.url}/api/v1"
+        body = {"username": self.name(who), "password": read_passwords(Path("passwords.json"))[self.name(who)]}
+        token = httpx.post(f"{base}/token", data=body, trust_env=False).raise_for_status().json()["access_token"]
+        return httpx.Client(base_url=base, headers={"Authorization": f"Bearer {token}"}, timeout=60, trust_env=False)
+
+    def submit(self, who: str, dataset: str, **answers: Mapping[str, str]) -> list[httpx.Response]:
+        """What the server says to somebody's answers to all records of her dataset of that name."""
+        with self.client(who) as http:
+            (found,) = (each for each in http.get("/me/datasets").json()["items"] if each["name"] == dataset)
+            search = f"/me/datasets/{found['id']}/records/search"
+            records = [each["record"] for each in http.post(search, json={}).json()["items"]]
+            bodies = [
+                {"status": "submitted", "values": {label: {"value": value} for label, value in answers["all"].items()}}
+                for _ in records
+            ]
+            return [
+                http.post(f"/records/{record['id']}/responses", json=body)
+                for record, body in zip(records, bodies, strict=True)
+            ]
+
+
+@pytest.fixture
+def study(argilla_server: "ServerHandle", owner: Argilla, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Study:
+    """Annotators differ on `helpful` of the English answer and on `incomplete` of the German one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ARGILLA_API_URL", argilla_server.url)
+    monkeypatch.setenv("ARGILLA_API_KEY", argilla_server.owner_api_key)
+    study = Study(argilla_server, owner)
+    study.write_campaign(ADJUDICATORS)
+    study.run("annotation", "setup", "--passwords", "passwords.json")
+    records = [
+        QueryResponse(record_uuid=f"r-{locale}", query="Who?", answer="Ann.", language=locale)
+        for locale in ("en", "de")
+    ]
+    Path("r.jsonl").write_text("\n".join(each.model_dump_json() for each in records) + "\n", encoding="utf-8")
+    study.run("annotation", "push", "r.jsonl")
+    no = dict.fromkeys(LABELS["generation"], "no")
+    for who, dataset, label in (("anna", "en", "helpful"), ("cem", "de", "incomplete")):
+        assert study.submit(who, f"3-generation-{dataset}", all=no)[0].is_success
+        assert study.submit("ben", f"3-generation-{dataset}", all=no | {label: "yes"})[0].is_success
+    study.run("exports", "csv", "export")
+    return study
+
+
+def test_adjudicators_of_the_campaign_decide_what_is_split_in_their_language_and_nothing_else(study: Study) -> None:
+    with study.client("dora") as http:
+        assert http.get("/me/datasets").json()["items"] == []  # set-up made her, and put her before nothing
+    said = study.run("exports", "adjudicate", "push", "export", "--blind")
+    assert "Units new: 2, there before: 0, refused: 0." in said.stdout
+    for who, locale, label in (("dora", "en", "helpful"), ("emil", "de", "incomplete")):
+        home = f"{study.workspace}-{locale}-adjudication"
+        assert f"Adjudicators of '{home}': {study.name(who)}." in said.stderr
+        dataset = f"adjudication-3-generation-{locale}"
+        with study.client(who) as http:
+            (found,) = http.get("/me/datasets").json()["items"]
+            path = f"/me/datasets/{found['id']}/records/search"
+            (shown,) = http.post(path, json={}).json()["items"]
+        assert (found["name"], shown["record"]["metadata"]) == (dataset, {"citejury_disputed": [label]})
+        refused = study.submit(who, dataset, all={"unsafe_content": "no"})[0]
+        assert (refused.status_code, label in refused.text) == (422, True)
+        assert study.submit(who, dataset, all={label: "yes", "unsafe_content": "yes"})[0].status_code == 201
+    study.run("exports", "adjudicate", "read", "--out", "decisions.csv", "--export", "export")
+    rows = read_csv(Path("decisions.csv"))
+    assert [(row["record_uuid"], row["label"], row["decision"]) for row in rows] == [
+        ("r-de", "incomplete", "True"),
+        ("r-en", "helpful", "True"),
+    ]
+    assert "own" not in rows[0]
+    again = study.run("exports", "adjudicate", "push", "export", "--blind")
+    assert "Units new: 0, there before: 2, refused: 0." in again.stdout
+
+
+@pytest.mark.parametrize("kind", ["--blind", "--votes"])
+def test_who_labelled_a_unit_is_refused_as_its_adjudicator_unless_that_is_said(study: Study, kind: str) -> None:
+    study.write_campaign({})
+    words = ("exports", "adjudicate", "push", "export", kind, "--annotator", study.name("anna"))
+    refused = study.run(*words, "--annotator", study.name("cem"), code=1).stderr
+    assert f"generation r-en: answered before by {study.name('anna')}, who would settle her own answer." in refused
+    study.run(*words, "--annotator", study.name("cem"), "--allow-own")
+    study.submit("anna", "adjudication-3-generation-en", all=dict.fromkeys(LABELS["generation"], "no"))
+    said = study.run("exports", "adjudicate", "read", "--out", "decisions.csv").stderr
+    assert "Decided by somebody who labelled the unit: 1; the column `own` says which." in said
+    (row,) = read_csv(Path("decisions.csv"))
+    assert (row["label"], row["own"]) == ("helpful", "True")
+    assert read_decisions(Path("decisions.csv")).rows[0].own
+
+
+def test_the_advice_for_a_missing_adjudicator_works_and_leads_into_no_production(study: Study) -> None:
+    study.write_campaign({})
+    push = ("exports", "adjudicate", "push", "export", "--votes")
+    nobody = study.run(*push, code=1).stderr
+    assert 'with `role = "adjudicator"` and run `citejury annotation setup`' in nobody
+    fritz = study.name("fritz")
+    missing = study.run(*push, "--annotator", fritz, code=1).stderr
+    advice = missing.partition("Make the user with `citejury ")[2].partition("`")[0].split()
+    assert advice == ["annotation", "users", "add", fritz, "--role", "adjudicator"]
+    study.run(*advice, "--passwords", "passwords.json")
+    with study.client("fritz") as http:
+        assert http.get("/me/datasets").json()["items"] == []
+    study.run(*push, "--annotator", fritz)
+    with study.client("fritz") as http:
+        assert {each["name"][:12] for each in http.get("/me/datasets").json()["items"]} == {"adjudication"}
+    study.write_campaign({"gina": ("en",), "hugo": ("de",)})
+    unmade = study.run(*push, code=1).stderr
+    assert f"has no user '{study.name('gina')}'. Run `citejury annotation setup`" in unmade
+    study.run("annotation", "setup", "--passwords", "passwords.json")
+    study.run(*push)
+
+
+def test_who_becomes_an_adjudicator_leaves_production(study: Study) -> None:
+    people = Path("citejury.toml").read_text(encoding="utf-8")
+    text = people.replace(f'name = "{study.name("cem")}"\nlocales = ["de"]\nrole = "annotator"', "").replace(
+        "[[campaign.annotators]]\n\n", f'[[campaign.annotators]]\nname = "{study.name("cem")}"\nrole = "adjudicator"\n'
+    )
+    Path("citejury.toml").write_text(text, encoding="utf-8")
+    said = study.run("annotation", "setup").stdout
+    assert [line.split()[2:4] for line in said.splitlines() if f"-de/{study.name('cem')}" in line] == [["take", "out"]]
+    with study.client("cem") as http:
+        assert http.get("/me/datasets").json()["items"] == []
+
+
+def test_a_label_that_comes_later_is_asked_for_too_unless_it_is_decided_already(study: Study) -> None:
+    push = ("exports", "adjudicate", "push", "export", "--blind")
+    generation = Path("export/generation.csv")
+    before = generation.read_text(encoding="utf-8")
+    study.run(*push)
+    study.submit("dora", "adjudication-3-generation-en", all={"helpful": "yes"})
+    rows = [line.split(",") for line in before.splitlines()]
+    column = rows[0].index("unsafe_content")
+    for row in rows[1:]:
+        row[column] = str(study.name("ben") in row)  # ben differs here as well
+    generation.write_text("\n".join(map(",".join, rows)) + "\n", encoding="utf-8")
+    said = study.run(*push, code=1)
+    assert "Units new: 0, there before: 2, refused: 1." in said.stdout
+    assert "generation r-en: decided on before unsafe_content came; whoever did is not asked again." in said.stderr
+    with study.client("emil") as http:
+        (found,) = http.get("/me/datasets").json()["items"]
+        items = http.post(f"/me/datasets/{found['id']}/records/search", json={}).json()
+    assert [each["record"]["metadata"]["citejury_disputed"] for each in items["items"]] == [
+        ["incomplete", "unsafe_content"]
+    ]
