@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from exports.cli.agreement import read_labels
+from pipeline.cli.sections import SectionedCommand
 from pipeline.progress import ProgressBars
 from pipeline.tables import Table
 
@@ -91,7 +92,7 @@ def list_command(
     click.echo(f"Next: citejury exports adjudicate push {name} --blind", err=True)
 
 
-@adjudicate.command()
+@adjudicate.command(cls=SectionedCommand, rare="--task --label --top --overlap --allow-own --api-url")
 @click.argument("export", metavar="DIR", type=click.Path(path_type=Path))
 @click.option(
     "--blind/--votes", "blind", default=None, help="Hide the votes of the annotators, or show them without names."
