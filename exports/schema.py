@@ -281,7 +281,8 @@ class ExportFilters(Frozen):
     whole_campaign: bool = False
     """Whether the workspaces are all those of a campaign: then some of them may have no response yet."""
     every_response: bool = False
-    """Whether an annotator's responses to one unit in several workspaces are all rows, not the newest only."""
+    """Whether an annotator's responses to one unit in several workspaces are all rows, not the newest only, and those
+    to practice cases too."""
     with_controls: bool = False
     """Whether responses to controls and repeats are rows of the tasks' files too; by themselves they are not."""
     text_pair: bool = False

@@ -128,7 +128,7 @@ def _export_first(argilla: "Argilla", plan: "Teardown", folder: Path) -> None:
         click.echo("Nobody submitted or discarded anything, so there is no export.", err=True)
         return
     out = new_folder(folder, plan.workspace, datetime.now(UTC))
-    filters = ExportFilters(extended=True, discarded=True, suggested=True, every_response=True)
+    filters = ExportFilters(extended=True, discarded=True, suggested=True, every_response=True, with_controls=True)
     with ProgressBars("records") as bars:
         export_csv(argilla, plan.workspace, out, filters, progress=bars.report, discarded_suffice=True)
     check_exported(plan, _exported_rows(out))
@@ -144,11 +144,11 @@ def new_folder(folder: Path, workspace: str, now: datetime) -> Path:
 
 def _exported_rows(out: Path) -> Mapping[tuple[str, str], int]:
     """How many rows the export has for each dataset id and response status, as the files on disk say."""
-    from exports.csv.folder import PROVENANCE_FILE
+    from exports.csv.folder import CONTROLS_FILE, PROVENANCE_FILE
 
     csv.field_size_limit(sys.maxsize)
     found: Counter[tuple[str, str]] = Counter()
-    for path in sorted(path for path in out.glob("*.csv") if path.name != PROVENANCE_FILE):
+    for path in sorted(path for path in out.glob("*.csv") if path.name not in (PROVENANCE_FILE, CONTROLS_FILE)):
         with path.open(encoding="utf-8", newline="") as stream:
             found.update((row["dataset_id"], row["response_status"]) for row in csv.DictReader(stream))
     return found

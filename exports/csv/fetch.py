@@ -253,7 +253,7 @@ def _choose(reading: Reading, dataset: JuryDataset, record: dict[str, Any], tall
 def _is_apart(purpose: Purpose, dataset: JuryDataset, filters: ExportFilters) -> bool:
     """Whether records of this purpose are kept out of the tasks' files."""
     if purpose == "practice":
-        return dataset.round not in filters.rounds
+        return not (dataset.round in filters.rounds or filters.every_response)
     return purpose != "label" and not filters.with_controls
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from annotation.controls.scores import AnnotatorScores
 from exports.agreement.disagreements import Disagreement, find_disagreements
 from exports.agreement.judge import measure_judges
 from exports.agreement.measure import RESAMPLES, measure_agreement
@@ -11,6 +12,7 @@ from exports.agreement.ratings import Ratings
 from exports.agreement.schema import Agreement
 from exports.measure._own_files import OwnFiles, begins, check_own_files, has_keys, holds, replaced_files
 from exports.measure.results import ResultsOptions, results_of_tables
+from exports.reading.controls import read_control_scores
 from exports.reading.judgements import read_judges
 from exports.reading.read import ReadTables, export_files, read_tables
 from exports.report.disagreement_files import with_details, write_disagreements_csv
@@ -18,7 +20,7 @@ from exports.report.html.page import write_report
 from exports.report.latex import MARK as LATEX_MARK
 from exports.report.latex import agreement_latex
 from exports.report.markdown import MARK as MARKDOWN_MARK
-from exports.report.markdown import agreement_markdown, judge_markdown
+from exports.report.markdown import agreement_markdown, controls_markdown, judge_markdown
 from exports.report.tidy import agreement_tables
 from exports.results.schema import Results
 from pipeline.errors import InputError, OutputError, SettingsError
@@ -65,6 +67,8 @@ class Measured(NamedTuple):
     """Plain sentences about rows that were left out; empty where all count."""
     results: Results | None = None
     """What the jury found, with the provenance beside the files; None where it was not or cannot be measured."""
+    controls: tuple[AnnotatorScores, ...] = ()
+    """What controls and repeats tell about each annotator, by the `controls.csv` beside the files."""
 
 
 class AgreementOptions(Frozen):
@@ -90,13 +94,16 @@ def measure_and_write(paths: Sequence[Path], folder: Path, options: AgreementOpt
     """Agreement on export folders and CSV files, after every file about it has been written to `folder`.
 
     Raises:
-        InputError: as `measure_files`, `_with_results` and `_with_judges` raise.
+        InputError: as `measure_files`, `_with_results`, `_with_judges` and `read_control_scores` raise.
         OutputError: as `_write_outputs` raises; a file in the way is found before anything is measured.
     """
     check_own_files(folder, _OWN)
     tables = read_tables(export_files(paths))
     measured = _with_judges(measure_tables(tables, options.resamples, options.seed), options.judges)
     measured = _with_results(measured, tables, paths, options.runs)
+    scores = read_control_scores(paths, measured.tables)
+    told = [f"{each.annotator} {notice}." for each in scores for notice in each.notices]
+    measured = measured._replace(controls=scores, remarks=[*measured.remarks, *told])
     disagreements, remarks = collect_disagreements(measured.tables, paths)
     measured = measured._replace(remarks=[*measured.remarks, *remarks])
     _write_outputs(measured, disagreements, folder, options.spreadsheet_safe)
@@ -196,11 +203,13 @@ def _write_outputs(
         for name, table in agreement_tables(agreement).items():
             (work / name).write_bytes(table.to_csv(spreadsheet_safe))
         markdown = agreement_markdown(agreement, measured.results) + judge_markdown(agreement.judges)
+        markdown += controls_markdown(measured.controls)
         (work / _MARKDOWN_FILE).write_text(markdown, encoding="utf-8", newline="\n")
         (work / _LATEX_FILE).write_text(agreement_latex(agreement), encoding="utf-8", newline="\n")
         write_disagreements_csv(work / _DISAGREEMENTS_FILE, disagreements, spreadsheet_safe)
         report = work / REPORT_FILE
-        write_report(report, agreement, disagreements, remarks=measured.remarks, results=measured.results)
+        remarks, results, controls = measured.remarks, measured.results, measured.controls
+        write_report(report, agreement, disagreements, remarks=remarks, results=results, controls=controls)
 
 
 def write_agreement(agreement: Agreement, folder: Path) -> Path:

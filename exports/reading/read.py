@@ -14,7 +14,7 @@ from typing import NamedTuple
 from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement.ratings import Ratings
 from exports.agreement.schema import InputFile
-from exports.csv.folder import PROVENANCE_FILE, file_name
+from exports.csv.folder import CONTROLS_FILE, PROVENANCE_FILE, file_name
 from exports.csv.tables import STATUS_COLUMN
 from exports.reading.collection import Collection, Response, ResponseReader, TableRows
 from exports.schema import COLUMNS
@@ -43,7 +43,7 @@ def export_files(paths: Sequence[Path]) -> list[Path]:
     """The CSV files that the paths name, each once, in their order.
 
     A folder stands for those of its three task files that it holds, each followed by its file of discarded responses.
-    A `provenance.csv` among them, as `export/*.csv` names it, holds no responses and is passed over.
+    A `provenance.csv` or `controls.csv` among them, as `export/*.csv` names it, is passed over: it has no ratings.
 
     Raises:
         InputError: there is no such file or folder, or the folder holds none of the files.
@@ -52,7 +52,7 @@ def export_files(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         if not path.exists():
             raise InputError(f"There is no file or folder `{path}`. Name an export folder or its CSV files.")
-        if path.name == PROVENANCE_FILE and path.is_file() and len(paths) > 1:
+        if path.name in (PROVENANCE_FILE, CONTROLS_FILE) and path.is_file() and len(paths) > 1:
             continue
         found = _files_of(path) if path.is_dir() else [path]
         if not found:

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
+from annotation.controls.scores import AnnotatorScores, Share
 from annotation.labels import TaskName
 from exports.agreement.schema import Agreement, JudgeAgreement, JudgedLabel, LabelAgreement, TaskAgreement
 from exports.report.results_markdown import findings_blocks
 from exports.report.words import (
     FITNESS_MEANING,
     JUDGE_LEGEND,
+    UNDEFINED,
     alpha_estimate,
     coverage_sentence,
     decimal,
@@ -127,6 +129,28 @@ def judge_markdown(judges: Sequence[JudgeAgreement]) -> str:
         return ""
     blocks = ["## Judges against the jury", *(block for judge in judges for block in _judge_blocks(judge))]
     return "\n\n".join(["", *blocks, escape_markdown(JUDGE_LEGEND)]) + "\n"
+
+
+def controls_markdown(scores: Sequence[AnnotatorScores]) -> str:
+    """The part about controls and repeats, ending in a line break; empty where nobody answered any."""
+    if not scores:
+        return ""
+    rows = [
+        (
+            *(each.annotator, each.controls, _share(each.together.sensitivity), _share(each.together.specificity)),
+            *(each.repeats, _share(each.together.consistency)),
+        )
+        for each in scores
+    ]
+    notices = [f"{each.annotator} {notice}." for each in scores for notice in each.notices]
+    head = ("annotator", "controls", "sensitivity", "specificity", "repeats", "self-consistency")
+    blocks = ["## Controls", Table([head, *rows], left=1).markdown(), *([_bullets(notices)] if notices else [])]
+    return "\n\n".join(["", *blocks]) + "\n"
+
+
+def _share(found: Share | None) -> str:
+    """A share with its interval; a dash without any."""
+    return f"{percent(found.value)} [{percent(found.low)}, {percent(found.high)}]" if found else UNDEFINED
 
 
 def _judge_blocks(judge: JudgeAgreement) -> Iterator[str]:

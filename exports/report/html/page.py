@@ -9,11 +9,13 @@ from importlib.metadata import version
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
+from annotation.controls.scores import AnnotatorScores
 from annotation.labels import TaskName
 from exports.agreement.disagreements import Disagreement
 from exports.agreement.schema import Agreement
 from exports.report.html._agreement import agreement_head, task_details
 from exports.report.html._browser import browser_section
+from exports.report.html._controls import controls_section
 from exports.report.html._elements import Child, element, embedded, folded, to_html
 from exports.report.html._findings import findings_section, labels_section
 from exports.report.html._judges import judges_section
@@ -86,6 +88,7 @@ def write_report(
     *,
     remarks: Sequence[str] = (),
     results: Results | None = None,
+    controls: Sequence[AnnotatorScores] = (),
 ) -> None:
     """Write the report as one HTML file; an earlier one is replaced as a whole.
 
@@ -95,11 +98,12 @@ def write_report(
         disagreements: Where annotators differ, those that weigh most first in each task.
         remarks: Plain sentences about rows that were left out of the figures.
         results: What the jury found; the report begins with agreement where that is not known.
+        controls: What controls and repeats tell about each annotator.
 
     Raises:
         OutputError: the file cannot be written.
     """
-    text = render_report(agreement, disagreements, remarks=remarks, results=results)
+    text = render_report(agreement, disagreements, remarks=remarks, results=results, controls=controls)
     try:
         with staged_file(path) as file:
             file.write(text.encode())
@@ -113,6 +117,7 @@ def render_report(
     *,
     remarks: Sequence[str] = (),
     results: Results | None = None,
+    controls: Sequence[AnnotatorScores] = (),
 ) -> str:
     """The report as HTML; the same figures give the same text."""
     style, style_hash = embedded("style", "style.css")
@@ -133,7 +138,7 @@ def render_report(
     )
     body = element(
         "body",
-        _navigation(agreement, results),
+        _navigation(agreement, results, has_controls=bool(controls)),
         element(
             "main",
             findings_section(results, agreement) if results else element("h1", "Agreement of annotators"),
@@ -145,6 +150,7 @@ def render_report(
                 class_="agreement",
             ),
             people_section(agreement),
+            controls_section(controls),
             judges_section(agreement.judges),
             browser_section(disagreements),
             _methods_section(agreement),
@@ -154,11 +160,12 @@ def render_report(
     return "<!DOCTYPE html>\n" + to_html(element("html", head, body, lang="en-GB")) + "\n"
 
 
-def _navigation(agreement: Agreement, results: Results | None) -> Element:
+def _navigation(agreement: Agreement, results: Results | None, *, has_controls: bool) -> Element:
     """Links to the parts of the report."""
     parts = [("found", "What the jury found")] if results else []
     parts += [("labels", "Labels")] if results and results.tasks else []
     parts += [("agreement", "Agreement"), ("people", "People")]
+    parts += [("controls", "Controls")] if has_controls else []
     parts += [("judges", "Judges")] if agreement.judges else []
     parts += [("disagreements", "Disagreements"), ("methods", "Methods")]
     return element(

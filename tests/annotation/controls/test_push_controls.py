@@ -211,6 +211,15 @@ def test_status_and_report_say_how_each_annotator_answers_controls(own_study: St
     assert "4 responses to controls and repeats (controls.csv)" in exported.output
     assert {row["record_uuid"] for row in read_csv(out / "generation.csv")}.isdisjoint(study.controls())
     assert len(read_csv(out / "controls.csv")) == 4
+    for command, folder in (("agreement", "figures"), ("results", "results"), ("dataset", "data")):
+        source = ["--from", str(out)] if command == "dataset" else [str(out), "--out"]
+        made_there = str(tmp_path / folder)
+        words = ["exports", command, *([made_there, *source] if command == "dataset" else [*source, made_there])]
+        done = CliRunner().invoke(main, words, env=environment)
+        assert done.exit_code == 0, done.output
+        written = [path.read_bytes() for path in (tmp_path / folder).rglob("*") if path.is_file()]
+        assert written
+        assert not [name for name in study.controls() if any(name.encode() in content for content in written)]
 
 
 def test_repeats_are_hers_alone_and_come_once(own_study: Study) -> None:

@@ -1,0 +1,113 @@
+"""`controls.csv` of exports: the answers to controls, and to repeats beside what the same person said before."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from annotation.controls.scores import AnnotatorScores, ControlAnswer, score_answers
+from annotation.labels import LABELS, TASKS, TaskName
+from exports.agreement.ratings import MISSING, YES, Ratings
+from exports.csv.folder import CONTROLS_FILE
+from exports.csv.tables import FORMULA_STARTS
+from exports.reading.read import counted_cells, csv_rows, display_names
+from exports.schema import CONTROL_COLUMNS
+from pipeline.errors import BadRowsError, InputError
+
+_BOOLEANS: Mapping[str, bool] = {"True": True, "False": False}
+
+
+class _Row(NamedTuple):
+    """One row of `controls.csv`."""
+
+    answer: ControlAnswer
+    """The answer; of a repeat with itself as what is known."""
+    is_repeat: bool
+    """Whether it is an answer to a repeat."""
+    repeats: str
+    """What a repeat shows again."""
+
+
+def read_control_scores(paths: Sequence[Path], tables: Sequence[Ratings]) -> tuple[AnnotatorScores, ...]:
+    """What the `controls.csv` of each folder, or beside each file, tells about each annotator; none gives nothing.
+
+    Repeats are compared with the ratings of the same person on what they repeat; those without such a rating are left
+    out. Of several exports with the same control the first counts.
+
+    Raises:
+        InputError: a file is no CSV in UTF-8, or lacks a column.
+        BadRowsError: cells cannot be read; every one of them is listed.
+    """
+    places = [path / CONTROLS_FILE if path.is_dir() else path.with_name(CONTROLS_FILE) for path in paths]
+    files = list({place.resolve(): place for place in places if place.is_file()}.values())
+    bad: list[str] = []
+    rows: dict[tuple[str, str, str, str], _Row] = {}
+    for file, shown in zip(files, display_names(files), strict=True):
+        for row in _read_file(file, shown, bad):
+            of = row.answer
+            rows.setdefault((of.task, of.record_id, of.label, of.annotator), row)
+    if bad:
+        raise BadRowsError(f"{counted_cells(bad)} of `{CONTROLS_FILE}` cannot be read; export again:", bad)
+    earlier = _ratings(tables) if any(row.is_repeat for row in rows.values()) else {}
+    answers = []
+    for answer, is_repeat, repeats in rows.values():
+        known = (
+            earlier.get((answer.task, repeats, answer.annotator), {}).get(answer.label) if is_repeat else answer.known
+        )
+        if known is not None:
+            answers.append(answer._replace(known=known))
+    return score_answers(answers)
+
+
+def _read_file(file: Path, shown: str, bad: list[str]) -> list[_Row]:
+    """The rows of one file; `bad` gets a sentence for each that cannot be read.
+
+    Raises:
+        InputError: it is no CSV in UTF-8, or lacks a column.
+    """
+    rows = csv_rows(file)
+    _, header = next(rows, (1, []))
+    missing = [name for name in CONTROL_COLUMNS if name not in header]
+    if missing:
+        raise InputError(f"`{file}` lacks the column `{missing[0]}`. Export it again.")
+    found: list[_Row] = []
+    for line, cells in rows:
+        row = {name: _plain(cell) for name, cell in zip(header, cells, strict=False)}
+        if len(cells) != len(header):
+            bad.append(f"{shown}, line {line}: found {len(cells)} cells, wanted {len(header)}")
+            continue
+        task = next((task for task in TASKS if task == row["task"]), None)
+        known = row["given"] if row["kind"] == "repeat" else row["known"]
+        if task is None or row["label"] not in LABELS[task]:
+            bad.append(f"{shown}, line {line}: no answer to a label of a task")
+        elif known not in _BOOLEANS or row["given"] not in _BOOLEANS:
+            bad.append(f"{shown}, line {line}: `known` and `given` are {row['known']!r} and {row['given']!r}")
+        else:
+            record = f"{row['record_uuid']}:{row['chunk_id']}" if row["chunk_id"] else row["record_uuid"]
+            answer = ControlAnswer(
+                *(row["annotator_id"], task, row["label"], row["kind"], record),
+                *(_BOOLEANS[known], _BOOLEANS[row["given"]]),
+            )
+            found.append(_Row(answer, row["kind"] == "repeat", row["repeats"]))
+    return found
+
+
+def _plain(cell: str) -> str:
+    """The cell without the apostrophe that keeps a spreadsheet from running it."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA_STARTS) else cell
+
+
+def _ratings(tables: Sequence[Ratings]) -> dict[tuple[TaskName, str, str], dict[str, bool]]:
+    """What each annotator said, by task, unit (`record_uuid`, or `record_uuid:chunk_id`) and annotator."""
+    found: dict[tuple[TaskName, str, str], dict[str, bool]] = {}
+    for table in tables:
+        names = [
+            f"{table.records[record]}:{chunk}" if chunk else table.records[record]
+            for record, chunk in zip(table.unit_records, table.unit_chunks, strict=True)
+        ]
+        for unit, who, values in zip(table.units, table.response_annotators, table.values, strict=True):
+            found[table.task, names[unit], table.annotators[who]] = {
+                label: bool(value == YES)
+                for label, value in zip(LABELS[table.task], values, strict=True)
+                if value != MISSING
+            }
+    return found

@@ -1,0 +1,98 @@
+"""What the report of agreement says of each annotator's answers to controls and repeats."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from exports.cli import main
+from exports.schema import CONTROL_COLUMNS
+from tests.support.export_folders import campaign, write_export, write_rows
+
+SLY = "<b>ben</b>"
+
+
+def rows(who: str, given: list[bool]) -> list[dict[str, str]]:
+    """Answers to ten controls, every other with the known answer yes."""
+    told = {"annotator_id": who, "task": "generation", "kind": "known", "label": "helpful"}
+    return [
+        dict.fromkeys(CONTROL_COLUMNS, "")
+        | told
+        | {"record_uuid": f"c{number}", "known": str(number % 2 == 0), "given": str(said)}
+        for number, said in enumerate(given)
+    ]
+
+
+def repeats(who: str, given: dict[str, bool]) -> list[dict[str, str]]:
+    told = {"annotator_id": who, "task": "generation", "kind": "repeat", "label": "helpful"}
+    return [
+        dict.fromkeys(CONTROL_COLUMNS, "") | told | {"record_uuid": f"again-{of}", "given": str(said), "repeats": of}
+        for of, said in given.items()
+    ]
+
+
+def measured(folder: Path, controls: list[dict[str, str]]) -> Result:
+    write_export(folder / "export", campaign())
+    if controls:
+        write_rows(folder / "export" / "controls.csv", controls, CONTROL_COLUMNS)
+    words = ["exports", "agreement", str(folder / "export"), "--out", str(folder / "out"), "--resamples", "100"]
+    return CliRunner().invoke(main, words)
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Path:
+    right = [number % 2 == 0 for number in range(10)]
+    # In the files anna says yes to `helpful` for every answer: of her three repeats the last has no first answer.
+    again = repeats("anna", {"r-claude-01": True, "r-claude-02": False, "nobody": True})
+    done = measured(tmp_path, [*rows("anna", right), *rows(SLY, [True] * 10), *again])
+    assert done.exit_code == 0, done.output
+    assert f"{SLY} gives the same answer to `helpful` (generation) whatever is shown: 0 of 10" in done.output
+    assert "anna gives" not in done.output
+    return tmp_path / "out"
+
+
+def test_the_report_shows_each_annotators_figures_and_what_is_said_of_whom(told: Path) -> None:
+    page = (told / "report.html").read_text(encoding="utf-8")
+    part = page.partition('id="controls"')[2].partition("<section")[0]
+    assert 'href="#controls"' in page
+    assert "gives the same answer to <code>helpful</code>" in part
+    assert SLY not in page
+    assert "100%" in part
+    assert "50%" in part  # anna's self-consistency: one repeat of two
+
+
+def test_markdown_has_the_same_figures(told: Path) -> None:
+    text = (told / "agreement.md").read_text(encoding="utf-8").partition("## Controls")[2]
+    (line,) = [line for line in text.splitlines() if line.startswith("| anna")]
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    assert (cells[1], cells[4]) == ("10", "2")
+    assert [cell.split()[0] for cell in (cells[2], cells[3], cells[5])] == ["100%", "100%", "50%"]
+
+
+def test_agreement_itself_is_the_same_with_and_without_controls(told: Path, tmp_path: Path) -> None:
+    (tmp_path / "bare").mkdir()
+    assert measured(tmp_path / "bare", []).exit_code == 0
+    bare = tmp_path / "bare" / "out"
+    assert (bare / "agreement.json").read_bytes() == (told / "agreement.json").read_bytes()
+    assert "Controls" not in (bare / "report.html").read_text(encoding="utf-8")
+
+
+def test_controls_among_files_that_a_shell_names_are_no_ratings(told: Path) -> None:
+    files = [str(path) for path in sorted((told.parent / "export").glob("*.csv"))]
+    done = CliRunner().invoke(main, ["exports", "agreement", *files, "--out", str(told), "--resamples", "100"])
+    assert done.exit_code == 0, done.output
+    assert "Controls" in (told / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"given": "perhaps"}, "controls.csv, line 2: `known` and `given` are 'True' and 'perhaps'"),
+        ({"label": "nice"}, "controls.csv, line 2: no answer to a label of a task"),
+    ],
+)
+def test_bad_cells_are_listed(tmp_path: Path, change: dict[str, str], reason: str) -> None:
+    done = measured(tmp_path, [rows("anna", [True])[0] | change])
+    assert done.exit_code == 1
+    assert reason in done.output
+    assert not (tmp_path / "out").exists()
