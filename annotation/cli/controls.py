@@ -233,6 +233,13 @@ def _tell_controls(report: "ControlReport", rate: float) -> None:
             )
             for line in found.few:
                 click.echo(f"  {printable(line)}", err=True)
+    if report.is_stock:
+        click.echo(
+            "Warning: this is a stock Argilla. It hands controls out like all other records, and tells annotators who "
+            "ask its API which they are. Use `citejury annotation serve`.",
+            err=True,
+        )
+        return
     click.echo(f"About {rate:.0%} of each annotator's units are controls and repeats from now on.", err=True)
 
 

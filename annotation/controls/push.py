@@ -24,8 +24,9 @@ from annotation.marks import add_passages
 from annotation.push.diff import Progress, passages_of
 from annotation.push.send import Batch
 from annotation.tasks import PRODUCTION, lacking_fields
+from annotation.units import STATES_PATH
 from annotation.wording import read_wording
-from pipeline.errors import InputError
+from pipeline.errors import InputError, NotFoundError
 
 Change = Literal["new", "unchanged", "updated", "refused"]
 KINDS: tuple[Change, ...] = get_args(Change)
@@ -42,6 +43,8 @@ class ControlReport(NamedTuple):
     """What of the known answers counts at each place."""
     refused: tuple[str, ...]
     """A line for each control that changed after somebody answered it."""
+    is_stock: bool
+    """Whether the server is a stock Argilla, which hands controls out like all other records."""
 
 
 def push_controls(
@@ -106,7 +109,17 @@ def push_controls(
         for body in bodies:
             batch.add(body)
         batch.send()
-    return ControlReport(counts, people, balance, tuple(refused))
+    is_stock = any(_is_stock(argilla, dataset) for dataset, _ in waiting[:1])
+    return ControlReport(counts, people, balance, tuple(refused), is_stock)
+
+
+def _is_stock(argilla: Argilla, dataset: JuryDataset) -> bool:
+    """Whether the server knows nothing of our own addresses."""
+    try:
+        argilla.request("GET", STATES_PATH.format(dataset_id=dataset.id), params={"limit": 1})
+    except NotFoundError:
+        return True
+    return False
 
 
 def _by_place(

@@ -18,6 +18,7 @@ from exports.schema import (
     COLUMNS,
     ROW_MODELS,
     AnnotatorCounts,
+    ControlRow,
     EvidenceRow,
     ExportedDataset,
     ExportedFile,
@@ -181,6 +182,10 @@ def export_marks() -> str:
 
 def export_provenance() -> str:
     return field_table(ProvenanceRow)
+
+
+def export_controls() -> str:
+    return field_table(ControlRow)
 
 
 def export_manifest() -> str:

@@ -1,7 +1,7 @@
 """How often the rules about controls find who does not look, and how often they reproach who does: simulated people.
 
-Controls come as `annotation.controls` makes them: each label has both answers among them, at least a third each. After
-each control it is looked whether anything is said, as somebody would who looks at `citejury annotation status` often.
+Controls come as `annotation.controls` makes them: each label has both answers among them, at least a third each. It
+is looked again and again whether anything is said, as somebody would who looks at `citejury annotation status` often.
 """
 
 import sys
@@ -14,9 +14,11 @@ from annotation.controls.scores import ControlAnswer, Habit, score_answers
 from annotation.labels import LABELS, TASKS, TaskName
 
 SEED = 20261123
-PEOPLE, SAMPLE = 2000, 30
+PEOPLE, SAMPLE = 600, 20
 WITHIN, LONGEST = 30, 60
 """Controls within which somebody is to be found, and until which honest people are watched."""
+LOOKS = 3
+"""After so many controls it is looked whether anything is said, again and again."""
 
 Ways = dict[str, Callable[[], "Person"]]
 Person = Callable[[Random, dict[str, bool]], dict[str, bool]]
@@ -70,9 +72,10 @@ def said_of(person: Person, tasks: tuple[TaskName, ...], number: int, random: Ra
     """What is said of the person at any time until so many controls."""
     met: list[ControlAnswer] = []
     said: set[Habit] = set()
-    for control in answered(person, tasks, number, random):
+    for place, control in enumerate(answered(person, tasks, number, random), start=1):
         met += control
-        said |= {notice.habit for notice in score_answers(met)[0].notices}
+        if place % LOOKS == 0:
+            said |= {notice.habit for notice in score_answers(met)[0].notices}
     return said
 
 
