@@ -76,7 +76,7 @@ class _ErrorBoundary(click.Group):
 def _unknown_command(name: str, root: click.Context, here: click.Context) -> str:
     """The sentences about a command that is not there: those of its name elsewhere, else those of a name like it."""
     paths = [path for path in _command_paths(root) if path]
-    meant = [path for path in paths if path[-1] == name]
+    meant = sorted((path for path in paths if path[-1] == name), key=len)
     if not meant:
         near = get_close_matches(name, {path[-1] for path in paths}, n=_SUGGESTIONS)
         inside = tuple(here.command_path.split()[1:])
