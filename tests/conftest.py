@@ -38,6 +38,7 @@ LONGEST = (
     "test_readme",
     "test_server_ends",
     "test_queue",
+    "test_export_update",
     "test_demo",
     "test_hostile_page",
     "test_faithful_page",
@@ -50,6 +51,7 @@ LONGEST = (
     "test_accessibility",
     "test_page_evidence",
     "test_page_spans",
+    "test_research_resume",
     "test_push_twice",
     "test_soak_server",
     "test_setup_",
@@ -60,6 +62,10 @@ LONGEST = (
     "test_embedded",
     "test_page",
     "test_start",
+    "test_research_",
+    "test_service",
+    "test_sources",
+    "test_extractor",
 )
 
 

@@ -70,7 +70,7 @@ def earlier_edition(folder: Path) -> Path:
 def set_up_with(edition: Path, *words: str) -> str:
     """What `annotation setup` of another edition printed."""
     command = [sys.executable, "-c", "from exports.cli import main; main()", "annotation", "setup", *words]
-    environment = {**os.environ, "PYTHONPATH": str(edition), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(edition)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr

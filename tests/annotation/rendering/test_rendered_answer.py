@@ -212,15 +212,14 @@ BIG = {
 
 
 def seconds(answer: str) -> float:
-    """The least time of three that rendering takes."""
-    taken = []
-    for number in range(3):
-        began = time.process_time()
-        rendered_answer(answer + " " * number)  # the last one is remembered
-        taken.append(time.process_time() - began)
-    return min(taken)
+    """How long rendering takes."""
+    began = time.process_time()
+    rendered_answer(answer)
+    return time.process_time() - began
 
 
 @pytest.mark.parametrize("answer", BIG.values(), ids=BIG.keys())
 def test_time_grows_with_the_length_of_an_answer_and_not_with_its_square(answer: str) -> None:
-    assert seconds(answer * 8) < 24 * seconds(answer) + 0.02
+    # The last answers are remembered, so each is another one; a moment that was slow by chance is tried again.
+    tries = (" " * number for number in range(3))
+    assert any(seconds(answer * 8 + end) < 24 * seconds(answer + end) + 0.02 for end in tries)

@@ -81,7 +81,7 @@ class Campaign:
         self.client = benches[0].client
         self.benches = benches
         self.people = {name: make_user(self.client, name)["id"] for name in ("eva", "finn", "gro", "hugo")}
-        self.next = 0
+        self.next = self.edits = 0
         for _ in range(12):
             self.push()
 
@@ -89,14 +89,15 @@ class Campaign:
     def workspaces(self) -> list[str]:
         return list(dict.fromkeys(bench.workspace for bench in self.benches))
 
-    def records(self, bench: Bench, task: str) -> list[dict[str, Any]]:
-        return [each for _, page in self.client.record_pages(bench.datasets[task]) for each in page]
-
-    def some(self) -> tuple[Bench, str, dict[str, Any]] | None:
+    def some(self, count: int = 1) -> tuple[Bench, str, list[dict[str, Any]]] | None:
+        """So many records of one dataset, at most."""
         bench = self.random.choice(self.benches)
         task = self.random.choice(sorted(bench.datasets))
-        records = self.records(bench, task)
-        return (bench, task, self.random.choice(records)) if records else None
+        address = f"/datasets/{bench.datasets[task]}"
+        if not (total := self.client.request("GET", f"{address}/progress")["total"]):
+            return None
+        params = {"offset": self.random.randrange(total), "limit": count, "include": "responses"}
+        return bench, task, self.client.request("GET", f"{address}/records", params=params)["items"]
 
     def push(self) -> None:
         """New records, often the same in several datasets, sometimes with other provenance or not ours."""
@@ -114,26 +115,29 @@ class Campaign:
         bench.put(task, made)
 
     def respond(self, *statuses: str) -> None:
-        """Somebody submits, changes, withdraws or discards a response, directly or in bulk."""
-        if (found := self.some()) is None:
+        """Somebody submits, changes, withdraws or discards responses, one or several at once."""
+        if (found := self.some(self.random.randint(1, 8))) is None:
             return
-        bench, task, stored = found
-        values = {label: {"value": self.random.choice(["yes", "no"])} for label in LABELS[task]}
-        if self.random.random() < 0.3:
-            values["notes"] = {"value": self.random.choice(['a, "b"', "two\r\nlines", "六"])}
-        status = self.random.choice(statuses)
-        response = {"user_id": self.random.choice(sorted(self.people.values())), "status": status, "values": values}
-        body = {name: stored[name] for name in ("external_id", "fields")}
-        bench.put(task, body | {"metadata": stored["metadata"], "responses": [response]})
+        bench, task, records = found
+        person, status = self.random.choice(sorted(self.people.values())), self.random.choice(statuses)
+        bodies = []
+        for stored in records:
+            values = {label: {"value": self.random.choice(["yes", "no"])} for label in LABELS[task]}
+            if self.random.random() < 0.3:
+                values["notes"] = {"value": self.random.choice(['a, "b"', "two\r\nlines", "六"])}
+            kept = {name: stored[name] for name in ("external_id", "fields", "metadata")}
+            bodies.append(kept | {"responses": [{"user_id": person, "status": status, "values": values}]})
+        bench.put(task, *bodies)
+        self.edits += len(bodies) - 1
 
     def delete_response(self) -> None:
         found = self.some()
-        if found and found[2]["responses"]:
-            self.client.request("DELETE", f"/responses/{self.random.choice(found[2]['responses'])['id']}")
+        if found and (responses := found[2][0]["responses"]):
+            self.client.request("DELETE", f"/responses/{self.random.choice(responses)['id']}")
 
     def delete_record(self) -> None:
         if found := self.some():
-            bench, task, stored = found
+            bench, task, (stored,) = found
             path = f"/datasets/{bench.datasets[task]}/records"
             self.client.request("DELETE", path, params={"ids": stored["id"]})
 
@@ -147,16 +151,17 @@ class Campaign:
     def change_metadata(self) -> None:
         """A record gets another hidden text, as a push of today's version gives it."""
         if found := self.some():
-            hidden = found[2]["metadata"].get("citejury")
+            (stored,) = found[2]
+            hidden = stored["metadata"].get("citejury")
             if hidden:
-                changed = {**found[2]["metadata"], "citejury": {**hidden, "provenance": {"model_name": "late"}}}
-                self.client.request("PATCH", f"/records/{found[2]['id']}", json={"metadata": changed})
+                changed = {**stored["metadata"], "citejury": {**hidden, "provenance": {"model_name": "late"}}}
+                self.client.request("PATCH", f"/records/{stored['id']}", json={"metadata": changed})
 
     def edit(self) -> None:
-        """One thing that can happen."""
+        """One thing that can happen, to one record or to several."""
         happenings: list[tuple[int, Callable[[], None]]] = [
-            (40, lambda: self.respond("submitted")),
-            (12, lambda: self.respond("draft", "discarded")),
+            (20, lambda: self.respond("submitted")),
+            (8, lambda: self.respond("draft", "discarded")),
             (8, self.delete_response),
             (4, self.delete_record),
             (1, self.delete_user),
@@ -165,6 +170,7 @@ class Campaign:
         ]
         weights = [weight for weight, _ in happenings]
         self.random.choices([what for _, what in happenings], weights)[0]()
+        self.edits += 1
 
 
 def play(
@@ -191,7 +197,7 @@ def play(
     updated = whole = 0
     seen: Counter[str] = Counter()
     for batch in range(batches):
-        for _ in range(each):
+        while campaign.edits < (batch + 1) * each:
             campaign.edit()
         for name in ("plain", ("extended", "hidden")[batch % 2]):
             options = wanted[name]
@@ -202,7 +208,7 @@ def play(
             try:
                 export_csv(client, campaign.workspaces, full, ExportFilters.model_validate(options))
             except NotFoundError:
-                with pytest.raises(NotFoundError):
+                with pytest.raises(NotFoundError if out.exists() else InputError):
                     update_csv(client, out)
                 continue
             if not out.exists():
@@ -223,7 +229,7 @@ def play(
 def test_after_a_thousand_random_edits_an_update_is_a_full_export_byte_for_byte(
     argilla_server: "ServerHandle", client: Argilla, users: dict[str, str], tmp_path: Path
 ) -> None:
-    play(argilla_server, client, users, tmp_path, batches=20, each=50, seed=1)
+    play(argilla_server, client, users, tmp_path, batches=12, each=84, seed=1)
 
 
 def test_only_units_that_changed_are_read(generation: Bench, tmp_path: Path) -> None:
