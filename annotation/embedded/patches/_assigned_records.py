@@ -57,6 +57,23 @@ def count_what_she_gets(count: Callable[..., Awaitable[dict[str, int]]]) -> Any:
     return count_hers
 
 
+def hide_when_it_came(visible_metadata: Callable[[Any, Any], Awaitable[Any]]) -> Any:
+    """The same metadata, and for annotators a record that came and changed when its dataset was made.
+
+    The page shows both times in a menu, and controls come later than the records that they are mixed among.
+    """
+    from sqlalchemy.orm.attributes import set_committed_value
+
+    async def without_times(record: Any, user: Any) -> Any:
+        found = await visible_metadata(record, user)
+        if user.is_annotator:
+            for name in ("inserted_at", "updated_at"):
+                set_committed_value(record, name, record.dataset.inserted_at)
+        return found
+
+    return without_times
+
+
 def _said(record: Any, name: str) -> Any:
     """What the record's assignment says of something; None where it says nothing."""
     said = (record.metadata_ or {}).get(ASSIGNMENT) if isinstance(record.metadata_, Mapping) else None

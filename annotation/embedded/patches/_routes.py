@@ -65,7 +65,9 @@ def serve_own_record_only(get_record: Any) -> None:
         properties = await db.scalars(select(MetadataProperty).where(MetadataProperty.dataset_id == record.dataset_id))
         visible = {each.name for each in properties if current_user.role in each.allowed_roles}
         metadata = {name: value for name, value in (whole.metadata or {}).items() if name in visible}
-        return JSONResponse(jsonable_encoder(whole.model_copy(update={"responses": own, "metadata": metadata})))
+        made = record.dataset.inserted_at  # by when it came one could tell what it is for
+        shown = {"responses": own, "metadata": metadata, "inserted_at": made, "updated_at": made}
+        return JSONResponse(jsonable_encoder(whole.model_copy(update=shown)))
 
     async def get_written_answer(
         record_id: UUID,

@@ -16,6 +16,7 @@ from annotation.embedded.patches._annotator_routes import serve_own_part_of_user
 from annotation.embedded.patches._assigned_records import (
     count_what_she_gets,
     for_its_users_only,
+    hide_when_it_came,
     wait_for_as_many_as_assigned,
 )
 from annotation.embedded.patches._disputed_labels import ask_for_disputed
@@ -198,6 +199,11 @@ PATCHES = (
         "An annotator's records are counted with those that others alone get.",
         count_what_she_gets,
         {"contexts.datasets:get_user_dataset_metrics": "cc72a22cc96c"},
+    ),
+    _Patch(
+        "An annotator sees when a record came, and so which were mixed in later.",
+        hide_when_it_came,
+        {"api.handlers.v1.datasets.records:_filter_record_metadata_for_user": "37051579176b"},
     ),
     _Patch(
         "An annotator learns how far all others together are.",

@@ -178,6 +178,17 @@ def test_a_control_that_changed_after_it_was_answered_is_refused(study: Study) -
     assert all("Another" not in record["fields"]["answer"] for record, _ in study.controls().values())
 
 
+def test_an_annotator_cannot_tell_by_when_a_record_came(study: Study) -> None:
+    assert study.push(BOTH).exit_code == 0
+    with Argilla(study.server.url, study.people[0]["api_key"]) as anna:
+        path = f"/me/datasets/{study.datasets['generation'].id}/records/search"
+        told = [item["record"] for item in anna.request("POST", path, params={"limit": 50}, json={})["items"]]
+        told += [anna.request("GET", f"/records/{record['id']}") for record in study.records()]
+    assert {each["id"] for each in told} >= {record["id"] for record, _ in study.controls().values()}
+    assert len({(each["inserted_at"], each["updated_at"]) for each in told}) == 1
+    assert len({each["inserted_at"] for each in study.records()}) > 1
+
+
 def test_an_ordinary_push_leaves_controls_as_they_are(study: Study) -> None:
     assert study.push(BOTH).exit_code == 0
     before = study.controls()
