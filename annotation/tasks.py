@@ -186,6 +186,7 @@ def define_dataset(
     added: Mapping[str, str] | None = None,
     lacking: Collection[str] = (),
     evidence: Evidence = "off",
+    closing: str = "",
 ) -> DatasetDefinition:
     """The dataset of a task: a text field for each text, a required yes/no question for each label, optional notes.
 
@@ -194,7 +195,7 @@ def define_dataset(
     version. In a round for suggestions every question and the guidelines say that a machine has filled in an answer.
     `added` are the titles of further fields by name, `lacking` names fields that it goes without (`lacking_fields`).
     Unless `evidence` is off, grounding also asks for marks on its context, and the metadata say so; to Argilla that
-    question is optional in any case.
+    question is optional in any case. `closing` is what the guidelines end in.
 
     Raises:
         InputError: a round cannot have that name.
@@ -234,7 +235,7 @@ def define_dataset(
                 NOTES, wording.notes.title, description=wording.notes.description, required=False, client=client
             ),
         ],
-        guidelines=wording.guidelines[task],
+        guidelines=wording.guidelines[task] + closing,
         distribution=rg.TaskDistribution(min_submitted=min_submitted),
         allow_extra_metadata=True,
     )

@@ -68,6 +68,7 @@ class Wording(NamedTuple):
     empty_text: str
     adjudication: Mapping[str, str]
     suggested: Mapping[str, str]
+    rules_heading: str
     examples_heading: str
     examples: Mapping[TaskName, Examples]
     guidelines: Mapping[TaskName, str]
@@ -115,6 +116,7 @@ def read_wording(locale: str, folder: Path = LOCALES) -> Wording:
         empty_text=_read_text(texts, ("display", "empty_text"), path),
         adjudication=read_texts(texts, ("adjudication",), _ADJUDICATION, path),
         suggested=read_texts(texts, ("suggested",), _SUGGESTED, path),
+        rules_heading=_read_text(texts, ("replies", "heading"), path),
         examples_heading=_read_text(texts, ("printed", "examples"), path),
         examples={task: _read_examples(texts, task, path) for task in TASKS},
         guidelines={task: _read_guidelines(folder / "guidelines" / f"{task}.{locale}.md") for task in TASKS},

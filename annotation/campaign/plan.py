@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from annotation.campaign.file import Annotator, Member, Place
+from annotation.campaign.replies import closing_rules
 from annotation.campaign.routing import ROUTING
 from annotation.campaign.versions import (
     CARRIED_FROM,
@@ -18,6 +19,7 @@ from annotation.campaign.versions import (
     current_datasets,
     is_carrying,
     newest_versions,
+    rules_of,
     to_be_raised,
     version_of,
     with_version,
@@ -180,7 +182,15 @@ def plan_setup(argilla: Argilla, wanted: Wanted, new_versions: Collection[TaskNa
         for task in new_versions
     }
     datasets = tuple(
-        _plan_dataset(argilla, place, task, wanted, described[place.workspace], raised.get(task, ()))
+        _plan_dataset(
+            argilla,
+            place,
+            task,
+            wanted,
+            described[place.workspace],
+            raised.get(task, ()),
+            rules_of([each for there in described.values() for each in there], task, place.locale),
+        )
         for place, task in newest
     )
     return Plan(ids, datasets, plan_members(argilla, wanted.members, ids))
@@ -209,8 +219,11 @@ def _plan_dataset(
     wanted: Wanted,
     described: Sequence[Mapping[str, Any]],
     raised_ids: Sequence[str],
+    rules: Sequence[tuple[str, str]],
 ) -> DatasetPlan:
     """What is to be done about one dataset, given the datasets of its workspace and those to be made anew.
+
+    `rules` are the questions and replies that its guidelines end in.
 
     Raises:
         ArgillaError: its name is taken by somebody else's, or its schema differs and no new version is asked for.
@@ -226,7 +239,10 @@ def _plan_dataset(
     if place.round_name == PRACTICE:
         evidence = "off"  # marks of practice would be nobody's evidence
     wording = read_wording(place.locale)
-    plain = define_dataset(task, wording, overlap, place.round_name, lacking=lacking, evidence=evidence)
+    closing = closing_rules(wording.rules_heading, rules)
+    plain = define_dataset(
+        task, wording, overlap, place.round_name, lacking=lacking, evidence=evidence, closing=closing
+    )
     definition = with_version(plain, number)
     refuse_strangers(described, definition)
     if existing is not None:

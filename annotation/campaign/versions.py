@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from annotation.campaign.replies import replies_in, rules_in
 from annotation.client import BATCH_BYTES, BATCH_RECORDS, Argilla
 from annotation.display import HIDDEN, hidden_metadata, shown_anew, shown_query
 from annotation.labels import TaskName
@@ -44,6 +45,8 @@ _HISTORY = "guidelines_history"
 JURY = "jury"
 """In the metadata of a described dataset: user names of those who label in it, where its campaign has said so."""
 _JURY_PROPERTY = "citejury_jury"
+RULES = "rules"
+"""In the metadata of a described dataset: question and reply of those that the guidelines have, where there are any."""
 _VERSION = "version"
 CARRIED_FROM = "carried_from"
 """Id of the version that the records are copied from, in the metadata of the new one."""
@@ -227,13 +230,16 @@ def current_datasets(argilla: Argilla, workspace_id: str) -> list[dict[str, Any]
 
 
 def _up_to_date(argilla: Argilla, dataset: Mapping[str, Any]) -> dict[str, Any]:
-    """The dataset with what its log says in its metadata, and there the history of its guidelines and who labels."""
+    """The dataset with its log in its metadata: the history of its guidelines, the replies in them, and who labels."""
     metadata = dict(dataset["metadata"])
     history = [{"version": str(metadata.get("guideline_version") or ""), "since": ""}]
-    properties = _properties_of(argilla, dataset["id"])
+    properties = properties_of(argilla, dataset["id"])
     names = jury_in((each["name"], each["settings"]) for each in properties)
     if names is not None:
         metadata[JURY] = names
+    rules = rules_in(replies_in((each["name"], each["settings"]) for each in properties).values())
+    if rules:
+        metadata[RULES] = rules
     for entry in _log_in(properties):
         (value,) = entry["settings"]["values"]
         metadata |= json.loads(value)
@@ -242,7 +248,13 @@ def _up_to_date(argilla: Argilla, dataset: Mapping[str, Any]) -> dict[str, Any]:
     return {**dataset, "metadata": {**metadata, _HISTORY: history}}
 
 
-def _properties_of(argilla: Argilla, dataset_id: str) -> list[dict[str, Any]]:
+def rules_of(described: Sequence[Mapping[str, Any]], task: TaskName, locale: str) -> list[tuple[str, str]]:
+    """Question and reply of those that belong into the guidelines of a task in a language; metadata are up to date."""
+    found = [each for each in described if (of := series_of(each)) and (of.task, of.locale) == (task, locale)]
+    return [(question, reply) for each in found for question, reply in each["metadata"].get(RULES, ())]
+
+
+def properties_of(argilla: Argilla, dataset_id: str) -> list[dict[str, Any]]:
     """The dataset's metadata properties as the server describes them."""
     found: list[dict[str, Any]] = argilla.request("GET", f"/me/datasets/{dataset_id}/metadata-properties")["items"]
     return found
@@ -256,12 +268,12 @@ def _log_in(properties: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def append_to_log(argilla: Argilla, dataset_id: str, metadata: Mapping[str, Any]) -> None:
     """Write an entry with what of these metadata may change; the server dates it."""
-    number = len(_log_in(_properties_of(argilla, dataset_id))) + 1
+    number = len(_log_in(properties_of(argilla, dataset_id))) + 1
     value = {name: metadata[name] for name in _LOGGED if name in metadata}
-    _add_property(argilla, dataset_id, f"{_PROPERTY}{number}", f"citejury: settings {number}", value)
+    add_property(argilla, dataset_id, f"{_PROPERTY}{number}", f"citejury: settings {number}", value)
 
 
-def _add_property(argilla: Argilla, dataset_id: str, name: str, title: str, value: Any) -> None:
+def add_property(argilla: Argilla, dataset_id: str, name: str, title: str, value: Any) -> None:
     """Keep a value as JSON in a metadata property of the dataset that no annotator sees."""
     body = {
         "name": name,
@@ -292,15 +304,15 @@ def jury_in(properties: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str] | 
 
 def write_value(argilla: Argilla, dataset_id: str, name: str, title: str, value: Any) -> None:
     """Keep a value as JSON in a metadata property that no annotator sees, instead of what was kept there."""
-    for each in _properties_of(argilla, dataset_id):
+    for each in properties_of(argilla, dataset_id):
         if each["name"] == name:
             argilla.request("DELETE", f"/metadata-properties/{each['id']}")
-    _add_property(argilla, dataset_id, name, title, value)
+    add_property(argilla, dataset_id, name, title, value)
 
 
 def read_value(argilla: Argilla, dataset_id: str, name: str) -> Any:
     """The value that is kept in the property; None where there is none."""
-    return value_in(((each["name"], each["settings"]) for each in _properties_of(argilla, dataset_id)), name)
+    return value_in(((each["name"], each["settings"]) for each in properties_of(argilla, dataset_id)), name)
 
 
 def value_in(properties: Iterable[tuple[str, Mapping[str, Any]]], name: str) -> Any:

@@ -11,6 +11,7 @@ from annotation.cli.judge import judge
 from annotation.cli.plan import plan
 from annotation.cli.practice import practice
 from annotation.cli.push import push
+from annotation.cli.reply import reply
 from annotation.cli.serve import backup, restore, serve
 from annotation.cli.setup import setup, share
 from annotation.cli.status import status
@@ -31,6 +32,7 @@ annotation.add_command(practice)
 annotation.add_command(controls)
 annotation.add_command(status)
 annotation.add_command(escalate)
+annotation.add_command(reply)
 annotation.add_command(serve)
 annotation.add_command(users)
 annotation.add_command(backup)

@@ -15,8 +15,10 @@ from annotation.controls.scores import AnnotatorScores
 from annotation.labels import LABELS, TaskName
 from annotation.status._behaviour import Alike, alike, at_once, floor, highest_floor, too_fast
 from annotation.status._pace import Submission
-from annotation.status._schema import DatasetStatus, Notice
-from annotation.status._tally import Tally, WatchedDataset
+from annotation.status._schema import DatasetStatus, Notice, Question
+from annotation.status._tally import Tally
+from annotation.status.watched import WatchedDataset
+from pipeline.text.terminal import counted
 
 _DECIDING: Mapping[TaskName, str] = {"retrieval": "chunk", "grounding": "answer", "generation": "answer"}
 """The field without which a task's questions cannot be answered."""
@@ -34,7 +36,7 @@ def notices_of_datasets(watched: Iterable[WatchedDataset], datasets: Sequence[Da
                 text=f"The dataset '{each.dataset.workspace}/{each.dataset.name}' is not finished, so nobody can work "
                 "in it. Run `citejury annotation setup`.",
             )
-    empty = [each for each in datasets if not each.records and not each.is_superseded]
+    empty = [each for each in datasets if not each.records + each.apart and not each.is_superseded]
     if empty and len(empty) == len(datasets):
         yield Notice(kind="empty", text="No dataset holds a record yet. Run `citejury annotation push RECORDS.jsonl`.")
     elif empty:
@@ -108,6 +110,18 @@ def notices_of_people(
     if told:
         said = "; ".join(f"{name} {notice}" for name, found in sorted(told.items()) for notice in found)
         yield Notice(kind="controls", text=f"Controls show: {said}.", annotators=tuple(sorted(told)))
+
+
+def notices_of_questions(questions: Sequence[Question]) -> Iterator[Notice]:
+    """That questions wait for the lead."""
+    waiting = [each for each in questions if not each.reply]
+    if waiting:
+        yield Notice(
+            kind="questions",
+            text=f"{counted(len(waiting), 'question')} wait{'s' * (len(waiting) == 1)} for your reply. Answer with "
+            f'`citejury annotation reply {waiting[0].id} "…"`.',
+            annotators=tuple(sorted({each.annotator for each in waiting})),
+        )
 
 
 def _floor_of(tally: Tally, argilla: Argilla) -> float:

@@ -28,6 +28,8 @@ class Submission(NamedTuple):
     """Where."""
     is_first: bool = True
     """Whether it is as it was first sent, so that its time tells how long it took; a draft or a correction is not."""
+    is_apart: bool = False
+    """Whether it is to a control, a repeat or a practised case, which take time and are none of what is wanting."""
 
 
 class Work(NamedTuple):
@@ -84,7 +86,7 @@ def work_today(submissions: Iterable[Submission], now: datetime) -> dict[tuple[s
         if each.at <= begin:
             continue
         work = found[each.user_id, each.dataset_id]
-        work[0] += 1
+        work[0] += not each.is_apart
         taken = each.at - before if before is not None else PAUSE
         if taken < PAUSE:
             work[1] += 1

@@ -63,7 +63,9 @@ class DatasetStatus(Frozen):
     min_submitted: int
     """How many annotators a record waits for."""
     records: int
-    """Records that it holds."""
+    """Records that are to be labelled in it."""
+    apart: int
+    """Further records: controls, repeats and practised cases."""
     overlap_reached: int
     """Records that at least `min_submitted` different annotators submitted."""
     pending: int
@@ -103,6 +105,8 @@ class DatasetStatus(Frozen):
 class Question(Frozen):
     """A note that begins with a question mark: a question to the project lead. Its text is an annotator's own."""
 
+    id: str
+    """Names the question for `citejury annotation reply`; another text is another question."""
     annotator: str
     """User name; the user's id where the key may not see her name."""
     record_uuid: str
@@ -121,6 +125,8 @@ class Question(Frozen):
     """When the response was changed last: ISO 8601, UTC."""
     text: str
     """The note, as she wrote it."""
+    reply: str
+    """The last reply to it; empty while it is open."""
 
 
 class Notice(Frozen):

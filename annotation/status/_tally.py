@@ -1,34 +1,14 @@
-"""What the records of one dataset add up to, one after the other; nothing of it is in words yet."""
+"""What the records of each dataset add up to, one after the other; nothing of it is in words yet."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
 
-from annotation.campaign.datasets import JuryDataset
+from annotation.client import Argilla
 from annotation.controls.scores import ControlTally
-from annotation.labels import TASKS, broken_rules
+from annotation.labels import broken_rules
 from annotation.status._pace import Submission
-from annotation.tasks import PRODUCTION
-from annotation.units import Answer, Unit
-
-
-class WatchedDataset(NamedTuple):
-    """A dataset of ours, and who can work in it."""
-
-    dataset: JuryDataset
-    """The dataset."""
-    is_ready: bool
-    """Whether annotators can work in it: it is published, and all its records are in it."""
-    is_superseded: bool
-    """Whether a newer version has taken its place."""
-    members: frozenset[str]
-    """User ids of the annotators who can work in it."""
-
-    @property
-    def order(self) -> tuple[str, bool, str, str, int, int]:
-        """What the datasets are sorted by: other rounds, such as calibration, stand before production."""
-        of = self.dataset
-        return of.workspace, of.round == PRODUCTION, of.round, of.locale, TASKS.index(of.task), of.version
+from annotation.status.watched import WatchedDataset, find_watched
+from annotation.units import Answer, Unit, read_units
 
 
 class Tally:
@@ -94,7 +74,7 @@ class Tally:
         if each.question is not None:
             self.questions.append((unit, each))
         if each.status == "submitted":
-            self.submissions.append(Submission(each.user_id, each.at, self.id, each.is_first))
+            self.submissions.append(Submission(each.user_id, each.at, self.id, each.is_first, is_apart))
         if is_apart:
             return
         self.by_status[each.user_id][each.status] += 1
@@ -129,3 +109,24 @@ class Tally:
         if user_id not in self.watched.members or self.watched.is_superseded:
             return 0
         return self.open + self.open_for[user_id]
+
+
+def read_tallies(
+    argilla: Argilla,
+    workspaces: Sequence[str],
+    rounds: Collection[str],
+    languages: Mapping[str, Collection[str]],
+    slowly: Callable[[], object],
+) -> tuple[list[WatchedDataset], list[Tally]]:
+    """Our datasets in the workspaces in order of the work, and what is in those of them that are ready.
+
+    Raises:
+        NotFoundError: no such workspace, or no dataset of ours in them, or none of a round that is named.
+        ArgillaError: the server does not answer, refuses the key, or its records are being deleted.
+    """
+    found = find_watched(argilla, workspaces, rounds, languages)
+    tallies = [Tally(watched) for watched in found if watched.is_ready]
+    for tally in tallies:
+        for unit in read_units(argilla, tally.id, slowly):
+            tally.add(unit)
+    return found, tallies

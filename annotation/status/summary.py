@@ -4,22 +4,18 @@
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from importlib.metadata import version
-from typing import Any
 
-from annotation.campaign.datasets import jury_dataset
-from annotation.campaign.versions import is_carrying, newest_versions, series_of
 from annotation.client import Argilla
 from annotation.controls.scores import score_tallies
-from annotation.status._notices import notices_of_datasets, notices_of_people
+from annotation.status._notices import notices_of_datasets, notices_of_people, notices_of_questions
 from annotation.status._pace import Backlog, Forecast, Work, forecasts, last_of, together, work_today
 from annotation.status._schema import AnnotatorStatus, DatasetStatus, HalfDone, Question, Status
-from annotation.status._tally import Tally, WatchedDataset
-from annotation.units import read_units
-from pipeline.errors import NotFoundError
+from annotation.status._tally import Tally, read_tallies
+from annotation.status.questions import find_questions
 
 
 def read_status(
@@ -45,75 +41,25 @@ def read_status(
         NotFoundError: no such workspace, or no dataset of ours in them, or none of a round that is named.
         ArgillaError: the server does not answer, refuses the key, or its records are being deleted.
     """
-    found = find_watched(argilla, workspaces, rounds, languages or {})
+    found, tallies = read_tallies(argilla, workspaces, rounds, languages or {}, slowly)
     names = argilla.usernames()
-    tallies = [Tally(watched) for watched in found if watched.is_ready]
-    for tally in tallies:
-        for unit in read_units(argilla, tally.watched.dataset.id, slowly):
-            tally.add(unit)
-    status = _summed_up(tallies, names, now, argilla.api_url, workspaces)
+    asked = [each.question for each in find_questions(argilla, tallies, names)]
+    status = _summed_up(tallies, names, asked, now, argilla.api_url, workspaces)
     return status.model_copy(
         update={
             "notices": (
                 *notices_of_datasets(found, status.datasets),
                 *notices_of_people(tallies, names, status.controls, argilla),
+                *notices_of_questions(status.questions),
             )
         }
     )
 
 
-def find_watched(
-    argilla: Argilla, workspaces: Sequence[str], rounds: Collection[str], languages: Mapping[str, Collection[str]]
-) -> list[WatchedDataset]:
-    """The datasets of ours in these workspaces, sorted, those that are not finished included.
-
-    Raises:
-        NotFoundError: no such workspace, or no such dataset.
-    """
-    ours = [each for name in dict.fromkeys(workspaces) for each in _watched_in(argilla, name, languages)]
-    there = sorted({each.dataset.round for each in ours})
-    missing = [name for name in rounds if name not in there]
-    if missing or not ours:
-        raise NotFoundError(
-            f"There is no dataset of citejury{f' of the round {missing[0]!r}' if missing else ''} in "
-            f"{', '.join(map(repr, workspaces))} on Argilla at {argilla.api_url}; the rounds there are: "
-            f"{', '.join(there) or 'none'}. Check `--workspace` and `--round`, or run `citejury annotation setup`."
-        )
-    return sorted(
-        (watched for watched in ours if not rounds or watched.dataset.round in rounds),
-        key=lambda watched: watched.order,
-    )
-
-
-def _watched_in(argilla: Argilla, workspace: str, languages: Mapping[str, Collection[str]]) -> Iterator[WatchedDataset]:
-    """One workspace's datasets of ours, with those of its annotators who label in their languages.
-
-    Raises:
-        NotFoundError: no such workspace.
-    """
-    workspace_id = argilla.find_workspace(workspace)
-    jury = [user for user in argilla.workspace_users(workspace_id) if user["role"] == "annotator"]
-    described = argilla.datasets(workspace_id)
-    newest = newest_versions(each for each in described if _is_ready(each))
-    for each in described:
-        dataset, series = jury_dataset(each, workspace), series_of(each)
-        if dataset is None or series is None:
-            continue
-        labelling = (
-            user["id"] for user in jury if dataset.locale in languages.get(user["username"], (dataset.locale,))
-        )
-        is_superseded = _is_ready(each) and newest[series]["id"] != dataset.id
-        yield WatchedDataset(dataset, _is_ready(each), is_superseded, frozenset(labelling))
-
-
-def _is_ready(dataset: Mapping[str, Any]) -> bool:
-    """Whether annotators can work in the dataset: it is published, and all its records are in it."""
-    return bool(dataset["status"] == "ready") and not is_carrying(dataset)
-
-
 def _summed_up(
     tallies: Sequence[Tally],
     names: Mapping[str, str],
+    questions: Sequence[Question],
     now: datetime,
     server: str,
     workspaces: Sequence[str],
@@ -136,7 +82,7 @@ def _summed_up(
         no_finish=last.reason,
         datasets=datasets,
         annotators=_people(tallies, names, work),
-        questions=_questions(tallies, names),
+        questions=tuple(questions),
         controls=score_tallies((tally.controls for tally in tallies), names),
         notices=(),
     )
@@ -163,6 +109,7 @@ def _dataset_status(
         is_superseded=watched.is_superseded,
         min_submitted=watched.dataset.min_submitted,
         records=tally.records,
+        apart=tally.apart,
         overlap_reached=tally.reached,
         pending=0 if watched.is_superseded else tally.records - tally.reached,
         needed=tally.needed,
@@ -232,26 +179,6 @@ def _annotator_status(
         broken_rules=dict(sorted(broken.items())),
         questions=sum(each.user_id == user_id for tally in tallies for _, each in tally.questions),
     )
-
-
-def _questions(tallies: Iterable[Tally], names: Mapping[str, str]) -> tuple[Question, ...]:
-    """What annotators ask, the oldest first."""
-    found = [
-        Question(
-            annotator=names.get(each.user_id, each.user_id),
-            record_uuid=tally.record_uuid(unit),
-            external_id=unit.external_id,
-            record_id=unit.record_id,
-            workspace=tally.watched.dataset.workspace,
-            dataset=tally.watched.dataset.name,
-            status=each.status,
-            at=_stamp(each.at),
-            text=each.question or "",
-        )
-        for tally in tallies
-        for unit, each in tally.questions
-    ]
-    return tuple(sorted(found, key=lambda question: (question.at, question.annotator, question.external_id)))
 
 
 def _stamp(moment: datetime) -> str:

@@ -41,11 +41,12 @@ def status_lines(status: Status) -> Iterator[str]:
     yield from _broken_lines(status.datasets)
     yield from _half_done_lines(status.datasets)
     yield from _notice_lines(status.notices)
-    if status.questions:
+    waiting = [question for question in status.questions if not question.reply]
+    if waiting:
         yield ""
-        yield f"Questions to the lead: {len(status.questions)}"
-        for question in status.questions:
-            yield from _question_lines(question)
+        yield f"Questions to the lead: {len(waiting)}"
+        for question in waiting:
+            yield from question_lines(question)
 
 
 def _place_of(dataset: DatasetStatus) -> tuple[str, str, str]:
@@ -118,10 +119,10 @@ def _notice_lines(notices: Sequence[Notice]) -> Iterator[str]:
             yield from wrap(printable(notice.text), _WIDTH, initial_indent="! ", subsequent_indent="  ")
 
 
-def _question_lines(question: Question) -> Iterator[str]:
-    """Who asks about which record, and the note below it."""
+def question_lines(question: Question) -> Iterator[str]:
+    """Its id, who asks about which record, and the note below it."""
     place = f"{printable(question.workspace)}/{printable(question.dataset)}"
-    yield f"  {printable(question.annotator)}, {minute(question.at)} UTC, {place} ({question.status})"
+    yield f"  {question.id} {printable(question.annotator)}, {minute(question.at)} UTC, {place} ({question.status})"
     yield f"    record {printable(question.external_id)}"
     yield from (f"    | {printable(line)}" for line in question.text.strip().splitlines())
 

@@ -29,9 +29,20 @@ _SCRIPTS = (
     "evidence.js",  # brings an answer and the passages that it cites together
     "spans.js",  # keeps marks on the context to the words of a passage, and asks for those that are required
     "rules.js",  # puts the rule where the decision is: under each question, and the guidelines beside the record
+    "replies.js",  # shows what the project lead says about a record
     "access.js",  # tells assistive technology what is there
 )
-_STYLES = ("page.css", "home.css", "fields.css", "evidence.css", "rules.css", "access.css", "spans.css", "practice.css")
+_STYLES = (
+    "page.css",
+    "home.css",
+    "fields.css",
+    "evidence.css",
+    "rules.css",
+    "replies.css",
+    "access.css",
+    "spans.css",
+    "practice.css",
+)
 _FOLDER = "citejury"
 _FOREIGN_IMPORT = re.compile(rb"@import url\(https?:[^)]*\);")
 

@@ -35,6 +35,7 @@ from annotation.embedded.patches._logged_events import (
     log_submission,
 )
 from annotation.embedded.patches._practice_routes import refuse_before_practice, serve_practice
+from annotation.embedded.patches._reply_routes import serve_replies
 from annotation.embedded.patches._required_marks import require_marks
 from annotation.embedded.patches._routes import (
     serve_changes,
@@ -219,6 +220,11 @@ PATCHES = (
         "An annotator begins with everybody's datasets in all languages, and cannot ask what is next for her.",
         serve_start,
         {"api.handlers.v1.datasets.datasets:get_dataset": "480b98b14956"},
+    ),
+    _Patch(
+        "An annotator's notes are read by nobody, and there is no way to reply to one.",
+        serve_replies,
+        {"api.handlers.v1.records:get_record": "a1d2333cd2c8"},
     ),
     _Patch(
         "A page of records is parsed, validated and written again, which takes many times as long as reading it.",

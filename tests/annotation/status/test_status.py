@@ -264,6 +264,11 @@ def test_pace_leaves_out_pauses_and_yesterday() -> None:
     assert work_today(done, NOW)["ana", "d"].per_hour == 30.0
 
 
+def test_controls_take_time_and_are_none_of_what_is_wanting() -> None:
+    control = at(6)._replace(is_apart=True)
+    assert work_today([at(8), control, at(4)], NOW) == {("ana", "d"): Work(2, 2, 240.0)}
+
+
 def test_work_that_goes_back_and_forth_between_datasets_counts_each_minute_once() -> None:
     found = work_today([at(10), at(8, dataset_id="e"), at(6), at(4, dataset_id="e"), at(7, "ben")], NOW)
     assert found == {("ana", "d"): Work(2, 1, 120.0), ("ana", "e"): Work(2, 2, 240.0), ("ben", "d"): Work(1, 0, 0.0)}

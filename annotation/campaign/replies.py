@@ -1,0 +1,88 @@
+"""A lead's replies to questions, which are notes that begin with a question mark: kept beside the dataset they are on.
+
+Each is a metadata property of the dataset that no record uses and no annotator sees, so that no push of a record loses
+it. Our server gives the replies to whom they are for (annotation/contracts/replies.md).
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from annotation.defuse import harmless_characters
+from pipeline.schema import Frozen
+
+REPLY_PROPERTY = "citejury_reply_"
+"""How the names of the properties begin; a number follows."""
+_ID_LENGTH = 6
+_SIGNIFICANT = re.compile(r"[\\`*_{}\[\]()#+.!|<>~&:@-]")
+"""What may begin markup somewhere in Markdown; a backslash makes each of them text."""
+
+
+class Reply(Frozen):
+    """What the lead says to one question."""
+
+    record_id: str
+    """Argilla's id of the record that it is about."""
+    external_id: str
+    """Ours."""
+    user_id: str
+    """Who asked."""
+    question: str
+    """The note as she wrote it; another note is another question."""
+    text: str
+    """The reply."""
+    for_all: bool = False
+    """Whether everybody who gets the record sees the reply, without the question."""
+    rule: str = ""
+    """The question as the guidelines put it above the reply; empty where the guidelines do not have it."""
+
+
+def question_id(record_id: str, user_id: str, question: str) -> str:
+    """The short name of a question."""
+    return hashlib.sha256("\n".join((record_id, user_id, question)).encode()).hexdigest()[:_ID_LENGTH]
+
+
+def replies_in(properties: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[int, Reply]:
+    """The replies by number, in their order, from name and settings of a dataset's metadata properties."""
+    found = {
+        int(name.removeprefix(REPLY_PROPERTY)): Reply.model_validate(json.loads(settings["values"][0]))
+        for name, settings in properties
+        if name.startswith(REPLY_PROPERTY)
+    }
+    return dict(sorted(found.items()))
+
+
+def last_replies(replies: Iterable[Reply]) -> list[Reply]:
+    """The last reply to each question, in order of the first ones."""
+    return list({(each.record_id, each.user_id, each.question): each for each in replies}.values())
+
+
+def rules_in(replies: Iterable[Reply]) -> list[tuple[str, str]]:
+    """Question and reply of those that the guidelines have."""
+    return [(each.rule, each.text) for each in last_replies(replies) if each.rule]
+
+
+def closing_rules(heading: str, rules: Sequence[tuple[str, str]]) -> str:
+    """What guidelines end in, Markdown: the questions with their replies; empty where there are none."""
+    if not rules:
+        return ""
+    parts = [f"**{_as_text(question)}**\n\n{_as_text(reply)}" for question, reply in dict(rules).items()]
+    return "\n\n".join((f"{_beginning(heading)}", *parts)) + "\n"
+
+
+def without_rules(guidelines: str, heading: str) -> str:
+    """The guidelines without the questions and replies that they end in."""
+    return guidelines.partition(f"{_beginning(heading)}\n")[0]
+
+
+def _beginning(heading: str) -> str:
+    """How the part with questions and replies begins."""
+    return f"\n## {heading}"
+
+
+def _as_text(text: str) -> str:
+    """The text as Markdown that shows it; each line is a paragraph, and nothing of it is markup."""
+    lines = (_SIGNIFICANT.sub(r"\\\g<0>", line.strip()) for line in harmless_characters(text).splitlines())
+    return "\n\n".join(line for line in lines if line)
