@@ -286,7 +286,7 @@ def add_property(argilla: Argilla, dataset_id: str, name: str, title: str, value
 
 def show_property(argilla: Argilla, dataset_id: str, name: str, title: str) -> None:
     """Let annotators see a metadata property of the dataset's records; it is made where it is not there."""
-    if all(each["name"] != name for each in _properties_of(argilla, dataset_id)):
+    if all(each["name"] != name for each in properties_of(argilla, dataset_id)):
         body = {"name": name, "title": title, "settings": {"type": "terms"}, "visible_for_annotators": True}
         argilla.request("POST", f"/datasets/{dataset_id}/metadata-properties", json=body)
 
