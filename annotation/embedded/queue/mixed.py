@@ -24,7 +24,7 @@ _PLACES = 2**64
 _NEARLY_ONE = 1 - 1e-9  # so that the last place is not lost to rounding
 
 
-class _Kind(NamedTuple):
+class Kind(NamedTuple):
     """Controls or repeats, as one annotator gets them in one dataset."""
 
     lot: bytes
@@ -38,10 +38,19 @@ class _Kind(NamedTuple):
 
     def places_before(self, user_id: UUID, unit: int) -> int:
         """How many of its answers come before that one of her other units, counted from 0."""
+        # Her work begins anywhere in a block; else no control would ever be the last unit that a block can hold.
+        first = self._drawn(user_id, b"first", ceil(self.block))
+        return self._places(user_id, first + unit) - self._places(user_id, first)
+
+    def _places(self, user_id: UUID, unit: int) -> int:
+        """How many places there are before a unit that is counted from the beginning of a block."""
         number = int(unit / self.block)
         begin, end = ceil(number * self.block), ceil((number + 1) * self.block)
-        drawn = int.from_bytes(lot(user_id, self.lot + number.to_bytes(8))) * (end - begin) // _PLACES
-        return number + (begin + drawn < unit)
+        return number + (begin + self._drawn(user_id, number.to_bytes(8), end - begin) < unit)
+
+    def _drawn(self, user_id: UUID, what: bytes, of: int) -> int:
+        """What she drew, one number from 0 of so many."""
+        return int.from_bytes(lot(user_id, self.lot + what)) * of // _PLACES
 
 
 class Mixed(NamedTuple):
@@ -52,7 +61,7 @@ class Mixed(NamedTuple):
     """Her other units that she has answered or holds."""
     held_units: int
     """Those of them that she only holds."""
-    kinds: tuple[_Kind, ...]
+    kinds: tuple[Kind, ...]
     held: tuple[str, ...]
     """Answers that she holds."""
     begun: tuple[str, ...]
@@ -85,9 +94,7 @@ class Mixed(NamedTuple):
         held = tuple(answer for answer in self.held if answer in units)
         others = [answer for answer in units if answer not in held]
         block = max(1.0, waiting / max(1, len(others)) * _NEARLY_ONE)
-        kind = _Kind(
-            b"narrowed", block, 0, tuple(sorted(others, key=lambda answer: lot(self.user_id, answer.encode())))
-        )
+        kind = Kind(b"narrowed", block, 0, tuple(sorted(others, key=lambda answer: lot(self.user_id, answer.encode()))))
         return self._replace(before=0, held_units=0, kinds=(kind,), held=held, begun=(), units=units)
 
 
@@ -119,7 +126,7 @@ async def read_mixed(db: AsyncSession, dataset_id: UUID, user_id: UUID, holds: M
         new = [answer for answer in answers if waiting[answer] and answer not in begun and answer not in holds]
         size = sum(units[answer] for answer in answers) / len(answers)
         kinds.append(
-            _Kind(
+            Kind(
                 dataset_id.bytes + purpose.encode(),
                 max(1.0, size * (1 - share) / rate) if rate else float(_PLACES),
                 sum(answer in begun or answer in holds for answer in answers),

@@ -182,12 +182,11 @@ def test_controls_come_at_their_rate_all_along_and_to_everybody_elsewhere(gather
     known = {item["external_id"] for item in controls}
     orders = [work(player) for player in team.players]
     places = [[place for place, each in enumerate(order) if each in known] for order in orders]
-    assert [len(order) for order in orders] == [40, 40]
-    assert [len(each) for each in places] == [8, 8]  # one with each four others: a fifth
-    assert all(any(5 * number <= place < 5 * number + 10 for place in each) for each in places for number in range(7))
+    assert all(7 <= len(each) <= 9 for each in places)  # one with each four others: a fifth
+    assert all(3 <= sum(place < 20 for place in each) <= 5 for each in places)
     assert places[0] != places[1]
     assert {each for order in orders for each in order} > {item["external_id"] for item in units}
-    assert [progress(player) for player in team.players] == [(40, 40), (40, 40)]
+    assert [progress(player) for player in team.players] == [(len(order), len(order)) for order in orders]
     assert all(player.open() is None and player.total == 0 for player in team.players)
 
 
@@ -199,7 +198,8 @@ def test_her_counts_do_not_tell_which_of_her_records_was_a_control(gather: Any, 
     found = anna.client.request("POST", f"/me/datasets/{team.dataset}/records/search", params={"limit": 500}, json={})
     assert {item["record"]["external_id"] for item in found["items"]} == set(listed)
     total = anna.total
-    assert total == len(listed) == 15
+    assert total == len(listed)
+    assert 14 <= total <= 16
     done = 0
     anna.open()
     while anna.shown:
@@ -218,8 +218,9 @@ def test_a_control_of_retrieval_comes_with_all_its_passages(gather: Any, client:
     order = [external_id.split(":")[0] for external_id in work(team.players[0])]
     answers = [order[first] for first in range(0, len(order), 3)]
     assert Counter(order) == dict.fromkeys(answers, 3)
-    assert len(answers) == 8 + 2
-    assert len({each.record_uuid for each in controls} & set(answers)) == 2
+    given = {each.record_uuid for each in controls} & set(answers)
+    assert len(answers) == 8 + len(given)
+    assert 1 <= len(given) <= 3
 
 
 def test_controls_without_other_work_come_to_nobody(gather: Any, client: Argilla) -> None:

@@ -13,9 +13,11 @@ from uuid import uuid4
 import psycopg2
 import pytest
 
+from annotation.assignment import ASSIGNMENT, Assignment
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
 from annotation.client import Argilla
+from pipeline.errors import NotAllowedError
 from tests.support.big_stack import run_part, running_web
 from tests.support.postgresql import running_postgresql
 from tests.support.practice_campaign import practised
@@ -144,3 +146,54 @@ def work_at_once(players: list[Player]) -> Counter[str]:
     with ThreadPoolExecutor(len(players)) as pool:
         list(pool.map(work, range(len(players))))
     return given
+
+
+def test_assigned_records_are_kept_in_step_on_postgresql_too(server: Server) -> None:
+    names = [f"{name}-{uuid4()}" for name in ("anna", "ben", "carla")]
+    with Argilla(server.url, KEY) as owner, contextlib.ExitStack() as pages:
+        set_up(owner, "assigned", annotators=names, min_submitted=2)
+        dataset = find_datasets(owner, "assigned")["generation"].id
+        users = {user["username"]: user for user in owner.request("GET", "/users")["items"]}
+        for_anna = Assignment(needed=1, users=(users[names[0]]["id"],))
+        control = Assignment(purpose="control", needed=3, rate=0.25, answers={"helpful": True})
+        records = ours(texts(13))
+        wanted = [None] * 7 + [for_anna] + [control] * 4 + ["somebody else's"]
+        for record, said in zip(records, wanted, strict=True):
+            if said is not None:
+                kept = said.model_dump(mode="json") if isinstance(said, Assignment) else {"needed": said, "users": said}
+                record["metadata"][ASSIGNMENT] = kept
+        ids = put(owner, dataset, records[:-1])
+        (odd,) = put(owner, dataset, records[-1:])
+        anna, ben, carla = (
+            Player(pages.enter_context(Argilla(server.url, users[name]["api_key"])), dataset, "generation")
+            for name in names
+        )
+        given = work_at_once([anna, ben])
+        labelled = {records[place]["external_id"] for place in (*range(7), 12)}
+        controls = {record["external_id"] for record in records[8:12]}
+        assert {each: given[each] for each in labelled} == dict.fromkeys(labelled, 2)
+        assert given[records[7]["external_id"]] == 1
+        assert 4 <= sum(given[each] for each in controls) <= 8  # one with each three others, and one more or less
+        found = anna.client.request("POST", f"/me/datasets/{dataset}/records/search", json={})
+        assert (
+            found["total"]
+            == sum(anna.client.request("GET", f"/me/datasets/{dataset}/metrics")["responses"].values()) / 2
+        )
+        with pytest.raises(NotAllowedError):
+            ben.client.request("GET", f"/records/{ids[7]}")
+        owner.request("PUT", f"/datasets/{dataset}/records/bulk", json={"items": [{"id": odd, "metadata": {}}]})
+        for needed, is_open in ((3, True), (2, False), (3, True)):
+            said = {ASSIGNMENT: {"needed": needed}}
+            put(owner, dataset, [{"id": ids[0], "metadata": {**records[0]["metadata"], **said}}])
+            assert owner.request("GET", f"/records/{ids[0]}")["status"] == ("pending" if is_open else "completed")
+        assert carla.ask(0)[-1].id == ids[0]  # by lot after a control
+    with contextlib.closing(psycopg2.connect(server.database)) as connection, connection.cursor() as cursor:
+        cursor.execute("DROP TABLE citejury_queue")
+        cursor.execute("CREATE TABLE citejury_queue (record_id UUID PRIMARY KEY, labels INTEGER NOT NULL)")
+        connection.commit()
+        run_part([*SERVICE, "migrate"], server.environment)
+        cursor.execute(
+            "SELECT lacking, needed, count(*) FROM citejury_queue WHERE mixed = 0 GROUP BY 1, 2 ORDER BY 1, 3"
+        )
+        rows = cursor.fetchall()
+    assert (1, 3, 1) in rows
