@@ -18,7 +18,12 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 from click.testing import CliRunner, Result
+from pydantic import SecretStr
 
+from annotation.campaign.file import read_campaign
+from annotation.campaign.routing import plan_routes, routing_metadata
+from annotation.campaign.standing import as_it_stands
+from annotation.client import Argilla
 from annotation.wording import read_wording
 from exports.cli import main
 from tests.support.places import DATA
@@ -302,6 +307,32 @@ def test_an_annotator_logs_in_with_her_old_password_and_finds_her_draft(served: 
     record = served.records()[dataset][external_id]
     seen = served.call("GET", f"/records/{record['id']}", headers=served.login(DRAFTER))
     assert [each["values"] for each in seen["responses"]] == [found.responses[dataset][external_id][DRAFTER]["values"]]
+
+
+@pytest.mark.server
+def test_the_campaign_goes_on_in_its_workspace_and_by_its_rule_of_calibration(
+    served: Served, continued: Continued
+) -> None:
+    """Its people do not share all languages: a new campaign would have a workspace for each, and another rule."""
+    campaign = read_campaign(served.folder / "campaign" / "citejury.toml")
+    assert campaign is not None
+    assert campaign.parts_languages
+    with Argilla(served.environment["ARGILLA_API_URL"], SecretStr(served.environment["ARGILLA_API_KEY"])) as argilla:
+        standing = as_it_stands(argilla, campaign, "jury")
+    assert (standing.parts_languages, standing.calibration and standing.calibration.rule) == (False, 1)
+    routings = [
+        each["metadata"]["routing"] for each in continued.set_up.datasets.values() if "routing" in each["metadata"]
+    ]
+    assert routings
+    assert all(each == routing_metadata(standing) and "rule" not in each["calibration"] for each in routings)
+    assert {name.partition("/")[0] for name in continued.twice} == {"jury", "jury-adjudication"}
+    fresh = [(f"new-{number}", ("en", "de")[number % 2]) for number in range(40)]
+    bare = {uuid for uuid, _ in fresh[6:]}
+    by_old = plan_routes(fresh, {}, standing, "jury", bare)
+    assert by_old == plan_routes(fresh, {}, standing, "jury")  # whatever has passages
+    by_new = plan_routes(fresh, {}, campaign, "jury", bare)
+    assert {place.workspace for place in by_old.values()} == {"jury"}
+    assert {place.workspace for place in by_new.values()} == {"jury-en", "jury-de"}
 
 
 def without_wording(datasets: dict[str, dict[str, Any]]) -> dict[str, Any]:
