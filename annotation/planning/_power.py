@@ -4,6 +4,8 @@ Source: annotation/contracts/planning.md#power.
 """
 
 import math
+from collections import defaultdict
+from collections.abc import Mapping
 from functools import cache
 from statistics import NormalDist
 from typing import NamedTuple
@@ -22,6 +24,8 @@ AGREEMENT = 0.667
 LIKENESS = 0.3
 """Correlation of votes on two answers to one narrative that is assumed as far as nothing was measured."""
 _STUDIES = 20_000
+_STEP = 0.1
+"""Weights whose logarithms differ less are taken together."""
 _SEED = 0
 _HALVINGS = 14
 _NORMAL = NormalDist()
@@ -42,44 +46,80 @@ class Likeness(NamedTuple):
     """Of votes on two providers' answers to one narrative."""
 
 
+class Shared(NamedTuple):
+    """The narratives that both providers answered."""
+
+    groups: tuple[tuple[float, int], ...]
+    """How many narratives have which weight."""
+    are_equal: bool = True
+    """Whether all have the same weight; some that hardly differ are one group."""
+
+    @property
+    def effective(self) -> float:
+        """As many narratives of equal weight as tell as much (Kish 1965)."""
+        squares = sum(count * weight**2 for weight, count in self.groups)
+        return sum(count * weight for weight, count in self.groups) ** 2 / squares if squares else 0.0
+
+
+def shared_narratives(counts: Mapping[float, float]) -> Shared:
+    """How many narratives have which weight, those within a tenth together and their numbers rounded."""
+    together: defaultdict[int, dict[float, float]] = defaultdict(dict)
+    for weight, count in counts.items():
+        together[round(math.log(weight) / _STEP)][weight] = count
+    groups = []
+    for members in together.values():
+        count = sum(members.values())
+        groups.append((sum(weight * each for weight, each in members.items()) / count, round(count)))
+    return Shared(tuple(sorted(groups)), len(counts) <= 1)
+
+
 @cache
-def detectable_difference(narratives: int, votes: int, likeness: Likeness, comparisons: int = 1) -> float | None:
+def detectable_difference(shared: Shared, votes: int, likeness: Likeness, comparisons: int = 1) -> float | None:
     """The smallest difference between two rates that is found with power .8; None where no difference is.
 
     Votes follow normal scores that narrative and unit share. The narratives' differences get the test of `exports
     results`: sign flips, by their normal approximation with a correction for continuity, on seeded studies.
 
     Args:
-        narratives: Narratives that both providers answered.
+        shared: Narratives that both providers answered.
         votes: Votes on each answer.
         likeness: How much alike votes are.
         comparisons: How many tests the level is divided by (Bonferroni).
     """
-    if _power(1.0, narratives, votes, likeness, comparisons) < POWER:
+    if _power(1.0, shared, votes, likeness, comparisons) < POWER:
         return None
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        if _power(middle, narratives, votes, likeness, comparisons) < POWER:
+        if _power(middle, shared, votes, likeness, comparisons) < POWER:
             low = middle
         else:
             high = middle
     return round(high, 4)
 
 
-def finds_difference(difference: float, narratives: int, votes: int, likeness: Likeness) -> bool:
+def finds_difference(difference: float, shared: Shared, votes: int, likeness: Likeness) -> bool:
     """Whether one planned comparison finds the difference with power .8."""
-    return _power(difference, narratives, votes, likeness, 1) >= POWER
+    return _power(difference, shared, votes, likeness, 1) >= POWER
 
 
-def _power(difference: float, narratives: int, votes: int, likeness: Likeness, comparisons: int) -> float:
-    """The share of studies in which the difference is found."""
+def _power(difference: float, shared: Shared, votes: int, likeness: Likeness, comparisons: int) -> float:
+    """The share of studies in which the difference is found.
+
+    Sums of equal weights lie two steps apart, so that a sum counts from one step beyond the limit on; sums of different
+    weights lie closer, and half a step is taken.
+    """
     masses = _difference_masses(difference, votes, likeness)
-    counts = np.random.default_rng(_SEED).multinomial(narratives, masses, size=_STUDIES)
+    generator = np.random.default_rng(_SEED)
     steps = np.arange(-votes, votes + 1)
-    sums, squares = np.abs(counts @ steps), counts @ steps**2
-    limit = -_NORMAL.inv_cdf(LEVEL / comparisons / 2)
-    return float(np.mean(sums >= limit * np.sqrt(squares) + 1))
+    sums, squares = np.zeros(_STUDIES), np.zeros(_STUDIES)
+    for weight, narratives in shared.groups:
+        counts = generator.multinomial(narratives, masses, size=_STUDIES)
+        sums += weight * (counts @ steps)
+        squares += weight**2 * (counts @ steps**2)
+    limit = -_NORMAL.inv_cdf(LEVEL / comparisons / 2) * np.sqrt(squares)
+    step = min((weight for weight, _ in shared.groups), default=0.0) / (1 if shared.are_equal else 2)
+    return float(np.mean((np.abs(sums) >= limit + step) & (squares > 0)))
 
 
 def _difference_masses(difference: float, votes: int, likeness: Likeness) -> _Floats:

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from annotation.planning.population import PlannedNarrative
 
-_ALL = "all"
+ALL = "all"
+"""The one stratum of narratives that are not divided."""
 _SURE = 1.2816
 """Normal quantile: nine of ten samples take no longer."""
 _SAFE, _LEAST, _MOST = 0.8, 0.6, 1.2
@@ -57,7 +58,7 @@ def stratifications(narratives: Sequence[PlannedNarrative], seed: int) -> Iterat
     """Ways to divide the narratives, the finest first: by language and type, by language, not at all."""
     yield _stratified(narratives, seed, lambda each: f"{each.language}/{each.kind}" if each.kind else each.language)
     yield _stratified(narratives, seed, lambda each: each.language)
-    yield _stratified(narratives, seed, lambda each: _ALL)
+    yield _stratified(narratives, seed, lambda each: ALL)
 
 
 def _stratified(

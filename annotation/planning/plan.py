@@ -18,8 +18,16 @@ from uuid import uuid4
 from annotation.campaign.file import Campaign
 from annotation.labels import LABELS, TASKS
 from annotation.planning._jury import Jury
-from annotation.planning._power import AGREEMENT, LIKENESS, Likeness, detectable_difference, finds_difference
-from annotation.planning._sampling import Draw, Stratification, draw, narratives_within, stratifications
+from annotation.planning._power import (
+    AGREEMENT,
+    LIKENESS,
+    Likeness,
+    Shared,
+    detectable_difference,
+    finds_difference,
+    shared_narratives,
+)
+from annotation.planning._sampling import ALL, Draw, Stratification, draw, narratives_within, stratifications
 from annotation.planning._schema import Difference, Hours, Plan, PlannedPace, Stratum
 from annotation.planning.pace import FEWEST_TIMED, Cell, Pace, Work, measured_likeness
 from annotation.planning.population import PlannedRecord, Population
@@ -81,7 +89,7 @@ def make_plan(
     elif options.power is not None:
         strata, number = _with_power(ways, population, jury, options.power, likeness)
     draws = draw(strata, number)
-    difference = _difference(draws, jury, likeness, counts)
+    comparable = _comparable(draws, jury, likeness)
     sample = _sample_csv(draws)
     records = [record for each in draws for record in each.narrative.records]
     calibrating = jury.calibration(records)
@@ -92,15 +100,15 @@ def make_plan(
         units={task: sum(each.units for each in planned if each.task == task) for task in TASKS},
         judgements=sum(each.judgements for each in planned),
         hours=_hours(planned, jury.paces),
-        detectable_difference=_detectable(difference),
-        detectable_corrected=_detectable(difference, difference.comparisons) if difference else None,
+        detectable_difference=comparable.detectable(),
+        detectable_corrected=comparable.detectable(comparable.comparisons),
         narratives=number,
         records=len(records),
         all_narratives=len(population.narratives),
         all_records=len(population.records),
         overlap=jury.overlap,
         calibration=dict(sorted(calibration.items())),
-        difference=difference,
+        difference=_difference(comparable, counts),
         paces=planned,
         strata=_strata(strata, number),
         sample_sha256=hashlib.sha256(sample).hexdigest(),
@@ -157,16 +165,16 @@ def _with_power(
         InputError: there is nothing to compare, or not even all narratives find it.
     """
 
-    def basis(strata: Stratification, number: int) -> Difference | None:
-        return _difference(draw(strata, number), jury, likeness, (0, 0))
+    def comparable(strata: Stratification, number: int) -> _Comparable:
+        return _comparable(draw(strata, number), jury, likeness)
 
     everything = len(population.narratives)
-    whole = basis(ways[-1], everything)
-    if whole is None:
+    best = comparable(ways[-1], everything)
+    if not best.pairs:
         raise InputError(f"`--power {wanted:g}` compares two providers, and the records name {_providers(population)}.")
-    best = _detectable(whole)
-    if best is None or best > wanted:
-        found = "find no difference at all" if best is None else f"find one of {best:.3f} or more"
+    least = best.detectable()
+    if least is None or least > wanted:
+        found = "find no difference at all" if least is None else f"find one of {least:.3f} or more"
         raise InputError(
             f"A difference of {wanted:g} needs more narratives than there are: all {everything:,} {found}. Give more "
             "records, a larger `--power`, or raise `--overlap`."
@@ -175,9 +183,8 @@ def _with_power(
         low, high = strata.smallest - 1, everything
         while high - low > 1:
             middle = (low + high) // 2
-            smaller = basis(strata, middle)
-            low, high = (low, middle) if smaller and _finds(smaller, wanted) else (middle, high)
-        while high < everything and (_detectable(basis(strata, high)) or 1) > wanted:
+            low, high = (low, middle) if comparable(strata, middle).finds(wanted) else (middle, high)
+        while high < everything and (comparable(strata, high).detectable() or 1.0) > wanted:
             high += 1
         if high > strata.smallest:
             break
@@ -189,49 +196,59 @@ def _providers(population: Population) -> str:
     return counted(len({record.provider for record in population.records} - {""}), "provider")
 
 
-def _difference(draws: Sequence[Draw], jury: Jury, likeness: Likeness, counts: tuple[int, int]) -> Difference | None:
-    """What can be compared in a sample; None where fewer than two providers are known."""
+class _Comparable(NamedTuple):
+    """What two providers can be compared on."""
+
+    shared: Shared
+    """Narratives that they share, on average over the pairs."""
+    votes: int
+    """Votes on each answer."""
+    likeness: Likeness
+    """How much alike votes are."""
+    pairs: int
+    """Pairs of providers."""
+
+    @property
+    def comparisons(self) -> int:
+        """Comparisons of a report: all pairs on all labels and on a finding."""
+        return self.pairs * _LABELS_AND_FINDING
+
+    def detectable(self, comparisons: int = 1) -> float | None:
+        """The difference that is found among so many comparisons; None where none is."""
+        return detectable_difference(self.shared, self.votes, self.likeness, comparisons) if self.pairs else None
+
+    def finds(self, wanted: float) -> bool:
+        """Whether a single comparison finds the difference."""
+        return bool(self.pairs) and finds_difference(wanted, self.shared, self.votes, self.likeness)
+
+
+def _comparable(draws: Sequence[Draw], jury: Jury, likeness: Likeness) -> _Comparable:
+    """What the providers of a sample can be compared on."""
     weights: defaultdict[str, dict[int, float]] = defaultdict(dict)
     for place, each in enumerate(draws):
         for record in each.narrative.records:
             if record.provider:
                 weights[record.provider][place] = 1 / each.probability
     pairs = list(combinations(sorted(weights), 2))
-    if not pairs:
+    counts = Counter(weights[a][place] for a, b in pairs for place in weights[a].keys() & weights[b].keys())
+    shared = shared_narratives({weight: count / len(pairs) for weight, count in counts.items()})
+    return _Comparable(shared, min(jury.overlap["grounding"], jury.overlap["generation"]), likeness, len(pairs))
+
+
+def _difference(found: _Comparable, counts: tuple[int, int]) -> Difference | None:
+    """What the detectable difference rests on; None where nothing can be compared."""
+    if not found.pairs:
         return None
-    shared = [_effective([weights[a][place] for place in weights[a].keys() & weights[b].keys()]) for a, b in pairs]
     return Difference(
-        votes=min(jury.overlap["grounding"], jury.overlap["generation"]),
-        narratives=round(sum(shared) / len(shared), 1),
-        pairs=len(pairs),
-        comparisons=len(pairs) * _LABELS_AND_FINDING,
-        agreement=likeness.agreement,
-        narrative_correlation=likeness.narrative,
+        votes=found.votes,
+        narratives=round(found.shared.effective, 1),
+        pairs=found.pairs,
+        comparisons=found.comparisons,
+        agreement=found.likeness.agreement,
+        narrative_correlation=found.likeness.narrative,
         units_measured=counts[0],
         narratives_measured=counts[1],
     )
-
-
-def _effective(weights: Sequence[float]) -> float:
-    """As many narratives of equal weight as tell as much (Kish 1965)."""
-    return sum(weights) ** 2 / sum(each**2 for each in weights) if weights else 0.0
-
-
-def _detectable(basis: Difference | None, comparisons: int = 1) -> float | None:
-    """The difference that is found among so many comparisons; None where none is."""
-    if basis is None:
-        return None
-    return detectable_difference(int(basis.narratives), basis.votes, _likeness(basis), comparisons)
-
-
-def _finds(basis: Difference, wanted: float) -> bool:
-    """Whether a single comparison finds the difference."""
-    return finds_difference(wanted, int(basis.narratives), basis.votes, _likeness(basis))
-
-
-def _likeness(basis: Difference) -> Likeness:
-    """How much alike votes are."""
-    return Likeness(basis.agreement, basis.narrative_correlation)
 
 
 def _planned_paces(
@@ -301,8 +318,8 @@ def _remarks(plan: Plan, population: Population, options: PlanOptions, is_coarse
             "what they take on average, so that each keeps its probability, and these are longer."
         )
     if is_coarser:
-        found = "language" if len(plan.strata) > 1 or plan.strata[0].stratum != "all" else "nothing"
-        yield f"The narratives are divided by {found} alone: so few do not fill all languages and types."
+        kept = "by language only" if plan.strata[0].stratum != ALL else "neither by language nor by type"
+        yield f"The narratives are divided {kept}: so few do not fill all languages and types."
     guessed = sorted({each.task for each in plan.paces if each.basis == "assumed"}, key=TASKS.index)
     if guessed:
         yield (

@@ -1,9 +1,12 @@
 """Studies with a known truth, for what plans promise: power, hours, totals."""
 
+from collections import Counter
+from collections.abc import Sequence
+
 import numpy as np
 
 from annotation.labels import TASKS
-from annotation.planning._power import LEVEL, Likeness, detectable_difference
+from annotation.planning._power import LEVEL, Likeness, detectable_difference, shared_narratives
 from annotation.planning.pace import Cell, Work
 from annotation.planning.plan import PlannedSample, PlanOptions, make_plan
 from annotation.planning.population import Population, read_population
@@ -27,20 +30,25 @@ def likeness_of(spread: str, seed: int = 0) -> Likeness:
 
 
 def power_of_the_detectable(
-    spread: str, narratives: int, votes: int, studies: int, comparisons: int = 1, seed: int = 0
+    spread: str, weights: Sequence[float], votes: int, studies: int, comparisons: int = 1, seed: int = 0
 ) -> tuple[float, float]:
-    """The detectable difference of a design, and in how many studies the test of `exports results` finds it."""
-    difference = detectable_difference(narratives, votes, likeness_of(spread), comparisons)
+    """The detectable difference of a design, and in how many studies the test of `exports results` finds it.
+
+    `weights` are those of its narratives.
+    """
+    shared = shared_narratives(Counter(weights))
+    difference = detectable_difference(shared, votes, likeness_of(spread), comparisons)
     assert difference is not None
     rates = np.array([[0.5 + difference / 2], [0.5 - difference / 2]])
+    narratives = len(weights)
     generator = np.random.default_rng([seed, narratives, votes])
     drawn = draw_votes(generator, rates, narratives * studies, 1, votes, SPREADS[spread], votes)
     means: FloatArray = drawn[:, :, 0, :, 0].mean(axis=2).reshape(studies, narratives, 2)
-    differences = list(means[..., 0] - means[..., 1])
+    contributions = list((means[..., 0] - means[..., 1]) * np.array(weights))
     p_values = [
         p
         for start in range(0, studies, _BATCH)
-        for p in flip_p(differences[start : start + _BATCH], n_flips(comparisons), seed + start)
+        for p in flip_p(contributions[start : start + _BATCH], n_flips(comparisons), seed + start)
     ]
     return difference, float(np.mean(np.array(p_values) <= LEVEL / comparisons))
 
