@@ -6,10 +6,16 @@ import numpy as np
 import pytest
 
 from annotation.planning._sampling import draw, narratives_within, stratifications
+from annotation.planning.population import read_population
+from exports.results.measure import measure_results
+from exports.results.study import Study
+from tests.support.planned_records import planned_record
 from tests.support.planning_simulation import Crew, acted, planned_population, power_of_the_detectable
 from tests.support.results_simulation import SPREADS
+from tests.support.study_data import Answer, study_of
 
 soak = pytest.mark.soak
+TWO = ("openai", "claude")
 
 
 def tell(*figures: object) -> None:
@@ -106,3 +112,39 @@ def test_hours_after_twenty_units_a_task(people: int, between: float, within: fl
     tell("hours", people, between, within, float(np.mean(near)), float(np.mean(inside)))
     assert np.mean(near) >= 0.8
     assert np.mean(inside) >= 0.9
+
+
+@pytest.mark.parametrize("seeds", [60, pytest.param(1500, marks=soak)])
+def test_weighted_results_of_samples_are_those_of_all_on_average(seeds: int) -> None:
+    """Of a label that is common where narratives are rare: without weights its rate would be too high."""
+    languages = ["en"] * 45 + ["de"] * 12 + ["ja"] * 3
+    records = [
+        planned_record(f"N{n:02d}", provider, language) for n, language in enumerate(languages) for provider in TWO
+    ]
+    common = {"en": 7, "de": 3, "ja": 1}
+    says = {each.record_uuid: int(int(each.record_uuid[1:3]) % common[each.language] == 0) for each in records}
+    population = read_population(records, lambda language: language)
+    truth = sum(says.values()) / len(says)
+    weighted, plain = [], []
+    for seed in range(seeds):
+        drawn = draw(next(stratifications(population.narratives, seed)), 6)
+        probabilities = {record.record_uuid: each.probability for each in drawn for record in each.narrative.records}
+        answers = [
+            Answer(uuid.partition("-")[0], uuid.partition("-")[2], {"generation": [{"helpful": says[uuid]}]})
+            for uuid in probabilities
+        ]
+        study = study_of(answers)
+        by_record = {each.record: probabilities[f"{each.narrative}-{each.model}"] for each in answers}
+        weighted.append(rate_of(study._replace(probabilities=by_record)))
+        plain.append(rate_of(study))
+    error = float(np.std(weighted, ddof=1)) / seeds**0.5
+    tell("weighted rate", truth, float(np.mean(weighted)), error, float(np.mean(plain)))
+    assert abs(float(np.mean(weighted)) - truth) < 4 * error
+    assert float(np.mean(plain)) - truth > 4 * error
+
+
+def rate_of(study: Study) -> float:
+    """The rate of a label, as `exports results` measures it."""
+    rate = measure_results(study, findings={}).tasks["generation"].labels["helpful"].rate
+    assert rate is not None
+    return rate
