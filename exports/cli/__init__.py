@@ -10,7 +10,6 @@ import io
 import re
 import sys
 from collections.abc import Iterator
-from difflib import get_close_matches
 from typing import NamedTuple
 
 import click
@@ -75,6 +74,8 @@ class _ErrorBoundary(click.Group):
 
 def _unknown_command(name: str, root: click.Context, here: click.Context) -> str:
     """The sentences about a command that is not there: those of its name elsewhere, else those of a name like it."""
+    from difflib import get_close_matches
+
     paths = [path for path in _command_paths(root) if path]
     meant = sorted((path for path in paths if path[-1] == name), key=len)
     if not meant:
