@@ -285,3 +285,26 @@ def rows(connection: sqlite3.Connection, dataset: str) -> list[tuple[Any, ...]]:
         (dataset.replace("-", ""),),
     )
     return found.fetchall()
+
+
+def test_the_queue_of_earlier_software_is_made_anew(jury: Any, argilla_server: ServerHandle, tmp_path: Path) -> None:
+    team = jury(1, ours(texts(3)))
+    with (
+        contextlib.closing(database(argilla_server)) as server,
+        contextlib.closing(sqlite3.connect(tmp_path / "copy.db")) as copy,
+    ):
+        server.backup(copy)
+        kept = rows(copy, team.dataset)
+        copy.execute("DROP TABLE citejury_queue")
+        copy.execute("CREATE TABLE citejury_queue (record_id CHAR(32) PRIMARY KEY, labels INTEGER NOT NULL)")
+        copy.commit()
+    from annotation.embedded.queue import tables as queue_tables
+
+    with create_engine(f"sqlite:///{tmp_path / 'copy.db'}").begin() as connection:
+        queue_tables.drop_outdated(connection)
+        for statement in queue_tables.statements("sqlite"):
+            connection.exec_driver_sql(statement)
+        queue_tables.fill(connection)
+    with contextlib.closing(sqlite3.connect(tmp_path / "copy.db")) as copy:
+        assert rows(copy, team.dataset) == kept
+    assert len(kept) == 3
