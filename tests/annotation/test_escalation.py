@@ -190,4 +190,4 @@ def test_a_new_version_keeps_who_gets_what_and_adjudicators_get_none_of_it(
         if item["id"] == jury.units["split"]
     )
     assert ASSIGNMENT in split["metadata"]
-    assert ASSIGNMENT not in to_adjudicate(split, "generation", read_wording("en"), "blind")["metadata"]
+    assert ASSIGNMENT not in to_adjudicate(split, "generation", read_wording("en"), "blind", ["helpful"])["metadata"]

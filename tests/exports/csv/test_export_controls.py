@@ -79,6 +79,11 @@ def test_controls_and_repeats_are_rows_where_they_are_asked_for(mixed: Bench, tm
     assert {row["record_uuid"] for row in found["controls"]} == {"known", "again"}
 
 
+def test_the_export_before_a_teardown_has_every_response(mixed: Bench, tmp_path: Path) -> None:
+    found = mixed.export(tmp_path / "out", with_controls=True, every_response=True)
+    assert {row["record_uuid"] for row in found["generation"]} == {"r1", "known", "again", "case"}
+
+
 def test_practice_is_exported_where_its_round_is_named(mixed: Bench, tmp_path: Path) -> None:
     mixed.datasets["practice"] = make_dataset(mixed.client, mixed.workspace_id, "generation", "practice")
     put(mixed, "lesson", CASE, "anna", task="practice")
