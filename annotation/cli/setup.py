@@ -195,12 +195,14 @@ def _tell_empty(argilla: "Argilla", plan: "Plan") -> None:
     """Say which languages and rounds have no work, once anything was pushed; a dataset that is not there is empty."""
     from annotation.campaign.datasets import count_records, empty_rounds
     from annotation.campaign.file import Place
-    from annotation.tasks import locale_of, round_of
+    from annotation.tasks import PRACTICE, locale_of, round_of
 
     counts = {}
     for each in plan.datasets:
         described = {"metadata": each.definition.metadata}
         place = Place(each.workspace, locale_of(described), round_of(described))
+        if place.round_name == PRACTICE:
+            continue  # set-up itself fills it
         held = each.existing or each.earlier
         counts[place, each.definition.task] = count_records(argilla, str(held["id"])) if held else 0
     lines = empty_rounds(counts)

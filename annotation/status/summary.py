@@ -16,6 +16,7 @@ from annotation.status._pace import Backlog, Forecast, Work, forecasts, last_of,
 from annotation.status._schema import AnnotatorStatus, DatasetStatus, HalfDone, Question, Status
 from annotation.status._tally import Tally, read_tallies
 from annotation.status.questions import find_questions
+from annotation.tasks import PRACTICE
 
 
 def read_status(
@@ -33,7 +34,7 @@ def read_status(
         argilla: The server, as an owner or admin.
         workspaces: Their names.
         now: The end of the last 24 hours, in which work is measured.
-        rounds: Only these rounds; all where none is named.
+        rounds: Only these rounds; all but practice where none is named.
         languages: In which languages somebody labels, by user name; all for those who are not named.
         slowly: Called where the server is a stock Argilla, whose answers hold all texts.
 
@@ -45,6 +46,9 @@ def read_status(
     names = argilla.usernames()
     asked = [each.question for each in find_questions(argilla, tallies, names)]
     status = _summed_up(tallies, names, asked, now, argilla.api_url, workspaces)
+    if PRACTICE not in rounds:  # questions asked there are the lead's to answer; its cases are not the jury's work
+        kept = tuple(each for each in status.datasets if each.round != PRACTICE)
+        status = status.model_copy(update={"datasets": kept})
     return status.model_copy(
         update={
             "notices": (

@@ -72,6 +72,7 @@ def start(owner: Argilla, records: int = 3, calibration: int = 1, **settings: An
     wanted = Campaign.model_validate(
         {
             "locales": ["en", "de", "ja"],
+            "language_workspaces": False,
             "annotators": [{"name": names[who], "locales": locales} for who, locales in PEOPLE.items()],
             **({"calibration": {"records": calibration}} if calibration else {}),
             **settings,

@@ -65,7 +65,7 @@
     list.pace && pace(list),
   ].filter(Boolean);
   const item = (list, lists) => {
-    const found = element("li", { className: list.done === list.total ? "citejury-done" : "" });
+    const found = element("li", { className: list.done === list.total && !failed(list) ? "citejury-done" : "" });
     const name = nameOf(list, language);
     const title = element("h3");
     title.append(link(name, address(list, list.waiting || !list.drafts ? "pending" : "draft")));

@@ -68,7 +68,7 @@ def test_a_change_of_her_languages_reaches_her_with_the_next_set_up(owner: Argil
     people = [{"name": work.names[who], "locales": ["ja"] if who == "anna" else ["en", "de"]} for who in PEOPLE]
     calibration = {"records": 1, "overlap": 2}  # that of the first set-up, where two know German
     wanted = Campaign.model_validate(
-        {"locales": ["en", "de", "ja"], "annotators": people, "calibration": calibration},
+        {"locales": ["en", "de", "ja"], "annotators": people, "calibration": calibration, "language_workspaces": False},
     )
     report = make(owner, work.workspace, wanted)
     notes = {step.note for step in report.steps if step.kind == "dataset" and step.name.startswith("1-")}
@@ -136,6 +136,7 @@ def test_only_the_newest_version_is_listed_and_none_that_is_empty(owner: Argilla
     wanted = Campaign.model_validate(
         {
             "locales": ["en", "de", "ja"],
+            "language_workspaces": False,
             "annotators": [{"name": work.names[who], "locales": locales} for who, locales in PEOPLE.items()],
             "calibration": {"records": 3},
         }

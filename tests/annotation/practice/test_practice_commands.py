@@ -40,6 +40,7 @@ def test_setup_brings_the_cases_and_a_second_one_changes_nothing(folder: Path, o
     assert "Practice: 8 cases new, 0 changed, 0 there already." in first.output
     assert "Practice: 0 cases new, 0 changed, 8 there already." in second.output
     assert "nothing was changed" in second.output
+    assert "practice" not in second.output.partition("Practice:")[0].partition("No work so far")[2]
 
 
 def test_a_case_without_an_answer_is_refused_before_anything_is_done(folder: Path, owner: Argilla) -> None:
@@ -76,6 +77,8 @@ def test_the_lead_sees_who_has_passed_and_opens_the_rest(folder: Path, owner: Ar
     opened = run("practice", "open", work.names["ben"], "--task", "retrieval")
     assert f"retrieval (en) opened to {work.names['ben']}" in opened.output
     assert "by the lead" in run("practice", "show").output
+    assert "practice ·" not in run("status").output
+    assert "hold no record" not in run("status").output
     assert len(work.queue("ben", "1-retrieval-en")) == 2
     assert "no practice of that task" in run("practice", "open", work.names["ben"], "--task", "grounding").output
     assert "has no user 'nobody'" in run("practice", "open", "nobody").output
