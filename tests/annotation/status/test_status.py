@@ -231,6 +231,25 @@ def test_the_command_prints_tables_json_and_a_page(
 
 
 @pytest.mark.server
+def test_what_needs_a_look_is_told_in_all_forms_and_is_the_exit_code_where_wanted(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARGILLA_API_KEY", bench.server.owner_api_key)
+    status = look(bench)
+    kinds = {notice.kind: notice for notice in status.notices}
+    assert {"empty", "unreachable", "questions"} <= kinds.keys()
+    assert f"{bench.workspace}/3-generation-en" in kinds["empty"].text
+    assert sorted(map(named, kinds["questions"].annotators)) == ["ana", "ben"]
+    shown = " ".join(" ".join(status_lines(status)).split())
+    page = " ".join(render_page(status).replace("&#39;", "'").replace("&#34;", '"').split())
+    assert all(" ".join(notice.text.split()) in shown for notice in status.notices)
+    assert "Needs a look" in page
+    words = ["annotation", "status", "--workspace", bench.workspace, "--api-url", bench.server.url]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    assert CliRunner().invoke(main, [*words, "--strict", "--json"]).exit_code == 1
+
+
+@pytest.mark.server
 @pytest.mark.browser
 def test_the_page_runs_nothing_asks_nobody_and_fits_a_telephone(bench: Bench, tmp_path: Path) -> None:
     page = tmp_path / "status.html"
@@ -338,3 +357,12 @@ def test_every_field_of_the_json_has_a_sentence() -> None:
     schema = Status.model_json_schema()
     models = [schema, *schema["$defs"].values()]
     assert all(field.get("description") for model in models for field in model["properties"].values())
+
+
+@pytest.mark.server
+def test_answers_that_come_at_once_are_told_with_who_sent_them(bench: Bench) -> None:
+    no = answers("generation")
+    bench.put("generation", *(record("generation", f"b{number}", bench.response("ben", **no)) for number in range(6)))
+    (notice,) = [each for each in look(bench).notices if each.kind == "at_once"]
+    assert list(map(named, notice.annotators)) == ["ben"]
+    assert "6 (3-generation-en)" in notice.text
