@@ -371,11 +371,12 @@ async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | N
 
     place = tuple_(Record.inserted_at, Record.id)
     here = [Record.dataset_id == dataset_id, *([place > after] if after else [])]
-    wanted = select(Record.id, Record.external_id, cast(Record.status, String), Record.inserted_at).where(*here)
-    records = (await db.execute(wanted.order_by(Record.inserted_at, Record.id).limit(limit))).all()
+    as_stored = (cast(Record.id, String), Record.external_id, cast(Record.status, String))
+    wanted = select(*as_stored, cast(Record.inserted_at, String)).where(*here)
+    records = (await db.execute(wanted.order_by(Record.inserted_at, Record.id).limit(limit))).tuples().all()
     if not records:
         return '{"users":[],"values":[],"assignments":{},"items":[],"next":null}'
-    last = records[-1]
+    last = datetime.fromisoformat(records[-1][3]), UUID(records[-1][0])
     columns = (
         cast(Response.record_id, String),
         cast(Response.user_id, String),
@@ -385,25 +386,25 @@ async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | N
         cast(Response.values, String),
     )
     answers = select(*columns).join(Record, Record.id == Response.record_id)
-    of_page = answers.where(*here, place <= (last.inserted_at, last.id))
+    of_page = answers.where(*here, place <= last)
     users: dict[str, int] = {}
     values: dict[str | None, int] = {}
     by_record: defaultdict[str, list[str]] = defaultdict(list)
-    for record_id, user_id, status, inserted_at, updated_at, text in await db.execute(of_page):
+    for record_id, user_id, status, inserted_at, updated_at, text in (await db.execute(of_page)).tuples():
         user, value = users.setdefault(user_id, len(users)), values.setdefault(text, len(values))
-        is_first = int(_is_at_once(inserted_at, updated_at))
+        is_first = 1 if inserted_at[:19] == updated_at[:19] else int(_is_at_once(inserted_at, updated_at))
         by_record[record_id].append(f'[{user},"{status}","{updated_at}",{is_first},{value}]')
     items = [
-        f'["{record_id}",{json.dumps(external_id)},{int(status == "pending")},[{",".join(responses)}]]'
-        for record_id, external_id, status, _ in records
         # A response that came between the two queries may belong to a record that came there as well.
-        for responses in (by_record.get(record_id.hex) or by_record.get(str(record_id)) or (),)
+        f'["{_hyphenated(record_id)}",{json.dumps(external_id)},{int(status == "pending")},'
+        f"[{','.join(by_record.get(record_id, ()))}]]"
+        for record_id, external_id, status, _ in records
     ]
     read = [labels_and_question(json.loads(text) if text else None) for text in values]
-    on_page = {record.id for record in records}
-    assignments = (await db.execute(assignments_in(dataset_id))).tuples()
+    assignments = (await db.execute(assignments_in(dataset_id))).tuples().all()
+    on_page = {UUID(record[0]) for record in records} if assignments else ()
     assigned = ",".join(f'"{record_id}":{said}' for record_id, said in assignments if record_id in on_page)
-    following = json.dumps(_cursor(last.inserted_at, last.id) if len(records) == limit else None)
+    following = json.dumps(_cursor(*last) if len(records) == limit else None)
     return (
         f'{{"users":{json.dumps(list(map(_hyphenated, users)))},"values":{json.dumps(read)},'
         f'"assignments":{{{assigned}}},"items":[{",".join(items)}],"next":{following}}}'
@@ -412,8 +413,6 @@ async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | N
 
 def _is_at_once(inserted_at: str, updated_at: str) -> bool:
     """Whether a response was not changed after it came; its two stamps may then be some moments apart."""
-    if inserted_at[:19] == updated_at[:19]:
-        return True
     return datetime.fromisoformat(updated_at) - datetime.fromisoformat(inserted_at) < AT_ONCE
 
 
