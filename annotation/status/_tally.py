@@ -39,8 +39,9 @@ class Tally:
         """Count a record; of one that is not to be labelled, only when it was answered and what was asked about it."""
         is_apart = unit.assignment.purpose != "label"
         self.controls.add(unit)
+        record_uuid = self.record_uuid(unit)
         for each in unit.answers:
-            self._add_answer(unit, each, is_apart)
+            self._add_answer(unit, record_uuid, each, is_apart)
         if is_apart:
             self.apart += 1
             return
@@ -50,7 +51,7 @@ class Tally:
         self.records += 1
         self.reached += not wanting
         if self.watched.dataset.task == "retrieval":
-            self.passages[self.record_uuid(unit)].append(not wanting)
+            self.passages[record_uuid].append(not wanting)
         if unit.is_open:
             if unit.assignment.users:
                 self.open_for.update(unit.assignment.users)
@@ -69,7 +70,7 @@ class Tally:
         members, users = self.watched.members, unit.assignment.users
         return members.intersection(users) if users else members
 
-    def _add_answer(self, unit: Unit, each: Answer, is_apart: bool) -> None:
+    def _add_answer(self, unit: Unit, record_uuid: str, each: Answer, is_apart: bool) -> None:
         """Count one answer to the record."""
         if each.question is not None:
             self.questions.append((unit, each))
@@ -81,7 +82,7 @@ class Tally:
         self.open_for[each.user_id] -= unit.is_open
         if each.status == "submitted":
             _, yes, broken = self._read(each.labels)
-            self.said[each.user_id].append((self.record_uuid(unit), yes))
+            self.said[each.user_id].append((record_uuid, yes))
             if broken:
                 self.broken[each.user_id].update(broken)
 
