@@ -126,7 +126,8 @@ class Play:
     def write_campaign(self) -> None:
         """The campaign's file as it is now, and in the book who is a member for which language."""
         lines = [f'workspace = "{self.workspace}"', "[campaign]", f"locales = {json.dumps(LOCALES)}"]
-        lines += [f"overlap = {OVERLAP}", f"calibration = {{ records = {CALIBRATION}, seed = 7 }}", "annotators = ["]
+        lines += ["language_workspaces = false", f"overlap = {OVERLAP}"]
+        lines += [f"calibration = {{ records = {CALIBRATION}, seed = 7 }}", "annotators = ["]
         for name, locales in self.people.items():
             gone = ", left = true" if name in self.left else ""
             shown = json.dumps(self.names[name], ensure_ascii=False)
