@@ -8,8 +8,12 @@ those of the files, so pseudonyms where an export has them.
 import hashlib
 import json
 import os
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
+from itertools import accumulate, groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -23,6 +27,8 @@ from exports.csv.tables import Piece, Span
 from exports.schema import ExportedFile
 
 _VERSION = 2
+_KIND_ENDS = len(b'["u",')
+_RUN = 500  # units that are copied in one piece
 
 
 class Index(NamedTuple):
@@ -97,40 +103,112 @@ class IndexedRecord(NamedTuple):
         return self.task, self.record_uuid, self.chunk_id
 
 
+class _File(NamedTuple):
+    """One file of an earlier export."""
+
+    spans: list[Span]
+    """Its units in its order."""
+    lines: list[bytes]
+    """What the index has of each."""
+
+    def places(self, size: int) -> list[int]:
+        """Where each unit begins in the file of this size, and where the last one ends; a head stands before them."""
+        ends = [*accumulate((span.length for span in self.spans), initial=0)]
+        return [size - ends[-1] + end for end in ends]
+
+
 class EarlierExport:
     """An export with its index in memory."""
 
     def __init__(self, index: Index) -> None:
         """Read the index."""
-        self._index = index
+        self._folder = index.folder
         self.datasets = index.datasets
-        records = (IndexedRecord(*line[1:]) for line in _parsed(index.raw_lines("r")))
+        by_kind: defaultdict[bytes, list[bytes]] = defaultdict(list)
+        with (index.folder / INDEX_FILE).open("rb") as stream:
+            for line in stream:
+                by_kind[line[:_KIND_ENDS]].append(line)
+        records = [IndexedRecord(*line[1:]) for line in _parsed(by_kind[b'["r",'])]
         self.records = {(record.dataset, record.id): record for record in records}
         """Its records, by ids of dataset and record."""
-        self._told = {line[1]: (line[2], line[3]) for line in _parsed(index.raw_lines("p"))}
+        self._record_lines = dict(zip(self.records, by_kind[b'["r",'], strict=True))
+        self._told = {int(line[_KIND_ENDS : line.index(b",", _KIND_ENDS)]): line for line in by_kind[b'["p",']}
         self.next_told = max(self._told, default=0) + 1
         """A number above those of all provenances."""
-        self._units: dict[str, list[tuple[Span, bytes]]] = {name: [] for name in index.files}
-        raw = list(index.raw_lines("u"))
-        for line, parsed in zip(raw, _parsed(raw), strict=True):
-            self._units[index.files[parsed[1]]].append((_span(parsed[1:]), line))
+        self._files = {name: _File([], []) for name in index.files}
+        files = [*self._files.values()]
+        for line, parsed in zip(by_kind[b'["u",'], _parsed(by_kind[b'["u",']), strict=True):
+            file = files[parsed[1]]
+            file.spans.append(_span(parsed[1:]))
+            file.lines.append(line)
 
     def told(self, number: int) -> tuple[str, str]:
         """The record and the cells (as JSON) of a provenance."""
-        return self._told[number]
+        _, _, record_uuid, cells = json.loads(self._told[number])
+        return record_uuid, cells
 
-    def pieces(self, name: str, wanted: Callable[[Span], bool]) -> Iterator[Piece]:
+    def lines_of(self, records: Iterable[IndexedRecord]) -> Iterator[bytes]:
+        """What the index has of these records of its, those of their provenances first."""
+        kept = [*records]
+        for number in sorted({record.told for record in kept if record.told is not None}):
+            yield self._told[number]
+        for record in kept:
+            yield self._record_lines[record.dataset, record.id]
+
+    def units(self, name: str, wanted: Callable[[Span], bool]) -> Iterator[Piece]:
         """The wanted units of one file in its order; none where there is no such file."""
-        if name not in self._units:
+        if name not in self._files:
             return
-        with (self._index.folder / name).open("rb") as stream:
-            place = os.fstat(stream.fileno()).st_size - sum(span.length for span, _ in self._units[name])
-            for span, line in self._units[name]:
+        file = self._files[name]
+        with (self._folder / name).open("rb") as stream:
+            places = file.places(os.fstat(stream.fileno()).st_size)
+            for span, place in zip(file.spans, places, strict=False):
                 if wanted(span):
                     content = os.pread(stream.fileno(), span.length, place)
-                    unit = (span.record_uuid, span.chunk_rank, span.chunk_id)
-                    yield Piece(*unit, span.annotators, span.rows, content, span.note, line)
-                place += span.length
+                    yield Piece(*span[:3], span.annotators, span.rows, content, span.note)
+
+    def with_fresh(self, name: str, is_touched: Callable[[Span], bool], fresh: Iterator[Piece]) -> Iterator[Piece]:
+        """What one file has now in its order: its units but the touched ones, in runs, and what is fresh.
+
+        Where there is no such file, all there is is fresh.
+        """
+        if name not in self._files:
+            yield from fresh
+            return
+        file = self._files[name]
+        keys = [span[:3] for span in file.spans]
+        kept = [number for number, span in enumerate(file.spans) if not is_touched(span)]
+        done = 0
+        with (self._folder / name).open("rb") as stream:
+            places = file.places(os.fstat(stream.fileno()).st_size)
+
+            def runs(end: int) -> Iterator[Piece]:
+                """The units before that number that are still to come."""
+                nonlocal done
+                upto = bisect_left(kept, end, done)
+                for first, last in _runs(kept[done:upto], file.spans):
+                    units = tuple(file.spans[first:last])
+                    people = tuple(dict.fromkeys(who for unit in units for who in unit.annotators))
+                    content = os.pread(stream.fileno(), places[last] - places[first], places[first])
+                    rows, lines = sum(unit.rows for unit in units), b"".join(file.lines[first:last])
+                    yield Piece(*keys[first], people, rows, content, units[0].note, units, lines)
+                done = upto
+
+            for key, pieces in groupby(fresh, key=itemgetter(0, 1, 2)):
+                yield from runs(bisect_left(keys, key))
+                yield from pieces
+            yield from runs(len(keys))
+
+
+def _runs(numbers: Sequence[int], spans: Sequence[Span]) -> Iterator[tuple[int, int]]:
+    """The ascending numbers of units as ranges (first, behind the last) of units with one note, none of them long."""
+    first = None
+    for place, number in enumerate(numbers):
+        first = number if first is None else first
+        following = numbers[place + 1] if place + 1 < len(numbers) else None
+        if following != number + 1 or number + 1 - first == _RUN or spans[following].note != spans[number].note:
+            yield first, number + 1
+            first = None
 
 
 def _parsed(lines: Iterable[bytes]) -> list[list[Any]]:
@@ -156,11 +234,12 @@ class IndexWriter:
         """Close the file."""
         self._stream.close()
 
-    def span(self, number: int, name: str, span: Span, line: bytes) -> None:
-        """Write a unit of the file of this number and name; `line` is what an earlier index has of it, or empty."""
-        if line and self._earlier_files[number : number + 1] == (name,):
-            self._write_line(line)
-        else:
+    def spans(self, number: int, name: str, spans: Sequence[Span], lines: bytes) -> None:
+        """Write units of the file of this number and name; `lines` is what an earlier index has of them, or empty."""
+        if lines and self._earlier_files[number : number + 1] == (name,):
+            self._write_lines(lines)
+            return
+        for span in spans:
             self._write(["u", number, *span])
 
     def finish(
@@ -172,13 +251,9 @@ class IndexWriter:
         datasets: Sequence[JuryDataset],
     ) -> None:
         """Write what the spool and the earlier export know of records, and the last line."""
-        if earlier:
-            for number in sorted({record.told for record in kept if record.told is not None}):
-                self._write(["p", number, *earlier.told(number)])
+        self._write_lines(b"".join(earlier.lines_of(kept)) if earlier else b"")
         for row in spool.told():
             self._write(["p", *row])
-        for record in kept:
-            self._write(["r", *record])
         for row in spool.records():
             self._write(["r", *row])
         head = {
@@ -192,11 +267,11 @@ class IndexWriter:
 
     def _write(self, value: object) -> None:
         line = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        self._write_line(line.encode("utf-8", "backslashreplace") + b"\n")
+        self._write_lines(line.encode("utf-8", "backslashreplace") + b"\n")
 
-    def _write_line(self, line: bytes) -> None:
-        self._stream.write(line)
-        self._digest.update(line)
+    def _write_lines(self, lines: bytes) -> None:
+        self._stream.write(lines)
+        self._digest.update(lines)
 
 
 def dataset_state(dataset: JuryDataset) -> str:

@@ -85,12 +85,12 @@ class ProvenanceGaps:
     def count(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
         """The same pieces, each counted."""
         for piece in pieces:
-            self.records += 1
+            self.records += piece.rows
             if piece.note:
                 lacking, contradicted = piece.note.split(";")
                 for name in filter(None, lacking.split(",")):
-                    self.lacking[name] += 1
-                self.contradicted += bool(contradicted)
+                    self.lacking[name] += piece.rows
+                self.contradicted += piece.rows if contradicted else 0
                 self._first = self._first or (f"{piece.record_uuid} ({contradicted})" if contradicted else "")
             yield piece
 

@@ -20,6 +20,7 @@ from exports.csv.fetch import (
     Tally,
     counts_apart,
     exported_statuses,
+    fetched_ahead,
     read_records,
     record_state,
     wants,
@@ -47,12 +48,11 @@ class Update(NamedTuple):
 
     def pieces(self, name: str, fresh: Iterator[Piece]) -> Iterator[Piece]:
         """The rows of one file, given those of touched units, in order."""
-        touched = self._touches(name)
-        return merge(self.earlier.pieces(name, lambda span: not touched(span)), fresh, key=itemgetter(0, 1, 2))
+        return self.earlier.with_fresh(name, self._touches(name), fresh)
 
     def replaced(self, name: str) -> Iterator[Piece]:
         """The rows of touched units that the earlier file has, in order."""
-        return self.earlier.pieces(name, self._touches(name))
+        return self.earlier.units(name, self._touches(name))
 
     def provenance(self, fresh: Iterator[tuple[str, Sequence[str]]]) -> Iterator[tuple[str, Sequence[str]]]:
         """What each dataset tells of records with touched units, in order of records; `fresh` is what was read now."""
@@ -146,7 +146,7 @@ def _list_records(reading: Reading, dataset: JuryDataset, earlier: EarlierExport
     changed: list[str] = []
     is_same = earlier.datasets.get(dataset.id) == dataset_state(dataset)
     try:
-        for page in _record_states(reading.client, dataset.id):
+        for page in fetched_ahead(_record_states(reading.client, dataset.id)):
             total += len(page)
             for record in page:
                 responses = record["responses"]

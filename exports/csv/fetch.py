@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from annotation.assignment import Purpose, assignment_of
 from annotation.campaign.datasets import JuryDataset
@@ -26,8 +26,7 @@ _ATTEMPTS = 5
 """How often a dataset is read again because its records were added or deleted meanwhile."""
 
 
-_Page = tuple[int, list[dict[str, Any]]]
-"""The dataset's total at that moment, and some of its records."""
+_Page = TypeVar("_Page")
 
 Progress = Callable[[str, int, int], None]
 """Told the workspace and name of the dataset, the records read so far, and the records it holds."""
@@ -135,7 +134,7 @@ def _read_once(reading: Reading, dataset: JuryDataset) -> ReadDataset | None:
     tally = Tally()
     totals: set[int] = set()
     read = 0
-    for total, page in _fetched_ahead(reading.client.record_pages(dataset.id)):
+    for total, page in fetched_ahead(reading.client.record_pages(dataset.id)):
         totals.add(total)
         if len(totals) > 1:
             return None
@@ -148,7 +147,7 @@ def _read_once(reading: Reading, dataset: JuryDataset) -> ReadDataset | None:
     return ReadDataset(dataset, totals.pop(), tally)
 
 
-def _fetched_ahead(pages: Iterator[_Page]) -> Iterator[_Page]:
+def fetched_ahead(pages: Iterator[_Page]) -> Iterator[_Page]:
     """The same pages; while one is worked on, the next is fetched. Two pages at most are held."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         coming = pool.submit(next, pages, None)

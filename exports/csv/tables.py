@@ -186,7 +186,7 @@ def _csv_cell(text: str) -> str:
 
 
 class Piece(NamedTuple):
-    """One line of a file, or some that stand together."""
+    """One line of a file, some that stand together, or a run of units that are as they were in an earlier file."""
 
     record_uuid: str
     """The record that they are about."""
@@ -202,8 +202,10 @@ class Piece(NamedTuple):
     """The lines, each with its end."""
     note: str = ""
     """What has to be known of them beside, as `ProvenanceGaps` writes it."""
-    index_line: bytes = b""
-    """What an earlier index has of them as a whole unit; empty where they are new."""
+    units: "tuple[Span, ...]" = ()
+    """The whole units that a run consists of, the first of which is named above; none where the lines are new."""
+    index_lines: bytes = b""
+    """What the earlier index has of them."""
 
 
 class Span(NamedTuple):
@@ -235,11 +237,11 @@ def write_table(
     task: TaskName | None,
     head: bytes,
     pieces: Iterable[Piece],
-    keep: Callable[[Span, bytes], None],
+    keep: Callable[[Sequence[Span], bytes], None],
 ) -> ExportedFile:
     """What was written to `path`: the head and the lines of the pieces as they come; `keep` is told of each unit.
 
-    It is also told what an earlier index has of the unit, or nothing where the unit is new.
+    It is also told what an earlier index has of the units, or nothing where they are new.
     """
     digest = hashlib.sha256(head)
     records, count, last_record = 0, 0, None
@@ -249,18 +251,21 @@ def write_table(
         for (record_uuid, chunk_rank, chunk_id), of_unit in groupby(pieces, key=itemgetter(0, 1, 2)):
             length = rows = 0
             people: dict[str, None] = {}
-            note, index_line = "", b""
+            note, index_lines = "", b""
+            units: tuple[Span, ...] = ()
             for piece in of_unit:
                 stream.write(piece.lines)
                 digest.update(piece.lines)
                 length += len(piece.lines)
                 rows += piece.rows
                 people |= dict.fromkeys(piece.annotators)
-                note, index_line = piece.note, piece.index_line
-            keep(Span(record_uuid, chunk_rank, chunk_id, length, rows, tuple(people), note), index_line)
+                note, units, index_lines = piece.note, piece.units, piece.index_lines
+            units = units or (Span(record_uuid, chunk_rank, chunk_id, length, rows, tuple(people), note),)
+            keep(units, index_lines)
             count += rows
-            records += record_uuid != last_record
-            last_record = record_uuid
+            for unit in units:
+                records += unit.record_uuid != last_record
+                last_record = unit.record_uuid
             annotators |= people.keys()
     return ExportedFile(
         file=path.name,

@@ -86,7 +86,8 @@ def export_csv(
     """What was exported to the folder `out`: a file a task, provenance, a manifest; an earlier export is replaced.
 
     Rows are sorted by record, rank of the passage, passage, annotator and response id: the same data gives the same
-    bytes. Of one annotator's responses to one unit in several workspaces or rounds the newest is a row.
+    bytes. Of one annotator's responses to one unit in several workspaces the newest is a row; those of several rounds
+    or versions of one workspace are a row each.
 
     Args:
         client: The server, as an owner or admin.
@@ -338,7 +339,7 @@ def _write_files(
 
         def write(name: str, task: TaskName | None, header: Sequence[str], pieces: Iterable[Piece]) -> None:
             head = table_head(header, bom and bool(header))
-            files.append(write_table(folder / name, task, head, pieces, partial(index.span, len(files), name)))
+            files.append(write_table(folder / name, task, head, pieces, partial(index.spans, len(files), name)))
 
         for task in tasks:
             for kind in (False, True) if filters.discarded else (False,):
