@@ -6,7 +6,7 @@ from pathlib import Path
 from exports.measure._own_files import OwnFiles, begins, check_own_files, has_keys, replaced_files
 from exports.reading.findings import read_findings
 from exports.reading.read import ReadTables, export_files, read_tables
-from exports.reading.study import study_of
+from exports.reading.study import read_study
 from exports.report.results_latex import MARK as LATEX_MARK
 from exports.report.results_latex import results_latex
 from exports.report.results_markdown import MARK as MARKDOWN_MARK
@@ -81,7 +81,7 @@ def results_of_tables(tables: ReadTables, paths: Sequence[Path], options: Result
     if options.consensus == "adjudicated" and options.decisions is None:
         raise InputError("Adjudicated results need the adjudicators' decisions. Give `--decisions decisions.csv`.")
     findings = read_findings()
-    read = study_of(tables, paths, runs=options.runs, weights=options.weights, decisions=options.decisions)
+    read = read_study(paths, tables, runs=options.runs, weights=options.weights, decisions=options.decisions)
     _check_columns(read.study, options.by)
     found = measure_results(
         read.study,

@@ -110,7 +110,8 @@ def read_runs(
     counts = _count(kept, refused, empty)
     remarks += _uncovered(answers, counts, records, no_answers)
     files = tuple(file for place in kept for file in place.files)
-    provenance = told_provenance(facts.finish(numbers, ()), records) if records else {}
+    judged = answers if no_answers.isdisjoint(records) else facts.finish(numbers, ())
+    provenance = told_provenance(judged, records) if records else {}
     return ReadRuns(answers, counts, provenance, files, remarks)
 
 

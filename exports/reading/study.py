@@ -54,6 +54,7 @@ class ReadStudy(NamedTuple):
 
 def read_study(
     paths: Sequence[Path],
+    tables: ReadTables | None = None,
     *,
     runs: Sequence[Path] = (),
     weights: Path | None = None,
@@ -63,6 +64,7 @@ def read_study(
 
     Args:
         paths: Export folders and CSV files; `provenance.csv` beside them tells where each record comes from.
+        tables: The ratings of these paths, where they are read already.
         runs: Run folders and files of records that the answers come from.
         weights: A CSV file with the inclusion probability of every record that has votes.
         decisions: A `decisions.csv` of adjudicators.
@@ -71,23 +73,7 @@ def read_study(
         InputError: a path names no export, nobody submitted anything in any of them, or a file cannot be used.
         BadRowsError: cells cannot be read; every one of them is listed.
     """
-    return study_of(read_tables(export_files(paths)), paths, runs=runs, weights=weights, decisions=decisions)
-
-
-def study_of(
-    tables: ReadTables,
-    paths: Sequence[Path],
-    *,
-    runs: Sequence[Path] = (),
-    weights: Path | None = None,
-    decisions: Path | None = None,
-) -> ReadStudy:
-    """The same where the ratings of these paths are read already.
-
-    Raises:
-        InputError: as `read_study` raises.
-        BadRowsError: as there.
-    """
+    tables = read_tables(export_files(paths)) if tables is None else tables
     rated = sorted({record for table in tables.tables for record in table.records})
     if not rated:
         names = ", ".join(f"`{file.file}`" for file in tables.inputs) or "what was given"

@@ -30,8 +30,9 @@ _JUDGE_WIDTHS = (27, 6, 17, 4, 4, 4, 4)
 _JUDGE_HEAD = ("label", "n", "κ [95 %]", "prec", "rec", "AUC", "ECE")
 _LEGEND = (
     "α: Krippendorff's alpha with its 95 % interval over records; –: undefined. Fit for use: the whole interval is at "
-    ".800 or above, for tentative conclusions at .667. *: beyond chance."
+    ".800 or above, for tentative conclusions at .667."
 )
+_STARRED = " *: beyond chance."
 
 
 def outcome_table(agreement: Agreement, results: Results | None) -> str:
@@ -46,7 +47,9 @@ def agreement_table(agreement: Agreement) -> str:
     blocks = ["\n".join(_task_lines(task, figures)) for task, figures in agreement.tasks.items()]
     cautions = sum(1 for figures in agreement.tasks.values() for _ in warning_sentences(figures))
     minded = [_wrapped(f"{counted(cautions, 'caution')} to read first: report.html and agreement.md.", "! ")]
-    return "\n\n".join([*blocks, *(minded if cautions else []), textwrap.fill(_LEGEND, _WIDTH)])
+    is_starred = any(True for figures in agreement.tasks.values() for _ in finding_sentences(figures))
+    legend = textwrap.fill(_LEGEND + (_STARRED if is_starred else ""), _WIDTH)
+    return "\n\n".join([*blocks, *(minded if cautions else []), legend])
 
 
 def _task_lines(task: str, figures: TaskAgreement) -> Iterator[str]:

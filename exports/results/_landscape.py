@@ -287,8 +287,8 @@ def _remarks(answers: Answers) -> Iterator[str]:
     total, unfetched = len(answers.states), int((answers.states == STATES.index("unfetched")).sum())
     if unfetched:
         yield (
-            f"Nobody tried to fetch {unfetched:,} of {total:,} cited sources: name the records that `citejury pipeline "
-            "sources` wrote with `--runs` as well."
+            f"Nobody tried to fetch {unfetched:,} of {total:,} cited sources. `citejury pipeline sources` does, and "
+            "writes records to name with `--runs`."
         )
     excerpts = int(answers.excerpts.sum())
     if excerpts:

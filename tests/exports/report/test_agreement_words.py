@@ -129,6 +129,11 @@ def test_findings_are_changes_and_annotators_beyond_chance_only() -> None:
     assert list(finding_sentences(task({}, changes=(change(p_holm=0.05),)))) == []
 
 
+def test_a_star_is_explained_only_where_one_is_shown() -> None:
+    assert agreement_table(agreement(retrieval=RICH)).endswith("*: beyond chance.")
+    assert "*" not in agreement_table(agreement(retrieval=task({"misleading": label(0.7, 0.6, 0.8)})))
+
+
 def test_the_table_has_one_line_a_label_whatever_names_there_are() -> None:
     names = {"contradicted_claim_present": label(-0.14, -0.62, -0.11), "misleading": label(None, None)}
     figures = agreement(retrieval=RICH, grounding=task(names))
