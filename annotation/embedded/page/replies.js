@@ -32,7 +32,7 @@
   };
   watch(() => {
     const [record, page] = [recordShown(), form()];
-    if (!record || !page) { shown = null; box?.remove(); box = null; return; }
+    if (!record?.id || !page) { shown = null; box?.remove(); box = null; return; } // an empty queue has a form too
     if (shown === page.$el) return;
     shown = page.$el;
     box?.remove();
