@@ -17,6 +17,7 @@ from annotation.assignment import ASSIGNMENT, Assignment
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.setup import set_up
 from annotation.client import Argilla
+from annotation.units import read_units, units_with_texts
 from pipeline.errors import NotAllowedError
 from tests.support.big_stack import run_part, running_web
 from tests.support.postgresql import running_postgresql
@@ -78,6 +79,8 @@ def test_annotators_at_once_give_each_record_its_labels_and_none_too_many(server
         players = [Player(pages.enter_context(Argilla(server.url, keys[name])), dataset, "retrieval") for name in names]
         given = work_at_once(players)
         lists = [player.client.request("GET", "/citejury/me/work")["lists"] for player in players]
+        assert list(read_units(owner, dataset)) == list(units_with_texts(owner, dataset))
+        assert owner.request("GET", "/citejury/me/replies") == {"replies": []}
     assert Counter(given.values()) == {2: len(records) + len(odd)}
     assert [len(each) for each in lists] == [1] * len(names)
     assert sum(each["done"] for (each,) in lists) == 2 * (len(records) + len(odd))
