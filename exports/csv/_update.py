@@ -104,7 +104,14 @@ def read_changes(reading: Reading, datasets: Sequence[JuryDataset], earlier: Ear
     while any(changed.values()):
         for dataset in datasets:
             touched |= _read_anew(reading, dataset, changed[dataset.id], tallies[dataset.id])
-        again = [key for key, record in kept.items() if record.unit in touched]
+        of_any_task = {(record_uuid, chunk_id) for _, record_uuid, chunk_id in touched}
+        again = [
+            key
+            for key, record in kept.items()
+            if record.unit in touched
+            # One file holds controls of all tasks, and its lines about a record and passage stand together.
+            or (record.purpose != "label" and (record.record_uuid, record.chunk_id) in of_any_task)
+        ]
         changed = {dataset.id: [record_id for of, record_id in again if of == dataset.id] for dataset in datasets}
         tallies = {dataset.id: Tally() for dataset in datasets}  # they are counted already
         for key in again:

@@ -6,7 +6,7 @@ A page, and the rows of answers, are written straight from the tables; what make
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -138,6 +138,17 @@ def serve_status_rows(list_records_with_all_responses: Any) -> None:
     hundreds of megabytes. Here come ids, states, times and answers, straight from its tables, for those who may read
     them with the texts too: owners, and admins of the workspace. A stock server answers 404 there.
     """
+    _serve_pages(ROWS_PATH, _rows_page, list_records_with_all_responses)
+
+
+def _serve_pages(path: str, page_of: Callable[..., Awaitable[str]], list_records_with_all_responses: Any) -> None:
+    """Serve pages of a dataset's records, each from the `next` of the one before on, to those who may read them all.
+
+    Args:
+        path: Where.
+        page_of: The page as JSON, given the database, the dataset, the place before it (None for the first), its size.
+        list_records_with_all_responses: argilla-server's policy.
+    """
     from argilla_server.api.policies.v1 import authorize
     from argilla_server.database import get_async_db
     from argilla_server.models import Dataset, User
@@ -146,7 +157,7 @@ def serve_status_rows(list_records_with_all_responses: Any) -> None:
     from fastapi.responses import Response
     from sqlalchemy.ext.asyncio import AsyncSession
 
-    async def list_status_rows(
+    async def list_page(
         dataset_id: UUID,
         after: str | None = None,
         limit: int = Query(default=PAGE_RECORDS, ge=1, le=PAGE_RECORDS),
@@ -159,9 +170,9 @@ def serve_status_rows(list_records_with_all_responses: Any) -> None:
             place = _read_cursor(after) if after else None
         except ValueError as error:
             raise HTTPException(422, "`after` is not the `next` of a page.") from error
-        return Response(await _rows_page(db, dataset_id, place, limit), media_type="application/json")
+        return Response(await page_of(db, dataset_id, place, limit), media_type="application/json")
 
-    serve_first(ROWS_PATH, list_status_rows, response_class=Response)
+    serve_first(path, list_page, response_class=Response)
 
 
 def serve_changes(list_records_with_all_responses: Any) -> None:
@@ -174,29 +185,14 @@ def serve_changes(list_records_with_all_responses: Any) -> None:
     from argilla_server.database import get_async_db
     from argilla_server.models import Dataset, User
     from argilla_server.security import auth
-    from fastapi import Depends, HTTPException, Query, Security
+    from fastapi import Depends, HTTPException, Security
     from fastapi.responses import Response
     from sqlalchemy.ext.asyncio import AsyncSession
-
-    async def list_record_states(
-        dataset_id: UUID,
-        after: str | None = None,
-        limit: int = Query(default=PAGE_RECORDS, ge=1, le=PAGE_RECORDS),
-        db: AsyncSession = Depends(get_async_db),  # noqa: B008  # FastAPI's way
-        current_user: User = Security(auth.get_current_user),  # noqa: B008
-    ) -> Any:
-        dataset = await Dataset.get_or_raise(db, dataset_id)
-        await authorize(current_user, list_records_with_all_responses(dataset))
-        try:
-            place = _read_cursor(after) if after else None
-        except ValueError as error:
-            raise HTTPException(422, "`after` is not the `next` of a page.") from error
-        return Response(await _states_page(db, dataset_id, place, limit), media_type="application/json")
 
     async def list_named_records(
         dataset_id: UUID,
         ids: str,
-        db: AsyncSession = Depends(get_async_db),  # noqa: B008
+        db: AsyncSession = Depends(get_async_db),  # noqa: B008  # FastAPI's way
         current_user: User = Security(auth.get_current_user),  # noqa: B008
     ) -> Any:
         dataset = await Dataset.get_or_raise(db, dataset_id)
@@ -210,7 +206,7 @@ def serve_changes(list_records_with_all_responses: Any) -> None:
         items = await _record_items(db, dataset_id, named, {"responses"})
         return Response(f'{{"items":[{items}]}}', media_type="application/json")
 
-    serve_first(STATES_PATH, list_record_states, response_class=Response)
+    _serve_pages(STATES_PATH, _states_page, list_records_with_all_responses)
     serve_first(CHANGED_PATH, list_named_records, response_class=Response)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from annotation.assignment import ASSIGNMENT, Assignment
 from annotation.client import Argilla
+from annotation.labels import LABELS
 from exports.csv.folder import CONTROLS_FILE, INDEX_FILE, MANIFEST_FILE
 from exports.csv.write import export_csv, update_csv
 from exports.schema import ExportFilters
@@ -105,6 +106,22 @@ def test_an_update_gives_what_an_export_gives(mixed: Bench, tmp_path: Path, want
     full = export_csv(mixed.client, mixed.workspace, tmp_path / "full", filters, **keys)
     assert files(tmp_path / "out") == files(tmp_path / "full")
     assert updated.manifest.datasets == full.manifest.datasets
+
+
+def test_an_update_keeps_the_controls_of_a_record_in_tasks_where_nothing_changed(mixed: Bench, tmp_path: Path) -> None:
+    grounding = make_dataset(mixed.client, mixed.workspace_id, "grounding")
+    both = mixed._replace(datasets={**mixed.datasets, "grounding": grounding})
+    body = record("grounding", "known", both.response("anna", **answers("grounding")))
+    body["metadata"][ASSIGNMENT] = KNOWN.model_copy(update={"answers": {LABELS["grounding"][0]: True}}).model_dump(
+        mode="json"
+    )
+    both.put("grounding", body)
+    both.export(tmp_path / "out")
+    put(both, "known", KNOWN, "anna", "ben", helpful="no")
+    update_csv(both.client, tmp_path / "out")
+    both.export(tmp_path / "full")
+    assert files(tmp_path / "out") == files(tmp_path / "full")
+    assert len({row["task"] for row in read_csv(tmp_path / "out" / CONTROLS_FILE)}) == 2
 
 
 def test_leaving_controls_out_again_is_no_loss_of_responses(mixed: Bench, tmp_path: Path) -> None:
