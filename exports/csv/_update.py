@@ -5,6 +5,7 @@ What is read anew is a unit as a whole, in every dataset that holds it: two of t
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from heapq import merge
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 from annotation.campaign.datasets import JuryDataset
 from annotation.client import Argilla
 from annotation.units import CHANGED_PATH, PAGE_RECORDS, STATES_PATH
-from exports.csv._index import EarlierExport, IndexedRecord, dataset_state
+from exports.csv._index import EarlierExport, Index, IndexedRecord, dataset_state
 from exports.csv._spool import KeptRecord
 from exports.csv.fetch import (
     ReadDataset,
@@ -79,7 +80,7 @@ class Update(NamedTuple):
         return lambda span: (task, span.record_uuid, span.chunk_id) in self.touched
 
 
-def read_changes(reading: Reading, datasets: Sequence[JuryDataset], earlier: EarlierExport) -> Update | None:
+def read_changes(reading: Reading, datasets: Sequence[JuryDataset], index: Index) -> Update | None:
     """What changed, read into the spool; None where it takes a full export.
 
     That is where the server does not tell what changed, or a pseudonym has to be given: its number depends on the order
@@ -88,17 +89,20 @@ def read_changes(reading: Reading, datasets: Sequence[JuryDataset], earlier: Ear
     Raises:
         ArgillaError: the server does not answer, or an answer is neither yes nor no.
     """
-    reading.spool.begin_provenance_at(earlier.next_told)
     read: list[ReadDataset] = []
     kept: dict[tuple[str, str], IndexedRecord] = {}
     changed: dict[str, list[str]] = {}
-    for dataset in datasets:
-        listed = _list_records(reading, dataset, earlier)
-        if listed is None:
-            return None
-        read.append(listed.read)
-        changed[dataset.id] = listed.changed
-        kept |= {(dataset.id, record.id): record for record in listed.kept}
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        coming = pool.submit(EarlierExport, index)  # while the server tells what it has
+        for dataset in datasets:
+            listed = _list_records(reading, dataset, coming)
+            if listed is None:
+                return None
+            read.append(listed.read)
+            changed[dataset.id] = listed.changed
+            kept |= {(dataset.id, record.id): record for record in listed.kept}
+        earlier = coming.result()
+    reading.spool.begin_provenance_at(earlier.next_told)
     touched = {record.unit for record in earlier.records.values() if (record.dataset, record.id) not in kept}
     tallies = {each.dataset.id: each.tally for each in read}
     while any(changed.values()):
@@ -146,14 +150,15 @@ class _Listed(NamedTuple):
     """Ids of those with responses that are not."""
 
 
-def _list_records(reading: Reading, dataset: JuryDataset, earlier: EarlierExport) -> _Listed | None:
+def _list_records(reading: Reading, dataset: JuryDataset, coming: Future[EarlierExport]) -> _Listed | None:
     """The records of the dataset that are as they were, and the others; None where it takes a full export."""
     statuses, total, tally = exported_statuses(reading.filters), 0, Tally()
     kept: list[IndexedRecord] = []
     changed: list[str] = []
-    is_same = earlier.datasets.get(dataset.id) == dataset_state(dataset)
     try:
         for page in fetched_ahead(_record_states(reading.client, dataset.id)):
+            earlier = coming.result()
+            is_same = earlier.datasets.get(dataset.id) == dataset_state(dataset)
             total += len(page)
             for record in page:
                 responses = record["responses"]

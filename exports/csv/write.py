@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from annotation.campaign.datasets import JuryDataset
 from annotation.client import Argilla
 from annotation.labels import TASKS, TaskName
-from exports.csv._index import EarlierExport, Index, IndexWriter, read_index
+from exports.csv._index import Index, IndexWriter, read_index
 from exports.csv._provenance import ProvenanceGaps, merge_provenance, provenance_pieces
 from exports.csv._remarks import check_not_empty, warnings_about, warnings_about_doubled, warnings_about_marks
 from exports.csv._spool import Spool, Table
@@ -185,7 +185,7 @@ def _write_export(writing: _Writing, request: Request, *, is_update: bool) -> Ex
         with Spool(work / "spool.sqlite") as spool:
             started = datetime.now(UTC)
             reading = Reading(client, filters, annotators, spool, writing.progress)
-            update = read_changes(reading, datasets, EarlierExport(earlier)) if is_update and earlier else None
+            update = read_changes(reading, datasets, earlier) if is_update and earlier else None
             read = update.read if update else [read_dataset(reading, dataset) for dataset in datasets]
             finished = datetime.now(UTC)
             if not filters.every_response:
