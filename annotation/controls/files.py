@@ -32,6 +32,7 @@ _YES = frozenset(["yes", "y", "true", "1", "x", "ja", "wahr", "はい"])
 _NO = frozenset(["no", "n", "false", "0", "nein", "falsch", "いいえ"])
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "＝", "＋", "－", "＠")
 _KNOWN = "known"
+_TAKEN = ("repeat", "company")  # what units shown again are called, and passages that come along with a control
 _LEAST_SHARE = 3
 """Of each label's controls one in so many has the answer yes, and one in so many no, at least."""
 _FEW = 5
@@ -204,7 +205,7 @@ def _known_unit(
     """The unit of one row.
 
     Raises:
-        InputError: it names nothing that is there, or its answers are none or contradict each other.
+        InputError: it names nothing that is there, its answers are none or contradict each other, or its kind is taken.
     """
     told = {label: value for label in _ALL_LABELS if (value := _value(row.get(label, ""), label)) is not None}
     task = _task_of(row.get("task", ""), told)
@@ -221,7 +222,10 @@ def _known_unit(
     known = {label: value for label, value in answers.items() if label not in skipped}
     if not known and not answers:
         raise InputError("it is confirmed, and no answer is known")
-    return Known(line, task, record, chunk_id if task == "retrieval" else "", row.get("kind") or _KNOWN, known)
+    kind = row.get("kind") or _KNOWN
+    if kind in _TAKEN:
+        raise InputError(f"`kind` is {kind!r}, which means something else here; write another word, or leave it empty")
+    return Known(line, task, record, chunk_id if task == "retrieval" else "", kind, known)
 
 
 def _task_of(named: str, told: Iterable[str]) -> TaskName:

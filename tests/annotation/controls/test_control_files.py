@@ -84,6 +84,12 @@ def test_rows_that_cannot_be_used_are_listed_and_nothing_is_read(tmp_path: Path,
     assert "nothing was pushed" in str(refused.value)
 
 
+@pytest.mark.parametrize("kind", ["repeat", "company"])
+def test_a_control_is_not_called_what_would_have_it_scored_otherwise(tmp_path: Path, kind: str) -> None:
+    with pytest.raises(BadRowsError, match=f"line 2: `kind` is '{kind}', which means something else here"):
+        read_controls(write(tmp_path / "known.csv", "record_uuid,kind,helpful", f"{FIRST},{kind},yes"), RECORDS)
+
+
 def test_a_unit_that_stands_twice_is_refused(tmp_path: Path) -> None:
     file = write(tmp_path / "known.csv", "record_uuid,helpful", f"{FIRST},yes", f"{FIRST},no")
     with pytest.raises(BadRowsError, match="the same unit stands in line 2"):
