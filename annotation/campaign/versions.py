@@ -45,6 +45,8 @@ _HISTORY = "guidelines_history"
 JURY = "jury"
 """In the metadata of a described dataset: user names of those who label in it, where its campaign has said so."""
 _JURY_PROPERTY = "citejury_jury"
+_OTHER_TURN = "_b"
+"""How the second name of a kept value ends; where there are both, this one counts."""
 RULES = "rules"
 """In the metadata of a described dataset: question and reply of those that the guidelines have, where there are any."""
 _VERSION = "version"
@@ -303,11 +305,19 @@ def jury_in(properties: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str] | 
 
 
 def write_value(argilla: Argilla, dataset_id: str, name: str, title: str, value: Any) -> None:
-    """Keep a value as JSON in a metadata property that no annotator sees, instead of what was kept there."""
-    for each in properties_of(argilla, dataset_id):
-        if each["name"] == name:
-            argilla.request("DELETE", f"/metadata-properties/{each['id']}")
-    add_property(argilla, dataset_id, name, title, value)
+    """Keep a value as JSON in a metadata property that no annotator sees, instead of what was kept there.
+
+    Argilla cannot change a property's values, so values take turns with two names. Killed at any moment, either what
+    was kept or the new value is there.
+    """
+    ids = {each["name"]: each["id"] for each in properties_of(argilla, dataset_id)}
+    kept = next((each for each in (name + _OTHER_TURN, name) if each in ids), None)
+    turn = name + _OTHER_TURN if kept == name else name
+    if turn in ids:  # a call was killed; what is kept is in the other one
+        argilla.request("DELETE", f"/metadata-properties/{ids[turn]}")
+    add_property(argilla, dataset_id, turn, title, value)
+    if kept:
+        argilla.request("DELETE", f"/metadata-properties/{ids[kept]}")
 
 
 def read_value(argilla: Argilla, dataset_id: str, name: str) -> Any:
@@ -317,7 +327,9 @@ def read_value(argilla: Argilla, dataset_id: str, name: str) -> Any:
 
 def value_in(properties: Iterable[tuple[str, Mapping[str, Any]]], name: str) -> Any:
     """The value that is kept in a property, from name and settings of all of them; None where there is none."""
-    return next((json.loads(settings["values"][0]) for each, settings in properties if each == name), None)
+    kept = dict(properties)
+    settings = kept.get(name + _OTHER_TURN) or kept.get(name)
+    return json.loads(settings["values"][0]) if settings else None
 
 
 def place_in_order(series: Series, locales: Sequence[str] = ()) -> tuple[int, str, int, str, int]:

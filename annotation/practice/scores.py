@@ -27,6 +27,8 @@ class Standing(NamedTuple):
     """How many times she began the round anew."""
     opened: bool
     """Whether the lead has opened the rest to her without it."""
+    is_ready: bool = True
+    """Whether set-up has put in all cases, after which it writes the pass mark."""
 
     @property
     def is_whole(self) -> bool:
@@ -35,27 +37,30 @@ class Standing(NamedTuple):
 
     @property
     def opens(self) -> bool:
-        """Whether the rest is open to her; it is where there is nothing to practise."""
-        return self.opened or (self.is_whole and self.right >= self.wanted)
+        """Whether the rest is open to her; it is where set-up is done and there is nothing to practise."""
+        return self.opened or (self.is_ready and self.is_whole and self.right >= self.wanted)
 
     @property
     def may_repeat(self) -> bool:
         """Whether she may answer all cases anew."""
-        return self.is_whole and not self.opens
+        return self.is_ready and self.is_whole and not self.opens
 
 
 def standing(
     known: Mapping[str, Mapping[str, bool]],
     first: Mapping[str, Mapping[str, bool]],
     answered: int,
-    pass_mark: float,
+    pass_mark: float | None,
     attempts: int = 0,
     opened: bool = False,
 ) -> Standing:
-    """What her first answers came to; `known` and `first` are answers by label, by case."""
+    """What her first answers came to; `known` and `first` are answers by label, by case.
+
+    Without a pass mark, set-up is not done, and all answers are wanted.
+    """
     total = sum(map(len, known.values()))
     right = sum(
         first.get(case, {}).get(label) is answer for case, answers in known.items() for label, answer in answers.items()
     )
-    wanted = math.ceil(total * pass_mark - _EXACT)
-    return Standing(len(known), answered, total, right, wanted, attempts, opened)
+    wanted = total if pass_mark is None else math.ceil(total * pass_mark - _EXACT)
+    return Standing(len(known), answered, total, right, wanted, attempts, opened, pass_mark is not None)

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from argilla_server.enums import DatasetStatus, ResponseStatus, UserRole
-from argilla_server.models import Dataset, MetadataProperty, Record, Response, User, WorkspaceUser
+from argilla_server.models import Dataset, MetadataProperty, Record, Response, User, Workspace, WorkspaceUser
 from sqlalchemy import (
     Column,
     ColumnElement,
@@ -121,18 +121,28 @@ async def practice_queue(
 async def closing_practice(db: AsyncSession, dataset: Any, user_id: UUID) -> UUID | None:
     """The practice that she has to pass before she gets anything of the dataset; None where it is open to her.
 
-    Only annotators have to, in calibration and production of a task and language for which her workspaces have a
-    practice. Whoever has passed one version of it need not pass another.
+    Only annotators have to, in calibration and production of a task and language for which their campaign has a
+    practice: in the same workspace, or in the one whose groups' workspaces are named after it. Whoever has passed one
+    version of it need not pass another.
     """
     series = series_of({"metadata": dataset.metadata_})
     if series is None or series.round_name not in _CLOSED_ROUNDS:
         return None
-    member = (WorkspaceUser.workspace_id == Dataset.workspace_id, WorkspaceUser.user_id == user_id)
-    wanted = select(Dataset).where(
-        Dataset.status == DatasetStatus.ready, Dataset.metadata_["round"].as_string() == PRACTICE
+    here = str(await db.scalar(select(Workspace.name).where(Workspace.id == dataset.workspace_id)))
+    wanted = (
+        select(Dataset, Workspace.name)
+        .join(Workspace, Workspace.id == Dataset.workspace_id)
+        .join(WorkspaceUser, WorkspaceUser.workspace_id == Dataset.workspace_id)
+        .where(WorkspaceUser.user_id == user_id, Dataset.status == DatasetStatus.ready)
+        .where(Dataset.metadata_["round"].as_string() == PRACTICE)
     )
-    found = (await db.scalars(wanted.join(WorkspaceUser, member[0]).where(member[1]))).all()
-    versions = [each for each in found if (its := series_of({"metadata": each.metadata_})) and its[:2] == series[:2]]
+    versions = [
+        each
+        for each, home in (await db.execute(wanted)).tuples()
+        if (here == home or here.startswith(f"{home}-"))
+        and (its := series_of({"metadata": each.metadata_}))
+        and its[:2] == series[:2]
+    ]
     if not versions or await db.scalar(select(User.role).where(User.id == user_id)) != UserRole.annotator:
         return None
     versions.sort(key=lambda each: version_of({"metadata": each.metadata_}), reverse=True)
@@ -153,7 +163,7 @@ async def standings_in(db: AsyncSession, dataset_id: UUID, user_ids: Sequence[UU
     known = await _known_answers(db, dataset_id)
     kept = select(MetadataProperty.name, MetadataProperty.settings).where(MetadataProperty.dataset_id == dataset_id)
     values = (await db.execute(kept)).tuples().all()
-    pass_mark, opened = value_in(values, PASS_MARK) or 0.0, set(value_in(values, OPENED) or ())
+    pass_mark, opened = value_in(values, PASS_MARK), set(value_in(values, OPENED) or ())
     found = {}
     for user_id in user_ids:
         hers = (Response.user_id == user_id, Response.record_id.in_(known), Response.status.in_(_DONE))

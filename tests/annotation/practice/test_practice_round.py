@@ -1,17 +1,24 @@
 """The round of practice over REST: it comes first, explains after submission, opens the rest, and is in no export."""
 
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from annotation.campaign.file import Campaign
+from annotation.campaign.people import Passwords
+from annotation.campaign.setup import apply_plan, plan_campaign
 from annotation.campaign.share import share_sheets
+from annotation.campaign.versions import properties_of, read_value, write_value
 from annotation.client import Argilla
-from annotation.practice.round import prepare_practice
+from annotation.practice.round import PASS_MARK, prepare_practice
+from annotation.push.push import push_records
 from exports.csv.write import export_csv
 from exports.schema import ExportFilters
 from pipeline.errors import ArgillaError, NotAllowedError, NotFoundError
 from tests.support.practice_campaign import Practised, practised, yes_to_all
-from tests.support.start_bench import waiting
+from tests.support.start_bench import record, waiting
 
 pytestmark = pytest.mark.server
 
@@ -148,3 +155,61 @@ def test_her_sheet_names_practice_first_and_says_so(owner: Argilla, tmp_path: Pa
     text = sheet.read_text(encoding="utf-8")
     assert text.index("practice-1-retrieval-de") < text.index(">1-retrieval-de")
     assert "Übung, bitte vor allem anderen" in text
+
+
+def test_the_practice_of_one_campaign_closes_no_other(owner: Argilla, work: Practised) -> None:
+    names = {work.names[who]: who for who in ("anna", "ben")}
+    plain = Campaign.model_validate({"locales": ["en"], "annotators": [{"name": name} for name in names]})
+    other, group = f"other-{work.workspace}", f"{work.workspace}-day"
+    for workspace in (other, group):
+        apply_plan(owner, plan_campaign(owner, plain, workspace), Passwords(announce=lambda user: None))
+        push_records(owner, workspace, [record("en", number) for number in range(3)], "en")
+    with work.herself("ben") as ben:
+        found = {
+            workspace: waiting(ben, dataset["id"])
+            for workspace in (other, group)
+            for dataset in owner.datasets(owner.find_workspace(workspace))
+            if dataset["name"] == "1-retrieval-en"
+        }
+    assert len(found[other]) == 2
+    assert found[group] == []  # a group of the same campaign
+
+
+def test_until_the_pass_mark_is_written_the_rest_stays_closed(owner: Argilla) -> None:
+    work = practised(owner, tasks=["retrieval"], cases=1)
+    dataset = work.dataset("practice-1-retrieval-en")
+    work.practise("anna", "practice-1-retrieval-en")
+    assert len(work.queue("anna", "1-retrieval-en")) == 2
+    for each in properties_of(owner, dataset):
+        if each["name"].startswith(PASS_MARK):
+            owner.request("DELETE", f"/metadata-properties/{each['id']}")
+    assert work.queue("anna", "1-retrieval-en") == []
+    prepare_practice(owner, work.campaign, work.workspace, work.cases)
+    assert len(work.queue("anna", "1-retrieval-en")) == 2
+
+
+@pytest.mark.parametrize("requests", [0, 1, 2, 3])
+def test_a_value_that_is_replaced_is_there_when_the_command_is_killed(
+    owner: Argilla, work: Practised, monkeypatch: pytest.MonkeyPatch, requests: int
+) -> None:
+    dataset = work.dataset("practice-3-generation-en")
+    write_value(owner, dataset, "kept", "kept", "a")
+    write_value(owner, dataset, "kept", "kept", "b")
+    assert read_value(owner, dataset, "kept") == "b"
+    left = requests
+    send = owner.request
+
+    def die(method: str, *given: Any, **named: Any) -> Any:
+        nonlocal left
+        if method != "GET" and (left := left - 1) < 0:
+            raise KeyboardInterrupt
+        return send(method, *given, **named)
+
+    with monkeypatch.context() as killed:
+        killed.setattr(owner, "request", die)
+        with suppress(KeyboardInterrupt):
+            write_value(owner, dataset, "kept", "kept", "c")
+    assert read_value(owner, dataset, "kept") == ("c" if requests >= 2 else "b")
+    for value in ("d", "e"):
+        write_value(owner, dataset, "kept", "kept", value)
+        assert read_value(owner, dataset, "kept") == value

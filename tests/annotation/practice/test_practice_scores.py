@@ -52,6 +52,13 @@ def test_a_careful_person_passes_our_practice_at_once_and_a_guessing_one_hardly_
     assert shares["generation"] == shares["grounding"]
 
 
+@pytest.mark.parametrize("known", [{}, KNOWN])
+def test_before_set_up_has_written_a_pass_mark_nothing_opens_but_by_the_lead(known: dict[str, dict[str, bool]]) -> None:
+    found = standing(known, known, answered=2, pass_mark=None)
+    assert (found.opens, found.may_repeat) == (False, False)
+    assert standing(known, {}, answered=0, pass_mark=None, opened=True).opens
+
+
 def reaching(answers: int, wanted: int, right: float) -> float:
     """How likely it is that so many of independent answers, each right with this probability, are right."""
     return sum(comb(answers, n) * right**n * (1 - right) ** (answers - n) for n in range(wanted, answers + 1))
