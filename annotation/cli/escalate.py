@@ -65,7 +65,7 @@ def escalate(
     from annotation.campaign.file import read_campaign
     from annotation.campaign.standing import standing_workspaces
     from annotation.client import open_argilla
-    from annotation.escalation import escalate as escalate_split_units
+    from annotation.status.escalation import escalate as escalate_split_units
     from pipeline.settings import read_settings
 
     settings = read_settings(api_url=api_url)

@@ -6,7 +6,7 @@ Source: annotation/contracts/planning.md#hours.
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from statistics import median
 from typing import NamedTuple
 
@@ -14,13 +14,13 @@ from annotation.campaign.datasets import JuryDataset, jury_dataset
 from annotation.client import Argilla
 from annotation.labels import TASKS, TaskName
 from annotation.planning.population import Population
+from annotation.times import times_taken
 from annotation.units import Unit, read_units
 from pipeline.errors import NotFoundError
 
 Cell = tuple[TaskName, str]
 """A task and the language of its questions."""
 
-_PAUSE = timedelta(minutes=30)
 _LONG = 10.0
 """A unit that takes so many medians of its cell was interrupted."""
 FEWEST_TIMED = 10
@@ -59,7 +59,7 @@ class Pace(NamedTuple):
     """Whether anything in the task was measured."""
 
 
-class _Submission(NamedTuple):
+class _Timed(NamedTuple):
     """A response that was submitted."""
 
     user_id: str
@@ -74,12 +74,13 @@ def read_work(
     """What was done in these workspaces.
 
     A unit took the time since the same person's submission before, whatever that was, if there was no pause of half an
-    hour and no interruption; only answers to units to be labelled are timed.
+    hour and no interruption; what she discarded in between is part of it. Only answers to units to be labelled are
+    timed.
 
     Raises:
         NotFoundError: no such workspace, or no dataset of ours in them.
     """
-    submissions: list[_Submission] = []
+    submissions: list[_Timed] = []
     votes: defaultdict[tuple[TaskName, str], list[Mapping[str, bool]]] = defaultdict(list)
     found, names = False, list(dict.fromkeys(workspaces))
     for name in names:
@@ -103,22 +104,20 @@ def read_work(
     return Work(_timed(submissions), votes)
 
 
-def _submissions(dataset: JuryDataset, unit: Unit) -> Iterable[_Submission]:
+def _submissions(dataset: JuryDataset, unit: Unit) -> Iterable[_Timed]:
     """What was submitted to the unit."""
     counts = unit.assignment.purpose == "label"
     cell = (dataset.task, dataset.locale)
-    return (_Submission(each.user_id, each.at, cell, counts) for each in unit.answers if each.status == "submitted")
+    return (_Timed(each.user_id, each.at, cell, counts) for each in unit.answers if each.status == "submitted")
 
 
-def _timed(submissions: Iterable[_Submission]) -> dict[Cell, list[tuple[str, float]]]:
+def _timed(submissions: Iterable[_Timed]) -> dict[Cell, list[tuple[str, float]]]:
     """User and seconds of each unit whose time can be told."""
-    earlier: dict[str, datetime] = {}
     found: defaultdict[Cell, list[tuple[str, float]]] = defaultdict(list)
-    for each in sorted(submissions, key=lambda each: (each.at, each.user_id)):
-        before, earlier[each.user_id] = earlier.get(each.user_id), each.at
-        if before is not None and each.counts and each.at - before < _PAUSE:
-            found[each.cell].append((each.user_id, (each.at - before).total_seconds()))
-    return {cell: _uninterrupted(taken) for cell, taken in found.items()}
+    for each, taken in times_taken(submissions):
+        if each.counts and taken is not None:
+            found[each.cell].append((each.user_id, taken))
+    return {cell: _uninterrupted(times) for cell, times in found.items()}
 
 
 def _uninterrupted(taken: list[tuple[str, float]]) -> list[tuple[str, float]]:

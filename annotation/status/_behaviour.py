@@ -6,13 +6,14 @@ Nothing here knows a text: a speed is compared with what the caller knows of the
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import pairwise
 from math import exp, lgamma
 from typing import NamedTuple
 
 from annotation.labels import LABELS, TaskName
-from annotation.status._pace import PAUSE, Submission
+from annotation.status._pace import Submission
+from annotation.times import times_taken
 
 _AT_ONCE = timedelta(seconds=1)
 """An answer that follows the one before sooner was not given by reading: the page alone takes .4 s to the next record,
@@ -63,16 +64,13 @@ def too_fast(given: Iterable[Submission], floors: Mapping[str, float]) -> Counte
     """How many of one person's answers stand in a row of 30 of which 25 took less than their dataset's floor.
 
     By dataset; datasets without such a row are missing. `floors` are in seconds, by dataset id. An answer took the
-    time since the same person's answer before, in whichever dataset. Not timed are those that follow a pause, came in
-    bulk, or were changed later, as drafts and corrections are.
+    time since the same person's answer before, in whichever dataset, also where that one was changed later. Not timed
+    are those that follow a pause, came in bulk, or were changed later, as drafts and corrections are.
     """
     timed: defaultdict[str, list[bool]] = defaultdict(list)
-    before: datetime | None = None
-    for each in sorted(each for each in given if each.is_first):
-        taken = each.at - before if before is not None else PAUSE
-        before = each.at
-        if _AT_ONCE <= taken < PAUSE:
-            timed[each.dataset_id].append(taken.total_seconds() < floors.get(each.dataset_id, 0.0))
+    for each, taken in times_taken(given):
+        if each.is_first and taken is not None and taken >= _AT_ONCE.total_seconds():
+            timed[each.dataset_id].append(taken < floors.get(each.dataset_id, 0.0))
     counts = Counter({dataset_id: _in_fast_rows(fast) for dataset_id, fast in timed.items()})
     return Counter({dataset_id: count for dataset_id, count in counts.items() if count})
 

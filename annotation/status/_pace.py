@@ -6,10 +6,9 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from annotation.labels import TaskName
+from annotation.times import PAUSE, times_taken
 
 TODAY = timedelta(hours=24)
-PAUSE = timedelta(minutes=30)
-"""Who submits nothing for longer was not at work."""
 _LONGEST_FORECAST = timedelta(days=3650)
 NOTHING_WANTING = "nothing is wanting"
 NOBODY_LEFT = "no annotators are left for what is wanting"
@@ -76,21 +75,19 @@ def work_today(submissions: Iterable[Submission], now: datetime) -> dict[tuple[s
     """What each person did in each dataset in the 24 hours up to `now`, by user id and dataset id.
 
     A unit took the time since the same person's submission before, in whichever dataset that was; so work that goes
-    back and forth between datasets is counted once. The first unit after a pause has no time.
+    back and forth between datasets is counted once. The first unit after a pause has no time. Records that somebody
+    discards are no submissions: the time for them is part of what the next submission took.
     """
     begin = now - TODAY
-    earlier: dict[str, datetime] = {}
     found: defaultdict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0, 0.0])
-    for each in sorted(each for each in submissions if each.at > begin - PAUSE):
-        before, earlier[each.user_id] = earlier.get(each.user_id), each.at
+    for each, taken in times_taken(each for each in submissions if each.at > begin - PAUSE):
         if each.at <= begin:
             continue
         work = found[each.user_id, each.dataset_id]
         work[0] += not each.is_apart
-        taken = each.at - before if before is not None else PAUSE
-        if taken < PAUSE:
+        if taken is not None:
             work[1] += 1
-            work[2] += taken.total_seconds()
+            work[2] += taken
     return {place: Work(int(units), int(timed), seconds) for place, (units, timed, seconds) in found.items()}
 
 

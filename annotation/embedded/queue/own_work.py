@@ -5,7 +5,7 @@ Every figure is a count in an index or goes through her own responses only, howe
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from statistics import median
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -19,10 +19,18 @@ from annotation.embedded.queue._holds import Holds, openings, read_holds
 from annotation.embedded.queue.mixed import has_restricted, is_for, read_mixed
 from annotation.embedded.queue.practice import is_practice, practice_queue
 from annotation.embedded.queue.tables import HOLDS, QUEUE
+from annotation.times import times_taken
 
-_PAUSE = timedelta(minutes=30)  # as `annotation.status.summary`: what took longer was no work on the record
 _TIMED = 500
 _FEWEST_TIMED = 3
+
+
+class _Done(NamedTuple):
+    """She submitted or discarded a record."""
+
+    user_id: UUID
+    at: datetime
+    dataset_id: UUID
 
 
 class OwnWork(NamedTuple):
@@ -137,7 +145,8 @@ async def _others_left(db: AsyncSession, dataset: Any, user_id: UUID, holds: Hol
 async def _paces(db: AsyncSession, user_id: UUID) -> dict[UUID, float]:
     """The median of the seconds that her last records took, by dataset; those of which too few are known are missing.
 
-    A record took the time since her answer before it, in whichever dataset that was.
+    A record took the time since the one before it that she was done with, in whichever dataset that was. Discarded ones
+    count too, since both ways a record that waits for her is one fewer.
     """
     wanted = (
         select(QUEUE.c.dataset_id, Response.updated_at)
@@ -146,10 +155,9 @@ async def _paces(db: AsyncSession, user_id: UUID) -> dict[UUID, float]:
         .order_by(Response.updated_at.desc())
         .limit(_TIMED)
     )
-    taken: defaultdict[UUID, list[float]] = defaultdict(list)
-    later: tuple[UUID, datetime] | None = None
-    for dataset_id, moment in (await db.execute(wanted)).tuples():
-        if later is not None and later[1] - moment < _PAUSE:
-            taken[later[0]].append((later[1] - moment).total_seconds())
-        later = dataset_id, moment
-    return {dataset_id: median(seconds) for dataset_id, seconds in taken.items() if len(seconds) >= _FEWEST_TIMED}
+    done = [_Done(user_id, moment, dataset_id) for dataset_id, moment in (await db.execute(wanted)).tuples()]
+    found: defaultdict[UUID, list[float]] = defaultdict(list)
+    for each, taken in times_taken(done):
+        if taken is not None:
+            found[each.dataset_id].append(taken)
+    return {dataset_id: median(seconds) for dataset_id, seconds in found.items() if len(seconds) >= _FEWEST_TIMED}

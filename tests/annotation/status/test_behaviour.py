@@ -47,6 +47,13 @@ def test_an_answer_takes_the_time_since_the_one_before_wherever_that_was() -> No
     assert too_fast([*first, *between], {"d": 4.0}) == {"d": 39}
 
 
+def test_an_answer_takes_the_time_since_one_that_was_changed_later() -> None:
+    answers = given([6.0, 3.0] * 40)
+    drafts_between = [each._replace(is_first=number % 2 == 1) for number, each in enumerate(answers)]
+    assert too_fast(drafts_between, {"d": 4.0}) == {"d": 40}
+    assert too_fast([each for each in drafts_between if each.is_first], {"d": 4.0}) == {}
+
+
 def test_the_least_time_follows_the_text_up_to_half_a_minute_of_reading() -> None:
     assert floor("retrieval", "en", 0) == pytest.approx(0.9)
     assert floor("retrieval", "en", 329) == pytest.approx(20 / 6 + 0.9)

@@ -16,7 +16,7 @@ from annotation.tasks import PRACTICE
 from annotation.units import CHANGED_PATH, Unit, read_units
 from pipeline.errors import InputError
 
-_AT_ONCE = 100  # ids in an address, as our server takes them
+_IDS = 100  # ids in an address, as our server takes them
 
 
 class EscalatedDataset(NamedTuple):
@@ -142,7 +142,7 @@ def _write_needed(argilla: Argilla, dataset_id: str, units: Sequence[Unit]) -> N
 
 def _groups(units: Sequence[Unit]) -> Iterator[Sequence[Unit]]:
     """The units in groups that the server takes at once."""
-    return (units[first : first + _AT_ONCE] for first in range(0, len(units), _AT_ONCE))
+    return (units[first : first + _IDS] for first in range(0, len(units), _IDS))
 
 
 def _body(unit: Unit, stored: Mapping[str, Any]) -> dict[str, Any]:
