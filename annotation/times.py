@@ -1,11 +1,18 @@
-"""How long an answer took: the one rule behind paces, hours and answers that came too fast."""
+"""How long answers take: the time between two of them, and how fast people read."""
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
 PAUSE = timedelta(minutes=30)
 """Who sends nothing for as long was not at work."""
+CHARACTERS_A_MINUTE: Mapping[str, int] = {"en": 987, "de": 920, "ja": 357}
+"""Mean speed of adults who read a text aloud, by its language.
+
+Source: Trauzettel-Klosinski and Dietz 2012, IOVS 53(9), table 2 (IReST).
+"""
+CHARACTERS_A_MINUTE_OF_ALPHABETS = 882
+"""The same, mean of 14 languages with alphabets."""
 
 
 class Event(Protocol):

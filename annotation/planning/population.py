@@ -6,12 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from annotation.labels import LABELS, TASKS, TaskName
+from annotation.times import CHARACTERS_A_MINUTE, CHARACTERS_A_MINUTE_OF_ALPHABETS
 from pipeline.records import QueryResponse
 
-_LETTER_SECONDS = 0.068
-"""Reading a character of an alphabetic script: 14 languages, aloud (Trauzettel-Klosinski & Dietz 2012)."""
-_JAPANESE_SECONDS = 60 / 357
-"""Reading a Japanese character, from the same study."""
 _SEARCH_SPEED = 2.0
 """How many times faster a context is searched for what backs an answer than a text is read."""
 _QUESTION_SECONDS = 3.0
@@ -136,9 +133,10 @@ def _read(record: QueryResponse, locale_of: Callable[[str], str]) -> _Read:
 
 
 def _reading_seconds(text: str) -> float:
-    """How long an adult reads a text with care."""
+    """How long an adult reads a text with care, by its scripts: its language may be unknown, or several."""
     japanese = len(_JAPANESE.findall(text))
-    return japanese * _JAPANESE_SECONDS + (len(text) - japanese) * _LETTER_SECONDS
+    others = len(text) - japanese
+    return japanese * 60 / CHARACTERS_A_MINUTE["ja"] + others * 60 / CHARACTERS_A_MINUTE_OF_ALPHABETS
 
 
 def _passages(read: _Read) -> int:

@@ -13,16 +13,13 @@ from typing import NamedTuple
 
 from annotation.labels import LABELS, TaskName
 from annotation.status._pace import Submission
-from annotation.times import times_taken
+from annotation.times import CHARACTERS_A_MINUTE, CHARACTERS_A_MINUTE_OF_ALPHABETS, times_taken
 
 _AT_ONCE = timedelta(seconds=1)
 """An answer that follows the one before sooner was not given by reading: the page alone takes .4 s to the next record,
 and each question a key."""
 _FEWEST_AT_ONCE = 5
 _WINDOW, _FAST_OF_WINDOW = 30, 25
-CHARACTERS_A_MINUTE: Mapping[str, int] = {"en": 987, "de": 920, "ja": 357}
-"""Mean speed of reading. Source: Trauzettel-Klosinski and Dietz 2012, IOVS 53(9), table 2 (IReST)."""
-_OTHER_LANGUAGES = 900
 _TIMES_AS_FAST = 6
 """Nobody takes in a text so many times as fast as the mean reader."""
 _LONGEST_READ = 30.0
@@ -90,7 +87,7 @@ def floor(task: TaskName, locale: str, characters: float) -> float:
     The text that decides is taken in at most six times as fast as by the mean reader of the language, of a longer one
     only what she reads in 30 seconds; each question takes a key.
     """
-    reading = characters * 60 / CHARACTERS_A_MINUTE.get(locale, _OTHER_LANGUAGES)
+    reading = characters * 60 / CHARACTERS_A_MINUTE.get(locale, CHARACTERS_A_MINUTE_OF_ALPHABETS)
     return min(reading, _LONGEST_READ) / _TIMES_AS_FAST + _SECONDS_A_QUESTION * len(LABELS[task])
 
 
@@ -104,8 +101,9 @@ def alike(answers: Mapping[str, Sequence[tuple[str, frozenset[str]]]], compariso
 
     For each person her answers: the record's id and the labels that she said yes to. Named is whoever gave at least 20
     of which 95 % are the same, where at most 80 % of the others' are so and the chance of as many, given the others',
-    is below 1 % divided by the number of such comparisons. A record's passages count as one draw, since they resemble
-    each other. Whoever has nobody to be compared with is not named.
+    is below 1 % divided by the number of such comparisons: a rule and no p-value, since others answer the same records.
+    A record's passages count as one draw, since they resemble each other. Whoever has nobody to be compared with is not
+    named.
     """
     counts = {user_id: Counter(answer for _, answer in own) for user_id, own in answers.items()}
     total = sum(counts.values(), Counter[frozenset[str]]())

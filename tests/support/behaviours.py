@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from annotation.labels import LABELS, TaskName
-from annotation.status._behaviour import CHARACTERS_A_MINUTE
 from annotation.status._pace import Submission
+from annotation.times import CHARACTERS_A_MINUTE
 
 BEGIN = datetime(2026, 11, 23, 8, tzinfo=UTC)
 Answers = list[tuple[str, frozenset[str]]]

@@ -14,8 +14,8 @@ from annotation.campaign.plan import plan_setup
 from annotation.campaign.setup import apply_plan, set_up, wanted_of
 from annotation.client import Argilla
 from annotation.embedded.launch import ServerHandle
-from annotation.status.escalation import escalate
 from annotation.push.push import push_records
+from annotation.status.escalation import escalate
 from annotation.tasks import PRODUCTION
 from annotation.units import Unit, read_units
 from annotation.wording import read_wording
