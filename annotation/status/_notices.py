@@ -17,7 +17,7 @@ from annotation.status._behaviour import Alike, alike, at_once, floor, highest_f
 from annotation.status._pace import Submission
 from annotation.status._schema import DatasetStatus, Notice, Question
 from annotation.status._tally import Tally
-from annotation.status.watched import WatchedDataset
+from annotation.status._watched import WatchedDataset
 from pipeline.text.terminal import counted
 
 _DECIDING: Mapping[TaskName, str] = {"retrieval": "chunk", "grounding": "answer", "generation": "answer"}

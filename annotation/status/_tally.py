@@ -7,7 +7,7 @@ from annotation.client import Argilla
 from annotation.controls.scores import ControlTally
 from annotation.labels import broken_rules
 from annotation.status._pace import Submission
-from annotation.status.watched import WatchedDataset, find_watched
+from annotation.status._watched import WatchedDataset, find_watched
 from annotation.units import Answer, Unit, read_units
 
 

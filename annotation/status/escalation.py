@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from annotation.assignment import ASSIGNMENT
 from annotation.client import Argilla
 from annotation.labels import TaskName
-from annotation.status.watched import find_watched
+from annotation.status._watched import find_watched
 from annotation.tasks import PRACTICE
 from annotation.units import CHANGED_PATH, Unit, read_units
 from pipeline.errors import InputError
