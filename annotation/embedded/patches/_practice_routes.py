@@ -23,7 +23,7 @@ def serve_practice(get_record: Any) -> None:
     A stock server answers 404 on all three.
     """
     from argilla_server.api.policies.v1 import DatasetPolicy, authorize
-    from argilla_server.contexts import datasets
+    from argilla_server.contexts import distribution
     from argilla_server.database import get_async_db
     from argilla_server.models import Dataset, User
     from argilla_server.search_engine import SearchEngine, get_search_engine
@@ -54,7 +54,8 @@ def serve_practice(get_record: Any) -> None:
         if not (await standing_in(db, dataset.id, current_user.id)).may_repeat:
             raise HTTPException(422, "A practice can be repeated once all its cases are answered and it is not passed.")
         for response in await set_aside(db, dataset.id, current_user.id):
-            await datasets.delete_response(db, search_engine, response)
+            await distribution.update_record_status(search_engine, response.record_id)
+            await search_engine.delete_record_response(response)
         return standing_as_json(await standing_in(db, dataset.id, current_user.id))
 
     async def list_standings(

@@ -215,12 +215,18 @@ async def explained(db: AsyncSession, record: Any, user_id: UUID) -> dict[str, A
 
 
 async def set_aside(db: AsyncSession, dataset_id: UUID, user_id: UUID) -> list[Any]:
-    """Her responses in a practice that she begins anew, to be deleted; what her first answers were is kept."""
+    """Her responses in a practice that she begins anew, now deleted; what her first answers were is kept.
+
+    All in one transaction: a response that stayed would be taken for her first answer at the server's next start.
+    """
     cases = list(await _known_answers(db, dataset_id))
     here = (_FIRST.c.record_id.in_(cases), _FIRST.c.user_id == user_id)
     number = await _attempts(db, cases, user_id) + 1
-    await db.execute(update(_FIRST).where(*here, _FIRST.c.attempt == 0).values(attempt=number))
-    await db.commit()
     wanted = select(Response).where(Response.user_id == user_id, Response.record_id.in_(cases))
-    wanted = wanted.options(selectinload(Response.record).selectinload(Record.dataset))
-    return list((await db.scalars(wanted)).all())
+    wanted = wanted.options(selectinload(Response.record).selectinload(Record.dataset), selectinload(Response.user))
+    responses = list((await db.scalars(wanted)).all())
+    await db.execute(update(_FIRST).where(*here, _FIRST.c.attempt == 0).values(attempt=number))
+    for response in responses:
+        await response.delete(db, autocommit=False)
+    await db.commit()
+    return responses

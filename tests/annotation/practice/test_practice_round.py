@@ -1,8 +1,10 @@
 """The round of practice over REST: it comes first, explains after submission, opens the rest, and is in no export."""
 
-from contextlib import suppress
+import sqlite3
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import pytest
 
@@ -19,6 +21,9 @@ from exports.schema import ExportFilters
 from pipeline.errors import ArgillaError, NotAllowedError, NotFoundError
 from tests.support.practice_campaign import Practised, practised, yes_to_all
 from tests.support.start_bench import record, waiting
+
+if TYPE_CHECKING:
+    from annotation.embedded.launch import ServerHandle
 
 pytestmark = pytest.mark.server
 
@@ -94,6 +99,30 @@ def test_whoever_fails_begins_anew_and_her_corrections_after_the_explanation_do_
             anna.request("POST", again)
     with work.herself("ben") as ben, pytest.raises(NotFoundError):
         ben.request("GET", explanation)
+
+
+def test_beginning_anew_is_done_as_a_whole_or_not_at_all(owner: Argilla, argilla_server: "ServerHandle") -> None:
+    work = practised(owner, tasks=["retrieval"], cases=2)
+    dataset = work.dataset("practice-1-retrieval-en")
+    work.practise("anna", "practice-1-retrieval-en", wrong=6)
+    (*_, last) = (item["id"] for item in next(owner.record_pages(dataset))[1])
+    refuse = (
+        f"CREATE TRIGGER refuse_{UUID(last).hex} BEFORE DELETE ON responses WHEN OLD.record_id = '{UUID(last).hex}' "
+        "BEGIN SELECT RAISE(ABORT, 'as if killed'); END"
+    )
+    with closing(sqlite3.connect(argilla_server.home / "data" / "argilla.db", timeout=60)) as database:
+        database.execute(refuse)
+        try:
+            with work.herself("anna") as anna, pytest.raises(ArgillaError):
+                anna.request("POST", f"/citejury/datasets/{dataset}/practice/again")
+        finally:
+            database.execute(f"DROP TRIGGER refuse_{UUID(last).hex}")
+    found = work.lists("anna")["practice-1-retrieval-en"]["practice"]
+    assert (found["answered"], found["attempts"]) == (2, 0)
+    with work.herself("anna") as anna:
+        again = anna.request("POST", f"/citejury/datasets/{dataset}/practice/again")
+    assert (again["answered"], again["attempts"]) == (0, 1)
+    assert {item["status"] for item in next(owner.record_pages(dataset))[1]} == {"pending"}
 
 
 def test_nothing_that_an_annotator_gets_before_she_submits_has_the_known_answers(work: Practised) -> None:
