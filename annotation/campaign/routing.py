@@ -107,12 +107,29 @@ def _with_floor(
     found = list(chosen)
     for passed_over in (without_passages, frozenset[str]()):
         concerned = sum(each not in passed_over for each in known)
-        floor = min(_FLOOR, max(1, concerned // 2), concerned, rule.records or _FLOOR)
-        wanting = floor - sum(each not in passed_over for each in (*calibrated, *found))
+        wanting = _floor(concerned, rule) - sum(each not in passed_over for each in (*calibrated, *found))
         more = [each for each in ordered if each not in passed_over and each not in found][: max(0, wanting)]
         spare = [each for each in found if each in passed_over][-len(more) :] if more and rule.records else []
         found = [each for each in found if each not in spare] + more
     return found
+
+
+def _floor(concerned: int, rule: Calibration) -> int:
+    """How many of so many records that a task can take are for calibration at least."""
+    return min(_FLOOR, max(1, concerned // 2), concerned, rule.records or _FLOOR)
+
+
+def expected_calibration(rule: Calibration | None, new: float, held: int = 0, calibrated: int = 0) -> float:
+    """How many of so many new records of a language `plan_routes` chooses for calibration, about.
+
+    Argilla holds `held` of the language already, `calibrated` of them in calibration. All are taken to have passages.
+    """
+    if rule is None:
+        return 0.0
+    wanted = new * rule.fraction if rule.fraction is not None else (rule.records or 0) - calibrated
+    if rule.rule != 1:
+        wanted = max(wanted, _floor(held + round(new), rule) - calibrated)
+    return min(new, max(0.0, wanted))
 
 
 def _group_for(record_uuid: str, locale: str, assigned: str | None, campaign: Campaign) -> str | None:

@@ -91,9 +91,9 @@ def plan(
         raise click.UsageError("--hours and --power ask for two different samples. Give one of them.")
     if workspaces and server is None:
         raise click.UsageError("--workspace says where a pace is measured. Give --from SERVER too.")
-    from annotation.campaign.file import read_campaign
+    from annotation.campaign.file import places, read_campaign
     from annotation.campaign.routing import locale_for
-    from annotation.campaign.standing import standing_workspaces
+    from annotation.campaign.standing import as_it_stands, standing_workspaces
     from annotation.client import open_argilla
     from annotation.planning.pace import read_work
     from annotation.planning.plan import SAMPLE_FILE, PlanOptions, check_plan_folder, make_plan, write_plan
@@ -121,7 +121,9 @@ def plan(
         if server is not None:
             with open_argilla(settings) as argilla:
                 where = workspaces or standing_workspaces(argilla, campaign, settings.workspace)
-                work = read_work(argilla, where, lambda name: bars.report("Measuring the pace", words=name))
+                campaign = as_it_stands(argilla, campaign, settings.workspace) if campaign else None
+                own = places(campaign, settings.workspace) if campaign else ()
+                work = read_work(argilla, where, lambda name: bars.report("Measuring the pace", words=name), own)
         bars.report("Planning")
         planned = make_plan(population, PlanOptions(hours, power, overlap, seed), campaign, work)
         write_plan(planned, folder)

@@ -4,14 +4,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from annotation.campaign.file import Campaign
-from annotation.campaign.routing import plan_routes
+from annotation.campaign.routing import expected_calibration, plan_routes
 from annotation.labels import TASKS, TaskName
 from annotation.planning.pace import Work, paces
 from annotation.planning.population import PlannedNarrative, PlannedRecord, Population
 from annotation.tasks import CALIBRATION
-
-_FLOOR = 3
-"""So many answers of a language are for calibration, if there are twice as many."""
 
 
 class Jury:
@@ -27,14 +24,23 @@ class Jury:
         self.locales = Counter(record.locale for record in population.records)
         cells = [(task, locale) for task in TASKS for locale in sorted(self.locales)]
         self.paces = paces(population, cells, work)
+        self.stored = work.stored if work else {}
+        self.without_passages = self.stored.keys() - work.with_passages if work else frozenset[str]()
+        self._held = Counter(place.locale for place in self.stored.values())
+        self._calibrated = Counter(place.locale for place in self.stored.values() if place.round_name == CALIBRATION)
+        places = [(record.locale, self.stored.get(record.record_uuid)) for record in population.records]
+        self._new = Counter(locale for locale, place in places if place is None)
+        self._back = Counter(locale for locale, place in places if place and place.round_name == CALIBRATION)
 
-    def calibrating(self, records: int) -> float:
-        """How many of so many records of a language are for calibration, about."""
-        rule = self.campaign.calibration if self.campaign else None
-        if rule is None:
+    def calibrating(self, locale: str, records: int) -> float:
+        """How many of so many records of a language are for calibration, about; what Argilla holds stays there."""
+        if self.campaign is None:
             return 0.0
-        by_rule = records * rule.fraction if rule.fraction is not None else rule.records or 0
-        return min(records, max(by_rule, min(_FLOOR, records // 2)))
+        part = records / self.locales[locale]
+        new = expected_calibration(
+            self.campaign.calibration, part * self._new[locale], self._held[locale], self._calibrated[locale]
+        )
+        return part * self._back[locale] + new
 
     def calibration(self, records: Sequence[PlannedRecord]) -> frozenset[str]:
         """`record_uuid` of each of these records that a push of them puts into calibration.
@@ -46,7 +52,7 @@ class Jury:
             return frozenset()
         languages = [(record.record_uuid, record.locale) for record in records]
         without = {record.record_uuid for record in records if not record.loads["grounding"].units}
-        routes = plan_routes(languages, {}, self.campaign, "", without)
+        routes = plan_routes(languages, self.stored, self.campaign, "", without | self.without_passages)
         return frozenset(record_uuid for record_uuid, place in routes.items() if place.round_name == CALIBRATION)
 
     def judges_calibration(self, locale: str) -> int:
@@ -73,6 +79,6 @@ class Jury:
     def shares(self, records: Mapping[str, int]) -> dict[str, float]:
         """The share of each language's records that is for calibration, of so many records."""
         return {
-            locale: self.calibrating(records[locale]) / records[locale] if records.get(locale) else 0.0
+            locale: self.calibrating(locale, records[locale]) / records[locale] if records.get(locale) else 0.0
             for locale in self.locales
         }

@@ -8,9 +8,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from statistics import median
+from types import MappingProxyType
 from typing import NamedTuple
 
 from annotation.campaign.datasets import JuryDataset, jury_dataset
+from annotation.campaign.file import Place
 from annotation.client import Argilla
 from annotation.labels import TASKS, TaskName
 from annotation.planning.population import Population
@@ -42,6 +44,10 @@ class Work(NamedTuple):
     """User id and seconds of each unit whose time can be told, by task and language."""
     votes: Mapping[tuple[TaskName, str], Sequence[Mapping[str, bool]]]
     """The submitted labels of each answer in grounding and generation, by task and `record_uuid`."""
+    stored: Mapping[str, Place] = MappingProxyType({})
+    """Where each record is that the campaign's places hold, by `record_uuid`."""
+    with_passages: frozenset[str] = frozenset()
+    """Those of `stored` that have passages."""
 
 
 class Pace(NamedTuple):
@@ -69,9 +75,12 @@ class _Timed(NamedTuple):
 
 
 def read_work(
-    argilla: Argilla, workspaces: Iterable[str], slowly: Callable[[str], object] = lambda dataset: None
+    argilla: Argilla,
+    workspaces: Iterable[str],
+    slowly: Callable[[str], object] = lambda dataset: None,
+    places: Iterable[Place] = (),
 ) -> Work:
-    """What was done in these workspaces.
+    """What was done in these workspaces, and what is stored at those of a campaign's `places` that are in them.
 
     A unit took the time since the same person's submission before, whatever that was, if there was no pause of half an
     hour and no interruption; what she discarded in between is part of it. Only answers to units to be labelled are
@@ -82,6 +91,8 @@ def read_work(
     """
     submissions: list[_Timed] = []
     votes: defaultdict[tuple[TaskName, str], list[Mapping[str, bool]]] = defaultdict(list)
+    stored: dict[Place, set[str]] = {place: set() for place in places}
+    with_passages: set[str] = set()
     found, names = False, list(dict.fromkeys(workspaces))
     for name in names:
         for described in argilla.datasets(argilla.find_workspace(name)):
@@ -90,8 +101,14 @@ def read_work(
                 continue
             found = True
             slowly(dataset.name)
+            here = stored.get(Place(name, dataset.locale, dataset.round), set())
             for unit in read_units(argilla, dataset.id):
                 submissions += _submissions(dataset, unit)
+                is_passage = dataset.task == "retrieval"
+                record_uuid = unit.external_id.partition(":")[0] if is_passage else unit.external_id
+                here.add(record_uuid)
+                if is_passage:
+                    with_passages.add(record_uuid)
                 if dataset.task != "retrieval" and unit.assignment.purpose == "label":
                     votes[dataset.task, unit.external_id] += [
                         each.labels for each in unit.answers if each.status == "submitted"
@@ -101,7 +118,8 @@ def read_work(
             f"There is no dataset of citejury in {', '.join(map(repr, names))} on Argilla at {argilla.api_url}, so no "
             "pace can be measured. Check `--from` and `--workspace`, or leave both out."
         )
-    return Work(_timed(submissions), votes)
+    by_record = {record_uuid: place for place in reversed(stored) for record_uuid in stored[place]}
+    return Work(_timed(submissions), votes, by_record, frozenset(with_passages))
 
 
 def _submissions(dataset: JuryDataset, unit: Unit) -> Iterable[_Timed]:

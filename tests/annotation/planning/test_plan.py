@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import json
+import math
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from annotation.campaign.file import read_campaign
-from annotation.campaign.routing import plan_routes
+from annotation.campaign.routing import expected_calibration, plan_routes
+from annotation.tasks import CALIBRATION
 from exports.cli import main
 from exports.reading._weights import read_weights
 from pipeline.records import QueryResponse
@@ -236,3 +238,16 @@ def test_a_file_without_a_record_is_refused() -> None:
     result = CliRunner().invoke(main, ["annotation", "plan", "empty.jsonl", "--out", "plan"])
     assert result.exit_code == 1
     assert not Path("plan").exists()
+
+
+@pytest.mark.parametrize("size", ["fraction = 0.02", "fraction = 0.5", "records = 2", "records = 9"])
+@pytest.mark.parametrize("number", [1, 2, 5, 6, 40])
+def test_the_share_of_calibration_that_hours_go_by_is_what_a_push_puts_there(size: str, number: int) -> None:
+    Path("citejury.toml").write_text(CAMPAIGN.format(size=size), encoding="utf-8")
+    campaign = read_campaign()
+    assert campaign is not None
+    records = [(f"N{n}", "en") for n in range(number)]
+    routed = [place for place in plan_routes(records, {}, campaign, "").values() if place.round_name == CALIBRATION]
+    expected = expected_calibration(campaign.calibration, number)
+    assert len(routed) == pytest.approx(expected, abs=math.sqrt(number) if size == "fraction = 0.5" else 0.99)
+    assert expected <= number

@@ -181,6 +181,35 @@ def test_pauses_interruptions_and_controls_are_not_timed(
     }
 
 
+def test_calibration_is_that_of_the_campaign_as_it_stands_with_what_is_stored(
+    argilla_server: "ServerHandle", owner: Argilla, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One campaign began by the first rule, which knows no least number; the other has its three records already."""
+    monkeypatch.chdir(tmp_path)
+    study = [planned_record(f"N{n:02d}", passages=1) for n in range(24)]
+    write_planned(Path("first.jsonl"), study[:12])
+    write_planned(Path("new.jsonl"), study[12:])
+    write_planned(Path("all.jsonl"), study)
+    told_of = {}
+    for size, rule in (("fraction = 0.001", "rule = 1, "), ("records = 3", "")):
+        name = f"planned-{next(NUMBERS)}"
+        lines = f'workspace = "{name}"\n[campaign]\nlocales = ["en"]\nannotators = [{{ name = "{name}" }}]\n'
+        Path("citejury.toml").write_text(f"{lines}calibration = {{ {rule}{size} }}\n", encoding="utf-8")
+        run(argilla_server, "annotation", "setup", "--passwords", f"{name}.json")
+        Path("citejury.toml").write_text(f"{lines}calibration = {{ {size} }}\n", encoding="utf-8")
+        run(argilla_server, "annotation", "push", "first.jsonl")
+        for records in ("new", "all"):
+            out = f"{name}-{records}"
+            run(argilla_server, "annotation", "plan", f"{records}.jsonl", "--out", out, "--from", argilla_server.url)
+            told_of[size, records] = told(out)["calibration"]
+    assert told_of == {
+        ("fraction = 0.001", "new"): {},
+        ("fraction = 0.001", "all"): {},
+        ("records = 3", "new"): {},
+        ("records = 3", "all"): {"en": 3},
+    }
+
+
 def crew_metadata(owner: Argilla, dataset_id: str, record_id: str) -> dict[str, Any]:
     """What a record's metadata are."""
     records = (each for _, page in owner.record_pages(dataset_id) for each in page)
