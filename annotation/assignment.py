@@ -9,8 +9,9 @@ Source: annotation/contracts/datasets.md#assignments.
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
+from pipeline.errors import ArgillaError
 from pipeline.schema import Frozen
 
 ASSIGNMENT = "citejury_assignment"
@@ -18,6 +19,7 @@ ASSIGNMENT = "citejury_assignment"
 Purpose = Literal["label", "control", "repeat", "practice"]
 MIXED_IN: tuple[Purpose, ...] = ("control", "repeat")
 """What comes to annotators among their other work, at a rate, so that nobody can tell which it is."""
+_SET_APART: tuple[Purpose, ...] = (*MIXED_IN, "practice")
 
 
 class Assignment(Frozen):
@@ -47,6 +49,29 @@ COMMON = Assignment()
 
 
 def assignment_of(record: Mapping[str, Any]) -> Assignment:
-    """What the record is for, as the server returned it to an owner or admin; `COMMON` where nothing is said."""
+    """What the record is for, as the server returned it to an owner or admin; `COMMON` where nothing is said.
+
+    Raises:
+        ArgillaError: as for `read_assignment`.
+    """
     said = (record.get("metadata") or {}).get(ASSIGNMENT)
-    return Assignment.model_validate(said) if said else COMMON
+    return read_assignment(said, str(record.get("external_id") or record.get("id"))) if said else COMMON
+
+
+def read_assignment(said: Any, record: str) -> Assignment:
+    """What `record` is for, by its assignment; what somebody else put there is none, as the queue has it.
+
+    Raises:
+        ArgillaError: it is one of those whose answers are not to be counted among all others, and cannot be read.
+    """
+    try:
+        return Assignment.model_validate(said)
+    except ValidationError as error:
+        purpose = said.get("purpose") if isinstance(said, Mapping) else None
+        if purpose not in _SET_APART:
+            return COMMON
+        wrong = ", ".join(f"`{'.'.join(map(str, each['loc']))}`" for each in error.errors())
+        raise ArgillaError(
+            f"The record {record!r} is a {purpose} by its metadata property `{ASSIGNMENT}`, and this cannot be read: "
+            f"{wrong}. Mend or delete the record, or use the version of citejury that wrote it."
+        ) from error

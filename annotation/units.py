@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from annotation.assignment import COMMON, Assignment, assignment_of
+from annotation.assignment import COMMON, Assignment, assignment_of, read_assignment
 from annotation.client import Argilla
 from annotation.wording import NOTES
 from pipeline.errors import NotFoundError
@@ -99,7 +99,7 @@ def _units_of_page(page: Mapping[str, Any]) -> Iterator[Unit]:
     """The records of a page of our own endpoint, which says there what it holds; answers that say the same share it."""
     users = page["users"]
     values = [(_yes_and_no(labels), question) for labels, question in page["values"]]
-    assigned = {each: Assignment.model_validate(said) for each, said in page["assignments"].items()}
+    assigned = {each: read_assignment(said, each) for each, said in page["assignments"].items()}
     for record_id, external_id, is_open, responses in page["items"]:
         answers = (
             Answer(users[user], status, _moment(at), values[value][0], values[value][1], bool(is_first))
