@@ -1,5 +1,6 @@
 """The group `controls`: units whose answers are known, and repeats, among the annotators' other work."""
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -103,7 +104,8 @@ def plant(paths: tuple[Path, ...], out: Path, number: int, tasks: tuple[str, ...
         "of them yet.",
         err=True,
     )
-    click.echo(f"Next, when you have gone through it: citejury annotation controls push {out}", err=True)
+    written = shlex.quote(click.format_filename(out))
+    click.echo(f"Next, when you have gone through it: citejury annotation controls push {written}", err=True)
 
 
 def _read_records(paths: Sequence[Path]) -> "dict[str, QueryResponse]":

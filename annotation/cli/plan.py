@@ -1,6 +1,7 @@
 """The command `plan`: how long a study takes, what it finds out, and which narratives are in it."""
 
 import math
+import shlex
 from pathlib import Path
 
 import click
@@ -131,7 +132,7 @@ def plan(
         click.echo(line)
     for remark in planned.plan.remarks:
         click.echo(printable(remark), err=True)
-    names = " ".join(map(str, paths))
-    click.echo(f"Next: citejury annotation push {names} --sample {folder / SAMPLE_FILE}", err=True)
+    names = shlex.join([*map(click.format_filename, paths), "--sample", click.format_filename(folder / SAMPLE_FILE)])
+    click.echo(f"Next: citejury annotation push {names}", err=True)
     if problems:
         raise BadRowsError(f"Lines refused: {len(problems)}; the plan is for everything else:", problems)

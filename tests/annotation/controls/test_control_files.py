@@ -1,14 +1,17 @@
 """Files of controls: what a person confirms is used, and nothing else."""
 
 import csv
+import shlex
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from annotation.controls.files import Known, balanced, read_controls, records_path, write_controls
 from annotation.controls.planting import plant_controls
+from exports.cli import main
 from pipeline.errors import BadRowsError, InputError
-from pipeline.recording.files import read_records
+from pipeline.recording.files import read_records, write_records
 from tests.annotation.controls.test_planting import made
 
 RECORDS = {made(each).record_uuid: made(each) for each in range(9)}
@@ -120,3 +123,11 @@ def test_what_would_be_more_than_two_thirds_of_a_label_is_not_counted_and_said(c
     (line,) = found.dropped
     assert "`helpful` (generation, en): 5 of 9 controls" in line
     assert found.few == (f"`helpful` (generation, en): 2 controls with {'no' if common else 'yes'}",)
+
+
+def test_the_next_command_can_be_pasted_where_the_file_has_a_blank_in_its_name(tmp_path: Path) -> None:
+    records, out = tmp_path / "records.jsonl", tmp_path / "my controls.csv"
+    write_records(records, RECORDS.values())
+    result = CliRunner().invoke(main, ["annotation", "controls", "plant", str(records), "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    assert shlex.split(result.stderr.splitlines()[-1])[-2:] == ["push", str(out)]

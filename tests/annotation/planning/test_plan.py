@@ -4,6 +4,7 @@ import csv
 import hashlib
 import json
 import math
+import shlex
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
@@ -238,6 +239,12 @@ def test_a_file_without_a_record_is_refused() -> None:
     result = CliRunner().invoke(main, ["annotation", "plan", "empty.jsonl", "--out", "plan"])
     assert result.exit_code == 1
     assert not Path("plan").exists()
+
+
+def test_the_next_command_can_be_pasted_where_a_folder_has_a_blank_in_its_name() -> None:
+    result = plan(planned_study(12), out="a plan")
+    said = result.stderr.splitlines()[-1]
+    assert shlex.split(said)[-4:] == ["push", "records.jsonl", "--sample", "a plan/sample.csv"]
 
 
 @pytest.mark.parametrize("size", ["fraction = 0.02", "fraction = 0.5", "records = 2", "records = 9"])
