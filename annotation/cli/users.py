@@ -198,14 +198,18 @@ def remove(name: str, workspaces: tuple[str, ...], api_url: str | None) -> None:
     """
     from annotation.campaign.file import read_campaign
     from annotation.campaign.people import remove_user, still_in_campaign
+    from annotation.campaign.standing import standing_workspaces
     from annotation.client import open_argilla
     from pipeline.settings import read_settings
 
-    campaign = read_campaign()
-    with open_argilla(read_settings(api_url=api_url)) as argilla:
+    campaign, settings = read_campaign(), read_settings(api_url=api_url)
+    with open_argilla(settings) as argilla:
+        joins_again = campaign is not None and still_in_campaign(campaign.annotators, name)
+        if joins_again and workspaces:  # a set-up takes nobody back into a workspace of adjudicators
+            joins_again = not set(workspaces).isdisjoint(standing_workspaces(argilla, campaign, settings.workspace))
         left = remove_user(argilla, name, workspaces)
     click.echo(f"{name} left: {', '.join(left)}." if left else f"{name} was in none of the workspaces.", err=True)
-    if campaign and still_in_campaign(campaign.annotators, name):
+    if joins_again:
         click.echo("Set `left = true` for her in citejury.toml, or the next set-up takes her back in.", err=True)
     click.echo("Next: citejury annotation status", err=True)
 

@@ -103,6 +103,22 @@ def find_members(
     return Members(found, new)
 
 
+def refuse_annotators(campaign: Campaign | None, named: Collection[str]) -> None:
+    """Refuse annotators of the campaign as its adjudicators.
+
+    Raises:
+        InputError: one of those who are named is one; nobody settles what she has labelled herself.
+    """
+    people = campaign.annotators if campaign else ()
+    listed = {each.name for each in people if each.role == "annotator" and not each.left}
+    hers = [name for name in named if name in listed]
+    if hers:
+        raise InputError(
+            f"{hers[0]!r} is an annotator of the campaign in citejury.toml, and nobody settles what she has labelled "
+            "herself. Name somebody else, or add `--allow-own`. Nothing was done."
+        )
+
+
 def refuse_both_kinds(argilla: Argilla, home: Home, kind: AdjudicationKind, members: Members) -> None:
     """Refuse adjudicators who are in the workspace of the other kind, where the votes are shown or must not be.
 

@@ -54,6 +54,8 @@ class PushedUnits(NamedTuple):
     """Units that were in it before."""
     refused: tuple[str, ...]
     """A line for each unit that is not: which, and why."""
+    knowing: tuple[tuple[str, str], ...]
+    """Adjudicators because of whose own answers units are refused, each with the workspace that she is in."""
 
 
 class _SourceRecord(NamedTuple):
@@ -95,6 +97,8 @@ class _Plan(NamedTuple):
     """Units that are there already."""
     refused: tuple[str, ...]
     """A line for each unit that is refused."""
+    knowing: tuple[str, ...]
+    """User names of those who have answered some of these before."""
 
 
 def push_units(
@@ -152,7 +156,22 @@ def push_units(
         for definition, _ in needed.values():
             if definition.name in existing:
                 refuse_other_dataset(argilla, existing[definition.name], definition, None)
-        plans.append(_Plan(target, known.get(target), members, there[home], existing, needed, chosen, kept, refused))
+        settled = {each.unit for each in chosen} | {*kept}
+        knowing = {name for unit in wanted if unit not in settled for name in _answerers(hers.get(unit, ()), members)}
+        plans.append(
+            _Plan(
+                target,
+                known.get(target),
+                members,
+                there[home],
+                existing,
+                needed,
+                chosen,
+                kept,
+                refused,
+                tuple(sorted(knowing)),
+            )
+        )
     for plan in plans:
         _apply(argilla, plan, kind, units)
     return PushedUnits(
@@ -163,6 +182,7 @@ def push_units(
             *(line for plan in plans for line in plan.refused),
             *(f"{unit}: there is no such record in the workspace." for unit in lost),
         ),
+        tuple((name, plan.target) for plan in plans for name in plan.knowing),
     )
 
 

@@ -11,6 +11,7 @@ from exports.cli.agreement import read_labels
 from pipeline.cli.sections import SectionedCommand
 from pipeline.progress import ProgressBars
 from pipeline.tables import Table
+from pipeline.text.terminal import counted
 
 if TYPE_CHECKING:
     from exports.adjudicate.adjudication import AdjudicationKind, Undecided
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 _SHOWN = 10
 """Rows of each table at the terminal; the file has them all."""
+_EXAMPLES = 3
+"""Units that are named for each reason why some are refused."""
 Row = tuple[object, ...]
 
 _task_option = click.option(
@@ -133,7 +136,8 @@ def push(
     server they are asked for the labels on which annotators differ, and only answers to these are decisions. A unit
     that one of them has labelled is refused and listed, unless `--allow-own`; everything else goes in, and the exit
     code is then 1. Blind, they see what the annotators saw; with votes also how often each question was answered yes
-    and no, and the notes as they were written. Pushing again adds what is new and changes nothing else. The API key
+    and no, and the notes as they were written. An annotator of the campaign is refused as its adjudicator, unless
+    `--allow-own`. Pushing again adds what is new and changes nothing else. The API key
     comes from ARGILLA_API_KEY; it must be an owner's.
 
     \b
@@ -144,7 +148,7 @@ def push(
     from annotation.campaign.file import read_campaign
     from annotation.client import open_argilla
     from exports.adjudicate.adjudication import split_units
-    from exports.adjudicate.members import find_homes
+    from exports.adjudicate.members import find_homes, refuse_annotators
     from exports.adjudicate.push import push_units
     from pipeline.errors import BadRowsError
     from pipeline.settings import read_settings
@@ -152,18 +156,41 @@ def push(
     if blind is None:
         raise click.UsageError("Choose `--blind` or `--votes`.")
     settings = read_settings(workspace=workspace, api_url=api_url)
+    campaign = None if workspace else read_campaign()
+    if not allow_own:
+        refuse_annotators(campaign, annotators)
     units = split_units(_read_disagreements([export], tasks, labels), top)
     with open_argilla(settings) as argilla:
-        homes = find_homes(argilla, None if workspace else read_campaign(), settings.workspace)
+        homes = find_homes(argilla, campaign, settings.workspace)
         kind: AdjudicationKind = "blind" if blind else "votes"
         pushed = push_units(argilla, homes, units, kind, annotators, overlap, allow_own=allow_own)
     click.echo(f"Units new: {len(pushed.new)}, there before: {len(pushed.kept)}, refused: {len(pushed.refused)}.")
     for name, people in pushed.adjudicators.items():
         click.echo(f"Adjudicators of {name!r}: {', '.join(people)}.", err=True)
+    for name, home in pushed.knowing:
+        undo = f"citejury annotation users remove {shlex.quote(name)} --workspace {shlex.quote(home)}"
+        click.echo(f"{name} would settle her own answers. Let somebody else do it: {undo}", err=True)
     again = f" --workspace {shlex.quote(workspace)}" if workspace else ""
     click.echo(f"Next, once they have answered: citejury exports adjudicate read{again} --out decisions.csv", err=True)
     if pushed.refused:
-        raise BadRowsError(f"Units refused: {len(pushed.refused)}; everything else is in:", pushed.refused)
+        raise BadRowsError(
+            f"Units refused: {len(pushed.refused)}; everything else is in:", refused_by_reason(pushed.refused)
+        )
+
+
+def refused_by_reason(refused: Sequence[str]) -> list[str]:
+    """The refused units, the first few of each reason, and how many more it has."""
+    reasons: dict[str, list[str]] = {}
+    for line in refused:
+        reasons.setdefault(line.rpartition(": ")[2], []).append(line)
+    return [
+        line
+        for why, lines in reasons.items()
+        for line in (
+            *lines[:_EXAMPLES],
+            *([f"and {counted(len(lines) - _EXAMPLES, 'unit')} more: {why}"] if len(lines) > _EXAMPLES else ()),
+        )
+    ]
 
 
 @adjudicate.command()

@@ -13,6 +13,7 @@ from annotation.campaign.people import read_passwords
 from annotation.client import Argilla
 from annotation.labels import LABELS
 from exports.cli import main
+from exports.cli.adjudicate import refused_by_reason
 from exports.reading.decisions import read_decisions
 from pipeline.records import QueryResponse
 from tests.support.adjudication_data import read_csv
@@ -129,8 +130,18 @@ def test_adjudicators_of_the_campaign_decide_what_is_split_in_their_language_and
 def test_who_labelled_a_unit_is_refused_as_its_adjudicator_unless_that_is_said(study: Study, kind: str) -> None:
     study.write_campaign({})
     words = ("exports", "adjudicate", "push", "export", kind, "--annotator", study.name("anna"))
+    before = study.owner.workspaces()
     refused = study.run(*words, "--annotator", study.name("cem"), code=1).stderr
+    assert f"Error: '{study.name('anna')}' is an annotator of the campaign in citejury.toml" in refused
+    assert study.owner.workspaces() == before  # nothing is done, so that there is nothing to undo
+    one_language = (*words, "--workspace", f"{study.workspace}-en")  # here no campaign says who annotates
+    refused = study.run(*one_language, code=1).stderr
     assert f"generation r-en: answered before by {study.name('anna')}, who would settle her own answer." in refused
+    home = f"{study.workspace}-en-adjudication{'' if kind == '--blind' else '-votes'}"
+    assert f"citejury annotation users remove {study.name('anna')} --workspace {home}" in refused
+    undone = study.run("annotation", "users", "remove", study.name("anna"), "--workspace", home).stderr
+    assert f"left: {home}" in undone
+    assert "left = true" not in undone  # that would take her out of production
     study.run(*words, "--annotator", study.name("cem"), "--allow-own")
     study.submit("anna", "adjudication-3-generation-en", all=dict.fromkeys(LABELS["generation"], "no"))
     said = study.run("exports", "adjudicate", "read", "--out", "decisions.csv").stderr
@@ -138,6 +149,16 @@ def test_who_labelled_a_unit_is_refused_as_its_adjudicator_unless_that_is_said(s
     (row,) = read_csv(Path("decisions.csv"))
     assert (row["label"], row["own"]) == ("helpful", "True")
     assert read_decisions(Path("decisions.csv")).rows[0].own
+
+
+def test_units_refused_for_one_reason_are_counted_and_not_all_listed() -> None:
+    same = [f"generation r-{number}: answered before by anna, who would settle her own answer." for number in range(36)]
+    lines = refused_by_reason([*same, "retrieval r:d: there is no such record in the workspace."])
+    assert lines == [
+        *same[:3],
+        "and 33 units more: answered before by anna, who would settle her own answer.",
+        "retrieval r:d: there is no such record in the workspace.",
+    ]
 
 
 def test_the_advice_for_a_missing_adjudicator_works_and_leads_into_no_production(study: Study) -> None:
