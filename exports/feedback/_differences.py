@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from annotation.labels import LABELS, TaskName
+from annotation.tasks import PRACTICE
 from exports.agreement.consensus import UnitLabel
 from exports.agreement.ratings import MISSING, NO, YES, Ratings
 
@@ -59,7 +60,8 @@ def compare(
     """Everybody's answers beside those of the others.
 
     A decision comes before all votes. Without one, an answer is compared where at least `fewest` others answered the
-    question and they do not tie. `left_out` are units, by record and passage, that are no part of the study.
+    question and they do not tie. `left_out` are units, by record and passage, that are no part of the study; responses
+    of the round of practice are none either.
     """
     found: defaultdict[str, list[LabelFeedback]] = defaultdict(list)
     too_few = 0
@@ -69,9 +71,11 @@ def compare(
             for record, chunk in zip(ratings.unit_records.tolist(), ratings.unit_chunks, strict=True)
         ]
         counts = np.array([unit not in left_out for unit in units], dtype=bool)
+        practice = ratings.rounds.index(PRACTICE) if PRACTICE in ratings.rounds else None
+        of_study = counts[ratings.units] & (ratings.response_rounds != practice)
         for column, label in enumerate(LABELS[ratings.task]):
             decided = {at: decisions[*unit, label] for at, unit in enumerate(units) if (*unit, label) in decisions}
-            values = np.where(counts[ratings.units], ratings.values[:, column], MISSING)
+            values = np.where(of_study, ratings.values[:, column], MISSING)
             yes, no = (np.bincount(ratings.units[values == each], minlength=len(units)) for each in (YES, NO))
             compared: defaultdict[int, int] = defaultdict(int)
             differing: defaultdict[int, list[Difference]] = defaultdict(list)

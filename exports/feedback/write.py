@@ -1,6 +1,5 @@
 """A page for each annotator with her own differences, written from an export."""
 
-import csv
 import re
 import tomllib
 from collections import Counter
@@ -13,12 +12,14 @@ from annotation.campaign.file import Campaign
 from annotation.campaign.share import sheet_names
 from annotation.labels import LABELS, TASKS, TaskName
 from annotation.pages import render
-from annotation.tasks import COLUMN_FIELDS
+from annotation.tasks import COLUMN_FIELDS, PRACTICE
 from annotation.wording import LOCALES, locales, read_texts, read_wording
 from exports.agreement.ratings import Ratings
-from exports.csv.folder import CONTROLS_FILE
+from exports.csv.folder import CONTROLS_FILE, read_manifest
 from exports.csv.tables import TEXT_COLUMNS
 from exports.feedback._differences import Difference, Feedback, LabelFeedback, compare
+from exports.reading.collection import unescaped
+from exports.reading.controls import read_control_units
 from exports.reading.decisions import read_decisions
 from exports.reading.read import csv_rows, export_files, read_tables, task_of
 from pipeline.errors import InputError, OutputError
@@ -30,6 +31,8 @@ _SHOWN = 20
 _TEXTS = ("title", "intro", "count", "yours", "others", "decided", "more", "none", "rule")
 _OURS = '<meta name="generator" content="citejury exports feedback">'
 _NAME = re.compile(r"feedback-.*\.html")
+
+
 _Unit = tuple[str, str]
 """Record and passage."""
 
@@ -70,8 +73,9 @@ def write_feedback(
         paths = source(Path(work))
         files = [path for path in export_files(paths) if path.name != CONTROLS_FILE]
         tables = read_tables(files).tables
+        _check_practice(files)
         decided = read_decisions(decisions).by_unit if decisions else {}
-        found = compare(tables, decided, fewest, _controls_beside(files))
+        found = compare(tables, decided, fewest, read_control_units(files))
         if not found.by_annotator:
             raise InputError(
                 f"No answer could be compared: no unit has a decision or the answers of {fewest + 1} people. Name "
@@ -95,14 +99,24 @@ def _shown(found: Feedback) -> Iterable[Sequence[Difference]]:
     return (each.differences[:_SHOWN] for labels in found.by_annotator.values() for each in labels)
 
 
-def _controls_beside(files: Iterable[Path]) -> frozenset[_Unit]:
-    """Units that are controls or repeats, from the `controls.csv` beside the files, which may have their rows too."""
-    found: set[_Unit] = set()
-    for path in dict.fromkeys(file.with_name(CONTROLS_FILE) for file in files):
-        if path.is_file():
-            with path.open(encoding="utf-8-sig", newline="") as stream:
-                found |= {(row["record_uuid"], row["chunk_id"]) for row in csv.DictReader(stream)}
-    return frozenset(found)
+def _check_practice(files: Iterable[Path]) -> None:
+    """Check that answers to practice cases, where an export has some, can be told from the others.
+
+    Raises:
+        InputError: they cannot: the export's manifest names them, and its rows have no `round`.
+    """
+    for path in files:
+        datasets = read_manifest(path.parent).get("datasets")
+        rounds = {
+            each.get("round")
+            for each in (datasets if isinstance(datasets, list) else [])
+            if isinstance(each, dict) and each.get("task") == task_of(path)
+        }
+        if PRACTICE in rounds and "round" not in next(csv_rows(path))[1]:
+            raise InputError(
+                f"`{path}` has answers to practice cases, which are in nobody's feedback, and no column `round` that "
+                "tells them from others. Export again without `--round practice`, or with `--extended`."
+            )
 
 
 def _texts_of(files: Iterable[Path], wanted: Collection[_Unit]) -> dict[tuple[TaskName, _Unit], tuple[str, str]]:
@@ -116,9 +130,12 @@ def _texts_of(files: Iterable[Path], wanted: Collection[_Unit]) -> dict[tuple[Ta
         record = header.index("record_uuid")
         chunk = header.index("chunk_id") if "chunk_id" in header else None
         for _, cells in rows:
-            unit = (cells[record], cells[chunk] if chunk is not None and task == "retrieval" else "")
+            unit = (
+                unescaped(cells[record]),
+                unescaped(cells[chunk]) if chunk is not None and task == "retrieval" else "",
+            )
             if unit in wanted:
-                found[task, unit] = (cells[first], cells[second])
+                found[task, unit] = (unescaped(cells[first]), unescaped(cells[second]))
     return found
 
 

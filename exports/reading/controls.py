@@ -1,6 +1,6 @@
 """`controls.csv` of exports: the answers to controls, and to repeats beside what the same person said before."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from annotation.controls.scores import AnnotatorScores, ControlAnswer, score_ans
 from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement.ratings import MISSING, YES, Ratings
 from exports.csv.folder import CONTROLS_FILE
-from exports.csv.tables import FORMULA_STARTS
+from exports.reading.collection import unescaped
 from exports.reading.read import counted_cells, csv_rows, display_names
 from exports.schema import CONTROL_COLUMNS
 from pipeline.errors import BadRowsError, InputError
@@ -37,8 +37,7 @@ def read_control_scores(paths: Sequence[Path], tables: Sequence[Ratings]) -> tup
         InputError: a file is no CSV in UTF-8, or lacks a column.
         BadRowsError: cells cannot be read; every one of them is listed.
     """
-    places = [path / CONTROLS_FILE if path.is_dir() else path.with_name(CONTROLS_FILE) for path in paths]
-    files = list({place.resolve(): place for place in places if place.is_file()}.values())
+    files = _files_of(paths)
     bad: list[str] = []
     rows: dict[tuple[str, str, str, str], _Row] = {}
     for file, shown in zip(files, display_names(files), strict=True):
@@ -58,23 +57,35 @@ def read_control_scores(paths: Sequence[Path], tables: Sequence[Ratings]) -> tup
     return score_answers(answers)
 
 
+def read_control_units(paths: Sequence[Path]) -> frozenset[tuple[str, str]]:
+    """Record and passage of each control and repeat in the `controls.csv` of each folder, or beside each file.
+
+    Raises:
+        InputError: a file is no CSV in UTF-8, or lacks a column.
+        BadRowsError: rows are cut off or too long; every one of them is listed.
+    """
+    files, bad, found = _files_of(paths), list[str](), set[tuple[str, str]]()
+    for file, shown in zip(files, display_names(files), strict=True):
+        found |= {(row["record_uuid"], row["chunk_id"]) for _, row in _rows_of(file, shown, bad)}
+    if bad:
+        raise BadRowsError(f"{counted_cells(bad)} of `{CONTROLS_FILE}` cannot be read; export again:", bad)
+    return frozenset(found)
+
+
+def _files_of(paths: Sequence[Path]) -> list[Path]:
+    """The `controls.csv` of each folder, or beside each file, once."""
+    places = [path / CONTROLS_FILE if path.is_dir() else path.with_name(CONTROLS_FILE) for path in paths]
+    return list({place.resolve(): place for place in places if place.is_file()}.values())
+
+
 def _read_file(file: Path, shown: str, bad: list[str]) -> list[_Row]:
     """The rows of one file; `bad` gets a sentence for each that cannot be read.
 
     Raises:
         InputError: it is no CSV in UTF-8, or lacks a column.
     """
-    rows = csv_rows(file)
-    _, header = next(rows, (1, []))
-    missing = [name for name in CONTROL_COLUMNS if name not in header]
-    if missing:
-        raise InputError(f"`{file}` lacks the column `{missing[0]}`. Export it again.")
     found: list[_Row] = []
-    for line, cells in rows:
-        row = {name: _plain(cell) for name, cell in zip(header, cells, strict=False)}
-        if len(cells) != len(header):
-            bad.append(f"{shown}, line {line}: found {len(cells)} cells, wanted {len(header)}")
-            continue
+    for line, row in _rows_of(file, shown, bad):
         task = next((task for task in TASKS if task == row["task"]), None)
         known = row["given"] if row["kind"] == "repeat" else row["known"]
         if task is None or row["label"] not in LABELS[task]:
@@ -91,9 +102,22 @@ def _read_file(file: Path, shown: str, bad: list[str]) -> list[_Row]:
     return found
 
 
-def _plain(cell: str) -> str:
-    """The cell without the apostrophe that keeps a spreadsheet from running it."""
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA_STARTS) else cell
+def _rows_of(file: Path, shown: str, bad: list[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Line and cells by column of each row; `bad` gets a sentence for each of another length.
+
+    Raises:
+        InputError: the file is no CSV in UTF-8, or lacks a column.
+    """
+    rows = csv_rows(file)
+    _, header = next(rows, (1, []))
+    missing = [name for name in CONTROL_COLUMNS if name not in header]
+    if missing:
+        raise InputError(f"`{file}` lacks the column `{missing[0]}`. Export it again.")
+    for line, cells in rows:
+        if len(cells) == len(header):
+            yield line, {name: unescaped(cell) for name, cell in zip(header, cells, strict=True)}
+        else:
+            bad.append(f"{shown}, line {line}: found {len(cells)} cells, wanted {len(header)}")
 
 
 def _ratings(tables: Sequence[Ratings]) -> dict[tuple[TaskName, str, str], dict[str, bool]]:

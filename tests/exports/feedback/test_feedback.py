@@ -1,6 +1,7 @@
 """`exports feedback`: each annotator's own differences in her language, without names, controls and practice."""
 
 import csv
+import json
 import re
 from pathlib import Path
 
@@ -121,6 +122,51 @@ def test_controls_are_in_no_page_even_where_an_export_has_their_rows(tmp_path: P
     page = (tmp_path / "out" / "feedback-anna.html").read_text(encoding="utf-8")
     assert "Frage 2" in page
     assert "Frage 1" not in page
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        (b"record_uuid,kind\nr1,planted\n", "lacks the column"),
+        (b"record_uuid\xff\n", "is not UTF-8"),
+        (",".join(CONTROL_COLUMNS).encode() + b"\nr1\n", "found 1 cells, wanted"),
+    ],
+)
+def test_controls_that_cannot_be_read_end_it_in_a_sentence(tmp_path: Path, written: bytes, said: str) -> None:
+    source = export(tmp_path / "export", {"anna": "yy", "ben": "nn", "cora": "nn"})
+    (source / "controls.csv").write_bytes(written)
+    code, told = run(str(tmp_path / "out"), "--from", str(source))
+    assert (code, said in told, "Traceback" in told) == (1, True, False)
+
+
+def test_a_control_whose_id_a_spreadsheet_would_run_is_left_out_too(tmp_path: Path) -> None:
+    source = export(tmp_path / "export", {"anna": "yy", "ben": "nn", "cora": "nn"})
+    table = (source / "retrieval.csv").read_text("utf-8").replace("r1", "'=r1").replace("r2", "'=r2")
+    (source / "retrieval.csv").write_text(table, "utf-8")
+    with (source / "controls.csv").open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, CONTROL_COLUMNS)
+        writer.writeheader()
+        writer.writerow(dict.fromkeys(CONTROL_COLUMNS, "") | {"record_uuid": "'=r1", "chunk_id": "c1"})
+    assert run(str(tmp_path / "out"), "--from", str(source))[0] == 0
+    page = (tmp_path / "out" / "feedback-anna.html").read_text(encoding="utf-8")
+    assert ("Frage 1" in page, "Frage 2" in page) == (False, True)
+
+
+def test_practice_is_in_no_page_and_where_it_cannot_be_told_that_is_said(tmp_path: Path) -> None:
+    source = export(tmp_path / "export", {"anna": "yy", "ben": "nn", "cora": "nn"})
+    datasets = [{"task": "retrieval", "round": each} for each in ("practice", "production")]
+    (source / "manifest.json").write_text(json.dumps({"citejury": "0.1.0", "datasets": datasets, "files": []}))
+    code, said = run(str(tmp_path / "out"), "--from", str(source))
+    assert (code, "has answers to practice cases" in said) == (1, True)
+    with (source / "retrieval.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    with (source / "retrieval.csv").open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, [*COLUMNS["retrieval"], "round"])
+        writer.writeheader()
+        writer.writerows({**row, "round": "practice" if row["chunk_id"] == "c1" else "production"} for row in rows)
+    assert run(str(tmp_path / "out"), "--from", str(source))[0] == 0
+    page = (tmp_path / "out" / "feedback-anna.html").read_text(encoding="utf-8")
+    assert ("Frage 1" in page, "Frage 2" in page) == (False, True)
 
 
 def test_pages_that_are_wanted_no_longer_go_and_strangers_stay(tmp_path: Path) -> None:
