@@ -109,7 +109,9 @@ class SqlSearchEngine(SearchEngine):  # type: ignore[misc]  # argilla-server has
             if user_id is not None and not sort:
                 page = await own_page(db, user_id, wanted, total, offset, limit)
             else:
-                page = await sorted_page(db, dataset.id, wanted, sort or (), total, offset, limit)
+                page = await sorted_page(
+                    db, dataset.id, wanted, sort or (), total, offset, limit, by_arrival=user_id is None
+                )
         return SearchResponses(items=[SearchResponseItem(record_id=record) for record in page], total=total)
 
     async def similarity_search(

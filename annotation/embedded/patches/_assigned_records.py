@@ -57,21 +57,74 @@ def count_what_she_gets(count: Callable[..., Awaitable[dict[str, int]]]) -> Any:
     return count_hers
 
 
-def hide_when_it_came(visible_metadata: Callable[[Any, Any], Awaitable[Any]]) -> Any:
-    """The same metadata, and for annotators a record that came and changed when its dataset was made.
+def hide_what_tells(visible_metadata: Callable[[Any, Any], Awaitable[Any]]) -> Any:
+    """The same metadata, and for annotators a record that is as `told_of` says.
 
-    The page shows both times in a menu, and controls come later than the records that they are mixed among.
+    The page shows both times in a menu, and controls come later than the records that they are mixed among. Whether a
+    record is done tells how many answers it waits for, which of controls and repeats is a number of their own.
     """
     from sqlalchemy.orm.attributes import set_committed_value
 
-    async def without_times(record: Any, user: Any) -> Any:
+    async def as_told(record: Any, user: Any) -> Any:
         found = await visible_metadata(record, user)
         if user.is_annotator:
-            for name in ("inserted_at", "updated_at"):
-                set_committed_value(record, name, record.dataset.inserted_at)
+            for name, value in told_of(record.dataset).items():
+                set_committed_value(record, name, value)
         return found
 
-    return without_times
+    return as_told
+
+
+def told_of(dataset: Any) -> dict[str, Any]:
+    """What an annotator is told of each record of the dataset, whatever it is for: when it came, and its status."""
+    from argilla_server.enums import RecordStatus
+
+    return {
+        "inserted_at": dataset.inserted_at,
+        "updated_at": dataset.inserted_at,
+        "status": RecordStatus.pending,
+    }
+
+
+def sort_by_what_she_is_told(to_sort: Callable[..., list[Any]]) -> Any:
+    """The same orders, but for an annotator's by what she is not told of records: they are equal in that."""
+
+    def orders(sort: list[Any], user: Any) -> list[Any]:
+        found = to_sort(sort, user=user)
+        hers = user is not None and user.is_annotator
+        return [order for order in found if not (hers and _is_untold(order.scope))]
+
+    return orders
+
+
+def filter_by_what_she_is_told(to_filter: Callable[..., Any]) -> Any:
+    """The same filter; refuses an annotator's by what she is not told of records, but for that of her pending queue.
+
+    Raises:
+        UnprocessableEntityError: hers is such a one; the server answers 422.
+    """
+    from argilla_server.errors.future import UnprocessableEntityError
+
+    from annotation.embedded.search.filters import is_pending_record, split_queue
+
+    def condition(filters: Any, user: Any) -> Any:
+        found = to_filter(filters, user=user)
+        if user is not None and user.is_annotator:
+            left, queue_of = split_queue(found)
+            for each in left:
+                if _is_untold(each.scope) and not (queue_of is not None and is_pending_record(each)):
+                    name = each.scope.property
+                    raise UnprocessableEntityError(f"Annotators cannot search by a record's `{name}`. Leave it out.")
+        return found
+
+    return condition
+
+
+def _is_untold(scope: Any) -> bool:
+    """Whether the scope is something of a record that annotators are not told."""
+    from argilla_server.search_engine import RecordFilterScope
+
+    return isinstance(scope, RecordFilterScope) and scope.property in ("inserted_at", "updated_at", "status")
 
 
 def _said(record: Any, name: str) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from annotation.display import HIDDEN
+from annotation.embedded.patches._assigned_records import told_of
 from annotation.units import AT_ONCE, CHANGED_PATH, PAGE_RECORDS, ROWS_PATH, STATES_PATH, labels_and_question
 
 _CURSOR_SEPARATOR = "_"
@@ -65,8 +66,7 @@ def serve_own_record_only(get_record: Any) -> None:
         properties = await db.scalars(select(MetadataProperty).where(MetadataProperty.dataset_id == record.dataset_id))
         visible = {each.name for each in properties if current_user.role in each.allowed_roles}
         metadata = {name: value for name, value in (whole.metadata or {}).items() if name in visible}
-        made = record.dataset.inserted_at  # by when it came one could tell what it is for
-        shown = {"responses": own, "metadata": metadata, "inserted_at": made, "updated_at": made}
+        shown = {"responses": own, "metadata": metadata, **told_of(record.dataset)}
         return JSONResponse(jsonable_encoder(whole.model_copy(update=shown)))
 
     async def get_written_answer(

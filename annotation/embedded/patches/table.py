@@ -15,8 +15,10 @@ from annotation.embedded.page.scripts import change_page
 from annotation.embedded.patches._annotator_routes import serve_own_part_of_users, serve_own_progress
 from annotation.embedded.patches._assigned_records import (
     count_what_she_gets,
+    filter_by_what_she_is_told,
     for_its_users_only,
-    hide_when_it_came,
+    hide_what_tells,
+    sort_by_what_she_is_told,
     wait_for_as_many_as_assigned,
 )
 from annotation.embedded.patches._disputed_labels import ask_for_disputed
@@ -202,9 +204,19 @@ PATCHES = (
         {"contexts.datasets:get_user_dataset_metrics": "cc72a22cc96c"},
     ),
     _Patch(
-        "An annotator sees when a record came, and so which were mixed in later.",
-        hide_when_it_came,
+        "An annotator sees when a record came and whether it is done, and so which were mixed in.",
+        hide_what_tells,
         {"api.handlers.v1.datasets.records:_filter_record_metadata_for_user": "37051579176b"},
+    ),
+    _Patch(
+        "An annotator sorts by what she is not told of records.",
+        sort_by_what_she_is_told,
+        {"api.handlers.v1.datasets.records:_to_search_engine_sort": "1886c0a5aece"},
+    ),
+    _Patch(
+        "An annotator filters by what she is not told of records.",
+        filter_by_what_she_is_told,
+        {"api.handlers.v1.datasets.records:_to_search_engine_filter": "83357318e84b"},
     ),
     _Patch(
         "An annotator learns how far all others together are.",

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from argilla_server.models import Record, Response
-from argilla_server.search_engine import RecordFilterScope, TermsFilter
 from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -31,7 +30,7 @@ from annotation.embedded.queue._holds import (
 from annotation.embedded.queue.mixed import Mixed, has_restricted, hidden_from, is_for, is_limited, read_mixed
 from annotation.embedded.queue.practice import closing_practice, is_practice, practice_queue
 from annotation.embedded.queue.tables import QUEUE
-from annotation.embedded.search.filters import PENDING, split_queue, statuses_in
+from annotation.embedded.search.filters import is_pending_record, split_queue
 from annotation.embedded.search.sorting import FEW, HEAPS, lot
 
 _AT_ONCE = 500
@@ -74,15 +73,8 @@ class QueuePage(NamedTuple):
 def filters_beside_the_queue(wanted: Any) -> list[Any] | None:
     """The filters beside the two of a pending queue, "she has not answered" and "the record is pending"; else None."""
     filters, user_id = split_queue(wanted)
-    others = [each for each in filters if not _is_pending_record(each)]
+    others = [each for each in filters if not is_pending_record(each)]
     return others if user_id is not None and len(others) < len(filters) else None
-
-
-def _is_pending_record(wanted: Any) -> bool:
-    """Whether the filter wants pending records and nothing else."""
-    scope = getattr(wanted, "scope", None)
-    own = isinstance(scope, RecordFilterScope) and scope.property == "status"
-    return own and isinstance(wanted, TermsFilter) and statuses_in(wanted) == {PENDING}
 
 
 async def queue_page(

@@ -107,6 +107,13 @@ def split_queue(wanted: Any) -> tuple[list[Any], UUID | None]:
     return filters, None
 
 
+def is_pending_record(wanted: Any) -> bool:
+    """Whether the filter wants pending records and nothing else."""
+    scope = getattr(wanted, "scope", None)
+    own = isinstance(scope, RecordFilterScope) and scope.property == "status"
+    return own and isinstance(wanted, TermsFilter) and statuses_in(wanted) == {PENDING}
+
+
 def answered_by(user_id: UUID, condition: ColumnElement[bool]) -> ColumnElement[bool]:
     """True for a record with such a response of the user.
 

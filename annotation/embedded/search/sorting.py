@@ -105,8 +105,12 @@ async def sorted_page(
     total: int,
     offset: int,
     limit: int,
+    by_arrival: bool = True,
 ) -> list[UUID]:
-    """The ids of one page of the `total` records that meet the conditions; those that are equal in order of arrival."""
+    """The ids of one page of the `total` records that meet the conditions.
+
+    Those that are equal come in order of arrival; without `by_arrival` in that of their ids, which tells nothing.
+    """
     backwards = offset > total // 2
     if backwards:
         limit = min(limit, total - offset)
@@ -114,7 +118,7 @@ async def sorted_page(
     if limit <= 0:
         return []
     terms = [term for order in sort for term in order_terms(order, dataset_id, backwards)]
-    terms += _equals_in_order(sort, backwards)
+    terms += _equals_in_order(sort, backwards) if by_arrival else [Record.id.desc() if backwards else Record.id]
     rows = select(Record.id).where(*wanted).order_by(*terms).offset(offset).limit(limit)
     page = list(await db.scalars(rows))
     return page[::-1] if backwards else page

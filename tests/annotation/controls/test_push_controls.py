@@ -16,6 +16,7 @@ from annotation.client import Argilla
 from annotation.labels import LABELS, TASKS
 from annotation.push.push import push_records
 from exports.cli import main
+from pipeline.errors import ArgillaError
 from pipeline.recording.files import write_records
 from tests.annotation.controls.test_planting import made
 from tests.support.export_bench import make_user, read_csv
@@ -187,6 +188,48 @@ def test_an_annotator_cannot_tell_by_when_a_record_came(study: Study) -> None:
     assert {each["id"] for each in told} >= {record["id"] for record, _ in study.controls().values()}
     assert len({(each["inserted_at"], each["updated_at"]) for each in told}) == 1
     assert len({each["inserted_at"] for each in study.records()}) > 1
+
+
+def test_an_annotator_cannot_search_by_when_a_record_came_or_whether_it_is_done(study: Study) -> None:
+    assert study.push(BOTH).exit_code == 0
+    path = f"/me/datasets/{study.datasets['generation'].id}/records/search"
+    last = max(record["inserted_at"] for record in study.records())
+    with Argilla(study.server.url, study.people[0]["api_key"]) as anna:
+
+        def search(**query: Any) -> list[str]:
+            found = anna.request("POST", path, params={"limit": 50}, json=query)["items"]
+            return [item["record"]["id"] for item in found]
+
+        hers = search()
+        for name in ("inserted_at", "updated_at", "status"):
+            scope = {"entity": "record", "property": name}
+            assert search(sort=[{"scope": scope, "order": "asc"}]) == hers
+            assert search(sort=[{"scope": scope, "order": "desc"}]) == hers
+            for wanted in ({"type": "range", "ge": last}, {"type": "terms", "values": ["completed"]}):
+                with pytest.raises(ArgillaError, match=f"cannot search by a record's `{name}`"):
+                    search(filters={"and": [{**wanted, "scope": scope}]})
+        status = {"entity": "response", "property": "status"}
+        equal = search(sort=[{"scope": status, "order": "asc"}])
+        assert equal == sorted(equal)
+
+
+def test_an_annotator_cannot_tell_by_its_status_what_a_record_was(own_study: Study) -> None:
+    study = own_study
+    assert study.push(BOTH).exit_code == 0
+    anna = study.people[0]
+    for record in study.records():
+        study.answer(anna, record)
+    assert {record["status"] for record in study.records()} == {"pending", "completed"}
+    dataset = study.datasets["generation"].id
+    with Argilla(study.server.url, anna["api_key"]) as hers:
+        path = f"/me/datasets/{dataset}/records/search"
+        told = [item["record"] for item in hers.request("POST", path, params={"limit": 50}, json={})["items"]]
+        told += [hers.request("GET", f"/records/{record['id']}") for record in study.records()]
+        answered = {"type": "terms", "scope": {"entity": "response", "property": "status"}, "values": ["submitted"]}
+        open_ = {"type": "terms", "scope": {"entity": "record", "property": "status"}, "values": ["pending"]}
+        with pytest.raises(ArgillaError, match="`status`"):
+            hers.request("POST", path, json={"filters": {"and": [answered, open_]}})
+    assert {each["status"] for each in told} == {"pending"}
 
 
 def test_an_ordinary_push_leaves_controls_as_they_are(study: Study) -> None:
