@@ -33,7 +33,8 @@ class Assignment(Frozen):
     users: tuple[str, ...] = ()
     """Ids of the only users who get it; empty where all members do."""
     rate: float | None = Field(default=None, gt=0, le=0.5)
-    """Of a control or a repeat: which share of each person's units in the dataset such are to be; None elsewhere."""
+    """Of a control or a repeat: which share of each person's units in the dataset all such are to be; None elsewhere.
+    The highest among hers counts."""
     answers: dict[str, bool] = Field(default_factory=dict)
     """The known answers by label; labels without a known answer are missing."""
     explanations: dict[str, str] = Field(default_factory=dict)

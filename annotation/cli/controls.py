@@ -242,7 +242,11 @@ def _tell_controls(report: "ControlReport", rate: float) -> None:
             err=True,
         )
         return
-    click.echo(f"About {rate:.0%} of each annotator's units are controls and repeats from now on.", err=True)
+    click.echo(
+        f"About {rate:.0%} of each annotator's units are controls and repeats from now on; more where others are there "
+        "at a higher rate.",
+        err=True,
+    )
 
 
 @controls.command("repeat", cls=SectionedCommand, rare="--seed --locale --round --workspace --api-url")

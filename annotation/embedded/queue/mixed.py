@@ -5,9 +5,9 @@ of each block, drawn by lot, comes an answer that is mixed in. So the share is k
 places are the same each time and another annotator's are others. Without other units nothing comes.
 """
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from math import ceil
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from math import ceil, inf, log1p
 from typing import NamedTuple
 from uuid import UUID
 
@@ -19,25 +19,26 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from annotation.embedded.queue.tables import QUEUE
 from annotation.embedded.search.sorting import lot
 
+_LOT = b"control"  # the places of all that is mixed in, whatever it is
 _MOST_MIXED = 0.5
 _PLACES = 2**64
 _NEARLY_ONE = 1 - 1e-9  # so that the last place is not lost to rounding
 
 
-class Kind(NamedTuple):
-    """Controls or repeats, as one annotator gets them in one dataset."""
+class Places(NamedTuple):
+    """Where what is mixed in comes among one annotator's other units in one dataset, and what comes there."""
 
     lot: bytes
-    """What the places of its blocks are drawn with."""
+    """What the places of the blocks are drawn with."""
     block: float
-    """How many other units come with each of its answers."""
+    """How many other units come with each answer that is mixed in."""
     given: int
-    """Its answers that she has begun or holds."""
+    """Answers that she has begun or holds."""
     waiting: tuple[str, ...]
-    """Its other answers, in her order."""
+    """The others, in her order."""
 
     def places_before(self, user_id: UUID, unit: int) -> int:
-        """How many of its answers come before that one of her other units, counted from 0."""
+        """How many answers come before that one of her other units, counted from 0."""
         # Her work begins anywhere in a block; else no control would ever be the last unit that a block can hold.
         first = self._drawn(user_id, b"first", ceil(self.block))
         return self._places(user_id, first + unit) - self._places(user_id, first)
@@ -61,7 +62,7 @@ class Mixed(NamedTuple):
     """Her other units that she has answered or holds."""
     held_units: int
     """Those of them that she only holds."""
-    kinds: tuple[Kind, ...]
+    places: Places
     held: tuple[str, ...]
     """Answers that she holds."""
     begun: tuple[str, ...]
@@ -72,14 +73,11 @@ class Mixed(NamedTuple):
     def before_next(self, units: int) -> tuple[list[str], "Mixed"]:
         """What comes before her next answer with so many other units, and what is mixed in after it."""
         after = self.before + units
-        answers: list[str] = []
-        kinds = []
-        for kind in self.kinds:
-            first = max(kind.places_before(self.user_id, self.before), kind.given)
-            count = max(0, kind.places_before(self.user_id, after) - first)
-            answers += kind.waiting[:count]
-            kinds.append(kind._replace(given=kind.given + count, waiting=kind.waiting[count:]))
-        return answers, self._replace(before=after, kinds=tuple(kinds))
+        first = max(self.places.places_before(self.user_id, self.before), self.places.given)
+        count = max(0, self.places.places_before(self.user_id, after) - first)
+        come, waiting = self.places.waiting[:count], self.places.waiting[count:]
+        left = self.places._replace(given=self.places.given + count, waiting=waiting)
+        return list(come), self._replace(before=after, places=left)
 
     def shown(self, waiting: int) -> list[str]:
         """The answers that she holds, goes on with, or gets with all her other units, of which so many wait."""
@@ -94,8 +92,9 @@ class Mixed(NamedTuple):
         held = tuple(answer for answer in self.held if answer in units)
         others = [answer for answer in units if answer not in held]
         block = max(1.0, waiting / max(1, len(others)) * _NEARLY_ONE)
-        kind = Kind(b"narrowed", block, 0, tuple(sorted(others, key=lambda answer: lot(self.user_id, answer.encode()))))
-        return self._replace(before=0, held_units=0, kinds=(kind,), held=held, begun=(), units=units)
+        others.sort(key=lambda answer: lot(self.user_id, answer.encode()))
+        places = Places(b"narrowed", block, 0, tuple(others))
+        return self._replace(before=0, held_units=0, places=places, held=held, begun=(), units=units)
 
 
 async def read_mixed(db: AsyncSession, dataset_id: UUID, user_id: UUID, holds: Mapping[str, int]) -> Mixed | None:
@@ -119,23 +118,41 @@ async def read_mixed(db: AsyncSession, dataset_id: UUID, user_id: UUID, holds: M
         if answered:
             begun.add(answer)
     before, held_units = await _other_units(db, dataset_id, user_id, holds)
-    share = min(_MOST_MIXED, sum(rates.values()))
-    kinds = []
-    for purpose, rate in sorted(rates.items()):
-        answers = [answer for answer, its in purposes.items() if its == purpose]
-        new = [answer for answer in answers if waiting[answer] and answer not in begun and answer not in holds]
-        size = sum(units[answer] for answer in answers) / len(answers)
-        kinds.append(
-            Kind(
-                dataset_id.bytes + purpose.encode(),
-                max(1.0, size * (1 - share) / rate) if rate else float(_PLACES),
-                sum(answer in begun or answer in holds for answer in answers),
-                tuple(sorted(new, key=lambda answer: lot(user_id, answer.encode()))),
-            )
-        )
+    new = [answer for answer in purposes if waiting[answer] and answer not in begun and answer not in holds]
+    answers = Counter(purposes.values())
+    weights = {purpose: rates[purpose] / count for purpose, count in answers.items()}
+    places = Places(
+        dataset_id.bytes + _LOT,
+        block_of(rates.values(), sum(units.values()) / len(units)),
+        sum(answer in begun or answer in holds for answer in purposes),
+        in_her_order(user_id, {answer: weights[purposes[answer]] for answer in new}),
+    )
     held = tuple(answer for answer in holds if waiting.get(answer))
     left = tuple(sorted(answer for answer in begun if waiting[answer] and answer not in holds))
-    return Mixed(user_id, before, held_units, tuple(kinds), held, left, waiting)
+    return Mixed(user_id, before, held_units, places, held, left, waiting)
+
+
+def block_of(rates: Iterable[float], size: float) -> float:
+    """How many other units come with each answer of so many units that is mixed in, whatever kinds of it there are.
+
+    The highest rate counts for all kinds together, so that a second kind takes no more of her work.
+    """
+    share = min(_MOST_MIXED, max(rates, default=0.0))
+    return max(1.0, size * (1 - share) / share) if share > 0 else float(_PLACES)
+
+
+def in_her_order(user_id: UUID, weights: Mapping[str, float]) -> tuple[str, ...]:
+    """The answers by lot: each next one is of those that are left, as likely as its weight; without one it is last.
+
+    The order stays as it is where others come or go, and among equal weights it is that of the lots alone.
+    """
+
+    def wait(answer: str) -> tuple[float, bytes]:
+        drawn = lot(user_id, answer.encode())
+        passed = -log1p(-int.from_bytes(drawn) / _PLACES)  # exponential races: the first to come wins by its weight
+        return passed / weights[answer] if weights[answer] > 0 else inf, drawn
+
+    return tuple(sorted(weights, key=wait))
 
 
 async def _is_annotator(db: AsyncSession, user_id: UUID) -> bool:

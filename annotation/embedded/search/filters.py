@@ -35,7 +35,7 @@ _FIRST_DATE = "0000-01-01"
 _FIRST_TIME = "00:00:00"
 _LAST_TIME = "23:59:59"
 _TIMES = ("inserted_at", "updated_at")
-PENDING = ResponseStatusFilter.pending.value
+_PENDING = ResponseStatusFilter.pending.value
 
 
 def filter_condition(wanted: Any, dataset_id: UUID) -> ColumnElement[bool]:
@@ -84,14 +84,14 @@ def _response_condition(wanted: Any, scope: Any) -> ColumnElement[bool]:
         return _response_exists(scope, _json_condition(wanted, Response.values, scope.question, "value"))
     if scope.property != "status" or not isinstance(wanted, TermsFilter):
         raise UnprocessableEntityError("A response filter needs a question, or the property `status` with its terms.")
-    values = statuses_in(wanted)
-    statuses = [ResponseStatus(value) for value in values - {PENDING} if value in set(ResponseStatus)]
+    values = _statuses_in(wanted)
+    statuses = [ResponseStatus(value) for value in values - {_PENDING} if value in set(ResponseStatus)]
     named = Response.status.in_(statuses)
     answered = answered_by(scope.user.id, named) if scope.user else _response_exists(scope, named)
-    return or_(~_response_exists(scope, true()), answered) if PENDING in values else answered
+    return or_(~_response_exists(scope, true()), answered) if _PENDING in values else answered
 
 
-def statuses_in(wanted: Any) -> set[str]:
+def _statuses_in(wanted: Any) -> set[str]:
     """The response statuses that a filter names."""
     return {str(getattr(value, "value", value)) for value in wanted.values}
 
@@ -102,7 +102,7 @@ def split_queue(wanted: Any) -> tuple[list[Any], UUID | None]:
     for place, each in enumerate(filters):
         scope: Any = getattr(each, "scope", None)
         own = isinstance(scope, ResponseFilterScope) and scope.property == "status" and scope.user is not None
-        if own and isinstance(each, TermsFilter) and statuses_in(each) == {PENDING}:
+        if own and isinstance(each, TermsFilter) and _statuses_in(each) == {_PENDING}:
             return filters[:place] + filters[place + 1 :], scope.user.id
     return filters, None
 
@@ -111,7 +111,7 @@ def is_pending_record(wanted: Any) -> bool:
     """Whether the filter wants pending records and nothing else."""
     scope = getattr(wanted, "scope", None)
     own = isinstance(scope, RecordFilterScope) and scope.property == "status"
-    return own and isinstance(wanted, TermsFilter) and statuses_in(wanted) == {PENDING}
+    return own and isinstance(wanted, TermsFilter) and _statuses_in(wanted) == {_PENDING}
 
 
 def answered_by(user_id: UUID, condition: ColumnElement[bool]) -> ColumnElement[bool]:

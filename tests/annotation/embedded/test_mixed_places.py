@@ -17,11 +17,10 @@ def order_of(number: int, rate: float, at_once: int = 1, late: int = 0) -> list[
 
     `at_once` are the passages of each answer.
     """
-    from annotation.embedded.queue.mixed import Kind, Mixed
+    from annotation.embedded.queue.mixed import Mixed, Places, block_of
 
-    block = max(1.0, at_once * (1 - rate) / rate)
-    kind = Kind(b"dataset control", block, 0, tuple(map(str, range(CONTROLS))))
-    mixed = Mixed(UUID(int=number), late, 0, (kind,), (), (), dict.fromkeys(kind.waiting, at_once))
+    places = Places(b"dataset control", block_of([rate], at_once), 0, tuple(map(str, range(CONTROLS))))
+    mixed = Mixed(UUID(int=number), late, 0, places, (), (), dict.fromkeys(places.waiting, at_once))
     expected = mixed.units_shown(UNITS)
     done: list[bool] = []
     for _ in range(UNITS // at_once):
@@ -64,3 +63,24 @@ def test_controls_that_come_late_do_not_come_all_at_once() -> None:
 
 def test_the_same_annotator_has_the_same_places_each_time() -> None:
     assert order_of(7, 0.2) == order_of(7, 0.2)
+
+
+def test_controls_and_repeats_together_come_at_the_higher_of_their_rates_and_at_half_at_most() -> None:
+    from annotation.embedded.queue.mixed import block_of
+
+    assert [1 / (1 + block_of(rates, 1)) for rates in ([0.1, 0.1], [0.3, 0.4], [0.5, 0.5], [0.7])] == pytest.approx(
+        [0.1, 0.4, 0.5, 0.5]
+    )
+
+
+def test_a_few_repeats_come_as_often_as_many_controls_do_until_they_are_used_up() -> None:
+    from annotation.embedded.queue.mixed import in_her_order
+
+    weights = {f"control {number}": 0.1 / 200 for number in range(200)} | {
+        f"repeat {number}": 0.1 / 20 for number in range(20)
+    }
+    orders = [in_her_order(UUID(int=number), weights) for number in range(PEOPLE)]
+    share = sum(answer.startswith("repeat") for order in orders for answer in order[:6]) / (6 * PEOPLE)
+    assert share == pytest.approx(0.47, abs=0.05)  # a little below a half, because their number goes down
+    assert len({order[0] for order in orders}) > 50
+    assert all(len(order) == 220 for order in orders)
