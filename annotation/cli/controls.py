@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from annotation.cli.options import api_url_option, tasks_option
 from annotation.cli.setup import named_again
 from pipeline.cli.sections import SectionedCommand
 from pipeline.progress import ProgressBars
@@ -28,7 +29,6 @@ _RATE = click.option(
 _WORKSPACE = click.option("--workspace", help="Argilla workspace; the setting `workspace` (citejury) if not given.")
 _LOCALE = click.option("--locale", help="Which datasets, for all of them: en, de or ja.")
 _ROUND = click.option("--round", "round_name", default="production", show_default=True, help="Round of annotation.")
-_API_URL = click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
 _DRY_RUN = click.option("--dry-run", is_flag=True, help="Say what would be done, and write nothing.")
 
 
@@ -53,13 +53,7 @@ def controls() -> None:
     show_default=True,
     help="Units of each task and language; in retrieval all passages of an answer come together.",
 )
-@click.option(
-    "--task",
-    "tasks",
-    multiple=True,
-    type=click.Choice(("retrieval", "grounding", "generation")),
-    help="Only this task; may be given more than once.",
-)
+@tasks_option
 @click.option("--seed", type=int, default=0, show_default=True, help="What is drawn by lot.")
 @click.option("--force", is_flag=True, help="Replace the file, and what was filled in there.")
 def plant(paths: tuple[Path, ...], out: Path, number: int, tasks: tuple[str, ...], seed: int, force: bool) -> None:
@@ -140,7 +134,7 @@ def _read_records(paths: Sequence[Path]) -> "dict[str, QueryResponse]":
 @_WORKSPACE
 @_LOCALE
 @_ROUND
-@_API_URL
+@api_url_option
 def push(
     path: Path,
     records: tuple[Path, ...],
@@ -270,7 +264,7 @@ def _tell_controls(report: "ControlReport", rate: float) -> None:
 @_WORKSPACE
 @_LOCALE
 @_ROUND
-@_API_URL
+@api_url_option
 def repeat(
     share: float,
     distance: int,

@@ -5,31 +5,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from annotation.cli.options import api_url_option, tasks_option, workspaces_option
 from pipeline.cli.sections import SectionedCommand
 from pipeline.tables import Table
 
 if TYPE_CHECKING:
     from annotation.labels import TaskName
 
-_TASK_NAMES = ("retrieval", "grounding", "generation")  # the label models would load pydantic for `--help`
-
 
 @click.command(cls=SectionedCommand, rare="--again --api-url")
-@click.option(
-    "--workspace",
-    "workspaces",
-    multiple=True,
-    metavar="NAME",
-    help="Argilla workspace; those of the campaign in citejury.toml, or the setting `workspace`, if not given. May be "
-    "given more than once.",
-)
-@click.option(
-    "--task",
-    "tasks",
-    multiple=True,
-    type=click.Choice(_TASK_NAMES),
-    help="Only this task; may be given more than once.",
-)
+@workspaces_option
+@tasks_option
 @click.option(
     "--round",
     "rounds",
@@ -41,7 +27,7 @@ _TASK_NAMES = ("retrieval", "grounding", "generation")  # the label models would
 @click.option(
     "--again", is_flag=True, help="Also units that were escalated before, have that answer too and are still split."
 )
-@click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
+@api_url_option
 def escalate(
     workspaces: tuple[str, ...],
     tasks: "tuple[TaskName, ...]",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from annotation.cli.options import TASK_NAMES
 from pipeline.cli.sections import SectionedCommand
 from pipeline.interrupts import SIGNAL_EXITS
 from pipeline.progress import ProgressBars
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     Report = Callable[[int, int], None]
 
 _BASELINE = "baseline"
-_TASK_NAMES = ("retrieval", "grounding", "generation")
 
 
 class _JudgeOptions(NamedTuple):
@@ -48,7 +48,7 @@ class _JudgeOptions(NamedTuple):
 @click.option("--model", default="", metavar="NAME", help="`baseline`, which is the default, or a model's name.")
 @click.option("--provider", default="", metavar="NAME", help="Whose model: openrouter, or one of the five providers.")
 @click.option("--base-url", default="", metavar="URL", help="Any server that speaks Chat Completions.")
-@click.option("--task", "task_names", multiple=True, type=click.Choice(_TASK_NAMES), help="Only this task; repeatable.")
+@click.option("--task", "task_names", multiple=True, type=click.Choice(TASK_NAMES), help="Only this task; repeatable.")
 @click.option("--sample", type=click.IntRange(min=0), default=0, metavar="N", help="Write N rejected quotes beside it.")
 @click.option("--explain", is_flag=True, help="Say with each rejected quote what was compared with what.")
 @click.option("--concurrency", type=click.IntRange(1, 500), default=4, show_default=True, help="Calls at once.")

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from annotation.cli.options import TASK_NAMES, api_url_option
 from pipeline.tables import Table
 
 if TYPE_CHECKING:
@@ -13,9 +14,7 @@ if TYPE_CHECKING:
     from annotation.client import Argilla
     from pipeline.settings import Settings
 
-_TASK_NAMES = ("retrieval", "grounding", "generation")  # the label models would load pydantic for `--help`
 _workspace_option = click.option("--workspace", help="Argilla workspace; the setting `workspace` if not given.")
-_api_url_option = click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
 
 
 @click.group()
@@ -25,7 +24,7 @@ def practice() -> None:
 
 @practice.command("show")
 @_workspace_option
-@_api_url_option
+@api_url_option
 def show(workspace: str | None, api_url: str | None) -> None:
     """Print who has passed which practice, and how far the others are.
 
@@ -59,12 +58,10 @@ def show(workspace: str | None, api_url: str | None) -> None:
 
 @practice.command("open")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option(
-    "--task", "tasks", multiple=True, type=click.Choice(_TASK_NAMES), help="Only this task; all if not given."
-)
+@click.option("--task", "tasks", multiple=True, type=click.Choice(TASK_NAMES), help="Only this task; all if not given.")
 @click.option("--locale", help="Only the practice in this language; all if not given.")
 @_workspace_option
-@_api_url_option
+@api_url_option
 def open_list(
     names: tuple[str, ...], tasks: tuple[str, ...], locale: str | None, workspace: str | None, api_url: str | None
 ) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from annotation.cli.options import api_url_option
 from annotation.cli.setup import named_again
 from pipeline.cli.sections import SectionedCommand
 from pipeline.progress import ProgressBars
@@ -69,7 +70,7 @@ _REPAIRS_TOLD = 20
 @click.option("--workspace", help="Argilla workspace; the setting `workspace` (citejury) if not given.")
 @click.option("--locale", help="Which datasets, where the workspace has several languages: en, de or ja.")
 @click.option("--round", "round_name", metavar="NAME", help="Round of annotation; production if not given.")
-@click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
+@api_url_option
 def push(
     paths: tuple[Path, ...],
     dry_run: bool,

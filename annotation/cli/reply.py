@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from annotation.cli.options import api_url_option, workspaces_option
 from pipeline.cli.sections import SectionedCommand
 
 if TYPE_CHECKING:
@@ -24,15 +25,8 @@ if TYPE_CHECKING:
     metavar="WORDS",
     help="The question as the guidelines are to put it; her own words if not given. Only with `--guidelines`.",
 )
-@click.option(
-    "--workspace",
-    "workspaces",
-    multiple=True,
-    metavar="NAME",
-    help="Argilla workspace; those of the campaign in citejury.toml, or the setting `workspace`, if not given. May be "
-    "given more than once.",
-)
-@click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
+@workspaces_option
+@api_url_option
 def reply(
     question: str | None,
     text: str | None,

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import click
 from click.core import ParameterSource
 
+from annotation.cli.options import TASK_NAMES, api_url_option
 from pipeline.cli.sections import SectionedCommand
 from pipeline.tables import Table
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from annotation.practice.round import PracticeReport
 
 _IN_CAMPAIGN = {"locale": "--locale", "annotators": "--annotator", "overlap": "--overlap", "evidence": "--evidence"}
-_TASK_NAMES = ("retrieval", "grounding", "generation")  # the label models would load pydantic for `--help`
 _TO_DO = {
     "created": "create",
     "finished": "finish",
@@ -57,7 +57,7 @@ _TO_DO = {
     "--new-version",
     "new_versions",
     multiple=True,
-    type=click.Choice(_TASK_NAMES),
+    type=click.Choice(TASK_NAMES),
     help="Make a new version of this task's datasets, with their records; may be given more than once.",
 )
 @click.option(
@@ -67,7 +67,7 @@ _TO_DO = {
 )
 @click.option("--dry-run", is_flag=True, help="Show the plan, and change nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask before a change that touches what has been answered.")
-@click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
+@api_url_option
 @click.pass_context
 def setup(
     ctx: click.Context,

@@ -4,16 +4,11 @@ from pathlib import Path
 
 import click
 
+from annotation.cli.options import api_url_option, workspaces_option
+
 
 @click.command()
-@click.option(
-    "--workspace",
-    "workspaces",
-    multiple=True,
-    metavar="NAME",
-    help="Argilla workspace; those of the campaign in citejury.toml, or the setting `workspace`, if not given. May be "
-    "given more than once.",
-)
+@workspaces_option
 @click.option(
     "--round",
     "rounds",
@@ -29,7 +24,7 @@ import click
     help="Write everything as one HTML page, too; an earlier one is replaced.",
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 where something needs a look.")
-@click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
+@api_url_option
 @click.pass_context
 def status(
     ctx: click.Context,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from annotation.cli.options import api_url_option
 from pipeline.tables import Table
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from annotation.campaign.people import NewUser
     from annotation.client import Argilla
 
-_api_url_option = click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
 _passwords_option = click.option(
     "--passwords",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -54,7 +54,7 @@ def users() -> None:
     "annotators.",
 )
 @_passwords_option
-@_api_url_option
+@api_url_option
 def add(
     names: tuple[str, ...], workspaces: tuple[str, ...], role: str, passwords: Path | None, api_url: str | None
 ) -> None:
@@ -128,7 +128,7 @@ def _memberships(
 
 
 @users.command("list")
-@_api_url_option
+@api_url_option
 def show(api_url: str | None) -> None:
     """Print every user with role and workspaces.
 
@@ -153,7 +153,7 @@ def show(api_url: str | None) -> None:
 @users.command("passwd")
 @click.argument("name")
 @_passwords_option
-@_api_url_option
+@api_url_option
 def passwd(name: str, passwords: Path | None, api_url: str | None) -> None:
     """Give a user a new password.
 
@@ -186,7 +186,7 @@ def passwd(name: str, passwords: Path | None, api_url: str | None) -> None:
     metavar="NAME",
     help="Workspace to leave; all of them if not given. May be given more than once.",
 )
-@_api_url_option
+@api_url_option
 def remove(name: str, workspaces: tuple[str, ...], api_url: str | None) -> None:
     """Take a user out of the workspaces; everything that she answered stays, under her name.
 
@@ -220,7 +220,7 @@ def remove(name: str, workspaces: tuple[str, ...], api_url: str | None) -> None:
     "--as", "pseudonym", metavar="NAME", help="The pseudonym; a random one such as former-4f7a21c0 if not given."
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@_api_url_option
+@api_url_option
 def forget(name: str, pseudonym: str | None, yes: bool, api_url: str | None) -> None:
     """Replace a user's names by a pseudonym on the server, for good, and take her out of the workspaces.
 

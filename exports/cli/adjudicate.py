@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from annotation.cli.options import api_url_option, tasks_option
 from exports.cli.agreement import read_labels
 from pipeline.cli.sections import SectionedCommand
 from pipeline.progress import ProgressBars
@@ -25,13 +26,6 @@ _EXAMPLES = 3
 """Units that are named for each reason why some are refused."""
 Row = tuple[object, ...]
 
-_task_option = click.option(
-    "--task",
-    "tasks",
-    multiple=True,
-    type=click.Choice(("retrieval", "grounding", "generation")),
-    help="Only this task; may be given more than once.",
-)
 _label_option = click.option(
     "--label", "labels", multiple=True, callback=read_labels, help="Only this label; may be given more than once."
 )
@@ -40,7 +34,6 @@ _workspace_option = click.option(
     help="Argilla workspace of the annotators; those of the campaign in citejury.toml, or the setting `workspace`, if "
     "not given.",
 )
-_url_option = click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
 
 
 @click.group()
@@ -53,7 +46,7 @@ def adjudicate() -> None:
 @click.option(
     "--out", metavar="FILE.csv", type=click.Path(path_type=Path, dir_okay=False), help="Write the whole list here."
 )
-@_task_option
+@tasks_option
 @_label_option
 @click.option("--top", metavar="N", type=click.IntRange(1), help="Only the N weightiest disagreements.")
 @click.option("--spreadsheet-safe", is_flag=True, help="Put an apostrophe before cells that a spreadsheet would run.")
@@ -106,7 +99,7 @@ def list_command(
     multiple=True,
     help="User name of an adjudicator besides those of the campaign; may be repeated.",
 )
-@_task_option
+@tasks_option
 @_label_option
 @click.option("--top", metavar="N", type=click.IntRange(1), help="Only the N weightiest units.")
 @click.option(
@@ -116,7 +109,7 @@ def list_command(
     "--allow-own", is_flag=True, help="Let adjudicators settle what they labelled themselves; decisions.csv says so."
 )
 @_workspace_option
-@_url_option
+@api_url_option
 def push(
     export: Path,
     blind: bool | None,
@@ -212,7 +205,7 @@ def refused_by_reason(refused: Sequence[str]) -> list[str]:
     help="Where the scores go; `scores.csv` beside the decisions if not given.",
 )
 @_workspace_option
-@_url_option
+@api_url_option
 def read(out: Path, export: Path | None, scores: Path | None, workspace: str | None, api_url: str | None) -> None:
     """Bring the adjudicators' submitted answers back as decisions, and score the annotators against them.
 

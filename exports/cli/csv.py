@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from annotation.cli.options import api_url_option, tasks_option, workspaces_option
 from pipeline.cli.sections import SectionedCommand
 from pipeline.interrupts import interrupted_by
 from pipeline.progress import ProgressBars
@@ -68,21 +69,8 @@ SINCE = click.Option(
 )
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--update", is_flag=True, help="Bring the export in OUT up to date; it keeps its own options.")
-@click.option(
-    "--workspace",
-    "workspaces",
-    multiple=True,
-    metavar="NAME",
-    help="Argilla workspace; those of the campaign in citejury.toml, or the setting `workspace`, if not given. May be "
-    "given more than once.",
-)
-@click.option(
-    "--task",
-    "tasks",
-    multiple=True,
-    type=click.Choice(("retrieval", "grounding", "generation")),
-    help="Only this task; may be given more than once.",
-)
+@workspaces_option
+@tasks_option
 @click.option(
     "--until",
     metavar="TIME",
@@ -133,7 +121,7 @@ SINCE = click.Option(
     help="Put ' before cells that a spreadsheet takes for formulas, and a BOM at the start. This changes texts.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask before rows vanish whose responses are gone from the server.")
-@click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
+@api_url_option
 def csv_command(
     out: Path,
     update: bool,

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from annotation.cli.options import api_url_option
 from exports.cli.dataset import source_of
 from pipeline.cli.sections import SectionedCommand
 from pipeline.interrupts import interrupted_by
@@ -40,7 +41,7 @@ from pipeline.interrupts import interrupted_by
     metavar="NAME",
     help="Argilla workspace; the setting `workspace` if not given. May be given more than once.",
 )
-@click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
+@api_url_option
 def feedback(
     out: Path,
     paths: tuple[Path, ...],

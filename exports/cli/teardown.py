@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from annotation.cli.options import api_url_option
 from pipeline.interrupts import interrupted_by
 from pipeline.progress import ProgressBars
 
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="Where the export goes, into a new folder named for workspace and time; the current folder if not given.",
 )
-@click.option("--api-url", help="Address of Argilla; ARGILLA_API_URL if not given.")
+@api_url_option
 def teardown(
     workspace: str | None, datasets: tuple[str, ...], users: bool, yes: bool, folder: Path, api_url: str | None
 ) -> None:
