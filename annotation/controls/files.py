@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from annotation.controls.planting import Planted
 from annotation.labels import LABELS, TASKS, TaskName, broken_rules
-from pipeline.csv_v2.lines import numbered_rows
+from pipeline.csv_v2.lines import delimiter_of, numbered_rows, spreadsheet_cell, unescaped
 from pipeline.errors import BadRowsError, InputError
 from pipeline.recording.files import write_records
 from pipeline.records import QueryResponse
@@ -27,10 +27,8 @@ _COLUMNS = (
     *("confirmed", "task", "kind", "what", *_ALL_LABELS),
     *("query", "answer", "passages", "language", "record_uuid", "chunk_id", "made_from"),
 )
-_DELIMITERS = (",", ";", "\t")  # a German Excel saves the second
 _YES = frozenset(["yes", "y", "true", "1", "x", "ja", "wahr", "はい"])
 _NO = frozenset(["no", "n", "false", "0", "nein", "falsch", "いいえ"])
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "＝", "＋", "－", "＠")
 _KNOWN = "known"
 _TAKEN = ("repeat", "company")  # what units shown again are called, and passages that come along with a control
 _LEAST_SHARE = 3
@@ -85,7 +83,7 @@ def write_controls(path: Path, planted: Sequence[Planted]) -> Path:
     writer.writerow(_COLUMNS)
     for each in planted:
         values = _row(each)
-        writer.writerow([_safe(values.get(column, "")) for column in _COLUMNS])
+        writer.writerow([spreadsheet_cell(values.get(column, "")) for column in _COLUMNS])
     with staged_file(path) as file:
         file.write(text.getvalue().encode("utf-8-sig", "backslashreplace"))
     return records
@@ -108,11 +106,6 @@ def _row(planted: Planted) -> dict[str, str]:
         "chunk_id": planted.chunk_id,
         "made_from": planted.made_from,
     }
-
-
-def _safe(cell: str) -> str:
-    """The cell, behind an apostrophe where a spreadsheet would run it."""
-    return f"'{cell}" if cell.startswith(_FORMULA_STARTS) else cell
 
 
 def read_controls(path: Path, records: Mapping[str, QueryResponse], skipped: Collection[str] = ()) -> KnownUnits:
@@ -171,20 +164,12 @@ def _read_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     Raises:
         InputError: the file is missing, or no CSV in UTF-8.
     """
-    rows = (
-        (found, next(found, (1, [""]))[1]) for found in (numbered_rows(path, delimiter=each) for each in _DELIMITERS)
-    )
-    told = [(body, [cell.strip() for cell in header]) for body, header in rows]
-    body, header = next((each for each in told if "record_uuid" in each[1]), told[0])
+    rows = numbered_rows(path, delimiter=delimiter_of(path, "record_uuid"))
+    header = [cell.strip() for cell in next(rows, (1, [""]))[1]]
     yield 1, dict(zip(header, header, strict=True))
-    for line, cells in body:
+    for line, cells in rows:
         padded = [*cells, *[""] * (len(header) - len(cells))]
-        yield line, {name: _plain(cell.strip()) for name, cell in zip(header, padded, strict=False)}
-
-
-def _plain(cell: str) -> str:
-    """The cell without the apostrophe that keeps a spreadsheet from running it."""
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA_STARTS) else cell
+        yield line, {name: unescaped(cell.strip()) for name, cell in zip(header, padded, strict=False)}
 
 
 def _value(cell: str, column: str) -> bool | None:

@@ -31,6 +31,7 @@ from annotation.planning._sampling import ALL, Draw, Stratification, draw, narra
 from annotation.planning._schema import Difference, Hours, Plan, PlannedPace, Stratum
 from annotation.planning.pace import FEWEST_TIMED, Cell, Pace, Work, measured_likeness
 from annotation.planning.population import PlannedRecord, Population
+from pipeline.csv_v2.lines import spreadsheet_cell
 from pipeline.errors import InputError, OutputError
 from pipeline.staging import staged_file
 from pipeline.text.terminal import counted
@@ -300,13 +301,14 @@ def _strata(strata: Stratification, number: int) -> tuple[Stratum, ...]:
 
 
 def _sample_csv(draws: Sequence[Draw]) -> bytes:
-    """The bytes of `sample.csv`: a row a record."""
+    """The bytes of `sample.csv`: a row a record; cells that a spreadsheet would run begin with an apostrophe."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(_SAMPLE_COLUMNS)
     for each in draws:
         for record in each.narrative.records:
-            rows.writerow((record.record_uuid, each.narrative.narrative_id, each.stratum, repr(each.probability)))
+            told = (record.record_uuid, each.narrative.narrative_id, each.stratum, repr(each.probability))
+            rows.writerow([spreadsheet_cell(cell) for cell in told])
     return text.getvalue().encode("utf-8", "surrogatepass")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.csv_v2.lines import numbered_rows
+from pipeline.csv_v2.lines import delimiter_of, numbered_rows, unescaped
 from pipeline.errors import InputError
 
 _COLUMN = "record_uuid"
@@ -41,13 +41,14 @@ def read_choice(sample: Path | None, exclude: Path | None) -> RecordChoice:
 
 
 def _read_ids(path: Path) -> frozenset[str]:
-    """The record ids of a file.
+    """The record ids of a file, as a spreadsheet may have saved it.
 
     Raises:
         InputError: it is missing, is no CSV in UTF-8, lacks the column, or names no record.
     """
-    rows = numbered_rows(path)
-    _, header = next(rows, (1, []))
+    rows = numbered_rows(path, delimiter=delimiter_of(path, _COLUMN))
+    _, names = next(rows, (1, []))
+    header = [name.strip() for name in names]
     if header.count(_COLUMN) != 1:
         raise InputError(
             f"`{path}` needs the column `{_COLUMN}` once, found it {header.count(_COLUMN)} times. Name the "
@@ -58,7 +59,7 @@ def _read_ids(path: Path) -> frozenset[str]:
     for line, cells in rows:
         if len(cells) != len(header) or not cells[place].strip():
             raise InputError(f"`{path}`, line {line}: there is no record in the column `{_COLUMN}`. Mend the line.")
-        found.add(cells[place])
+        found.add(unescaped(cells[place].strip()))
     if not found:
         raise InputError(f"`{path}` names no record: a header and no rows.")
     return frozenset(found)

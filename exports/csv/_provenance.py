@@ -7,8 +7,9 @@ from typing import Any, NamedTuple, get_args
 
 from annotation.display import hidden_metadata
 from exports.csv.folder import PROVENANCE_FILE
-from exports.csv.tables import Piece, csv_line, spreadsheet_cell
+from exports.csv.tables import Piece, csv_line
 from exports.schema import PROVENANCE_COLUMNS
+from pipeline.csv_v2.lines import spreadsheet_cell
 from pipeline.records import SourceState
 
 _TOLD = PROVENANCE_COLUMNS[1:]

@@ -19,8 +19,9 @@ from typing import Literal, NamedTuple
 from annotation.labels import TASKS, TaskName
 from exports.csv._index import Index
 from exports.csv.folder import file_name, mapping, read_manifest
-from exports.csv.tables import FORMULA_STARTS, Piece, csv_line, utc
+from exports.csv.tables import Piece, csv_line, utc
 from exports.schema import ExportFilters
+from pipeline.csv_v2.lines import unescaped
 from pipeline.text.terminal import counted
 
 Kind = Literal["added", "changed", "withdrawn", "gone", "left out"]
@@ -155,17 +156,16 @@ def _units_without_index(path: Path) -> Iterator[_Lines]:
 def _unit_of(row: _Row) -> _Unit:
     """The unit that a row is about."""
     rank = row.get("chunk_rank") or "0"
-    return _plain(row.get("record_uuid", "")), int(rank) if rank.isdecimal() else 0, _plain(row.get("chunk_id", ""))
+    return (
+        unescaped(row.get("record_uuid", "")),
+        int(rank) if rank.isdecimal() else 0,
+        unescaped(row.get("chunk_id", "")),
+    )
 
 
 def _annotator(row: _Row) -> str:
     """Whose row it is."""
-    return _plain(row.get("annotator_id", ""))
-
-
-def _plain(cell: str) -> str:
-    """The cell without the apostrophe that keeps a spreadsheet from running it."""
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA_STARTS) else cell
+    return unescaped(row.get("annotator_id", ""))
 
 
 def _paired(old: Iterator[_Lines], new: Iterator[_Lines]) -> Iterator[tuple[_Unit, list[_Row], list[_Row]]]:
@@ -266,7 +266,7 @@ def _why(task: TaskName, chunk_id: str, row: _Row, now: Now, origins: _Origins) 
     )
     if is_left_out:
         return "left out"
-    return "withdrawn" if now.is_unsubmitted(task, _plain(row["record_uuid"]), chunk_id, who) else "gone"
+    return "withdrawn" if now.is_unsubmitted(task, unescaped(row["record_uuid"]), chunk_id, who) else "gone"
 
 
 def _rows_by_annotator(folder: Path) -> Counter[str]:

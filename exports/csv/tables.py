@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from annotation.display import hidden_metadata, original_text
 from annotation.labels import LABELS, TaskName, broken_rules
 from exports.schema import COLUMNS, ExportedFile, ExportFilters, in_utc
+from pipeline.csv_v2.lines import spreadsheet_cell
 from pipeline.errors import ArgillaError
 from pipeline.records import Provenance
 
@@ -47,9 +48,6 @@ EXTENDED_COLUMNS = (
 _PASSAGE_COLUMNS = ("chunk_id", "doc_id", "chunk_rank")
 _EXTENDED_HIDDEN_COLUMNS = ("origin", "answer_raw", "revision_of")
 """Columns that stand in the hidden metadata under their own names; empty where a record has none."""
-
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "＝", "＋", "－", "＠")
-"""What makes a cell a formula (CWE-1236), with line ends and NUL, which spreadsheets skip, and full-width forms."""
 
 LINE_END = b"\r\n"
 _QUOTED = re.compile('["\r\n]')
@@ -150,11 +148,6 @@ def utc(stamp: str) -> datetime:
         OverflowError: no calendar holds it.
     """
     return in_utc(datetime.fromisoformat(stamp))
-
-
-def spreadsheet_cell(cell: str | int) -> str | int:
-    """The cell, behind an apostrophe where a spreadsheet would run it as a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) else cell
 
 
 def csv_cells(values: Mapping[str, str | int], columns: Sequence[str], spreadsheet_safe: bool) -> bytes:

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exports.agreement.schema import InputFile
-from exports.reading.collection import unescaped
 from exports.reading.read import csv_rows, input_file
+from pipeline.csv_v2.lines import unescaped
 from pipeline.errors import BadRowsError, InputError
 from pipeline.text.terminal import counted
 

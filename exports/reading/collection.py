@@ -11,7 +11,8 @@ import numpy as np
 
 from annotation.labels import LABELS, TaskName
 from exports.agreement.ratings import EPOCH, MICROSECOND, MISSING, NO, YES, IntArray, LabelArray, Ratings
-from exports.csv.tables import FORMULA_STARTS, STATUS_COLUMN, utc
+from exports.csv.tables import STATUS_COLUMN, utc
+from pipeline.csv_v2.lines import unescaped
 
 _BOOLEANS: Mapping[str, int] = {
     **dict.fromkeys(("True", "true", "TRUE", "1", "yes"), YES),
@@ -377,11 +378,3 @@ def moment_or_none(stamp: str) -> datetime | None:
         return utc(stamp)
     except (ValueError, OverflowError):
         return None
-
-
-def unescaped(text: str) -> str:
-    """A cell without the apostrophe that `exports csv --spreadsheet-safe` put before it, if it did.
-
-    So an export for spreadsheets has the annotators, units and order of any other, and can be read together with it.
-    """
-    return text[1:] if text[:1] == "'" and text.startswith(FORMULA_STARTS, 1) else text

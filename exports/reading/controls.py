@@ -8,9 +8,9 @@ from annotation.controls.scores import AnnotatorScores, ControlAnswer, score_ans
 from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement.ratings import MISSING, YES, Ratings
 from exports.csv.folder import CONTROLS_FILE
-from exports.reading.collection import unescaped
 from exports.reading.read import counted_cells, csv_rows, display_names
 from exports.schema import CONTROL_COLUMNS
+from pipeline.csv_v2.lines import unescaped
 from pipeline.errors import BadRowsError, InputError
 
 _BOOLEANS: Mapping[str, bool] = {"True": True, "False": False}

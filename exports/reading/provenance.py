@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from exports.agreement.schema import InputFile
 from exports.csv.folder import PROVENANCE_FILE
-from exports.reading.collection import unescaped
 from exports.reading.read import counted_cells, csv_rows, display_names, input_file
+from pipeline.csv_v2.lines import unescaped
 from pipeline.errors import BadRowsError, InputError
 from pipeline.text.terminal import counted
 

@@ -20,7 +20,7 @@ from exports.reading._narratives import RecordTraces, tell_narratives
 from exports.reading._runs import read_runs
 from exports.reading._verdicts import read_verdict_patterns, verdict_readers
 from exports.reading._weights import read_weights
-from exports.reading.collection import Response, unescaped
+from exports.reading.collection import Response
 from exports.reading.decisions import read_decisions
 from exports.reading.provenance import provenance_files, read_provenance
 from exports.reading.read import (
@@ -34,6 +34,7 @@ from exports.reading.read import (
     task_of,
 )
 from exports.results.study import Study
+from pipeline.csv_v2.lines import unescaped
 from pipeline.errors import InputError
 from pipeline.records import Provenance
 

@@ -15,10 +15,11 @@ from pydantic import ValidationError
 from annotation.labels import TASKS, TaskName
 from exports.agreement.disagreements import Disagreement
 from exports.csv.folder import EVIDENCE_FILE, MANIFEST_FILE
-from exports.csv.tables import TEXT_COLUMNS, csv_line, spreadsheet_cell
+from exports.csv.tables import TEXT_COLUMNS, csv_line
 from exports.reading.collection import Response, ResponseReader, TableRows
 from exports.reading.read import csv_rows, export_files, read_responses, task_of
 from exports.schema import EvidenceRow
+from pipeline.csv_v2.lines import spreadsheet_cell
 from pipeline.errors import InputError, OutputError
 from pipeline.recording.files import numbered_lines
 from pipeline.staging import staged_file

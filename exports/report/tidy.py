@@ -24,7 +24,7 @@ from exports.agreement.schema import (
     SliceLabel,
     TaskAgreement,
 )
-from exports.csv.tables import spreadsheet_cell
+from pipeline.csv_v2.lines import spreadsheet_cell
 from pipeline.schema import Frozen
 
 METRICS = (*COEFFICIENTS, "mean_pairwise_kappa")

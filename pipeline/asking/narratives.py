@@ -10,13 +10,12 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.csv_v2.lines import numbered_rows, open_csv
+from pipeline.csv_v2.lines import delimiter_of, numbered_rows, open_csv
 from pipeline.errors import BadRowsError, InputError
 from pipeline.schema import Frozen, Narrative
 
 _TEXT_COLUMNS = ("prompt", "narrative_prompt")
 _TYPE_COLUMN = "narrative_type"
-_DELIMITERS = (",", ";", "\t")
 # How the files of spreadsheets begin: .xlsx, .ods and .numbers are archives, .xls is an older container.
 _SPREADSHEETS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 
@@ -93,7 +92,7 @@ def _stream_narratives(
         InputError: the file is missing, empty, not UTF-8 or not CSV, or lacks a column.
     """
     _refuse_spreadsheet(path)
-    rows = numbered_rows(path, delimiter=_delimiter_of(path, id_column))
+    rows = numbered_rows(path, delimiter=delimiter_of(path, id_column))
     _, header = next(rows, (1, []))
     columns = _find_columns(path, header, id_column, text_column)
     for line, cells in rows:
@@ -118,20 +117,6 @@ def _refuse_spreadsheet(path: Path) -> None:
                 "(Comma delimited)` in Excel or `Text CSV` in LibreOffice, and name the file that this writes; `;` or "
                 "tabs between the columns are fine."
             )
-
-
-def _delimiter_of(path: Path, id_column: str) -> str:
-    """What stands between the file's columns: the first by which its header names the ids, else the most frequent."""
-    widths = dict.fromkeys(_DELIMITERS, 0)
-    for delimiter in _DELIMITERS:
-        try:
-            _, header = next(numbered_rows(path, delimiter=delimiter), (1, []))
-        except InputError:  # quoted by another delimiter; what is wrong by all of them is told when the rows are read
-            continue
-        if id_column in header:
-            return delimiter
-        widths[delimiter] = len(header)
-    return max(widths, key=lambda delimiter: widths[delimiter])
 
 
 class _Columns(NamedTuple):

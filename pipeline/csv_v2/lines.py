@@ -17,6 +17,23 @@ _BOM = b"\xef\xbb\xbf"
 # https://docs.python.org/3/library/csv.html#csv.field_size_limit
 _FIELD_LIMIT = 2**31 - 1
 
+_DELIMITERS = (",", ";", "\t")  # a German Excel saves the second
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "＝", "＋", "－", "＠")
+"""What makes a cell a formula (CWE-1236), with line ends and NUL, which spreadsheets skip, and full-width forms."""
+
+
+def spreadsheet_cell(cell: str | int) -> str | int:
+    """The cell, behind an apostrophe where a spreadsheet would run it as a formula."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) else cell
+
+
+def unescaped(text: str) -> str:
+    """A cell without the apostrophe that `spreadsheet_cell` put before it, if it did.
+
+    So a file for spreadsheets has the names, units and order of any other, and can be read together with it.
+    """
+    return text[1:] if text[:1] == "'" and text.startswith(FORMULA_STARTS, 1) else text
+
 
 def decoded_lines(file: Iterable[bytes], damaged: Callable[[int, bytes, int], None]) -> Iterator[str]:
     """The physical lines of a file in UTF-8 with their own line ends, without a byte order mark.
@@ -70,6 +87,20 @@ def numbered_rows(path: Path, end: int | None = None, delimiter: str = ",") -> I
                 f"{str(path)!r}, line {line}: the row that begins here is not CSV ({error}). Look for a quotation mark "
                 "that is not doubled or never closed."
             ) from error
+
+
+def delimiter_of(path: Path, column: str) -> str:
+    """What parts the file's cells: the first by which its header names the column, else the most frequent."""
+    widths = dict.fromkeys(_DELIMITERS, 0)
+    for delimiter in _DELIMITERS:
+        try:
+            _, header = next(numbered_rows(path, delimiter=delimiter), (1, []))
+        except InputError:  # quoted by another delimiter; what is wrong by all of them is told when the rows are read
+            continue
+        if column in [name.strip() for name in header]:
+            return delimiter
+        widths[delimiter] = len(header)
+    return max(widths, key=lambda delimiter: widths[delimiter])
 
 
 def _lines_before(file: BinaryIO, end: int) -> Iterator[bytes]:

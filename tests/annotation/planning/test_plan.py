@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from annotation.campaign.file import read_campaign
 from annotation.campaign.routing import expected_calibration, plan_routes
+from annotation.push.sample import read_choice
 from annotation.tasks import CALIBRATION
 from exports.cli import main
 from exports.reading._weights import read_weights
@@ -239,6 +240,16 @@ def test_a_file_without_a_record_is_refused() -> None:
     result = CliRunner().invoke(main, ["annotation", "plan", "empty.jsonl", "--out", "plan"])
     assert result.exit_code == 1
     assert not Path("plan").exists()
+
+
+def test_cells_of_the_sample_that_a_spreadsheet_would_run_are_made_safe_and_read_as_they_were() -> None:
+    plan([planned_record(f"={n}", kind="x") for n in range(12)])
+    assert {row["narrative_id"][:2] for row in sample()} == {"'="}
+    text = Path("plan/sample.csv").read_text(encoding="utf-8").replace(",", " ; ")
+    Path("saved.csv").write_text(text, encoding="utf-8-sig")  # as a German Excel saves it, filled in by hand
+    ids = {f"={n}-openai" for n in range(12)}
+    assert read_choice(Path("plan/sample.csv"), None).wanted == read_choice(Path("saved.csv"), None).wanted == ids
+    assert read_weights(Path("plan/sample.csv"), ids)  # refused where a record has none
 
 
 def test_the_next_command_can_be_pasted_where_a_folder_has_a_blank_in_its_name() -> None:

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exports.agreement.ratings import Ratings
-from exports.csv.tables import FORMULA_STARTS, csv_line, spreadsheet_cell
+from exports.csv.tables import csv_line
 from exports.reading.read import export_files, read_responses, read_tables, task_of
 from exports.schema import COLUMNS
+from pipeline.csv_v2.lines import FORMULA_STARTS, spreadsheet_cell
 from pipeline.errors import BadRowsError, InputError
 
 CELLS = {
