@@ -1,11 +1,11 @@
 """Removing a workspace with what is in it: what would be lost, and the removal; the export in between is the caller's.
 
-Datasets go first, then users who were asked for, then the workspace, so that a removal that was killed can be seen and
+Datasets go first, then users who were asked for, then workspaces, so that a removal that was killed can be seen and
 finished. Argilla deletes a user's responses with her wherever they are; so only those go who have none elsewhere.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -195,32 +195,35 @@ def check_exported(plan: Teardown, rows: Mapping[tuple[str, str], int]) -> None:
                 )
 
 
-def tear_down(argilla: Argilla, plan: Teardown, tell: Callable[[str], object] = lambda line: None) -> None:
+def tear_down(argilla: Argilla, plans: Sequence[Teardown], tell: Callable[[str], object] = lambda line: None) -> None:
     """Remove what was planned, each dataset only if nobody worked in it since; `tell` is told of each removal.
 
-    Killed at any moment, a new plan has what is left.
+    All datasets go before anybody does: with a person, Argilla deletes her responses in every workspace. Killed at any
+    moment, a new plan has what is left.
 
     Raises:
         ArgillaError: somebody worked in a dataset since it was looked at; it and what comes after it stay.
     """
     client = connected(argilla)
-    workspace = workspace_handle(client, plan.workspace_id)
-    for dataset in plan.datasets:
+    workspaces = {plan.workspace: workspace_handle(client, plan.workspace_id) for plan in plans}
+    for workspace, dataset in [(plan.workspace, each) for plan in plans for each in plan.datasets]:
         if _contents(argilla, dataset.id) != dataset.contents:
             raise ArgillaError(
                 f"Somebody worked in the dataset {dataset.name!r} since it was looked at, so it and what comes after "
                 "it stay. Ask the annotators to stop, and run the command again."
             )
-        _remove(dataset_handle(workspace, dataset.id))
+        _remove(dataset_handle(workspaces[workspace], dataset.id))
         tell(f"Removed the dataset {dataset.name!r}.")
-    agreed = {user.id for user in plan.users if not user.stays}
-    for user in _plan_users(argilla, plan.workspace_id) if agreed else ():
-        if user.id in agreed and not user.stays:  # she may have joined another workspace meanwhile
-            _remove(user_handle(client, user.id))
-            tell(f"Removed the user {user.username!r}.")
-    if plan.is_whole:
-        _remove(workspace)
-        tell(f"Removed the workspace {plan.workspace!r}.")
+    agreed = {user.id for plan in plans for user in plan.users if not user.stays}
+    for plan in plans if agreed else ():
+        for user in _plan_users(argilla, plan.workspace_id, workspaces):
+            if user.id in agreed and not user.stays:  # she may have joined another workspace meanwhile
+                _remove(user_handle(client, user.id))
+                tell(f"Removed the user {user.username!r}.")
+    for plan in plans:
+        if plan.is_whole:
+            _remove(workspaces[plan.workspace])
+            tell(f"Removed the workspace {plan.workspace!r}.")
 
 
 def _remove(thing: "rg.Dataset | rg.User | rg.Workspace") -> None:

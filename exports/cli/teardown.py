@@ -82,7 +82,7 @@ def teardown(
         _agree(settings.workspace, yes)
         for plan in plans:
             _export_first(argilla, plan, folder)
-            tear_down(argilla, plan, lambda line: click.echo(line, err=True))
+        tear_down(argilla, plans, lambda line: click.echo(line, err=True))
 
 
 def _doomed_workspaces(argilla: "Argilla", workspace: str) -> list[str]:

@@ -50,7 +50,7 @@ def choose_datasets(client: Argilla, workspaces: Sequence[str], filters: ExportF
     """The workspaces' datasets that citejury set up and the filters do not leave out.
 
     Unless they are named, rounds that take suggestions, whose answers would count as agreement, and practice,
-    whose answers are known, are left out.
+    whose answers are known, are left out; practice is not where every response is wanted.
 
     Raises:
         NotFoundError: there is no such workspace, a workspace has no dataset of ours, or none of them is for a named
@@ -61,7 +61,7 @@ def choose_datasets(client: Argilla, workspaces: Sequence[str], filters: ExportF
         dataset
         for dataset in ours
         if (not filters.tasks or dataset.task in filters.tasks)
-        and (dataset.round in filters.rounds if filters.rounds else dataset.round != PRACTICE)
+        and (dataset.round in filters.rounds if filters.rounds else dataset.round != PRACTICE or filters.every_response)
     ]
     chosen = wanted
     if not filters.suggested and not filters.rounds:

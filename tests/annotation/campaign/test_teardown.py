@@ -161,7 +161,7 @@ def test_what_a_killed_run_left_is_exported_and_removed_by_the_next(bench: Bench
         raise KilledError(line)
 
     with pytest.raises(KilledError):
-        tear_down(bench.client, plan_teardown(bench.client, bench.workspace), die)
+        tear_down(bench.client, [plan_teardown(bench.client, bench.workspace)], die)
     assert [each["name"] for each in bench.client.datasets(bench.workspace_id)] == ["3-generation-en"]
     assert run(bench, "--yes", "--export", str(tmp_path)).exit_code == 0
     assert bench.workspace not in bench.client.workspaces()
@@ -181,7 +181,7 @@ def test_a_dataset_that_somebody_worked_in_since_stays(bench: Bench) -> None:
     changed = bench.response("ana", **answers("generation", helpful="yes"))
     bench.put("generation", {**record("generation", "r1", changed)})
     with pytest.raises(ArgillaError, match="Somebody worked in the dataset '3-generation-en'"):
-        tear_down(bench.client, plan)
+        tear_down(bench.client, [plan])
     assert [each["name"] for each in bench.client.datasets(bench.workspace_id)] == ["3-generation-en"]
     assert bench.workspace in bench.client.workspaces()
 
@@ -220,6 +220,33 @@ def test_users_go_when_asked_unless_they_belong_or_answered_elsewhere(bench: Ben
     for reason in ("an owner", "a member of another workspace", "has answered in another workspace"):
         assert f"stays: {reason})" in result.stderr
     assert set(here.values()) <= client.usernames().keys()
+
+
+def test_several_workspaces_go_with_who_answered_in_one_and_belongs_to_the_other(bench: Bench) -> None:
+    client = bench.client
+    name = f"second-{uuid.uuid4().hex[:8]}"
+    second = client.request("POST", "/workspaces", json={"name": name})["id"]
+    elsewhere_too = client.request("POST", "/workspaces", json={"name": f"third-{uuid.uuid4().hex[:8]}"})["id"]
+    for user_id in bench.annotators.values():  # other tests want them
+        client.request("POST", f"/workspaces/{elsewhere_too}/users", json={"user_id": user_id})
+    her = {"mover": make_user(client, "mover")["id"]}
+    client.request("POST", f"/workspaces/{bench.workspace_id}/users", json={"user_id": her["mover"]})
+    dataset = {"generation": make_dataset(client, second, "generation")}
+    elsewhere = Bench(bench.server, client, name, second, dataset, her)
+    elsewhere.put("generation", record("generation", "r1", elsewhere.response("mover", **answers("generation"))))
+    names = (bench.workspace, name)
+    told: list[str] = []
+    tear_down(client, [plan_teardown(client, each, (), True, names) for each in names], told.append)
+    assert her["mover"] not in client.usernames()
+    assert sum("Removed the user 'mover" in line for line in told) == 1
+    assert not {*names} & client.workspaces().keys()
+
+
+def test_practice_is_exported_before_it_goes(bench: Bench, tmp_path: Path) -> None:
+    bench.datasets["practice"] = make_dataset(bench.client, bench.workspace_id, "generation", "practice")
+    bench.put("practice", record("generation", "lesson", bench.response("ana", **answers("generation"))))
+    result = run(bench, "--yes", "--export", str(tmp_path))
+    assert (result.exit_code, rows_in(tmp_path)["generation.csv"]) == (0, 3), result.output
 
 
 def test_a_count_that_differs_in_one_dataset_is_not_made_up_for_by_another(bench: Bench) -> None:
