@@ -152,7 +152,8 @@ def push(
     retrieval `chunk_id`, and a column for each label whose answer is known; RECORDS then are the records that it names.
     Each control goes, under an id of its own, to all annotators of its language, at the rate you choose. Each label
     has both answers among its controls, at least a third each: what would be too many is not counted, and a label with
-    one answer only is refused. Push again to change answers or the rate. The API key comes from ARGILLA_API_KEY.
+    one answer only is refused. Push again to change answers or the rate, and once somebody joined. The API
+    key comes from ARGILLA_API_KEY.
 
     Exports leave controls out; `citejury annotation status` and the report of `citejury exports agreement` say how
     each annotator answers them. Keep the file from annotators.

@@ -397,9 +397,9 @@ async def _rows_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] | N
         for record_id, external_id, status, _ in records
     ]
     read = [labels_and_question(json.loads(text) if text else None) for text in values]
-    assignments = (await db.execute(assignments_in(dataset_id))).tuples().all()
-    on_page = {UUID(record[0]) for record in records} if assignments else ()
-    assigned = ",".join(f'"{record_id}":{said}' for record_id, said in assignments if record_id in on_page)
+    page_ids = select(Record.id).where(*here, place <= last)
+    assignments = (await db.execute(assignments_in(dataset_id, page_ids))).tuples()
+    assigned = ",".join(f'"{record_id}":{said}' for record_id, said in assignments)
     following = json.dumps(_cursor(*last) if len(records) == limit else None)
     return (
         f'{{"users":{json.dumps(list(map(_hyphenated, users)))},"values":{json.dumps(read)},'

@@ -168,9 +168,9 @@ _OVERLAP_OF = {
 }
 
 
-def assignments_in(dataset_id: UUID) -> Select[tuple[UUID, str]]:
-    """The query for the ids of a dataset's records with an assignment, and the assignment as JSON."""
-    here = (QUEUE.c.dataset_id == dataset_id, QUEUE.c.assignment.is_not(None))
+def assignments_in(dataset_id: UUID, among: Select[tuple[UUID]]) -> Select[tuple[UUID, str]]:
+    """The query for the ids of a dataset's records with an assignment among those, and the assignment as JSON."""
+    here = (QUEUE.c.dataset_id == dataset_id, QUEUE.c.assignment.is_not(None), QUEUE.c.record_id.in_(among))
     return select(QUEUE.c.record_id, QUEUE.c.assignment).where(*here)
 
 

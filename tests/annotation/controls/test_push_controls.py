@@ -232,6 +232,19 @@ def test_an_annotator_cannot_tell_by_its_status_what_a_record_was(own_study: Stu
     assert {each["status"] for each in told} == {"pending"}
 
 
+def test_controls_pushed_again_wait_for_who_joined_since(own_study: Study) -> None:
+    study = own_study
+    assert study.push(BOTH).exit_code == 0
+    for record, _ in study.controls().values():
+        for person in study.people:
+            study.answer(person, record)
+    assert {record["status"] for record, _ in study.controls().values()} == {"completed"}
+    carl = make_user(study.owner, "carl")
+    study.owner.request("POST", f"/workspaces/{study.workspace_id}/users", json={"user_id": carl["id"]})
+    assert study.push(BOTH).exit_code == 0
+    assert {(record["status"], said.needed) for record, said in study.controls().values()} == {("pending", 3)}
+
+
 def test_an_ordinary_push_leaves_controls_as_they_are(study: Study) -> None:
     assert study.push(BOTH).exit_code == 0
     before = study.controls()

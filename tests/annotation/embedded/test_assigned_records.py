@@ -190,6 +190,14 @@ def test_controls_come_at_their_rate_all_along_and_to_everybody_elsewhere(gather
     assert all(player.open() is None and player.total == 0 for player in team.players)
 
 
+def test_controls_and_repeats_together_come_at_one_rate(gather: Any, client: Argilla) -> None:
+    team = gather(1, overlap=1)
+    repeats = assigned(ours(texts(8)), mixed_in(1, purpose="repeat", users=(team.users[0],)))
+    put(client, team.dataset, [*ours(texts(16)), *assigned(ours(texts(8)), mixed_in(1)), *repeats])
+    order = work(team.players[0])
+    assert 3 <= len(order) - 16 <= 5  # one with each four others: a fifth
+
+
 def test_her_counts_do_not_tell_which_of_her_records_was_a_control(gather: Any, client: Argilla) -> None:
     team = gather(1, overlap=1)
     (anna,) = team.players
