@@ -1,10 +1,13 @@
 """The command `status`: how far the annotators are."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from annotation.cli.options import api_url_option, workspaces_option
+if TYPE_CHECKING:
+    from annotation.status._schema import Status
 
 
 @click.command()
@@ -93,6 +96,15 @@ def status(
     else:
         for line in status_lines(found):
             click.echo(line)
-    click.echo("Next: citejury exports csv export", err=True)
+    click.echo(f"Next: citejury {_next_step(found)}", err=True)
     if strict and found.notices:
         ctx.exit(1)
+
+
+def _next_step(status: "Status") -> str:
+    """The command that brings what the campaign lacks first: records, answers, or their export."""
+    if not any(each.records + each.apart for each in status.datasets):
+        return "annotation push RECORDS.jsonl"
+    if not any(each.done for each in status.datasets):
+        return "annotation share --out sheets"
+    return "exports csv export"

@@ -112,6 +112,29 @@ def notices_of_people(
         yield Notice(kind="controls", text=f"Controls show: {said}.", annotators=tuple(sorted(told)))
 
 
+def notices_of_practice(tallies: Iterable[Tally], names: Mapping[str, str]) -> Iterator[Notice]:
+    """That work waits for people who have not passed its practice."""
+    waiting = [tally for tally in tallies if tally.kept_out]
+    if not waiting:
+        return
+    total = sum(tally.kept_out for tally in waiting)
+    parts = "; ".join(
+        f"{tally.kept_out} in {tally.watched.dataset.workspace}/{tally.watched.dataset.name} for "
+        + " or ".join(
+            f"{name} ({tally.watched.kept_out[user_id]})"
+            for name, user_id in sorted((names.get(user_id, user_id), user_id) for user_id in tally.waits_for)
+        )
+        for tally in waiting
+    )
+    people = tuple(sorted({names.get(user_id, user_id) for tally in waiting for user_id in tally.waits_for}))
+    yield Notice(
+        kind="practice",
+        text=f"{counted(total, 'submission')} wait{'s' * (total == 1)} for people who have not passed the practice: "
+        f"{parts}. Ask them to practise, or open the list to somebody with `citejury annotation practice open NAME`.",
+        annotators=people,
+    )
+
+
 def notices_of_questions(questions: Sequence[Question]) -> Iterator[Notice]:
     """That questions wait for the lead."""
     waiting = [each for each in questions if not each.reply]

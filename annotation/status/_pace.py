@@ -12,6 +12,7 @@ TODAY = timedelta(hours=24)
 _LONGEST_FORECAST = timedelta(days=3650)
 NOTHING_WANTING = "nothing is wanting"
 NOBODY_LEFT = "no annotators are left for what is wanting"
+KEPT_OUT = "what is wanting waits for people who have not passed its practice"
 NO_WORK = "nobody who is to go on submitted anything in the last 24 hours"
 TOO_LONG = "more than ten years at today's pace"
 

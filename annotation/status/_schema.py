@@ -17,7 +17,7 @@ class AnnotatorStatus(Frozen):
     done: int
     """Records that she submitted."""
     pending: int
-    """Records that wait in her queue; 0 where she cannot go on."""
+    """Records that wait in her queue; 0 where she cannot go on, or has not passed the practice."""
     drafts: int
     """Records with a draft of hers."""
     discarded: int
@@ -73,9 +73,13 @@ class DatasetStatus(Frozen):
     needed: int
     """Submissions that are wanting to them, all together."""
     reachable: int
-    """Those of them for which annotators are left who have neither submitted nor discarded the record."""
+    """Those of them for which annotators are left who may answer the record and have neither submitted nor discarded
+    it."""
+    kept_out: int = 0
+    """Those of them for which only people are left who have not passed the practice that comes before."""
     unreachable: int
-    """Pending records with fewer annotators left, who have neither submitted nor discarded them, than are wanting."""
+    """Pending records with fewer annotators left, who have neither submitted nor discarded them, than are wanting;
+    people who have not passed the practice count as left."""
     closed_early: int
     """Pending records that Argilla hands out to nobody any more, as after a change of the overlap."""
     done: int
@@ -141,11 +145,13 @@ class Notice(Frozen):
         "too_fast",
         "alike",
         "controls",
+        "practice",
         "questions",
     ]
     """`unfinished`: nobody can work in a dataset; `empty`: it holds no record; `unreachable`: too few annotators are
     left for some records; `closed_early`: some are handed out to nobody; `at_once`, `too_fast`, `alike`, `controls`:
-    what people's answers look like; `questions`: some wait for a reply."""
+    what people's answers look like; `practice`: work waits for people who have not passed it; `questions`: some wait
+    for a reply."""
     text: str
     """It in plain sentences."""
     annotators: tuple[str, ...] = ()
@@ -166,7 +172,8 @@ class Status(Frozen):
     needed: int
     """Submissions that are wanting in all datasets together."""
     reachable: int
-    """Those of them for which annotators are left who have neither submitted nor discarded the record."""
+    """Those of them for which annotators are left who may answer the record and have neither submitted nor discarded
+    it."""
     done_today: int
     """Responses submitted in the last 24 hours."""
     finish: str | None

@@ -18,7 +18,8 @@ class Tally:
         """Start with no record."""
         self.watched = watched
         self.records = self.apart = self.reached = self.closed_early = 0
-        self.needed = self.reachable = self.unreachable = 0
+        self.needed = self.reachable = self.kept_out = self.unreachable = 0
+        self.waits_for: Counter[str] = Counter()
         self.by_status: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.open = 0
         self.open_for: Counter[str] = Counter()
@@ -59,14 +60,17 @@ class Tally:
                 self.open += 1
         if wanting and not self.watched.is_superseded:
             settled = {each.user_id for each in answers if each.status != "draft"}
-            left = len(self._takers(unit) - settled)
+            takers = self._takers(unit) - settled
+            left, out = len(takers & self.watched.open_to), takers & self.watched.kept_out.keys()
             self.needed += wanting
             self.reachable += min(wanting, left)
-            self.unreachable += wanting > left
+            self.kept_out += max(0, min(wanting, len(takers)) - left)
+            self.waits_for.update(out if wanting > left else ())
+            self.unreachable += wanting > len(takers)
             self.closed_early += not unit.is_open
 
     def _takers(self, unit: Unit) -> frozenset[str]:
-        """User ids of those who get the record."""
+        """User ids of those who get the record, now or once they have passed its practice."""
         members, users = self.watched.members, unit.assignment.users
         return members.intersection(users) if users else members
 
@@ -107,7 +111,7 @@ class Tally:
 
     def pending_for(self, user_id: str) -> int:
         """How many records wait in a person's queue."""
-        if user_id not in self.watched.members or self.watched.is_superseded:
+        if user_id not in self.watched.open_to or self.watched.is_superseded:
             return 0
         return self.open + self.open_for[user_id]
 

@@ -68,6 +68,7 @@ def escalate(
     """
     names = argilla.usernames()
     found, chosen = [], {}
+    closed_to: set[str] = set()
     for watched in find_watched(argilla, workspaces, rounds, languages or {}):
         dataset = watched.dataset
         closed = not watched.is_ready or watched.is_superseded or dataset.round == PRACTICE
@@ -79,8 +80,11 @@ def escalate(
             if unit.assignment.purpose == "label" and _is_split(unit, dataset.min_submitted)
         ]
         new = [unit for unit in split if again or (unit.assignment.needed or 0) <= dataset.min_submitted]
-        takers = {unit.record_id: _takers(unit, watched.members) for unit in new}
+        takers = {unit.record_id: _takers(unit, watched.open_to) for unit in new}
         chosen[dataset.id] = [unit for unit in new if takers[unit.record_id]]
+        closed_to.update(
+            names.get(user_id, user_id) for unit in new for user_id in _takers(unit, watched.kept_out.keys())
+        )
         can_take = Counter(user_id for users in takers.values() for user_id in users)
         found.append(
             EscalatedDataset(
@@ -95,10 +99,11 @@ def escalate(
         )
     stuck = sum(each.nobody_left for each in found)
     if stuck and not any(each.escalated for each in found):
+        kept_out = "" if not closed_to else f" or has not passed its practice ({', '.join(sorted(closed_to))})"
         raise InputError(
             f"{stuck} {'unit is' if stuck == 1 else 'units are'} split, and everybody who could take "
-            f"{'it' if stuck == 1 else 'them'} has answered already. Add an annotator with `citejury annotation "
-            "setup`, or go on with `citejury exports adjudicate push`."
+            f"{'it' if stuck == 1 else 'them'} has answered already{kept_out}. Add an annotator with "
+            "`citejury annotation setup`, or go on with `citejury exports adjudicate push`."
         )
     if not dry_run:
         for dataset_id, units in chosen.items():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from annotation.pages import own_style, render
 from annotation.status._schema import DatasetStatus, Status
-from annotation.status.text import minute, pace
+from annotation.status.text import CONTROLS_MEANING, minute, out_of_reach, pace, share_text
 from pipeline.errors import OutputError
 from pipeline.staging import staged_file
 
@@ -46,6 +46,9 @@ def render_page(status: Status) -> str:
         name_of=name_of,
         minute=minute,
         pace=pace,
+        share_text=share_text,
+        out_of_reach=out_of_reach(status),
+        controls_meaning=CONTROLS_MEANING,
         bar_parts=_bar_parts,
     )
 

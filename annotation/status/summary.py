@@ -11,8 +11,18 @@ from importlib.metadata import version
 
 from annotation.client import Argilla
 from annotation.controls.scores import score_tallies
-from annotation.status._notices import notices_of_datasets, notices_of_people, notices_of_questions
-from annotation.status._pace import Backlog, Forecast, Work, forecasts, last_of, together, work_today
+from annotation.status._notices import notices_of_datasets, notices_of_people, notices_of_practice, notices_of_questions
+from annotation.status._pace import (
+    KEPT_OUT,
+    NOBODY_LEFT,
+    Backlog,
+    Forecast,
+    Work,
+    forecasts,
+    last_of,
+    together,
+    work_today,
+)
 from annotation.status._schema import AnnotatorStatus, DatasetStatus, HalfDone, Question, Status
 from annotation.status._tally import Tally, read_tallies
 from annotation.status.questions import find_questions
@@ -53,6 +63,7 @@ def read_status(
         update={
             "notices": (
                 *notices_of_datasets(found, status.datasets),
+                *notices_of_practice(tallies, names),
                 *notices_of_people(tallies, names, status.controls, argilla),
                 *notices_of_questions(status.questions),
             )
@@ -74,6 +85,7 @@ def _summed_up(
     expected = forecasts(list(map(_backlog, tallies, today)), now)
     datasets = tuple(map(partial(_dataset_status, names=names, work=work), tallies, today, expected))
     last = last_of(expected)
+    is_kept_out = last.reason == NOBODY_LEFT and any(each.kept_out for each in tallies)
     return Status(
         citejury=version("citejury"),
         server=server,
@@ -83,7 +95,7 @@ def _summed_up(
         reachable=sum(each.reachable for each in datasets),
         done_today=sum(each.units for each in work.values()),
         finish=_stamp(last.finish) if last.finish else None,
-        no_finish=last.reason,
+        no_finish=KEPT_OUT if is_kept_out else last.reason,
         datasets=datasets,
         annotators=_people(tallies, names, work),
         questions=tuple(questions),
@@ -94,7 +106,7 @@ def _summed_up(
 
 def _backlog(tally: Tally, today: Work) -> Backlog:
     """What the dataset lacks."""
-    return Backlog(tally.watched.dataset.task, tally.watched.members, tally.needed, tally.reachable, today)
+    return Backlog(tally.watched.dataset.task, tally.watched.open_to, tally.needed, tally.reachable, today)
 
 
 def _dataset_status(
@@ -118,6 +130,7 @@ def _dataset_status(
         pending=0 if watched.is_superseded else tally.records - tally.reached,
         needed=tally.needed,
         reachable=tally.reachable,
+        kept_out=tally.kept_out,
         unreachable=tally.unreachable,
         closed_early=tally.closed_early,
         done=tally.total("submitted"),
@@ -138,7 +151,10 @@ def _why_no_finish(tally: Tally, expected: Forecast) -> str:
     """Why a dataset has no finish; empty where it has one."""
     if tally.watched.is_superseded:
         return "a newer version has taken its place"
-    return expected.reason if tally.records else "there are no records yet"
+    if not tally.records:
+        return "there are no records yet"
+    is_kept_out = expected.reason == NOBODY_LEFT and tally.kept_out
+    return KEPT_OUT if is_kept_out else expected.reason
 
 
 def _half_done(tally: Tally) -> tuple[HalfDone, ...]:

@@ -9,18 +9,23 @@ from textwrap import wrap
 
 from rich.cells import cell_len
 
+from annotation.controls.scores import AnnotatorScores, Share
 from annotation.status._schema import AnnotatorStatus, DatasetStatus, Notice, Question, Status
 from pipeline.tables import Table
 from pipeline.text.terminal import printable
 
 _NOTHING = "-"
-_LONGEST_NAME = 27
-"""As many characters as `calibration-1-retrieval-en` and its indent have, so that a row has 80."""
 _WIDTH = 80
 _FEW = 10
 """How many half-done answers are named; the JSON has all of them."""
 _DATASET_HEAD = ("task", "done", "of", "by", "draft", "disc.", "today", "/h", "finish")
 ANNOTATOR_HEAD = ("annotator", "done", "queue", "draft", "disc.", "today", "/h", "broken", "asks")
+_CONTROLS_HEAD = ("annotator", "controls", "sensitivity", "specificity", "repeats", "self-consist.")
+CONTROLS_MEANING = (
+    "Sensitivity: of known yeses, how many she says yes to; specificity: of known noes, no; self-consistency: of "
+    "answers to repeats, how many are what she said before. In brackets intervals of 95% (Wilson), as if answers were "
+    "independent."
+)
 
 
 def status_lines(status: Status) -> Iterator[str]:
@@ -34,10 +39,14 @@ def status_lines(status: Status) -> Iterator[str]:
     yield f"Wanting: {status.needed} submissions. Submitted in the last 24 hours: {status.done_today}."
     yield f"Expected finish: {minute(status.finish)} UTC." if status.finish else f"No finish: {status.no_finish}."
     if status.needed > status.reachable:
-        yield f"For {status.needed - status.reachable} of the submissions too few annotators are left."
+        yield from wrap(out_of_reach(status), _WIDTH)
     if status.annotators:
         yield ""
         yield from table(ANNOTATOR_HEAD, _annotator_rows(status))
+    if status.controls:
+        yield ""
+        yield from table(_CONTROLS_HEAD, map(_controls_row, status.controls))
+        yield from wrap(CONTROLS_MEANING, _WIDTH)
     yield from _broken_lines(status.datasets)
     yield from _half_done_lines(status.datasets)
     yield from _notice_lines(status.notices)
@@ -47,6 +56,15 @@ def status_lines(status: Status) -> Iterator[str]:
         yield f"Questions to the lead: {len(waiting)}"
         for question in waiting:
             yield from question_lines(question)
+
+
+def out_of_reach(status: Status) -> str:
+    """Why submissions that are wanting are no part of the finish."""
+    kept_out = sum(each.kept_out for each in status.datasets)
+    lacking = status.needed - status.reachable - kept_out
+    parts = [f"{kept_out} of the submissions wait for people who have not passed their practice."] if kept_out else []
+    parts += [f"For {lacking} of the submissions too few annotators are left."] if lacking else []
+    return " ".join(parts)
 
 
 def _place_of(dataset: DatasetStatus) -> tuple[str, str, str]:
@@ -82,6 +100,18 @@ def _annotator_row(name: str, work: AnnotatorStatus) -> tuple[str, ...]:
     counts = (work.done, work.pending, work.drafts, work.discarded, work.done_today)
     broken = sum(work.broken_rules.values())
     return name, *map(str, counts), pace(work.units_per_hour), str(broken), str(work.questions)
+
+
+def _controls_row(scores: AnnotatorScores) -> tuple[str, ...]:
+    """What controls and repeats tell about one person, over all labels."""
+    found = scores.together
+    right = (str(scores.controls), share_text(found.sensitivity), share_text(found.specificity))
+    return printable(scores.annotator), *right, str(scores.repeats), share_text(found.consistency)
+
+
+def share_text(share: Share | None) -> str:
+    """A share with its interval."""
+    return _NOTHING if share is None else f"{share.value:.0%} [{share.low * 100:.0f}, {share.high * 100:.0f}]"
 
 
 def _broken_lines(datasets: Iterable[DatasetStatus]) -> Iterator[str]:
@@ -128,17 +158,24 @@ def question_lines(question: Question) -> Iterator[str]:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """The rows below their heading, numbers flush right; a long name keeps its columns in line by being cut."""
-    yield from Table([(_cut_name(first), *others) for first, *others in (head, *rows)], left=1).terminal().splitlines()
+    """The rows below their heading, numbers flush right; names are cut to what the columns leave of the width."""
+    found = [tuple(head), *map(tuple, rows)]
+    taken = sum(2 + max(map(cell_len, column)) for column in list(zip(*found, strict=True))[1:])
+    cut = [(_cut_name(first, _WIDTH - taken), *others) for first, *others in found]
+    yield from Table(cut, left=1).terminal().splitlines()
 
 
-def _cut_name(name: str) -> str:
-    """The name, cut where it is long."""
-    if cell_len(name) <= _LONGEST_NAME:
+def _cut_name(name: str, width: int) -> str:
+    """The name, cut within where it is long: the ends of datasets' names tell them apart."""
+    if cell_len(name) <= width:
         return name
-    while cell_len(name) >= _LONGEST_NAME:
-        name = name[:-1]
-    return name + "…"
+    end = name
+    while cell_len(end) > width * 2 // 3:
+        end = end[1:]
+    begin = name[: -len(end)]
+    while cell_len(begin) + 1 + cell_len(end) > width:
+        begin = begin[:-1]
+    return f"{begin}…{end}"
 
 
 def pace(units_per_hour: float | None) -> str:
