@@ -7,7 +7,7 @@ import click
 
 from annotation.cli.options import api_url_option, workspaces_option
 if TYPE_CHECKING:
-    from annotation.status._schema import Status
+    from collections.abc import Iterable
 
 
 @click.command()
@@ -96,15 +96,18 @@ def status(
     else:
         for line in status_lines(found):
             click.echo(line)
-    click.echo(f"Next: citejury {_next_step(found)}", err=True)
+    click.echo(
+        f"Next: citejury {_next_step([each.records + each.apart for each in found.datasets], [each.done for each in found.datasets])}",
+        err=True,
+    )
     if strict and found.notices:
         ctx.exit(1)
 
 
-def _next_step(status: "Status") -> str:
+def _next_step(records: "Iterable[int]", answers: "Iterable[int]") -> str:
     """The command that brings what the campaign lacks first: records, answers, or their export."""
-    if not any(each.records + each.apart for each in status.datasets):
+    if not any(records):
         return "annotation push RECORDS.jsonl"
-    if not any(each.done for each in status.datasets):
+    if not any(answers):
         return "annotation share --out sheets"
     return "exports csv export"
