@@ -96,10 +96,9 @@ def status(
     else:
         for line in status_lines(found):
             click.echo(line)
-    click.echo(
-        f"Next: citejury {_next_step([each.records + each.apart for each in found.datasets], [each.done for each in found.datasets])}",
-        err=True,
-    )
+    datasets = found.datasets
+    step = _next_step([each.records + each.apart for each in datasets], [each.done for each in datasets])
+    click.echo(f"Next: citejury {step}", err=True)
     if strict and found.notices:
         ctx.exit(1)
 

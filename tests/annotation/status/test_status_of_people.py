@@ -11,9 +11,9 @@ from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.controls.scores import ControlAnswer, score_answers
 from annotation.embedded.launch import ServerHandle
-from annotation.escalation import escalate
 from annotation.labels import LABELS
 from annotation.status._schema import Status
+from annotation.status.escalation import escalate
 from annotation.status.page import render_page
 from annotation.status.summary import read_status
 from annotation.status.text import ANNOTATOR_HEAD, status_lines, table
