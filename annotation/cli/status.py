@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from annotation.cli.options import api_url_option, workspaces_option
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
