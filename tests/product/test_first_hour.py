@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
 import pytest
 
 from annotation.campaign.datasets import find_datasets
 from annotation.client import Argilla
+from exports.cli import main
 from exports.start.init import project_files, start_project
 from tests.support import caddy
 from tests.support.places import ROOT
@@ -47,10 +49,40 @@ def run(command: str, folder: Path, environment: dict[str, str]) -> str:
 
 
 def names_next(said: str, command: str) -> bool:
-    """Whether what a command said names the next one: its words up to the first that are the user's own."""
+    """Whether what a command said names the next one, its words up to the first that are the user's own.
+
+    Options that are said with it have to be the command's.
+    """
     words = re.match(r"(?:citejury \S+ \S+|caddy reverse-proxy)", command)
     assert words is not None
-    return words[0] in said
+    hints = re.findall(rf"{words[0]}\b[^`\n;(),]*", said)
+    return bool(hints) and all(map(is_understood, hints))
+
+
+def is_understood(hint: str) -> bool:
+    """Whether a command of ours that a hint names has the options that stand there; others are not ours to know."""
+    program, *words = shlex.split(hint)
+    if program != "citejury":
+        return True
+    command: click.Command = main
+    context = click.Context(main)
+    while isinstance(command, click.Group) and words:
+        found = command.get_command(context, words.pop(0))
+        assert found is not None, hint
+        context = click.Context(found, parent=context)
+        command = found
+    try:
+        command.make_parser(context).parse_args(words)
+    except click.UsageError:
+        return False
+    return True
+
+
+def test_a_hint_with_an_option_that_the_command_lacks_is_none() -> None:
+    command = "citejury annotation setup --annotator anna"
+    assert names_next("Next: citejury annotation setup --passwords passwords.json", command)
+    assert not names_next("Next: citejury annotation setup --password passwords.json", command)
+    assert not names_next("Next: citejury annotation push RECORDS.jsonl", command)
 
 
 @pytest.fixture
