@@ -154,6 +154,10 @@ class Asked(NamedTuple):
     own: frozenset[str]
     """Names of adjudicators who labelled the unit themselves."""
 
+    def with_more(self, other: "Asked | None") -> "Asked":
+        """What both ask, as where the same unit was pushed blind and with votes."""
+        return self if other is None else Asked(self.labels | other.labels, self.own | other.own)
+
 
 def decide(tables: Sequence[Ratings], asked: Mapping[UnitId, Asked]) -> Outcome:
     """What adjudicators decided on every label that they were asked for, from their responses to the tasks.

@@ -382,15 +382,11 @@ def read_outcome(
             f"adjudication of {' or '.join(map(repr, homes))}. Begin one with `citejury exports adjudicate push`."
         )
     names = argilla.usernames()
-    asked = {
-        copy.unit: Asked(
-            frozenset(LABELS[copy.unit.task] if copy.labels is None else copy.labels),
-            frozenset(names.get(user_id, user_id) for user_id in copy.own),
-        )
-        for datasets in described.values()
-        for dataset in datasets
-        for copy in _copies(argilla, dataset)
-    }
+    asked: dict[UnitId, Asked] = {}
+    for copy in (copy for datasets in described.values() for each in datasets for copy in _copies(argilla, each)):
+        labels = frozenset(LABELS[copy.unit.task] if copy.labels is None else copy.labels)
+        asked_here = Asked(labels, frozenset(names.get(user_id, user_id) for user_id in copy.own))
+        asked[copy.unit] = asked_here.with_more(asked.get(copy.unit))
     with TemporaryDirectory(prefix="citejury-") as folder:
         export = Path(folder) / "adjudicated"
         filters = ExportFilters(rounds=(ROUND,), every_response=True, whole_campaign=len(homes) > 1)

@@ -15,7 +15,7 @@ from annotation.client import Argilla
 from annotation.push.push import push_records
 from annotation.tasks import round_of
 from annotation.wording import LOCALES, read_wording
-from exports.adjudicate.adjudication import UnitId, votes_text
+from exports.adjudicate.adjudication import Asked, UnitId, votes_text
 from exports.adjudicate.members import Home
 from exports.adjudicate.push import push_units
 from exports.agreement.consensus import consensus
@@ -318,3 +318,9 @@ def test_adjudicators_of_an_earlier_campaign_see_the_query_where_their_dataset_c
     copy = jury.records(target)["adjudication-2-grounding-en r1"]["fields"]
     (source,) = (record["fields"] for _, page in owner.record_pages(earlier_id) for record in page)
     assert copy == source | ({} if is_earlier else {"query": "Query 1?"})
+
+
+def test_a_unit_pushed_blind_and_with_votes_is_asked_for_the_labels_of_both() -> None:
+    blind, votes = Asked(frozenset({"helpful"}), frozenset({"anna"})), Asked(frozenset({"complete"}), frozenset())
+    assert votes.with_more(blind) == blind.with_more(votes) == Asked(blind.labels | votes.labels, frozenset({"anna"}))
+    assert blind.with_more(None) == blind
