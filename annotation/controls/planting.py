@@ -18,7 +18,7 @@ from uuid import UUID
 from annotation.display import source_of
 from annotation.labels import TASKS, TaskName
 from annotation.wording import LOCALES, locales
-from pipeline.records import Passage, QueryResponse, Source, join_context
+from pipeline.records import Passage, QueryResponse, join_context
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import content_words
 
@@ -307,7 +307,8 @@ def _dead_source(record: QueryResponse, others: Sequence[QueryResponse], draw: "
     for source in cited:
         chunks = tuple(each for each in record.chunks if source_of(each, record.sources) != source)
         if chunks:
-            sources = tuple(_dead(each) if each == source else each for each in record.sources)
+            gone = source.model_copy(update={"state": "gone", "reason": ""})
+            sources = tuple(gone if each == source else each for each in record.sources)
             ranked = tuple(each.model_copy(update={"chunk_rank": rank}) for rank, each in enumerate(chunks, start=1))
             changed = record.model_copy(
                 update={"sources": sources, "chunks": ranked, "context_set": join_context(ranked)}
@@ -315,11 +316,6 @@ def _dead_source(record: QueryResponse, others: Sequence[QueryResponse], draw: "
             what = f"the list says of source [{source.n}] that its page is gone"
             return _Change(changed, {"source_cited": True, "fabricated_source": True}, what)
     return None
-
-
-def _dead(source: Source) -> Source:
-    """The source as one whose page is gone."""
-    return source.model_copy(update={"state": "gone", "reason": ""})
 
 
 def _no_citations(record: QueryResponse, others: Sequence[QueryResponse], draw: "_Draw") -> _Change | None:

@@ -370,14 +370,12 @@ def write_plan(planned: PlannedSample, folder: Path) -> None:
     target = folder.absolute()
     work = target.with_name(f".{target.name}.{uuid4().hex}.part")
     try:
-        for name, content in ((SAMPLE_FILE, planned.sample), (PLAN_FILE, _json(planned.plan))):
+        for name, content in (
+            (SAMPLE_FILE, planned.sample),
+            (PLAN_FILE, planned.plan.model_dump_json(indent=2).encode() + b"\n"),
+        ):
             with staged_file(work / name) as file:
                 file.write(content)
         os.replace(work, target)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-
-
-def _json(plan: Plan) -> bytes:
-    """The bytes of `plan.json`."""
-    return plan.model_dump_json(indent=2).encode() + b"\n"

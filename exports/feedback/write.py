@@ -18,10 +18,10 @@ from exports.agreement.ratings import Ratings
 from exports.csv.folder import CONTROLS_FILE, read_manifest
 from exports.csv.tables import TEXT_COLUMNS
 from exports.feedback._differences import Difference, Feedback, LabelFeedback, compare
-from exports.reading.collection import unescaped
 from exports.reading.controls import read_control_units
 from exports.reading.decisions import read_decisions
 from exports.reading.read import csv_rows, export_files, read_tables, task_of
+from pipeline.csv_v2.lines import unescaped
 from pipeline.errors import InputError, OutputError
 from pipeline.records import CONTEXT_SEPARATOR
 from pipeline.staging import staged_file
