@@ -153,3 +153,10 @@ def test_texts_of_the_page_have_the_same_values_in_every_language(locale: str, t
 
 def test_every_language_is_held_to_this() -> None:
     assert set(locales()) == set(RULE_LENGTH) == set(TITLE_LENGTH)
+
+
+@EVERY_LANGUAGE
+def test_the_round_of_adjudication_has_a_word_of_its_own_on_the_page(locale: str) -> None:
+    assert locale_file(locale)["page"]["round_adjudication"] not in ("", "adjudication")
+    script = LOCALES.parent / "embedded" / "page" / "place.js"
+    assert 'adjudication: "round_adjudication"' in script.read_text(encoding="utf-8")

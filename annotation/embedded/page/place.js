@@ -19,7 +19,8 @@
   const nameOf = ({ task, round, name, locale: own }, language = locale()) => {
     if (!task) return name;
     const other = worded(own) === language ? "" : ` (${new Intl.DisplayNames(language, { type: "language" }).of(own)})`;
-    const rounds = { production: "", calibration: "round_calibration", practice: "round_practice" };
+    const rounds = {
+      production: "", calibration: "round_calibration", practice: "round_practice", adjudication: "round_adjudication" };
     const key = rounds[round] ?? (/^suggested(?:-|$)/.test(round) ? "round_suggested" : null);
     const words = key === null ? round : key && say(key, {}, language);
     return [say(`task_${task}`, {}, language), words].filter(Boolean).join(" – ") + other;
