@@ -492,6 +492,6 @@ def _role_note(person: Annotator, user: Mapping[str, Any] | None) -> str:
     if person.left:
         return "has left; what she answered stays"
     if person.role == "adjudicator":
-        return "adjudicator: `citejury exports adjudicate push` gives her what is split"
+        return "adjudicator: `citejury exports adjudicate push EXPORT --blind` gives her what is split"
     role = user["role"] if user else person.role
     return "" if role == "annotator" else f"role {role}: may read what the others answer"

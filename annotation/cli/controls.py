@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 _RATE = click.option(
     "--rate",
     type=click.FloatRange(0, 0.5, min_open=True),
-    default=0.1,
-    show_default=True,
-    help="Share of each person's units that are to be controls and repeats.",
+    help="Share of each person's units that are to be controls and repeats; what it is already if not given, at first "
+    "0.1.",
 )
 _WORKSPACE = click.option("--workspace", help="Argilla workspace; the setting `workspace` (citejury) if not given.")
 _LOCALE = click.option("--locale", help="Which datasets, for all of them: en, de or ja.")
@@ -93,6 +92,10 @@ def plant(paths: tuple[Path, ...], out: Path, number: int, tasks: tuple[str, ...
     click.echo(
         Table([("task", "language", "kind", "units"), *((*key, kinds[key]) for key in kinds)], left=3).terminal()
     )
+    for task, language in sorted({key[:2] for key in kinds}):
+        units = sum(count for key, count in kinds.items() if key[:2] == (task, language))
+        if units < number:
+            click.echo(f"{task} {language}: {units} of {number}, as the records give no more.", err=True)
     click.echo(
         f"Written: {counted(len(planted), 'control')} to {out}, their records to {records}. Nobody has confirmed any "
         "of them yet.",
@@ -138,7 +141,7 @@ def _read_records(paths: Sequence[Path]) -> "dict[str, QueryResponse]":
 def push(
     path: Path,
     records: tuple[Path, ...],
-    rate: float,
+    rate: float | None,
     dry_run: bool,
     skipped: tuple[str, ...],
     workspace: str | None,
@@ -200,7 +203,11 @@ def push(
             dry_run=dry_run,
             progress=progress,
         )
-    _tell_controls(report, rate)
+    _tell_controls(report)
+    if found.unscored:
+        click.echo(
+            f"Left out, because every label that they tell is skipped: {counted(found.unscored, 'control')}.", err=True
+        )
     done = "Nothing was written (dry run)." if dry_run else "Annotators get them among their other work."
     click.echo(
         f"Confirmed: {counted(len(found.units), 'control')}; not confirmed and left out: {found.unconfirmed:,}. {done}",
@@ -212,7 +219,7 @@ def push(
         raise BadRowsError(f"Controls refused: {len(report.refused)}; everything else is in:", report.refused)
 
 
-def _tell_controls(report: "ControlReport", rate: float) -> None:
+def _tell_controls(report: "ControlReport") -> None:
     """Show what became of the controls, and what of them does not count."""
     from annotation.controls.push import KINDS
 
@@ -230,6 +237,12 @@ def _tell_controls(report: "ControlReport", rate: float) -> None:
             )
             for line in found.few:
                 click.echo(f"  {printable(line)}", err=True)
+    if report.met_twice:
+        click.echo(
+            f"Warning: {counted(report.met_twice, 'control')} made from records that annotators get too. Who meets one "
+            "text twice, with one thing changed, sees what it is: make controls from records that nobody labels.",
+            err=True,
+        )
     if report.is_stock:
         click.echo(
             "Warning: this is a stock Argilla. It hands controls out like all other records, and tells annotators who "
@@ -237,10 +250,15 @@ def _tell_controls(report: "ControlReport", rate: float) -> None:
             err=True,
         )
         return
-    click.echo(
-        f"About {rate:.0%} of each annotator's units are controls and repeats from now on; more where others are there "
-        "at a higher rate.",
-        err=True,
+    click.echo(_told_rates(report.rates), err=True)
+
+
+def _told_rates(rates: Sequence[float]) -> str:
+    """How much of the annotators' work is mixed in."""
+    told = " or ".join(f"{rate:.0%}" for rate in sorted(set(rates)))
+    return (
+        f"About {told} of each annotator's units are controls and repeats from now on; more where others are there at "
+        "a higher rate."
     )
 
 
@@ -269,7 +287,7 @@ def _tell_controls(report: "ControlReport", rate: float) -> None:
 def repeat(
     share: float,
     distance: int,
-    rate: float,
+    rate: float | None,
     dry_run: bool,
     seed: int,
     workspace: str | None,
@@ -309,6 +327,16 @@ def repeat(
     _tell_repeats(reports, usernames)
     new = sum(sum(each.new.values()) for each in reports)
     done = "Nothing was written (dry run)." if dry_run else "They come up among their other work."
+    if new:
+        click.echo(_told_rates([each.rate for each in reports if each.new]), err=True)
+    for each in reports:
+        if each.idle:
+            who = ", ".join(printable(usernames.get(user, user)) for user in each.idle)
+            click.echo(
+                f"Warning: in {each.dataset.name} nothing else is left for {who}. Repeats come among other units only, "
+                "so these wait until there are more.",
+                err=True,
+            )
     click.echo(f"New: {counted(new, 'unit')}. {done if new else 'Nobody has enough units behind her yet.'}", err=True)
     click.echo(f"Next, once there are answers: citejury annotation status{named_again(workspace)}", err=True)
 

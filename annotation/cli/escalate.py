@@ -8,6 +8,7 @@ import click
 from annotation.cli.options import api_url_option, tasks_option, workspaces_option
 from pipeline.cli.sections import SectionedCommand
 from pipeline.tables import Table
+from pipeline.text.terminal import counted
 
 if TYPE_CHECKING:
     from annotation.labels import TaskName
@@ -91,6 +92,13 @@ def escalate(
     else:
         units = "1 unit waits" if escalated == 1 else f"{escalated} units wait"
         click.echo(f"{units} for one submission more{' if run without `--dry-run`' if dry_run else ''}.", err=True)
+    stuck = sum(each.nobody_left for each in found)
+    if stuck:
+        click.echo(
+            f"Split, with nobody left who could take them: {counted(stuck, 'unit')}. They are for adjudicators: "
+            "citejury exports adjudicate push EXPORT --blind",
+            err=True,
+        )
     click.echo(
         "Next: citejury annotation escalate" if dry_run and escalated else "Next: citejury annotation status", err=True
     )

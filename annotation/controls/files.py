@@ -21,6 +21,7 @@ from pipeline.errors import BadRowsError, InputError
 from pipeline.recording.files import write_records
 from pipeline.records import QueryResponse
 from pipeline.staging import staged_file
+from pipeline.text.terminal import counted
 
 _ALL_LABELS = tuple(label for task in TASKS for label in LABELS[task])
 _COLUMNS = (
@@ -52,6 +53,8 @@ class Known(NamedTuple):
     """How it came about."""
     answers: Mapping[str, bool]
     """The known answers by label, in their order."""
+    made_from: str = ""
+    """`record_uuid` of the record that it was made from; empty where that is the record itself."""
 
 
 class KnownUnits(NamedTuple):
@@ -61,6 +64,8 @@ class KnownUnits(NamedTuple):
     """The units that a person has confirmed, in the file's order."""
     unconfirmed: int
     """Rows that nobody has confirmed."""
+    unscored: int = 0
+    """Confirmed rows of which no known answer is to be scored; they are left out."""
 
 
 def records_path(path: Path) -> Path:
@@ -147,7 +152,8 @@ def read_controls(path: Path, records: Mapping[str, QueryResponse], skipped: Col
         except InputError as error:
             bad.append(f"line {line}: {error}")
     if bad:
-        raise BadRowsError(f"{path.name!r} has {len(bad)} rows that cannot be used; nothing was pushed:", bad)
+        rows_told = counted(len(bad), "row")
+        raise BadRowsError(f"{path.name!r} has {rows_told} that cannot be used; nothing was pushed:", bad)
     if not units:
         raise InputError(
             f"No row of {path.name!r} is confirmed. Read each control, put in the answers that are known, and write "
@@ -155,7 +161,10 @@ def read_controls(path: Path, records: Mapping[str, QueryResponse], skipped: Col
             if unconfirmed
             else f"{path.name!r} holds no control."
         )
-    return KnownUnits(tuple(units.values()), unconfirmed)
+    scored = tuple(unit for unit in units.values() if unit.answers)
+    if not scored:
+        raise InputError(f"No control of {path.name!r} would score anything: every label that it tells is skipped.")
+    return KnownUnits(scored, unconfirmed, len(units) - len(scored))
 
 
 def _read_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
@@ -210,7 +219,7 @@ def _known_unit(
     kind = row.get("kind") or _KNOWN
     if kind in _TAKEN:
         raise InputError(f"`kind` is {kind!r}, which means something else here; write another word, or leave it empty")
-    return Known(line, task, record, chunk_id if task == "retrieval" else "", kind, known)
+    return Known(line, task, record, chunk_id if task == "retrieval" else "", kind, known, row.get("made_from", ""))
 
 
 def _task_of(named: str, told: Iterable[str]) -> TaskName:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
-from annotation.assignment import ASSIGNMENT, Assignment
+from annotation.assignment import ASSIGNMENT, DEFAULT_RATE, MIXED_IN, Assignment, assignment_of
 from annotation.campaign.datasets import JuryDataset, find_datasets
 from annotation.campaign.file import Campaign, Place, places
 from annotation.campaign.routing import locale_for
@@ -43,6 +43,10 @@ class ControlReport(NamedTuple):
     """What of the known answers counts at each place."""
     refused: tuple[str, ...]
     """A line for each control that changed after somebody answered it."""
+    rates: tuple[float, ...]
+    """The rates at which they come, from the lowest; several where datasets have different ones."""
+    met_twice: int
+    """How many of them are made from a record that annotators of the same dataset get too."""
     is_stock: bool
     """Whether the server is a stock Argilla, which hands controls out like all other records."""
 
@@ -52,7 +56,7 @@ def push_controls(
     workspace: str,
     campaign: Campaign | None,
     units: Sequence[Known],
-    rate: float,
+    rate: float | None = None,
     *,
     locale: str | None = None,
     round_name: str = PRODUCTION,
@@ -69,7 +73,8 @@ def push_controls(
         workspace: Name of the workspace, the campaign's common one where there is a campaign.
         campaign: The campaign as its file says; None where there is none.
         units: The confirmed controls.
-        rate: Share of each person's units that are to be controls and repeats.
+        rate: Share of each person's units that are to be controls and repeats; None for what each dataset has, or a
+            tenth where it has none yet.
         locale: Which datasets, for all controls; by their own language if not given.
         round_name: The round.
         dry_run: Whether nothing is written.
@@ -87,17 +92,26 @@ def push_controls(
     counts: dict[tuple[Place, TaskName], Counter[Change]] = {}
     people: dict[Place, int] = {}
     refused: list[str] = []
+    rates: set[float] = set()
+    met_twice = 0
     waiting: list[tuple[JuryDataset, list[dict[str, Any]]]] = []
     for place, found in balance.items():
         datasets = find_datasets(argilla, place.workspace, place.locale, place.round_name)
         people[place] = len(_jury(argilla, place, standing))
         for task in TASKS:
             of_task = [unit for unit in found.units if unit.task == task]
-            bodies = _bodies(argilla, datasets[task], of_task, max(1, people[place]), rate) if of_task else []
-            there = _stored(argilla, datasets[task], bodies, progress) if bodies else {}
+            if not of_task:
+                continue
+            bodies = _bodies(argilla, datasets[task], of_task, max(1, people[place]), rate or DEFAULT_RATE)
+            stored = _stored(argilla, datasets[task], bodies, progress)
+            there = stored.controls
+            if rate is None and stored.rate:
+                for body in bodies:
+                    body["metadata"][ASSIGNMENT]["rate"] = stored.rate
+            rates.add(rate or stored.rate or DEFAULT_RATE)
+            met_twice += sum((unit.made_from or unit.record.record_uuid) in stored.labelled for unit in of_task)
             changes = [(body, _change(there.get(body["external_id"]), body)) for body in bodies]
-            if bodies:
-                counts[place, task] = Counter(change for _, change in changes)
+            counts[place, task] = Counter(change for _, change in changes)
             refused += [
                 f"{body['external_id']}: changed after it was answered"
                 for body, change in changes
@@ -110,7 +124,7 @@ def push_controls(
             batch.add(body)
         batch.send()
     is_stock = any(_is_stock(argilla, dataset) for dataset, _ in waiting[:1])
-    return ControlReport(counts, people, balance, tuple(refused), is_stock)
+    return ControlReport(counts, people, balance, tuple(refused), tuple(sorted(rates)), met_twice, is_stock)
 
 
 def _is_stock(argilla: Argilla, dataset: JuryDataset) -> bool:
@@ -199,18 +213,35 @@ def _bodies(
     return sorted(bodies, key=lambda body: str(body["external_id"]))
 
 
-def _stored(
-    argilla: Argilla, dataset: JuryDataset, bodies: Sequence[Mapping[str, Any]], progress: Progress
-) -> dict[str, dict[str, Any]]:
-    """Those of the records that Argilla holds, by external id."""
+class _Stored(NamedTuple):
+    """What Argilla holds in one dataset."""
+
+    controls: dict[str, dict[str, Any]]
+    """Those of the controls that are there, by external id."""
+    rate: float | None
+    """The rate at which controls and repeats come; None where there are none."""
+    labelled: set[str]
+    """`record_uuid` of all records that are to be labelled."""
+
+
+def _stored(argilla: Argilla, dataset: JuryDataset, bodies: Sequence[Mapping[str, Any]], progress: Progress) -> _Stored:
+    """What the dataset holds of the controls, and beside them."""
     wanted = {body["external_id"] for body in bodies}
     found: dict[str, dict[str, Any]] = {}
+    labelled: set[str] = set()
+    rate = 0.0
     read = 0
     for total, page in argilla.record_pages(dataset.id):
         found |= {item["external_id"]: item for item in page if item["external_id"] in wanted}
+        for item in page:
+            assignment = assignment_of(item)
+            if assignment.purpose in MIXED_IN:
+                rate = max(rate, assignment.rate or 0.0)
+            elif assignment.purpose == "label":
+                labelled.add(str(((item["metadata"] or {}).get(HIDDEN) or {}).get("record_uuid")))
         read += len(page)
         progress(dataset.name, read, total)
-    return found
+    return _Stored(found, rate or None, labelled)
 
 
 def _change(item: Mapping[str, Any] | None, body: Mapping[str, Any]) -> Change:

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from annotation.assignment import ASSIGNMENT, Assignment
+from annotation.assignment import ASSIGNMENT, DEFAULT_RATE, MIXED_IN, Assignment
 from annotation.campaign.datasets import JuryDataset, jury_dataset
 from annotation.campaign.versions import newest_versions
 from annotation.client import Argilla
@@ -40,6 +40,10 @@ class RepeatReport(NamedTuple):
     """New repeats by user id; who gets none is missing."""
     there: Mapping[str, int]
     """Repeats that were there already, by user id."""
+    rate: float
+    """The rate at which they come."""
+    idle: tuple[str, ...]
+    """Ids of those with new repeats and nothing else to label here, among which these could come up."""
 
 
 class _Done(NamedTuple):
@@ -146,7 +150,7 @@ def push_repeats(
     people: Mapping[str, Iterable[str]],
     share: float,
     distance: int,
-    rate: float,
+    rate: float | None = None,
     *,
     seed: int = 0,
     dry_run: bool = False,
@@ -160,7 +164,8 @@ def push_repeats(
         people: Ids of the annotators of each workspace, by its name.
         share: Share of the units that each person submitted.
         distance: How many units she submitted since, at least.
-        rate: Share of each person's units that are to be controls and repeats.
+        rate: Share of each person's units that are to be controls and repeats; None for what each dataset has, or a
+            tenth where it has none yet.
         seed: Seed of the lot.
         dry_run: Whether nothing is written.
         progress: Told how far the work is.
@@ -173,17 +178,27 @@ def push_repeats(
     for dataset in datasets:
         units = list(read_units(argilla, dataset.id, lambda: _refuse(argilla)))
         drawn, there = _draw_repeats(dataset, units, people[dataset.workspace], share, distance, seed)
+        hers = [unit.assignment.rate or 0.0 for unit in units if unit.assignment.purpose in MIXED_IN]
+        at = rate or max(hers, default=0.0) or DEFAULT_RATE
         batch = Batch(argilla, dataset)
         for done, repeat in enumerate(() if dry_run else drawn, start=1):
             for unit in repeat.units:
-                batch.add(_body(argilla.request("GET", f"/records/{unit.record_id}"), repeat.user_id, rate))
+                batch.add(_body(argilla.request("GET", f"/records/{unit.record_id}"), repeat.user_id, at))
             progress(dataset.name, done, len(drawn))
         batch.send()
         new: dict[str, int] = {}
         for repeat in drawn:
             new[repeat.user_id] = new.get(repeat.user_id, 0) + len(repeat.units)
-        reports.append(RepeatReport(dataset, new, there))
+        idle = tuple(who for who in new if not any(_is_left(unit, who) for unit in units))
+        reports.append(RepeatReport(dataset, new, there, at, idle))
     return reports
+
+
+def _is_left(unit: Unit, user_id: str) -> bool:
+    """Whether the unit is to be labelled, and by this person too."""
+    settled = any(each.user_id == user_id and each.status != "draft" for each in unit.answers)
+    is_hers = not unit.assignment.users or user_id in unit.assignment.users
+    return unit.assignment.purpose == "label" and unit.is_open and is_hers and not settled
 
 
 def _refuse(argilla: Argilla) -> None:

@@ -62,23 +62,21 @@ def escalate(
         dry_run: Write nothing.
 
     Raises:
-        InputError: it is a stock Argilla, or nobody is left for any of the split units.
+        InputError: it is a stock Argilla, or nobody is left for any of the split units and none was escalated before.
         NotFoundError: no such workspace, or no dataset of ours in them, or none of a round that is named.
         ArgillaError: the server does not answer, or refuses the key.
     """
     names = argilla.usernames()
-    found, chosen = [], {}
+    found, chosen, goes_on = [], {}, False
     closed_to: set[str] = set()
     for watched in find_watched(argilla, workspaces, rounds, languages or {}):
         dataset = watched.dataset
         closed = not watched.is_ready or watched.is_superseded or dataset.round == PRACTICE
         if closed or (tasks and dataset.task not in tasks):
             continue
-        split = [
-            unit
-            for unit in read_units(argilla, dataset.id, _refuse_stock)
-            if unit.assignment.purpose == "label" and _is_split(unit, dataset.min_submitted)
-        ]
+        units = [each for each in read_units(argilla, dataset.id, _refuse_stock) if each.assignment.purpose == "label"]
+        goes_on |= any((unit.assignment.needed or 0) > dataset.min_submitted for unit in units)
+        split = [unit for unit in units if _is_split(unit, dataset.min_submitted)]
         new = [unit for unit in split if again or (unit.assignment.needed or 0) <= dataset.min_submitted]
         takers = {unit.record_id: _takers(unit, watched.open_to) for unit in new}
         chosen[dataset.id] = [unit for unit in new if takers[unit.record_id]]
@@ -98,12 +96,12 @@ def escalate(
             )
         )
     stuck = sum(each.nobody_left for each in found)
-    if stuck and not any(each.escalated for each in found):
+    if stuck and not any(each.escalated for each in found) and (again or not goes_on):
         kept_out = "" if not closed_to else f" or has not passed its practice ({', '.join(sorted(closed_to))})"
         raise InputError(
             f"{stuck} {'unit is' if stuck == 1 else 'units are'} split, and everybody who could take "
             f"{'it' if stuck == 1 else 'them'} has answered already{kept_out}. Add an annotator with "
-            "`citejury annotation setup`, or go on with `citejury exports adjudicate push`."
+            "`citejury annotation setup`, or go on with `citejury exports adjudicate push EXPORT --blind`."
         )
     if not dry_run:
         for dataset_id, units in chosen.items():
@@ -115,7 +113,7 @@ def _refuse_stock() -> None:
     """Say that a stock Argilla can do nothing of the kind."""
     raise InputError(
         "This is a stock Argilla, which cannot hand one record to one annotator more. Raise `overlap` for all records, "
-        "or go on with `citejury exports adjudicate push`."
+        "or go on with `citejury exports adjudicate push EXPORT --blind`."
     )
 
 

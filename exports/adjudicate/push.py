@@ -379,7 +379,8 @@ def read_outcome(
     if not there:
         raise NotFoundError(
             f"Argilla at {argilla.api_url} has no workspace {' or '.join(map(repr, wanted))}, so there is no "
-            f"adjudication of {' or '.join(map(repr, homes))}. Begin one with `citejury exports adjudicate push`."
+            f"adjudication of {' or '.join(map(repr, homes))}. Begin one with `citejury exports adjudicate "
+            "push EXPORT --blind`."
         )
     names = argilla.usernames()
     asked: dict[UnitId, Asked] = {}

@@ -1,6 +1,7 @@
 """The commands `citejury demo`, `doctor` and `init`."""
 
 import json
+import os
 import shlex
 import shutil
 import sys
@@ -125,7 +126,7 @@ def doctor(as_json: bool) -> None:
     Example:
         citejury doctor
     """
-    from exports.start.doctor import examine
+    from exports.start.doctor import examine, has_keys
 
     checks = examine()
     if as_json:
@@ -137,7 +138,8 @@ def doctor(as_json: bool) -> None:
     click.echo(f"Missing: {missing}." if missing else "Nothing that is needed is missing.", err=True)
     if missing:
         raise click.exceptions.Exit(1)
-    click.echo("Next: citejury pipeline ask narratives.csv --out answers", err=True)
+    stored = "" if has_keys(os.environ) or not Path("payloads").is_dir() else " --replay payloads"
+    click.echo(f"Next: citejury pipeline ask narratives.csv{stored} --out answers", err=True)
 
 
 def table_lines(checks: "Sequence[Check]") -> Iterator[str]:

@@ -118,6 +118,11 @@ def _check_campaign() -> Check:
     return Check("campaign", "ok", f"{', '.join(campaign.locales)}; {people} annotators")
 
 
+def has_keys(environment: Mapping[str, str]) -> bool:
+    """Whether any provider can be asked."""
+    return any(environment.get(name) for names in KEY_VARIABLES.values() for name in names)
+
+
 def _check_keys(environment: Mapping[str, str]) -> list[Check]:
     """Which providers can be asked; keys are named, never shown."""
     given = [name for names in KEY_VARIABLES.values() for name in names if environment.get(name)]

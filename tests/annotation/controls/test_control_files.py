@@ -93,6 +93,16 @@ def test_a_control_is_not_called_what_would_have_it_scored_otherwise(tmp_path: P
         read_controls(write(tmp_path / "known.csv", "record_uuid,kind,helpful", f"{FIRST},{kind},yes"), RECORDS)
 
 
+def test_a_control_that_would_score_nothing_is_left_out_and_counted(tmp_path: Path) -> None:
+    records = {each.record_uuid: each for each in (made(1), made(2))}
+    one, two = records
+    (tmp_path / "k.csv").write_text(f"record_uuid,helpful,incomplete\n{one},yes,\n{two},,no\n", encoding="utf-8")
+    found = read_controls(tmp_path / "k.csv", records, ["helpful"])
+    assert ([unit.record.record_uuid for unit in found.units], found.unscored) == ([two], 1)
+    with pytest.raises(InputError, match="every label that it tells is skipped"):
+        read_controls(tmp_path / "k.csv", records, ["helpful", "incomplete"])
+
+
 def test_a_unit_that_stands_twice_is_refused(tmp_path: Path) -> None:
     file = write(tmp_path / "known.csv", "record_uuid,helpful", f"{FIRST},yes", f"{FIRST},no")
     with pytest.raises(BadRowsError, match="the same unit stands in line 2"):

@@ -131,6 +131,9 @@ def test_pushing_again_changes_nothing_and_other_answers_or_rates_are_taken(stud
     then = {each["external_id"]: assignment_of(each) for each in before}
     assert all(each.answers["helpful"] is not then[name].answers["helpful"] for name, each in now.items())
     assert {each.rate for each in now.values()} == {0.3}
+    kept = study.push(turned)
+    assert "About 30% of each annotator's units" in kept.output
+    assert {assignment.rate for _, assignment in study.controls().values()} == {0.3}
 
 
 @pytest.mark.parametrize(
@@ -147,10 +150,21 @@ def test_a_file_that_cannot_be_used_is_refused_and_nothing_is_half_done(study: S
     assert "Traceback" not in done.output
 
 
+def test_controls_made_from_what_annotators_get_are_told_before_anything_is_written(study: Study) -> None:
+    write_records(study.folder / "known.jsonl", [made(each) for each in (1, 2, 100)])
+    told = rows(f"yes,{uuid_of(1)},,yes,", f"yes,{uuid_of(2)},,no,", f"yes,{uuid_of(100)},,no,")
+    assert "Warning: 1 control made from records that annotators get too." in study.push(told, "--dry-run").output
+    assert "annotators get too" not in study.push(BOTH, "--dry-run").output
+
+
 def test_a_label_may_be_left_out_by_name(study: Study) -> None:
-    text = rows(f"yes,{uuid_of(1)},,yes,", f"yes,{uuid_of(2)},,yes,")
-    assert study.push(text, "--skip-label", "helpful").exit_code == 0
-    assert [dict(assignment.answers) for _, assignment in study.controls().values()] == [{}, {}]
+    text = f"record_uuid,helpful,incomplete\n{uuid_of(1)},yes,no\n{uuid_of(2)},yes,yes\n{uuid_of(3)},yes,\n"
+    done = study.push(text, "--skip-label", "helpful")
+    assert done.exit_code == 0, done.output
+    assert "Left out, because every label that they tell is skipped: 1 control." in done.output
+    told = [dict(assignment.answers) for _, assignment in study.controls().values()]
+    assert sorted(each["incomplete"] for each in told) == [False, True]
+    assert {*told[0], *told[1]} == {"incomplete"}
     assert study.push(text, "--skip-label", "nice").exit_code == 2
 
 
@@ -301,6 +315,8 @@ def test_repeats_are_hers_alone_and_come_once(own_study: Study) -> None:
     options = ("--workspace", study.workspace, "--share", "0.2", "--distance", "3", "--rate", "0.1")
     done = study.run("repeat", *options)
     assert done.exit_code == 0, done.output
+    assert "About 10% of each annotator's units" in done.output
+    assert f"in 3-generation-en nothing else is left for {anna['username']}." in done.output
     found = study.controls()
     by_id = {each["external_id"]: each for each in study.records()}
     assert len(found) == 2

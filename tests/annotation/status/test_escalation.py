@@ -135,6 +135,17 @@ def test_running_it_again_adds_nothing_unless_it_is_asked_for_and_the_unit_is_st
     assert stored(client, jury)["split"].assignment.needed == 4
 
 
+def test_running_it_again_is_no_error_where_nobody_is_left_for_other_units(jury: Jury, run: Any) -> None:
+    answer(jury, 1, "half", helpful=False)
+    answer(jury, 2, "half", helpful=False)
+    for escalated in (True, False):
+        done = run()
+        assert done.exit_code == 0, done.output
+        assert ("1 unit waits for one submission more." in done.stderr) is escalated
+        assert "nobody left who could take them: 1 unit." in done.stderr
+        assert "citejury exports adjudicate push EXPORT --blind" in done.stderr
+
+
 @pytest.mark.parametrize("jury", [2], indirect=True)
 def test_nobody_left_is_a_plain_refusal_and_changes_nothing(jury: Jury, client: Argilla, run: Any) -> None:
     before = stored(client, jury)
