@@ -176,6 +176,8 @@ def _tell_checked(checked: "CheckedPaths") -> None:
     if checked.missing:
         missing = counted(checked.missing, "record")
         click.echo(f"Warning: the sample is not whole: {missing} of it in none of the paths.", err=True)
+    if checked.unknown:
+        click.echo(f"Warning: {counted(checked.unknown, 'record')} of `--exclude` in none of the paths.", err=True)
     if checked.without_passages:
         click.echo(
             f"{len(checked.without_passages)} of {len(checked.languages)} records have no passages: they go to "

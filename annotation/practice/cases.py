@@ -204,9 +204,10 @@ def _read_answer(given: Any, label: str, place: str) -> bool:
         InputError: there is none.
     """
     answer = given.get("answer") if isinstance(given, Mapping) else None
-    if answer not in _ANSWERS:
+    if not isinstance(answer, str) or answer not in _ANSWERS:
+        found = "" if answer is None else f": found {answer!r}"
         raise InputError(
-            f'{place} has no answer to `{label}`. Write `{label} = {{ answer = "yes", why = "…" }}`, or "no".'
+            f'{place} has no answer to `{label}`{found}. Write `{label} = {{ answer = "yes", why = "…" }}`, or "no".'
         )
     return _ANSWERS[answer]
 

@@ -157,6 +157,8 @@ class CheckedPaths(NamedTuple):
     """How many records are left out by the choice."""
     missing: int
     """How many records that the choice wants are in none of the paths."""
+    unknown: int
+    """How many records that the choice leaves out are in none of them either."""
 
 
 def check_paths(
@@ -198,10 +200,11 @@ def check_paths(
     if not languages:
         raise _nothing_to_push(paths, problems, speaking, unchosen)
     lines = tuple(f"{record_uuid}: {places}" for record_uuid, places in naming.items())
-    missing = chosen.missing_from(record_uuid for record_uuid, _ in (*languages, *speaking.items()))
+    found = [record_uuid for record_uuid, _ in (*languages, *speaking.items())]
+    missing, unknown = chosen.missing_from(found), chosen.unknown_to([*found, *unchosen])
     without = frozenset(without_passages)
     return CheckedPaths(
-        tuple(languages), tuple(problems), without, lines, tuple(speaking), left_out, len(unchosen), missing
+        tuple(languages), tuple(problems), without, lines, tuple(speaking), left_out, len(unchosen), missing, unknown
     )
 
 

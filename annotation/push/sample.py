@@ -26,6 +26,10 @@ class RecordChoice(NamedTuple):
         """How many wanted records are not among these."""
         return len((self.wanted or frozenset()) - self.excluded - frozenset(found))
 
+    def unknown_to(self, found: Iterable[str]) -> int:
+        """How many records that are to stay out are not among these."""
+        return len(self.excluded - frozenset(found))
+
 
 def read_choice(sample: Path | None, exclude: Path | None) -> RecordChoice:
     """The choice that two CSV files make; other columns of theirs are let be.

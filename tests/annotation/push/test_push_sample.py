@@ -56,6 +56,8 @@ def test_records_of_the_sample_that_are_in_no_path_are_said(argilla_server, owne
     result = run(argilla_server, "push", "records.jsonl", "--sample", "some.csv", "--workspace", workspace)
     assert "the sample is not whole: 1 record of it in none of the paths" in result.stderr
     assert held(owner, workspace) == {"N0001-openai"}
+    rest = run(argilla_server, "push", "records.jsonl", "--exclude", "some.csv", "--workspace", workspace)
+    assert "Warning: 1 record of `--exclude` in none of the paths." in rest.stderr
 
 
 @pytest.mark.parametrize(
