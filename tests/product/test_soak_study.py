@@ -1,0 +1,312 @@
+"""A whole small campaign, planned, practised, controlled, escalated and adjudicated, acted over HTTP by six people.
+
+Four label with care, one says yes to everything, one adjudicates. What they err is drawn by a hash; from a practice
+case each of the four learns the labels that it explains. Clocks are simulated: Argilla's stamps are moved to when each
+submission would have been made. `pytest -m soak -s tests/product/test_soak_study.py` prints the figures.
+"""
+
+import contextlib
+import csv
+import hashlib
+import json
+import sqlite3
+from collections import Counter, defaultdict
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import UUID, uuid4
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from annotation.assignment import Assignment, assignment_of
+from annotation.client import Argilla
+from annotation.labels import LABELS, TASKS, TaskName, broken_rules
+from exports.cli import main
+from pipeline.records import Passage, Provenance, QueryResponse, Source, join_context
+from tests.support.planned_records import write_planned
+from tests.support.queue_player import PENDING
+
+if TYPE_CHECKING:
+    from annotation.embedded.launch import ServerHandle
+
+pytestmark = [pytest.mark.server, pytest.mark.soak]
+PROVIDERS = ("openai", "claude", "gemini")
+CAREFUL = ("anna", "ben", "cem", "dora")
+BAD, ADJUDICATOR = "eve", "zoe"
+UNTAUGHT, TAUGHT = 0.3, 0.08
+SECONDS: dict[TaskName, float] = {"retrieval": 35.0, "grounding": 120.0, "generation": 60.0}
+MONDAY = datetime(2026, 11, 2, 8, tzinfo=UTC)
+
+
+def drawn(*words: str) -> float:
+    """A number from 0 up to 1 that only the words decide."""
+    return int.from_bytes(hashlib.sha256("|".join(words).encode()).digest()[:6], "big") / 2**48
+
+
+def answered(narrative: int, provider: str) -> QueryResponse:
+    """A provider's answer to a narrative."""
+    chunks = tuple(
+        Passage(
+            chunk_id=f"{narrative:04x}{rank:012x}#0",
+            doc_id=f"{narrative:04x}{rank:012x}",
+            chunk_rank=rank,
+            text=f"The bridge N{narrative} was opened in {1900 + narrative}. It has {rank + 40} lanes, says "
+            f"guide {rank}, and a footway for everybody who comes by foot.",
+            url=f"https://bridges{rank}.example/{narrative}",
+        )
+        for rank in range(1, 4)
+    )
+    number = 1000 * narrative + 10 * PROVIDERS.index(provider)
+    return QueryResponse(
+        record_uuid=str(UUID(int=(number + 7) << 80 | narrative, version=4)),
+        query=f"Was the bridge N{narrative} opened in {1900 + narrative}?",
+        answer=f"Yes, says {provider[::-1]}. It was opened in {1900 + narrative} and has 41 lanes [1] [2].",
+        language="en",
+        sources=tuple(
+            Source(n=n, url=f"https://bridges{n}.example/{narrative}", host=f"bridges{n}.example", state="read")
+            for n in (1, 2)
+        ),
+        chunks=chunks,
+        context_set=join_context(chunks),
+        provenance=Provenance(model_name=provider, narrative_id=f"N{narrative}", narrative_type="misinformation"),
+    )
+
+
+class Person:
+    """One of the six, at her page."""
+
+    def __init__(self, study: "Study", name: str, password: str) -> None:
+        self.study, self.name = study, name
+        self.http = study.stack.enter_context(contextlib.closing(study.login(study.names[name], password)))
+        self.clock = MONDAY + timedelta(minutes=11 * len(study.people))
+        self.pace = float(np.exp(study.generator.normal(0, 0.25)))
+        self.learned: set[tuple[TaskName, str]] = set()
+
+    def call(self, method: str, path: str, **words: Any) -> Any:
+        response = self.http.request(method, path, **words)
+        assert response.is_success, f"{self.name}: {method} {path}: {response.status_code} {response.text[:300]}"
+        return response.json()
+
+    def next_record(self, dataset_id: str) -> dict[str, Any] | None:
+        """What her page shows first."""
+        params: dict[str, Any] = {"offset": 0, "limit": 10}
+        body = {"query": {}, "filters": {"and": PENDING}}
+        found = self.call("POST", f"/me/datasets/{dataset_id}/records/search", params=params, json=body)
+        return found["items"][0]["record"] if found["items"] else None
+
+    def work(self, task: TaskName, dataset_id: str, most: int = 100_000) -> int:
+        """Submit what waits for her, so many at most; the number that she submitted."""
+        for done in range(most):
+            record = self.next_record(dataset_id)
+            if record is None:
+                return done
+            self.submit(task, record)
+        return most
+
+    def submit(self, task: TaskName, record: dict[str, Any]) -> None:
+        """Judge a record, and learn from the explanation where there is one."""
+        truth, purpose = self.study.truth(task, record["id"])
+        said = {label: {"value": "yes" if self.says(task, record, label, truth[label]) else "no"} for label in truth}
+        response = self.call("POST", f"/records/{record['id']}/responses", json={"status": "submitted", "values": said})
+        seconds = SECONDS[task] * self.pace * float(np.exp(self.study.generator.normal(-0.1, 0.45)))
+        self.clock += timedelta(seconds=seconds)
+        self.study.seconds[purpose] += seconds
+        self.study.counts[purpose] += 1
+        self.study.stamps.append((self.clock, response["id"]))
+        if purpose == "practice":
+            explained = self.http.get(f"/citejury/records/{record['id']}/practice")
+            assert explained.is_success, explained.text
+            self.learned |= {(task, label) for label in truth} if self.name in CAREFUL else set()
+
+    def says(self, task: TaskName, record: dict[str, Any], label: str, truth: bool) -> bool:
+        """Her answer to one label."""
+        if self.name == BAD:
+            return True
+        error = TAUGHT if (task, label) in self.learned or self.name == ADJUDICATOR else UNTAUGHT
+        return truth is not (drawn(self.name, record["id"], label) < error)
+
+
+class Study:
+    """The lead's folder, the server and the people."""
+
+    def __init__(self, server: "ServerHandle", owner: Argilla, stack: contextlib.ExitStack) -> None:
+        self.server, self.owner, self.stack = server, owner, stack
+        self.workspace = f"study-{uuid4().hex[:8]}"
+        self.generator = np.random.default_rng(16)
+        self.names = {who: f"{who}-{self.workspace}" for who in (*CAREFUL, BAD, ADJUDICATOR)}
+        self.people: dict[str, Person] = {}
+        self.stamps: list[tuple[datetime, str]] = []
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.counts: Counter[str] = Counter()
+        people = "".join(
+            f'[[campaign.annotators]]\nname = "{name}"\n' + ('role = "adjudicator"\n' if who == ADJUDICATOR else "")
+            for who, name in self.names.items()
+        )
+        Path("citejury.toml").write_text(
+            f'workspace = "{self.workspace}"\n[campaign]\nlocales = ["en"]\noverlap = 2\n'
+            f"[campaign.practice]\npass_mark = 0.6\n{people}",
+            encoding="utf-8",
+        )
+
+    def login(self, username: str, password: str) -> Any:
+        import httpx
+
+        http = httpx.Client(base_url=f"{self.server.url}/api/v1", trust_env=False, timeout=60)
+        token = http.post("/token", data={"username": username, "password": password}).json()["access_token"]
+        http.headers["Authorization"] = f"Bearer {token}"
+        return http
+
+    def run(self, *words: str, code: int | None = 0) -> Result:
+        environment = {"ARGILLA_API_URL": self.server.url, "ARGILLA_API_KEY": self.server.owner_api_key}
+        result = CliRunner(env=environment).invoke(main, words)
+        assert code is None or result.exit_code == code, result.output
+        print(f"\n$ citejury {' '.join(words)}\n{result.output}")  # noqa: T201
+        return result
+
+    def come(self) -> None:
+        """Everybody logs in."""
+        passwords = json.loads(Path("passwords.json").read_text(encoding="utf-8"))
+        for who, name in self.names.items():
+            self.people[who] = Person(self, who, passwords[name])
+
+    def datasets(self, workspace: str | None = None) -> dict[str, str]:
+        """Ids of the workspace's datasets by name."""
+        return {
+            each["name"]: each["id"]
+            for each in self.owner.datasets(self.owner.find_workspace(workspace or self.workspace))
+        }
+
+    def truth(self, task: TaskName, record_id: str) -> tuple[dict[str, bool], str]:
+        """The true answers to a record and what it is for; what is known of it, a hash decides for the rest."""
+        record = self.owner.request("GET", f"/records/{record_id}")
+        assignment = assignment_of(record)
+        key = assignment.repeats or record["external_id"]
+        return true_answers(task, key, assignment), assignment.purpose
+
+    def tell_times(self) -> None:
+        """Move Argilla's stamps to when the submissions would have been made."""
+        rows = [
+            (moment.replace(tzinfo=None).isoformat(" ", "microseconds"), response_id.replace("-", ""))
+            for moment, response_id in self.stamps
+        ]
+        with contextlib.closing(sqlite3.connect(self.server.home / "data" / "argilla.db", timeout=60)) as database:
+            database.executemany("UPDATE responses SET updated_at = ? WHERE id = ?", rows)
+            database.commit()
+        self.stamps.clear()
+
+    def act(self, prefix: str, most: int, *who: str) -> None:
+        """Everybody works in turns on a round, so many units of each task."""
+        datasets = self.datasets()
+        for task in TASKS:
+            left = dict.fromkeys(who, most)
+            while left:
+                for name in list(left):
+                    turn = min(5, left[name])
+                    done = self.people[name].work(task, datasets[f"{prefix}{TASKS.index(task) + 1}-{task}-en"], turn)
+                    left[name] -= done
+                    if done < turn or not left[name]:
+                        del left[name]
+        self.tell_times()
+
+
+def true_answers(task: TaskName, key: str, assignment: Assignment) -> dict[str, bool]:
+    """The answers that are true of a unit, in keeping with the rules between labels."""
+    for attempt in range(100):
+        found = {label: drawn(key, label, str(attempt)) < 0.5 for label in LABELS[task]} | assignment.answers
+        if not broken_rules(task, found):
+            return found
+    raise AssertionError(f"{key}: no answers keep the rules")
+
+
+def alphas(file: Path) -> dict[str, float]:
+    """Krippendorff's α by label."""
+    told = json.loads(file.read_text(encoding="utf-8"))
+    return {
+        label: each["krippendorff_alpha"]
+        for task in told["tasks"].values()
+        for label, each in task["labels"].items()
+        if each["krippendorff_alpha"] is not None
+    }
+
+
+def confirm(path: Path) -> None:
+    """A person goes through the planted controls: fills in what only she knows, and confirms each row."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        task: TaskName = next(each for each in TASKS if each == row["task"])
+        known = {label: row[label] == "yes" for label in LABELS[task] if row[label]}
+        key = f"{row['record_uuid']}{row['chunk_id']}"
+        for label, answer in true_answers(task, key, Assignment(purpose="control", answers=known)).items():
+            row[label] = "yes" if answer else "no"
+        row["confirmed"] = "yes"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def test_a_study_from_its_plan_to_its_last_label(
+    argilla_server: "ServerHandle", owner: Argilla, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_planned(Path("records.jsonl"), [answered(n, provider) for n in range(1, 31) for provider in PROVIDERS])
+    write_planned(Path("pilot.jsonl"), [answered(n, "openai") for n in range(31, 39)])
+    write_planned(Path("spare.jsonl"), [answered(n, "claude") for n in range(40, 70)])
+    with contextlib.ExitStack() as stack:
+        study = Study(argilla_server, owner, stack)
+        study.run("annotation", "setup", "--passwords", "passwords.json")
+        study.come()
+        workers = (*CAREFUL, BAD)
+
+        # Before practice: a pilot by everybody.
+        study.run("annotation", "setup", "--round", "pilot", code=None)
+        study.run("annotation", "push", "pilot.jsonl", "--round", "pilot", code=None)
+        study.act("pilot-", 1000, *CAREFUL)
+        study.run("exports", "csv", "pilot", "--round", "pilot")
+        study.run("exports", "agreement", "pilot", "--out", "pilot-agreement", "--resamples", "200")
+
+        # The plan, and its sample.
+        study.run("annotation", "plan", "records.jsonl", "--out", "plan", "--hours", "4")
+        study.run("annotation", "push", "records.jsonl", "--sample", "plan/sample.csv")
+
+        # Practice: who says yes to everything does not pass, and the lead lets her in all the same.
+        study.act("practice-", 1000, *workers)
+        study.run("annotation", "practice", "show")
+        assert study.people[BAD].next_record(study.datasets()["1-retrieval-en"]) is None
+        study.run("annotation", "practice", "open", study.names[BAD])
+
+        # Controls that a person has confirmed, then the work.
+        study.run("annotation", "controls", "plant", "spare.jsonl", "--out", "controls.csv", "--number", "9")
+        confirm(Path("controls.csv"))
+        study.run("annotation", "controls", "push", "controls.csv", "--rate", "0.2")
+        study.act("", 20, *workers)
+        study.run(
+            "annotation", "plan", "records.jsonl", "--out", "measured", "--hours", "4", "--from", argilla_server.url
+        )
+        study.act("", 1000, *workers)
+        study.run("annotation", "controls", "repeat", "--share", "0.15", "--distance", "10", "--rate", "0.5")
+        study.run("annotation", "escalate")
+        study.act("", 1000, *workers)
+        status = study.run("annotation", "status", "--strict", code=1)
+
+        # What came of it.
+        study.run("exports", "csv", "export")
+        study.run("exports", "agreement", "export", "--out", "agreement", "--resamples", "200")
+        study.run("exports", "adjudicate", "push", "export", "--blind", code=None)
+        study.run("exports", "feedback", "feedback", "--from", "export")
+        study.run("exports", "results", "export", "--weights", "plan/sample.csv", "--out", "results", code=None)
+
+    before, after = alphas(Path("pilot-agreement/agreement.json")), alphas(Path("agreement/agreement.json"))
+    planned = json.loads(Path("plan/plan.json").read_text(encoding="utf-8"))
+    measured = json.loads(Path("measured/plan.json").read_text(encoding="utf-8"))
+    print(f"hours planned {planned['hours']}, after 20 units a task {measured['hours']}")  # noqa: T201
+    print(f"acted { ({name: round(each / 3600, 2) for name, each in study.seconds.items()}) }, {study.counts}")  # noqa: T201
+    print(f"alpha before {np.mean(list(before.values())):.3f}, after {np.mean(list(after.values())):.3f}")  # noqa: T201
+    assert study.names[BAD] in status.output
+    assert not any(
+        study.names[who] in line for who in CAREFUL for line in status.output.splitlines() if "same answer" in line
+    )
+    assert np.mean(list(before.values())) < np.mean(list(after.values()))
