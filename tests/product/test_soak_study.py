@@ -108,7 +108,8 @@ class Person:
     def submit(self, task: TaskName, record: dict[str, Any]) -> None:
         """Judge a record, and learn from the explanation where there is one."""
         truth, purpose = self.study.truth(task, record["id"])
-        said = {label: {"value": "yes" if self.says(task, record, label, truth[label]) else "no"} for label in truth}
+        asked = (record["metadata"] or {}).get("citejury_disputed") or list(truth)
+        said = {label: {"value": "yes" if self.says(task, record, label, truth[label]) else "no"} for label in asked}
         response = self.call("POST", f"/records/{record['id']}/responses", json={"status": "submitted", "values": said})
         seconds = SECONDS[task] * self.pace * float(np.exp(self.study.generator.normal(-0.1, 0.45)))
         self.clock += timedelta(seconds=seconds)
@@ -231,10 +232,15 @@ def alphas(file: Path) -> dict[str, float]:
     }
 
 
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def confirm(path: Path) -> None:
     """A person goes through the planted controls: fills in what only she knows, and confirms each row."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = read_rows(path)
     for row in rows:
         task: TaskName = next(each for each in TASKS if each == row["task"])
         known = {label: row[label] == "yes" for label in LABELS[task] if row[label]}
@@ -252,7 +258,8 @@ def test_a_study_from_its_plan_to_its_last_label(
     argilla_server: "ServerHandle", owner: Argilla, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    write_planned(Path("records.jsonl"), [answered(n, provider) for n in range(1, 31) for provider in PROVIDERS])
+    records = [answered(n, provider) for n in range(1, 31) for provider in PROVIDERS]
+    write_planned(Path("records.jsonl"), records)
     write_planned(Path("pilot.jsonl"), [answered(n, "openai") for n in range(31, 39)])
     write_planned(Path("spare.jsonl"), [answered(n, "claude") for n in range(40, 70)])
     with contextlib.ExitStack() as stack:
@@ -262,13 +269,14 @@ def test_a_study_from_its_plan_to_its_last_label(
         workers = (*CAREFUL, BAD)
 
         # Before practice: a pilot by everybody.
-        study.run("annotation", "setup", "--round", "pilot", code=None)
-        study.run("annotation", "push", "pilot.jsonl", "--round", "pilot", code=None)
+        study.run("annotation", "setup", "--round", "pilot", "--overlap", "4")
+        study.run("annotation", "push", "pilot.jsonl", "--round", "pilot")
         study.act("pilot-", 1000, *CAREFUL)
         study.run("exports", "csv", "pilot", "--round", "pilot")
         study.run("exports", "agreement", "pilot", "--out", "pilot-agreement", "--resamples", "200")
 
         # The plan, and its sample.
+        study.seconds.clear()
         study.run("annotation", "plan", "records.jsonl", "--out", "plan", "--hours", "4")
         study.run("annotation", "push", "records.jsonl", "--sample", "plan/sample.csv")
 
@@ -279,14 +287,15 @@ def test_a_study_from_its_plan_to_its_last_label(
         study.run("annotation", "practice", "open", study.names[BAD])
 
         # Controls that a person has confirmed, then the work.
-        study.run("annotation", "controls", "plant", "spare.jsonl", "--out", "controls.csv", "--number", "9")
+        study.run("annotation", "controls", "plant", "spare.jsonl", "--out", "controls.csv")
         confirm(Path("controls.csv"))
         study.run("annotation", "controls", "push", "controls.csv", "--rate", "0.2")
         study.act("", 20, *workers)
-        study.run(
-            "annotation", "plan", "records.jsonl", "--out", "measured", "--hours", "4", "--from", argilla_server.url
-        )
+        sampled = {row["record_uuid"] for row in read_rows(Path("plan/sample.csv"))}
+        write_planned(Path("sampled.jsonl"), [each for each in records if each.record_uuid in sampled])
+        study.run("annotation", "plan", "sampled.jsonl", "--out", "measured", "--from", argilla_server.url)
         study.act("", 1000, *workers)
+        labelled = study.seconds.pop("label") / 3600
         study.run("annotation", "controls", "repeat", "--share", "0.15", "--distance", "10", "--rate", "0.5")
         study.run("annotation", "escalate")
         study.act("", 1000, *workers)
@@ -295,15 +304,19 @@ def test_a_study_from_its_plan_to_its_last_label(
         # What came of it.
         study.run("exports", "csv", "export")
         study.run("exports", "agreement", "export", "--out", "agreement", "--resamples", "200")
-        study.run("exports", "adjudicate", "push", "export", "--blind", code=None)
+        study.run("exports", "adjudicate", "push", "export", "--blind")
+        for name, dataset_id in study.datasets(f"{study.workspace}-adjudication").items():
+            study.people[ADJUDICATOR].work(next(task for task in TASKS if task in name), dataset_id)
+        study.run("exports", "adjudicate", "read", "--out", "decisions.csv", "--export", "export")
         study.run("exports", "feedback", "feedback", "--from", "export")
         study.run("exports", "results", "export", "--weights", "plan/sample.csv", "--out", "results", code=None)
 
     before, after = alphas(Path("pilot-agreement/agreement.json")), alphas(Path("agreement/agreement.json"))
     planned = json.loads(Path("plan/plan.json").read_text(encoding="utf-8"))
     measured = json.loads(Path("measured/plan.json").read_text(encoding="utf-8"))
-    print(f"hours planned {planned['hours']}, after 20 units a task {measured['hours']}")  # noqa: T201
-    print(f"acted { ({name: round(each / 3600, 2) for name, each in study.seconds.items()}) }, {study.counts}")  # noqa: T201
+    others = {name: round(each / 3600, 2) for name, each in study.seconds.items()}
+    print(f"hours: planned from texts {planned['hours']}, after 20 units a task {measured['hours']}")  # noqa: T201
+    print(f"acted {labelled:.2f} for the sample; practice, controls, repeats, escalated units: {others}")  # noqa: T201
     print(f"alpha before {np.mean(list(before.values())):.3f}, after {np.mean(list(after.values())):.3f}")  # noqa: T201
     assert study.names[BAD] in status.output
     assert not any(
