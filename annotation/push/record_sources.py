@@ -200,8 +200,8 @@ def check_paths(
     if not languages:
         raise _nothing_to_push(paths, problems, speaking, unchosen)
     lines = tuple(f"{record_uuid}: {places}" for record_uuid, places in naming.items())
-    found = [record_uuid for record_uuid, _ in (*languages, *speaking.items())]
-    missing, unknown = chosen.missing_from(found), chosen.unknown_to([*found, *unchosen])
+    held = [record_uuid for record_uuid, _ in (*languages, *speaking.items())]
+    missing, unknown = chosen.missing_from(held), chosen.unknown_to([*held, *unchosen])
     without = frozenset(without_passages)
     return CheckedPaths(
         tuple(languages), tuple(problems), without, lines, tuple(speaking), left_out, len(unchosen), missing, unknown
