@@ -21,7 +21,7 @@ _FAILED = 3
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit code 3 where a sentence is unsupported or contradicted, or a mark lost.",
+    help="Exit code 3 where a sentence is contradicted or not found, or a mark lost.",
 )
 @click.option("--offline", is_flag=True, help="Ask nobody: the store alone says what the pages hold.")
 @click.option("--store", type=click.Path(path_type=Path, dir_okay=False), help="Store.  [default: store.db near PATH]")
@@ -45,8 +45,8 @@ def verify(
     under any heading, and links. The pages are fetched politely, once, and kept in the store.
 
     On stdout is JSON: the sentences with citations, verdict and score, the marks that lead nowhere, and the sources
-    with what became of each; for a CSV file a line an answer. A verdict is supported, partial, unsupported,
-    contradicted, or unknown where nothing is cited or a page could not be read.
+    with what became of each; for a CSV file a line an answer. A verdict is supported, contradicted, not_found,
+    or cannot_tell, also where nothing is cited or a page could not be read.
 
     \b
     Examples:
@@ -82,7 +82,7 @@ def verify(
     for line in summary.lines():
         click.echo(line, err=True)
     if away:
-        click.echo("The network is away: pages that were not tried leave their sentences unknown.", err=True)
+        click.echo("The network is away: pages that were not tried leave their sentences untold.", err=True)
     click.echo(f"Next: {_next_step(path, no_fetch, away, summary.is_csv)}", err=True)
     if strict and not summary.holds:
         raise click.exceptions.Exit(_FAILED)

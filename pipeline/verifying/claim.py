@@ -36,7 +36,7 @@ _ONE_SENTENCE_FROM = 0.45
 _LEAST_HELD = 4
 """Words of a claim that one sentence has to have, or all of a shorter one."""
 _PARTIAL_FROM = 0.75
-"""Chance of some support from which a claim counts as partially supported."""
+"""Chance of some support from which a claim is nothing that its pages are silent on."""
 CANDIDATES = 12
 """Best sentences of the pages that are looked at for a contradiction."""
 _YEAR = re.compile(r"1[1-9]\d\d|20\d\d")
@@ -70,7 +70,7 @@ class Finding(NamedTuple):
 def check_claim(text: str, pages: Sequence[Page], quotes: Sequence[Quote] = ()) -> Checked:
     """The claim held against the pages that it cites; its id is empty.
 
-    A quote that does not stand on its page makes the claim partially supported at best.
+    A quote that does not stand on its page leaves the claim at `cannot_tell` at best.
     """
     read = [read_page(page) for page in pages]
     finding = with_quotes(check_sentence(text, read), read, quotes)
@@ -80,12 +80,12 @@ def check_claim(text: str, pages: Sequence[Page], quotes: Sequence[Quote] = ()) 
 
 
 def check_sentence(text: str, pages: Sequence[PageText]) -> Finding:
-    """What the pages that a sentence cites say of it together; `unknown` where none of them can be compared with it."""
+    """What the pages that a sentence cites say of it together; `cannot_tell` where none can be compared with it."""
     words, numbers = words_and_numbers(text, "")
     if not any(page.sentences for page in pages):
-        return Finding("unknown", 0.0, (_UNREADABLE,))
+        return Finding("cannot_tell", 0.0, (_UNREADABLE,))
     if not (words or numbers):
-        return Finding("unknown", 0.0, (_NO_CONTENT,))
+        return Finding("cannot_tell", 0.0, (_NO_CONTENT,))
     coverage, places = cover(words, numbers, [page.index for page in pages], CANDIDATES)
     if any(stands_on(text, page) for page in pages):
         return Finding("supported", 1.0, (), tuple(places[:SENTENCES]))
@@ -97,10 +97,10 @@ def check_sentence(text: str, pages: Sequence[PageText]) -> Finding:
     if is_covered(coverage, len(words or numbers)) and not problems:
         return Finding("supported", score, (), tuple(places[:SENTENCES]))
     if score >= _PARTIAL_FROM:
-        return Finding("partial", score, problems or (_FEW_WORDS,), tuple(places[:SENTENCES]))
+        return Finding("cannot_tell", score, problems or (_FEW_WORDS,), tuple(places[:SENTENCES]))
     if _in_other_language(text, pages):
-        return Finding("unknown", score, (_OTHER_LANGUAGE,))
-    return Finding("unsupported", score, (_FEW_WORDS, *problems), tuple(places[:SENTENCES]))
+        return Finding("cannot_tell", score, (_OTHER_LANGUAGE,))
+    return Finding("not_found", score, (_FEW_WORDS, *problems), tuple(places[:SENTENCES]))
 
 
 def is_covered(coverage: Coverage, words: int, one_sentence_from: float = _ONE_SENTENCE_FROM) -> bool:
@@ -181,7 +181,7 @@ def _in_other_language(text: str, pages: Sequence[PageText]) -> bool:
 
 
 def with_quotes(finding: Finding, pages: Sequence[PageText], quotes: Sequence[Quote]) -> Finding:
-    """The finding; where a quote does not stand on its page, partially supported at best, and the quote named."""
+    """The finding; where a quote does not stand on its page, `cannot_tell` at best, and the quote named."""
     context = NormalisedContext(
         tuple(ContextPage(page.url, membership_key(page.url), 0, len(page.text), page.form) for page in pages),
         frozenset(membership_key(page.url) for page in pages),
@@ -191,5 +191,5 @@ def with_quotes(finding: Finding, pages: Sequence[PageText], quotes: Sequence[Qu
     if not rejected:
         return finding
     problems = tuple(f"the quote {each.snippet[:_SHOWN]!r} does not stand on its page" for each in rejected)
-    verdict = "partial" if finding.verdict == "supported" else finding.verdict
+    verdict = "cannot_tell" if finding.verdict == "supported" else finding.verdict
     return finding._replace(verdict=verdict, problems=finding.problems + problems)

@@ -64,7 +64,7 @@ class _Verdicts:
         self.known: dict[tuple[str, tuple[str, ...]], Verdict] = {}
 
     def on(self, sentence: str, urls: tuple[str, ...]) -> Verdict:
-        """What these pages together say of the sentence; `unknown` where none of them could be read."""
+        """What these pages together say of the sentence; `cannot_tell` where none of them could be read."""
         if (sentence, urls) not in self.known:
             read = [self.pages[url] for url in urls if url in self.pages]
             self.known[sentence, urls] = check_sentence(sentence, read).verdict
@@ -100,8 +100,11 @@ def citation_scores(texts: Iterable[CitedText], pages: Mapping[str, PageText]) -
         supported=sum(verdicts.supports(*each) for each in sentences),
         citations=len(cited),
         precise=sum(_is_precise(text, url, verdicts) for text, url in cited),
-        read=sum(each != {"unknown"} for each in said),
-        effective=sum(not each.isdisjoint({"supported", "partial"}) for each in said),
+        read=sum(url in pages for _, url in different),
+        effective=sum(
+            url in pages and not each.isdisjoint({"supported", "cannot_tell"})
+            for (_, url), each in zip(different, said, strict=True)
+        ),
     )
 
 

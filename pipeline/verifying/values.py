@@ -6,13 +6,13 @@ from pipeline.records import SourceState
 from pipeline.schema import Frozen
 from pipeline.verifying.marks import Mark
 
-Verdict = Literal["supported", "partial", "unsupported", "contradicted", "unknown"]
+Verdict = Literal["supported", "contradicted", "not_found", "cannot_tell"]
 ClaimType = Literal["fact", "estimate", "opinion"]
 
 
 UnresolvedReason = Literal["no_entry", "no_url", "not_a_url"]
 """Why a mark leads nowhere: no source list has its number, the entry names no URL, or its URL is no http(s) one."""
-_FAILING: tuple[Verdict, ...] = ("unsupported", "contradicted")
+_FAILING: tuple[Verdict, ...] = ("contradicted", "not_found")
 
 
 class CitedSentence(NamedTuple):
@@ -159,7 +159,7 @@ class VerifiedSentence(Frozen):
     citations: tuple[str, ...]
     """Canonical URLs that it cites, distinct, in order; empty where it cites nothing that can be looked up."""
     verdict: Verdict
-    """What the pages say of it; `unknown` where it cites none, or none that decides was read."""
+    """What the pages say of it; `cannot_tell` where it cites none, or none that decides was read."""
     score: float | None
     """Chance, from 0 to 1, that the pages support at least a part of it; null where no page was read."""
     problems: tuple[str, ...]

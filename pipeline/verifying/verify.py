@@ -86,10 +86,10 @@ def _verify_sentence(sentence: Sentence, reader: Reader) -> VerifiedSentence:
     read = [reader.page(cited_page(url, {}).key) for url in sentence.urls]
     pages = [page for page in read if page]
     if not pages:
-        return _verified(sentence, "unknown", None, (_NOT_FETCHED if sentence.urls else _CITES_NOTHING,))
+        return _verified(sentence, "cannot_tell", None, (_NOT_FETCHED if sentence.urls else _CITES_NOTHING,))
     finding = check_sentence(sentence.text, pages)
-    if finding.verdict == "unsupported" and len(pages) < len(read):
-        return _verified(sentence, "unknown", finding.score, (_SOME_UNREAD, *finding.problems))
+    if finding.verdict == "not_found" and len(pages) < len(read):
+        return _verified(sentence, "cannot_tell", finding.score, (_SOME_UNREAD, *finding.problems))
     return _verified(sentence, finding.verdict, finding.score, finding.problems)
 
 

@@ -62,10 +62,9 @@ ENGLISH = _ReportWords(
     full_stop=".",
     verdicts={
         "supported": "not needed",
-        "partial": "its pages support only a part of it",
-        "unsupported": "its pages do not support it",
+        "cannot_tell": "its pages support only a part of it",
+        "not_found": "its pages do not support it",
         "contradicted": "a page says otherwise",
-        "unknown": "it could not be checked",
     },
     stops={
         "seconds": "the time that `--max-seconds` allows was over",
@@ -90,10 +89,9 @@ _GERMAN = _ReportWords(
     full_stop=".",
     verdicts={
         "supported": "nicht gebraucht",
-        "partial": "ihre Seiten belegen nur einen Teil",
-        "unsupported": "ihre Seiten belegen sie nicht",
+        "cannot_tell": "ihre Seiten belegen nur einen Teil",
+        "not_found": "ihre Seiten belegen sie nicht",
         "contradicted": "eine Seite sagt etwas anderes",
-        "unknown": "sie ließ sich nicht prüfen",
     },
     stops={
         "seconds": "die Zeit, die `--max-seconds` erlaubt, war um",
@@ -118,10 +116,9 @@ _JAPANESE = _ReportWords(
     full_stop="。",
     verdicts={
         "supported": "不要",
-        "partial": "ページは一部しか裏付けていない",
-        "unsupported": "ページが裏付けていない",
+        "cannot_tell": "ページは一部しか裏付けていない",
+        "not_found": "ページが裏付けていない",
         "contradicted": "別のことを述べるページがある",
-        "unknown": "照合できなかった",
     },
     stops={
         "seconds": "`--max-seconds` の時間を使い切りました",
@@ -146,10 +143,9 @@ _CHINESE = _ReportWords(
     full_stop="。",
     verdicts={
         "supported": "不需要",
-        "partial": "网页只支持其中一部分",
-        "unsupported": "网页不支持",
+        "cannot_tell": "网页只支持其中一部分",
+        "not_found": "网页不支持",
         "contradicted": "有网页持不同说法",
-        "unknown": "无法核对",
     },
     stops={
         "seconds": "`--max-seconds` 允许的时间已用完",

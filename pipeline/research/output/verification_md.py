@@ -15,10 +15,9 @@ _MOST_LISTED = 200
 """Claims of one list; how many more there are stands below it."""
 _VERDICT_MEANINGS: dict[Verdict, str] = {
     "supported": "its pages say it",
-    "partial": "its pages say a part of it",
-    "unsupported": "its pages do not say it",
+    "cannot_tell": "its pages say a part of it",
+    "not_found": "its pages do not say it",
     "contradicted": "its pages say otherwise",
-    "unknown": "its pages could not be compared with it",
 }
 _HOW = (
     "Each claim was held against the stored text of the pages that it cites: quotes word for word, numbers and dates "

@@ -22,10 +22,10 @@ _MOST_ASKED = 40
 _LEAST_QUOTED = 3
 """Content words of a quote; fewer stand on any page."""
 _TASK = (
-    "Say whether the passages support the claim. `verdict` is `supported` where they say all of it, `partial` where "
-    "they say a part of it, `contradicted` where they say otherwise, else `unsupported`. `quote` is copied letter for "
-    "letter from one passage: the one stretch, of at most 300 characters, that decides; empty for `unsupported`. Go by "
-    "the passages alone, not by what you know."
+    "Say whether the passages support the claim. `verdict` is `supported` where they say all of it, `cannot_tell` "
+    "where they say a part of it, `contradicted` where they say otherwise, else `not_found`. `quote` is copied letter "
+    "for letter from one passage: the one stretch, of at most 300 characters, that decides; empty for `not_found`. "
+    "Go by the passages alone, not by what you know."
 )
 
 
@@ -104,7 +104,7 @@ class VerdictAnswer(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    verdict: Literal["supported", "partial", "unsupported", "contradicted"]
+    verdict: Literal["supported", "cannot_tell", "not_found", "contradicted"]
     quote: str = ""
 
 
@@ -148,7 +148,7 @@ def _open_question(checked: Checked, pages: dict[str, Page]) -> _OpenQuestion | 
     cited = tuple(pages[url] for url in dict.fromkeys(quote.url for quote in checked.claim.quotes) if url in pages)
     texts = [read_page(page) for page in cited]
     text = checked.claim.text
-    if checked.verdict not in ("supported", "partial") or any(stands_on(text, each) for each in texts):
+    if checked.verdict not in ("supported", "cannot_tell") or any(stands_on(text, each) for each in texts):
         return None
     passages = _nearest_passages(text, texts)
     return _OpenQuestion(checked, cited, passages) if passages else None
@@ -180,11 +180,11 @@ def _with_answer(question: _OpenQuestion, answer: VerdictAnswer, model: Model) -
     with a quote only; it lowers a supported one without.
     """
     checked = question.checked
-    if answer.verdict in ("unsupported", "partial"):
+    if answer.verdict in ("not_found", "cannot_tell"):
         if checked.verdict != "supported":
             return checked
         problem = f"the model calls it {answer.verdict}"
-        return checked._replace(verdict="partial", problems=(problem,), supporters=())
+        return checked._replace(verdict="cannot_tell", problems=(problem,), supporters=())
     quote = _located(answer.quote, question.pages)
     if quote is None:
         model.note(

@@ -225,7 +225,7 @@ def test_two_rounds_of_a_workspace_stay_beside_each_other_and_each_can_be_export
     trial = make_dataset(generation.client, generation.workspace_id, "generation", "calibration")
     answered_by(generation._replace(datasets={"generation": trial}), "anna")
     export_csv(generation.client, generation.workspace, tmp_path / "out", ExportFilters(extended=True))
-    assert [row["round"] for row in read_csv(tmp_path / "out" / "generation.csv")] == ["production", "calibration"]
+    assert {row["round"] for row in read_csv(tmp_path / "out" / "generation.csv")} == {"production", "calibration"}
     export_csv(generation.client, generation.workspace, tmp_path / "one", ExportFilters(rounds=("production",)))
     assert len(read_csv(tmp_path / "one" / "generation.csv")) == 1
 

@@ -248,6 +248,7 @@ def test_the_command_takes_every_filter_and_says_where_the_key_is(
         "suggested": False,
         "every_response": False,
         "with_controls": False,
+        "whole_campaign": False,
         "text_pair": False,
         "extended": False,
         "discarded": False,

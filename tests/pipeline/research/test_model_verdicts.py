@@ -56,7 +56,7 @@ def only(verified: Verified) -> Checked:
 
 def test_a_quote_that_is_there_lifts_a_paraphrase_and_covers_its_section() -> None:
     before, after, calls, notes = decide([PARAPHRASE], {PARAPHRASE: says({"verdict": "supported", "quote": QUOTE})})
-    assert (only(before).verdict, before.coverage, before.follow_up) == ("partial", 0.0, ("Winter",))
+    assert (only(before).verdict, before.coverage, before.follow_up) == ("cannot_tell", 0.0, ("Winter",))
     assert (only(after).verdict, only(after).problems, only(after).supporters) == ("supported", (), (PAGE.url,))
     assert (after.coverage, after.follow_up, len(calls), notes) == (1.0, (), 1, [])
 
@@ -86,15 +86,15 @@ def test_the_model_shows_where_a_page_says_otherwise() -> None:
 
 def test_the_model_lowers_a_claim_that_has_the_pages_words_in_another_sense() -> None:
     text = "Many weak colonies kill the frost outside the hive every winter."
-    before, after, _, _ = decide([text], {text: says({"verdict": "unsupported", "quote": ""})})
-    assert [only(before).verdict, only(after).verdict] == ["supported", "partial"]
-    assert only(after).problems == ("the model calls it unsupported",)
+    before, after, _, _ = decide([text], {text: says({"verdict": "not_found", "quote": ""})})
+    assert [only(before).verdict, only(after).verdict] == ["supported", "cannot_tell"]
+    assert only(after).problems == ("the model calls it not_found",)
 
 
 def test_claims_that_words_decide_are_not_asked_about() -> None:
     verbatim = "Frost outside the hive kills many weak colonies every winter."
     before, after, calls, _ = decide([verbatim, "The queen of Norway owns 37 submarines."], {})
-    assert [each.verdict for each in before.claims] == ["supported", "unsupported"]
+    assert [each.verdict for each in before.claims] == ["supported", "not_found"]
     assert (after, calls) == (before, [])
 
 

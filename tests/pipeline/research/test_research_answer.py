@@ -42,7 +42,7 @@ def claim(number: int, page: Page, text: str, **verdict: object) -> Checked:
 
 HEAT = claim(1, PAGES[0], "Butter keeps the heat in.")
 SKIN = claim(2, PAGES[1], "Ice can harm the skin.", score=0.6)
-END = claim(3, PAGES[0], "End.", verdict="unsupported")
+END = claim(3, PAGES[0], "End.", verdict="not_found")
 
 
 @dataclass
@@ -119,7 +119,7 @@ def test_its_passages_are_those_in_which_the_quotes_stand_and_nothing_uncited(ru
 
 def test_pushing_the_folder_takes_the_record_with_its_passages(run: Run) -> None:
     assert list(records_of([run.folder.path])) == [run.record]
-    assert check_paths([run.folder.path]).without_passages == 0
+    assert check_paths([run.folder.path]).without_passages == frozenset()
     (answer,) = read_answers(run.folder.path / "pipeline.csv")
     assert record_from_answer(answer).record_uuid == run.record.record_uuid == answer.answer_id
 

@@ -68,7 +68,7 @@ def laid_out(form: CitationForm, account: Account | None = None) -> LaidOut:
         Paragraph(0, "Ants walk (C999).", ("c1",), (pages[1].url,)),
         Paragraph(1, "Bees fly. Wasps sting.", ("c2", "c3"), (pages[0].url, pages[1].url)),
     )
-    lost = Checked(Claim("c4", "Cows <b>fly</b>.", 0, claims[0].quotes), "unsupported", 0.1, ("no page says so",))
+    lost = Checked(Claim("c4", "Cows <b>fly</b>.", 0, claims[0].quotes), "not_found", 0.1, ("no page says so",))
     plan = Plan(("Insects: how it works", "What do bees do?", "Insects: outlook"), ("insects",))
     return lay_out(
         Intake("Insects", "Insects", "en", "brief"),

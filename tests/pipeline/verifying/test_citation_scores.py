@@ -74,7 +74,7 @@ def test_people_read_what_was_left_out_and_both_sides_of_a_conflict() -> None:
     claim = Claim("c1", HONEY, 0, (Quote(A, HONEY, 0, len(HONEY)),))
     against = Quote(B, other.text, 0, len(other.text))
     supported = Checked(claim, "supported", 1.0, (), (A,), (against,))
-    dropped = Checked(claim._replace(id="c2", text="Honey cures 12 ills."), "unsupported", 0.2, ("too few words",))
+    dropped = Checked(claim._replace(id="c2", text="Honey cures 12 ills."), "not_found", 0.2, ("too few words",))
     verified = Verified((supported, dropped), 0.5)
     written = Written("Honey", (Paragraph(0, HONEY, ("c1",), (A,)),), (dropped,))
     scores = citation_scores(cited_texts(written.paragraphs), PAGES)
@@ -82,7 +82,7 @@ def test_people_read_what_was_left_out_and_both_sides_of_a_conflict() -> None:
     text = verification_markdown(about, verified, written, [first, other], {A: "C001"}, scores)
     assert "| claims checked | 2 |" in text
     assert "| stopped early by | time |" in text
-    assert "| c2 | Honey cures 12 ills. | unsupported | too few words |" in text
+    assert "| c2 | Honey cures 12 ills. | not_found | too few words |" in text
     assert f"[First page]({A}) (C001, a.example, 2026-11-22)" in text
     assert "against it: “Honey does not ease the cough of children.”" in text
     assert "| citation recall (ALCE) | 100.0% | 1 of 1 sentences supported |" in text

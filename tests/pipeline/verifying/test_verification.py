@@ -70,7 +70,7 @@ def test_a_supported_verdict_on_wice_is_hardly_ever_wrong(wice: list[tuple[str, 
     assert verdicts["not_supported"]["supported"] <= 1
     assert verdicts["supported"]["supported"] >= 40
     assert verdicts["partially_supported"]["supported"] <= 25
-    assert verdicts["supported"]["unsupported"] <= 4
+    assert verdicts["supported"]["not_found"] <= 4
     assert sum(each["contradicted"] for each in verdicts.values()) == 0
     assert all(bool(finding.problems) == (finding.verdict != "supported") for _, finding in wice)
 
@@ -83,13 +83,13 @@ def test_a_supported_verdict_on_wice_is_hardly_ever_wrong(wice: list[tuple[str, 
         ("The Debian project was announced by Ian Murdock in August 1993.", "supported"),
         ("Debian 11 includes 59.551 packages.", "contradicted"),
         ("Debian 11 includes 57,551 packages.", "contradicted"),
-        ("Debian 12 includes 59,551 packages.", "partial"),
-        ("Ubuntu 11 includes 59,551 packages.", "partial"),
+        ("Debian 12 includes 59,551 packages.", "cannot_tell"),
+        ("Ubuntu 11 includes 59,551 packages.", "cannot_tell"),
         ("The installer asks for a password.", "contradicted"),
-        ("It was released on 15 August 2021.", "partial"),
-        ("Linus Torvalds announced the Debian project in August 1993.", "partial"),
-        ("Windows costs money in the shop.", "unsupported"),
-        ("[1]", "unknown"),
+        ("It was released on 15 August 2021.", "cannot_tell"),
+        ("Linus Torvalds announced the Debian project in August 1993.", "cannot_tell"),
+        ("Windows costs money in the shop.", "not_found"),
+        ("[1]", "cannot_tell"),
     ],
 )
 def test_a_claim_gets_the_verdict_that_its_page_gives(claim: str, verdict: str) -> None:
@@ -112,7 +112,7 @@ def test_without_a_readable_page_or_in_another_language_nothing_is_known() -> No
     claim = "The merchant sells fresh fruit and vegetables on the market at weekends."
     for pages in ([], [page("https://a.example/", " \n ")], [german]):
         checked = check_claim(claim, pages)
-        assert (checked.verdict, len(checked.problems)) == ("unknown", 1)
+        assert (checked.verdict, len(checked.problems)) == ("cannot_tell", 1)
 
 
 def test_a_quote_that_is_not_on_its_page_leaves_a_claim_partially_supported_at_best() -> None:
@@ -122,7 +122,7 @@ def test_a_quote_that_is_not_on_its_page_leaves_a_claim_partially_supported_at_b
     assert check_claim(claim, [source], [good]).verdict == "supported"
     for wrong in (good._replace(text="Debian 11 has 59,551 packages"), good._replace(url=other.url)):
         checked = check_claim(claim, [source, other], [wrong])
-        assert checked.verdict == "partial"
+        assert checked.verdict == "cannot_tell"
         assert "does not stand on its page" in checked.problems[0]
 
 
@@ -241,7 +241,7 @@ def test_changed_sentences_of_a_book_are_found_out_and_unchanged_ones_supported(
 def test_two_megabytes_without_much_sense_are_read_all_the_same() -> None:
     long = page("https://a.example/", "word " * 200_000 + "\n" + "Sample honey sentence here. " * 40_000)
     checked = check_claim("Honey eases the cough of 12 children at night.", [long])
-    assert checked.verdict == "unsupported"
+    assert checked.verdict == "not_found"
 
 
 def test_all_claims_of_a_run_get_supporters_conflicts_coverage_and_what_to_ask_next() -> None:
@@ -256,7 +256,7 @@ def test_all_claims_of_a_run_get_supporters_conflicts_coverage_and_what_to_ask_n
     claims.append(Claim("c3", "Nothing of this stands there at all.", 1, (quote(first, "Debian"),)))
     pages = [first, mirror, other]
     verified = verify(claims, pages, ["Packages", "History", "Future", "Licences", "Money"])
-    assert [each.verdict for each in verified.claims] == ["supported", "supported", "unsupported"]
+    assert [each.verdict for each in verified.claims] == ["supported", "supported", "not_found"]
     assert [each.supporters for each in verified.claims] == [
         (first.url, mirror.url),
         (first.url, mirror.url, other.url),

@@ -90,10 +90,10 @@ def offline(fetched: Fetched, path: Path, text: str, *options: str) -> Result:
 def test_each_sentence_has_a_verdict_from_the_pages_that_it_cites(fetched: Fetched) -> None:
     found = verdicts(fetched.result)
     assert found["Honey bees make honey from the nectar of flowers."] == "supported"
-    assert found["The French parliament elected a new president in 1848."] == "unsupported"
-    assert found["A colony visits nine million flowers for a pound of honey."] in ("contradicted", "partial")
-    assert found["Nobody says why."] == "unknown"
-    assert found["Honey keeps for thousands of years."] == "unknown"
+    assert found["The French parliament elected a new president in 1848."] == "not_found"
+    assert found["A colony visits nine million flowers for a pound of honey."] in ("contradicted", "cannot_tell")
+    assert found["Nobody says why."] == "cannot_tell"
+    assert found["Honey keeps for thousands of years."] == "cannot_tell"
     assert found["Clover honey is mild."] == "supported"
 
 
@@ -120,7 +120,7 @@ def test_no_fetch_asks_nobody_and_makes_no_store(fetched: Fetched, tmp_path: Pat
     result = command(path, "--no-fetch", "--out", str(tmp_path / "out.json"))
     assert (result.exit_code, result.stdout) == (0, "")
     told = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
-    assert {(each["verdict"], each["score"]) for each in told["sentences"]} == {("unknown", None)}
+    assert {(each["verdict"], each["score"]) for each in told["sentences"]} == {("cannot_tell", None)}
     assert told["sentences"][0]["citations"] == [fetched.page]
     assert set(told) == {"sentences", "unresolved", "sources"}
     assert [each.name for each in sorted(tmp_path.iterdir())] == ["out.json", "report.md"]
@@ -129,7 +129,7 @@ def test_no_fetch_asks_nobody_and_makes_no_store(fetched: Fetched, tmp_path: Pat
 def test_a_page_that_cannot_be_read_leaves_a_silent_page_undecided(fetched: Fetched, tmp_path: Path) -> None:
     text = "The French parliament elected a president [1][2].\n\n[1] PAGE\n[2] GONE\n"
     told = json.loads(offline(fetched, tmp_path / "report.md", text).stdout)["sentences"][0]
-    assert told["verdict"] == "unknown"
+    assert told["verdict"] == "cannot_tell"
     assert "not all of the pages" in told["problems"][0]
 
 
@@ -155,7 +155,7 @@ def test_each_answer_of_a_csv_file_is_a_line(fetched: Fetched, tmp_path: Path) -
     assert "Next: citejury pipeline sources" in result.stderr
     lines = [json.loads(line) for line in result.stdout.splitlines()]
     assert [line["answer_id"] for line in lines] == [answer.answer_id for answer in answers]
-    assert [line["sentences"][0]["verdict"] for line in lines] == ["supported", "unsupported"]
+    assert [line["sentences"][0]["verdict"] for line in lines] == ["supported", "not_found"]
     assert [line["sentences"][0]["citations"] for line in lines] == [[fetched.page]] * 2
 
 
