@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from pipeline.errors import ProviderError
+from pipeline.models.asking import Model
 from pipeline.models.evidence import aggregate_context, validate_and_normalize_evidence
-from pipeline.research.running.environment import Model
 from pipeline.research.stages._passages import (
     ADDRESS,
     CITATION_LIKE,

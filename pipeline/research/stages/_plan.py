@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from pipeline.research.running.environment import Model
+from pipeline.models.asking import Model
 from pipeline.research.values import BETWEEN, Depth, Intake, Plan
 from pipeline.text.language import text_language
 from pipeline.text.words import ASKS_WITHOUT_BLANKS

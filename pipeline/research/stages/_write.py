@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from pipeline.errors import ProviderError
-from pipeline.research.running.environment import Model
+from pipeline.models.asking import Model
 from pipeline.research.stages._extract import is_fit
 from pipeline.research.stages._passages import WITHOUT_BLANKS, likeness
 from pipeline.research.values import Intake, Plan, Verified, Written, plan_language

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 import pytest
 
 from pipeline.errors import ProviderError
+from pipeline.models.asking import Model
 from pipeline.models.structured import Asker, accept_body, choose_model
 from pipeline.providers.http.client import ApiClient, RetryPolicy
-from pipeline.research.running.environment import Model
 from pipeline.research.stages._verify import ask_verdicts, verify
 from pipeline.research.values import Verified
 from pipeline.verifying.values import Checked, Claim, Page, Quote
@@ -96,6 +96,15 @@ def test_claims_that_words_decide_are_not_asked_about() -> None:
     before, after, calls, _ = decide([verbatim, "The queen of Norway owns 37 submarines."], {})
     assert [each.verdict for each in before.claims] == ["supported", "not_found"]
     assert (after, calls) == (before, [])
+
+
+def test_the_same_question_is_never_asked_twice_at_once() -> None:
+    good = says({"verdict": "supported", "quote": QUOTE})
+    _, after, calls, _ = decide([PARAPHRASE, PARAPHRASE, PARAPHRASE], {PARAPHRASE: good})
+    assert ([each.verdict for each in after.claims], len(calls)) == (["supported"] * 3, 1)
+    down = Status(500, {}, {"error": {"message": "down"}})
+    with pytest.raises(ProviderError, match="c1"):
+        decide([PARAPHRASE, PARAPHRASE], {PARAPHRASE: down})
 
 
 def test_one_failed_call_leaves_its_claim_as_it_was_and_only_failed_calls_are_an_error() -> None:

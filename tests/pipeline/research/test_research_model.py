@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from pipeline.errors import ProviderError
+from pipeline.models.asking import Model
 from pipeline.models.structured import Asker, accept_body, choose_model
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.research.output.layout import Account, LaidOut, lay_out
-from pipeline.research.running.environment import Model
 from pipeline.research.stages._extract import extract_claims
 from pipeline.research.stages._plan import make_plan
 from pipeline.research.stages._verify import verify
