@@ -5,13 +5,8 @@ started again, or whose replies came in another order, gives the same bytes.
 """
 
 import asyncio
-import json
-import os
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from annotation.judge._answers import BASELINE, Judged, ModelAnswer, answer_reader, baseline_judgement, judgement_of
@@ -21,9 +16,10 @@ from annotation.judge._units import Unit
 from annotation.judge.files import Tally, Work, beside, check_work, write_judgements
 from annotation.labels import TaskName
 from pipeline.asking.run import RunState
-from pipeline.errors import OutputError, ProviderError
+from pipeline.errors import ProviderError
 from pipeline.interrupts import stopping_on_signals
 from pipeline.models.completion import Structured
+from pipeline.models.replies import Replies, open_replies
 from pipeline.models.structured import Asker, Asks, ChosenModel, Spent, accept_body, ask_structured, spent_of
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 
@@ -38,107 +34,13 @@ class _Question(NamedTuple):
     prompt_sha256: str
 
 
-class _Replies:
-    """The replies in an open file: found by their question, added at the end."""
-
-    def __init__(self, descriptor: int, path: Path) -> None:
-        """Find every reply in the file; a last line that a kill has torn is cut off.
-
-        Raises:
-            OutputError: a line is not a reply.
-        """
-        self.descriptor = descriptor
-        self.places: dict[_Question, tuple[int, int]] = {}
-        self.end = 0
-        with open(path, "rb") as file:
-            for number, line in enumerate(file, start=1):
-                if not line.endswith(b"\n"):
-                    break
-                self.places[_read_question(line, path, number)] = (self.end, len(line))
-                self.end += len(line)
-        os.ftruncate(descriptor, self.end)
-
-    def find(self, question: _Question) -> list[str]:
-        """The payloads of the reply; empty where there is none yet."""
-        if question not in self.places:
-            return []
-        start, length = self.places[question]
-        return [str(payload) for payload in json.loads(os.pread(self.descriptor, length, start))["payloads"]]
-
-    def keep(self, question: _Question, payloads: Sequence[str]) -> None:
-        """Add a reply; it is on the disk when this returns."""
-        line = json.dumps({**question._asdict(), "payloads": list(payloads)}).encode() + b"\n"
-        written = 0
-        while written < len(line):
-            written += os.pwrite(self.descriptor, line[written:], self.end + written)
-        os.fsync(self.descriptor)
-        self.places[question] = (self.end, len(line))
-        self.end += len(line)
-
-
-@contextmanager
-def _open_replies(path: Path) -> Iterator[_Replies]:
-    """The replies of the file, made where it is missing, for this process alone while the block runs.
-
-    Raises:
-        OutputError: a line is not a reply, the file cannot be opened, or another process is writing to it.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        raise OutputError(f"{str(path)!r} cannot be written: {error.strerror}. Name another `--out`.") from error
-    try:
-        _lock(descriptor, path)
-        yield _Replies(descriptor, path)
-    finally:
-        os.close(descriptor)
-
-
-def _lock(descriptor: int, path: Path) -> None:
-    """Keep the file for this process until it is closed. Windows knows no such lock.
-
-    Raises:
-        OutputError: it is another's.
-    """
-    if sys.platform == "win32":
-        return
-    import fcntl
-
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise OutputError(
-            f"Another `annotation judge` is writing to {str(path)!r}; wait for it or name another `--out`."
-        ) from error
-
-
-def _read_question(line: bytes, path: Path, number: int) -> _Question:
-    """The question of one line.
-
-    Raises:
-        OutputError: the line is not a reply.
-    """
-    try:
-        value: Any = json.loads(line)
-        question = _Question(**{name: value[name] for name in _Question._fields})
-        texts = [*value["payloads"][-1:], *(part for part in question if part is not None)]
-        if value["payloads"] and all(isinstance(text, str) for text in texts):
-            return question
-    except (ValueError, KeyError, TypeError, RecursionError):
-        pass
-    raise OutputError(
-        f"Line {number} of {str(path)!r} is not a reply of a judging model. Remove the line, or name another `--out`."
-    )
-
-
 class _UnitAsker:
     """Asks about one unit. What was answered before is taken from the replies; `further` asks anything else.
 
     A reply is kept before anything is done with it. `received` is what came from `further`, kept or not: it was paid.
     """
 
-    def __init__(self, unit: Unit, model: str, replies: _Replies, further: Asks) -> None:
+    def __init__(self, unit: Unit, model: str, replies: Replies[_Question], further: Asks) -> None:
         """Start with nothing asked."""
         self.unit = unit
         self.model = model
@@ -188,7 +90,7 @@ class _Nobody:
 class _Asking:
     """One run: the model, the replies that are there, and what became of the units without one."""
 
-    def __init__(self, work: Work, model: str, replies: _Replies, stop_waiting: Callable[[], int]) -> None:
+    def __init__(self, work: Work, model: str, replies: Replies[_Question], stop_waiting: Callable[[], int]) -> None:
         """Start with nothing asked."""
         self.work = work
         self.model = model
@@ -304,7 +206,7 @@ def judge_by_model(work: Work, chosen: ChosenModel, attempts: int = 2) -> Outcom
     """
     checked = check_work(work, _takes_model, chosen.model)
     client = ApiClient(chosen.endpoint, RetryPolicy(attempts), work.limits.concurrency, accept_body)
-    with _open_replies(beside(work.out, "raw")) as replies:
+    with open_replies(beside(work.out, "raw"), _Question, "annotation judge") as replies:
         asking = _Asking(work, chosen.model, replies, client.stop)
 
         async def ask() -> None:
