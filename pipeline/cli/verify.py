@@ -21,7 +21,7 @@ _FAILED = 3
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit code 3 where a sentence is contradicted or not found, or a mark lost.",
+    help="Exit code 3 where a cited sentence is not supported, or a mark lost.",
 )
 @click.option("--offline", is_flag=True, help="Ask nobody: the store alone says what the pages hold.")
 @click.option("--store", type=click.Path(path_type=Path, dir_okay=False), help="Store.  [default: store.db near PATH]")
@@ -46,13 +46,15 @@ def verify(
 
     On stdout is JSON: the sentences with citations, verdict and score, the marks that lead nowhere, and the sources
     with what became of each; for a CSV file a line an answer. A verdict is supported, contradicted, not_found,
-    or cannot_tell, also where nothing is cited or a page could not be read.
+    or cannot_tell, also where nothing is cited or a page could not be read. What a mark at a paragraph's end covers
+    nobody can know: each sentence is told by its own marks, and in `by_paragraph` as if it covered the paragraph.
+    `--strict` passes only where both readings find every sentence that cites something supported.
 
     \b
     Examples:
         citejury pipeline verify report.md --out verdicts.json
         citejury pipeline verify answers/openai.csv --out verdicts.jsonl
-        citejury pipeline verify report.md --no-fetch --strict
+        citejury pipeline verify report.md --offline --strict
     """
     from pipeline.verifying.read import read_submitted, submitted_file
     from pipeline.verifying.verify import Reader, Summary, cited_keys, verify_report

@@ -42,6 +42,10 @@ _LINE_ENDS = re.compile(f"[{HARD}{SOFT}]")
 _UNSPACED = "[\u3000-\u30ff\u3400-\u9fff\uff01-\uffef]"
 _JOINED_LINES = re.compile(f"(?<={_UNSPACED}){SOFT}(?={_UNSPACED})")
 _SAID = re.compile(r"[.!?。．！？]\W*$")
+_BETWEEN = " \t,;，、；" + HARD + SOFT
+"""What may stand between the marks at a paragraph's end."""
+_ENDS = _BETWEEN + ".。!?！？…\"'”’」』)）"
+"""What may stand behind them."""
 _WORDS = re.compile(r"[^\W_]{2}|[\u3040-\u30ff\u3400-\u9fff]")
 
 
@@ -49,7 +53,8 @@ def read_report(text: str, known: Mapping[str, str] | None = None) -> ReadReport
     """The report's sentences with the URLs that they cite, its sources, and the marks that lead nowhere.
 
     A mark belongs to the sentence that it stands in or behind. A paragraph that ends in `(C001)` cites that for those
-    of its sentences that have no mark, and so does a block of nothing but marks for the block above it. A number means
+    of its sentences that have no mark, and so does a block of nothing but marks for the block above it; whether other
+    marks at a paragraph's end do too is left open: `paragraph_urls` tells what they would cite. A number means
     the entry of the next source list below it, else of the one above. `known` gives the URLs of an answer's numbers
     that no list has; its last line may hold marks that belong nowhere. Linear in the text, whatever it holds.
 
@@ -127,15 +132,27 @@ def _cited_sentences(piece: Piece, names_sources: bool, language: str) -> Iterat
     marks: list[list[Mark]] = [[] for _ in spans]
     for position, mark in plain.marks:
         marks[max(0, bisect_left(starts, position) - 1)].append(mark)
-    last = plain.marks[-1][0] if plain.marks and not plain.text[plain.marks[-1][0] :].strip(" .。") else None
-    closing = [mark for position, mark in plain.marks if position == last and _is_cid(mark)]
+    closing = _closing_marks(plain)
+    cids = tuple(mark for mark in closing if _is_cid(mark))
     line, counted = piece.line, 0
     for (start, end), own in zip(spans, marks, strict=True):
         line, counted = line + len(_LINE_ENDS.findall(plain.text, counted, start)), start
         words = _LINE_ENDS.sub(" ", _JOINED_LINES.sub("", plain.text[start:end]))
         if piece.is_row:
             words = CELLS.join(filter(None, map(str.strip, words.split(CELLS.strip()))))
-        yield CitedSentence(words, tuple(own or closing), line)
+        yield CitedSentence(words, tuple(own) or cids, line, () if own else closing)
+
+
+def _closing_marks(plain: PlainText) -> tuple[Mark, ...]:
+    """The marks at the end of the text, and links there that are no words of it, in order."""
+    found: list[Mark] = []
+    end = len(plain.text)
+    for position, mark in reversed(plain.marks):
+        if mark.shown or plain.text[position:end].strip(_BETWEEN if found else _ENDS):
+            break
+        found.insert(0, mark)
+        end = position
+    return tuple(found)
 
 
 def _only_links(plain: PlainText) -> bool:

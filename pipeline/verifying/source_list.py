@@ -297,7 +297,8 @@ def to_report(cited: Iterable[CitedSentence], lookup: Lookup) -> ReadReport:
         for lost in {target: None for target in targets if target.reason}:
             _count_nowhere(nowhere, lost, each.line + 1)
         ids = tuple(dict.fromkeys(target.id for target in targets if target.id))
-        sentences.append(Sentence(each.text, urls, ids, each.line + 1))
+        shared = [target.url for mark in each.shared for target in lookup.targets(mark, each.line) if target.url]
+        sentences.append(Sentence(each.text, urls, ids, each.line + 1, urls or tuple(dict.fromkeys(shared))))
     uncited += [_resolved(entry.id, entry.url, entry.title) for entry in lookup.entries if entry.url]
     for target in uncited:
         if target.url:

@@ -1,18 +1,30 @@
 """Reports as they are read, claims and pages as they are checked, and what `citejury pipeline verify` tells of both."""
 
-from typing import Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import BeforeValidator
 
 from pipeline.records import SourceState
 from pipeline.schema import Frozen
 from pipeline.verifying.marks import Mark
 
 Verdict = Literal["supported", "contradicted", "not_found", "cannot_tell"]
+_EARLIER_WORDS = {"partial": "cannot_tell", "unknown": "cannot_tell", "unsupported": "not_found"}
+"""Verdicts that runs and files of earlier versions hold, in the words of today."""
+
+
+def _in_words_of_today(verdict: Any) -> Any:
+    """The verdict; one of an earlier version by its name of today."""
+    return _EARLIER_WORDS.get(verdict, verdict) if isinstance(verdict, str) else verdict
+
+
+StoredVerdict = Annotated[Verdict, BeforeValidator(_in_words_of_today)]
+"""A verdict as it is read again: those of earlier versions are understood."""
 ClaimType = Literal["fact", "estimate", "opinion"]
 
 
 UnresolvedReason = Literal["no_entry", "no_url", "not_a_url"]
 """Why a mark leads nowhere: no source list has its number, the entry names no URL, or its URL is no http(s) one."""
-_FAILING: tuple[Verdict, ...] = ("contradicted", "not_found")
 
 
 class CitedSentence(NamedTuple):
@@ -24,6 +36,8 @@ class CitedSentence(NamedTuple):
     """Its marks and links in order."""
     line: int
     """Index of its line, counted from 0."""
+    shared: tuple[Mark, ...] = ()
+    """The marks at the end of its paragraph, where it has none of its own."""
 
 
 class Sentence(NamedTuple):
@@ -37,6 +51,8 @@ class Sentence(NamedTuple):
     """Numbers, `C001` and names of footnotes that its marks hold, distinct, in order; links have none."""
     line: int
     """Line of the report on which it begins, counted from 1."""
+    paragraph_urls: tuple[str, ...]
+    """What it cites where marks at a paragraph's end count for all sentences without a mark; else the same."""
 
 
 class ListedSource(NamedTuple):
@@ -126,7 +142,7 @@ class Checked(NamedTuple):
 
     claim: Claim
     """The claim."""
-    verdict: Verdict
+    verdict: StoredVerdict
     """What its pages say of it."""
     score: float
     """From 0 to 1: how far the pages cover it."""
@@ -151,6 +167,19 @@ class Paragraph(NamedTuple):
     """Canonical URLs of the pages that it cites, in order of first use; never empty."""
 
 
+class Reading(Frozen):
+    """What pages say of a sentence by one way to tell which marks are its own."""
+
+    citations: tuple[str, ...]
+    """Canonical URLs that it cites then, distinct, in order."""
+    verdict: StoredVerdict
+    """What these pages say of it; `cannot_tell` where there are none, or none that decides was read."""
+    score: float | None
+    """Chance, from 0 to 1, that they support at least a part of it; null where none was read."""
+    problems: tuple[str, ...]
+    """Why it is not supported, in words; empty where it is."""
+
+
 class VerifiedSentence(Frozen):
     """One sentence of the report, or a row of a table, held against the pages that it cites."""
 
@@ -158,7 +187,7 @@ class VerifiedSentence(Frozen):
     """Its words, without citation marks and Markdown."""
     citations: tuple[str, ...]
     """Canonical URLs that it cites, distinct, in order; empty where it cites nothing that can be looked up."""
-    verdict: Verdict
+    verdict: StoredVerdict
     """What the pages say of it; `cannot_tell` where it cites none, or none that decides was read."""
     score: float | None
     """Chance, from 0 to 1, that the pages support at least a part of it; null where no page was read."""
@@ -168,6 +197,8 @@ class VerifiedSentence(Frozen):
     """The numbers, `C001` and footnotes of its marks; links have none."""
     line: int
     """Line of the report, or of the answer's text, on which it begins; counted from 1."""
+    by_paragraph: Reading
+    """The same where marks at a paragraph's end cover the paragraph; equal where it has marks of its own."""
 
 
 class UnresolvedMark(Frozen):
@@ -200,6 +231,15 @@ class VerifiedSource(Frozen):
     """Why it is in this state, a word of `pipeline.sources.schema` such as `page` or `robots`."""
 
 
+class Uncited(Frozen):
+    """The shares, from 0 to 1, of a report's sentences that cite nothing that can be looked up."""
+
+    by_sentence: float
+    """Where a mark covers the sentence that it stands in or behind."""
+    by_paragraph: float
+    """Where marks at a paragraph's end cover all of its sentences without a mark."""
+
+
 class VerifiedReport(Frozen):
     """A report, or the text of one answer, with a verdict on each sentence."""
 
@@ -207,6 +247,8 @@ class VerifiedReport(Frozen):
     """The answer's id in a CSV file; left out for a report in Markdown."""
     sentences: tuple[VerifiedSentence, ...]
     """Every sentence in order."""
+    uncited: Uncited | None
+    """How many of them cite nothing, by both readings; null where there is no sentence."""
     unresolved: tuple[UnresolvedMark, ...]
     """Marks that lead nowhere, in order of first appearance."""
     sources: tuple[VerifiedSource, ...]
@@ -214,5 +256,6 @@ class VerifiedReport(Frozen):
 
     @property
     def holds(self) -> bool:
-        """Whether every mark leads somewhere and no page speaks against a sentence or is silent on it."""
-        return not self.unresolved and not any(each.verdict in _FAILING for each in self.sentences)
+        """Whether every mark leads somewhere, and pages support every sentence that cites some by either reading."""
+        read = [each.by_paragraph for each in self.sentences]  # a sentence with marks of its own is the same in both
+        return not self.unresolved and all(each.verdict == "supported" for each in read if each.citations)

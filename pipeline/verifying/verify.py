@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_args
@@ -20,7 +20,9 @@ from pipeline.verifying.page_text import PageText
 from pipeline.verifying.read import SubmittedReport
 from pipeline.verifying.values import (
     ListedSource,
+    Reading,
     Sentence,
+    Uncited,
     UnresolvedMark,
     Verdict,
     VerifiedReport,
@@ -76,34 +78,50 @@ def verify_report(submitted: SubmittedReport, reader: Reader) -> VerifiedReport:
     return VerifiedReport(
         answer_id=submitted.answer_id,
         sentences=tuple(_verify_sentence(sentence, reader) for sentence in report.sentences),
+        uncited=_uncited(report.sentences),
         unresolved=tuple(UnresolvedMark(**each._asdict()) for each in report.unresolved),
         sources=tuple(_verified_source(source, reader) for source in report.sources),
     )
 
 
 def _verify_sentence(sentence: Sentence, reader: Reader) -> VerifiedSentence:
-    """What the pages say of the sentence; silence of those that were read decides only where all were read."""
-    read = [reader.page(cited_page(url, {}).key) for url in sentence.urls]
-    pages = [page for page in read if page]
-    if not pages:
-        return _verified(sentence, "cannot_tell", None, (_NOT_FETCHED if sentence.urls else _CITES_NOTHING,))
-    finding = check_sentence(sentence.text, pages)
-    if finding.verdict == "not_found" and len(pages) < len(read):
-        return _verified(sentence, "cannot_tell", finding.score, (_SOME_UNREAD, *finding.problems))
-    return _verified(sentence, finding.verdict, finding.score, finding.problems)
-
-
-def _verified(sentence: Sentence, verdict: Verdict, score: float | None, problems: tuple[str, ...]) -> VerifiedSentence:
-    """The sentence with its verdict."""
+    """The sentence with what its pages say of it, by its own marks and by those at its paragraph's end."""
+    own = _reading(sentence.text, sentence.urls, reader)
+    shared = own
+    if sentence.paragraph_urls != sentence.urls:
+        shared = _reading(sentence.text, sentence.paragraph_urls, reader)
     return VerifiedSentence(
         text=sentence.text,
-        citations=sentence.urls,
-        verdict=verdict,
-        score=None if score is None else round(score, 4),
-        problems=problems,
+        citations=own.citations,
+        verdict=own.verdict,
+        score=own.score,
+        problems=own.problems,
         ids=sentence.ids,
         line=sentence.line,
+        by_paragraph=shared,
     )
+
+
+def _reading(text: str, urls: tuple[str, ...], reader: Reader) -> Reading:
+    """What the pages behind the URLs say of the text; silence of those that were read decides where all were read."""
+    read = [reader.page(cited_page(url, {}).key) for url in urls]
+    pages = [page for page in read if page]
+    if not pages:
+        problem = _NOT_FETCHED if urls else _CITES_NOTHING
+        return Reading(citations=urls, verdict="cannot_tell", score=None, problems=(problem,))
+    finding = check_sentence(text, pages)
+    verdict, problems = finding.verdict, finding.problems
+    if verdict == "not_found" and len(pages) < len(read):
+        verdict, problems = "cannot_tell", (_SOME_UNREAD, *problems)
+    return Reading(citations=urls, verdict=verdict, score=round(finding.score, 4), problems=problems)
+
+
+def _uncited(sentences: Sequence[Sentence]) -> Uncited | None:
+    """The shares of the sentences that cite nothing; None where there is no sentence."""
+    if not sentences:
+        return None
+    own, shared = sum(not each.urls for each in sentences), sum(not each.paragraph_urls for each in sentences)
+    return Uncited(by_sentence=round(own / len(sentences), 4), by_paragraph=round(shared / len(sentences), 4))
 
 
 def _verified_source(source: ListedSource, reader: Reader) -> VerifiedSource:
@@ -117,8 +135,9 @@ class Summary:
 
     def __init__(self) -> None:
         """Start all counts at zero."""
-        self.reports = self.sentences = self.cited = self.marks = 0
+        self.reports = self.sentences = self.marks = 0
         self.verdicts: Counter[Verdict] = Counter()
+        self.by_paragraph: Counter[Verdict] = Counter()
         self.unresolved: list[UnresolvedMark] = []
         self.pages = Tally()
         self.seen: set[str] = set()
@@ -130,9 +149,9 @@ class Summary:
         self.reports += 1
         self.is_csv = report.answer_id is not None
         self.sentences += len(report.sentences)
-        cited = [sentence for sentence in report.sentences if sentence.citations]
-        self.cited += len(cited)
-        self.verdicts.update(sentence.verdict for sentence in cited)
+        self.verdicts.update(each.verdict for each in report.sentences if each.citations)
+        readings = [each.by_paragraph for each in report.sentences]
+        self.by_paragraph.update(each.verdict for each in readings if each.citations)
         self.marks += len(report.unresolved)
         self.unresolved += report.unresolved[: _SHOWN - len(self.unresolved)]
         self.holds = self.holds and report.holds
@@ -150,12 +169,23 @@ class Summary:
         if not self.reports:
             raise InputError(f"{str(file)!r} holds no answers: it has a header and no rows.")
 
+    def nothing_to_tell(self) -> Iterator[str]:
+        """Why no sentence can be told, where none can."""
+        if not self.by_paragraph:
+            yield "Nothing that can be looked up is cited, so of no sentence can it be told what pages say."
+        elif not self.pages.by_state()["read"]:
+            yield "No cited page was read, so of no sentence can it be told what pages say."
+
     def lines(self) -> Iterator[str]:
         """The summary, line by line."""
         of = f" of {self.reports:,} answers" if self.is_csv else ""
-        counts = ", ".join(f"{self.verdicts[verdict]:,} {verdict}" for verdict in _VERDICTS if self.verdicts[verdict])
-        shown = f": {counts}" if counts else ""
-        yield f"Sentences{of}: {self.sentences:,}, with citations {self.cited:,}{shown}."
+        yield f"Sentences{of}: {self.sentences:,}, with citations {_counted(self.verdicts)}."
+        if self.by_paragraph != self.verdicts:
+            yield f"Where marks at a paragraph's end cover it: with citations {_counted(self.by_paragraph)}."
+        if self.sentences and self.by_paragraph:
+            own, shared = (1 - each.total() / self.sentences for each in (self.verdicts, self.by_paragraph))
+            yield f"Uncited: {own:.0%} of the sentences by their own marks, {shared:.0%} by their paragraph's."
+        yield from self.nothing_to_tell()
         if self.marks:
             yield f"Marks that lead nowhere: {self.marks:,}."
         for mark in self.unresolved:
@@ -166,6 +196,12 @@ class Summary:
         counted = ", ".join(f"{states[state]:,} {state}" for state in STATES if states[state])
         yield f"Cited pages: {self.pages.pages:,}" + (f" ({counted})." if counted else ".")
         yield from failure_lines(self.pages)
+
+
+def _counted(verdicts: Counter[Verdict]) -> str:
+    """How many there are, and of them how many of each."""
+    counts = ", ".join(f"{verdicts[verdict]:,} {verdict}" for verdict in _VERDICTS if verdicts[verdict])
+    return f"{verdicts.total():,}: {counts}" if counts else "0"
 
 
 def json_line(value: dict[str, Any]) -> str:

@@ -44,7 +44,7 @@ from pipeline.research.output.artefacts import (
 )
 from pipeline.schema import PROVIDERS, AnswerRow, AskOptions, ErrorLine
 from pipeline.sources.schema import STATES, Chunk, Document, SearchResult, SourceMeta
-from pipeline.verifying.values import UnresolvedMark, VerifiedReport, VerifiedSentence, VerifiedSource
+from pipeline.verifying.values import Reading, Uncited, UnresolvedMark, VerifiedReport, VerifiedSentence, VerifiedSource
 from tests.product.test_layout import ORDER
 
 HELP_WIDTH = 110
@@ -244,7 +244,7 @@ def traces() -> str:
 
 
 def verdicts() -> str:
-    return field_tables(VerifiedReport, VerifiedSentence, UnresolvedMark, VerifiedSource, level="##")
+    return field_tables(VerifiedReport, Uncited, VerifiedSentence, Reading, UnresolvedMark, VerifiedSource, level="##")
 
 
 def stack() -> str:

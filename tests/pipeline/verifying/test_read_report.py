@@ -58,6 +58,32 @@ def test_a_mark_cites_for_the_sentence_it_stands_in_or_behind(mark: str, urls: l
 
 
 @pytest.mark.parametrize(
+    ("paragraph", "shared"),
+    [
+        ("Bees fly. Bees make honey [1].", [[ONE], [ONE]]),
+        ("Bees fly. Bees make honey. [1]", [[ONE], [ONE]]),
+        ("Bees fly. Bees make honey [1], [2].", [[ONE, TWO], [ONE, TWO]]),
+        ("Bees fly. Bees make honey。[1]", [[ONE], [ONE]]),
+        ("Bees fly. Bees make honey ([site](https://a.example/1)).", [[ONE], [ONE]]),
+        ("Bees fly. Bees make honey, says [this site](https://a.example/1).", [[], [ONE]]),
+        ("Bees fly. Bees hum [2]. Bees make honey [1].", [[ONE], [TWO], [ONE]]),
+        ("Bees fly. Bees hum [2]. Bees make honey.", [[], [TWO], []]),
+        ("Bees fly.\n\nBees make honey [1].", [[], [ONE]]),
+        ("- Bees fly.\n- Bees hum. Bees make honey [1].", [[], [ONE], [ONE]]),
+        ("蜂は飛ぶ。蜂は蜜を作る[1]。", [[ONE], [ONE]]),
+        ("Bienen fliegen. Sie machen Honig.【1】", [[ONE], [ONE]]),
+    ],
+)
+def test_marks_at_a_paragraphs_end_may_cover_its_sentences_without_a_mark(
+    paragraph: str, shared: list[list[str]]
+) -> None:
+    sentences = read_report(paragraph + LIST).sentences
+    assert [list(each.paragraph_urls) for each in sentences] == shared
+    assert all(each.paragraph_urls == each.urls for each in sentences if each.urls)
+    assert not all(each.urls for each in sentences)
+
+
+@pytest.mark.parametrize(
     "words", ["the interval [0, 1]", "the year [2024]", "`a[1]`", "`` b`[2] ``", "[not a mark]", "![alt](https://b.example/i.png)"]
 )  # fmt: skip
 def test_what_only_looks_like_a_mark_cites_nothing(words: str) -> None:

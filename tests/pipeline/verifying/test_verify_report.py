@@ -122,7 +122,7 @@ def test_no_fetch_asks_nobody_and_makes_no_store(fetched: Fetched, tmp_path: Pat
     told = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
     assert {(each["verdict"], each["score"]) for each in told["sentences"]} == {("cannot_tell", None)}
     assert told["sentences"][0]["citations"] == [fetched.page]
-    assert set(told) == {"sentences", "unresolved", "sources"}
+    assert set(told) == {"sentences", "uncited", "unresolved", "sources"}
     assert [each.name for each in sorted(tmp_path.iterdir())] == ["out.json", "report.md"]
 
 
@@ -136,6 +136,65 @@ def test_a_page_that_cannot_be_read_leaves_a_silent_page_undecided(fetched: Fetc
 def test_a_report_that_holds_passes_strictly(fetched: Fetched, tmp_path: Path) -> None:
     text = "Clover honey is mild [1].\n\n[1] Honey: PAGE\n"
     assert offline(fetched, tmp_path / "report.md", text, "--strict").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "Honey keeps for many an age [1].",  # in other words than the page's
+        "The French parliament elected a president in 1848 [1].",
+        "Clover honey is mild [1]. Heather honey is bitter [2].",
+        "The French parliament elected a president in 1848. Clover honey is mild [1].",
+        "Clover honey is mild [1][9].",
+    ],
+    ids=["cannot_tell", "not_found", "unread", "by_paragraph", "lost_mark"],
+)
+def test_strict_fails_where_a_cited_sentence_is_not_supported_or_a_mark_is_lost(
+    fetched: Fetched, tmp_path: Path, body: str
+) -> None:
+    text = f"{body}\n\n[1] Honey: PAGE\n[2] Gone: GONE\n"
+    assert offline(fetched, tmp_path / "report.md", text).exit_code == 0
+    assert offline(fetched, tmp_path / "report.md", text, "--strict").exit_code == 3
+
+
+def test_strict_fails_where_no_page_was_to_be_read(fetched: Fetched, tmp_path: Path) -> None:
+    path = written(tmp_path / "report.md", f"Clover honey is mild ([page]({fetched.page})).\n")
+    result = command(path, "--no-fetch", "--strict")
+    assert result.exit_code == 3
+    assert "No cited page was read" in result.stderr
+
+
+def test_both_readings_of_a_mark_at_a_paragraphs_end_are_told(fetched: Fetched, tmp_path: Path) -> None:
+    text = "Clover honey is mild. Beekeepers harvest it in August [1].\n\nNobody knows.\n\n[1] Honey: PAGE\n"
+    result = offline(fetched, tmp_path / "report.md", text)
+    told = json.loads(result.stdout)
+    first, second, third = told["sentences"]
+    assert (first["citations"], first["verdict"], first["score"]) == ([], "cannot_tell", None)
+    assert first["by_paragraph"]["citations"] == [fetched.page]
+    assert first["by_paragraph"]["verdict"] == "supported"
+    assert second["by_paragraph"] == {key: second[key] for key in ("citations", "verdict", "score", "problems")}
+    assert third["by_paragraph"]["citations"] == []
+    assert told["uncited"] == {"by_sentence": 0.6667, "by_paragraph": 0.3333}
+    assert "cover it: with citations 2: 2 supported." in result.stderr
+    assert "Uncited: 67% of the sentences by their own marks, 33% by their paragraph's." in result.stderr
+
+
+def test_a_report_without_sources_is_told_in_a_plain_line(tmp_path: Path) -> None:
+    result = command(written(tmp_path / "report.md", "Bees make honey. Nobody says why.\n"), "--offline")
+    assert set(verdicts(result).values()) == {"cannot_tell"}
+    assert "Nothing that can be looked up is cited" in result.stderr
+    assert "\nUncited" not in result.stderr
+
+
+def test_an_empty_store_leaves_every_sentence_untold(fetched: Fetched, tmp_path: Path) -> None:
+    with open_store(tmp_path / "store.db"):
+        pass
+    path = written(tmp_path / "report.md", f"Clover honey is mild ([page]({fetched.page})).\n")
+    for options, code in (((), 0), (("--strict",), 3)):
+        result = command(path, "--offline", *options)
+        assert (result.exit_code, verdicts(result)) == (code, {"Clover honey is mild.": "cannot_tell"})
+        assert "No cited page was read" in result.stderr
+        assert "1 unfetched" in result.stderr
 
 
 def test_a_research_run_is_verified_by_its_folder(fetched: Fetched, tmp_path: Path) -> None:
