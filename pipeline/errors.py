@@ -58,16 +58,24 @@ class ProviderError(CitejuryError):
     """A provider gave no answer that can be read, or was not asked at all.
 
     `kind` says why; `bad_response` is a payload that is an error, not JSON, or of an unknown shape. `status` is the
-    HTTP status where there was one, `attempts` the number of requests that were made.
+    HTTP status where there was one, `attempts` the number of requests that were made. `is_lost` says that an answer
+    which may have to be paid broke off on its way, or was not waited for.
     """
 
     def __init__(
-        self, message: str, kind: ErrorKind = "bad_response", *, status: int | None = None, attempts: int = 1
+        self,
+        message: str,
+        kind: ErrorKind = "bad_response",
+        *,
+        status: int | None = None,
+        attempts: int = 1,
+        is_lost: bool = False,
     ) -> None:
-        """Keep kind, status and attempts beside the message."""
+        """Keep all that is told beside the message."""
         self.kind = kind
         self.status = status
         self.attempts = attempts
+        self.is_lost = is_lost
         super().__init__(message)
 
 

@@ -1,7 +1,7 @@
 """A question to a model whose answer is JSON of one schema: asked in the most binding form that its server takes."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 from urllib.parse import quote, urlsplit
@@ -305,14 +305,28 @@ class Asks(Protocol):
         """
 
 
+class Metered(Protocol):
+    """What lets calls start and counts what they took: a `Meter`."""
+
+    async def call(self, body: Mapping[str, Any], max_tokens: int, send: Callable[[], Awaitable[str]]) -> str:
+        """The payload that `send` brings for this body, sent when there is room for it.
+
+        Raises:
+            ProviderError: nobody answered, or the budget is used up and nothing was sent.
+        """
+
+
 class Asker:
     """One model behind a client; remembers which form of asking for JSON its server takes."""
 
-    def __init__(self, client: ApiClient, chosen: ChosenModel, options: AskOptions | None = None) -> None:
-        """Ask `client`, whose endpoint is the chosen one and whose `check` is `accept_body`."""
+    def __init__(
+        self, client: ApiClient, chosen: ChosenModel, options: AskOptions | None = None, meter: Metered | None = None
+    ) -> None:
+        """Ask `client`, whose endpoint is the chosen one and whose `check` is `accept_body`; `meter` holds limits."""
         self.client = client
         self.chosen = chosen
         self.options = options or AskOptions()
+        self.meter = meter
         self.forms: tuple[Form, ...] = forms_of(chosen.provider)
 
     async def ask(self, prompt: str, system: str, schema: Mapping[str, Any], kept: list[str]) -> str:
@@ -344,7 +358,12 @@ class Asker:
             ProviderError: there is no answer.
         """
         request = structured_request(self.chosen.provider, self.chosen.openai_api, question, form)
-        payload = (await self.client.send(request)).text
+
+        async def send() -> str:
+            return (await self.client.send(request)).text
+
+        meter, body = self.meter, request.body or {}
+        payload = await (meter.call(body, question.options.max_tokens, send) if meter else send())
         kept.append(payload)
         if form in self.forms and not _says_nothing(payload):
             self.forms = self.forms[self.forms.index(form) :]
@@ -411,6 +430,11 @@ class Spent(NamedTuple):
     """What the calls with a known cost took together, in USD."""
     unpriced: int = 0
     """Payloads of which nobody knows the cost."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens in and out together."""
+        return self.tokens_in + self.tokens_out
 
 
 def spent_of(payloads: Iterable[str], model: str, prices: Mapping[str, Price]) -> Spent:

@@ -155,7 +155,7 @@ class ApiClient:
             words = (
                 f"{self.endpoint.host} did not finish its answer within the {self.policy.total_seconds:.0f} seconds."
             )
-            return Outcome(failure=ProviderError(words, "timeout"), decision=again)
+            return Outcome(failure=ProviderError(words, "timeout", is_lost=True), decision=again)
         except ProviderError as failure:
             passing = failure.kind in ("network", "timeout")
             return Outcome(failure.status or 0, failure=failure, decision=again if passing else Decision("no"))
@@ -250,4 +250,5 @@ def _final_error(outcome: Outcome, sent: int, wait: float) -> ProviderError:
     words = str(failure)
     if wait >= 1:
         words = f"{words.rstrip('.')}. The next try is {wait:.0f} seconds away, longer than a call may take."
-    return ProviderError(words, failure.kind, status=outcome.status or None, attempts=sent)
+    status = outcome.status or None
+    return ProviderError(words, failure.kind, status=status, attempts=sent, is_lost=failure.is_lost)

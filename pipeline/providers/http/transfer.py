@@ -71,17 +71,21 @@ async def receive(
     """
     host = httpx.URL(url).host
     raw = bytearray()
+    has_begun = False
     try:
         async with client.stream(method, url, headers=dict(headers), content=content) as response:
+            has_begun = response.is_success
             async for chunk in response.aiter_raw():
                 raw += chunk
                 if len(raw) > _MAX_BODY_BYTES:
                     raise _too_large(response.status_code)
-    except httpx.TimeoutException:
-        raise ProviderError(f"{host} did not answer in time.", "timeout") from None
+    except httpx.TimeoutException as error:
+        is_lost = not isinstance(error, httpx.ConnectTimeout)
+        raise ProviderError(f"{host} did not answer in time.", "timeout", is_lost=is_lost) from None
     except (httpx.TransportError, httpx.StreamError, httpx.InvalidURL, ValueError) as error:
         # The exception's own words may hold a header, and with it the key.
-        raise ProviderError(f"{host} {_TRANSPORT_WORDS.get(type(error), 'could not be asked')}.", "network") from None
+        words = _TRANSPORT_WORDS.get(type(error), "could not be asked")
+        raise ProviderError(f"{host} {words}.", "network", is_lost=has_begun) from None
     names = {name.lower(): value for name, value in response.headers.items()}
     body = _unpack(bytes(raw), names.get("content-encoding", ""), response.status_code)
     # One wrong byte does not lose a paid answer.
@@ -103,11 +107,13 @@ def _unpack(raw: bytes, encoding: str, status: int) -> bytes:
     try:
         body = unpacker.decompress(raw, _MAX_BODY_BYTES + 1)
     except zlib.error as error:
-        raise ProviderError("The compressed answer cannot be unpacked.", "network", status=status) from error
+        raise ProviderError(
+            "The compressed answer cannot be unpacked.", "network", status=status, is_lost=True
+        ) from error
     if len(body) > _MAX_BODY_BYTES:
         raise _too_large(status)
     if not unpacker.eof:
-        raise ProviderError("The compressed answer ends before it is whole.", "network", status=status)
+        raise ProviderError("The compressed answer ends before it is whole.", "network", status=status, is_lost=True)
     return body
 
 
