@@ -54,7 +54,10 @@ class Model:
         prices: Mapping[str, Price] | None = None,
         may_ask: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Ask through this asker. `may_ask` says before each call whether the budget allows it; kept calls are free."""
+        """Ask through this asker, whose meter holds limits. `may_ask` says before each call whether one is allowed.
+
+        Kept calls are free.
+        """
         self.asker = asker
         self.answered = answered
         self.prices = dict(prices or {})
@@ -111,7 +114,7 @@ class Model:
         said = await self.put(self.asker, prompt, schema, to_value)
         if said.error == CUT_SHORT_ERROR:
             larger = options.model_copy(update={"max_tokens": _LARGER * options.max_tokens})
-            wide = Asker(self.asker.client, self.asker.chosen, larger)
+            wide = Asker(self.asker.client, self.asker.chosen, larger, self.asker.meter)
             said = await self.put(wide, prompt, schema, to_value)
         return said
 

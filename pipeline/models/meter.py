@@ -31,6 +31,14 @@ class SpendLimits(NamedTuple):
     cost: float | None = None
     """What the answers cost as far as it is known, in USD."""
 
+    def reached(self, spent: Spent) -> Literal["tokens", "cost"] | None:
+        """The first limit that so much reaches; None where it reaches none."""
+        if self.tokens is not None and spent.tokens >= self.tokens:
+            return "tokens"
+        if self.cost is not None and spent.cost >= self.cost:
+            return "cost"
+        return None
+
 
 class CallSize(NamedTuple):
     """The most tokens that one call may take."""
@@ -98,12 +106,12 @@ class Meter:
 
     def used_up(self) -> Literal["tokens", "cost"] | None:
         """The first limit that is reached; None where there is none."""
-        spent = added(self.spent, self.cut_off)
-        if self.limits.tokens is not None and spent.tokens >= self.limits.tokens:
-            return "tokens"
-        if self.limits.cost is not None and spent.cost >= self.limits.cost:
-            return "cost"
-        return None
+        return self.limits.reached(self.committed)
+
+    @property
+    def committed(self) -> Spent:
+        """What counts against the limits."""
+        return added(self.spent, self.cut_off)
 
     async def call(self, body: Mapping[str, Any], max_tokens: int, send: Callable[[], Awaitable[str]]) -> str:
         """The payload that `send` brings for this body, counted and kept; it is sent when there is room for it.
@@ -164,7 +172,7 @@ class Meter:
             return True
         if not self.answered:
             return False
-        total = added(self.spent, added(self.cut_off, most))
+        total = added(self.committed, most)
         for running in self.under_way:
             total = added(total, running)
         if self.limits.tokens is not None and total.tokens > self.limits.tokens:

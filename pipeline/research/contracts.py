@@ -219,6 +219,12 @@ class Metrics(Contract):
     """Sentence and page pairs that hold (FACT); None where nothing was checked."""
     stop_reason: str | None = None
     """Why the run ended before it had done all it wanted; None where nothing stopped it."""
+    calls_cut_off: Count | None = None
+    """Calls to the model that a kill or a broken line cut off, in none of the figures above; None where none was."""
+    tokens_cut_off: Count | None = None
+    """Tokens that these took at the most, which count against the limits; None where there are none."""
+    cost_cut_off: Amount | None = None
+    """What these cost at the most, in US dollars; None where there are none or no price is known."""
 
 
 CONTRACTS: tuple[type[Contract], ...] = (Claim, Citation, Reference, Report, ReportFile, TraceEvent, Config, Metrics)

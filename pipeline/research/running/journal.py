@@ -1,7 +1,8 @@
 """The journal of a run: every answered call and every stage's result, on the disk before anything is done with it.
 
 `.state/journal.jsonl` of the run's folder. A killed run is resumed from it: no answered call is repeated, and what a
-stage gave it gives again. A last line that a kill tore never happened.
+stage gave it gives again. Each call to the model is there before it is sent, with what it takes at the most, and what
+it took before its answer is used. A last line that a kill tore never happened.
 """
 
 import json
@@ -53,6 +54,10 @@ class Journal:
         self.created_at = ""
         self.stages: dict[tuple[Stage, int], _StageResult] = {}
         self.answers: dict[str, list[str]] = {}
+        self.unmetered: list[str] = []
+        self.begun: dict[int, Spent] = {}
+        self.calls = 0
+        self.settled = Spent()
         self.seconds_before = 0.0
         self.began = self.written = time.monotonic()
         with open(self.path, "a+b") as file:
@@ -87,8 +92,16 @@ class Journal:
             self.setup, self.created_at = entry["setup"], entry["created_at"]
         elif entry["entry"] == "stage":
             self.stages[entry["stage"], entry["round"]] = _StageResult(entry["value"], tuple(entry["notes"]))
+        elif entry["entry"] == "call":
+            self.calls = entry["call"]
+            self.begun[self.calls] = Spent(*entry["most"])
+        elif entry["entry"] == "settled":
+            del self.begun[entry["call"]]
+            self.settled = added(self.settled, Spent(*entry["took"]))
         else:
             self.answers[entry["key"]] = entry["payloads"]
+            if not entry.get("metered"):
+                self.unmetered += entry["payloads"]
 
     def keep(self, entry: Mapping[str, Any]) -> None:
         """Add an entry; it is on the disk when this returns."""
@@ -107,7 +120,25 @@ class Journal:
 
     def keep_answer(self, key: str, payloads: list[str]) -> None:
         """Keep the payloads that answered a call to the model."""
-        self.keep({"entry": "answer", "key": key, "payloads": list(payloads)})
+        self.keep({"entry": "answer", "key": key, "payloads": list(payloads), "metered": True})
+
+    def begin(self, most: Spent) -> int:
+        """Keep that a call to the model begins which takes so much at the most; its number."""
+        number = self.calls + 1
+        self.keep({"entry": "call", "call": number, "most": most})
+        return number
+
+    def settle(self, number: int, took: Spent) -> None:
+        """Keep what a call took; nothing where nobody answered."""
+        self.keep({"entry": "settled", "call": number, "took": took})
+
+    @property
+    def cut_off(self) -> Spent:
+        """What the calls took at the most of which nobody knows how they ended: those that a kill cut off."""
+        total = Spent()
+        for most in self.begun.values():
+            total = added(total, most)
+        return total
 
     def keep_stage(self, stage: Stage, round_: int, value: Any, kind: TypeAdapter[Any], notes: tuple[str, ...]) -> None:
         """Keep what a pass of a stage gave."""
@@ -148,26 +179,13 @@ def read_setup(folder: Path) -> dict[str, Any] | None:
 
 
 class JournaledAnswers:
-    """The model's answered calls as `Model` keeps them; `spent` is what all of them took, earlier starts included."""
+    """The model's answered calls as `Model` keeps them, those of earlier starts included."""
 
-    def __init__(
-        self,
-        journal: Journal,
-        store: Store,
-        run_id: str,
-        count: Callable[[list[str]], Spent],
-        heard: Callable[[Spent], None],
-    ) -> None:
-        """`count` tells what payloads took; `heard` hears what all of them took, now and after each call."""
+    def __init__(self, journal: Journal, store: Store, run_id: str) -> None:
+        """Keep them in the journal; the trace in the store hears of each."""
         self.journal = journal
         self.store = store
         self.run_id = run_id
-        self.count = count
-        self.heard = heard
-        self.spent = Spent()
-        for payloads in journal.answers.values():
-            self.spent = added(self.spent, count(payloads))
-        heard(self.spent)
 
     def get(self, key: str, /) -> list[str] | None:
         """The payloads of the call, the answer last; None where it was never answered."""
@@ -177,8 +195,6 @@ class JournaledAnswers:
     def __setitem__(self, key: str, payloads: list[str], /) -> None:
         """Keep the payloads of the call."""
         self.journal.keep_answer(key, payloads)
-        self.spent = added(self.spent, self.count(payloads))
-        self.heard(self.spent)
         call = ToolCall(tool="model", params={"request_sha256": key, "payloads": len(payloads)})
         put_trace(self.store, self.run_id, call)
 

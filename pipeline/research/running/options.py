@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field, ValidationError
 
 from pipeline.errors import InputError
+from pipeline.models.meter import SpendLimits
 from pipeline.models.structured import Spent
 from pipeline.research.contracts import DEFAULT_BASE_URL, DEFAULT_MODEL, MAX_TOPIC, Config, SearchName
 from pipeline.research.output.artefacts import MAX_SOURCES, checked_run_id, problems
@@ -56,6 +57,11 @@ class Limits(NamedTuple):
     cost: float | None = None
     """What the model's answers cost as far as it is known, in USD."""
 
+    @property
+    def spend(self) -> SpendLimits:
+        """Those of what the model takes."""
+        return SpendLimits(self.tokens, self.cost)
+
 
 class Budget:
     """What a run has used of its limits; `seconds` and `spent` tell how much that is now."""
@@ -68,14 +74,9 @@ class Budget:
 
     def used_up(self) -> StopReason | None:
         """The first limit that is reached; None where there is none."""
-        spent = self.spent()
         if self.limits.seconds is not None and self.seconds() >= self.limits.seconds:
             return "seconds"
-        if self.limits.tokens is not None and spent.tokens_in + spent.tokens_out >= self.limits.tokens:
-            return "tokens"
-        if self.limits.cost is not None and spent.cost >= self.limits.cost:
-            return "cost"
-        return None
+        return self.limits.spend.reached(self.spent())
 
     def seconds_left(self) -> float | None:
         """Seconds until the limit of time; None where there is none."""

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
+from pipeline.models.meter import Meter
 from pipeline.models.structured import Spent
 from pipeline.research.contracts import Coverage, Metrics, Report, WriterFinalized, contract_json
 from pipeline.research.output.artefacts import ParagraphLine, VerifyResult
@@ -13,7 +14,6 @@ from pipeline.research.output.layout import Account, LaidOut, cid, lay_out
 from pipeline.research.output.to_answer import FinishedRun, write_for_jury
 from pipeline.research.output.verification_md import RunNotes, verification_markdown
 from pipeline.research.running.environment import Environment
-from pipeline.research.running.journal import JournaledAnswers
 from pipeline.research.running.options import Budget, ResearchOptions, StopReason
 from pipeline.research.running.research_run import ResearchRun, put_new_traces
 from pipeline.research.stages._rounds import Gathered
@@ -52,6 +52,8 @@ class _Work(NamedTuple):
 
     spent: Spent
     """What the model's answers took."""
+    cut_off: Spent
+    """What calls took at the most whose end nobody knows."""
     seconds: float
     """Seconds of work, all starts together."""
     rounds: int
@@ -81,6 +83,9 @@ def _run_metrics(report: Report, pages: Sequence[Page], counted: _PagesCounted, 
         citation_accuracy=scores.accuracy,
         effective_citations=scores.effective if scores.read else None,
         stop_reason=report.stop_reason,
+        calls_cut_off=work.cut_off.calls or None,
+        tokens_cut_off=work.cut_off.tokens or None,
+        cost_cut_off=work.cut_off.cost or None,
     )
 
 
@@ -149,7 +154,7 @@ class ReportStages:
         intake: Intake,
         plan: Plan,
         budget: Budget,
-        answers: JournaledAnswers,
+        meter: Meter,
     ) -> None:
         """Write the report of this run."""
         self.run = run
@@ -158,7 +163,7 @@ class ReportStages:
         self.intake = intake
         self.plan = plan
         self.budget = budget
-        self.answers = answers
+        self.meter = meter
 
     def settle_claims(self, verified: Verified, pages: Sequence[Page]) -> None:
         """Write the supported claims as first paragraphs, and the check of all claims so far."""
@@ -263,7 +268,7 @@ class ReportStages:
     async def measure(self, laid_out: LaidOut, gathered: Gathered, scores: Scores) -> Metrics:
         """The run's figures."""
         trace = self.environment.store.events(self.run.folder.run_id)
-        work = _Work(self.answers.spent, self.run.journal.seconds(), gathered.rounds)
+        work = _Work(self.meter.spent, self.meter.cut_off, self.run.journal.seconds(), gathered.rounds)
         return _run_metrics(laid_out.report, gathered.pages, _count_pages(trace), scores, work)
 
     def settle_run(self, laid_out: LaidOut, gathered: Gathered, metrics: Metrics) -> None:

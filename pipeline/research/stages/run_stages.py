@@ -9,11 +9,12 @@ from pydantic import TypeAdapter
 
 from pipeline.asking.run_folder import locked_folder
 from pipeline.errors import InputError, OutputError
-from pipeline.models.structured import Spent, spent_of
+from pipeline.models.meter import Meter
+from pipeline.models.structured import Spent, added, spent_of
 from pipeline.research.output.artefacts import PlanDetails, PlanFile, RunFolder
 from pipeline.research.running.environment import Environment
 from pipeline.research.running.journal import JOURNAL, Journal, JournaledAnswers
-from pipeline.research.running.options import Budget, ResearchOptions, checked_options, new_run_id
+from pipeline.research.running.options import EXTRACTIVE, Budget, ResearchOptions, checked_options, new_run_id
 from pipeline.research.running.research_run import SILENT, Progress, ResearchRun, Spend
 from pipeline.research.stages._plan import make_plan
 from pipeline.research.stages._rounds import ResearchRounds
@@ -142,13 +143,14 @@ async def _run_stages(run: ResearchRun, options: ResearchOptions, environment: E
     """
     intake = await _run_intake(run, options, None)
     _tell_store(run, environment.store, intake.topic)
-    answers = _kept_answers(run, environment)
-    budget = Budget(options.limits, run.journal.seconds, lambda: answers.spent)
+    meter = _opened_meter(run, environment, options)
+    budget = Budget(options.limits, run.journal.seconds, lambda: meter.committed)
     model = environment.model
     if model:
-        model.answered = answers
-        model.may_ask = lambda: not run.stopped and budget.used_up() is None
+        model.answered = JournaledAnswers(run.journal, environment.store, run.folder.run_id)
+        model.may_ask = meter.may_ask = lambda: not run.stopped and budget.used_up() is None
         model.notes = run.notes
+        model.asker.meter = meter
     plan = await run.run_stage(
         "plan",
         _PLAN,
@@ -157,7 +159,7 @@ async def _run_stages(run: ResearchRun, options: ResearchOptions, environment: E
         words=lambda value: f"{len(value.sections)} sections, {len(value.queries)} queries",
         asks_model=True,
     )
-    finishing = ReportStages(run, environment, options, intake, plan, budget, answers)
+    finishing = ReportStages(run, environment, options, intake, plan, budget, meter)
     effort = options.effort(intake.depth)
     gathered = await ResearchRounds(run, environment, options, effort, budget, finishing.settle_claims).gather(plan)
     return await finishing.finish(gathered)
@@ -169,17 +171,19 @@ def _tell_store(run: ResearchRun, store: Store, topic: str) -> None:
         store.put_run(StoredRun(run.folder.run_id, topic, run.journal.created_at, status="unfinished"))
 
 
-def _kept_answers(run: ResearchRun, environment: Environment) -> JournaledAnswers:
-    """The model's answers of this run, those of earlier starts among them; the one who waits hears what they took."""
-    model = environment.model
-
-    def count(payloads: list[str]) -> Spent:
-        return spent_of(payloads, model.name, model.prices) if model else Spent()
+def _opened_meter(run: ResearchRun, environment: Environment, options: ResearchOptions) -> Meter:
+    """What the run's calls to the model take, those of earlier starts included; the one who waits hears of it."""
+    model, journal = environment.model, run.journal
+    name, prices = (model.name, model.prices) if model else (EXTRACTIVE, {})
 
     def heard(spent: Spent) -> None:
-        environment.report.spend(Spend(spent.tokens_in + spent.tokens_out, spent.cost, spent.unpriced))
+        environment.report.spend(Spend(spent.tokens, spent.cost, spent.unpriced))
 
-    return JournaledAnswers(run.journal, environment.store, run.folder.run_id, count, heard)
+    meter = Meter(name, prices, options.limits.spend, options.workers, journal, heard=heard)
+    meter.spent = added(journal.settled, spent_of(journal.unmetered, name, prices))
+    meter.cut_off = journal.cut_off
+    heard(meter.spent)
+    return meter
 
 
 def _plan_file(options: ResearchOptions, intake: Intake, plan: Plan) -> PlanFile:
