@@ -27,6 +27,18 @@ def student_quantile(degrees: int) -> float:
     return math.sqrt(degrees) * math.tan(low)
 
 
+def student_cdf(value: float, degrees: int) -> float:
+    """P(T ≤ value) of Student's t.
+
+    Source: Abramowitz & Stegun 26.7.3 and 26.7.4; beyond 2,000 degrees of freedom 26.7.8.
+    """
+    if degrees > _MOST_DEGREES:
+        scale = math.sqrt(1 + value**2 / (2 * degrees))
+        return NormalDist().cdf(value * (1 - 1 / (4 * degrees)) / scale)
+    tail = (1 - _central_share(math.atan(abs(value) / math.sqrt(degrees)), degrees)) / 2
+    return max(tail, 0.0) if value < 0 else 1 - max(tail, 0.0)
+
+
 def _central_share(angle: float, degrees: int) -> float:
     """P(|T| ≤ t) of Student's t with angle = atan(t/√degrees)."""
     sine, cosine = math.sin(angle), math.cos(angle)

@@ -8,6 +8,7 @@ import numpy as np
 
 from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement._resampling import BoolArray, Statistic, bootstrap, interval
+from exports.agreement.alt_test import EPSILON, Answers, alternative_annotator_test
 from exports.agreement.annotators import FEW_SHARED, kappas
 from exports.agreement.coefficients import Votes, label_votes, ratio
 from exports.agreement.ratings import MISSING, YES, FloatArray, IntArray, LabelArray, Ratings
@@ -140,6 +141,7 @@ def measure_judges(
     judges: Mapping[str, Mapping[TaskName, JudgedUnits]],
     resamples: int,
     seed: int,
+    epsilon: float = EPSILON,
 ) -> tuple[JudgeAgreement, ...]:
     """Each judge, by its name, against the jury of each task that has a table; judges in the order of their names."""
     by_task = {ratings.task: ratings for ratings in tables}
@@ -147,7 +149,7 @@ def measure_judges(
         JudgeAgreement(
             model=name,
             tasks={
-                task: measure_judge(by_task[task], judges[name][task], resamples, seed)
+                task: measure_judge(by_task[task], judges[name][task], resamples, seed, epsilon)
                 for task in TASKS
                 if task in by_task and task in judges[name]
             },
@@ -161,7 +163,9 @@ def measure_judges(
     )
 
 
-def measure_judge(ratings: Ratings, judged: JudgedUnits, resamples: int, seed: int) -> JudgedTask:
+def measure_judge(
+    ratings: Ratings, judged: JudgedUnits, resamples: int, seed: int, epsilon: float = EPSILON
+) -> JudgedTask:
     """One judge on one task; labels that it never answered are left out."""
     numbers = _unit_numbers(ratings)
     known = {key: labels for key, labels in judged.labels.items() if key in numbers}
@@ -178,7 +182,7 @@ def measure_judge(ratings: Ratings, judged: JudgedUnits, resamples: int, seed: i
         n_unknown=len(judged.labels) - len(known),
         statuses=dict(sorted(Counter(judged.statuses).items())),
         labels={
-            column.label: _measure_label(ratings, column, found)
+            column.label: _measure_label(ratings, column, found, epsilon)
             for column, found in zip(columns, intervals, strict=True)
         },
     )
@@ -216,22 +220,41 @@ def _kappa_intervals(
     return [interval(resampled[statistic], 0) for statistic in statistics]
 
 
-def _measure_label(ratings: Ratings, column: _JudgedColumn, found: Interval | RefusedReason) -> JudgedLabel:
+def _measure_label(
+    ratings: Ratings, column: _JudgedColumn, found: Interval | RefusedReason, epsilon: float
+) -> JudgedLabel:
     """One label of one judge; `found` is the interval of its kappa or why there is none."""
     compared = column.compared
     n_compared = int(compared.sum())
     few = 0 < n_compared < FEW_SHARED
     refused: RefusedReason | None = None if isinstance(found, Interval) else found
+    kappa_interval = found if isinstance(found, Interval) and not few else None
+    beyond_chance = kappa_interval is not None and kappa_interval.low > 0
     return JudgedLabel(
         n_judged=int(column.judged.sum()),
         n_compared=n_compared,
         n_ties=int((column.judged & (column.votes.ratings > 0) & ~compared).sum()),
         n_without_votes=int((column.judged & (column.votes.ratings == 0)).sum()),
         confusion=confusion(*column.cells.sum(axis=0).tolist()),
-        interval=found if isinstance(found, Interval) and not few else None,
+        interval=kappa_interval,
         refused_interval="few_units" if few else refused,
         calibration=calibrate(column.p_yes[compared], column.majority[compared]),
         annotators=_against_annotators(ratings, column),
+        alt_test=alternative_annotator_test(_answers(ratings, column), epsilon, beyond_chance),
+    )
+
+
+def _answers(ratings: Ratings, column: _JudgedColumn) -> Answers:
+    """The answers of the jury and of the judge to one label."""
+    values = ratings.values[:, LABELS[ratings.task].index(column.label)]
+    given = values != MISSING
+    return Answers(
+        ratings.annotators,
+        ratings.units[given],
+        ratings.response_annotators[given],
+        values[given].astype(np.int64),
+        column.values.astype(np.int64),
+        ratings.unit_records,
     )
 
 

@@ -6,6 +6,7 @@ Source: exports/contracts/agreement.md.
 from typing import Literal
 
 from annotation.labels import TaskName
+from exports.agreement.alt_test import AltTest
 from pipeline.schema import Frozen
 
 JudgeReason = Literal[
@@ -385,6 +386,8 @@ class JudgedLabel(Frozen):
     """Over the compared units."""
     annotators: tuple[JudgeAgainstAnnotator, ...]
     """Against each annotator who shares a unit with the judge, by name."""
+    alt_test: AltTest
+    """Whether the judge may stand in for one of the annotators."""
 
 
 class JudgedTask(Frozen):

@@ -51,7 +51,9 @@ def _agreement_model() -> "type[Agreement]":
 
 
 @click.command(
-    "agreement", cls=SectionedCommand, rare="--runs --resamples --seed --spreadsheet-safe --on --fail-label --schema"
+    "agreement",
+    cls=SectionedCommand,
+    rare="--epsilon --runs --resamples --seed --spreadsheet-safe --on --fail-label --schema",
 )
 @click.argument("paths", metavar="DIR|CSV...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
@@ -87,6 +89,14 @@ def _agreement_model() -> "type[Agreement]":
     metavar="JUDGEMENTS",
     multiple=True,
     help="Compare a judge's answers (JSON Lines) with the jury's; may be given more than once.",
+)
+@click.option(
+    "--epsilon",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.15,
+    show_default=True,
+    help="What a judge may be worse than a person and still stand in for her: .2 for experts, .15 for trained "
+    "annotators, .1 for a crowd.",
 )
 @click.option(
     "--runs",
@@ -148,7 +158,8 @@ def agreement(
         disagreements.csv every unit on which annotators differ, those that weigh most first
 
     --judge takes the file of `citejury annotation judge`, or of anything that answers the labels in its format, and
-    compares each model with the majority of each unit and with each annotator: confusion, Cohen's κ, calibration.
+    compares each model with the majority of each unit and with each annotator: confusion, Cohen's κ, calibration. The
+    alternative annotator test then says whether the model may stand in for these people.
 
     --fail-under makes it a gate for CI: everything is written, then each label below the threshold is named and the
     exit code is 1. A label whose α is undefined fails too, since it has not shown anything.
@@ -158,7 +169,7 @@ def agreement(
         citejury exports agreement export
         citejury exports agreement export/retrieval.csv --out figures --resamples 10000
         citejury exports agreement export --fail-under 0.667 --fail-label helpful
-        citejury exports agreement export --judge judgements.jsonl
+        citejury exports agreement export --judge judgements.jsonl --epsilon 0.1
     """
     _check_gate_options(ctx, fail_under, fail_labels)
     from exports.measure.files import REPORT_FILE, AgreementOptions, measure_and_write

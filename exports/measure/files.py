@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from annotation.controls.scores import AnnotatorScores
+from exports.agreement.alt_test import EPSILON
 from exports.agreement.disagreements import Disagreement, find_disagreements
 from exports.agreement.judge import measure_judges
 from exports.agreement.measure import RESAMPLES, measure_agreement
@@ -83,6 +84,8 @@ class AgreementOptions(Frozen):
     BOM."""
     judges: tuple[Path, ...] = ()
     """Files of judgements, which are measured against the jury."""
+    epsilon: float = EPSILON
+    """What a judge may be worse than a person and still stand in for her."""
     runs: tuple[Path, ...] = ()
     """Run folders and files of records that the answers come from."""
 
@@ -99,7 +102,7 @@ def measure_and_write(paths: Sequence[Path], folder: Path, options: AgreementOpt
     """
     check_own_files(folder, _OWN)
     tables = read_tables(export_files(paths))
-    measured = _with_judges(measure_tables(tables, options.resamples, options.seed), options.judges)
+    measured = _with_judges(measure_tables(tables, options.resamples, options.seed), options)
     measured = _with_results(measured, tables, paths, options.runs)
     scores = read_control_scores(paths, measured.tables)
     told = [f"{each.annotator} {notice}." for each in scores for notice in each.notices]
@@ -154,16 +157,16 @@ def _with_results(measured: Measured, tables: ReadTables, paths: Sequence[Path],
     return measured._replace(results=results)
 
 
-def _with_judges(measured: Measured, paths: Sequence[Path]) -> Measured:
-    """The same with the judges of these files beside it, at the same seed and resamples.
+def _with_judges(measured: Measured, options: AgreementOptions) -> Measured:
+    """The same with the judges of the options' files beside it, at the same seed and resamples.
 
     Raises:
         InputError: a file is missing, not UTF-8 or empty.
         BadRowsError: no line of a file is a judgement.
     """
-    read = read_judges(paths)
+    read = read_judges(options.judges)
     agreement = measured.agreement
-    judges = measure_judges(measured.tables, read.judges, agreement.resamples, agreement.seed)
+    judges = measure_judges(measured.tables, read.judges, agreement.resamples, agreement.seed, options.epsilon)
     found = agreement.model_copy(update={"judge_files": tuple(read.files), "judges": judges})
     return measured._replace(agreement=found, remarks=[*measured.remarks, *read.remarks])
 

@@ -5,22 +5,25 @@ from collections.abc import Iterator, Sequence
 from annotation.controls.scores import AnnotatorScores, Share
 from annotation.labels import TaskName
 from exports.agreement.schema import Agreement, JudgeAgreement, JudgedLabel, LabelAgreement, TaskAgreement
+from exports.report.judge_words import (
+    JUDGE_LEGEND,
+    conclusion_sentences,
+    coverage_sentence,
+    left_out_sentences,
+    other_task_sentences,
+)
 from exports.report.results_markdown import findings_blocks
 from exports.report.words import (
     FITNESS_MEANING,
-    JUDGE_LEGEND,
     UNDEFINED,
     alpha_estimate,
-    coverage_sentence,
     decimal,
     discard_sentence,
     estimate,
     finding_sentences,
     fitness_sentences,
     label_sentence,
-    left_out_sentences,
     macro_sentence,
-    other_task_sentences,
     percent,
     warning_sentences,
 )
@@ -37,6 +40,8 @@ _JUDGE_HEAD = (
     "n",
     "tp / fp / fn / tn",
     "κ [95 %]",
+    "ω",
+    "ρ",
     "precision",
     "recall",
     "F1",
@@ -161,6 +166,7 @@ def _judge_blocks(judge: JudgeAgreement) -> Iterator[str]:
         if found.labels:
             rows = [_JUDGE_HEAD, *(_judged_cells(label, figures) for label, figures in found.labels.items())]
             yield Table(rows, left=1).markdown()
+            yield _bullets(list(conclusion_sentences(found)))
     others = list(other_task_sentences(judge))
     if others:
         yield _bullets(others)
@@ -179,6 +185,7 @@ def _judged_cells(label: str, found: JudgedLabel) -> tuple[str, ...]:
         f"{found.n_compared:,}",
         " / ".join(f"{cell:,}" for cell in (confusion.tp, confusion.fp, confusion.fn, confusion.tn)),
         estimate(confusion.cohen_kappa, found.interval),
+        *map(decimal, (found.alt_test.winning_rate, found.alt_test.advantage_probability)),
         *map(decimal, (confusion.precision, confusion.recall, confusion.f1, confusion.accuracy)),
         *map(decimal, (calibration.auc, calibration.brier, calibration.ece)),
     )

@@ -5,18 +5,21 @@ from collections.abc import Iterator, Sequence
 
 from annotation.labels import TaskName
 from exports.agreement.schema import Agreement, JudgeAgreement, JudgedLabel, JudgedTask, TaskAgreement
+from exports.report.judge_words import (
+    JUDGE_LEGEND,
+    conclusion_sentences,
+    coverage_sentence,
+    left_out_sentences,
+    other_task_sentences,
+)
 from exports.report.results_terminal import findings_table
 from exports.report.words import (
     FITNESS,
-    JUDGE_LEGEND,
     alpha_estimate,
-    coverage_sentence,
     decimal,
     estimate,
     finding_sentences,
     fitness,
-    left_out_sentences,
-    other_task_sentences,
     undefined_sentences,
     warning_sentences,
 )
@@ -26,8 +29,8 @@ from pipeline.text.terminal import counted, printable
 
 _WIDTH = 72
 _WIDTHS = (27, 16, 29)
-_JUDGE_WIDTHS = (27, 6, 17, 4, 4, 4, 4)
-_JUDGE_HEAD = ("label", "n", "κ [95 %]", "prec", "rec", "AUC", "ECE")
+_JUDGE_WIDTHS = (27, 6, 17, 4, 4, 4, 4, 4)
+_JUDGE_HEAD = ("label", "n", "κ [95 %]", "ω", "ρ", "prec", "rec", "AUC")
 _LEGEND = (
     "α: Krippendorff's alpha with its 95 % interval over records; –: undefined. Fit for use: the whole interval is at "
     ".800 or above, for tentative conclusions at .667."
@@ -95,6 +98,8 @@ def _judged_task_lines(model: str, task: TaskName, found: JudgedTask) -> Iterato
     if found.labels:
         rows = [_JUDGE_HEAD, *(_judged_cells(label, figures) for label, figures in found.labels.items())]
         yield Table(rows, left=1).terminal(_JUDGE_WIDTHS, gap=1)
+        for sentence in conclusion_sentences(found):
+            yield _wrapped(sentence, "* ")
 
 
 def _judged_cells(label: str, found: JudgedLabel) -> tuple[str, ...]:
@@ -104,5 +109,6 @@ def _judged_cells(label: str, found: JudgedLabel) -> tuple[str, ...]:
         label,
         str(found.n_compared),
         estimate(confusion.cohen_kappa, found.interval),
-        *map(decimal, (confusion.precision, confusion.recall, calibration.auc, calibration.ece)),
+        *map(decimal, (found.alt_test.winning_rate, found.alt_test.advantage_probability)),
+        *map(decimal, (confusion.precision, confusion.recall, calibration.auc)),
     )

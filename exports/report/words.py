@@ -18,12 +18,7 @@ from exports.agreement.schema import (
     Discards,
     Interval,
     IntervalMethod,
-    JudgeAgreement,
-    JudgedLabel,
-    JudgedTask,
-    JudgeReason,
     LabelAgreement,
-    RefusedInterval,
     RefusedReason,
     TaskAgreement,
     UndefinedReason,
@@ -86,26 +81,6 @@ _NOBODY_TOLD = (
 )
 _EXPLAINING = {"NO_OVERLAP", "SINGLE_ANNOTATOR", "UNDEFINED_RESAMPLES"}
 """Warnings that say why a figure is missing."""
-JUDGE_LEGEND = (
-    "Judges: n: units with a majority of the jury, which counts as right; a single vote is one. κ: Cohen's kappa with "
-    "its 95 % interval over records. prec, rec: precision and recall of yes. AUC: of the probability of yes that the "
-    "judge states; ECE: its mean distance from the share of yes. –: undefined."
-)
-_JUDGE_REASONS: dict[JudgeReason, str] = {
-    "no_compared_units": "no unit has an answer of the judge and a majority of the jury",
-    "judge_never_says_yes": "the judge never says yes",
-    "jury_never_says_yes": "the jury never says yes",
-    "nobody_says_yes": "neither ever says yes",
-    "constant_both_raters": "both give the same answer everywhere",
-    "jury_is_constant": "the jury gives the same answer everywhere",
-}
-_REFUSED_INTERVALS: dict[RefusedInterval, str] = {
-    "few_units": "fewer than 20 units are compared",
-    "undefined_resamples": "it is undefined in more than 5 % of the resamples",
-    "single_record": "all compared units belong to one record",
-    "constant": "every resample gives the same value",
-    "too_few_rare_ratings": "both say its rarer value on fewer than 2 units",
-}
 
 
 def percent(value: float | None) -> str:
@@ -345,42 +320,6 @@ def _interval_source(agreement: Agreement, interval: Interval, units: str) -> st
     return f"95 % {_METHODS[interval.method]} over {units}, B = {agreement.resamples:,}, seed {agreement.seed}" + (
         ", rather too wide" if interval.conservative else ""
     )
-
-
-def coverage_sentence(found: JudgedTask) -> str:
-    """How many units of the export the judge answered."""
-    return f"{found.n_judged:,} of {counted(found.n_units, 'unit')} judged, {found.n_not_judged:,} not."
-
-
-def left_out_sentences(found: JudgedTask) -> Iterator[str]:
-    """What of the judgements or of the units does not count, and figures that are undefined, with the reason."""
-    if found.n_unknown:
-        yield f"{counted(found.n_unknown, 'judgement')} of units that the export does not hold."
-    if found.statuses:
-        counts = ", ".join(f"{status} {count:,}" for status, count in found.statuses.items())
-        yield f"Judgements that cannot be used, by status: {counts}."
-    ties = [f"{label} {figures.n_ties:,}" for label, figures in found.labels.items() if figures.n_ties]
-    if ties:
-        yield f"Left out because the jury ties: {', '.join(ties)}."
-    for label, figures in found.labels.items():
-        reason = figures.confusion.undefined.get("cohen_kappa")
-        if reason:
-            yield f"κ of {label} is undefined: {_JUDGE_REASONS[reason]}."
-    for refused, meaning in _REFUSED_INTERVALS.items():
-        without = [label for label, figures in found.labels.items() if _lacks_interval(figures, refused)]
-        if without:
-            yield f"κ without an interval, since {meaning}: {', '.join(without)}."
-
-
-def _lacks_interval(found: JudgedLabel, refused: RefusedInterval) -> bool:
-    """Whether the label's kappa is defined and its interval refused for this reason."""
-    return found.confusion.cohen_kappa is not None and found.refused_interval == refused
-
-
-def other_task_sentences(judge: JudgeAgreement) -> Iterator[str]:
-    """How many judgements are of tasks that the export has no file of."""
-    for task, count in judge.other_tasks.items():
-        yield f"{judge.model}: {counted(count, 'judgement')} of {task}, which has no file in the export."
 
 
 def gate_failures(

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element
 
 from annotation.labels import TaskName
+from exports.agreement.alt_test import AltTestPerson
 from exports.agreement.schema import Calibration, Confusion, JudgeAgreement, JudgedLabel, JudgedTask, JudgeReason
 from exports.report.html._elements import (
     Child,
@@ -19,7 +20,14 @@ from exports.report.html._elements import (
     table,
 )
 from exports.report.html._plot import Axis, figure_svg
-from exports.report.words import UNDEFINED, coverage_sentence, left_out_sentences, other_task_sentences, percent
+from exports.report.judge_words import (
+    ALT_TEST_MEANING,
+    conclusion,
+    coverage_sentence,
+    left_out_sentences,
+    other_task_sentences,
+)
+from exports.report.words import UNDEFINED, percent
 
 _COLUMNS = ("Label", "N", "ties", "tp", "fp", "fn", "tn", "precision", "recall", "F1", "accuracy", "κ [95 %]")
 _MEANING = (
@@ -32,6 +40,8 @@ _CALIBRATION_MEANING = (
     "probabilities are what they say lies on the dotted line; above it, it is not sure enough of yes, below it too "
     "sure."
 )
+_STANDING_IN = ("Label", "ω", "ρ", "ε", "what may be concluded")
+_TESTED = ("Label", "annotator", "N", "two others", "records", "judge wins", "she wins", "p", "p by record")
 _AGAINST = ("Label", "annotator", "N", "tp", "fp", "fn", "tn", "accuracy", "κ")
 _SHORT_REASONS: dict[JudgeReason, str] = {
     "no_compared_units": "nothing to compare",
@@ -70,10 +80,11 @@ def _task_parts(model: str, task: TaskName, found: JudgedTask) -> Iterator[Child
         return
     rows = (_label_row(label, figures) for label, figures in found.labels.items())
     yield table(f"Confusion on {task}", _COLUMNS, rows, "figures whole", _MEANING)
+    yield _standing_in_table(found)
     plots = (_reliability_figure(label, figures.calibration) for label, figures in found.labels.items())
     yield element("div", plots, class_="panels")
     yield element("p", _CALIBRATION_MEANING, class_="note")
-    yield folded("Against each annotator", _annotators_table(found))
+    yield folded("Against each annotator", _annotators_table(found), _tested_table(found))
 
 
 def _label_row(label: str, found: JudgedLabel) -> Element:
@@ -126,6 +137,47 @@ def _annotators_table(found: JudgedTask) -> Element:
         for each in figures.annotators
     )
     return table("The judge against each annotator", _AGAINST, rows, "figures second")
+
+
+def _standing_in_table(found: JudgedTask) -> Element:
+    """What may be concluded of the judge on each label, by the alternative annotator test."""
+    rows = (
+        row(
+            head(label),
+            cell(_test_figure(figures.alt_test.winning_rate)),
+            cell(_test_figure(figures.alt_test.advantage_probability)),
+            cell(coefficient(figures.alt_test.epsilon)),
+            element("td", quoted(conclusion(figures.alt_test)), class_="words"),
+        )
+        for label, figures in found.labels.items()
+    )
+    return table("May the judge stand in for a person?", _STANDING_IN, rows, "figures", ALT_TEST_MEANING)
+
+
+def _test_figure(value: float | None) -> Child:
+    """A figure of the test, or a dash with its reason."""
+    return missing("nobody tested") if value is None else coefficient(value)
+
+
+def _tested_table(found: JudgedTask) -> Element:
+    """The judge against each annotator left out, label by label."""
+    rows = (
+        row(
+            head(label),
+            element("td", quoted(each.annotator), class_="words"),
+            *(cell(f"{number:,}") for number in (each.n_units, each.n_units_two_others, each.n_records)),
+            *(cell(percent(share)) for share in (each.judge_wins, each.person_wins)),
+            *(cell(f"{p:.3f}{' *' if won else ''}") for p, won in _p_values(each)),
+        )
+        for label, figures in found.labels.items()
+        for each in figures.alt_test.people
+    )
+    return table("Who is nearer to the others; * the judge wins", _TESTED, rows, "figures second")
+
+
+def _p_values(found: AltTestPerson) -> tuple[tuple[float, bool], tuple[float, bool]]:
+    """Both p values, each with whether the judge wins."""
+    return (found.p, found.won), (found.p_by_record, found.won_by_record)
 
 
 def _reliability_figure(label: str, found: Calibration) -> Element:

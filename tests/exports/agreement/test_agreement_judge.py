@@ -16,13 +16,14 @@ from hypothesis import settings as run_settings
 from hypothesis import strategies as st
 from sklearn import metrics
 
+from exports.agreement.alt_test import AltTest
 from exports.agreement.judge import JudgedUnits, calibrate, confusion, measure_judge, measure_judges
 from exports.agreement.schema import JudgedLabel
 from exports.cli import main
 from exports.reading.judgements import BAD_LINES_TOLD, read_judges
-from exports.report.words import left_out_sentences
+from exports.report.judge_words import conclusion, left_out_sentences
 from pipeline.errors import BadRowsError, InputError
-from tests.exports.measure.test_agreement_command import write_export
+from tests.exports.measure.test_agreement_command import response, write_export
 from tests.support.agreement_data import Row, ratings_of
 from tests.support.report_data import HOSTILE, drawn_ratings
 
@@ -294,6 +295,24 @@ def test_the_command_shows_the_judge_everywhere_and_escapes_its_name(tmp_path: P
     assert 'id="judges"' in report
     assert "reliability of the judge" in report
     assert not any(name in text for text in (markdown, report))
+
+
+def test_what_may_be_concluded_is_said_everywhere_and_epsilon_is_an_option(tmp_path: Path) -> None:
+    rows = [response(f"r{number:02d}", name, number % 3 > 0) for number in range(60) for name in ("anna", "ben", "cy")]
+    export, out = write_export(tmp_path / "export", rows), tmp_path / "out"
+    path = write_lines(tmp_path / "judge.jsonl", [line(f"r{number:02d}") for number in range(60)])
+    result = run(export, "--out", out, "--judge", path, "--epsilon", "0.2")
+    assert result.exit_code == 0, result.output
+    found = json.loads((out / "agreement.json").read_text(encoding="utf-8"))
+    test = found["judges"][0]["tasks"]["generation"]["labels"]["helpful"]["alt_test"]
+    assert test["epsilon"] == 0.2
+    assert 0 <= test["winning_rate"] <= 1
+    assert 0 <= test["advantage_probability"] <= 1
+    words = conclusion(AltTest.model_validate(test))
+    places = (result.stdout, *((out / name).read_text(encoding="utf-8") for name in ("agreement.md", "report.html")))
+    assert all(words[:40] in re.sub(r"\s+|\\", " ", text).replace("  ", " ") for text in places)
+    refused = run(export, "--out", out, "--judge", path, "--epsilon", "1")
+    assert refused.exit_code == 2
 
 
 def test_without_a_judge_nothing_is_said_of_one(tmp_path: Path) -> None:

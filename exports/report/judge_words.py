@@ -1,0 +1,117 @@
+"""A judge against the jury in plain sentences: what was compared, and what may be concluded.
+
+Sentences hold names of judges and annotators as they are: whoever puts one into HTML, Markdown or LaTeX escapes it
+whole.
+"""
+
+from collections.abc import Iterator
+
+from exports.agreement.alt_test import LEAST_PEOPLE, LEAST_RECORDS, LEAST_UNITS, AltTest
+from exports.agreement.schema import JudgeAgreement, JudgedLabel, JudgedTask, JudgeReason, RefusedInterval
+from exports.report.words import decimal
+from pipeline.text.terminal import counted
+
+JUDGE_LEGEND = (
+    "Judges: n: units with a majority of the jury, which counts as right; a single vote is one. κ: Cohen's kappa with "
+    "its 95 % interval over records. ω, ρ: alternative annotator test: share of people against whom the judge wins, "
+    "mean share of units on which it is as near to the others as they are. prec, rec: precision and recall of yes. "
+    "AUC: of the P(yes) that the judge states. –: undefined."
+)
+ALT_TEST_MEANING = (
+    "The alternative annotator test (Calderon, Reichart & Dror 2025): each person is left out in turn, and the judge "
+    "and she are compared by how many of the others they agree with. ω: share of the people against whom the judge "
+    "wins, that is behind by less than ε; ρ: mean share of the units on which it is as near or nearer. What may be "
+    "concluded rests on the variance between whole records. Where people hardly agree with each other, it is easy to "
+    "be as good as they are: look at α first."
+)
+_JUDGE_REASONS: dict[JudgeReason, str] = {
+    "no_compared_units": "no unit has an answer of the judge and a majority of the jury",
+    "judge_never_says_yes": "the judge never says yes",
+    "jury_never_says_yes": "the jury never says yes",
+    "nobody_says_yes": "neither ever says yes",
+    "constant_both_raters": "both give the same answer everywhere",
+    "jury_is_constant": "the jury gives the same answer everywhere",
+}
+_REFUSED_INTERVALS: dict[RefusedInterval, str] = {
+    "few_units": "fewer than 20 units are compared",
+    "undefined_resamples": "it is undefined in more than 5 % of the resamples",
+    "single_record": "all compared units belong to one record",
+    "constant": "every resample gives the same value",
+    "too_few_rare_ratings": "both say its rarer value on fewer than 2 units",
+}
+
+
+def coverage_sentence(found: JudgedTask) -> str:
+    """How many units of the export the judge answered."""
+    return f"{found.n_judged:,} of {counted(found.n_units, 'unit')} judged, {found.n_not_judged:,} not."
+
+
+def left_out_sentences(found: JudgedTask) -> Iterator[str]:
+    """What of the judgements or of the units does not count, and figures that are undefined, with the reason."""
+    if found.n_unknown:
+        yield f"{counted(found.n_unknown, 'judgement')} of units that the export does not hold."
+    if found.statuses:
+        counts = ", ".join(f"{status} {count:,}" for status, count in found.statuses.items())
+        yield f"Judgements that cannot be used, by status: {counts}."
+    ties = [f"{label} {figures.n_ties:,}" for label, figures in found.labels.items() if figures.n_ties]
+    if ties:
+        yield f"Left out because the jury ties: {', '.join(ties)}."
+    for label, figures in found.labels.items():
+        reason = figures.confusion.undefined.get("cohen_kappa")
+        if reason:
+            yield f"κ of {label} is undefined: {_JUDGE_REASONS[reason]}."
+    for refused, meaning in _REFUSED_INTERVALS.items():
+        without = [label for label, figures in found.labels.items() if _lacks_interval(figures, refused)]
+        if without:
+            yield f"κ without an interval, since {meaning}: {', '.join(without)}."
+
+
+def _lacks_interval(found: JudgedLabel, refused: RefusedInterval) -> bool:
+    """Whether the label's kappa is defined and its interval refused for this reason."""
+    return found.confusion.cohen_kappa is not None and found.refused_interval == refused
+
+
+def other_task_sentences(judge: JudgeAgreement) -> Iterator[str]:
+    """How many judgements are of tasks that the export has no file of."""
+    for task, count in judge.other_tasks.items():
+        yield f"{judge.model}: {counted(count, 'judgement')} of {task}, which has no file in the export."
+
+
+def conclusion_sentences(found: JudgedTask) -> Iterator[str]:
+    """What may be concluded of the judge on each label."""
+    for label, figures in found.labels.items():
+        yield f"{label}: {conclusion(figures.alt_test)}"
+
+
+def conclusion(found: AltTest) -> str:
+    """What may be concluded of the judge on one label."""
+    counting = found.counting
+    beaten = [each.annotator for each in counting if each.won_by_record]
+    rest = [each.annotator for each in counting if not each.won_by_record]
+    margin = f"ε = {decimal(found.epsilon)}"
+    if found.conclusion == "any":
+        return f"may stand in for any of these {len(counting)} people; it is behind none of them by {margin} or more."
+    if found.conclusion == "most":
+        return (
+            f"may stand in for {len(beaten)} of these {len(counting)} people ({', '.join(beaten)}); that it is behind "
+            f"by less than {margin} is not shown of {', '.join(rest)}."
+        )
+    if found.conclusion == "not_shown":
+        return (
+            f"is not shown to be able to stand in for these people: that it is behind by less than {margin} is shown "
+            f"of {len(beaten)} of {len(counting)}."
+        )
+    if found.conclusion == "by_chance":
+        return (
+            "is not shown to be able to stand in for these people: that it agrees with them by more than chance is "
+            "not shown, as of one who gives the usual answer everywhere."
+        )
+    if found.conclusion == "few_people":
+        return (
+            f"too few people to tell: {len(found.people)} of the {LEAST_PEOPLE} it takes share {LEAST_UNITS} units "
+            "with somebody else and with the judge."
+        )
+    return (
+        f"too few units to tell: {len(counting)} of the {LEAST_PEOPLE} people it takes have {LEAST_UNITS} units of "
+        f"{LEAST_RECORDS} records that the judge and two others answered."
+    )
