@@ -1,6 +1,7 @@
 """Argilla over REST: against the real server where there is one, and against sockets that misbehave."""
 
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 
@@ -120,6 +121,20 @@ def test_the_user_of_the_key_is_known_and_no_key_comes_back(owner, argilla_serve
     assert (owner.me()["username"], owner.me()["role"]) == (argilla_server.owner_username, "owner")
     assert all("api_key" not in user for user in [owner.me(), *owner.users()])
     assert owner.usernames()[owner.me()["id"]] == argilla_server.owner_username
+
+
+def test_authorities_are_read_where_something_is_encrypted_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    real = ssl.SSLContext.load_verify_locations
+    monkeypatch.setattr(
+        ssl.SSLContext, "load_verify_locations", lambda self, *a, **k: (read.append("authorities"), real(self, *a, **k))
+    )
+    for address in ("http://127.0.0.1:6900", "http://localhost:6900"):
+        Argilla(address, "key").close()
+    assert not read
+    for address in ("https://127.0.0.1:6900", "http://192.0.2.1"):  # the proxy before the latter may be asked by TLS
+        Argilla(address, "key").close()
+    assert len(read) >= 2
 
 
 @pytest.mark.server

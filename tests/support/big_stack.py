@@ -186,7 +186,9 @@ class Server(NamedTuple):
 
     def call(self, method: str, path: str, **words: Any) -> Any:
         headers = {"X-Argilla-Api-Key": self.api_key}
-        reply = httpx.request(method, f"{self.url}/api/v1{path}", headers=headers, timeout=60, trust_env=False, **words)
+        reply = httpx.request(
+            method, f"{self.url}/api/v1{path}", headers=headers, timeout=60, verify=False, trust_env=False, **words
+        )
         assert reply.is_success, reply.text
         return reply.json()
 

@@ -42,7 +42,7 @@ class Player:
     def __init__(self, api_url: str, name: str, password: str) -> None:
         """Log in."""
         self.name = name
-        self.http = httpx.Client(base_url=f"{api_url}/api/v1", trust_env=False, timeout=60)
+        self.http = httpx.Client(base_url=f"{api_url}/api/v1", trust_env=False, timeout=60, verify=False)
         token = self.call("POST", "/token", data={"username": name, "password": password})["access_token"]
         self.http.headers["Authorization"] = f"Bearer {token}"
 

@@ -77,7 +77,9 @@ class Jury(NamedTuple):
 
 
 def client_for(url: str, key: str) -> httpx.Client:
-    return httpx.Client(base_url=f"{url}/api/v1", headers={"X-Argilla-Api-Key": key}, timeout=60, trust_env=False)
+    return httpx.Client(
+        base_url=f"{url}/api/v1", headers={"X-Argilla-Api-Key": key}, timeout=60, verify=False, trust_env=False
+    )
 
 
 def created(reply: httpx.Response) -> Any:

@@ -26,7 +26,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def client_for(server: ServerHandle) -> httpx.Client:
     headers = {"X-Argilla-Api-Key": server.owner_api_key}
-    return httpx.Client(base_url=f"{server.url}/api/v1", headers=headers, timeout=60)
+    return httpx.Client(base_url=f"{server.url}/api/v1", headers=headers, timeout=60, verify=False)
 
 
 def test_a_second_start_keeps_data_and_secrets(home: Path) -> None:
