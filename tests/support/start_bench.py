@@ -1,5 +1,6 @@
 """A campaign in three languages whose annotators know different ones, for tests of where they start."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -65,15 +66,25 @@ def values(task: TaskName) -> dict[str, Any]:
     return {label: {"value": "yes"} for label in LABELS[task]}
 
 
-def start(owner: Argilla, records: int = 3, calibration: int = 1, **settings: Any) -> Start:
-    """A campaign with so many records of each language, so many of them for calibration."""
+def start(
+    owner: Argilla,
+    records: int = 3,
+    calibration: int = 1,
+    languages: Sequence[str] = ("en", "de", "ja"),
+    **settings: Any,
+) -> Start:
+    """A campaign with so many records of each language, so many of them for calibration.
+
+    Each language is six datasets, so a test does with as few as it can; one of a person's first language is needed.
+    """
     workspace = f"start-{uuid4().hex[:8]}"
     names = {who: f"{workspace}-{who}" for who in PEOPLE}
+    people = {who: [locale for locale in locales if locale in languages] for who, locales in PEOPLE.items()}
     wanted = Campaign.model_validate(
         {
-            "locales": ["en", "de", "ja"],
+            "locales": list(languages),
             "language_workspaces": False,
-            "annotators": [{"name": names[who], "locales": locales} for who, locales in PEOPLE.items()],
+            "annotators": [{"name": names[who], "locales": locales} for who, locales in people.items()],
             **({"calibration": {"records": calibration}} if calibration else {}),
             **settings,
         }

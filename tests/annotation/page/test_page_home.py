@@ -177,7 +177,7 @@ def test_an_owner_keeps_argillas_home(owner: Argilla, argilla_server: ServerHand
 def test_an_empty_queue_says_who_has_the_rest_until_when_and_shows_it_when_it_is_back(
     owner: Argilla, argilla_server: ServerHandle, hasty: webdriver.Chrome
 ) -> None:
-    work = start(owner)
+    work = start(owner, languages=["de"])
     dataset = work.datasets()["1-retrieval-de"]
     with Argilla(owner.api_url, work.keys["ben"]) as ben:
         assert len(waiting(ben, dataset)) == 2
@@ -199,7 +199,7 @@ def test_an_empty_queue_says_who_has_the_rest_until_when_and_shows_it_when_it_is
 def test_a_list_that_is_done_leads_to_the_next_one_and_the_last_to_thanks(
     owner: Argilla, browser: webdriver.Chrome
 ) -> None:
-    work = start(owner, records=2)
+    work = start(owner, records=2, languages=["de"])
     for name in ("calibration-1-retrieval-de", "calibration-2-grounding-de", "calibration-3-generation-de"):
         work.answer("anna", name, 1)
     for name in ("2-grounding-de", "3-generation-de"):
@@ -218,7 +218,7 @@ def test_a_list_that_is_done_leads_to_the_next_one_and_the_last_to_thanks(
 
 
 def test_who_did_nothing_because_others_did_all_is_not_thanked(owner: Argilla, browser: webdriver.Chrome) -> None:
-    work = start(owner, records=1, calibration=0)
+    work = start(owner, records=1, calibration=0, languages=["de"])
     for name in ("1-retrieval-de", "2-grounding-de", "3-generation-de"):
         work.answer("ben", name, 1)
     enter(browser, work, "anna")
@@ -238,7 +238,7 @@ class WithoutAnswers(Forward):
 
 
 def test_while_an_answer_is_not_saved_no_list_is_called_done(owner: Argilla, browser: webdriver.Chrome) -> None:
-    work = start(owner, records=2)
+    work = start(owner, records=2, languages=["de"])
     with lossy_link(owner.api_url) as link:
         enter(browser, work, "anna", link.url)
         titles(browser)
