@@ -58,6 +58,14 @@ class PageText:
         """The sentence and its neighbours, in order."""
         return self.sentences[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS + 1]
 
+    def around_spans(self, place: int) -> list[tuple[int, int]]:
+        """Where the sentence and those of its neighbours stand that nothing but white space parts from it."""
+        start, end = self.spans[place]
+        near = self.spans[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS + 1]
+        return [
+            each for each in near if not self.text[each[1] : start].strip() and not self.text[end : each[0]].strip()
+        ]
+
     def sentences_at(self, span: tuple[int, int]) -> list[str]:
         """The sentences that a span of the text reaches into, in order."""
         first = bisect_right(self.spans, span[0], key=lambda each: each[1])

@@ -1,0 +1,226 @@
+"""What a model says of one claim and the passages that come nearest to it, as far as its quote bears it out.
+
+The model reads for meaning; that the quote is there, and that numbers, dates, names and negations agree, is told here.
+Research and `pipeline verify` ask the same question in the same words and read the answer alike.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
+
+from pipeline.models.asking import Model
+from pipeline.models.completion import Structured
+from pipeline.models.evidence import ContextPage, NormalisedContext, validate_and_normalize_evidence
+from pipeline.text.coverage import SentencePlace, words_and_numbers
+from pipeline.text.normal_form import normal_form
+from pipeline.text.urls import membership_key
+from pipeline.text.words import content_words
+from pipeline.verifying.claim import Finding, check_sentence, stands_on
+from pipeline.verifying.page_text import PageText
+from pipeline.verifying.particulars import particulars_of, shown_figure
+from pipeline.verifying.values import Quote, Verdict
+
+_LEAST_QUOTED = 3
+"""Content words of a quote; fewer stand on any page."""
+_LONGEST_PASSAGE = 2_000
+"""Characters of a passage; what goes on longer is a table or a list, and is cut."""
+_MOST_QUOTES = 3
+"""Quotes that count, the first ones that are there (pipeline/contracts/evidence.md#items)."""
+_TASK = (
+    "Say whether the passages support the claim. `verdict` is `supported` where they say all of it, `cannot_tell` "
+    "where they say a part of it, `contradicted` where they say otherwise, else `not_found`. `quotes` are copied "
+    "letter for letter from the passages: the stretches, at most three and each of at most 300 characters, that decide; they "
+    "hold every number, date and name of a claim that is `supported`. None for `not_found`. Go by the passages alone, "
+    "not by what you know."
+)
+
+
+def _plain_word(verdict: Any) -> Any:
+    """A verdict as models write it, such as `Not found`, by its name."""
+    return verdict.strip().lower().replace(" ", "_") if isinstance(verdict, str) else verdict
+
+
+class VerdictAnswer(BaseModel):
+    """What the model answers about one claim."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    verdict: Annotated[Literal["supported", "cannot_tell", "not_found", "contradicted"], BeforeValidator(_plain_word)]
+    quotes: tuple[str, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def read_single_quote(cls, value: Any) -> Any:
+        """The answer; one text, or the field `quote`, in the place of quotes is a single one, as models write it."""
+        if not isinstance(value, dict):
+            return value
+        given = value.get("quotes", value.get("quote"))
+        return {**value, "quotes": (given,) if isinstance(given, str) else given or ()}
+
+
+class Passage(NamedTuple):
+    """A stretch of a page: `page.text[start:end]`."""
+
+    page: PageText
+    """The page."""
+    start: int
+    """First code point."""
+    end: int
+    """The code point after the last one."""
+
+    @property
+    def text(self) -> str:
+        """Its words."""
+        return self.page.text[self.start : self.end]
+
+
+class OpenQuestion(NamedTuple):
+    """A claim that words leave open, and what a model is shown of the pages that it cites."""
+
+    text: str
+    """The claim, one sentence."""
+    finding: Finding
+    """What words tell of it."""
+    passages: tuple[Passage, ...]
+    """The stretches that come nearest to it, the best first; at least one."""
+
+
+class Decided(NamedTuple):
+    """What comes of a claim once the model was asked."""
+
+    verdict: Verdict
+    """What the pages say of it."""
+    by: Literal["rules", "model"]
+    """Who says so: `rules` where the model's word is no use."""
+    problems: tuple[str, ...]
+    """Why it is not supported, in words; empty where it is."""
+    quotes: tuple[Quote, ...] = ()
+    """What the model's verdict rests on."""
+    set_aside: str = ""
+    """Why the model's word is no use; empty where it is."""
+
+
+def open_question(text: str, pages: Sequence[PageText], finding: Finding) -> OpenQuestion | None:
+    """What to ask about the text; None where words decide, which is free, or where no passage comes near it."""
+    if finding.verdict == "contradicted" or any(stands_on(text, page) for page in pages):
+        return None
+    passages = _nearest_passages(pages, finding.places)
+    return OpenQuestion(text, finding, passages) if passages else None
+
+
+def _nearest_passages(pages: Sequence[PageText], places: Sequence[SentencePlace]) -> tuple[Passage, ...]:
+    """The sentences in these places with their neighbours, the best first; those that overlap are one."""
+    found: list[Passage] = []
+    for place in places:
+        page = pages[place.source]
+        start, end = page.spans[place.sentence]
+        for sentence in page.around_spans(place.sentence):
+            start, end = min(start, sentence[0]), max(end, sentence[1])
+        new = Passage(page, start, min(end, start + _LONGEST_PASSAGE))
+        at = next((at for at, each in enumerate(found) if _overlap(each, new)), None)
+        if at is None:
+            found.append(new)
+        else:
+            found[at] = Passage(page, min(found[at].start, new.start), max(found[at].end, new.end))
+    return tuple(found)
+
+
+def _overlap(first: Passage, second: Passage) -> bool:
+    """Whether the two share a part of their page."""
+    return first.page is second.page and first.start < second.end and second.start < first.end
+
+
+async def ask_verdict(question: OpenQuestion, model: Model) -> Structured[VerdictAnswer]:
+    """What the model answers, or why there is no answer; never an exception."""
+    return await model.answer(
+        _TASK, _texts_of(question), VerdictAnswer.model_json_schema(), VerdictAnswer.model_validate
+    )
+
+
+def _texts_of(question: OpenQuestion) -> list[tuple[str, str]]:
+    """The claim and the passages by their names."""
+    passages = ((f"PASSAGE {number}", each.text) for number, each in enumerate(question.passages, start=1))
+    return [("CLAIM", question.text), *passages]
+
+
+def decide(question: OpenQuestion, said: Structured[VerdictAnswer]) -> Decided:
+    """What comes of the claim by the model's answer, as far as that is borne out.
+
+    Without a quote that is there the model neither supports nor contradicts; with some it supports nothing whose
+    numbers, names or negations they have not. Where words call a claim supported, the model alone makes it undecided at
+    worst. An answer that is no use leaves what words support supported, and all else undecided.
+    """
+    finding, answer = question.finding, said.value
+    if answer is None:
+        return _without_answer(finding, f"the model gave no usable answer: {said.error}")
+    if answer.verdict in ("not_found", "cannot_tell"):
+        return _silent(finding, answer.verdict)
+    quotes = _located(answer.quotes, question.passages)
+    if not quotes:
+        return _without_answer(finding, f"the model says {answer.verdict}, but its quote stands in no passage")
+    if answer.verdict == "contradicted":
+        verdict: Verdict = "cannot_tell" if finding.verdict == "supported" else "contradicted"
+        return Decided(verdict, "model", ("the model reads the quoted page as saying otherwise",), quotes)
+    problems = () if finding.verdict == "supported" else _not_borne_out(question, quotes)
+    return Decided("cannot_tell" if problems else "supported", "model", problems, quotes)
+
+
+def _without_answer(finding: Finding, why: str) -> Decided:
+    """What comes of a claim where the model's word is no use."""
+    if finding.verdict == "supported":
+        return Decided("supported", "rules", (), set_aside=why)
+    return Decided("cannot_tell", "rules", (why, *finding.problems), set_aside=why)
+
+
+def _silent(finding: Finding, verdict: Literal["not_found", "cannot_tell"]) -> Decided:
+    """What comes of a claim of which the model says that the passages are silent, or say a part of it only."""
+    if finding.verdict == "supported":
+        return Decided("cannot_tell", "model", (f"the model calls it {verdict}",))
+    if verdict == "not_found":
+        return Decided("not_found", "model", ("the model finds nothing of it in the nearest passages",))
+    return Decided("cannot_tell", "model", finding.problems or ("the model calls it cannot_tell",))
+
+
+def _located(snippets: Sequence[str], passages: Sequence[Passage]) -> tuple[Quote, ...]:
+    """The quotes that stand word for word in a passage, with their places on its page, at most three.
+
+    One of few words is none, nor is one that begins or ends within a word or number.
+
+    Source: pipeline/contracts/evidence.md#snippets.
+    """
+    found = (_place_of(each, passages) for each in snippets if len(content_words(each)) >= _LEAST_QUOTED)
+    return tuple(dict.fromkeys(each for each in found if each))[:_MOST_QUOTES]
+
+
+def _place_of(snippet: str, passages: Sequence[Passage]) -> Quote | None:
+    """The quote in the first passage that has it; None for none."""
+    for each in passages:
+        key = membership_key(each.page.url)
+        shown = ContextPage(each.page.url, key, each.start, each.end, normal_form(each.text))
+        item = {"url": each.page.url, "snippet": snippet}
+        context = NormalisedContext((shown,), frozenset((key,)))
+        items = validate_and_normalize_evidence(context, [item], per_page=True).items
+        if items and each.page.ends_words((items[0].char_start, items[0].char_end)):
+            start, end = items[0].char_start, items[0].char_end
+            return Quote(each.page.url, each.page.text[start:end], start, end)
+    return None
+
+
+def _not_borne_out(question: OpenQuestion, quotes: Sequence[Quote]) -> tuple[str, ...]:
+    """Why the quotes do not support the claim although the model says so, in words; empty where nothing speaks so."""
+    pages = {each.page.url: each.page for each in question.passages}
+    sentences = [" ".join(pages[each.url].sentences_at((each.start, each.end))) for each in quotes]
+    ours = particulars_of(question.text)
+    lacking = ours.figures.difference(*(particulars_of(each.text).figures for each in quotes))
+    problems = [f"the model's quote lacks the number {shown_figure(each)}" for each in sorted(lacking)]
+    quoted = PageText("\n".join(each.text for each in quotes))
+    problems += [f"the model's quote lacks the name {each!r}" for each in sorted(ours.names) if not quoted.has(each)]
+    if all(particulars_of(each).negations % 2 != ours.negations % 2 for each in sentences):
+        problems.append("one of the two is negated, the claim or the sentence that the model quotes")
+    words = words_and_numbers(question.text, "")[0]
+    if not any(words & words_and_numbers(each.text, "")[0] for each in quotes):
+        problems.append("the model's quote has no word of the claim")
+    if any(check_sentence(question.text, [PageText(each)]).verdict == "contradicted" for each in sentences):
+        problems.append("the sentence that the model quotes says otherwise")
+    return tuple(problems)
