@@ -23,6 +23,8 @@ from pipeline.verifying.values import Quote, Verdict
 
 _LEAST_QUOTED = 3
 """Content words of a quote; fewer stand on any page."""
+_LEAST_SHARED = 2
+"""Content words of a claim that quotes have which support it; such as order the reader about have none."""
 _LONGEST_PASSAGE = 2_000
 """Characters of a passage; what goes on longer is a table or a list, and is cut."""
 _MOST_QUOTES = 3
@@ -30,9 +32,9 @@ _MOST_QUOTES = 3
 _TASK = (
     "Say whether the passages support the claim. `verdict` is `supported` where they say all of it, `cannot_tell` "
     "where they say a part of it, `contradicted` where they say otherwise, else `not_found`. `quotes` are copied "
-    "letter for letter from the passages: the stretches, at most three and each of at most 300 characters, that decide; they "
-    "hold every number, date and name of a claim that is `supported`. None for `not_found`. Go by the passages alone, "
-    "not by what you know."
+    "letter for letter from the passages: the stretches that decide, at most three, each of at most 300 characters; "
+    "they hold every number, date and name of a claim that is `supported`. None for `not_found`. Go by the passages "
+    "alone, not by what you know."
 )
 
 
@@ -219,8 +221,10 @@ def _not_borne_out(question: OpenQuestion, quotes: Sequence[Quote]) -> tuple[str
     if all(particulars_of(each).negations % 2 != ours.negations % 2 for each in sentences):
         problems.append("one of the two is negated, the claim or the sentence that the model quotes")
     words = words_and_numbers(question.text, "")[0]
-    if not any(words & words_and_numbers(each.text, "")[0] for each in quotes):
-        problems.append("the model's quote has no word of the claim")
+    if len(words & frozenset[str]().union(*(words_and_numbers(each.text, "")[0] for each in quotes))) < min(
+        _LEAST_SHARED, len(words)
+    ):
+        problems.append("the model's quote is about something else")
     if any(check_sentence(question.text, [PageText(each)]).verdict == "contradicted" for each in sentences):
         problems.append("the sentence that the model quotes says otherwise")
     return tuple(problems)
