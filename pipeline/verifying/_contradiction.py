@@ -11,7 +11,7 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from pipeline.text.words import content_words, without_marks
-from pipeline.verifying.particulars import in_figures, is_figure, names_in, negations_in, plain_figure, shown_figure
+from pipeline.verifying._particulars import in_figures, is_figure, names_in, negations_in, plain_figure, shown_figure
 
 _MOST_WORDS = 160
 """Words of a sentence; a longer one is a list or a table, and no statement."""

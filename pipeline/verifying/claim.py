@@ -25,8 +25,8 @@ from pipeline.text.normal_form import normalise
 from pipeline.text.urls import membership_key
 from pipeline.text.words import without_marks
 from pipeline.verifying._contradiction import SAME_WORDING, contradiction, replaced, statement_of
+from pipeline.verifying._particulars import particulars_of, shown_figure
 from pipeline.verifying.page_text import PageText, read_page
-from pipeline.verifying.particulars import particulars_of, shown_figure
 from pipeline.verifying.values import Checked, Claim, Page, Quote, Verdict
 
 _SUPPORTED_FROM = 0.88

@@ -16,9 +16,9 @@ from pipeline.text.coverage import SentencePlace, words_and_numbers
 from pipeline.text.normal_form import normal_form
 from pipeline.text.urls import membership_key
 from pipeline.text.words import content_words
+from pipeline.verifying._particulars import particulars_of, shown_figure
 from pipeline.verifying.claim import Finding, check_sentence, stands_on
 from pipeline.verifying.page_text import PageText
-from pipeline.verifying.particulars import particulars_of, shown_figure
 from pipeline.verifying.values import Quote, Verdict
 
 _LEAST_QUOTED = 3

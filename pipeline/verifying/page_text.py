@@ -9,7 +9,7 @@ from pipeline.text.language import detect_language
 from pipeline.text.normal_form import NormalForm, normal_form
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import UNSPACED_RUN
-from pipeline.verifying.particulars import SCALES
+from pipeline.verifying._particulars import SCALES
 from pipeline.verifying.values import Page, Quote
 
 _MOST_LETTERS = 5_000

@@ -11,9 +11,9 @@ import pytest
 from pipeline.research.stages._verify import read_pages, verify
 from pipeline.sources.reading.extract import read_html
 from pipeline.verifying._contradiction import contradiction, is_rounded, statement_of
+from pipeline.verifying._particulars import in_figures, particulars_of
 from pipeline.verifying.claim import Finding, check_claim, check_sentence
 from pipeline.verifying.page_text import PageText
-from pipeline.verifying.particulars import in_figures, particulars_of
 from pipeline.verifying.scores import conflicts, single_source
 from pipeline.verifying.values import Claim, Page, Quote
 from tests.support.debian_pages import handbook
