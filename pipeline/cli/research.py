@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipeline.cli.sections import SectionedCommand
-from pipeline.cli.sources import allow_address_option, tell_allowed
+from pipeline.cli.sources import allow_address_option, opened_store, tell_allowed
 from pipeline.interrupts import SIGNAL_EXITS, interrupted_by
 from pipeline.progress import ProgressBars
 
@@ -165,21 +165,29 @@ def _audit_again(runs_dir: Path, run_id: str) -> None:
     """
     from pipeline.asking.run_folder import locked_folder
     from pipeline.research.output.artefacts import RunFolder
-    from pipeline.research.running.runs import is_run, no_such_run, run_path
-    from pipeline.research.stages.audit import audit_run, verify_result
+    from pipeline.research.running.runs import STORE, is_run, no_such_run, run_path
+    from pipeline.research.stages.audit import verify_result
+    from pipeline.research.stages.report import audit_again
+    from pipeline.text.terminal import counted
 
     if not run_id:
         raise click.UsageError("`--verify-only` audits a run that is there; name it with `--run-id`.")
     folder = RunFolder(run_path(runs_dir, run_id))
     if not is_run(folder.path):
         raise no_such_run(runs_dir, run_id)
-    with locked_folder(folder.path, "pipeline research"):
-        audit = audit_run(folder)
+    opened = opened_store(runs_dir / STORE, named=False, read_only=True)
+    with locked_folder(folder.path, "pipeline research"), opened as store:
+        audit = audit_again(folder, store)
         folder.write_verify(verify_result(audit, folder.read_verify()))
     for problem in audit.problems:
         click.echo(problem)
     counts = f"{audit.total_paragraphs} paragraphs, {audit.citations_found} sources, {len(audit.problems)} problems"
     click.echo(f"{counts}.", err=True)
+    of = f"of {counted(audit.text.sentences, 'cited sentence')}"
+    if audit.text.weaker:
+        click.echo(f"As the run wrote them, in other words than their pages': {audit.text.weaker} {of}.", err=True)
+    if audit.text.unread:
+        click.echo(f"Not checked, for the store holds neither run nor pages: {audit.text.unread} {of}.", err=True)
     if not audit.passed:
         click.echo("Next: mend the report and its files, then audit it again", err=True)
         raise click.exceptions.Exit(_AUDIT_FAILED)

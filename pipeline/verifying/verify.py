@@ -58,6 +58,10 @@ class Reader:
             return None
         return PageText(page.text, page.url, page.lang)
 
+    def cited(self, url: str) -> PageText | None:
+        """The text of the page behind a cited URL; None where none is held."""
+        return self.page(cited_page(url, {}).key)
+
     def outcome(self, url: str) -> Outcome:
         """What became of the page behind a cited URL."""
         cited = cited_page(url, {})
@@ -104,7 +108,7 @@ def _verify_sentence(sentence: Sentence, reader: Reader) -> VerifiedSentence:
 
 def _reading(text: str, urls: tuple[str, ...], reader: Reader) -> Reading:
     """What the pages behind the URLs say of the text; silence of those that were read decides where all were read."""
-    read = [reader.page(cited_page(url, {}).key) for url in urls]
+    read = [reader.cited(url) for url in urls]
     pages = [page for page in read if page]
     if not pages:
         problem = _NOT_FETCHED if urls else _CITES_NOTHING

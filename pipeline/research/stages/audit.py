@@ -13,8 +13,10 @@ from pipeline.research.contracts import Report
 from pipeline.research.output.artefacts import CitationEntry, ParagraphLine, RunFolder, VerifyResult
 from pipeline.research.output.layout import cid
 from pipeline.research.output.to_answer import numbers_in_order
+from pipeline.research.stages._restated import PageOf, Restated, restated
 from pipeline.text.urls import canonical_url
 from pipeline.verifying.marks import CID, Block, Piece, find_marks, heading_words, plain_words, read_blocks
+from pipeline.verifying.read import read_report
 from pipeline.verifying.source_list import Section, read_entries, sections
 
 _CLOSING = " \t\r\n.。．*_」』”’\"'|"
@@ -42,6 +44,8 @@ class Audit(NamedTuple):
     """Where the sources are not numbered 1 to N in order of first appearance, or the report lists another URL."""
     report_data: tuple[str, ...] = ()
     """Where the claims, citations and references of `final/report.json` do not belong together."""
+    text: Restated = Restated()
+    """What the run, or else the stored pages, say of its sentences."""
 
     @property
     def passed(self) -> bool:
@@ -59,6 +63,7 @@ class Audit(NamedTuple):
             *(f"{each} is cited, and `evidence/citations.json` has no such source." for each in self.fabricated),
             *self.disorder,
             *self.report_data,
+            *self.text.problems,
         )
 
 
@@ -89,8 +94,11 @@ def audit(report_md: str, paragraphs: Sequence[ParagraphLine], citations: Sequen
     )
 
 
-def audit_run(folder: RunFolder) -> Audit:
+def audit_run(folder: RunFolder, written_md: str = "", page_of: PageOf | None = None) -> Audit:
     """The audit of the report that a run folder holds, of whoever's making; a file that is damaged is a problem of it.
+
+    With `page_of`, which gives the stored pages, its text is audited too: against `written_md`, the report as the run
+    wrote it, where that is known, and against the pages.
 
     Raises:
         InputError: the folder has no report, or `evidence/citations.json` or `final/report.json` cannot be read.
@@ -104,7 +112,11 @@ def audit_run(folder: RunFolder) -> Audit:
     except BadRowsError as error:
         lines = tuple(f"`drafts/paragraphs.jsonl`, {row}." for row in error.rows)
         audited = audit(report_md, (), citations)._replace(paragraph_lines=lines)
-    return audited._replace(report_data=tuple(_data_problems(report)) if report else ())
+    written = read_report(written_md) if written_md else None
+    return audited._replace(
+        report_data=tuple(_data_problems(report)) if report else (),
+        text=restated(read_report(report_md), written, page_of) if page_of else Restated(),
+    )
 
 
 def _data_problems(report: Report) -> Iterator[str]:

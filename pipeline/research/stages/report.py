@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from pipeline.models.meter import Meter
 from pipeline.models.structured import Spent
 from pipeline.research.contracts import Coverage, Metrics, Report, WriterFinalized, contract_json
-from pipeline.research.output.artefacts import ParagraphLine, VerifyResult
+from pipeline.research.output.artefacts import ParagraphLine, RunFolder, VerifyResult
 from pipeline.research.output.layout import Account, LaidOut, cid, lay_out
 from pipeline.research.output.to_answer import FinishedRun, write_for_jury
 from pipeline.research.output.verification_md import RunNotes, verification_markdown
@@ -19,13 +19,14 @@ from pipeline.research.running.research_run import ResearchRun, put_new_traces
 from pipeline.research.stages._rounds import Gathered
 from pipeline.research.stages._verify import read_pages
 from pipeline.research.stages._write import write_report
-from pipeline.research.stages.audit import audit_run, verify_result
+from pipeline.research.stages.audit import Audit, audit_run, verify_result
 from pipeline.research.values import Intake, Plan, Verified, Written, plan_language
 from pipeline.sources.choosing.chunk import ENCODING
-from pipeline.sources.store import StoredEvent, StoredRun
+from pipeline.sources.store import Store, StoredEvent, StoredRun
 from pipeline.text.urls import site_key
 from pipeline.verifying.scores import Scores, citation_scores, cited_texts, conflicts, single_source
 from pipeline.verifying.values import Page
+from pipeline.verifying.verify import Reader
 
 _METRICS = TypeAdapter(Metrics)
 
@@ -248,12 +249,13 @@ class ReportStages:
             InputError: somebody has removed or damaged the files.
         """
         sites = {page.url: page.site for page in gathered.pages}
-        audit = audit_run(self.run.folder)
+        texts = read_pages(gathered.pages).texts
+        audit = audit_run(self.run.folder, self.laid_out(gathered, came).markdown, texts.get)
         check = verify_result(audit, _check_of_claims(gathered.verified, sites, 0))
         # A paragraph without claims says who says what; that one page does not say the other's words is its point.
         stated = [paragraph for paragraph in came.written.paragraphs if paragraph.claim_ids]
-        texts = cited_texts(stated, plan_language(self.plan))
-        return Audited(check, citation_scores(texts, read_pages(gathered.pages).texts), audit.problems)
+        cited = cited_texts(stated, plan_language(self.plan))
+        return Audited(check, citation_scores(cited, texts), audit.problems)
 
     def settle_audit(self, audited: Audited, laid_out: LaidOut, gathered: Gathered, came: WrittenReport) -> None:
         """Write the check, and the account of it for people."""
@@ -287,6 +289,18 @@ class ReportStages:
             gathered.pages,
         )
         write_for_jury(self.run.folder, finished)
+
+
+def audit_again(folder: RunFolder, store: Store | None) -> Audit:
+    """The audit of a run's report as it stands now, against what the store knows of the run and of the pages.
+
+    Raises:
+        InputError: as `audit_run`, or the store cannot be read.
+    """
+    reader = Reader(store)
+    runs = store.runs() if store else []
+    written = next((each.report_md for each in runs if each.id == folder.run_id), "")
+    return audit_run(folder, written, reader.cited)
 
 
 def _first_paragraphs(verified: Verified) -> list[ParagraphLine]:
