@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ settings.load_profile("citejury")
 # A run of the tests in the background ignores Ctrl-C, and so would every command that they start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+QUICK_PASSWORDS = Path(__file__).parent / "support" / "quick_passwords"
 REMOVED_PREFIXES = ("CITEJURY_", "ARGILLA_")
 REMOVED_SUFFIXES = ("_API_KEY", "_PROXY")
 
@@ -97,7 +99,10 @@ def argilla_server(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Server
     except ServerStartError as error:
         pytest.skip(str(error))
     home: Path = tmp_path_factory.mktemp("argilla") / "home"
-    with start_server(home, port=0) as server:
+    with ExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setenv("PYTHONPATH", str(QUICK_PASSWORDS), prepend=os.pathsep)
+            server = stack.enter_context(start_server(home, port=0))
         yield server
 
 
