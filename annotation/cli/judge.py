@@ -58,9 +58,10 @@ def judge(**given: Any) -> None:
     """Let a machine answer the annotators' questions about RECORDS, and keep its answers in the file JUDGEMENTS.
 
     The baseline compares words and numbers, asks nobody and needs no key. It answers topically_relevant for each
-    passage, support_present and unsupported_claim_present for each answer, by its first 500 claims. A model answers
-    every label, with a reason and quotes that are checked word for word; without --provider and --base-url it is one
-    of OpenRouter. Keys come from the environment: OPENROUTER_API_KEY, or the provider's own.
+    passage. Of each answer, by its first 500 claims, it says support_present and unsupported_claim_present only where
+    words can tell, and how often it leaves them out. A model answers every label, with a reason and quotes that are
+    checked word for word; without --provider and --base-url it is one of OpenRouter. Keys come from the environment:
+    OPENROUTER_API_KEY, or the provider's own.
 
     Each reply stands in JUDGEMENTS.raw.jsonl as soon as it is there. Stopped at any moment and started again with the
     same command, nothing that was answered is asked again.
@@ -164,6 +165,8 @@ def _tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
     click.echo(Table(status_table(tally)).terminal())
     counts = ", ".join(f"{count} {status}" for status, count in sorted(tally.units.items())) or "none"
     click.echo(f"Judgements by {model}: {counts}.", err=True)
+    for label, count in sorted(tally.left_out.items()):
+        click.echo(f"Left out, since words cannot tell: {label} of {count} units.", err=True)
     for rule, count in sorted(tally.broken_rules.items()):
         click.echo(f"Rule broken, and left as it is: {rule} {count} times.", err=True)
     if tally.rejected:

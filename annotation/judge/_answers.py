@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from annotation.judge._baseline import JUDGES
+from annotation.judge._baseline import ANSWERED, JUDGES
 from annotation.judge._prompt import Prompt
 from annotation.judge._units import Evidence, FullJudgement, Unit, pages_of, url_of
 from annotation.labels import LABELS, TaskName, broken_rules
@@ -132,16 +132,18 @@ def judgement_of(unit: Unit, prompt: Prompt, said: Structured[ModelAnswer], mode
 def baseline_judgement(unit: Unit) -> Judged:
     """The judgement of the judge without a model, of retrieval or grounding.
 
-    Its quotes are checked like a model's; there is none where passage and claim share no word.
+    Its quotes are checked like a model's; there is none where passage and claim share no word. Labels that it cannot
+    tell are left out and named.
     """
     proposal = JUDGES[unit.task](unit)
-    quotes = [{"url": url_of(sentence.passage), "snippet": sentence.text} for sentence in proposal.sentences]
+    quotes = [{"url": url_of(passage), "snippet": text} for passage, text in proposal.quotes]
     context = read_context(aggregate_context(pages_of(unit.passages)))
     checked = validate_and_normalize_evidence(context, quotes, per_page=True)
     judgement = FullJudgement(
         **_identity(unit, BASELINE),
         status="ok",
         labels=proposal.labels,
+        left_out=tuple(label for label in ANSWERED[unit.task] if label not in proposal.labels),
         rationale=proposal.rationale,
         evidence=_kept_evidence(unit, context, checked),
         errors=checked.errors,

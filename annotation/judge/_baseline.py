@@ -1,7 +1,8 @@
-"""A judge without a model: how much of a text the words and numbers of another one cover.
+"""A judge without a model: what the words and numbers of a text tell of another one, and nothing where they do not.
 
-It is there to have something to compare a model with, and costs nothing. Support is told as in
-`pipeline.text.coverage`.
+It is there to have something to compare a model with, and costs nothing. What the context says of an answer is what
+`pipeline.verifying` says of its claims. Most claims can be neither confirmed nor refuted so: then a label is left out
+(annotation/contracts/judgements.md#labels-that-are-left-out).
 
 Relevance is a logistic regression (L2 penalty 0.001) fitted to WiCE dev (https://github.com/ryokamoi/wice, ODC-BY),
 with the claim as the query: the three sentences around the first gold sentence against the three of another claim's
@@ -10,15 +11,13 @@ article that share most words with it.
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from annotation.judge._units import Unit
 from annotation.labels import TaskName
 from annotation.push.suggestions import ProposedLabel
 from pipeline.records import Passage, QueryResponse
 from pipeline.text.coverage import (
-    SOME_SUPPORT,
-    WHOLE_SUPPORT,
     Coverage,
     Weights,
     WordIndex,
@@ -28,12 +27,16 @@ from pipeline.text.coverage import (
 )
 from pipeline.text.sentences import sentence_spans
 from pipeline.text.words import content_words, without_marks
+from pipeline.verifying.claim import Finding, check_sentence
+from pipeline.verifying.page_text import PageText
+from pipeline.verifying.values import Verdict
 
 _MOST_CLAIMS = 500
 """Claims of an answer that are looked at, the first ones: so the work stays linear in the length of the context."""
 _LEAST_WORDS = 3
 """Content words and numbers of a claim; a greeting or a heading has fewer."""
 _MOST_EVIDENCE = 3
+_VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 _NOT_PROSE = re.compile(r"https?://\S+")
 _RELEVANCE = Weights(-2.24, 5.07, 6.6, 0.57)
 
@@ -47,12 +50,15 @@ class Sentence(NamedTuple):
     numbers: frozenset[str]
 
 
-class _Proposal(NamedTuple):
-    """What the baseline proposes for one unit: labels, a reason, and the sentences that it rests on, the best first."""
+class Proposal(NamedTuple):
+    """What the baseline proposes for one unit."""
 
     labels: dict[str, ProposedLabel]
+    """Answers to the labels that it can tell."""
     rationale: str
-    sentences: list[Sentence]
+    """Why."""
+    quotes: list[tuple[Passage, str]]
+    """Sentences that it rests on, the best first."""
 
 
 def _split_sentences(text: str, language: str) -> list[str]:
@@ -85,46 +91,82 @@ class Index:
         return coverage, [self.sentences[place.sentence] for place in places]
 
 
-def _judge_relevance(unit: Unit) -> _Proposal:
+def _judge_relevance(unit: Unit) -> Proposal:
     """Whether the passage is about the query."""
     language = _language_of(unit.record)
     coverage, found = Index(sentences_of(unit.passages, language)).cover(unit.record.query, language)
     chance = probability(_RELEVANCE, coverage)
     words = f"The passage has {coverage.best_five:.0%} of the query's words, its best sentence {coverage.best:.0%}."
-    return _Proposal({"topically_relevant": _proposed(chance)}, words, found[:_MOST_EVIDENCE])
+    return Proposal(
+        {"topically_relevant": _proposed(chance)}, words, [(each.passage, each.text) for each in found[:_MOST_EVIDENCE]]
+    )
 
 
-def _judge_support(unit: Unit) -> _Proposal:
+def _judge_support(unit: Unit) -> Proposal:
     """Whether the context backs any claim of the answer, and whether there is a claim that it does not back.
 
     Without passages nothing is backed, by the meaning of the labels; nor is anything in an answer without a claim.
     """
     language = _language_of(unit.record)
-    index = Index(sentences_of(unit.passages, language))
     claims = _claims_of(unit.record.answer, language)
-    looked_at = claims[:_MOST_CLAIMS]
-    covered = sorted((index.cover(claim, language) for claim in looked_at), key=lambda each: each[0], reverse=True)
-    some = max((probability(SOME_SUPPORT, coverage) for coverage, _ in covered), default=0.0)
-    whole = min((probability(WHOLE_SUPPORT, coverage) for coverage, _ in covered), default=1.0)
-    if claims and not unit.passages:
-        some, whole = 0.0, 0.0
-    labels = {"support_present": _proposed(some), "unsupported_claim_present": _proposed(round(1 - whole, 4))}
-    best = dict.fromkeys(sentence for _, found in covered for sentence in found[:1])
-    return _Proposal(
-        labels, _describe_support(len(claims), [coverage for coverage, _ in covered]), list(best)[:_MOST_EVIDENCE]
+    if not claims or not unit.passages:
+        labels = {"support_present": _proposed(0.0), "unsupported_claim_present": _proposed(1.0 if claims else 0.0)}
+        return Proposal(labels, "There is no context." if claims else "The answer makes no claim.", [])
+    pages = [PageText(passage.text, str(number)) for number, passage in enumerate(unit.passages)]
+    findings = [check_sentence(claim, pages) for claim in claims[:_MOST_CLAIMS]]
+    labels = _labels_of(findings, all_seen=len(claims) <= _MOST_CLAIMS)
+    return Proposal(labels, _describe_support(len(claims), findings), _quotes_of(findings, pages, unit.passages))
+
+
+def _labels_of(findings: Sequence[Finding], all_seen: bool) -> dict[str, ProposedLabel]:
+    """What the claims' verdicts tell of the answer.
+
+    One claim that is supported is support. A context in which nothing of a claim is found may still support a part of
+    it, so words alone never say that there is no support.
+    """
+    scores = {verdict: [each.score for each in findings if each.verdict == verdict] for verdict in _VERDICTS}
+    unsupported = scores["contradicted"] + scores["not_found"]
+    labels = {}
+    if scores["supported"]:
+        labels["support_present"] = _proposed(max(0.5, *scores["supported"]))
+    if unsupported:
+        labels["unsupported_claim_present"] = _proposed(max(0.5, round(1 - min(unsupported), 4)))
+    elif all_seen and len(scores["supported"]) == len(findings):
+        labels["unsupported_claim_present"] = _proposed(min(0.49, round(1 - min(scores["supported"]), 4)))
+    return labels
+
+
+def _quotes_of(
+    findings: Sequence[Finding], pages: Sequence[PageText], passages: Sequence[Passage]
+) -> list[tuple[Passage, str]]:
+    """The sentences that back a claim, then those that speak against one, then the nearest to any, each once."""
+    order = {verdict: place for place, verdict in enumerate(_VERDICTS)}
+    found: dict[tuple[Passage, str], None] = {}
+    for each in sorted(findings, key=lambda finding: (order[finding.verdict], -finding.score)):
+        against = [(passages[int(quote.url)], quote.text) for quote in each.against]
+        nearest = [(passages[place.source], pages[place.source].sentences[place.sentence]) for place in each.places[:1]]
+        found |= dict.fromkeys(against or nearest)
+    return [(passage, text.strip()) for passage, text in found][:_MOST_EVIDENCE]
+
+
+def _describe_support(claims: int, findings: Sequence[Finding]) -> str:
+    """The reason in words, from the number of claims and the findings on those that were looked at."""
+    part = f", of which the first {len(findings)} were looked at" if claims > len(findings) else ""
+    counts = ", ".join(
+        f"{verdict.replace('_', ' ')} {count}"
+        for verdict in _VERDICTS
+        if (count := sum(each.verdict == verdict for each in findings))
     )
+    reasons = next((f" {each.problems[0]}." for each in findings if each.verdict == "contradicted"), "")
+    return f"Claims: {claims}{part}. The context: {counts}.{reasons}"
 
 
-def _describe_support(claims: int, covered: Sequence[Coverage]) -> str:
-    """The reason in words, from the number of claims and the coverages of those that were looked at."""
-    if not covered:
-        return "The answer makes no claim."
-    shares = [coverage.best_five for coverage in covered]
-    part = f", of which the first {len(covered)} were looked at" if claims > len(covered) else ""
-    return f"Claims: {claims}{part}. The context has {min(shares):.0%} to {max(shares):.0%} of the words of each."
-
-
-JUDGES: dict[TaskName, Callable[[Unit], _Proposal]] = {"retrieval": _judge_relevance, "grounding": _judge_support}
+JUDGES: dict[TaskName, Callable[[Unit], Proposal]] = {"retrieval": _judge_relevance, "grounding": _judge_support}
+ANSWERED: dict[TaskName, tuple[str, ...]] = {
+    "retrieval": ("topically_relevant",),
+    "grounding": ("support_present", "unsupported_claim_present"),
+}
+"""The labels that the baseline answers where it can."""
 
 
 def _claims_of(answer: str, language: str) -> list[str]:

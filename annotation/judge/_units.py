@@ -36,6 +36,8 @@ class FullJudgement(Judgement):
 
     status: Status
     """`ok`, or why there are no answers."""
+    left_out: tuple[str, ...] = ()
+    """Labels that the judge answers elsewhere and not here, since it cannot tell."""
     rationale: str = ""
     """The judge's reason in its own words; text of a model, never to be trusted."""
     evidence: tuple[Evidence, ...] = ()

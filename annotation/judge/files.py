@@ -62,12 +62,14 @@ class Checked(NamedTuple):
 class Tally(NamedTuple):
     """What stands in the judgements' file.
 
-    `units` counts judgements by status, `sites` by site and status: one of a unit of several sites at each of them.
+    `units` counts judgements by status, `sites` by site and status: one of a unit of several sites at each of them;
+    `left_out` counts by label the judgements that leave it out.
     """
 
     units: Counter[Status]
     sites: Counter[tuple[str, Status]]
     broken_rules: Counter[str]
+    left_out: Counter[str]
     rejected: int
 
 
@@ -132,7 +134,7 @@ def beside(out: Path, what: str) -> Path:
 
 def write_judgements(work: Work, judged: Iterable[tuple[Unit, Judged]]) -> Tally:
     """The tally; the judgements stand in the file as they come, the sample beside it where one is wanted."""
-    tally = Tally(Counter(), Counter(), Counter(), 0)
+    tally = Tally(Counter(), Counter(), Counter(), Counter(), 0)
     sample: list[tuple[str, RejectedQuote]] = []
     with staged_file(work.out) as file:
         for unit, (judgement, rejected) in judged:
@@ -140,6 +142,7 @@ def write_judgements(work: Work, judged: Iterable[tuple[Unit, Judged]]) -> Tally
             tally.units[judgement.status] += 1
             tally.sites.update((site, judgement.status) for site in unit.sites)
             tally.broken_rules.update(judgement.broken_rules)
+            tally.left_out.update(judgement.left_out)
             tally = tally._replace(rejected=tally.rejected + len(rejected))
             if work.sample and rejected:
                 placed = [(_sample_order(quote), quote) for quote in rejected]

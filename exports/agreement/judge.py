@@ -182,7 +182,7 @@ def measure_judge(
         n_unknown=len(judged.labels) - len(known),
         statuses=dict(sorted(Counter(judged.statuses).items())),
         labels={
-            column.label: _measure_label(ratings, column, found, epsilon)
+            column.label: _measure_label(ratings, column, len(known), found, epsilon)
             for column, found in zip(columns, intervals, strict=True)
         },
     )
@@ -221,9 +221,12 @@ def _kappa_intervals(
 
 
 def _measure_label(
-    ratings: Ratings, column: _JudgedColumn, found: Interval | RefusedReason, epsilon: float
+    ratings: Ratings, column: _JudgedColumn, n_units: int, found: Interval | RefusedReason, epsilon: float
 ) -> JudgedLabel:
-    """One label of one judge; `found` is the interval of its kappa or why there is none."""
+    """One label of one judge who has a judgement of so many units.
+
+    `found` is the interval of its kappa or why there is none.
+    """
     compared = column.compared
     n_compared = int(compared.sum())
     few = 0 < n_compared < FEW_SHARED
@@ -232,6 +235,7 @@ def _measure_label(
     beyond_chance = kappa_interval is not None and kappa_interval.low > 0
     return JudgedLabel(
         n_judged=int(column.judged.sum()),
+        n_left_out=n_units - int(column.judged.sum()),
         n_compared=n_compared,
         n_ties=int((column.judged & (column.votes.ratings > 0) & ~compared).sum()),
         n_without_votes=int((column.judged & (column.votes.ratings == 0)).sum()),

@@ -370,6 +370,8 @@ class JudgedLabel(Frozen):
 
     n_judged: int
     """Units of the export that the judge answered."""
+    n_left_out: int
+    """Units with a usable judgement that leaves this label out, as where the judge cannot tell."""
     n_compared: int
     """Those of them on which the jury has a majority; one vote is one."""
     n_ties: int

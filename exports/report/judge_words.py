@@ -53,6 +53,9 @@ def left_out_sentences(found: JudgedTask) -> Iterator[str]:
     if found.statuses:
         counts = ", ".join(f"{status} {count:,}" for status, count in found.statuses.items())
         yield f"Judgements that cannot be used, by status: {counts}."
+    silent = [f"{label} {figures.n_left_out:,}" for label, figures in found.labels.items() if figures.n_left_out]
+    if silent:
+        yield f"Left out by the judge, as where it cannot tell: {', '.join(silent)}."
     ties = [f"{label} {figures.n_ties:,}" for label, figures in found.labels.items() if figures.n_ties]
     if ties:
         yield f"Left out because the jury ties: {', '.join(ties)}."

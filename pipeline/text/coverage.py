@@ -5,7 +5,7 @@ little of a German claim.
 
 The probabilities are those of logistic regressions (L2 penalty 0.001) fitted to the 349 claims of WiCE dev, each with
 its whole cited article (https://github.com/ryokamoi/wice, ODC-BY). Some support: supported or partially supported
-against not supported. Whole support: supported against the rest.
+against not supported.
 """
 
 import math
@@ -45,7 +45,6 @@ class Weights(NamedTuple):
 
 
 SOME_SUPPORT = Weights(-1.3, 2.75, 3.74, 0.75)
-WHOLE_SUPPORT = Weights(-5.72, 2.56, 1.97, 3.07)
 
 
 def probability(weights: Weights, coverage: Coverage) -> float:

@@ -10,7 +10,7 @@ from annotation.judge._answers import baseline_judgement
 from annotation.judge._baseline import Index, sentences_of
 from annotation.judge._units import FullJudgement, units_of
 from pipeline.records import Passage, QueryResponse
-from pipeline.text.coverage import SOME_SUPPORT, WHOLE_SUPPORT
+from pipeline.text.coverage import SOME_SUPPORT
 from tests.support.places import SHARED
 
 WICE = SHARED / "corpora" / "wice" / "dev.jsonl"
@@ -67,9 +67,29 @@ def test_words_and_numbers_tell_support_and_relevance(
     (alone,) = [each for each in judge(record_of(answer, other, language=language)) if each.task == "grounding"]
     assert [each.labels["topically_relevant"].value for each in (first, second)] == [True, False]
     assert (whole.labels["support_present"].value, whole.labels["unsupported_claim_present"].value) == (True, False)
-    assert (alone.labels["support_present"].value, alone.labels["unsupported_claim_present"].value) == (False, True)
-    assert chances(alone)["support_present"] < chances(whole)["support_present"]
-    assert set(whole.labels) == {"support_present", "unsupported_claim_present"}
+    # Words of another subject do not say that no part of the claim is backed: that label is left out.
+    assert {name: label.value for name, label in alone.labels.items()} == {"unsupported_claim_present": True}
+    assert (alone.left_out, whole.left_out) == (("support_present",), ())
+    assert all(label.value == (label.p_yes >= 0.5) for each in (alone, whole) for label in each.labels.values())
+
+
+def test_what_words_cannot_tell_is_left_out_and_named() -> None:
+    record = record_of(
+        "Honey eases the cough of children at night, Doctor Sato of Nagoya found.",
+        "In a trial honey eased the cough of children at night, a doctor found.",
+    )
+    judgement = judge(record)[-1]
+    assert (judgement.status, judgement.labels) == ("ok", {})
+    assert judgement.left_out == ("support_present", "unsupported_claim_present")
+    assert judgement.evidence[0].snippet.startswith("In a trial honey")
+
+
+def test_what_contradicts_a_claim_is_quoted_and_is_no_support() -> None:
+    against = "The clinic treated 90 children with honey in 2019."
+    judgement = judge(record_of("The clinic treated 40 children with honey in 2019.", "Cake is sweet.", against))[-1]
+    assert {name: label.value for name, label in judgement.labels.items()} == {"unsupported_claim_present": True}
+    assert judgement.left_out == ("support_present",)
+    assert [(quote.url, quote.snippet) for quote in judgement.evidence] == [("https://2.example/", against)]
 
 
 def test_quotes_are_whole_sentences_with_their_place_on_the_page() -> None:
@@ -142,31 +162,37 @@ def fitted(coverage: Any, wanted: Any) -> Any:
     return weights
 
 
-def test_support_is_told_from_none_on_wice_by_weights_that_a_refit_gives_again() -> None:
+def test_the_weights_of_some_support_are_what_a_refit_to_wice_gives_again() -> None:
     cases = wice()
     labels = np.array([case["label"] for case in cases])
     records = [record_of(case["claim"], "\n".join(case["evidence"])) for case in cases]
-    apart = {
-        label: np.array([support_of(record) for record, own in zip(records, labels, strict=True) if own == label])
-        for label in ("supported", "not_supported")
-    }
-    assert area_under_curve(apart["supported"], apart["not_supported"]) >= 0.90
-
     coverage = np.array([Index(sentences_of(record.chunks, "en")).cover(record.answer, "en")[0] for record in records])
-    for weights, yes in ((SOME_SUPPORT, labels != "not_supported"), (WHOLE_SUPPORT, labels == "supported")):
-        assert np.abs(fitted(coverage, yes.astype(float)) - np.array(weights)).max() < 0.05
+    some = (labels != "not_supported").astype(float)
+    assert np.abs(fitted(coverage, some) - np.array(SOME_SUPPORT)).max() < 0.05
 
     # Not only fitted: weights learnt on one half tell the claims of the other half apart.
     halves = []
     random = np.random.default_rng(0)
     for _ in range(20):
         learnt, held = np.array_split(random.permutation(len(cases)), 2)
-        weights_learnt = fitted(coverage[learnt], (labels[learnt] != "not_supported").astype(float))
+        weights_learnt = fitted(coverage[learnt], some[learnt])
         score = coverage[held] @ weights_learnt[1:]
         halves.append(area_under_curve(score[labels[held] == "supported"], score[labels[held] == "not_supported"]))
     assert np.mean(halves) >= 0.90
 
 
-def support_of(record: QueryResponse) -> float:
-    (unit,) = units_of(record, ["grounding"])
-    return chances(baseline_judgement(unit).judgement)["support_present"]
+def test_of_wice_claims_it_says_little_and_is_mostly_right() -> None:
+    said = {"support_present": [], "unsupported_claim_present": []}  # type: dict[str, list[tuple[bool, bool]]]
+    for case in wice():
+        judgement = judge(record_of(case["claim"], "\n".join(case["evidence"])))[-1]
+        truth = {
+            "support_present": case["label"] != "not_supported",
+            "unsupported_claim_present": case["label"] != "supported",
+        }
+        for label, found in judgement.labels.items():
+            said[label].append((found.value, truth[label]))
+    assert all(value for value, _ in said["support_present"])
+    assert np.mean([truth for _, truth in said["support_present"]]) >= 0.95
+    yes = [truth for value, truth in said["unsupported_claim_present"] if value]
+    assert np.mean(yes) >= 0.9
+    assert min(len(said["support_present"]), len(yes)) >= 20

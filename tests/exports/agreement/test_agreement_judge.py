@@ -182,6 +182,13 @@ def test_coverage_counts_what_was_not_judged_and_what_nobody_knows() -> None:
     assert found.statuses == {"invalid_json": 2}
 
 
+def test_labels_that_a_judgement_leaves_out_are_counted_and_told() -> None:
+    labels = {("r1", ""): {"helpful": (True, 0.9)}, ("r2", ""): {}, ("r3", ""): {}}
+    task = measure_judge(ratings_of(JURY), JudgedUnits(labels, {}), 100, 0)
+    assert (task.n_judged, task.labels["helpful"].n_judged, task.labels["helpful"].n_left_out) == (3, 1, 2)
+    assert "Left out by the judge, as where it cannot tell: helpful 2." in list(left_out_sentences(task))
+
+
 def test_tasks_without_a_file_are_counted_and_judges_come_by_name() -> None:
     judges = {"b": {"generation": judged(SAID)}, "a": {"retrieval": judged({"r1": 0.5}, http_error=2)}}
     found = measure_judges([ratings_of(JURY)], judges, 100, 0)
