@@ -2,7 +2,8 @@
 
 Citation recall and precision are those of ALCE (Gao et al. 2023, https://arxiv.org/abs/2305.14627), citation accuracy
 and effective citations those of FACT in DeepResearch Bench (Du et al. 2025, https://arxiv.org/abs/2506.11763). Both
-papers ask a model whether a page carries a sentence; here the words of the pages answer.
+papers ask a model whether a page carries a sentence; here the words of the pages answer, and only `supported` counts:
+a page in other words, of which they cannot tell, counts as carrying nothing, so the scores err on the low side.
 """
 
 from collections.abc import Iterable, Mapping
@@ -37,7 +38,7 @@ class Scores(NamedTuple):
     read: int = 0
     """Different citations whose page could be read and compared."""
     effective: int = 0
-    """Those of them whose page supports a sentence of the text at least in part, which is all that FACT asks."""
+    """Those of them whose page alone supports a sentence of the text; a page that cannot be told does not count."""
 
     @property
     def recall(self) -> float | None:
@@ -94,7 +95,6 @@ def citation_scores(texts: Iterable[CitedText], pages: Mapping[str, PageText]) -
     sentences = [(sentence, text.urls) for text in kept for sentence in text.sentences]
     cited = [(text, url) for text in kept for url in text.urls]
     different = dict.fromkeys((text.sentences, url) for text, url in cited)
-    said = [{verdicts.on(sentence, (url,)) for sentence in group} for group, url in different]
     return Scores(
         sentences=len(sentences),
         supported=sum(verdicts.supports(*each) for each in sentences),
@@ -102,10 +102,16 @@ def citation_scores(texts: Iterable[CitedText], pages: Mapping[str, PageText]) -
         precise=sum(_is_precise(text, url, verdicts) for text, url in cited),
         read=sum(url in pages for _, url in different),
         effective=sum(
-            url in pages and not each.isdisjoint({"supported", "cannot_tell"})
-            for (_, url), each in zip(different, said, strict=True)
+            url in pages and any(verdicts.supports(sentence, (url,)) for sentence in group) for group, url in different
         ),
     )
+
+
+def weaker_sentences(texts: Iterable[CitedText], pages: Mapping[str, PageText]) -> list[tuple[str, Verdict]]:
+    """The sentences that their pages' words do not support, in order, each with what they say of it."""
+    verdicts = _Verdicts(pages)
+    told = [(sentence, verdicts.on(sentence, text.urls)) for text in texts for sentence in text.sentences]
+    return [each for each in told if each[1] != "supported"]
 
 
 def _is_precise(text: CitedText, url: str, verdicts: _Verdicts) -> bool:

@@ -541,3 +541,42 @@ def test_the_research_run_is_listed_shown_verified_and_audited_again(made: Path)
     run("pipeline", "research", "--run-id", "burns", "--verify-only")
     assert Path("runs/burns/final/report.md").read_bytes() == report
     run("pipeline", "check", "runs/burns/pipeline.csv")
+
+
+def test_facts_reversed_in_the_old_report_are_found(made: Path) -> None:
+    report = Path("runs/burns/final/report.md")
+    text = report.read_text(encoding="utf-8")
+    for old, new in {
+        "twenty minutes": "two minutes",
+        "cool and not icy": "icy and not cool",
+        "never put": "put",
+    }.items():
+        assert old in text
+        report.write_text(text.replace(old, new), encoding="utf-8")
+        done = run("pipeline", "research", "--run-id", "burns", "--verify-only", code=3)
+        assert done.stdout.count("is not what the run wrote") == 1
+    report.write_text(text.replace("## Background", "## The background").replace("twenty", "twenty,"), encoding="utf-8")
+    run("pipeline", "research", "--run-id", "burns", "--verify-only")
+
+
+@pytest.mark.parametrize(
+    ("then", "now"), [("partial", "cannot_tell"), ("unknown", "cannot_tell"), ("unsupported", "not_found")]
+)
+def test_an_old_run_goes_on_whose_journal_holds_a_verdict_of_its_time(made: Path, then: str, now: str) -> None:
+    """Killed after the check of its claims, one of which had that verdict."""
+    journal, log = Path("runs/burns/.state/journal.jsonl"), Path("runs/burns/logs/pipeline.jsonl")
+    entries, events = (
+        [each for each in json_lines(path) if each.get("stage") not in {"write", "audit", "cache"}]
+        for path in (journal, log)
+    )
+    (checked,) = (each for each in entries if each.get("stage") == "verify")
+    claims = checked["value"][0][0]
+    (butter,) = (each for each in claims if "one sixth water" in each[0][1])
+    butter[1:5] = [then, 0.8, ["its time's reason"], []]
+    entries[0]["setup"]["documents"] = str(made / "library")  # which lies elsewhere now
+    for path, lines in ((journal, entries), (log, events)):
+        path.write_text("".join(f"{json.dumps(each)}\n" for each in lines), encoding="utf-8")
+    run("pipeline", "research", "--run-id", "burns")
+    assert "one sixth water" not in Path("runs/burns/final/report.md").read_text(encoding="utf-8").split("## Ref")[0]
+    assert f"| {now} | its time's reason |" in Path("runs/burns/final/verification.md").read_text(encoding="utf-8")
+    run("pipeline", "research", "--run-id", "burns", "--verify-only")

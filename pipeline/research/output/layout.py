@@ -62,7 +62,7 @@ ENGLISH = _ReportWords(
     full_stop=".",
     verdicts={
         "supported": "not needed",
-        "cannot_tell": "its pages support only a part of it",
+        "cannot_tell": "it cannot be told from its pages",
         "not_found": "its pages do not support it",
         "contradicted": "a page says otherwise",
     },
@@ -89,7 +89,7 @@ _GERMAN = _ReportWords(
     full_stop=".",
     verdicts={
         "supported": "nicht gebraucht",
-        "cannot_tell": "ihre Seiten belegen nur einen Teil",
+        "cannot_tell": "aus ihren Seiten geht nicht hervor, ob sie stimmt",
         "not_found": "ihre Seiten belegen sie nicht",
         "contradicted": "eine Seite sagt etwas anderes",
     },
@@ -116,7 +116,7 @@ _JAPANESE = _ReportWords(
     full_stop="。",
     verdicts={
         "supported": "不要",
-        "cannot_tell": "ページは一部しか裏付けていない",
+        "cannot_tell": "ページからは判断できない",
         "not_found": "ページが裏付けていない",
         "contradicted": "別のことを述べるページがある",
     },
@@ -143,7 +143,7 @@ _CHINESE = _ReportWords(
     full_stop="。",
     verdicts={
         "supported": "不需要",
-        "cannot_tell": "网页只支持其中一部分",
+        "cannot_tell": "从网页无法判断",
         "not_found": "网页不支持",
         "contradicted": "有网页持不同说法",
     },

@@ -32,6 +32,8 @@ from pipeline.text.urls import source_domain
 from pipeline.verifying.values import Checked, Page, Quote
 
 _JUDGEMENTS = "judgements.jsonl"
+_OF_CLAIMS = frozenset({"support_present", "unsupported_claim_present", "contradicted_claim_present"})
+"""Labels to which a claim that nobody can tell of might say yes."""
 VERIFIER = "citejury-verifier"
 """The name under which `exports agreement --judge` compares the verifier with annotators."""
 
@@ -157,8 +159,8 @@ def _wanted_places(
 def _verifier_judgement(answer: StoredAnswer, run: FinishedRun) -> dict[str, Any]:
     """What the verifier says of the report, as a judgement of its grounding.
 
-    The confidence is the probability of yes. Of the conflicts those count whose other side is on a cited page, for the
-    jury sees no other.
+    A claim of which its pages cannot tell is evidence neither way: labels that hang on it are left out. Of the
+    conflicts those count whose other side is on a cited page, for the jury sees no other.
     """
     claims = _claims_of_report(run)
     supported = [checked.score for checked in claims if checked.verdict == "supported"]
@@ -166,19 +168,22 @@ def _verifier_judgement(answer: StoredAnswer, run: FinishedRun) -> dict[str, Any
     contradicted = any(
         checked.verdict == "contradicted" or any(quote.url in cited for quote in checked.against) for checked in claims
     )
-    unsupported = contradicted or len(supported) < len(claims)
+    unsupported = contradicted or any(checked.verdict == "not_found" for checked in claims)
+    untold = any(checked.verdict == "cannot_tell" for checked in claims)
+    open_labels = _OF_CLAIMS if untold else frozenset()
     numbers = numbers_in_order(answer.answer_text)
+    labels = {
+        "support_present": _label(bool(supported), max(supported, default=1)),
+        "unsupported_claim_present": _label(unsupported, 1 if unsupported else min(supported, default=1)),
+        "contradicted_claim_present": _label(contradicted, 1),
+        "source_cited": _label(bool(numbers), 1),
+        "fabricated_source": _label(any(number > len(answer.citations) for number in numbers), 1),
+    }
     return {
         "record_uuid": answer.answer_id,
         "task": "grounding",
         "chunk_id": "",
-        "labels": {
-            "support_present": _label(bool(supported), max(supported, default=1)),
-            "unsupported_claim_present": _label(unsupported, 1 if unsupported else min(supported, default=1)),
-            "contradicted_claim_present": _label(contradicted, 1),
-            "source_cited": _label(bool(numbers), 1),
-            "fabricated_source": _label(any(number > len(answer.citations) for number in numbers), 1),
-        },
+        "labels": {name: label for name, label in labels.items() if label["value"] or name not in open_labels},
         "status": "ok",
         "model": VERIFIER,
     }
@@ -187,7 +192,7 @@ def _verifier_judgement(answer: StoredAnswer, run: FinishedRun) -> dict[str, Any
 def _label(value: bool, certainty: float) -> dict[str, Any]:
     """The label as judgements have it; `certainty`, from 0 to 1, is how sure the verifier is of its word."""
     sure = 0.5 + min(max(certainty, 0.0), 1.0) / 2
-    return {"value": value, "confidence": round(sure if value else 1 - sure, 6)}
+    return {"value": value, "p_yes": round(sure if value else 1 - sure, 6)}
 
 
 def numbers_in_order(markdown: str) -> tuple[int, ...]:

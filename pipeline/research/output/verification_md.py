@@ -15,7 +15,7 @@ _MOST_LISTED = 200
 """Claims of one list; how many more there are stands below it."""
 _VERDICT_MEANINGS: dict[Verdict, str] = {
     "supported": "its pages say it",
-    "cannot_tell": "its pages say a part of it",
+    "cannot_tell": "it cannot be told from its pages",
     "not_found": "its pages do not say it",
     "contradicted": "its pages say otherwise",
 }
@@ -37,6 +37,8 @@ class RunNotes(NamedTuple):
     """How it went, in whole sentences."""
     audit: Sequence[str] = ()
     """What the audit found wrong in the report, in whole sentences; empty where it passed."""
+    weaker: Sequence[tuple[str, Verdict]] = ()
+    """The report's sentences that the words of their pages do not support, with what they say of each."""
 
 
 def verification_markdown(
@@ -61,6 +63,8 @@ def verification_markdown(
         _table(("score", "value", "meaning"), _score_rows(scores)),
         "## Audit",
         _bullets(about.audit, "The report passed: every paragraph ends in its citations, and all of them resolve."),
+        "## Stated in other words than the pages'",
+        _weaker_list(about.weaker),
         "## Left out of the report",
         _left_out_table(written.left_out, stated),
         "## Conflicts",
@@ -108,8 +112,16 @@ def _score_rows(scores: Scores) -> list[tuple[str, str, str]]:
             f"{scores.precise} of {scores.citations} citations needed",
         ),
         ("citation accuracy (FACT)", _share(scores.accuracy), effective),
-        ("effective citations (FACT)", str(scores.effective), "citations carried by their page, at least in part"),
+        ("effective citations (FACT)", str(scores.effective), "citations carried by their page alone"),
     ]
+
+
+def _weaker_list(weaker: Sequence[tuple[str, Verdict]]) -> str:
+    """The sentences of the report that words alone do not settle."""
+    lines = [f"- {_shown(text)} ({verdict}: {_VERDICT_MEANINGS[verdict]})" for text, verdict in weaker]
+    if not lines:
+        return "None: the words of the cited pages support every sentence."
+    return "\n".join(lines[:_MOST_LISTED]) + _more(len(lines))
 
 
 def _left_out_table(left_out: Sequence[Checked], stated: set[str]) -> str:

@@ -24,8 +24,15 @@ from pipeline.research.values import Intake, Plan, Verified, Written, plan_langu
 from pipeline.sources.choosing.chunk import ENCODING
 from pipeline.sources.store import Store, StoredEvent, StoredRun
 from pipeline.text.urls import site_key
-from pipeline.verifying.scores import Scores, citation_scores, cited_texts, conflicts, single_source
-from pipeline.verifying.values import Page
+from pipeline.verifying.scores import (
+    Scores,
+    citation_scores,
+    cited_texts,
+    conflicts,
+    single_source,
+    weaker_sentences,
+)
+from pipeline.verifying.values import Page, StoredVerdict
 from pipeline.verifying.verify import Reader
 
 _METRICS = TypeAdapter(Metrics)
@@ -121,6 +128,8 @@ class Audited(NamedTuple):
     """How well the citations carry the sentences."""
     problems: tuple[str, ...]
     """What is wrong, in whole sentences; empty where the report passed."""
+    weaker: tuple[tuple[str, StoredVerdict], ...] = ()
+    """The report's sentences that the words of their pages do not support, with what they say of each."""
 
 
 _WRITTEN = TypeAdapter(WrittenReport)
@@ -255,12 +264,15 @@ class ReportStages:
         # A paragraph without claims says who says what; that one page does not say the other's words is its point.
         stated = [paragraph for paragraph in came.written.paragraphs if paragraph.claim_ids]
         cited = cited_texts(stated, plan_language(self.plan))
-        return Audited(check, citation_scores(cited, texts), audit.problems)
+        weaker = tuple(weaker_sentences(cited, texts))
+        return Audited(check, citation_scores(cited, texts), audit.problems, weaker)
 
     def settle_audit(self, audited: Audited, laid_out: LaidOut, gathered: Gathered, came: WrittenReport) -> None:
         """Write the check, and the account of it for people."""
         folder = self.run.folder
-        about = RunNotes(self.intake.topic, came.stop_reason or "", tuple(self.run.notes), audited.problems)
+        about = RunNotes(
+            self.intake.topic, came.stop_reason or "", tuple(self.run.notes), audited.problems, audited.weaker
+        )
         cids = {entry.url: entry.cid for entry in laid_out.citations}
         folder.write_verify(audited.check)
         folder.write_verification_md(

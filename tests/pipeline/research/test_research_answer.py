@@ -178,6 +178,31 @@ def test_a_contradicted_claim_is_said_to_be_unsupported_too(tmp_path: Path, heat
     assert broken_rules("grounding", values) == ()
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "proposed"),
+    [
+        (("supported", "cannot_tell"), {"support_present": True}),
+        (("cannot_tell", "cannot_tell"), {}),
+        (("not_found", "cannot_tell"), {"unsupported_claim_present": True}),
+        (
+            ("contradicted", "cannot_tell"),
+            {"unsupported_claim_present": True, "contradicted_claim_present": True},
+        ),
+        (
+            ("not_found", "not_found"),
+            {"support_present": False, "unsupported_claim_present": True, "contradicted_claim_present": False},
+        ),
+    ],
+)
+def test_a_claim_that_nobody_can_tell_of_is_evidence_neither_way(
+    tmp_path: Path, verdicts: tuple[str, str], proposed: dict[str, bool]
+) -> None:
+    heat, skin = (each._replace(verdict=verdict) for each, verdict in zip((HEAT, SKIN), verdicts, strict=True))
+    labels = verifier_labels(make_run(tmp_path, claims=(heat, skin, END)))
+    about_the_text = {"source_cited": True, "fabricated_source": False}
+    assert {name: value for name, (value, _) in labels.items()} == proposed | about_the_text
+
+
 def test_a_conflict_on_a_page_that_the_jury_does_not_see_is_no_contradiction(tmp_path: Path) -> None:
     heat = HEAT._replace(against=(Quote(WATER, "Cool water", 0, 10),))
     assert verifier_labels(make_run(tmp_path, claims=(heat, SKIN, END)))["contradicted_claim_present"][0] is False

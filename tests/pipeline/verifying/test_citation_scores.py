@@ -6,7 +6,7 @@ from markdown_it import MarkdownIt
 from pipeline.research.output.verification_md import RunNotes, verification_markdown
 from pipeline.research.values import Verified, Written
 from pipeline.verifying.page_text import PageText
-from pipeline.verifying.scores import CitedText, Scores, citation_scores, cited_texts
+from pipeline.verifying.scores import CitedText, Scores, citation_scores, cited_texts, weaker_sentences
 from pipeline.verifying.values import Checked, Claim, Page, Paragraph, Quote
 
 A, B, C, LOST = (f"https://{name}.example/" for name in ("a", "b", "c", "lost"))
@@ -55,6 +55,15 @@ def test_sentences_of_a_paragraph_share_its_citations_and_repeated_ones_count_on
     assert scores == Scores(sentences=4, supported=4, citations=4, precise=4, read=2, effective=2)
 
 
+def test_a_page_of_which_it_cannot_be_told_carries_nothing_and_its_sentence_is_named() -> None:
+    reworded = "Honey soothes a child that coughs after dark."
+    texts = [CitedText((HONEY, reworded), (A,)), CitedText((reworded,), (B,)), CitedText((BRIDGE,), (LOST,))]
+    scores = citation_scores(texts, PAGES)
+    assert (scores.read, scores.effective) == (2, 1)
+    assert [text for text, verdict in weaker_sentences(texts, PAGES)] == [reworded, reworded, BRIDGE]
+    assert dict(weaker_sentences(texts, PAGES))[BRIDGE] == "cannot_tell"
+
+
 def test_nothing_to_count_has_no_share() -> None:
     scores = citation_scores([], PAGES)
     assert (scores.recall, scores.precision, scores.accuracy) == (None, None, None)
@@ -78,7 +87,8 @@ def test_people_read_what_was_left_out_and_both_sides_of_a_conflict() -> None:
     verified = Verified((supported, dropped), 0.5)
     written = Written("Honey", (Paragraph(0, HONEY, ("c1",), (A,)),), (dropped,))
     scores = citation_scores(cited_texts(written.paragraphs), PAGES)
-    about = RunNotes("Does honey help?", "time", ("One page was not read.",))
+    weaker = [("It helps.", "cannot_tell")]
+    about = RunNotes("Does honey help?", "time", ("One page was not read.",), weaker=weaker)
     text = verification_markdown(about, verified, written, [first, other], {A: "C001"}, scores)
     assert "| claims checked | 2 |" in text
     assert "| stopped early by | time |" in text
@@ -88,6 +98,7 @@ def test_people_read_what_was_left_out_and_both_sides_of_a_conflict() -> None:
     assert "| citation recall (ALCE) | 100.0% | 1 of 1 sentences supported |" in text
     assert "- **c1** Honey eases" in text.split("## Claims with one source")[1]
     assert "- One page was not read." in text
+    assert "\n- It helps. (cannot_tell: it cannot be told from its pages)\n" in text
     failed = verification_markdown(
         about._replace(audit=("Paragraph 2 ends in no citation.",)), verified, written, [first], {}, scores
     )
@@ -100,7 +111,7 @@ def test_hostile_text_stays_text_in_it() -> None:
     checked = Checked(Claim(HOSTILE, HOSTILE, 0, (quote,)), "contradicted", 0.1, (HOSTILE,), (), (quote,))
     supported = checked._replace(claim=Claim("c1", HOSTILE, 0, (quote,)), verdict="supported", supporters=(A,))
     written = Written(HOSTILE, (Paragraph(0, HOSTILE, ("c1",), (A,)),), (checked,))
-    about = RunNotes(HOSTILE, HOSTILE, (HOSTILE,), (HOSTILE,))
+    about = RunNotes(HOSTILE, HOSTILE, (HOSTILE,), (HOSTILE,), [(HOSTILE, "not_found")])
     text = verification_markdown(about, Verified((checked, supported), 0.0), written, [hostile], {}, Scores())
     markdown = MarkdownIt("commonmark").enable("table")
     plain = verification_markdown(
