@@ -14,7 +14,7 @@ from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, TypeVar
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, model_validator
 
 from pipeline.errors import BadRowsError, InputError
-from pipeline.research.contracts import Count, Report, ReportFile, UtcTime, contract_json
+from pipeline.research.contracts import Claim, Count, Report, ReportFile, UtcTime, contract_json
 from pipeline.research.values import Depth, Stage
 from pipeline.schema import Frozen
 from pipeline.sources.schema import CanonicalUrl
@@ -294,6 +294,7 @@ def json_text(value: Any, indent: int | None = 2) -> str:
 
 
 CITATIONS = TypeAdapter(tuple[CitationEntry, ...])
+CLAIMS = TypeAdapter(tuple[Claim, ...])
 
 
 def checked_run_id(run_id: str) -> str:
@@ -401,6 +402,19 @@ class RunFolder(NamedTuple):
         """Write `evidence/citations.json`."""
         listed = CITATIONS.dump_python(tuple(citations), mode="json")
         write_text(self.path / "evidence" / "citations.json", json_text(listed) + "\n")
+
+    def read_claims(self) -> tuple[Claim, ...] | None:
+        """Every claim of the run, those that are not in the report among them; None where there is no such file."""
+        path = self.path / "evidence" / "claims.json"
+        if not path.is_file():
+            return None
+        with _file_errors(path):
+            return CLAIMS.validate_json(path.read_bytes())
+
+    def write_claims(self, claims: Iterable[Claim]) -> None:
+        """Write `evidence/claims.json`."""
+        listed = [contract_json(claim) for claim in claims]
+        write_text(self.path / "evidence" / "claims.json", json_text(listed) + "\n")
 
     def read_verify(self) -> VerifyResult | None:
         """What the last check found; None before there was one."""

@@ -12,6 +12,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pipeline.research.contracts import CONTRACTS, PAYLOADS
 from pipeline.research.output.artefacts import (
     CITATIONS,
+    CLAIMS,
     Clarify,
     ParagraphLine,
     PlanFile,
@@ -44,6 +45,7 @@ def json_schemas() -> dict[str, dict[str, Any]]:
     """
     named = {name: model.model_json_schema(by_alias=True) for name, model in _MODELS.items()}
     named["citations.json"] = CITATIONS.json_schema()
+    named["claims.json"] = CLAIMS.json_schema(by_alias=True)
     return {
         f"{name}.schema.json": {"$schema": GenerateJsonSchema.schema_dialect, **schema}
         for name, schema in sorted(named.items())

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pipeline.errors import BadRowsError, InputError
-from pipeline.research.contracts import Report
+from pipeline.research.contracts import Claim, Report
 from pipeline.research.output.artefacts import CitationEntry, ParagraphLine, RunFolder, VerifyResult
 from pipeline.research.output.layout import cid
 from pipeline.research.output.to_answer import numbers_in_order
@@ -114,9 +114,17 @@ def audit_run(folder: RunFolder, written_md: str = "", page_of: PageOf | None = 
         audited = audit(report_md, (), citations)._replace(paragraph_lines=lines)
     written = read_report(written_md) if written_md else None
     return audited._replace(
-        report_data=tuple(_data_problems(report)) if report else (),
+        report_data=(*_data_problems(report), *_claim_problems(report, folder.read_claims())) if report else (),
         text=restated(read_report(report_md), written, page_of) if page_of else Restated(),
     )
+
+
+def _claim_problems(report: Report, claims: Sequence[Claim] | None) -> Iterator[str]:
+    """Claims of the report that the list of claims has not, or twice; `claims` is None for a run without that list."""
+    listed = Counter(claim.id for claim in claims or ())
+    for name in dict.fromkeys([*(citation.claim_id for citation in report.citations), *listed]):
+        if claims is not None and listed[name] != 1:
+            yield f"`evidence/claims.json` has the claim {name} {listed[name]} times where once is due."
 
 
 def _data_problems(report: Report) -> Iterator[str]:

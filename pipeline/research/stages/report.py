@@ -1,6 +1,6 @@
 """The end of a run: the report written and laid out, audited, and put beside the pages that it rests on."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 
 from pipeline.models.meter import Meter
 from pipeline.models.structured import Spent
-from pipeline.research.contracts import Coverage, Metrics, Report, WriterFinalized, contract_json
+from pipeline.research.contracts import Claim, Coverage, Metrics, Report, WriterFinalized, contract_json
 from pipeline.research.output.artefacts import ParagraphLine, RunFolder, VerifyResult
 from pipeline.research.output.layout import Account, LaidOut, cid, lay_out
 from pipeline.research.output.to_answer import FinishedRun, write_for_jury
@@ -16,6 +16,7 @@ from pipeline.research.output.verification_md import RunNotes, verification_mark
 from pipeline.research.running.environment import Environment
 from pipeline.research.running.options import Budget, ResearchOptions, StopReason
 from pipeline.research.running.research_run import ResearchRun, put_new_traces
+from pipeline.research.stages._invariants import check_run
 from pipeline.research.stages._rounds import Gathered
 from pipeline.research.stages._verify import read_pages
 from pipeline.research.stages._write import write_report
@@ -179,6 +180,7 @@ class ReportStages:
         """Write the supported claims as first paragraphs, and the check of all claims so far."""
         lines = _first_paragraphs(verified)
         sites = {page.url: page.site for page in pages}
+        self.run.folder.write_claims(_claims_of(verified))
         self.run.folder.write_paragraphs(lines)
         self.run.folder.write_verify(_check_of_claims(verified, sites, len(lines)))
 
@@ -195,7 +197,7 @@ class ReportStages:
             "write",
             _WRITTEN,
             lambda: self.write(gathered),
-            lambda value: self.settle_report(self.laid_out(gathered, value), gathered),
+            lambda value: self.settle_report(self.laid_out(gathered, value), gathered, value),
             words=lambda value: f"{len(value.written.paragraphs)} paragraphs",
             asks_model=True,
         )
@@ -236,9 +238,15 @@ class ReportStages:
             self.intake, self.plan, gathered.verified, came.written, gathered.pages, account, self.options.citations
         )
 
-    def settle_report(self, laid_out: LaidOut, gathered: Gathered) -> None:
-        """Write the report's files, and tell the run's trace that it is written."""
+    def settle_report(self, laid_out: LaidOut, gathered: Gathered, came: WrittenReport) -> None:
+        """Write the report's files, and tell the run's trace that it is written.
+
+        Raises:
+            InputError: the run's parts do not belong together; nothing is written then.
+        """
+        check_run(gathered.verified, came.written, gathered.pages, laid_out)
         folder = self.run.folder
+        folder.write_claims(_claims_of(gathered.verified))
         folder.write_paragraphs(laid_out.paragraphs)
         folder.write_citations(laid_out.citations)
         folder.write_report(laid_out.markdown, laid_out.report)
@@ -313,6 +321,14 @@ def audit_again(folder: RunFolder, store: Store | None) -> Audit:
     runs = store.runs() if store else []
     written = next((each.report_md for each in runs if each.id == folder.run_id), "")
     return audit_run(folder, written, reader.cited)
+
+
+def _claims_of(verified: Verified) -> Iterator[Claim]:
+    """All claims as `evidence/claims.json` has them, whatever their pages say of them."""
+    for checked in verified.claims:
+        claim = checked.claim
+        confidence = min(1.0, max(0.0, checked.score))
+        yield Claim(id=claim.id, text=claim.text, type=claim.type, confidence=confidence)
 
 
 def _first_paragraphs(verified: Verified) -> list[ParagraphLine]:
