@@ -101,7 +101,7 @@ class JudgedUnits(NamedTuple):
     """Judgements that cannot be used, by status."""
 
 
-class _JudgedColumn(NamedTuple):
+class JudgedColumn(NamedTuple):
     """One label of one judge, beside the jury's."""
 
     label: str
@@ -169,11 +169,7 @@ def measure_judge(
     """One judge on one task; labels that it never answered are left out."""
     numbers = _unit_numbers(ratings)
     known = {key: labels for key, labels in judged.labels.items() if key in numbers}
-    columns = [
-        _judged_column(ratings, column, label, {numbers[key]: labels for key, labels in known.items()})
-        for column, label in enumerate(LABELS[ratings.task])
-        if any(label in labels for labels in judged.labels.values())
-    ]
+    columns = judged_columns(ratings, judged)
     intervals = _kappa_intervals(ratings, columns, resamples, seed)
     return JudgedTask(
         n_units=len(numbers),
@@ -188,6 +184,17 @@ def measure_judge(
     )
 
 
+def judged_columns(ratings: Ratings, judged: JudgedUnits) -> list[JudgedColumn]:
+    """The labels that the judge answered anywhere, in the order of the task."""
+    numbers = _unit_numbers(ratings)
+    units = {numbers[key]: labels for key, labels in judged.labels.items() if key in numbers}
+    return [
+        _judged_column(ratings, column, label, units)
+        for column, label in enumerate(LABELS[ratings.task])
+        if any(label in labels for labels in judged.labels.values())
+    ]
+
+
 def _unit_numbers(ratings: Ratings) -> dict[UnitKey, int]:
     """The number of each unit of the table."""
     records = (ratings.records[number] for number in ratings.unit_records)
@@ -196,18 +203,18 @@ def _unit_numbers(ratings: Ratings) -> dict[UnitKey, int]:
 
 def _judged_column(
     ratings: Ratings, column: int, label: str, units: Mapping[int, Mapping[str, tuple[bool, float]]]
-) -> _JudgedColumn:
+) -> JudgedColumn:
     """The judge's answers to one label, by number of the unit, beside the jury's votes."""
     values = np.full(len(ratings.unit_records), MISSING, dtype=np.int8)
     p_yes = np.full(len(values), np.nan)
     for unit, labels in units.items():
         if label in labels:
             values[unit], p_yes[unit] = labels[label]
-    return _JudgedColumn(label, values, p_yes, label_votes(ratings, column))
+    return JudgedColumn(label, values, p_yes, label_votes(ratings, column))
 
 
 def _kappa_intervals(
-    ratings: Ratings, columns: Sequence[_JudgedColumn], resamples: int, seed: int
+    ratings: Ratings, columns: Sequence[JudgedColumn], resamples: int, seed: int
 ) -> list[Interval | RefusedReason]:
     """The interval of each label's kappa with the majority, or why it is refused; records are drawn for all at once."""
     n_records = len(ratings.records)
@@ -221,7 +228,7 @@ def _kappa_intervals(
 
 
 def _measure_label(
-    ratings: Ratings, column: _JudgedColumn, n_units: int, found: Interval | RefusedReason, epsilon: float
+    ratings: Ratings, column: JudgedColumn, n_units: int, found: Interval | RefusedReason, epsilon: float
 ) -> JudgedLabel:
     """One label of one judge who has a judgement of so many units.
 
@@ -248,7 +255,7 @@ def _measure_label(
     )
 
 
-def _answers(ratings: Ratings, column: _JudgedColumn) -> Answers:
+def _answers(ratings: Ratings, column: JudgedColumn) -> Answers:
     """The answers of the jury and of the judge to one label."""
     values = ratings.values[:, LABELS[ratings.task].index(column.label)]
     given = values != MISSING
@@ -262,7 +269,7 @@ def _answers(ratings: Ratings, column: _JudgedColumn) -> Answers:
     )
 
 
-def _against_annotators(ratings: Ratings, column: _JudgedColumn) -> tuple[JudgeAgainstAnnotator, ...]:
+def _against_annotators(ratings: Ratings, column: JudgedColumn) -> tuple[JudgeAgainstAnnotator, ...]:
     """The judge against each annotator who answered the label on a unit that it answered too."""
     place = LABELS[ratings.task].index(column.label)
     judge, answers = column.values[ratings.units], ratings.values[:, place]

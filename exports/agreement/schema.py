@@ -420,6 +420,39 @@ class JudgeAgreement(Frozen):
     """Its judgements on tasks that have no file in the export."""
 
 
+class JudgeDifference(Frozen):
+    """Two judges on one label, over the units that both answered and on which the jury has a majority."""
+
+    task: TaskName
+    """The task."""
+    label: str
+    """The label."""
+    model_a: str
+    """The first judge in the order of names."""
+    model_b: str
+    """The second."""
+    n_units: int
+    """These units."""
+    n_records: int
+    """Their records."""
+    n_differing: int
+    """Records on which one of the two is right more often than the other."""
+    agreement_a: float
+    """Share of the units on which the first says what the majority says."""
+    agreement_b: float
+    """The same of the second."""
+    difference: float
+    """`agreement_a` less `agreement_b`."""
+    interval: tuple[float, float] | None
+    """Its 95 % interval from the variance between records; None where they differ on fewer than six records."""
+    p: float
+    """Two-sided: the two judges exchanged on whole records."""
+    p_holm: float
+    """The same, corrected by Holm for all pairs, tasks and labels of the file."""
+    differs: bool
+    """Whether they differ beyond chance: `p_holm` is below .05."""
+
+
 class JudgeFile(Frozen):
     """A file of judgements."""
 
@@ -532,3 +565,5 @@ class Agreement(Frozen):
     """The files of judgements in the order they were given; empty where none was."""
     judges: tuple[JudgeAgreement, ...] = ()
     """Each judge against the jury, by name."""
+    judge_differences: tuple[JudgeDifference, ...] = ()
+    """Every two judges on the same units, by task, names and label."""

@@ -183,7 +183,7 @@ def agreement(
         click.echo(remark, err=True)
     click.echo(outcome_table(measured.agreement, measured.results))
     if measured.agreement.judges:
-        click.echo(f"\n{judge_table(measured.agreement.judges)}")
+        click.echo(f"\n{judge_table(measured.agreement.judges, measured.agreement.judge_differences)}")
     click.echo(
         f"Look at {out / REPORT_FILE}; tables and figures are beside it. Next: talk over the labels with a low α and\n"
         "the units in disagreements.csv, let more people answer, and export again with `citejury exports csv export`.",

@@ -8,6 +8,7 @@ from annotation.controls.scores import AnnotatorScores
 from exports.agreement.alt_test import EPSILON
 from exports.agreement.disagreements import Disagreement, find_disagreements
 from exports.agreement.judge import measure_judges
+from exports.agreement.judge_differences import compare_judges
 from exports.agreement.measure import RESAMPLES, measure_agreement
 from exports.agreement.ratings import Ratings
 from exports.agreement.schema import Agreement
@@ -167,7 +168,10 @@ def _with_judges(measured: Measured, options: AgreementOptions) -> Measured:
     read = read_judges(options.judges)
     agreement = measured.agreement
     judges = measure_judges(measured.tables, read.judges, agreement.resamples, agreement.seed, options.epsilon)
-    found = agreement.model_copy(update={"judge_files": tuple(read.files), "judges": judges})
+    differences = compare_judges(measured.tables, read.judges)
+    found = agreement.model_copy(
+        update={"judge_files": tuple(read.files), "judges": judges, "judge_differences": differences}
+    )
     return measured._replace(agreement=found, remarks=[*measured.remarks, *read.remarks])
 
 
@@ -205,7 +209,9 @@ def _write_outputs(
         write_agreement(agreement, work)
         for name, table in agreement_tables(agreement).items():
             (work / name).write_bytes(table.to_csv(spreadsheet_safe))
-        markdown = agreement_markdown(agreement, measured.results) + judge_markdown(agreement.judges)
+        markdown = agreement_markdown(agreement, measured.results) + judge_markdown(
+            agreement.judges, agreement.judge_differences
+        )
         markdown += controls_markdown(measured.controls)
         (work / _MARKDOWN_FILE).write_text(markdown, encoding="utf-8", newline="\n")
         (work / _LATEX_FILE).write_text(agreement_latex(agreement), encoding="utf-8", newline="\n")

@@ -4,11 +4,18 @@ Sentences hold names of judges and annotators as they are: whoever puts one into
 whole.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from exports.agreement.alt_test import LEAST_PEOPLE, LEAST_RECORDS, LEAST_UNITS, AltTest
-from exports.agreement.schema import JudgeAgreement, JudgedLabel, JudgedTask, JudgeReason, RefusedInterval
-from exports.report.words import decimal
+from exports.agreement.schema import (
+    JudgeAgreement,
+    JudgeDifference,
+    JudgedLabel,
+    JudgedTask,
+    JudgeReason,
+    RefusedInterval,
+)
+from exports.report.words import decimal, percent
 from pipeline.text.terminal import counted
 
 JUDGE_LEGEND = (
@@ -118,3 +125,29 @@ def conclusion(found: AltTest) -> str:
         f"too few units to tell: {len(counting)} of the {LEAST_PEOPLE} people it takes have {LEAST_UNITS} units of "
         f"{LEAST_RECORDS} records that the judge and two others answered."
     )
+
+
+def difference_sentences(differences: Sequence[JudgeDifference]) -> Iterator[str]:
+    """Which judge agrees with the jury more often than another, and of which pairs no difference is shown."""
+    for each in differences:
+        if each.differs:
+            ahead, behind = (each.model_a, each.model_b)[:: 1 if each.difference > 0 else -1]
+            shares = (each.agreement_a, each.agreement_b)[:: 1 if each.difference > 0 else -1]
+            yield (
+                f"{each.label}: {ahead} agrees with the jury more often than {behind}, on {percent(shares[0])} against "
+                f"{percent(shares[1])} of {counted(each.n_units, 'unit')} (difference {_points(each)}, p "
+                f"{each.p_holm:.3f} after Holm)."
+            )
+    same = [
+        f"{each.label} ({each.model_a}, {each.model_b}: {_points(each)})" for each in differences if not each.differs
+    ]
+    if same:
+        yield f"No difference between judges is shown: {'; '.join(same)}."
+
+
+def _points(found: JudgeDifference) -> str:
+    """The difference with its interval."""
+    if found.interval is None:
+        return f"{abs(found.difference):.2f}"
+    low, high = found.interval if found.difference > 0 else (-found.interval[1], -found.interval[0])
+    return f"{abs(found.difference):.2f} [{low:.2f}, {high:.2f}]"

@@ -4,11 +4,19 @@ from collections.abc import Iterator, Sequence
 
 from annotation.controls.scores import AnnotatorScores, Share
 from annotation.labels import TaskName
-from exports.agreement.schema import Agreement, JudgeAgreement, JudgedLabel, LabelAgreement, TaskAgreement
+from exports.agreement.schema import (
+    Agreement,
+    JudgeAgreement,
+    JudgeDifference,
+    JudgedLabel,
+    LabelAgreement,
+    TaskAgreement,
+)
 from exports.report.judge_words import (
     JUDGE_LEGEND,
     conclusion_sentences,
     coverage_sentence,
+    difference_sentences,
     left_out_sentences,
     other_task_sentences,
 )
@@ -128,11 +136,13 @@ def _rounds_table(figures: TaskAgreement) -> str:
     return Table(rows, left=1).markdown()
 
 
-def judge_markdown(judges: Sequence[JudgeAgreement]) -> str:
-    """The part about all judges, ending in a line break; empty where there are none."""
+def judge_markdown(judges: Sequence[JudgeAgreement], differences: Sequence[JudgeDifference] = ()) -> str:
+    """The part about all judges and their differences, ending in a line break; empty where there are none."""
     if not judges:
         return ""
     blocks = ["## Judges against the jury", *(block for judge in judges for block in _judge_blocks(judge))]
+    if differences:
+        blocks += ["### Judges against each other", _bullets(list(difference_sentences(differences)))]
     return "\n\n".join(["", *blocks, escape_markdown(JUDGE_LEGEND)]) + "\n"
 
 

@@ -4,11 +4,12 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from annotation.labels import TaskName
-from exports.agreement.schema import Agreement, JudgeAgreement, JudgedLabel, JudgedTask, TaskAgreement
+from exports.agreement.schema import Agreement, JudgeAgreement, JudgeDifference, JudgedLabel, JudgedTask, TaskAgreement
 from exports.report.judge_words import (
     JUDGE_LEGEND,
     conclusion_sentences,
     coverage_sentence,
+    difference_sentences,
     left_out_sentences,
     other_task_sentences,
 )
@@ -78,15 +79,16 @@ def _wrapped(sentence: str, mark: str) -> str:
     )
 
 
-def judge_table(judges: Sequence[JudgeAgreement]) -> str:
-    """One block of lines for each judge and task, then the legend; at most 72 columns wide."""
+def judge_table(judges: Sequence[JudgeAgreement], differences: Sequence[JudgeDifference] = ()) -> str:
+    """One block of lines for each judge and task, what tells judges apart, then the legend; at most 72 columns wide."""
     blocks = [
         "\n".join(_judged_task_lines(judge.model, task, found))
         for judge in judges
         for task, found in judge.tasks.items()
     ]
+    apart = [_wrapped(sentence, "* ") for sentence in difference_sentences(differences)]
     others = [_wrapped(sentence, "! ") for judge in judges for sentence in other_task_sentences(judge)]
-    return "\n\n".join([*blocks, *others, textwrap.fill(JUDGE_LEGEND, _WIDTH)])
+    return "\n\n".join([*blocks, *apart, *others, textwrap.fill(JUDGE_LEGEND, _WIDTH)])
 
 
 def _judged_task_lines(model: str, task: TaskName, found: JudgedTask) -> Iterator[str]:

@@ -5,7 +5,15 @@ from xml.etree.ElementTree import Element
 
 from annotation.labels import TaskName
 from exports.agreement.alt_test import AltTestPerson
-from exports.agreement.schema import Calibration, Confusion, JudgeAgreement, JudgedLabel, JudgedTask, JudgeReason
+from exports.agreement.schema import (
+    Calibration,
+    Confusion,
+    JudgeAgreement,
+    JudgeDifference,
+    JudgedLabel,
+    JudgedTask,
+    JudgeReason,
+)
 from exports.report.html._elements import (
     Child,
     cell,
@@ -24,6 +32,7 @@ from exports.report.judge_words import (
     ALT_TEST_MEANING,
     conclusion,
     coverage_sentence,
+    difference_sentences,
     left_out_sentences,
     other_task_sentences,
 )
@@ -42,6 +51,7 @@ _CALIBRATION_MEANING = (
 )
 _STANDING_IN = ("Label", "ω", "ρ", "ε", "what may be concluded")
 _TESTED = ("Label", "annotator", "N", "two others", "records", "judge wins", "she wins", "p", "p by record")
+_APART = ("Label", "judge", "other", "N", "records", "agrees", "other agrees", "difference", "[95 %]", "p", "p (Holm)")
 _AGAINST = ("Label", "annotator", "N", "tp", "fp", "fn", "tn", "accuracy", "κ")
 _SHORT_REASONS: dict[JudgeReason, str] = {
     "no_compared_units": "nothing to compare",
@@ -56,12 +66,34 @@ _SIDE, _MARGIN, _SMALLEST, _LARGEST = 200, 46, 3.0, 11.0
 _UNIT = Axis(0.0, 1.0)
 
 
-def judges_section(judges: Sequence[JudgeAgreement]) -> Element | None:
-    """All judges, task by task; nothing where there are none."""
+def judges_section(judges: Sequence[JudgeAgreement], differences: Sequence[JudgeDifference] = ()) -> Element | None:
+    """All judges, task by task, and what tells them apart; nothing where there are none."""
     if not judges:
         return None
     heading = element("h2", "Judges against the jury", id="judges")
-    return element("section", heading, (_judge_parts(judge) for judge in judges))
+    return element("section", heading, (_judge_parts(judge) for judge in judges), list(_difference_parts(differences)))
+
+
+def _difference_parts(differences: Sequence[JudgeDifference]) -> Iterator[Child]:
+    """Every two judges on the same units; nothing where there is one judge."""
+    if not differences:
+        return
+    yield element("h3", "Judges against each other")
+    yield element("ul", (element("li", quoted(sentence)) for sentence in difference_sentences(differences)))
+    rows = (
+        row(
+            head(each.label),
+            element("td", quoted(each.model_a), class_="words"),
+            element("td", quoted(each.model_b), class_="words"),
+            *(cell(f"{number:,}") for number in (each.n_units, each.n_records)),
+            *(cell(percent(share)) for share in (each.agreement_a, each.agreement_b)),
+            cell(f"{each.difference:+.2f}"),
+            cell(f"[{each.interval[0]:+.2f}, {each.interval[1]:+.2f}]" if each.interval else UNDEFINED),
+            *(cell(f"{p:.3f}") for p in (each.p, each.p_holm)),
+        )
+        for each in differences
+    )
+    yield folded("All differences", table("Agreement with the majority, on the same units", _APART, rows, "figures"))
 
 
 def _judge_parts(judge: JudgeAgreement) -> Iterator[Child]:

@@ -151,7 +151,7 @@ def render_report(
             ),
             people_section(agreement),
             controls_section(controls),
-            judges_section(agreement.judges),
+            judges_section(agreement.judges, agreement.judge_differences),
             browser_section(disagreements),
             _methods_section(agreement),
         ),
