@@ -1,19 +1,19 @@
 """The command `judge`: a machine that answers the annotators' questions, with or without a model."""
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from annotation.cli.options import TASK_NAMES
+from pipeline.cli.named_model import named_model
 from pipeline.cli.sections import SectionedCommand
 from pipeline.interrupts import SIGNAL_EXITS
 from pipeline.progress import ProgressBars
 from pipeline.tables import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from annotation.judge.files import Work
     from annotation.judge.run import Outcome
@@ -71,8 +71,6 @@ def judge(**given: Any) -> None:
         citejury annotation judge records.jsonl --out judgements.jsonl
         citejury annotation judge records.jsonl --out by_model.jsonl --model openai/gpt-oss-120b --max-cost 5
     """
-    import os
-
     from annotation.judge.files import Work
     from annotation.judge.run import judge_by_model, judge_by_words
     from annotation.labels import TASKS
@@ -81,9 +79,7 @@ def judge(**given: Any) -> None:
 
     options = _JudgeOptions(**given)
     settings = read_settings()
-    if options.max_cost is not None and not math.isfinite(options.max_cost):
-        raise click.BadParameter(f"{options.max_cost} is no amount.", param_hint="--max-cost")
-    chosen = _choose(options, settings, os.environ)
+    chosen = _choose(options, settings)
     limits = Limits(options.concurrency, options.max_cost, settings.prices)
     with ProgressBars("units", remaining=True) as bars:
 
@@ -96,7 +92,7 @@ def judge(**given: Any) -> None:
     _tell_outcome(outcome, work, chosen.model if chosen else _BASELINE)
 
 
-def _choose(options: _JudgeOptions, settings: "Settings", environment: "Mapping[str, str]") -> "ChosenModel | None":
+def _choose(options: _JudgeOptions, settings: "Settings") -> "ChosenModel | None":
     """The model to ask; None for the baseline.
 
     Raises:
@@ -104,50 +100,13 @@ def _choose(options: _JudgeOptions, settings: "Settings", environment: "Mapping[
         SettingsError: there is no key, or the base URL is none that a key may be sent to.
         InputError: a limit of cost cannot be held for want of a price.
     """
-    from pipeline.errors import InputError
-    from pipeline.models.structured import choose_model
-
     if options.model == _BASELINE or not (options.model or options.provider or options.base_url):
         if options.provider or options.base_url or options.max_cost is not None:
             raise click.UsageError("The baseline asks nobody: leave out `--provider`, `--base-url` and `--max-cost`.")
         if "generation" in options.task_names and len(set(options.task_names)) == 1:
             raise click.UsageError("The baseline knows no label of generation; name a model with `--model`.")
         return None
-    if options.base_url and not options.model:
-        raise click.UsageError("A server at `--base-url` needs the name of a model; give it with `--model`.")
-    try:
-        chosen = choose_model(
-            environment,
-            model=options.model,
-            provider=options.provider,
-            base_url=options.base_url,
-            base_urls=settings.base_urls,
-            openai_api=settings.openai_api,
-        )
-    except InputError as error:
-        raise click.UsageError(str(error)) from error
-    _refuse_unknown_price(options, settings, chosen)
-    click.echo(f"Asking {chosen.model} at {chosen.endpoint.base_url}.", err=True)
-    return chosen
-
-
-def _refuse_unknown_price(options: _JudgeOptions, settings: "Settings", chosen: "ChosenModel") -> None:
-    """Refuse a limit of cost that cannot be held.
-
-    Raises:
-        InputError: the model has no price, and its server states none.
-    """
-    from pipeline.asking.ask_live import is_priced
-    from pipeline.errors import InputError
-    from pipeline.models.structured import OPENROUTER_URL
-
-    states_cost = chosen.endpoint.base_url == OPENROUTER_URL
-    if options.max_cost is None or states_cost or is_priced(chosen.provider, chosen.model, settings.prices):
-        return
-    raise InputError(
-        f"`--max-cost` cannot be held: the price of {chosen.model!r} is not known. Write it into `citejury.toml` as "
-        f'`[prices."{chosen.model}"]` with `input` and `output` for a million tokens.'
-    )
+    return named_model(settings, options.model, options.provider, options.base_url, options.max_cost)
 
 
 def _tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
@@ -160,6 +119,7 @@ def _tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
     """
     from annotation.judge.files import beside, status_table
     from pipeline.errors import BadRowsError, InputError
+    from pipeline.models.structured import spent_words
 
     tally = outcome.tally
     click.echo(Table(status_table(tally)).terminal())
@@ -172,7 +132,8 @@ def _tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
     if tally.rejected:
         sampled = f"; {beside(work.out, 'sample').name} has up to {work.sample} of them" if work.sample else ""
         click.echo(f"Quotes rejected: {tally.rejected}{sampled}.", err=True)
-    _tell_spent(outcome)
+    if spent := spent_words(outcome.spent):
+        click.echo(f"Replies kept: {spent}.", err=True)
     if outcome.unsettled:
         _tell_stopped(outcome)
     if not outcome.unsettled and not tally.units["ok"]:
@@ -186,16 +147,6 @@ def _tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
     if outcome.problems:
         rows = outcome.problems
         raise BadRowsError(f"Lines that are no records: {len(rows)}; everything else is judged:", rows)
-
-
-def _tell_spent(outcome: "Outcome") -> None:
-    """Print what the replies took and cost, where there are any."""
-    spent = outcome.spent
-    if spent.calls:
-        unknown = f", cost of {spent.unpriced} not known" if spent.unpriced else ""
-        priced = f", cost {spent.cost:.4f}" if spent.unpriced < spent.calls else ""
-        tokens = f"{spent.tokens_in:,} tokens in, {spent.tokens_out:,} out"
-        click.echo(f"Replies kept: {spent.calls}, {tokens}{priced}{unknown}.", err=True)
 
 
 def _tell_stopped(outcome: "Outcome") -> None:

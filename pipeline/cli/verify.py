@@ -3,18 +3,54 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from pipeline.cli.named_model import named_model
+from pipeline.cli.sections import SectionedCommand
 from pipeline.cli.sources import allow_address_option, open_web, opened_store, pages_bar, stoppable
 from pipeline.errors import InputError
+from pipeline.interrupts import SIGNAL_EXITS
+from pipeline.progress import ProgressBars
+from pipeline.text.terminal import printable
+
+if TYPE_CHECKING:
+    from pipeline.verifying.ask_model import Asked, OpenClaims
+    from pipeline.verifying.verify import Reader
 
 _FAILED = 3
 """Exit code of `--strict` where something does not hold."""
+_WHY_LEFT = {
+    "SIGINT": "Stopped",
+    "SIGTERM": "Stopped",
+    "cost": "`--max-cost` is reached",
+    "tokens": "`--max-tokens` is reached",
+    "away": "The model does not answer",
+    "": "Stopped",
+}
 
 
-@click.command()
+class _ModelOptions(NamedTuple):
+    """How a model is asked, if one is named."""
+
+    model: str
+    provider: str
+    base_url: str
+    max_cost: float | None
+    max_tokens: int | None
+    calls: int
+
+    @property
+    def is_named(self) -> bool:
+        """Whether a model is to be asked."""
+        return bool(self.model or self.provider or self.base_url)
+
+
+@click.command(
+    cls=SectionedCommand,
+    rare="--store --concurrency --allow-address --provider --base-url --max-tokens --calls",
+)
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write here, whole, not to stdout.")
 @click.option("--no-fetch", is_flag=True, help="Read no page: which sentence cites what, and what leads nowhere.")
@@ -23,9 +59,15 @@ _FAILED = 3
     is_flag=True,
     help="Exit code 3 where a cited sentence is not supported, or a mark lost.",
 )
-@click.option("--offline", is_flag=True, help="Ask nobody: the store alone says what the pages hold.")
+@click.option("--offline", is_flag=True, help="Ask no web server: the store alone says what the pages hold.")
 @click.option("--store", type=click.Path(path_type=Path, dir_okay=False), help="Store.  [default: store.db near PATH]")
 @click.option("--concurrency", type=click.IntRange(1, 500), default=32, show_default=True, help="Requests at once.")
+@click.option("--model", default="", metavar="NAME", help="Ask this model about what words leave open.")
+@click.option("--provider", default="", metavar="NAME", help="Whose model: openrouter, or one of the five providers.")
+@click.option("--base-url", default="", metavar="URL", help="Any server that speaks Chat Completions.")
+@click.option("--max-cost", type=click.FloatRange(min=0, min_open=True), help="Most that the model may cost, in USD.")
+@click.option("--max-tokens", type=click.IntRange(min=1), help="Most tokens to and from the model.")
+@click.option("--calls", type=click.IntRange(1, 500), default=4, show_default=True, help="Calls to the model at once.")
 @allow_address_option
 @stoppable()
 def verify(
@@ -37,8 +79,9 @@ def verify(
     store: Path | None,
     concurrency: int,
     allowed: tuple[tuple[str, int], ...],
+    **asking: Any,
 ) -> None:
-    """Hold each sentence of anybody's report against the pages that it cites, without a model.
+    """Hold each sentence of anybody's report against the pages that it cites.
 
     PATH is a report in Markdown, the folder of a research run, or a CSV v2 file, each answer of which is a report.
     Citations are read as models write them: `[1]`, `[1, 2]`, `[1-3]`, `【1】`, `(C001)`, `[^1]` with a source list
@@ -50,20 +93,29 @@ def verify(
     nobody can know: each sentence is told by its own marks, and in `by_paragraph` as if it covered the paragraph.
     `--strict` passes only where both readings find every sentence that cites something supported.
 
+    Words alone decide little. With `--model` a model reads what they leave open, and must quote the pages; what it
+    says counts only with a quote that is there and has the numbers, dates and names of the sentence. Its replies
+    stand beside the output, so the same command goes on where it was stopped. Without --provider and --base-url it is
+    one of OpenRouter. Keys come from the environment: OPENROUTER_API_KEY, or OPENAI_API_KEY with --base-url.
+
     \b
     Examples:
         citejury pipeline verify report.md --out verdicts.json
         citejury pipeline verify answers/openai.csv --out verdicts.jsonl
         citejury pipeline verify report.md --offline --strict
+        citejury pipeline verify report.md --out verdicts.json --model openai/gpt-oss-120b --max-cost 1
     """
     from pipeline.verifying.read import read_submitted, submitted_file
-    from pipeline.verifying.verify import Reader, Summary, cited_keys, verify_report
+    from pipeline.verifying.verify import Reader, Summary, by_rules, cited_keys, verify_report
 
+    options = _ModelOptions(**asking)
+    _check_options(options, no_fetch)
     file = submitted_file(path)
     if out is not None and out.exists() and out.samefile(file):
         raise InputError(f"`--out` {str(out)!r} is what is to be verified, and would be lost. Name another file.")
+    claims = _open_claims(options)
     summary = Summary()
-    away = False
+    away, asked = False, None
     opened = nullcontext() if no_fetch else opened_store(store or nearest_store(file), store is not None, offline)
     with opened as held, pages_bar() as bar:
         if held and not offline:  # without the web, nothing that asks it is loaded
@@ -75,9 +127,11 @@ def verify(
             away = fetch_missing(held, keys, online, read_told_run(file.parent).run_id, bar.report, bar.begin).away
             bar.clear()
         reader = Reader(held)
+        if claims:
+            asked = _ask(claims, file, reader, _replies_beside(out or file))
         with output(out) as write:
             for submitted in read_submitted(file):
-                verified = verify_report(submitted, reader)
+                verified = verify_report(submitted, reader, claims.decide if claims else by_rules)
                 summary.add(verified, reader.outcome)
                 write(verified.model_dump(mode="json", exclude={"answer_id"} if submitted.answer_id is None else None))
             summary.check(file)
@@ -85,9 +139,93 @@ def verify(
         click.echo(line, err=True)
     if away:
         click.echo("The network is away: pages that were not tried leave their sentences untold.", err=True)
-    click.echo(f"Next: {_next_step(path, no_fetch, away, summary.is_csv)}", err=True)
+    if asked:
+        _tell_asked(asked)
+    goes_on = "the same command again asks what is left" if asked and asked.left else ""
+    click.echo(f"Next: {goes_on or _next_step(path, no_fetch, away, summary.is_csv)}", err=True)
+    if asked and asked.stopped:
+        _end_stopped(asked.stopped)
     if strict and not summary.holds:
         raise click.exceptions.Exit(_FAILED)
+
+
+def _check_options(options: _ModelOptions, no_fetch: bool) -> None:
+    """Refuse options that make no sense together.
+
+    Raises:
+        click.UsageError: they contradict each other.
+    """
+    if options.is_named and no_fetch:
+        raise click.UsageError("A model reads the cited pages, and `--no-fetch` reads none; leave one out.")
+    if not options.is_named and (options.max_cost is not None or options.max_tokens is not None):
+        raise click.UsageError("Without a model nothing is spent: leave out the limit, or name one with `--model`.")
+
+
+def _open_claims(options: _ModelOptions) -> "OpenClaims | None":
+    """Who asks the model; None where none is named.
+
+    Raises:
+        click.UsageError, SettingsError, InputError: as `named_model`.
+    """
+    if not options.is_named:
+        return None
+    from pipeline.models.meter import SpendLimits
+    from pipeline.settings import read_settings
+    from pipeline.verifying.ask_model import ModelLimits, OpenClaims
+
+    settings = read_settings()
+    chosen = named_model(settings, options.model, options.provider, options.base_url, options.max_cost)
+    limits = ModelLimits(SpendLimits(options.max_tokens, options.max_cost), options.calls, settings.prices)
+    return OpenClaims(chosen, limits)
+
+
+def _replies_beside(file: Path) -> Path:
+    """The file of the model's replies: beside the output, or without one beside what is verified."""
+    return file.with_name(f"{file.name}.replies.jsonl")
+
+
+def _ask(claims: "OpenClaims", file: Path, reader: "Reader", replies: Path) -> "Asked":
+    """What came of asking about the sentences of the file that words leave open; a bar tells how far it is.
+
+    Raises:
+        OutputError: the replies cannot be kept there.
+    """
+    from pipeline.verifying.read import read_submitted
+    from pipeline.verifying.verify import cited_claims
+
+    total = sum(1 for _ in cited_claims(read_submitted(file)))
+    with ProgressBars("sentences", remaining=True) as bars:
+        read = ((text, reader.read(urls)) for text, urls in cited_claims(read_submitted(file)))
+        return claims.ask(read, replies, lambda done: bars.report("asking", done, total), bars.tell)
+
+
+def _tell_asked(asked: "Asked") -> None:
+    """Print what the model was asked, what came of it, and what it took."""
+    from pipeline.models.structured import spent_words
+    from pipeline.text.terminal import counted
+
+    of_no_use = f", {asked.unusable:,} answers set aside" if asked.unusable else ""
+    failed = f", {asked.failed:,} not answered" if asked.failed else ""
+    click.echo(f"{counted(asked.questions, 'question')} for the model{of_no_use}{failed}.", err=True)
+    if asked.failure:
+        click.echo(f"The last one that was not answered: {printable(asked.failure)}", err=True)
+    if spent := spent_words(asked.spent):
+        click.echo(f"Replies kept: {spent}.", err=True)
+    if asked.left:
+        how = f", with a higher `--max-{asked.stopped}`" if asked.stopped in ("cost", "tokens") else ""
+        click.echo(f"{_WHY_LEFT[asked.stopped]}: {counted(asked.left, 'question')} left{how}.", err=True)
+
+
+def _end_stopped(stopped: str) -> None:
+    """End with the exit code of what stopped the asking; a limit ends well.
+
+    Raises:
+        click.exceptions.Exit: a signal did, or the model is away.
+    """
+    if stopped in SIGNAL_EXITS:
+        raise click.exceptions.Exit(SIGNAL_EXITS[stopped])
+    if stopped == "away":
+        raise click.exceptions.Exit(1)
 
 
 def nearest_store(file: Path) -> Path:

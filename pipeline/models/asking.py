@@ -9,11 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Protocol, TypeVar
 
-from pipeline.errors import ProviderError
+from pipeline.asking.ask_live import is_priced
+from pipeline.errors import InputError, ProviderError
 from pipeline.models.completion import CUT_SHORT_ERROR, Structured
 from pipeline.models.structured import (
     DATA_RULE,
+    OPENROUTER_URL,
     Asker,
+    ChosenModel,
     Spent,
     added,
     ask_structured,
@@ -32,6 +35,21 @@ in JSON only. You have no tools, and you never write a URL.
 
 _LARGER = 4
 """How many times the tokens an answer gets on its second try, after the first was cut short."""
+
+
+def refuse_unknown_price(chosen: ChosenModel, prices: Mapping[str, Price], max_cost: float | None) -> None:
+    """Refuse a limit of cost that cannot be held.
+
+    Raises:
+        InputError: the model has no price, and its server states none.
+    """
+    states_cost = chosen.endpoint.base_url == OPENROUTER_URL
+    if max_cost is None or states_cost or is_priced(chosen.provider, chosen.model, prices):
+        return
+    raise InputError(
+        f"`--max-cost` cannot be held: the price of {chosen.model!r} is not known. Write it into `citejury.toml` as "
+        f'`[prices."{chosen.model}"]` with `input` and `output` for a million tokens.'
+    )
 
 
 class _AnsweredCalls(Protocol):

@@ -458,3 +458,12 @@ def added(first: Spent, second: Spent) -> Spent:
         first.cost + second.cost,
         first.unpriced + second.unpriced,
     )
+
+
+def spent_words(spent: Spent) -> str:
+    """How many replies there are, and what they took, for the one who waits; empty for none."""
+    if not spent.calls:
+        return ""
+    unknown = f", cost of {spent.unpriced:,} not known" if spent.unpriced else ""
+    priced = f", cost {spent.cost:.4f}" if spent.unpriced < spent.calls else ""
+    return f"{spent.calls:,}, {spent.tokens_in:,} tokens in, {spent.tokens_out:,} out{priced}{unknown}"

@@ -19,7 +19,7 @@ from pipeline.text.words import content_words
 from pipeline.verifying._particulars import particulars_of, shown_figure
 from pipeline.verifying.claim import Finding, check_sentence, stands_on
 from pipeline.verifying.page_text import PageText
-from pipeline.verifying.values import Quote, Verdict
+from pipeline.verifying.values import Decided, Quote, Verdict
 
 _LEAST_QUOTED = 3
 """Content words of a quote; fewer stand on any page."""
@@ -88,21 +88,6 @@ class OpenQuestion(NamedTuple):
     """The stretches that come nearest to it, the best first; at least one."""
 
 
-class Decided(NamedTuple):
-    """What comes of a claim once the model was asked."""
-
-    verdict: Verdict
-    """What the pages say of it."""
-    by: Literal["rules", "model"]
-    """Who says so: `rules` where the model's word is no use."""
-    problems: tuple[str, ...]
-    """Why it is not supported, in words; empty where it is."""
-    quotes: tuple[Quote, ...] = ()
-    """What the model's verdict rests on."""
-    set_aside: str = ""
-    """Why the model's word is no use; empty where it is."""
-
-
 def open_question(text: str, pages: Sequence[PageText], finding: Finding) -> OpenQuestion | None:
     """What to ask about the text; None where words decide, which is free, or where no passage comes near it."""
     if finding.verdict == "contradicted" or any(stands_on(text, page) for page in pages):
@@ -155,12 +140,12 @@ def decide(question: OpenQuestion, said: Structured[VerdictAnswer]) -> Decided:
     """
     finding, answer = question.finding, said.value
     if answer is None:
-        return _without_answer(finding, f"the model gave no usable answer: {said.error}")
+        return unanswered(finding, f"the model gave no usable answer: {said.error}")
     if answer.verdict in ("not_found", "cannot_tell"):
         return _silent(finding, answer.verdict)
     quotes = _located(answer.quotes, question.passages)
     if not quotes:
-        return _without_answer(finding, f"the model says {answer.verdict}, but its quote stands in no passage")
+        return unanswered(finding, f"the model says {answer.verdict}, but its quote stands in no passage")
     if answer.verdict == "contradicted":
         verdict: Verdict = "cannot_tell" if finding.verdict == "supported" else "contradicted"
         return Decided(verdict, "model", ("the model reads the quoted page as saying otherwise",), quotes)
@@ -168,7 +153,7 @@ def decide(question: OpenQuestion, said: Structured[VerdictAnswer]) -> Decided:
     return Decided("cannot_tell" if problems else "supported", "model", problems, quotes)
 
 
-def _without_answer(finding: Finding, why: str) -> Decided:
+def unanswered(finding: Finding, why: str) -> Decided:
     """What comes of a claim where the model's word is no use."""
     if finding.verdict == "supported":
         return Decided("supported", "rules", (), set_aside=why)

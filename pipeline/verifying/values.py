@@ -20,6 +20,7 @@ def _in_words_of_today(verdict: Any) -> Any:
 
 StoredVerdict = Annotated[Verdict, BeforeValidator(_in_words_of_today)]
 """A verdict as it is read again: those of earlier versions are understood."""
+DecidedBy = Literal["rules", "model"]
 ClaimType = Literal["fact", "estimate", "opinion"]
 
 
@@ -122,6 +123,21 @@ class Quote(NamedTuple):
     """The code point after the last one."""
 
 
+class Decided(NamedTuple):
+    """What comes of a claim, and who says so."""
+
+    verdict: Verdict
+    """What the pages say of it."""
+    by: DecidedBy
+    """Who says so; `rules` where a model's word is no use."""
+    problems: tuple[str, ...]
+    """Why it is not supported, in words; empty where it is."""
+    quotes: tuple[Quote, ...] = ()
+    """What a model's verdict rests on."""
+    set_aside: str = ""
+    """Why a model's word is no use; empty where it is, or where none was asked."""
+
+
 class Claim(NamedTuple):
     """One statement that the report may make."""
 
@@ -167,6 +183,19 @@ class Paragraph(NamedTuple):
     """Canonical URLs of the pages that it cites, in order of first use; never empty."""
 
 
+class PageQuote(Frozen):
+    """Words of a page on which a model's verdict rests."""
+
+    url: str
+    """Canonical URL of the page."""
+    text: str
+    """The words as the page has them."""
+    start: int
+    """Where they begin in the page's stored text: the first code point."""
+    end: int
+    """The code point after the last one."""
+
+
 class Reading(Frozen):
     """What pages say of a sentence by one way to tell which marks are its own."""
 
@@ -178,6 +207,10 @@ class Reading(Frozen):
     """Chance, from 0 to 1, that they support at least a part of it; null where none was read."""
     problems: tuple[str, ...]
     """Why it is not supported, in words; empty where it is."""
+    by: DecidedBy = "rules"
+    """Who decided: `rules` by the words alone, or the `model` that was asked."""
+    quotes: tuple[PageQuote, ...] = ()
+    """What the model's verdict rests on: at most three quotes, each of which is there; empty for `rules`."""
 
 
 class VerifiedSentence(Frozen):
@@ -193,6 +226,10 @@ class VerifiedSentence(Frozen):
     """Chance, from 0 to 1, that the pages support at least a part of it; null where no page was read."""
     problems: tuple[str, ...]
     """Why it is not supported, in words; empty where it is."""
+    by: DecidedBy = "rules"
+    """Who decided: `rules` by the words alone, or the `model` that was asked."""
+    quotes: tuple[PageQuote, ...] = ()
+    """What the model's verdict rests on: at most three quotes, each of which is there; empty for `rules`."""
     ids: tuple[str, ...]
     """The numbers, `C001` and footnotes of its marks; links have none."""
     line: int

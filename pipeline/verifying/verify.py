@@ -1,4 +1,4 @@
-"""A verdict on each sentence of anybody's report: what the pages that it cites say of it, without a model."""
+"""A verdict on each sentence of anybody's report: what the pages that it cites say of it."""
 
 import json
 import re
@@ -15,11 +15,13 @@ from pipeline.sources.schema import READ, state_of
 from pipeline.sources.store import Outcome, Store
 from pipeline.text.terminal import printable
 from pipeline.text.urls import site_key
-from pipeline.verifying.claim import check_sentence
+from pipeline.verifying.claim import Finding, check_sentence
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.read import SubmittedReport
 from pipeline.verifying.values import (
+    Decided,
     ListedSource,
+    PageQuote,
     Reading,
     Sentence,
     Uncited,
@@ -62,6 +64,10 @@ class Reader:
         """The text of the page behind a cited URL; None where none is held."""
         return self.page(cited_page(url, {}).key)
 
+    def read(self, urls: Iterable[str]) -> list[PageText]:
+        """The pages behind the URLs that were read, in order."""
+        return [page for url in urls if (page := self.cited(url))]
+
     def outcome(self, url: str) -> Outcome:
         """What became of the page behind a cited URL."""
         cited = cited_page(url, {})
@@ -76,48 +82,74 @@ def cited_keys(submitted: Iterable[SubmittedReport]) -> list[str]:
     return list(dict.fromkeys(key for url in urls if (key := cited_page(url, {}).key)))
 
 
-def verify_report(submitted: SubmittedReport, reader: Reader) -> VerifiedReport:
+Decide = Callable[[str, Sequence[PageText], Finding], Decided]
+"""What comes of a sentence and the pages that it cites, by what words tell of it."""
+
+
+def by_rules(text: str, pages: Sequence[PageText], finding: Finding) -> Decided:
+    """What words alone tell."""
+    return Decided(finding.verdict, "rules", finding.problems)
+
+
+def cited_claims(submitted: Iterable[SubmittedReport]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each sentence that cites something, and what it cites, by both readings of what its marks are."""
+    for each in submitted:
+        for sentence in each.report.sentences:
+            for urls in dict.fromkeys((sentence.urls, sentence.paragraph_urls)):
+                if urls:
+                    yield sentence.text, urls
+
+
+def verify_report(submitted: SubmittedReport, reader: Reader, decide: Decide = by_rules) -> VerifiedReport:
     """The report with a verdict on each sentence, and what became of each source."""
     report = submitted.report
     return VerifiedReport(
         answer_id=submitted.answer_id,
-        sentences=tuple(_verify_sentence(sentence, reader) for sentence in report.sentences),
+        sentences=tuple(_verify_sentence(sentence, reader, decide) for sentence in report.sentences),
         uncited=_uncited(report.sentences),
         unresolved=tuple(UnresolvedMark(**each._asdict()) for each in report.unresolved),
         sources=tuple(_verified_source(source, reader) for source in report.sources),
     )
 
 
-def _verify_sentence(sentence: Sentence, reader: Reader) -> VerifiedSentence:
+def _verify_sentence(sentence: Sentence, reader: Reader, decide: Decide) -> VerifiedSentence:
     """The sentence with what its pages say of it, by its own marks and by those at its paragraph's end."""
-    own = _reading(sentence.text, sentence.urls, reader)
+    own = _reading(sentence.text, sentence.urls, reader, decide)
     shared = own
     if sentence.paragraph_urls != sentence.urls:
-        shared = _reading(sentence.text, sentence.paragraph_urls, reader)
+        shared = _reading(sentence.text, sentence.paragraph_urls, reader, decide)
     return VerifiedSentence(
         text=sentence.text,
         citations=own.citations,
         verdict=own.verdict,
         score=own.score,
         problems=own.problems,
+        by=own.by,
+        quotes=own.quotes,
         ids=sentence.ids,
         line=sentence.line,
         by_paragraph=shared,
     )
 
 
-def _reading(text: str, urls: tuple[str, ...], reader: Reader) -> Reading:
+def _reading(text: str, urls: tuple[str, ...], reader: Reader, decide: Decide) -> Reading:
     """What the pages behind the URLs say of the text; silence of those that were read decides where all were read."""
-    read = [reader.cited(url) for url in urls]
-    pages = [page for page in read if page]
+    pages = reader.read(urls)
     if not pages:
         problem = _NOT_FETCHED if urls else _CITES_NOTHING
         return Reading(citations=urls, verdict="cannot_tell", score=None, problems=(problem,))
     finding = check_sentence(text, pages)
-    verdict, problems = finding.verdict, finding.problems
-    if verdict == "not_found" and len(pages) < len(read):
-        verdict, problems = "cannot_tell", (_SOME_UNREAD, *problems)
-    return Reading(citations=urls, verdict=verdict, score=round(finding.score, 4), problems=problems)
+    decided = decide(text, pages, finding)
+    if decided.verdict == "not_found" and len(pages) < len(urls):
+        decided = decided._replace(verdict="cannot_tell", problems=(_SOME_UNREAD, *decided.problems))
+    return Reading(
+        citations=urls,
+        verdict=decided.verdict,
+        score=round(finding.score, 4),
+        problems=decided.problems,
+        by=decided.by,
+        quotes=tuple(PageQuote(**each._asdict()) for each in decided.quotes),
+    )
 
 
 def _uncited(sentences: Sequence[Sentence]) -> Uncited | None:

@@ -4,9 +4,8 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple
 
-from pipeline.errors import InputError
-from pipeline.models.asking import Model
-from pipeline.models.structured import OPENROUTER_URL, Asker, accept_body, choose_model
+from pipeline.models.asking import Model, refuse_unknown_price
+from pipeline.models.structured import Asker, accept_body, choose_model
 from pipeline.providers.http.client import ApiClient
 from pipeline.research.running.options import EXTRACTIVE, ResearchOptions
 from pipeline.research.running.research_run import SILENT, Progress
@@ -80,10 +79,6 @@ async def open_model(
     if options.model == EXTRACTIVE:
         return None
     chosen = choose_model(variables, model=options.model, base_url=options.base_url)
-    if options.limits.cost is not None and chosen.endpoint.base_url != OPENROUTER_URL and options.model not in prices:
-        raise InputError(
-            f"`--max-cost` cannot be held: the price of {options.model!r} is not known. Write it into `citejury.toml` "
-            f'as `[prices."{options.model}"]` with `input` and `output` for a million tokens.'
-        )
+    refuse_unknown_price(chosen, prices, options.limits.cost)
     client = await stack.enter_async_context(ApiClient(chosen.endpoint, None, options.workers, accept_body))
     return Model(Asker(client, chosen), {}, prices)

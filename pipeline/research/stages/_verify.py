@@ -9,9 +9,9 @@ from pipeline.models.asking import Model
 from pipeline.research.values import Verified
 from pipeline.text.coverage import cover, words_and_numbers
 from pipeline.verifying.claim import CANDIDATES, Finding, check_sentence, is_covered, opposed, with_quotes
-from pipeline.verifying.model_verdicts import Decided, OpenQuestion, ask_verdict, decide, open_question
+from pipeline.verifying.model_verdicts import OpenQuestion, ask_verdict, decide, open_question
 from pipeline.verifying.page_text import PageText, read_page
-from pipeline.verifying.values import Checked, Claim, Page, Quote
+from pipeline.verifying.values import Checked, Claim, Decided, Page, Quote
 
 _MOST_ASKED = 40
 """Claims of a round that a model is asked about, the first ones."""

@@ -6,9 +6,9 @@ import pytest
 
 from pipeline.models.completion import Structured
 from pipeline.verifying.claim import Finding, check_sentence
-from pipeline.verifying.model_verdicts import Decided, OpenQuestion, VerdictAnswer, decide, open_question
+from pipeline.verifying.model_verdicts import OpenQuestion, VerdictAnswer, decide, open_question
 from pipeline.verifying.page_text import PageText
-from pipeline.verifying.values import Quote
+from pipeline.verifying.values import Decided, Quote
 
 TEXT = """The colony of bees keeps its hive at 35 degrees by shivering. Frost outside the hive kills many weak colonies
 every winter. Beekeepers in the north feed 115 kilograms of sugar. It is a myth, and not true, that honey cures a cough
