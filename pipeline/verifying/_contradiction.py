@@ -1,211 +1,133 @@
-"""Whether two sentences say opposite things, told from their words alone: only where it is plain to see.
+"""Whether a page's sentence says the opposite of a claim, told from their words alone: only where it is plain to see.
 
-They have to be about the same in nearly the same words, with the same names; then one number or date that differs
-contradicts, and so does a negation in one of them. All else is left undecided.
+All words of the claim are the sentence's, in the same order, but for numbers, dates, units or currencies, each in the
+place of another one, or but for a negation. All else is left undecided: a word for another may be a synonym.
 """
 
 import re
-from collections import Counter
-from collections.abc import Sequence
-from difflib import SequenceMatcher
-from typing import NamedTuple
 
-from pipeline.text.words import content_words, without_marks
-from pipeline.verifying._particulars import in_figures, is_figure, names_in, negations_in, plain_figure, shown_figure
+from pipeline.verifying._agreement import (
+    MOST_WORDS,
+    Difference,
+    differences,
+    figures_in,
+    is_unspaced,
+    may_be_left_out,
+    shared_share,
+)
+from pipeline.verifying._particulars import is_figure, shown_figure
+from pipeline.verifying._wording import Wording, negates, wording_of
 
-_MOST_WORDS = 160
-"""Words of a sentence; a longer one is a list or a table, and no statement."""
 _SAME_SUBJECT = 0.6
-"""Share of the words of each of the two sentences that the other one has in the same order, where a number differs."""
-SAME_WORDING = 0.8
-"""The same, where a negation is all that differs."""
-_MOST_REPLACED = 3
-"""Words that may stand in the place of others in an almost equal sentence; more are another statement."""
+"""Share of the words of each of the two sentences that the other one has."""
 _LEAST_SHARED = 2
-"""Words besides numbers that both have."""
+"""Words besides figures that both have."""
 # What a number after it tells apart, as a name does: another one is another thing.
 _LABEL_WORDS = """
 chapter section figure table step page part volume version release level option example appendix line item issue number
 kapitel abschnitt abbildung tabelle schritt seite teil band stufe ausgabe zeile beispiel anhang nummer no nr
 第 図 图 表 章 節 节 例 版 バージョン ページ
 """
-_BOUND = re.compile(
-    r"(?:over|than|least|most|up to|about|around|nearly|almost|approximately|roughly|some|between|above|below|under|"
-    r"über|als|mindestens|höchstens|bis zu|etwa|rund|fast|circa|ca\.|knapp|zwischen|ungefähr|约|約|超|近|およそ|ほぼ)"
-    r"\s*[\d]|(?<![\d.,])\d[\d.,]{0,40}\S{0,8}?\s{0,3}(?:以上|以下|未満|未满|多|余|強|弱|or more|or less|oder mehr|\+)",
-    re.IGNORECASE,
-)
-
-
-_ENDING = re.compile(r"(?<=[^\W\d_]{3})(?:ing|ed|es|s|en|e|t)$")
-_DECIMAL = re.compile(r"\d{1,15}(?:\.\d{1,9})?")
+# Of a line one is never another one.
+_UNIT_WORDS = """
+second minute hour day week month year decade century sekunde minute stunde tag woche monat jahr jahrzehnt
+秒 分 時間 日 週 月 年
+mm cm metre km mile miles yard foot inch meile ミリメートル センチメートル メートル キロメートル マイル
+mg gram gramm kg kilo tonne pound ounce ミリグラム グラム キログラム キロ トン
+celsius fahrenheit kelvin
+percentage basis
+hectare acre
+liter gallon millilitre リットル
+$ € £ ¥ franc franken rupee ドル ユーロ ポンド 円 億円 億ドル 万円 万ドル
+third quarter half drittel viertel hälfte
+million billion 万 億 兆
+"""
+_UNITS = [frozenset(wording_of(" ".join(line.split())).words) for line in _UNIT_WORDS.strip().splitlines()]
+_LABELS = frozenset(wording_of(_LABEL_WORDS).words)
+_DECIMAL = re.compile(r"-?\d{1,15}(?:\.\d{1,9})?")
 _LEAST_ROUNDED = 100
 _MOST_ROUNDED = 0.1
 """Share of a number by which rounding may change it."""
+_ABOUT = 0.2
+"""The same of an estimate."""
 _YEARS = range(1100, 2200)
 
 
-class Statement(NamedTuple):
-    """A sentence in the form in which two are compared."""
-
-    words: tuple[str, ...]
-    """Content words without endings, numbers and months, in order."""
-    written: tuple[str, ...]
-    """The same with their endings."""
-    names: frozenset[str]
-    """Its names."""
-    negations: int
-    """How many words negate."""
-    is_bound: bool
-    """Whether a number is a bound or an estimate."""
-
-
-class _Difference(NamedTuple):
-    """A place where two statements differ: where it begins in each, and the words of each there."""
-
-    start: int
-    ours: tuple[str, ...]
-    begin: int
-    theirs: tuple[str, ...]
-
-
-def statement_of(text: str) -> Statement:
-    """The sentence in the form in which two are compared."""
-    plain = in_figures(without_marks(text))
-    written = tuple(plain_figure(word) for word in content_words(plain))
-    return Statement(
-        tuple(map(_stem, written)),
-        written,
-        frozenset(map(_stem, names_in(plain))),
-        negations_in(plain),
-        _BOUND.search(plain) is not None,
-    )
-
-
-def _stem(word: str) -> str:
-    """The word without the commonest endings of English and German, so that `asks` is `ask`."""
-    return _ENDING.sub("", word)
-
-
-_LABELS = frozenset(map(_stem, _LABEL_WORDS.split()))
-
-
-def contradiction(claim: Statement, other: Statement) -> str:
+def contradiction(claim: Wording, other: Wording) -> str:
     """Why the two cannot both be true, in words; empty where that is not plain to see."""
-    if not _about_the_same(claim, other):
+    if max(len(claim.words), len(other.words)) > MOST_WORDS or shared_share(claim, other) < _SAME_SUBJECT:
         return ""
-    differences = _differences_of(claim, other)
-    share = _shared_share(claim, differences, other)
-    in_figures_only = [each for each in differences if _figures(each.ours) or _figures(each.theirs)]
-    if not in_figures_only and share >= SAME_WORDING and (claim.negations - other.negations) % 2:
-        return "the page says the opposite: one of the two sentences is negated"
-    if len(in_figures_only) != 1 or share < _SAME_SUBJECT or claim.negations != other.negations:
+    shared = {*claim.words} & {*other.words}
+    if len(shared) - len(figures_in(tuple(shared))) < _LEAST_SHARED:
         return ""
-    if any(each.ours and each.theirs for each in differences if each not in in_figures_only):
+    found = differences(claim, other)
+    if _is_denied(claim, other):
+        return "one of the two sentences is negated"
+    changed = [each for each in found if each.end > each.start]
+    if not all(may_be_left_out(each, claim, other) for each in found if each not in changed):
         return ""
-    return _other_figure(claim, other, in_figures_only[0])
-
-
-def replaced(text: str, sentence: str) -> str:
-    """What a sentence in almost the same words has in place of words of the text; empty for nothing.
-
-    In a nearly equal sentence one word for another is enough, for none tells a synonym from `higher` for `lower`; else
-    there has to be a name or a number on both sides.
-    """
-    claim, other = statement_of(text), statement_of(sentence)
-    if max(len(claim.words), len(other.words)) > _MOST_WORDS:
+    if not changed or not all(_is_other_particular(each, claim, other) for each in changed):
         return ""
-    differences = _differences_of(claim, other)
-    share = _shared_share(claim, differences, other)
-    for each in differences if share >= _SAME_SUBJECT else ():
-        if not (0 < len(each.ours) <= _MOST_REPLACED and 0 < len(each.theirs) <= _MOST_REPLACED):
-            continue
-        is_one_word = share >= SAME_WORDING and len(each.ours) == len(each.theirs) == 1
-        if is_one_word or (
-            _is_particular(claim, each.start, each.ours) and _is_particular(other, each.begin, each.theirs)
-        ):
-            ours = claim.written[each.start : each.start + len(each.ours)]
-            theirs = other.written[each.begin : each.begin + len(each.theirs)]
-            return f"the cited pages say {' '.join(theirs)!r} where it says {' '.join(ours)!r}"
-    return _reordered(claim, other)
-
-
-def _reordered(claim: Statement, other: Statement) -> str:
-    """That a sentence in almost the same words has the figures of the other one in another order; years may move.
-
-    Words with a digit, such as `python3`, count as figures do.
-    """
     ours, theirs = (
-        [word for word in each.words if any(map(str.isdecimal, word)) and not _is_year(word)] for each in (claim, other)
+        ", ".join(_shown(wording, start, end) for start, end in spans)
+        for wording, spans in (
+            (claim, [(each.start, each.end) for each in changed]),
+            (other, [(each.begin, each.stop) for each in changed]),
+        )
     )
-    shared = (Counter(claim.words) & Counter(other.words)).total()
-    if (
-        sorted(ours) != sorted(theirs)
-        or ours == theirs
-        or shared < SAME_WORDING * max(map(len, (claim.words, other.words)))
-    ):
-        return ""
-    shown_ours, shown_theirs = (", ".join(map(shown_figure, each)) for each in (ours, theirs))
-    return f"the cited pages have its figures in another order: {shown_theirs}, not {shown_ours}"
+    return f"the page says {theirs}, not {ours}"
+
+
+def _is_denied(claim: Wording, other: Wording) -> bool:
+    """Whether both have the same words in the same order, and one more negation is in one of them."""
+    plain = [[word for word in each.words if not negates(word)] for each in (claim, other)]
+    denials = [sum(negates(word) and word not in _INDEFINITE for word in each.words) for each in (claim, other)]
+    return plain[0] == plain[1] and sum(denials) % 2 == 1
+
+
+_INDEFINITE = frozenset({"any", "ein", "eine", "einen"})
+
+
+def _is_other_particular(difference: Difference, claim: Wording, other: Wording) -> bool:
+    """Whether figures or units stand in the place of others that they cannot be."""
+    ours = claim.words[difference.start : difference.end]
+    theirs = other.words[difference.begin : difference.stop]
+    if len(ours) != len(theirs):
+        return False
+    for place, (one, another) in enumerate(zip(ours, theirs, strict=True)):
+        if one == another:
+            continue
+        if any(one in units and another in units for units in _UNITS):
+            continue
+        if not (_is_number(one) and _is_number(another)) or one.startswith("month") != another.startswith("month"):
+            return False
+        if "bound" in claim.bounds | other.bounds or is_rounded(one, another):
+            return False
+        if "about" in claim.bounds | other.bounds and _is_near(one, another):
+            return False
+        if _tells_apart(claim, difference.start + place) or _tells_apart(other, difference.begin + place):
+            return False
+    return True
+
+
+def _is_number(word: str) -> bool:
+    """Whether it is a number, with its sign, or a month."""
+    return is_figure(word.removeprefix("-"))
+
+
+def _tells_apart(statement: Wording, place: int) -> bool:
+    """Whether a figure at this place tells one thing or time from another: it opens, or follows a label or a name."""
+    if not place or (place == 1 and place not in statement.links and not is_unspaced(statement)):
+        return True
+    before = statement.written[place - 1]
+    is_year = _is_year(statement.words[place]) or statement.words[place].startswith("month")
+    is_name = before[0].isupper() and not is_year
+    return place not in statement.links and (statement.words[place - 1] in _LABELS or is_name)
 
 
 def _is_year(word: str) -> bool:
     """Whether the word may be a year."""
     return len(word) == len("1999") and word.isdecimal() and int(word) in _YEARS
-
-
-def _is_particular(statement: Statement, place: int, words: Sequence[str]) -> bool:
-    """Whether a name or a figure is among these words, or they are the statement's first word, which may be a name."""
-    return (not place and len(words) == 1) or any(is_figure(word) or word in statement.names for word in words)
-
-
-def _differences_of(claim: Statement, other: Statement) -> list[_Difference]:
-    """Where the words of the two differ, in order."""
-    same = SequenceMatcher(None, claim.words, other.words, autojunk=False)
-    return [
-        _Difference(start, claim.words[start:end], begin, other.words[begin:stop])
-        for step, start, end, begin, stop in same.get_opcodes()
-        if step != "equal"
-    ]
-
-
-def _shared_share(claim: Statement, differences: Sequence[_Difference], other: Statement) -> float:
-    """Share of the words of each of the two that stands in the other one in the same order; 0 for too few words."""
-    differing = [word for each in differences for word in each.ours]
-    shared = len(claim.words) - len(differing)
-    if shared - len(_figures(claim.words)) + len(_figures(differing)) < _LEAST_SHARED:
-        return 0.0
-    return shared / max(len(claim.words), len(other.words))
-
-
-def _about_the_same(claim: Statement, other: Statement) -> bool:
-    """Whether the two can be compared: same names, same beginning, and not too long."""
-    if not 0 < max(len(claim.words), len(other.words)) <= _MOST_WORDS or claim.names != other.names:
-        return False
-    return claim.words[:1] == other.words[:1] or (
-        bool(claim.words and other.words) and claim.words[0] in other.words and other.words[0] in claim.words
-    )
-
-
-def _other_figure(claim: Statement, other: Statement, difference: _Difference) -> str:
-    """That the figures of the only place where the two differ in one contradict; empty where they need not."""
-    ours, theirs = _figures(difference.ours), _figures(difference.theirs)
-    comparable = len(ours) == len(theirs) and is_figure(difference.ours[-1]) and is_figure(difference.theirs[-1])
-    if not comparable or claim.is_bound or other.is_bound:
-        return ""
-    if not (difference.start and difference.begin):  # A date that a sentence begins with says when it was so.
-        return ""
-    if _tells_apart(claim, difference.start) or _tells_apart(other, difference.begin):
-        return ""
-    if any(is_rounded(one, another) for one, another in zip(ours, theirs, strict=True) if one != another):
-        return ""
-    ours_shown, theirs_shown = ("-".join(map(shown_figure, figures_)) for figures_ in (ours, theirs))
-    return f"the page says {theirs_shown}, not {ours_shown}"
-
-
-def _tells_apart(statement: Statement, place: int) -> bool:
-    """Whether a number at this place tells one thing from another: it follows a label, a name or the first word."""
-    return place == 1 or statement.words[place - 1] in _LABELS or statement.words[place - 1] in statement.names
 
 
 def is_rounded(one: str, another: str) -> bool:
@@ -218,6 +140,17 @@ def is_rounded(one: str, another: str) -> bool:
     return digits[0] != digits[1] and abs(values[0] - values[1]) < min(unit, _MOST_ROUNDED * max(values))
 
 
-def _figures(words: Sequence[str]) -> list[str]:
-    """The numbers and months among the words."""
-    return [word for word in words if is_figure(word)]
+def _is_near(one: str, another: str) -> bool:
+    """Whether an estimate of one may be the other; never of years."""
+    if _is_year(one) and _is_year(another):
+        return False
+    values = [float(number) for number in (one, another) if _DECIMAL.fullmatch(number)]
+    return len(values) == 2 and abs(values[0] - values[1]) <= _ABOUT * max(map(abs, values))
+
+
+def _shown(statement: Wording, start: int, end: int) -> str:
+    """These words as they are written; a unit with the word before it."""
+    words = statement.written[start:end]
+    if start and not _is_number(statement.words[start]):
+        words = (statement.written[start - 1], *words)
+    return " ".join(map(shown_figure, words))

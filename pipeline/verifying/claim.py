@@ -1,64 +1,62 @@
-"""One claim against the text of the pages that it cites, without a model.
+"""One claim against the text of the pages that it cites, without a model: it says what is plain to see, or nothing.
 
-A claim that stands on a page word for word is supported. Of others the words have to be covered by a page's best
-sentences, their numbers and dates to stand beside these, and their names to stand on the page. How sure that is was
-measured on WiCE dev, see tests/pipeline/verifying/test_verification.py. A page in another language than the claim says
-nothing of it.
+A claim is `supported` where a page has it in its own words, with all that decides what it says the same
+(`_agreement.py`), or where it is no copy, names somebody or something, and three sentences that follow each other hold
+nearly all of it. It is `contradicted` where one sentence says the same but for a number, a date, a unit or a negation.
+It is `not_found` where no sentence of the pages shares a word with it. All else is `cannot_tell`, with the nearest
+sentences.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from pipeline.models.evidence import ContextPage, NormalisedContext, validate_and_normalize_evidence
-from pipeline.text.coverage import (
-    SENTENCES,
-    SOME_SUPPORT,
-    Coverage,
-    SentencePlace,
-    cover,
-    probability,
-    words_and_numbers,
-)
+from pipeline.text.coverage import SENTENCES, SentencePlace, cover, words_and_numbers
 from pipeline.text.language import detect_language
 from pipeline.text.normal_form import normalise
 from pipeline.text.urls import membership_key
 from pipeline.text.words import without_marks
-from pipeline.verifying._contradiction import SAME_WORDING, contradiction, replaced, statement_of
+from pipeline.verifying._agreement import is_unspaced, says, shared_share
+from pipeline.verifying._contradiction import contradiction
 from pipeline.verifying._particulars import particulars_of, shown_figure
+from pipeline.verifying._wording import Wording, decides, joined, qualifies, wording_of
 from pipeline.verifying.page_text import PageText, read_page
 from pipeline.verifying.values import Checked, Claim, Page, Quote, Verdict
 
-_SUPPORTED_FROM = 0.88
-"""Chance of some support from which a claim without any problem counts as supported."""
-_ONE_SENTENCE_FROM = 0.45
-"""Share of a claim's words that one sentence has to have; generic words are scattered over any long page."""
-_LEAST_HELD = 4
-"""Words of a claim that one sentence has to have, or all of a shorter one."""
-_PARTIAL_FROM = 0.75
-"""Chance of some support from which a claim is nothing that its pages are silent on."""
 CANDIDATES = 12
-"""Best sentences of the pages that are looked at for a contradiction."""
+"""Best sentences of the pages that a claim is compared with."""
+_TOGETHER = 3
+"""Sentences that follow each other and may say a claim together."""
+_HELD_FROM = 0.7
+"""Share of a reworded claim's words that these have to have."""
+_ALMOST_EQUAL = 0.6
+"""Share of the words of each of two sentences in the other one from which all words that differ may decide."""
+_COPIED = 0.6
+"""Share of a claim's words in runs of a page from which it is a copy, cut or pieced together."""
+_CLAUSES = re.compile(r";\s|,\s(?:and|but|while|whereas|und|aber|während)\s")
+"""Where a sentence goes on with another statement, which may stand elsewhere."""
+_LEAST_CLAUSE = 4
 _YEAR = re.compile(r"1[1-9]\d\d|20\d\d")
 _STOPS = ".。．｡!?！？ "
 _UNREADABLE = "no text of a cited page could be read"
 _NO_CONTENT = "the sentence says nothing that could be looked up"
 _OTHER_LANGUAGE = "the cited pages are in another language, so the words cannot be compared"
-_FEW_WORDS = "the cited pages have too few of its words"
-_OPPOSED_FROM = 0.4
-"""Share of a claim's words, with their endings, of a sentence that is worth comparing in full."""
+_NO_WORDS = "no sentence of the cited pages has one of its words"
+_OTHER_WORDS = "no sentence of the cited pages says it in the same words"
 _ROUNDING = 1e-9
 _SHOWN = 80
 """Characters of a quote that a problem names."""
+_SHOWN_SENTENCE = 300
 
 
 class Finding(NamedTuple):
     """What pages say of a text."""
 
     verdict: Verdict
-    """Supported, or how far not."""
+    """What can be told from the words alone."""
     score: float
-    """From 0 to 1: the chance that the pages support at least a part of it."""
+    """From 0 to 1, for ranking: how much of its words the pages have, together; no chance of being right."""
     problems: tuple[str, ...] = ()
     """Why it is not supported, in words; empty where it is."""
     places: tuple[SentencePlace, ...] = ()
@@ -86,31 +84,89 @@ def check_sentence(text: str, pages: Sequence[PageText]) -> Finding:
         return Finding("cannot_tell", 0.0, (_UNREADABLE,))
     if not (words or numbers):
         return Finding("cannot_tell", 0.0, (_NO_CONTENT,))
-    coverage, places = cover(words, numbers, [page.index for page in pages], CANDIDATES)
+    _, places = cover(words | numbers, frozenset(), [page.index for page in pages], CANDIDATES)
+    near = tuple(places[:SENTENCES])
+    if not places:
+        if _in_other_language(text, pages):
+            return Finding("cannot_tell", 0.0, (_OTHER_LANGUAGE,))
+        return Finding("not_found", 0.0, (_NO_WORDS,))
+    score = _score(words | numbers, pages, places)
     if any(stands_on(text, page) for page in pages):
-        return Finding("supported", 1.0, (), tuple(places[:SENTENCES]))
-    score = probability(SOME_SUPPORT, coverage)
+        return Finding("supported", 1.0, (), near)
+    claim = wording_of(text)
+    passages = list(_passages(pages, places))
+    clauses = [each for part in _CLAUSES.split(text) if (each := wording_of(part)).words]
+    if any(says(claim, each) for each in passages) or (
+        all(len(clause.words) >= _LEAST_CLAUSE and any(says(clause, each) for each in passages) for clause in clauses)
+    ):
+        return Finding("supported", score, (), near)
     reasons, against = opposed(text, pages, places)
     if reasons:
-        return Finding("contradicted", score, reasons, tuple(places[:SENTENCES]), against)
+        return Finding("contradicted", 0.0, reasons, near, against)
     problems = _missing(text, pages, places[:SENTENCES])
-    if is_covered(coverage, len(words or numbers)) and not problems:
-        return Finding("supported", score, (), tuple(places[:SENTENCES]))
-    if score >= _PARTIAL_FROM:
-        return Finding("cannot_tell", score, problems or (_FEW_WORDS,), tuple(places[:SENTENCES]))
-    if _in_other_language(text, pages):
-        return Finding("cannot_tell", score, (_OTHER_LANGUAGE,))
-    return Finding("not_found", score, (_FEW_WORDS, *problems), tuple(places[:SENTENCES]))
+    if not problems and _is_reworded(text, claim, pages, passages):
+        return Finding("supported", score, (), near)
+    return Finding("cannot_tell", score, problems or (_OTHER_WORDS,), near)
 
 
-def is_covered(coverage: Coverage, words: int, one_sentence_from: float = _ONE_SENTENCE_FROM) -> bool:
-    """Whether pages have enough of a claim of so many words to support it, where nothing else speaks against that."""
-    held = max(one_sentence_from, min(words, _LEAST_HELD) / words)
-    return probability(SOME_SUPPORT, coverage) >= _SUPPORTED_FROM and coverage.best >= held - _ROUNDING
+def _score(words: frozenset[str], pages: Sequence[PageText], places: Sequence[SentencePlace]) -> float:
+    """Mean share of the words that the pages have, that one sentence has, and that three in a row have."""
+    known = sum(any(word in page.index.places for page in pages) for word in words)
+    alone = max(pages[place.source].index.count(place.sentence, words) for place in places)
+    together = max(
+        sum(any(index.holds(start + step, word) for step in range(_TOGETHER)) for word in words)
+        for place in places
+        for index in [pages[place.source].index]
+        for start in range(place.sentence - _TOGETHER + 1, place.sentence + 1)
+    )
+    return round((known + alone + together) / (3 * len(words)), 4)
+
+
+def _passages(pages: Sequence[PageText], places: Sequence[SentencePlace]) -> Iterator[Wording]:
+    """The sentences, and what they and those beside them say together, up to three in a row, each once."""
+    spans = {
+        (place.source, start, start + size)
+        for place in places
+        for size in range(1, _TOGETHER + 1)
+        for start in range(max(0, place.sentence - size + 1), place.sentence + 1)
+        if start + size <= len(pages[place.source].sentences)
+    }
+    for source, start, end in sorted(spans, key=lambda span: (span[2] - span[1], span)):
+        first, *rest = (wording_of(each) for each in pages[source].sentences[start:end])
+        for each in rest:
+            first = joined(first, each)
+        yield first
+
+
+def is_covered(text: str, page: PageText) -> bool:
+    """Whether the page has enough of the words of a text that it is worth to look what it says of it."""
+    words = frozenset[str]().union(*words_and_numbers(text, ""))
+    shared = page.index.shared(words)
+    return bool(shared) and max(shared.values()) * _TOGETHER >= _HELD_FROM * len(words)
+
+
+def _is_reworded(text: str, claim: Wording, pages: Sequence[PageText], passages: Sequence[Wording]) -> bool:
+    """Whether the pages say a claim in other words, as far as nearly all of its words in one passage tell.
+
+    It has to have a name or a number, which tie it to the passage, and its qualifying words. Of what is almost a
+    sentence of the page, or is pieced together from runs of its words, this tells nothing.
+    """
+    content = {word for word in claim.words if not decides(word)}
+    particulars = particulars_of(text)
+    if is_unspaced(claim) or not content or not (particulars.names or particulars.figures):
+        return False
+    qualifying = {word for word in claim.words if qualifies(word)}
+    if any(shared_share(claim, passage) >= _ALMOST_EQUAL for passage in passages):
+        return False
+    held = any(
+        len(content & {*passage.words}) >= _HELD_FROM * len(content) - _ROUNDING and qualifying <= {*passage.words}
+        for passage in passages
+    )
+    return held and max(page.copied_share(text) for page in pages) < _COPIED
 
 
 def stands_on(text: str, page: PageText) -> bool:
-    """Whether the page has the text word for word, in sentences that negate as often as it does.
+    """Whether the page has the text word for word: whole sentences of it, or a part that nothing else qualifies.
 
     Marks such as `[3]` may be the text's own, so it is looked up with and without them.
     """
@@ -118,8 +174,8 @@ def stands_on(text: str, page: PageText) -> bool:
         at = page.form.find(form)
         span = page.form.span(at, at + len(form)) if at >= 0 else None
         if span and page.ends_words(span):
-            around = " ".join(page.sentences_at(span))
-            return particulars_of(around).negations == particulars_of(text).negations
+            around, own = wording_of(" ".join(page.sentences_at(span))), wording_of(text)
+            return sorted(filter(qualifies, around.words)) == sorted(filter(qualifies, own.words))
     return False
 
 
@@ -127,17 +183,18 @@ def opposed(
     text: str, pages: Sequence[PageText], places: Sequence[SentencePlace]
 ) -> tuple[tuple[str, ...], tuple[Quote, ...]]:
     """Why the sentences contradict the text, each reason once, and these sentences as quotes; empty where none does."""
-    words, _ = words_and_numbers(text, "")
-    least = _OPPOSED_FROM * len(words)
-    near = [place for place in places if pages[place.source].index.count(place.sentence, words) >= least]
-    ours = statement_of(text)
+    claim = wording_of(text)
     found = {
         place: reason
-        for place in near
-        if (reason := contradiction(ours, statement_of(pages[place.source].sentences[place.sentence])))
+        for place in places
+        if (reason := contradiction(claim, wording_of(pages[place.source].sentences[place.sentence])))
     }
     quotes = tuple(pages[place.source].quote(place.sentence) for place in found)
-    return tuple(dict.fromkeys(found.values())), quotes
+    reasons = (
+        f"{reason}: {pages[place.source].sentences[place.sentence][:_SHOWN_SENTENCE]!r}"
+        for place, reason in found.items()
+    )
+    return tuple(dict.fromkeys(reasons)), quotes
 
 
 def _missing(text: str, pages: Sequence[PageText], places: Sequence[SentencePlace]) -> tuple[str, ...]:
@@ -157,20 +214,7 @@ def _missing(text: str, pages: Sequence[PageText], places: Sequence[SentencePlac
     problems += [f"the cited pages do not have the name {name!r}" for name in names]
     if ours.negations % 2 and not any(each.negations for each in near):
         problems.append("it negates what no sentence near it negates")
-    nearest = [pages[place.source].sentences[place.sentence] for place in places[:1]]
-    return (
-        *problems,
-        *(reason for each in nearest for reason in (replaced(text, each), _denied(text, each)) if reason),
-    )
-
-
-def _denied(text: str, sentence: str) -> str:
-    """That a sentence has nearly all words of a text which negates nothing, and a negation; empty where it has none."""
-    ours, theirs = statement_of(text), statement_of(sentence)
-    share = len({*ours.words} & {*theirs.words}) / max(1, len({*ours.words}))
-    if share < SAME_WORDING or ours.negations % 2 or not theirs.negations % 2:
-        return ""
-    return "the sentence with nearly all of its words is negated"
+    return tuple(problems)
 
 
 def _in_other_language(text: str, pages: Sequence[PageText]) -> bool:

@@ -2,13 +2,14 @@
 
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 
 from pipeline.text.coverage import WordIndex, words_and_numbers
 from pipeline.text.language import detect_language
-from pipeline.text.normal_form import NormalForm, normal_form
+from pipeline.text.normal_form import NormalForm, normal_form, normalise
 from pipeline.text.sentences import sentence_spans
-from pipeline.text.words import UNSPACED_RUN
+from pipeline.text.words import TOKEN, UNSPACED_RUN, without_marks
 from pipeline.verifying._particulars import SCALES
 from pipeline.verifying.values import Page, Quote
 
@@ -25,6 +26,8 @@ _CUT_BEFORE = re.compile(r"(?:\d[.,]|[-−–+])\d$")
 _CUT_BEHIND = re.compile(rf"\d(?:[.,]\d|[ -]?(?:{'|'.join(SCALES)}))", re.IGNORECASE)
 _LONGEST_SCALE = 12
 """Characters behind a number that may belong to it, such as ` million`."""
+_RUN = 4
+"""Words in a row that are no chance."""
 _NEIGHBOURS = 1
 """Sentences before and after one that belong to what it says."""
 
@@ -105,10 +108,31 @@ class PageText:
             for longer in self.vocabulary[at : at + _MOST_LONGER]
         )
 
+    @cached_property
+    def _runs(self) -> frozenset[tuple[str, ...]]:
+        """All runs of four words of the page."""
+        return frozenset(_runs_of(TOKEN.findall(self.form.text)))
+
+    def copied_share(self, text: str) -> float:
+        """Share of the words of a text, all of them, that stand on the page in runs of four at least."""
+        words = TOKEN.findall(normalise(without_marks(text)))
+        copied = {
+            place
+            for start, run in enumerate(_runs_of(words))
+            if run in self._runs
+            for place in range(start, start + _RUN)
+        }
+        return len(copied) / max(1, len(words))
+
     def quote(self, place: int) -> Quote:
         """The sentence with its place on the page."""
         start, end = self.spans[place]
         return Quote(self.url, self.text[start:end], start, end)
+
+
+def _runs_of(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Each run of four words, in order."""
+    return zip(*(words[start:] for start in range(_RUN)), strict=False)
 
 
 @lru_cache(maxsize=_PAGES_KEPT)

@@ -15,8 +15,6 @@ from pipeline.verifying.values import Checked, Claim, Decided, Page, Quote
 
 _MOST_ASKED = 40
 """Claims of a round that a model is asked about, the first ones."""
-_CORROBORATED_FROM = 0.6
-"""Share of a claim's words that a sentence of a page has to have that the claim does not cite."""
 _MOST_FOLLOW_UPS = 3
 """Queries that a round asks for sections without a supported claim."""
 
@@ -72,10 +70,7 @@ def _supporting(text: str, cited: Sequence[str], finding: Finding, read: ReadPag
 
 def _supports(text: str, page: PageText) -> bool:
     """Whether the page alone supports the text; most pages are told by their words already."""
-    words, numbers = words_and_numbers(text, "")
-    coverage, _ = cover(words, numbers, [page.index])
-    enough = bool(words or numbers) and is_covered(coverage, len(words or numbers), _CORROBORATED_FROM)
-    return enough and check_sentence(text, [page]).verdict == "supported"
+    return is_covered(text, page) and check_sentence(text, [page]).verdict == "supported"
 
 
 def _contrary(text: str, pages: Sequence[PageText]) -> tuple[Quote, ...]:

@@ -85,7 +85,7 @@ def test_the_model_shows_where_a_page_says_otherwise() -> None:
 
 
 def test_the_model_lowers_a_claim_that_has_the_pages_words_in_another_sense() -> None:
-    text = "Many weak colonies kill the frost outside the hive every winter."
+    text = "In the north beekeepers feed 15 kilograms of sugar."
     before, after, _, _ = decide([text], {text: says({"verdict": "not_found", "quote": ""})})
     assert [only(before).verdict, only(after).verdict] == ["supported", "cannot_tell"]
     assert only(after).problems == ("the model calls it not_found",)

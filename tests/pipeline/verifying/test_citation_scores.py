@@ -38,7 +38,9 @@ def test_recall_precision_and_accuracy_of_a_report_worked_by_hand() -> None:
 
 
 def test_a_page_is_needed_where_only_all_pages_together_carry_a_sentence() -> None:
-    text = "Alpha beta gamma delta epsilon zeta rest upon honey, and omega sigma kappa lambda theta iota upon sugar."
+    text = (
+        "Alpha beta gamma delta epsilon zeta rest upon honey, and omega sigma kappa lambda theta iota rest upon sugar."
+    )
     halves = {
         A: PageText("Alpha beta gamma delta epsilon zeta rest upon honey.", A, "en"),
         B: PageText("Omega sigma kappa lambda theta iota rest upon sugar.", B, "en"),

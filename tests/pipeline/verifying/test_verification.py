@@ -1,25 +1,27 @@
 """One claim against pages: told apart on WiCE, changed sentences of a real book found out, hand-made cases exact."""
 
-import json
 import random
 import re
 from collections import Counter
 
-import numpy as np
 import pytest
 
 from pipeline.research.stages._verify import read_pages, verify
 from pipeline.sources.reading.extract import read_html
+<<<<<<< HEAD
 from pipeline.verifying._contradiction import contradiction, is_rounded, statement_of
 from pipeline.verifying._particulars import in_figures, particulars_of
 from pipeline.verifying.claim import Finding, check_claim, check_sentence
+=======
+from pipeline.verifying._contradiction import contradiction, is_rounded
+from pipeline.verifying._wording import wording_of
+from pipeline.verifying.claim import check_claim, check_sentence
+>>>>>>> d0cdf26 (Say supported only of what a page says in its own words)
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.scores import conflicts, single_source
 from pipeline.verifying.values import Claim, Page, Quote
 from tests.support.debian_pages import handbook
-from tests.support.places import SHARED
 
-WICE = SHARED / "corpora" / "wice" / "dev.jsonl"
 TEXT = (
     "Debian 11 includes 59,551 packages. It was released on 14 August 2021. The installer does not ask for a password. "
     "Ian Murdock announced the Debian project in August 1993."
@@ -33,46 +35,6 @@ def page(url: str, text: str, lang: str = "en") -> Page:
 def quote(of: Page, text: str) -> Quote:
     start = of.text.index(text)
     return Quote(of.url, text, start, start + len(text))
-
-
-def area_under_curve(positive: list[float], negative: list[float]) -> float:
-    above = np.array(positive)[:, None] - np.array(negative)[None, :]
-    return float(np.mean((above > 0) + 0.5 * (above == 0)))
-
-
-@pytest.fixture(scope="module")
-def wice() -> list[tuple[str, Finding]]:
-    if not WICE.is_file():
-        pytest.skip("WiCE dev is not beside the project")
-    cases = [json.loads(line) for line in WICE.read_text(encoding="utf-8").splitlines()]
-    return [
-        (case["label"], check_sentence(case["claim"], [PageText("\n".join(case["evidence"]), lang="en")]))
-        for case in cases
-    ]
-
-
-def test_scores_tell_supported_claims_of_wice_from_unsupported_ones(wice: list[tuple[str, Finding]]) -> None:
-    # Measured: 0.931; 0.879 and 0.977 in the halves, which have some 21 unsupported claims each. Weights learnt on
-    # one half and tried on the other are held in test_judge_baseline.py: the measure is the same.
-    for cases, least in ((wice, 0.90), (wice[::2], 0.87), (wice[1::2], 0.87)):
-        scores = {
-            label: [finding.score for own, finding in cases if own == label] for label in ("supported", "not_supported")
-        }
-        assert area_under_curve(scores["supported"], scores["not_supported"]) >= least
-
-
-def test_a_supported_verdict_on_wice_is_hardly_ever_wrong(wice: list[tuple[str, Finding]]) -> None:
-    # Measured: 46 of 115 supported claims, 19 of 191 partially supported ones, 0 of 43 that are not.
-    verdicts = {
-        label: Counter(finding.verdict for own, finding in wice if own == label)
-        for label in ("supported", "partially_supported", "not_supported")
-    }
-    assert verdicts["not_supported"]["supported"] <= 1
-    assert verdicts["supported"]["supported"] >= 40
-    assert verdicts["partially_supported"]["supported"] <= 25
-    assert verdicts["supported"]["not_found"] <= 4
-    assert sum(each["contradicted"] for each in verdicts.values()) == 0
-    assert all(bool(finding.problems) == (finding.verdict != "supported") for _, finding in wice)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +124,8 @@ def test_dates_and_small_numbers_have_one_form(written: str, figures: set[str]) 
 @pytest.mark.parametrize(
     ("one", "other", "contradicts"),
     [
-        ("Debian 11 includes 59,551 packages.", "Debian 11 ships with 57,703 packages.", True),
+        ("Debian 11 includes 59,551 packages.", "Debian 11 includes 57,703 packages.", True),
+        ("Debian 11 includes 59,551 packages.", "Debian 11 ships with 57,703 packages.", False),
         ("Debian 11 enthält 59.551.000 Pakete.", "Debian 11 enthält 57.703.000 Pakete.", True),
         ("その寺は1603年に建てられました。", "その寺は1613年に建てられました。", True),
         ("这座桥长300米,建于1957年。", "这座桥长350米,建于1957年。", True),
@@ -181,7 +144,7 @@ def test_dates_and_small_numbers_have_one_form(written: str, figures: set[str]) 
 )
 def test_only_what_is_plain_to_see_contradicts(one: str, other: str, contradicts: bool) -> None:
     for claim, page_text in ((one, other), (other, one)):
-        assert bool(contradiction(statement_of(claim), statement_of(page_text))) is contradicts
+        assert bool(contradiction(wording_of(claim), wording_of(page_text))) is contradicts
 
 
 def test_a_number_may_be_another_one_rounded_but_no_year_is() -> None:
@@ -241,7 +204,7 @@ def test_changed_sentences_of_a_book_are_found_out_and_unchanged_ones_supported(
 def test_two_megabytes_without_much_sense_are_read_all_the_same() -> None:
     long = page("https://a.example/", "word " * 200_000 + "\n" + "Sample honey sentence here. " * 40_000)
     checked = check_claim("Honey eases the cough of 12 children at night.", [long])
-    assert checked.verdict == "not_found"
+    assert checked.verdict == "cannot_tell"
 
 
 def test_all_claims_of_a_run_get_supporters_conflicts_coverage_and_what_to_ask_next() -> None:
@@ -249,7 +212,7 @@ def test_all_claims_of_a_run_get_supporters_conflicts_coverage_and_what_to_ask_n
     mirror = page("https://www.a.example/y", TEXT)._replace(site="a.example")
     other = page(
         "https://b.example/",
-        "Debian 11 ships with 57,703 packages. Ian Murdock announced the Debian project in August 1993.",
+        "Debian 11 includes 57,703 packages. Ian Murdock announced the Debian project in August 1993.",
     )
     sentences = ("Debian 11 includes 59,551 packages.", "Ian Murdock announced the Debian project in August 1993.")
     claims = [Claim(f"c{n}", text, 0, (quote(first, text),)) for n, text in enumerate(sentences, start=1)]
@@ -263,7 +226,7 @@ def test_all_claims_of_a_run_get_supporters_conflicts_coverage_and_what_to_ask_n
         (),
     ]
     assert [each.claim.id for each in conflicts(verified.claims)] == ["c1"]
-    assert verified.claims[0].against == (quote(other, "Debian 11 ships with 57,703 packages."),)
+    assert verified.claims[0].against == (quote(other, "Debian 11 includes 57,703 packages."),)
     assert [each.claim.id for each in single_source(verified.claims, read_pages(pages).sites)] == ["c1"]
     assert verified.coverage == pytest.approx(0.2)
     assert verified.follow_up == ("History", "Future", "Licences")

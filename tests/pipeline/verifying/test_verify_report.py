@@ -21,7 +21,7 @@ from tests.support.places import SHARED
 from tests.support.web import Page, Web
 
 WICE = SHARED / "corpora" / "wice" / "dev.jsonl"
-HONEY = """Honey is a sweet substance that honey bees make from the nectar of flowers. A colony of about 40,000 bees
+HONEY = """Honey is sweet, and honey bees make honey from the nectar of flowers. A colony of about 40,000 bees
 visits two million flowers for a pound of honey. Honey keeps for thousands of years, because it holds little water and
 is acid. Beekeepers harvest it in August. Heather honey is bitter and jelly-like, while clover honey is mild."""
 
