@@ -17,6 +17,7 @@ MOST_WORDS = 160
 """Words of a sentence; a longer one is a list or a table, and no statement."""
 _LEAST_WORDS = 3
 _LONGEST_NAME = 8
+_LONGEST_CIRCUMSTANCE = 8
 _LEAST_UNSPACED = 0.5
 """Share of a sentence's words in scripts without spaces from which it is one of these."""
 
@@ -82,25 +83,24 @@ def may_be_left_out(difference: Difference, claim: Wording, other: Wording) -> b
     return is_apart and not any(map(qualifies, left_out))
 
 
-def _without_circumstance(claim: Wording, other: Wording) -> list[tuple[Wording, Wording]]:
+def _without_circumstance(claim: Wording, other: Wording) -> Iterator[tuple[Wording, Wording]]:
     """Both without the same circumstance, where the claim begins or ends with it and it stands elsewhere in the other.
 
     It has its preposition in both, which a name that changes its role has not.
     """
-    found = []
     size = len(claim.words)
-    for each in differences(claim, other):
-        block = claim.words[each.start : each.end]
-        if not block or (each.start and each.end < size) or len(block) == size:
-            continue
-        if not (decides(block[0]) or each.start in claim.links):
+    longest = min(_LONGEST_CIRCUMSTANCE, size - _LEAST_WORDS + 1)
+    for start, end in (
+        *((0, end) for end in range(1, longest + 1)),
+        *((size - k, size) for k in range(1, longest + 1)),
+    ):
+        block = claim.words[start:end]
+        if not (decides(block[0]) or start in claim.links):
             continue
         for place in range(len(other.words) - len(block) + 1):
             is_it = other.words[place : place + len(block)] == block
             if is_it and (decides(block[0]) or place in other.links):
-                rest = without(claim, each.start, each.end), without(other, place, place + len(block))
-                found.append(rest)
-    return found
+                yield without(claim, start, end), without(other, place, place + len(block))
 
 
 def is_unspaced(claim: Wording) -> bool:

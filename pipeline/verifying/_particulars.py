@@ -161,10 +161,10 @@ def particulars_of(text: str) -> Particulars:
     """The particulars of a sentence; citation marks count for nothing."""
     plain = in_figures(without_marks(text))
     figures = [plain_figure(number) for number in numbers_in(plain)] + _MONTH_FORM.findall(plain)
-    return Particulars(frozenset(figures), names_in(plain), negations_in(plain))
+    return Particulars(frozenset(figures), _names_in(plain), _negations_in(plain))
 
 
-def names_in(plain: str) -> frozenset[str]:
+def _names_in(plain: str) -> frozenset[str]:
     """The names; the first word of the text is one only where a capital letter is inside it."""
     names = set(_KATAKANA.findall(plain))
     for place, word in enumerate(TOKEN.findall(plain.replace("’", "'"))):
@@ -179,7 +179,7 @@ def names_in(plain: str) -> frozenset[str]:
     return frozenset(names)
 
 
-def negations_in(plain: str) -> int:
+def _negations_in(plain: str) -> int:
     """How many words of the text negate."""
     return len(_NEGATIONS.findall(plain))
 

@@ -144,7 +144,7 @@ class Wording(NamedTuple):
     """`about` where a number is an estimate, `bound` where one is the least or the most."""
 
 
-def plain_text(text: str) -> str:
+def _plain_text(text: str) -> str:
     """The text without marks, words cut at lines and typographic forms, its numbers, dates and signs in one form."""
     plain = _HIDDEN.sub("", _CUT_AT_LINE.sub("", without_marks(text)))
     plain = straighten(unicodedata.normalize("NFKC", straighten(plain))).replace("`", "'")
@@ -163,7 +163,7 @@ def wording_of(text: str) -> Wording:
     words: list[str] = []
     written: list[str] = []
     stops, links = {0}, set()
-    for part in _PART.finditer(_THAT.sub(" : ", plain_text(_OPENING.sub("", text)))):
+    for part in _PART.finditer(_THAT.sub(" : ", _plain_text(_OPENING.sub("", text)))):
         if part["stop"]:
             stops.add(len(words))
             continue

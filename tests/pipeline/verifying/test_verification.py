@@ -8,15 +8,10 @@ import pytest
 
 from pipeline.research.stages._verify import read_pages, verify
 from pipeline.sources.reading.extract import read_html
-<<<<<<< HEAD
-from pipeline.verifying._contradiction import contradiction, is_rounded, statement_of
-from pipeline.verifying._particulars import in_figures, particulars_of
-from pipeline.verifying.claim import Finding, check_claim, check_sentence
-=======
 from pipeline.verifying._contradiction import contradiction, is_rounded
+from pipeline.verifying._particulars import in_figures, particulars_of
 from pipeline.verifying._wording import wording_of
 from pipeline.verifying.claim import check_claim, check_sentence
->>>>>>> d0cdf26 (Say supported only of what a page says in its own words)
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.scores import conflicts, single_source
 from pipeline.verifying.values import Claim, Page, Quote
