@@ -23,14 +23,24 @@ _IMAGINED = 0.3
 
 
 def rate_ends(totals: FloatArray, weights: FloatArray, squares: FloatArray) -> tuple[float, float]:
-    """The ends of a rate's 95 % interval, from two narratives or more.
+    """The ends of a rate's 95 % interval, from two narratives or more: `share_ends` of `independent_units`.
 
-    Wilson's interval, with Student's t for the number of narratives, and with as many units as would be as telling if
-    they were independent. Their number comes from the design effect, which few rare values tell badly: it is drawn
-    towards that of an assumed correlation. Near 0 and 1 the nearer end is that of a Poisson count where that is nearer
-    still, as Wilson's is too far there.
+    Args:
+        totals: Sum of weight times value of each narrative.
+        weights: Sum of the weights of each narrative.
+        squares: Sum of the squared weights of each narrative.
+    """
+    rate = float(totals.sum()) / float(weights.sum())
+    return share_ends(rate, independent_units(totals, weights, squares), len(weights) - 1)
 
-    Source: Wilson 1927; Kish 1965; Franco et al. 2019; Brown, Cai & DasGupta 2001; Wilson & Hilferty 1931.
+
+def independent_units(totals: FloatArray, weights: FloatArray, squares: FloatArray) -> float:
+    """How many independent units would be as telling as those of two narratives or more.
+
+    Their number comes from the design effect, which few rare values tell badly: it is drawn towards that of an assumed
+    correlation.
+
+    Source: Kish 1965.
 
     Args:
         totals: Sum of weight times value of each narrative.
@@ -41,14 +51,25 @@ def rate_ends(totals: FloatArray, weights: FloatArray, squares: FloatArray) -> t
     rate = min(max(float(totals.sum()) / size, 0.0), 1.0)
     units = size**2 / float(squares.sum())
     assumed = _design_effect(float((weights**2).sum() / squares.sum()))
-    telling = min(np.count_nonzero(totals > 0), np.count_nonzero(totals < weights))
     found = 0.0
     if 0 < rate < 1:
         variance = n / (n - 1) * float(((totals - rate * weights) ** 2).sum()) / size**2
         found = variance * units / (rate * (1 - rate))
+    telling = min(np.count_nonzero(totals > 0), np.count_nonzero(totals < weights))
     effect = (telling * found + _ASSUMED_NARRATIVES * assumed) / (telling + _ASSUMED_NARRATIVES)
-    independent = units / effect
-    t2 = student_quantile(n - 1) ** 2
+    return units / effect
+
+
+def share_ends(rate: float, independent: float, degrees: int) -> tuple[float, float]:
+    """The ends of the 95 % interval of a share of so many independent units.
+
+    Wilson's interval, with Student's t. Near 0 and 1 the nearer end is that of a Poisson count where that is nearer
+    still, as Wilson's is too far there.
+
+    Source: Wilson 1927; Franco et al. 2019; Brown, Cai & DasGupta 2001; Wilson & Hilferty 1931.
+    """
+    rate = min(max(rate, 0.0), 1.0)
+    t2 = student_quantile(degrees) ** 2
     centre = (rate + t2 / (2 * independent)) / (1 + t2 / independent)
     half = math.sqrt(t2 * (rate * (1 - rate) / independent + t2 / (4 * independent**2))) / (1 + t2 / independent)
     low = min(centre - half, _rare_end(rate, independent))

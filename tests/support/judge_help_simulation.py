@@ -1,0 +1,142 @@
+"""Studies of which people label a part and a judge judges all: how often rates with its help are wrong, how narrow."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from exports.agreement.ratings import FloatArray
+from exports.results._intervals import rate_ends
+from exports.results._prediction_powered import Powered, Units, prediction_powered
+from tests.support.drawn_studies import logistic, threshold
+
+Judge = Callable[[np.random.Generator, FloatArray, FloatArray], FloatArray]
+"""P(yes) of each unit by its score and its value."""
+
+
+def _seeing(sharpness: float, noise: float, shift: float = 0.0) -> Judge:
+    def judge(generator: np.random.Generator, scores: FloatArray, values: FloatArray) -> FloatArray:
+        return logistic(sharpness * (scores + noise * generator.normal(size=scores.shape)) + shift)
+
+    return judge
+
+
+def _erring(share: float) -> Judge:
+    def judge(generator: np.random.Generator, scores: FloatArray, values: FloatArray) -> FloatArray:
+        return np.where(generator.random(scores.shape) < share, values <= 0.5, values > 0.5).astype(np.float64)
+
+    return judge
+
+
+JUDGES: dict[str, Judge] = {
+    "good": _seeing(1.0, 1.0),
+    "weak": _seeing(1.0, 5.0),
+    "biased": _seeing(1.0, 1.0, 2.0),
+    "overconfident": _seeing(6.0, 1.5, -1.0),
+    "erring": _erring(0.02),
+    "blind": _seeing(0.0, 0.0, 1.0),
+    "guessing": lambda generator, scores, values: generator.random(scores.shape),
+    "contrary": _seeing(-1.0, 1.0),
+}
+SPREADS = {"strong": (3.0, 0.5), "middling": (2.0, 1.0), "weak": (1.0, 2.0)}
+"""Difficulty shared by a narrative's units, and by a unit's votes."""
+SAMPLINGS = ("narratives", "records", "weights")
+
+
+class Design(NamedTuple):
+    """What is judged, and what of it people label."""
+
+    labelled: int
+    """Narratives that people label in, about."""
+    units: int
+    """Units a narrative."""
+    rate: float
+    """Share of yes."""
+    judge: str = "good"
+    sampling: str = "narratives"
+    spread: str = "middling"
+    most_votes: int = 3
+    more: int = 9
+    """Times as many units are judged and not labelled as labelled."""
+
+
+class Studied(NamedTuple):
+    """One study."""
+
+    powered: Powered
+    alone: tuple[float, float]
+    """The ends of people's interval."""
+    correlation: float
+    """Of the judge and the values of all units."""
+    truth: float
+
+
+def draw_units(generator: np.random.Generator, design: Design) -> tuple[Units, FloatArray]:
+    """The units of a study, and what all of them are worth, those that people did not label included."""
+    shared, own = SPREADS[design.spread]
+    fraction = 1 / (1 + design.more)
+    n = round(design.labelled / fraction) if design.sampling != "records" else round(
+        design.labelled / (1 - (1 - fraction) ** design.units)
+    )
+    size = n * design.units
+    narratives = np.repeat(np.arange(n), design.units)
+    scores = threshold(design.rate, float(np.hypot(shared, own)))
+    difficulty = shared * generator.normal(size=n)
+    scores = scores + difficulty[narratives] + own * generator.normal(size=size)
+    n_votes = generator.integers(1, design.most_votes + 1, size)
+    values = generator.binomial(n_votes, logistic(scores)) / n_votes
+    p_yes = JUDGES[design.judge](generator, scores, values)
+    weights = np.ones(size)
+    if design.sampling == "records":
+        voted = np.zeros(size, np.bool_)
+        voted[generator.permutation(size)[: round(size * fraction)]] = True
+    elif design.sampling == "narratives":
+        drawn = np.zeros(n, np.bool_)
+        drawn[generator.permutation(n)[: design.labelled]] = True
+        voted = drawn[narratives]
+    else:
+        # Hard narratives are drawn three times as often.
+        odds = np.where(difficulty > 0, 1.5 * fraction, 0.5 * fraction)
+        drawn = np.zeros(n, np.bool_)
+        for stratum in (difficulty > 0, difficulty <= 0):
+            members = np.flatnonzero(stratum)
+            count = round(len(members) * float(odds[members[0]]))
+            drawn[generator.permutation(members)[:count]] = True
+            odds[members] = count / len(members)
+        voted = drawn[narratives]
+        weights = 1 / odds[narratives]
+    given = np.where(voted, values, np.nan)
+    return Units(narratives, voted, given, weights, p_yes), values
+
+
+def studies(design: Design, number: int, seed: int = 0) -> list[Studied]:
+    """So many studies of a design."""
+    generator = np.random.default_rng([seed, design.labelled, design.units, int(1000 * design.rate)])
+    found = []
+    for _ in range(number):
+        units, values = draw_units(generator, design)
+        own = units.voted
+        _, cluster = np.unique(units.narratives[own], return_inverse=True)
+        weights = units.weights[own]
+        sums = (np.bincount(cluster, each) for each in (weights * units.values[own], weights, weights**2))
+        known = np.ptp(values) > 0 and np.ptp(units.p_yes) > 0
+        correlation = float(np.corrcoef(values, units.p_yes)[0, 1]) if known else 0.0
+        found.append(Studied(prediction_powered(units), rate_ends(*sums), correlation, design.rate))
+    return found
+
+
+def coverage(found: list[Studied]) -> float:
+    """The share of intervals that hold the truth."""
+    return float(np.mean([each.powered.ends[0] <= each.truth <= each.powered.ends[1] for each in found]))
+
+
+def coverage_alone(found: list[Studied]) -> float:
+    """The same of people's intervals."""
+    return float(np.mean([each.alone[0] <= each.truth <= each.alone[1] for each in found]))
+
+
+def widths(found: list[Studied]) -> FloatArray:
+    """How wide the intervals are, as a part of people's."""
+    return np.array(
+        [(each.powered.ends[1] - each.powered.ends[0]) / (each.alone[1] - each.alone[0]) for each in found]
+    )
