@@ -31,14 +31,17 @@ class ProposedLabel(Frozen):
     value: bool
     """Yes or no."""
     p_yes: Annotated[float, Field(ge=0, le=1)]
-    """Probability that the answer is yes; files of earlier versions call it `confidence`, and are read."""
+    """Probability that the answer is yes; 1 or 0 by the value where a judge gives none. Files of earlier versions call
+    it `confidence`, and are read."""
 
     @model_validator(mode="before")
     @classmethod
-    def _read_earlier_name(cls, value: Any) -> Any:
-        """The same fields, `confidence` under its present name."""
+    def _read_other_forms(cls, value: Any) -> Any:
+        """The same fields, `confidence` under its present name, and a probability where there is none."""
         if isinstance(value, dict) and "confidence" in value and "p_yes" not in value:
             return {"p_yes" if name == "confidence" else name: field for name, field in value.items()}
+        if isinstance(value, dict) and value.get("p_yes") is None and isinstance(value.get("value"), bool):
+            return {**value, "p_yes": float(value["value"])}
         return value
 
 

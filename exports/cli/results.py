@@ -1,6 +1,7 @@
 """The command `exports results`."""
 
 import signal
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,8 +37,17 @@ def _results_model() -> "type[Results]":
     return Results
 
 
+def _optional_fields() -> Collection[str]:
+    """The fields that stand only where a judge helps."""
+    from exports.results.schema import OPTIONAL
+
+    return OPTIONAL
+
+
 @click.command(
-    "results", cls=SectionedCommand, rare="--weights --consensus --decisions --seed --spreadsheet-safe --schema"
+    "results",
+    cls=SectionedCommand,
+    rare="--weights --judge-name --consensus --decisions --seed --spreadsheet-safe --schema",
 )
 @click.argument("paths", metavar="DIR|CSV...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
@@ -60,6 +70,26 @@ def _results_model() -> "type[Results]":
     metavar="RUN",
     help="Run folder or records.jsonl that the answers come from: tells who was asked, refused and failed, and what "
     "is cited; may be given more than once.",
+)
+@click.option(
+    "--judge",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="JUDGEMENTS",
+    help="Judgements (JSON Lines) on what nobody labelled too: they make intervals narrower, corrected by people's "
+    "labels; needs --records; may be given more than once.",
+)
+@click.option(
+    "--records",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="RECORDS.jsonl",
+    help="The records that were judged, labelled or not; with --judge; may be given more than once.",
+)
+@click.option(
+    "--judge-name",
+    metavar="NAME",
+    help="Which judge helps, where the judgements are of several.",
 )
 @click.option(
     "--weights",
@@ -88,7 +118,7 @@ def _results_model() -> "type[Results]":
     is_flag=True,
     help="In the CSV tables, put ' before texts that a spreadsheet takes for formulas, and a BOM at the start.",
 )
-@schema_option("results.json", _results_model)
+@schema_option("results.json", _results_model, _optional_fields)
 def results(
     paths: tuple[Path, ...],
     out: Path | None,
@@ -104,6 +134,10 @@ def results(
     Intervals are 95 % and take narratives, not answers, as independent; two groups are compared on the narratives that
     both have, and p is corrected for all comparisons (Holm). --runs adds what was asked, what the answers cite, and,
     where tables [verdicts.LANGUAGE] of citejury.toml give words for it, whether they affirm or reject the narrative.
+
+    --judge adds to each rate the same with a judge's help: what it says of the units that nobody labelled, corrected
+    by what people said of those that they did (prediction-powered inference). What people labelled must be a random
+    part of what was judged, in every group the same share, or a sample with --weights.
 
     \b
     Written to --out:
@@ -121,9 +155,15 @@ def results(
         citejury exports results export --runs answers --out results --by model_name,language
         citejury exports results export --consensus adjudicated --decisions decisions.csv
         citejury exports results spring autumn --weights sample.csv --out results
+        citejury exports results export --judge judgements.jsonl --records records.jsonl
     """
     if (wanted["decisions"] is not None) != (wanted["consensus"] == "adjudicated"):
         raise click.UsageError("--decisions and --consensus adjudicated belong together. Give both, or neither.")
+    if bool(wanted["judge"]) != bool(wanted["records"]) or (wanted["judge_name"] and not wanted["judge"]):
+        raise click.UsageError(
+            "--judge and --records belong together: the records tell what was judged and not labelled. Give both, or "
+            "neither."
+        )
     from exports.measure.results import ResultsOptions, check_results_folder, results_of_files, write_results
     from exports.report.results_terminal import results_table
 

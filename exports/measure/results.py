@@ -6,14 +6,14 @@ from pathlib import Path
 from exports.measure._own_files import OwnFiles, begins, check_own_files, has_keys, replaced_files
 from exports.reading.findings import read_findings
 from exports.reading.read import ReadTables, export_files, read_tables
-from exports.reading.study import read_study
+from exports.reading.study import Judging, read_study
 from exports.report.results_latex import MARK as LATEX_MARK
 from exports.report.results_latex import results_latex
 from exports.report.results_markdown import MARK as MARKDOWN_MARK
 from exports.report.results_markdown import results_markdown
 from exports.report.results_tidy import results_tables
 from exports.results.measure import measure_results
-from exports.results.schema import Results
+from exports.results.schema import OPTIONAL, Results
 from exports.results.study import Consensus, Study
 from pipeline.errors import InputError
 from pipeline.schema import Frozen
@@ -52,6 +52,12 @@ class ResultsOptions(Frozen):
     """A file with inclusion probabilities."""
     decisions: Path | None = None
     """A `decisions.csv`; needed for `adjudicated`."""
+    judge: tuple[Path, ...] = ()
+    """Files of judgements of a judge that helps; they need `records`."""
+    judge_name: str | None = None
+    """The judge, where the files have several."""
+    records: tuple[Path, ...] = ()
+    """Files of records: all that the judge judged, labelled or not."""
     seed: int = 0
     """Seed of the sign flips."""
 
@@ -80,8 +86,15 @@ def results_of_tables(tables: ReadTables, paths: Sequence[Path], options: Result
     """
     if options.consensus == "adjudicated" and options.decisions is None:
         raise InputError("Adjudicated results need the adjudicators' decisions. Give `--decisions decisions.csv`.")
+    if bool(options.judge) != bool(options.records):
+        raise InputError(
+            "A judge and the records that it judged belong together: they tell what nobody labelled. Give both."
+        )
     findings = read_findings()
-    read = read_study(paths, tables, runs=options.runs, weights=options.weights, decisions=options.decisions)
+    judging = Judging(options.judge, options.records, options.judge_name) if options.judge else None
+    read = read_study(
+        paths, tables, runs=options.runs, weights=options.weights, decisions=options.decisions, judging=judging
+    )
     _check_columns(read.study, options.by)
     found = measure_results(
         read.study,
@@ -132,4 +145,13 @@ def write_results(results: Results, folder: Path, spreadsheet_safe: bool = False
 
 def results_json(results: Results) -> str:
     """The text of `results.json`: the same figures give the same text."""
-    return results.model_dump_json(indent=2) + "\n"
+    from pydantic_core import to_json
+
+    return to_json(_told(results.model_dump()), indent=2).decode() + "\n"
+
+
+def _told(value: object) -> object:
+    """The value without fields that stand only where a judge helps."""
+    if isinstance(value, dict):
+        return {name: _told(each) for name, each in value.items() if each is not None or name not in OPTIONAL}
+    return [_told(each) for each in value] if isinstance(value, list | tuple) else value

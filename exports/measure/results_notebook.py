@@ -27,6 +27,7 @@ from exports.results.schema import (
     Denominators,
     Difference,
     Finding,
+    JudgeHelp,
     Rate,
     Results,
     RunTotals,
@@ -40,7 +41,10 @@ if TYPE_CHECKING:
     import pandas
 
 _Path: TypeAlias = str | PathLike[str]
-_FIELD_TYPES = field_types(Rate, Denominators, Difference, Finding, RunTotals, CitationGroup, SiteCount, SiteOverlap)
+_FIELD_TYPES = {
+    **field_types(Rate, Denominators, Difference, Finding, RunTotals, CitationGroup, SiteCount, SiteOverlap),
+    **{f"ppi_{name}": kind for name, kind in field_types(JudgeHelp).items()},
+}
 
 
 class ResultsResult:
@@ -126,6 +130,9 @@ def measure_results(
     weights: _Path | None = None,
     consensus: Consensus = "share",
     decisions: _Path | None = None,
+    judge: Sequence[_Path] = (),
+    records: Sequence[_Path] = (),
+    judge_name: str | None = None,
     seed: int = 0,
 ) -> ResultsResult:
     """What the jury found, the very figures of `exports results`.
@@ -139,6 +146,9 @@ def measure_results(
         weights: A CSV file with the inclusion probability of each record.
         consensus: What a unit counts: the `share` of yes, the `majority`, or what was `adjudicated`.
         decisions: A `decisions.csv`, for `adjudicated`.
+        judge: Files of judgements on what nobody labelled too; they need `records`.
+        records: Files of the records that were judged, labelled or not.
+        judge_name: Which judge helps, where the judgements are of several.
         seed: Seed of the sign flips; the same files and seed give the same figures.
 
     Raises:
@@ -157,6 +167,9 @@ def measure_results(
         weights=None if weights is None else Path(weights),
         consensus=consensus,
         decisions=None if decisions is None else Path(decisions),
+        judge=tuple(map(Path, judge)),
+        records=tuple(map(Path, records)),
+        judge_name=judge_name,
         seed=seed,
     )
     return ResultsResult(results_of_files(list(map(Path, paths)), options))

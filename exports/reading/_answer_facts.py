@@ -71,7 +71,7 @@ class AnswerFacts:
         """Keep what is counted of one record."""
         reader = self.verdicts.get(_language(record)) if self.verdicts else None
         self.record_uuids.append(record.record_uuid)
-        self.columns.extend(_number(self.values[name], _column(record, name)) for name in COLUMNS)
+        self.columns.extend(_number(self.values[name], column_of(record, name)) for name in COLUMNS)
         self.rows.extend(
             (
                 self.n_places - 1,
@@ -173,7 +173,7 @@ def _language(record: QueryResponse) -> str:
     return detect_language(record.query) if record.language == "und" else record.language
 
 
-def _column(record: QueryResponse, name: str) -> str:
+def column_of(record: QueryResponse, name: str) -> str:
     """What is known of the record under this name."""
     return record.language if name == "language" else str(getattr(record.provenance, name))
 

@@ -20,6 +20,8 @@ class Weights(NamedTuple):
 
     probabilities: dict[str, float]
     """From a millionth to 1, by `record_uuid`, for exactly the records that have votes."""
+    sampled: dict[str, float]
+    """The same for every record of the file."""
     file: InputFile
     """The file."""
     remarks: list[str]
@@ -71,6 +73,7 @@ def read_weights(path: Path, records: Collection[str]) -> Weights:
     remark = f"`{path.name}` has {counted(unknown, 'record')} without votes in these exports; they do not count."
     return Weights(
         {record: told[record] for record in sorted(records)},
+        told,
         input_file(path, len(told)),
         [remark] if unknown else [],
     )

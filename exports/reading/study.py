@@ -16,6 +16,7 @@ from exports.agreement.consensus import UnitLabel
 from exports.agreement.ratings import MISSING, Ratings
 from exports.agreement.schema import InputFile
 from exports.csv.folder import file_name, read_manifest
+from exports.reading._judged import ReadJudged, read_judged
 from exports.reading._narratives import RecordTraces, tell_narratives
 from exports.reading._runs import read_runs
 from exports.reading._verdicts import read_verdict_patterns, verdict_readers
@@ -33,13 +34,24 @@ from exports.reading.read import (
     read_tables,
     task_of,
 )
-from exports.results.study import Study
+from exports.results.study import Judged, Study
 from pipeline.csv_v2.lines import unescaped
 from pipeline.errors import InputError
 from pipeline.records import Provenance
 
 _QUERY_COLUMNS: Mapping[TaskName, str] = {"retrieval": "input_query", "generation": "query"}
 _OWN_NAMES = frozenset(file_name(task, discarded) for task in TASKS for discarded in (False, True))
+
+
+class Judging(NamedTuple):
+    """What a judge judged, and where that stands."""
+
+    judgements: tuple[Path, ...]
+    """Files of judgements."""
+    records: tuple[Path, ...]
+    """Files of records: all that was judged, labelled or not."""
+    name: str | None = None
+    """The judge, where the files have several."""
 
 
 class ReadStudy(NamedTuple):
@@ -60,6 +72,7 @@ def read_study(
     runs: Sequence[Path] = (),
     weights: Path | None = None,
     decisions: Path | None = None,
+    judging: Judging | None = None,
 ) -> ReadStudy:
     """Everything that results are computed from, out of export folders and CSV files of that form.
 
@@ -69,6 +82,7 @@ def read_study(
         runs: Run folders and files of records that the answers come from.
         weights: A CSV file with the inclusion probability of every record that has votes.
         decisions: A `decisions.csv` of adjudicators.
+        judging: A judge whose judgements help.
 
     Raises:
         InputError: a path names no export, nobody submitted anything in any of them, or a file cannot be used.
@@ -83,12 +97,17 @@ def read_study(
     remarks, inputs = [*tables.remarks, *told.remarks], [*tables.inputs, *told.files]
     rows = _gather(export_files(paths))
     ran = read_runs(runs, rows.known, verdict_readers(read_verdict_patterns())) if runs else None
+    judged = read_judged(judging.judgements, judging.records, judging.name, rows.known) if judging else None
     provenance = {
-        record: _filled(ran.provenance.get(record, {}) if ran else {})
-        | rows.known[record]
+        record: (judged.known.get(record, {}) if judged else {})
+        | _filled(ran.provenance.get(record, {}) if ran else {})
+        | rows.known.get(record, {})
         | _filled(told.rows.get(record, {}))
-        for record in sorted(rows.known)
+        for record in sorted({*rows.known, *(judged.known if judged else ())})
     }
+    if judged:
+        remarks += judged.remarks
+        inputs += judged.files
     if ran:
         remarks += ran.remarks
         inputs += ran.files
@@ -97,29 +116,28 @@ def read_study(
             "Which model answered is known of no record. Export again with `citejury exports csv`, which writes "
             "provenance.csv beside the three files."
         )
-    traces = {
-        record: RecordTraces(
-            known.get("narrative_id", ""), rows.queries.get(record, ""), frozenset(rows.exports[record])
-        )
-        for record, known in provenance.items()
-    }
-    narratives = tell_narratives(traces, _names(rows.places))
+    traces = {record: _traces(record, known, rows, judged) for record, known in provenance.items()}
+    narratives = tell_narratives(traces, _names([*rows.places, *(judging.records if judging else ())]))
     remarks += narratives.remarks
     tasks = [table.task for table in tables.tables]
     all_discarded = rows.all_discarded(tasks)
     silent = [task for task in tasks if task not in rows.telling and all_discarded.get(task) != 0]
     study = Study(
         tuple(tables.tables),
-        provenance,
-        narratives.clusters,
+        {record: provenance[record] for record in sorted(rows.known)},
+        {record: narratives.clusters[record] for record in rows.known},
         discarded=None if silent else rows.discarded(),
         all_discarded=all_discarded,
         runs=ran.counts if ran else None,
         answers=ran.answers if ran else None,
+        judged=judged and Judged(judged.judge, judged.tasks, provenance, narratives.clusters),
     )
     if weights is not None:
         weighed = read_weights(weights, rated)
-        study = study._replace(probabilities=weighed.probabilities)
+        study = study._replace(
+            probabilities=weighed.probabilities,
+            judged=study.judged and study.judged._replace(sampled=weighed.sampled),
+        )
         inputs.append(weighed.file)
         remarks += weighed.remarks
     if decisions is not None:
@@ -132,6 +150,15 @@ def read_study(
                 f"`{decisions.name}` decides on units or labels without votes in these exports: {unknown:,}."
             )
     return ReadStudy(study, tuple(inputs), remarks)
+
+
+def _traces(record: str, known: Mapping[str, str], rows: "_Rows", judged: ReadJudged | None) -> RecordTraces:
+    """What tells the narrative of a record; files of records that were judged are exports of their own."""
+    query, exports = rows.queries.get(record, ""), rows.exports.get(record, set())
+    if judged:
+        query = query or judged.queries.get(record, "")
+        exports = exports | {len(rows.places) + place for place in judged.places.get(record, ())}
+    return RecordTraces(known.get("narrative_id", ""), query, frozenset(exports))
 
 
 class _Rows:

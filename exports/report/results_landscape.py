@@ -1,9 +1,10 @@
 """What runs tell, and how passages fit, as short tables with the sentences that belong to them, for every output."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
+from exports.report.results_blocks import Block
 from exports.report.results_differences import difference_sentence, no_difference_sentence
+from exports.report.results_judge import judge_blocks
 from exports.report.results_words import COEFFICIENTS, SHARES, Figure, Scale, group_name, rate_estimate, share, span
 from exports.report.words import UNDEFINED
 from exports.results.answers import STATES, VERDICTS
@@ -42,25 +43,13 @@ _CONTEXTS_MEANING: Mapping[Contexts, str] = {
 }
 
 
-class Block(NamedTuple):
-    """Tables that belong together, and what to know of them."""
-
-    name: str
-    """A word that names it in LaTeX."""
-    title: str
-    """Its heading."""
-    tables: tuple[Table, ...]
-    """The tables; the first row of each is its heading."""
-    notes: tuple[str, ...]
-    """Plain sentences."""
-
-
 def landscape_blocks(results: Results, narrow: bool = False) -> Iterator[Block]:
-    """What is there of: questions, citations, verdicts on the narrative, passages.
+    """What is there of: rates with a judge's help, questions, citations, verdicts on the narrative, passages.
 
     With `narrow` tables fit eighty columns: names are cut, states have no intervals, and of many groups and pairs only
     the first are shown.
     """
+    yield from judge_blocks(results, narrow)
     if results.runs:
         yield _questions(results, narrow)
     if results.landscape:

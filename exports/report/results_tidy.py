@@ -15,6 +15,7 @@ from exports.results.schema import (
     CitationGroup,
     Denominators,
     Difference,
+    JudgeHelp,
     Rate,
     RateInterval,
     Results,
@@ -36,15 +37,30 @@ _RATE_COLUMNS = (
 )
 
 
+_HELPED_COLUMNS = (
+    "rate_ppi",
+    *(name.replace("interval", "interval_ppi") for name in _INTERVAL_COLUMNS),
+    *(f"ppi_{name}" for name in JudgeHelp.model_fields),
+)
+"""Those of a judge, where one was named."""
+
+
 def results_tables(results: Results) -> dict[str, Table]:
     """The tables by file name; those of runs only where there are runs."""
     shown = [*figures(results), *more_figures(results)]
     groups = tuple(f"by_{name}" for name in results.by)
+    helped = _HELPED_COLUMNS if any(figure.found.judge_help for figure in shown) else ()
     return {
         "results.csv": Table(
-            ("task", "label", "by", *groups, *_RATE_COLUMNS),
+            ("task", "label", "by", *groups, *_RATE_COLUMNS, *helped),
             [
-                {**_name(figure), "by": ",".join(by), **_group_cells(results, by), **_rate_cells(rate)}
+                {
+                    **_name(figure),
+                    "by": ",".join(by),
+                    **_group_cells(results, by),
+                    **_rate_cells(rate),
+                    **_helped_cells(rate, helped),
+                }
                 for figure in shown
                 for by, rate in [({}, figure.found), *((group.by, group) for group in figure.found.groups)]
             ],
@@ -133,6 +149,14 @@ def _rate_cells(rate: Rate) -> Cells:
         "n_narratives": rate.n_narratives,
         **dict(rate.denominators),
     }
+
+
+def _helped_cells(rate: Rate, columns: tuple[str, ...]) -> Cells:
+    """The cells of a rate with the judge's help; all empty where there is none."""
+    told = dict(rate.judge_help) if rate.judge_help else {}
+    interval = _interval_cells(rate.interval_ppi).values()
+    values = (rate.rate_ppi, *interval, *(told.get(name) for name in JudgeHelp.model_fields))
+    return dict(zip(columns, values, strict=True)) if columns else {}
 
 
 def _difference_cells(found: Difference | SiteOverlap) -> Cells:

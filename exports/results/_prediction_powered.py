@@ -16,7 +16,9 @@ from exports.results._intervals import independent_units, share_ends
 FEWEST_NARRATIVES = 30
 """A group with fewer labelled narratives gets no help: what its judge errs by is not known well enough."""
 _FEWEST_RESTED_ON = 10.0
-"""The normal interval is taken where the variance rests on so many labelled units."""
+"""The normal interval is taken where the variance rests on so many labelled units, of"""
+_FEWEST_LABELLED = 40
+"""so many."""
 _WIDEST = 1.02
 """Where the interval would be wider than so many times that of people alone, the judge does not count."""
 
@@ -75,9 +77,9 @@ def prediction_powered(units: Units) -> Powered:
     n = int(cluster.max()) + 1
     valued, judged = ~np.isnan(units.values), ~np.isnan(units.p_yes)
     both = units.voted & judged
-    totals = np.bincount(cluster[valued], (units.weights * units.values)[valued], n)
-    weights = np.bincount(cluster[valued], units.weights[valued], n)
-    squares = np.bincount(cluster[valued], units.weights[valued] ** 2, n)
+    totals = _sums(cluster[valued], (units.weights * units.values)[valued], n)
+    weights = _sums(cluster[valued], units.weights[valued], n)
+    squares = _sums(cluster[valued], units.weights[valued] ** 2, n)
     there = weights > 0
     rate = float(totals.sum() / weights.sum())
     independent = independent_units(totals[there], weights[there], squares[there])
@@ -91,7 +93,7 @@ def prediction_powered(units: Units) -> Powered:
     weight = _weight(units, parts, clustered)
     powered = rate - weight * excess
     errors = parts.people - weight * parts.judge
-    if not clustered and _rests_on(errors[there]) >= _FEWEST_RESTED_ON:
+    if not clustered and degrees + 1 >= _FEWEST_LABELLED and _rests_on(errors[there]) >= _FEWEST_RESTED_ON:
         half = NORMAL_QUANTILE * math.sqrt(float((errors**2).sum()))
         found = Powered(powered, (max(powered - half, 0.0), min(powered + half, 1.0)), "normal", weight)
     else:
@@ -101,20 +103,26 @@ def prediction_powered(units: Units) -> Powered:
     return found if _width(found) <= _WIDEST * _width(alone) else alone
 
 
+def _sums(cluster: IntArray, each: FloatArray, n: int) -> FloatArray:
+    """The sum over each cluster."""
+    found: FloatArray = np.bincount(cluster, each, n).astype(np.float64)
+    return found
+
+
 def _parts(units: Units, cluster: IntArray, n: int, rate: float) -> tuple[_Parts, float]:
     """What each narrative adds, and by how much the judge's mean on labelled units is above that on all."""
     valued, judged = ~np.isnan(units.values), ~np.isnan(units.p_yes)
     both, more = units.voted & judged, judged & ~units.voted
     size = int(np.count_nonzero(judged))
     share = units.weights[valued] / units.weights[valued].sum()
-    people = np.bincount(cluster[valued], share * (units.values[valued] - rate), n)
+    people = _sums(cluster[valued], share * (units.values[valued] - rate), n)
     own = units.weights[both] / units.weights[both].sum()
     here, everywhere = float(own @ units.p_yes[both]), float(units.p_yes[judged].mean())
     equal = bool(np.ptp(units.weights[both]) < 1e-12)
-    judge = np.bincount(cluster[both], own * (units.p_yes[both] - here), n)
+    judge = _sums(cluster[both], own * (units.p_yes[both] - here), n)
     for part, centre in ((both, here), (more, float(units.p_yes[more].mean()))):
         around = units.p_yes[part] - (centre if equal else everywhere)
-        judge -= np.bincount(cluster[part], around / size, n)
+        judge -= _sums(cluster[part], around / size, n)
     return _Parts(people, judge), here - everywhere
 
 

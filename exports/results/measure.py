@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from annotation.labels import LABELS, TASKS
+from annotation.labels import LABELS, TASKS, TaskName
 from exports.agreement.schema import InputFile
 from exports.results._columns import MeasuredColumn, Records, measure_columns, number_names
 from exports.results._denominators import GroupCounts
 from exports.results._groups import MOST_PAIRS, Grouping, groupings, whole
+from exports.results._judge_help import Helped
 from exports.results._landscape import run_totals, survey
 from exports.results._passages import measure_passages
 from exports.results._values import FindingValues, finding_values, tasks_of, unit_values
@@ -74,6 +75,7 @@ def measure_results(
     judged = np.unique(np.concatenate([np.empty(0, np.int64), *(task.records for task in tasks.values())]))
     latest = max((table.latest for table in tables.values() if table.latest is not None), default=None)
     labels = iter(measured.labels)
+    helped = None if study.judged is None else Helped(study, study.judged, tasks, by, seed)
     surveyed = None if study.answers is None else survey(study.answers, study.runs or {}, by, seed)
     before_the_jury = [records[place] for place in judged.tolist()]
     return Results(
@@ -86,7 +88,10 @@ def measure_results(
         inputs=tuple(inputs),
         n_records=len(judged),
         n_narratives=len(np.unique(narratives[judged])),
-        tasks={task: TaskResults(labels={label: next(labels) for label in LABELS[task]}) for task in tasks},
+        tasks={
+            task: TaskResults(labels={label: _label(task, label, next(labels), helped) for label in LABELS[task]})
+            for task in tasks
+        },
         findings={name: _finding(next(labels), definition, composite[name]) for name, definition in findings.items()},
         runs=run_totals(study.runs or {}, study.provenance, before_the_jury),
         landscape=surveyed and surveyed.landscape,
@@ -96,8 +101,14 @@ def measure_results(
             *_remarks(divisions[1:]),
             *([_SELECTED] if selected and _PROVIDERS & set(by) else []),
             *(surveyed.remarks if surveyed else ()),
+            *(helped.remarks if helped else ()),
         ),
     )
+
+
+def _label(task: TaskName, label: str, found: LabelResults, helped: Helped | None) -> LabelResults:
+    """A label's figures, with the judge's help where there is one."""
+    return helped.add_to(task, label, found) if helped else found
 
 
 def _finding(label: LabelResults, definition: FindingDefinition, values: FindingValues) -> Finding:

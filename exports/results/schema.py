@@ -16,6 +16,11 @@ Contexts = Literal["selected", "supplied", ""]
 
 NoFigure = Literal["no_units", "one_narrative", "no_shared_narrative", "not_known"]
 
+NoHelp = Literal["not_judged", "not_a_random_part", "few_narratives", "all_labelled"]
+
+OPTIONAL = frozenset({"rate_ppi", "interval_ppi", "judge_help"})
+"""Fields that `results.json` leaves out where they are None: those of a judge."""
+
 
 class RateInterval(Frozen):
     """A 95 % interval of a rate or of a difference of rates, never of width 0."""
@@ -49,6 +54,24 @@ class Denominators(Frozen):
     """Discarded responses to units of the task."""
 
 
+class JudgeHelp(Frozen):
+    """What stands behind a rate with the judge's help."""
+
+    judge: str
+    """Its name."""
+    n_judged: int
+    """Units that the judge judged, labelled or not."""
+    n_labelled: int
+    """Those of them that people voted on."""
+    n_narratives: int
+    """Narratives in which people's votes gave a value to one of them."""
+    weight: float | None
+    """λ, how much the judge counts: the rate is the mean over labelled units of value − λ · P(yes), plus λ times the
+    mean of P(yes) over all that it judged. 0 where it does not help; None where `undefined` says why."""
+    undefined: NoHelp | None
+    """Why there is no such rate; None where there is."""
+
+
 class Rate(Frozen):
     """A share of yes over units, with what stands behind it."""
 
@@ -66,6 +89,12 @@ class Rate(Frozen):
     """Narratives that these units belong to."""
     denominators: Denominators
     """What stands behind it."""
+    rate_ppi: float | None = None
+    """The rate with the judge's help, which people's labels correct (prediction-powered inference); absent without."""
+    interval_ppi: RateInterval | None = None
+    """Its 95 % interval, clustered by narrative; absent without."""
+    judge_help: JudgeHelp | None = None
+    """What stands behind it, or why there is none; absent where no judge was named."""
 
 
 class GroupRate(Rate):

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from annotation.labels import TaskName
+from exports.agreement.judge import UnitKey
 from exports.agreement.ratings import Ratings
 from exports.results.answers import Answers
 from pipeline.schema import Frozen
@@ -43,6 +44,21 @@ class RunCounts(NamedTuple):
         return self.asked - self.refused - self.failed
 
 
+class Judged(NamedTuple):
+    """What a judge says of units, most of which nobody labelled, and what is known of their records."""
+
+    judge: str
+    """Its name."""
+    tasks: Mapping[TaskName, Mapping[UnitKey, Mapping[str, float]]]
+    """Its probability of yes by task, unit and label."""
+    provenance: Mapping[str, Mapping[str, str]]
+    """Columns of `provenance.csv` by `record_uuid` and name, of labelled records too."""
+    narratives: Mapping[str, str]
+    """The cluster of each record, labelled or not, by `record_uuid`; those of the study are named as there."""
+    sampled: Mapping[str, float] | None = None
+    """Inclusion probability of every record of the sample, labelled or not; None without weights."""
+
+
 class Study(NamedTuple):
     """All votes of some exports, and what is known of the records beside them."""
 
@@ -65,3 +81,5 @@ class Study(NamedTuple):
     """What became of the questions by `model_name`; None without runs."""
     answers: Answers | None = None
     """The answers of the runs, those that nobody judged included; None without runs."""
+    judged: Judged | None = None
+    """What a judge says; None without one."""

@@ -75,8 +75,10 @@ def draw_units(generator: np.random.Generator, design: Design) -> tuple[Units, F
     """The units of a study, and what all of them are worth, those that people did not label included."""
     shared, own = SPREADS[design.spread]
     fraction = 1 / (1 + design.more)
-    n = round(design.labelled / fraction) if design.sampling != "records" else round(
-        design.labelled / (1 - (1 - fraction) ** design.units)
+    n = (
+        round(design.labelled / fraction)
+        if design.sampling != "records"
+        else round(design.labelled / (1 - (1 - fraction) ** design.units))
     )
     size = n * design.units
     narratives = np.repeat(np.arange(n), design.units)
@@ -137,6 +139,4 @@ def coverage_alone(found: list[Studied]) -> float:
 
 def widths(found: list[Studied]) -> FloatArray:
     """How wide the intervals are, as a part of people's."""
-    return np.array(
-        [(each.powered.ends[1] - each.powered.ends[0]) / (each.alone[1] - each.alone[0]) for each in found]
-    )
+    return np.array([(each.powered.ends[1] - each.powered.ends[0]) / (each.alone[1] - each.alone[0]) for each in found])

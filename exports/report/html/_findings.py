@@ -8,9 +8,10 @@ from annotation.wording import read_wording
 from exports.agreement.schema import Agreement
 from exports.report.html._elements import Child, cell, element, folded, head, missing, quoted, row, sentence, table
 from exports.report.html._plot import Axis, dot, rule, scale, strip, whisker
+from exports.report.results_blocks import Block
 from exports.report.results_differences import DIFFERENCE_MEANING, difference_sentences
 from exports.report.results_gaps import NOT_IN_EVERY_PART, incomparable_sentences
-from exports.report.results_landscape import Block, landscape_blocks
+from exports.report.results_landscape import landscape_blocks
 from exports.report.results_words import (
     FINDING_VALUES,
     Figure,

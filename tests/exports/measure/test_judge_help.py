@@ -1,0 +1,300 @@
+"""`exports results --judge`: the rates with the judge's help, where they are shown, and what is refused."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from exports import measure_results
+from exports.cli import main
+from exports.results.schema import Results
+from tests.support.judged_study import (
+    LABEL,
+    JudgedAnswer,
+    first_narratives,
+    judged_answers,
+    judgement,
+    write_judged_study,
+    write_lines,
+)
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*words: str | Path) -> Result:
+    return CliRunner().invoke(main, ["exports", "results", *map(str, words)])
+
+
+def helped(export: Path, judgements: Path, records: Path, *words: str) -> tuple[Result, dict[str, Any]]:
+    """What was printed, and the figures of the label."""
+    printed = run(export, "--judge", judgements, "--records", records, "--out", "out", *words)
+    assert printed.exit_code == 0, printed.output
+    return printed, json.loads(Path("out/results.json").read_text(encoding="utf-8"))["tasks"]["generation"]["labels"][
+        LABEL
+    ]
+
+
+def a_study(tmp_path: Path) -> tuple[Path, Path, Path]:
+    answers = judged_answers(400)
+    return write_judged_study(tmp_path, answers, first_narratives(answers, 80))
+
+
+def test_every_group_gets_a_rate_with_the_judges_help_and_a_narrower_interval(tmp_path: Path) -> None:
+    _, label = helped(*a_study(tmp_path), "--by", "model_name,language")
+    assert [tuple(group["by"].values()) for group in label["groups"]][:4] == [("claude",), ("gemini",), ("de",), ("en",)]
+    for group in (label, *label["groups"]):
+        told = group["judge_help"]
+        assert told["judge"] == "judy"
+        assert told["undefined"] is None
+        assert told["n_judged"] == 5 * told["n_labelled"] or told["n_judged"] > told["n_labelled"]
+        assert 0 < told["weight"] <= told["n_judged"] / (told["n_judged"] - told["n_labelled"])
+        own, wide = group["interval_ppi"], group["interval"]
+        assert 0 <= own["low"] < group["rate_ppi"] < own["high"] <= 1
+        assert own["high"] - own["low"] < wide["high"] - wide["low"]
+    assert label["judge_help"] | {"weight": None} == {
+        "judge": "judy",
+        "n_judged": 800,
+        "n_labelled": 160,
+        "n_narratives": 80,
+        "weight": None,
+        "undefined": None,
+    }
+
+
+def test_the_rate_is_what_the_formula_says(tmp_path: Path) -> None:
+    answers = judged_answers(400, models=("claude",))
+    labelled = first_narratives(answers, 80)
+    _, label = helped(*write_judged_study(tmp_path, answers, labelled))
+    weight = label["judge_help"]["weight"]
+    own = [answer for answer in answers if answer.narrative in labelled]
+    expected = np.mean([answer.value - weight * answer.p_yes for answer in own])
+    expected += weight * np.mean([answer.p_yes for answer in answers])
+    assert label["rate_ppi"] == pytest.approx(expected, abs=1e-9)
+
+
+def test_without_a_judge_nothing_changes_but_with_one_the_files_fit_the_schema(tmp_path: Path) -> None:
+    export, judgements, records = a_study(tmp_path)
+    assert run(export, "--out", "alone").exit_code == 0
+    alone = Path("alone/results.json").read_text(encoding="utf-8")
+    assert "ppi" not in alone
+    assert "judge_help" not in alone
+    assert "ppi" not in Path("alone/results.csv").read_text(encoding="utf-8")
+    helped(export, judgements, records)
+    text = Path("out/results.json").read_text(encoding="utf-8")
+    jsonschema.validate(json.loads(text), json.loads(run("--schema").stdout))
+    jsonschema.validate(json.loads(alone), json.loads(run("--schema").stdout))
+    with_help, without = Results.model_validate_json(text), Results.model_validate_json(alone)
+    for name, label in without.tasks["generation"].labels.items():
+        other = with_help.tasks["generation"].labels[name]
+        assert (other.rate, other.interval, other.differences) == (label.rate, label.interval, label.differences)
+
+
+def test_it_is_shown_everywhere_with_how_many_were_labelled_and_judged(tmp_path: Path) -> None:
+    export, judgements, records = a_study(tmp_path)
+    printed, label = helped(export, judgements, records)
+    title = "with the judge's help (people's labels correct it)"
+    assert title in printed.stdout
+    assert max(map(len, printed.stdout.splitlines())) <= 80
+    line = next(line for line in printed.stdout[printed.stdout.index(title) :].splitlines() if line.startswith(LABEL))
+    assert "160/800" in line
+    assert f"{100 * label['rate_ppi']:.0f} %" in line
+    for file in ("results.md", "results.tex"):
+        text = Path("out", file).read_text(encoding="utf-8").replace("{'}", "'").replace("{", "").replace("}", "")
+        assert title in text
+        assert "800" in text
+        assert "alone is no finding" in text
+    with Path("out/results.csv").open(encoding="utf-8", newline="") as stream:
+        row = next(row for row in csv.DictReader(stream) if row["label"] == LABEL and row["by_model_name"] == "claude")
+    assert float(row["rate_ppi"]) == label["groups"][0]["rate_ppi"]
+    assert (row["ppi_n_judged"], row["ppi_n_labelled"], row["ppi_judge"]) == ("400", "80", "judy")
+    found = measure_results(export, judge=[judgements], records=[records])
+    assert title.replace("'", "&#x27;") in found._repr_html_() or title in found._repr_html_()
+    frame = found.to_pandas()
+    assert str(frame["rate_ppi"].dtype) == "Float64"
+    assert str(frame["ppi_n_judged"].dtype) == "Int64"
+
+
+def test_the_judges_own_rate_is_nowhere(tmp_path: Path) -> None:
+    answers = judged_answers(400)
+    export, judgements, records = write_judged_study(tmp_path, answers, first_narratives(answers, 80))
+    printed, _ = helped(export, judgements, records)
+    own = float(np.mean([answer.p_yes for answer in answers]))
+    assert f"{own:.6f}" not in Path("out/results.json").read_text(encoding="utf-8")
+    assert printed.exit_code == 0
+
+
+def test_where_people_labelled_more_of_one_group_there_is_no_help_and_it_says_why(tmp_path: Path) -> None:
+    answers = judged_answers(400)
+    few = first_narratives(answers, 40)
+    labelled = {
+        answer.record for answer in answers if answer.narrative in few or (answer.model == "claude" and answer.value)
+    }
+    printed, label = helped(*write_judged_study(tmp_path, answers, labelled))
+    assert label["judge_help"]["undefined"] == "not_a_random_part"
+    assert "rate_ppi" not in label
+    assert all("rate_ppi" not in group for group in label["groups"])
+    told = " ".join(printed.stdout.split()).replace("! ", "")
+    assert "no random part of what the judge judged" in told
+    assert "where `model_name` is" in told
+
+
+def test_a_sample_that_took_more_of_one_language_needs_its_probabilities(tmp_path: Path) -> None:
+    answers = judged_answers(600, models=("claude",))
+    names = {language: [a.narrative for a in answers if a.language == language] for language in ("de", "en")}
+    generator = np.random.default_rng(3)
+    drawn = {
+        name: share
+        for language, share in (("de", 0.5), ("en", 0.1))
+        for name in generator.permutation(names[language])[: round(300 * share)].tolist()
+    }
+    study = write_judged_study(tmp_path, answers, drawn)
+    _, label = helped(*study)
+    assert label["judge_help"]["undefined"] == "not_a_random_part"
+    rows = "".join(f"{name}-claude,{share}\n" for name, share in sorted(drawn.items()))
+    Path("sample.csv").write_text(f"record_uuid,inclusion_probability\n{rows}", encoding="utf-8")
+    _, label = helped(*study, "--weights", "sample.csv", "--by", "language")
+    weight = label["judge_help"]["weight"]
+    value = {answer.narrative: answer for answer in answers}
+    inverse = {name: 1 / share for name, share in drawn.items()}
+    expected = sum(w * (value[n].value - weight * value[n].p_yes) for n, w in inverse.items()) / sum(inverse.values())
+    expected += weight * np.mean([answer.p_yes for answer in answers])
+    assert label["rate_ppi"] == pytest.approx(expected, abs=1e-9)
+    assert label["judge_help"]["undefined"] is None
+    assert {group["by"]["language"]: group["judge_help"]["undefined"] for group in label["groups"]} == {
+        "de": None,
+        "en": None,
+    }
+
+
+@pytest.mark.parametrize("what", ["all alike", "half the sample"])
+def test_probabilities_that_are_not_those_of_the_labels_are_refused(tmp_path: Path, what: str) -> None:
+    answers = judged_answers(600, models=("claude",))
+    de, en = ([a.record for a in answers if a.language == language] for language in ("de", "en"))
+    labelled = {*de[:150], *en[:30]} if what == "all alike" else {*de[:30], *en[:100]}
+    sampled = labelled if what == "all alike" else {*de[:100], *en[:100]}
+    rows = "".join(f"{record},0.3\n" for record in sorted(sampled))
+    Path("sample.csv").write_text(f"record_uuid,inclusion_probability\n{rows}", encoding="utf-8")
+    printed, label = helped(*write_judged_study(tmp_path, answers, labelled), "--weights", "sample.csv")
+    assert label["judge_help"]["undefined"] == "not_a_random_part"
+    assert "random part of" in " ".join(printed.stdout.split())
+
+
+def test_a_group_with_fewer_than_thirty_labelled_narratives_gets_none(tmp_path: Path) -> None:
+    answers = judged_answers(300, models=("claude",), languages=("de", "en", "en", "en"))
+    printed, label = helped(
+        *write_judged_study(tmp_path, answers, first_narratives(answers, 60)), "--by", "model_name,language"
+    )
+    groups = {tuple(group["by"].values()): group for group in label["groups"]}
+    assert groups["de",]["judge_help"]["undefined"] == "few_narratives"
+    assert groups["de",]["judge_help"]["n_narratives"] < 30
+    assert "rate_ppi" not in groups["de",]
+    assert groups["en",]["judge_help"]["n_narratives"] >= 30
+    assert groups["en",]["rate_ppi"]
+    assert "in fewer than 30 narratives" in " ".join(printed.stdout.split())
+
+
+def test_passages_of_one_record_that_nobody_labelled_belong_to_its_narrative(tmp_path: Path) -> None:
+    """Labelled and other answers to one narrative are one case: the intervals know it."""
+    answers = judged_answers(400)
+    half = {answer.record for number, answer in enumerate(answers) if number % 2 == number // 2 % 2}
+    _, label = helped(*write_judged_study(tmp_path, answers, half))
+    assert label["judge_help"]["n_narratives"] == 400
+    assert (label["judge_help"]["n_labelled"], label["judge_help"]["n_judged"]) == (400, 800)
+
+
+def test_what_does_not_count_is_counted_and_said(tmp_path: Path) -> None:
+    answers = judged_answers(300, models=("claude",))
+    labelled = first_narratives(answers, 60)
+    known = {answer.record for answer in answers} - {sorted(f"{name}-claude" for name in labelled)[0]}
+    export, judgements, records = write_judged_study(tmp_path, answers, labelled, known)
+    unlabelled = [answer for answer in answers if answer.narrative not in labelled]
+    one_of_theirs = next(answer for answer in answers if answer.narrative in sorted(labelled)[1:])
+    lines = [judgement(answer) for answer in answers if answer not in (unlabelled[0], one_of_theirs)]
+    lines += [
+        judgement(answers[0], record_uuid="nobody-knows"),
+        judgement(unlabelled[0], labels={LABEL: {"value": True, "p_yes": 1.5}}),
+        judgement(one_of_theirs, status="no_quote", labels={}),
+    ]
+    printed, label = helped(export, write_lines(judgements, lines), records)
+    told = " ".join(printed.stdout.split()).replace("! ", "")
+    assert "records that neither the export nor the files of --records name: 1 of 299" in told
+    assert "Records of the export that the files of --records do not name: 1 of 60" in told
+    assert "cannot be used: 1 (no_quote 1)" in told
+    assert "1 line is no judgement that counts" in told
+    assert "less than or equal to 1" in told
+    assert "of 299 records of --records 2 have no judgement" in told
+    assert "of 60 labelled units 1 have no judgement of judy" in told
+    assert (label["judge_help"]["n_judged"], label["judge_help"]["n_labelled"]) == (298, 59)
+
+
+def test_a_judge_without_probabilities_counts_by_its_answers(tmp_path: Path) -> None:
+    answers = judged_answers(300, models=("claude",))
+    export, judgements, records = write_judged_study(tmp_path, answers, first_narratives(answers, 60))
+    lines = [judgement(answer, labels={LABEL: {"value": answer.p_yes > 0.5}}) for answer in answers]
+    _, bare = helped(export, write_lines(judgements, lines), records)
+    lines = [
+        judgement(answer, labels={LABEL: {"value": answer.p_yes > 0.5, "p_yes": float(answer.p_yes > 0.5)}})
+        for answer in answers
+    ]
+    _, told = helped(export, write_lines(judgements, lines), records)
+    assert bare["rate_ppi"] == told["rate_ppi"]
+    assert bare["judge_help"] == told["judge_help"]
+
+
+def refused(export: Path, judgements: Path, records: Path, *words: str) -> str:
+    """The one plain line of a refusal."""
+    printed = run(export, "--judge", judgements, "--records", records, "--out", "out", *words)
+    assert printed.exit_code == 1, printed.output
+    assert not Path("out").exists()
+    return " ".join(printed.output.split())
+
+
+def test_of_two_judges_one_has_to_be_named(tmp_path: Path) -> None:
+    answers = judged_answers(200, models=("claude",))
+    export, judgements, records = write_judged_study(tmp_path, answers, first_narratives(answers, 60))
+    other: list[JudgedAnswer] = [answer._replace(p_yes=1 - answer.p_yes) for answer in answers]
+    lines = [*map(judgement, answers), *(judgement(answer, model="joe") for answer in other)]
+    write_lines(judgements, lines)
+    assert "2 judges: 'joe', 'judy'. One judge helps: name it with `--judge-name`" in refused(
+        export, judgements, records
+    )
+    assert "No judgement is of 'jim'" in refused(export, judgements, records, "--judge-name", "jim")
+    _, label = helped(export, judgements, records, "--judge-name", "judy")
+    assert label["judge_help"]["judge"] == "judy"
+    _, label = helped(export, judgements, records, "--judge-name", "joe")
+    assert label["judge_help"]["weight"] == 0  # it says the contrary, and people alone count
+
+
+def test_judgements_of_other_records_and_files_that_are_none_are_refused(tmp_path: Path) -> None:
+    answers = judged_answers(60, models=("claude",))
+    export, judgements, records = write_judged_study(tmp_path, answers, first_narratives(answers, 40))
+    strangers = [judgement(answer, record_uuid=f"other-{answer.record}") for answer in answers]
+    told = refused(export, write_lines(tmp_path / "other.jsonl", strangers), records)
+    assert "None of the judgements of judy is of a record of the export" in told
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("", encoding="utf-8")
+    assert "is empty" in refused(export, judgements, empty)
+    assert "is empty" in refused(export, empty, records)
+    assert run(export, "--judge", judgements).exit_code == 2
+    assert run(export, "--records", records).exit_code == 2
+
+
+def test_a_hostile_name_of_a_judge_steers_nothing(tmp_path: Path) -> None:
+    answers = judged_answers(200, models=("claude",))
+    export, judgements, records = write_judged_study(tmp_path, answers, first_narratives(answers, 60))
+    hostile = "=1+1|<img src=x>\x1b[31m\u202e \\input{/etc/passwd} `code`"
+    write_lines(judgements, [judgement(answer, model=hostile) for answer in answers])
+    printed, _ = helped(export, judgements, records, "--spreadsheet-safe")
+    assert "\x1b" not in printed.output
+    assert "<img" not in Path("out/results.md").read_text(encoding="utf-8")
+    assert r"\input" not in Path("out/results.tex").read_text(encoding="utf-8")
+    assert "'=1+1" in Path("out/results.csv").read_text(encoding="utf-8-sig")
+    assert "<img" not in measure_results(export, judge=[judgements], records=[records])._repr_html_()
