@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from exports.report._results_judge import judge_blocks
 from exports.report.results_blocks import Block
 from exports.report.results_differences import difference_sentence, no_difference_sentence
-from exports.report.results_judge import judge_blocks
 from exports.report.results_words import COEFFICIENTS, SHARES, Figure, Scale, group_name, rate_estimate, share, span
 from exports.report.words import UNDEFINED
 from exports.results.answers import STATES, VERDICTS

@@ -49,7 +49,12 @@ def a_study(tmp_path: Path) -> tuple[Path, Path, Path]:
 
 def test_every_group_gets_a_rate_with_the_judges_help_and_a_narrower_interval(tmp_path: Path) -> None:
     _, label = helped(*a_study(tmp_path), "--by", "model_name,language")
-    assert [tuple(group["by"].values()) for group in label["groups"]][:4] == [("claude",), ("gemini",), ("de",), ("en",)]
+    assert [tuple(group["by"].values()) for group in label["groups"]][:4] == [
+        ("claude",),
+        ("gemini",),
+        ("de",),
+        ("en",),
+    ]
     for group in (label, *label["groups"]):
         told = group["judge_help"]
         assert told["judge"] == "judy"

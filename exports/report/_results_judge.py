@@ -37,7 +37,7 @@ def judge_blocks(results: Results, narrow: bool = False) -> Iterator[Block]:
     rows: list[tuple[str, ...]] = [("", "people [95 %]", "+ judge [95 %]", *counts, "λ")]
     for name, rate, told in shown:
         if told.undefined in (None, "few_narratives"):
-            rows.append((_cut(name, narrow), rate_estimate(rate), helped_estimate(rate), *_counts(told, narrow)))
+            rows.append((_cut(name, narrow), rate_estimate(rate), _helped_estimate(rate), *_counts(told, narrow)))
     reasons = Counter(told.undefined for _, _, told in shown if told.undefined)
     notes = [
         f"{shown[0][2].judge} judged what people did not label too. The rate is people's, moved by what the judge says "
@@ -49,7 +49,7 @@ def judge_blocks(results: Results, narrow: bool = False) -> Iterator[Block]:
     yield Block("judge", TITLE, tables, tuple(notes))
 
 
-def helped_estimate(rate: Rate) -> str:
+def _helped_estimate(rate: Rate) -> str:
     """The rate with the judge's help and its interval; a dash without."""
     return f"{share(rate.rate_ppi)} {span(rate.interval_ppi)}".rstrip()
 
