@@ -30,7 +30,7 @@ _TOKEN = re.compile(
     rf"|(?<![^\W{UNSPACED}])[-−–](?=[\d.,$€£¥])"
     r"|(?<=\d)\s?[-−–—~〜～]\s?(?=\d)"
     rf"|[{UNSPACED}]|(?:[^\W\d_{UNSPACED}]|[\u0300-\u036f])+"
-    r"|[+±▲△~≈<>≤≥=≠%‰°€$£¥₹§#&@×÷/*^?]"
+    r"|[+±▲△~≈<>≤≥=≠%‰°€$£¥₹\u00a7#&@×÷/*^?]"
 )
 _HIDDEN = re.compile(f"[{INVISIBLE}]+")
 _POWER = re.compile(r"(?<=\d)(?=[⁰¹²³⁴-⁹⁻])")
