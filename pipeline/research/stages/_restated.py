@@ -55,7 +55,7 @@ class Restated(NamedTuple):
     unread: int = 0
     """Those of which nothing can be told: nobody knows what the run wrote, and no page could be read."""
     problems: tuple[str, ...] = ()
-    """Those that neither the run nor their pages say, a whole sentence each."""
+    """Those that neither the run nor their pages say: line, beginning and what is wrong."""
 
 
 def restated(report: ReadReport, written: ReadReport | None, page_of: PageOf) -> Restated:
@@ -156,7 +156,7 @@ def _problem(sentence: Sentence, pages: Sequence[PageText], written: Sequence[_W
     shown = sentence.text if len(sentence.text) <= _SHOWN else f"{sentence.text[: _SHOWN - 1]}…"
     why = "; ".join(finding.problems) or "they do not have these words in this order"
     other = "" if written is None else "is not what the run wrote, and "
-    return f"Line {sentence.line}, {shown!r}, {other}does not stand on the pages that it cites: {why}."
+    return f"line {sentence.line}, {shown!r}, {other}does not stand on the pages that it cites: {why}."
 
 
 def _is_edit(words: Sequence[str], other: Sequence[str]) -> bool:

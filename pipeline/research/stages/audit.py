@@ -63,7 +63,7 @@ class Audit(NamedTuple):
             *(f"{each} is cited, and `evidence/citations.json` has no such source." for each in self.fabricated),
             *self.disorder,
             *self.report_data,
-            *self.text.problems,
+            *(f"`final/report.md`, {each}" for each in self.text.problems),
         )
 
 
@@ -112,11 +112,18 @@ def audit_run(folder: RunFolder, written_md: str = "", page_of: PageOf | None = 
     except BadRowsError as error:
         lines = tuple(f"`drafts/paragraphs.jsonl`, {row}." for row in error.rows)
         audited = audit(report_md, (), citations)._replace(paragraph_lines=lines)
+    data_problems = [*_data_problems(report), *_claim_problems(report, folder.read_claims())] if report else []
+    if page_of is None:
+        return audited._replace(report_data=tuple(data_problems))
     written = read_report(written_md) if written_md else None
-    return audited._replace(
-        report_data=(*_data_problems(report), *_claim_problems(report, folder.read_claims())) if report else (),
-        text=restated(read_report(report_md), written, page_of) if page_of else Restated(),
-    )
+    if report:
+        known = {str(reference.n): reference.url for reference in report.references}
+        data = read_report("\n\n".join(report.sections), known)
+        data_problems += [
+            f"The sections of `final/report.json`, {each}" for each in restated(data, written, page_of).problems
+        ]
+    text = restated(read_report(report_md), written, page_of)
+    return audited._replace(report_data=tuple(data_problems), text=text)
 
 
 def _claim_problems(report: Report, claims: Sequence[Claim] | None) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """`--verify-only` reads a finished run's report again: reversed facts are found, edits that change no meaning pass."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,10 @@ from pipeline.research.output.artefacts import RunFolder
 from pipeline.research.stages._restated import Restated, restated, words_said
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.read import read_report
+from pipeline.verifying.values import ReadReport
+from tests.support.places import SHARED
+
+EDITS = SHARED / "corpora" / "edits" / "english.json"
 
 TOPICS = {
     "en": "First aid for a burn: water or butter",
@@ -149,8 +154,38 @@ def test_edits_that_change_no_meaning_pass(place: Place, language: str) -> None:
 def test_what_changed_is_named_by_its_line_with_what_the_page_says(place: Place) -> None:
     place.edit("en", REVERSED["en"][1])
     line = place.audit("en").stdout
-    assert line.startswith("Line 5, 'After a burn the pain increases for about 84 hours.'")
+    assert line.startswith("`final/report.md`, line 5, 'After a burn the pain increases for about 84 hours.'")
     assert '"passed": false' in (place.path / "runs/en/evidence/verify.json").read_text(encoding="utf-8")
+
+
+def test_the_report_as_data_is_read_again_too(place: Place) -> None:
+    file = RunFolder(place.path / "runs" / "de").report_json_file
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("15 Grad", "25 Grad"), encoding="utf-8")
+    done = place.audit("de")
+    assert (done.exit_code, done.stdout.count("\n")) == (3, 1)
+    assert done.stdout.startswith("The sections of `final/report.json`, line 3, 'Das Wasser")
+    file.write_text(text.replace("15 Grad sein, denn", "15 Grad sein - denn"), encoding="utf-8")
+    assert place.audit("de").exit_code == 0
+
+
+@pytest.mark.skipif(not EDITS.is_file(), reason="needs ../shared/corpora/edits")
+def test_of_61_false_edits_each_is_found() -> None:
+    edits = json.loads(EDITS.read_text(encoding="utf-8"))
+    pages = {f"https://{name}.example/": PageText("\n".join(facts)) for name, facts in edits["pages"].items()}
+    urls = list(pages)
+
+    def report(facts: dict[str, list[str]]) -> ReadReport:
+        body = [" ".join([*said, f"[{number}]"]) for number, said in enumerate(facts.values(), start=1)]
+        return read_report("\n\n".join([*body, "## Sources", *(f"{n}. {url}" for n, url in enumerate(urls, start=1))]))
+
+    run = report(edits["pages"])
+    assert restated(run, run, pages.get) == Restated(len(run.sentences))
+    for edit in edits["false_edits"]:
+        facts = {name: list(said) for name, said in edits["pages"].items()}
+        facts[edit["page"]][edit["fact"]] = edit["text"]
+        assert len(restated(report(facts), run, pages.get).problems) == 1, edit
+    assert len(edits["false_edits"]) == 61
 
 
 def test_without_run_and_pages_nothing_is_claimed_of_the_text(place: Place) -> None:
@@ -222,7 +257,7 @@ def test_what_neither_the_run_nor_its_pages_say_is_a_problem(changes: dict[str, 
 
 
 def test_without_the_runs_own_report_only_what_pages_deny_or_lack_is_a_problem() -> None:
-    assert [each.split(",")[0] for each in said({}, is_told=False).problems] == ["Line 3"]
+    assert [each.split(",")[0] for each in said({}, is_told=False).problems] == ["line 3"]
     found = said({"32": "35"}, page="", is_told=False)
     assert (found.unread, len(found.problems)) == (2, 1)
 
