@@ -30,8 +30,8 @@ _AUDIT_FAILED = 3
 
 @click.command(
     cls=SectionedCommand,
-    rare="--budget --rounds --results --per-site --workers --base-url --search-url --citations --max-seconds "
-    "--max-tokens --allow-address --strict-gate --non-interactive",
+    rare="--budget --rounds --results --per-site --workers --base-url --search-url --cache --fetch-timeout --citations "
+    "--max-seconds --max-tokens --allow-address --strict-gate --non-interactive",
 )
 @click.argument("topic", required=False, default=None)
 @click.option("--run-id", help="Name of the run; of one that was begun, to go on with it.  [default: topic and time]")
@@ -63,10 +63,23 @@ _AUDIT_FAILED = 3
     help="Folder to search instead of the web.",
 )
 @click.option("--offline", is_flag=True, default=None, help="Read pages from the store alone.")
+@click.option(
+    "--cache/--no-cache",
+    "enable_cache",
+    default=None,
+    help="Whether pages that the store has are read from there, or all fetched anew.  [default: --cache]",
+)
+@click.option(
+    "--fetch-timeout",
+    "fetch_timeout_s",
+    type=click.IntRange(5, 60),
+    metavar="SECONDS",
+    help="How long one page may take, from 5 to 60.  [default: 60]",
+)
 @click.option("--citations", type=click.Choice(["c", "n"]), help="Cite as (C001) or as [1].  [default: c]")
 @click.option("--max-seconds", type=click.FloatRange(min=0), help="Stop gathering after so long.")
-@click.option("--max-tokens", type=click.IntRange(min=0), help="Stop gathering after so many tokens of the model.")
-@click.option("--max-cost", type=click.FloatRange(min=0), help="Stop gathering at this known cost, in USD.")
+@click.option("--max-tokens", type=click.IntRange(min=0), help="Ask the model no more after so many tokens.")
+@click.option("--max-cost", type=click.FloatRange(min=0), help="Ask the model no more at this cost, in USD.")
 @allow_address_option
 @click.option("--strict-gate", is_flag=True, default=None, help="Ask about every short or general topic.")
 @click.option("--non-interactive", is_flag=True, help="Ask nothing; an unclear topic ends with exit code 2.")
@@ -287,6 +300,12 @@ def _end_research(finished: "Finished", options: "ResearchOptions") -> None:
     took = f", {tokens:,} tokens, {metrics.cost_est:.4f} USD" if tokens else ""
     pages = f"{counted(metrics.cache_misses, 'page')} fetched, {metrics.cache_hits} from the store"
     click.echo(f"{metrics.duration_s:.0f} s{took}; {pages}.", err=True)
+    if metrics.calls_cut_off:
+        click.echo(
+            f"{counted(metrics.calls_cut_off, 'call')} to the model cut off, with up to {metrics.tokens_cut_off:,} "
+            f"tokens, {metrics.cost_cut_off or 0:.4f} USD that may have to be paid too.",
+            err=True,
+        )
     if not finished.passed:
         account = click.format_filename(finished.folder / "final" / "verification.md")
         click.echo(f"The report did not pass the audit; {account} says why.", err=True)

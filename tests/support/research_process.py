@@ -187,7 +187,9 @@ async def opened_place(
         client = await stack.enter_async_context(guarded_client([outside.web], resolve=resolve))
         yield Environment(
             store,
-            await stack.enter_async_context(Fetcher(client, FetchPolicy(delay=0.0))),
+            await stack.enter_async_context(
+                Fetcher(client, FetchPolicy(delay=0.0, max_seconds=options.fetch_timeout_s))
+            ),
             await stack.enter_async_context(Extractor(1)),
             search,
             await open_model(options, {}, PRICES, stack),

@@ -14,7 +14,7 @@ from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, TypeVar
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, model_validator
 
 from pipeline.errors import BadRowsError, InputError
-from pipeline.research.contracts import Claim, Count, Report, ReportFile, UtcTime, contract_json
+from pipeline.research.contracts import Claim, Config, Count, Report, ReportFile, UtcTime, contract_json
 from pipeline.research.values import Depth, Stage
 from pipeline.schema import Frozen
 from pipeline.sources.schema import CanonicalUrl
@@ -372,6 +372,14 @@ class RunFolder(NamedTuple):
     def write_plan(self, plan: PlanFile) -> None:
         """Write `logs/plan.json`."""
         _write_json(self.path / "logs" / "plan.json", plan)
+
+    def read_config(self) -> Config | None:
+        """What the run may do; None before it has a plan."""
+        return _read_json(self.path / "logs" / "config.json", Config)
+
+    def write_config(self, config: Config) -> None:
+        """Write `logs/config.json`."""
+        write_text(self.path / "logs" / "config.json", json_text(contract_json(config)) + "\n")
 
     def read_log(self) -> tuple[StageEvent, ...]:
         """What happened to the stages, in order; a last line that a kill tore is passed over."""

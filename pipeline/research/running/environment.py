@@ -62,7 +62,8 @@ async def open_environment(
         )
         model = await open_model(options, variables, prices or {}, stack)
         client = await stack.enter_async_context(guarded_client(allowed, connections=options.workers))
-        fetcher = await stack.enter_async_context(Fetcher(client, FetchPolicy(concurrency=options.workers)))
+        policy = FetchPolicy(concurrency=options.workers, max_seconds=options.fetch_timeout_s)
+        fetcher = await stack.enter_async_context(Fetcher(client, policy))
         extractor = await stack.enter_async_context(Extractor())
         yield Environment(store, fetcher, extractor, search, model, report)
 

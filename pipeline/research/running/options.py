@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 from pipeline.errors import InputError
 from pipeline.models.meter import SpendLimits
 from pipeline.models.structured import Spent
-from pipeline.research.contracts import DEFAULT_BASE_URL, DEFAULT_MODEL, MAX_TOPIC, Config, SearchName
+from pipeline.research.contracts import DEFAULT_BASE_URL, DEFAULT_MODEL, MAX_TOPIC, Config, SearchName, Timeouts
 from pipeline.research.output.artefacts import MAX_SOURCES, checked_run_id, problems
 from pipeline.research.output.layout import CitationForm
 from pipeline.research.running.journal import read_setup
@@ -116,6 +116,10 @@ class ResearchOptions(Frozen):
     """Folder of documents that are searched instead of the web; None where there is none."""
     offline: bool = False
     """Whether pages come from the store alone."""
+    enable_cache: bool = True
+    """Whether pages that the store held before the run are read from there; else each is fetched anew, once a run."""
+    fetch_timeout_s: int = Field(default=60, ge=5, le=60)
+    """How long one page may take with all tries for it, in seconds; waiting for its turn is not counted."""
     citations: CitationForm = "c"
     """How `report.md` cites: `c` for `(C001)`, `n` for `[1]`."""
     strict_gate: bool = False
@@ -138,6 +142,8 @@ class ResearchOptions(Frozen):
             per_domain_cap=self.per_domain_cap,
             model=self.model,
             base_url=self.base_url,
+            timeouts=Timeouts(fetch_timeout_s=self.fetch_timeout_s),
+            enable_cache=self.enable_cache,
         )
 
     def setup(self) -> dict[str, Any]:
@@ -149,8 +155,13 @@ def checked_options(options: ResearchOptions) -> ResearchOptions:
     """The options themselves.
 
     Raises:
-        InputError: the topic is too long, the budget larger than a report can cite, or the run id cannot be a name.
+        InputError: the topic is too long, the budget larger than a report can cite, the run id cannot be a name, or
+            options contradict each other.
     """
+    if options.offline and not options.enable_cache:
+        raise InputError(
+            "`--offline` reads pages from the store alone, and `--no-cache` none of them from there; leave one out."
+        )
     if len(options.topic) > MAX_TOPIC:
         raise InputError(
             f"The topic has {len(options.topic)} characters, more than the {MAX_TOPIC} that one may have; shorten it."

@@ -3,7 +3,7 @@
 import re
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from pipeline.gathering.gather import Report, gather_pages, missing_pages
@@ -125,17 +125,19 @@ async def fetch(
     """The text of the pages; none that the store has is fetched again, unless it failed in a way that may pass.
 
     `workers` pages are worked on at a time; `note` hears of each that is done, by its URL and the reason for its state.
-    With `refresh` pages that the store has are asked for again; the user's own never are.
+    With `refresh` pages that the store has are asked for again, once a run, and not read where they do not come then;
+    the user's own never are.
 
     Raises:
         OutputError: the store cannot be written.
     """
     urls = list(dict.fromkeys(page.url for page in found))
-    missing = list(missing_pages(urls, store, refresh))
+    old = set(urls) - fetched_by(run_id, store) if refresh else set()
+    missing = [page for url in urls for page in missing_pages([url], store, url in old)]
     asked = {page.url for page in missing}
     tell_cached([url for url in urls if url not in asked], store, note, run_id)
     gathered = await gather_pages(missing, fetcher, extractor, store, note, run_id, workers)
-    read, unread = _read_pages(urls, store)
+    read, unread = _read_pages(urls, store, gathered.kept if refresh else ())
     pages, duplicates = without_duplicates(read)
     return PagesRead(pages, unread, duplicates, len(urls) - len(missing), gathered.fetched, gathered.away)
 
@@ -151,13 +153,21 @@ def tell_cached(urls: Sequence[str], store: Store, note: Report, run_id: str) ->
             put_trace(store, run_id, event)
 
 
-def _read_pages(urls: Sequence[str], store: Store) -> tuple[list[Page], tuple[Unread, ...]]:
-    """The pages as the store has them, and those of which it has no text; both in the order of the URLs."""
+def fetched_by(run_id: str, store: Store) -> set[str]:
+    """The pages that the run has got from the web."""
+    events = (event.payload for event in store.events(run_id) if event.kind == "fetch_result")
+    return {str(payload["url"]) for payload in events if payload.get("reason") == "page"}
+
+
+def _read_pages(urls: Sequence[str], store: Store, outdated: Collection[str]) -> tuple[list[Page], tuple[Unread, ...]]:
+    """The pages as the store has them, and those of which it has no text or an outdated one; in the URLs' order."""
     pages: list[Page] = []
     unread: list[Unread] = []
     for url in urls:
         stored = store.page(url, with_raw=False)
-        if stored and stored.reason in READ and stored.text.strip():
+        if url in outdated:
+            unread.append(Unread(url, "not_tried", "It could not be fetched anew, and the cache is off."))
+        elif stored and stored.reason in READ and stored.text.strip():
             pages.append(_to_page(stored))
         else:
             unread.append(Unread(url, stored.reason, stored.detail) if stored else Unread(url, "not_tried", ""))

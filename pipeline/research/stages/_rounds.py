@@ -14,7 +14,7 @@ from pipeline.research.running.journal import RunSearch
 from pipeline.research.running.options import ENOUGH_COVERAGE, Budget, Effort, ResearchOptions, StopReason
 from pipeline.research.running.research_run import ResearchRun, put_new_traces
 from pipeline.research.stages._extract import extract_claims
-from pipeline.research.stages._fetch import PagesRead, Unread, fetch, without_duplicates
+from pipeline.research.stages._fetch import PagesRead, Unread, fetch, fetched_by, without_duplicates
 from pipeline.research.stages._harvest import Harvest, harvest
 from pipeline.research.stages._passages import chunks_of
 from pipeline.research.stages._verify import ask_verdicts, verify
@@ -200,12 +200,17 @@ class ResearchRounds:
 
         place = self.environment
         run_id = self.run.folder.run_id
-        return await fetch(found, place.fetcher, place.extractor, place.store, self.options.workers, note, run_id)
+        workers, refresh = self.options.workers, not self.options.enable_cache
+        return await fetch(found, place.fetcher, place.extractor, place.store, workers, note, run_id, refresh)
 
     async def held(self, found: Sequence[FoundPage]) -> PagesRead:
-        """What the store has of the pages, without asking anybody."""
-        outcomes = {page.url: self.environment.store.outcome(page.url) for page in found}
+        """What the store has of the pages, without asking anybody; with the cache off, what the run has fetched."""
+        store = self.environment.store
+        outcomes = {page.url: store.outcome(page.url) for page in found}
         readable = [page for page in found if (held := outcomes[page.url]) and held.reason in READ]
+        if not self.options.enable_cache:
+            fresh = fetched_by(self.run.folder.run_id, store)
+            readable = [page for page in readable if page.url in fresh]
         read = await self.fetched(readable)
         left = tuple(Unread(page.url, "not_tried", "") for page in found if page not in readable)
         return read._replace(unread=(*read.unread, *left))

@@ -104,11 +104,15 @@ def _check_setup(journal: Journal, options: ResearchOptions) -> None:
     """
     wanted = options.setup()
     held = journal.setup
-    changed = [name for name in wanted if held is not None and held.get(name) != wanted[name]]
-    if changed and held is not None:
+    if held is None:
+        return
+    # A run of an earlier version was begun with the defaults of options that are newer than it.
+    held = {**ResearchOptions(topic="").setup(), **held}
+    changed = [name for name in wanted if held[name] != wanted[name]]
+    if changed:
         name = changed[0]
         raise InputError(
-            f"The run {options.run_id!r} was begun with {name} {_shown(held.get(name))} and cannot go on with "
+            f"The run {options.run_id!r} was begun with {name} {_shown(held[name])} and cannot go on with "
             f"{_shown(wanted[name])}. Leave that out, or research under another run id."
         )
 
@@ -155,7 +159,7 @@ async def _run_stages(run: ResearchRun, options: ResearchOptions, environment: E
         "plan",
         _PLAN,
         lambda: make_plan(intake, model),
-        lambda value: run.folder.write_plan(_plan_file(options, intake, value)),
+        lambda value: _settle_plan(run.folder, options, intake, value),
         words=lambda value: f"{len(value.sections)} sections, {len(value.queries)} queries",
         asks_model=True,
     )
@@ -184,6 +188,12 @@ def _opened_meter(run: ResearchRun, environment: Environment, options: ResearchO
     meter.cut_off = journal.cut_off
     heard(meter.spent)
     return meter
+
+
+def _settle_plan(folder: RunFolder, options: ResearchOptions, intake: Intake, plan: Plan) -> None:
+    """Write what the run may do, and what it sets out to do."""
+    folder.write_config(options.config(intake.depth))
+    folder.write_plan(_plan_file(options, intake, plan))
 
 
 def _plan_file(options: ResearchOptions, intake: Intake, plan: Plan) -> PlanFile:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from tests.support.research_process import (
     running_servers,
 )
 from tests.support.scripted_model import says
+from tests.support.web import Page as WebPage
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +109,47 @@ def test_offline_pages_come_from_the_store_alone(servers: Servers, runs_dir: Pat
     assert finished.passed
     assert not servers.web.asked
     assert (finished.metrics.cache_hits, finished.metrics.cache_misses) == (2, 0)
+
+
+def test_with_the_cache_off_pages_are_fetched_anew_once_a_run(servers: Servers, runs_dir: Path) -> None:
+    options = options_in(runs_dir, servers, model="extractive", enable_cache=False)
+    finished = run_here(options, servers)
+    assert finished.passed
+    assert [len(servers.web.paths(host)) for host in servers.web.sites] == [1, 1, 1]
+    assert (finished.metrics.cache_hits, finished.metrics.cache_misses) == (0, 3)
+    config = RunFolder(finished.folder).read_config()
+    assert config is not None
+    assert (config.enable_cache, config.timeouts.fetch_timeout_s) == (False, 60)
+    run_here(options, servers)
+    assert [len(servers.web.paths(host)) for host in servers.web.sites] == [1, 1, 1]
+
+
+def test_with_the_cache_off_a_page_that_is_held_and_does_not_come_is_not_read(servers: Servers, runs_dir: Path) -> None:
+    web = {**servers.web.sites}
+    servers.web.sites["cost.test"] = {"/page": WebPage("", 404)}
+    finished = run_here(options_in(runs_dir, servers, model="extractive", enable_cache=False), servers)
+    servers.web.sites = web
+    cited = {entry.url for entry in RunFolder(finished.folder).read_citations()}
+    assert cited
+    assert servers.web.url("cost.test", "/page") not in cited
+
+
+def test_a_page_gets_the_time_that_it_is_given(servers: Servers, tmp_path: Path) -> None:
+    web = {**servers.web.sites}
+    servers.web.sites["cost.test"] = {"/page": WebPage("", seconds=40.0)}
+    began = time.monotonic()
+    run_here(options_in(tmp_path, servers, model="extractive", fetch_timeout_s=5, workers=3), servers)
+    servers.web.sites = web
+    assert time.monotonic() - began < 30
+    with open_store(tmp_path / STORE, read_only=True) as store:
+        held = store.outcome(servers.web.url("cost.test", "/page"))
+    assert held is not None
+    assert held.reason == "timeout"
+
+
+def test_pages_from_the_store_alone_and_none_from_there_contradict_each_other() -> None:
+    with pytest.raises(InputError, match="leave one out"):
+        checked_options(ResearchOptions(topic="Heat pumps in old houses", offline=True, enable_cache=False))
 
 
 def test_a_run_stops_at_its_budget_of_sources(servers: Servers, runs_dir: Path) -> None:
@@ -187,7 +230,12 @@ def test_a_plan_that_is_no_json_still_gives_a_report(servers: Servers, runs_dir:
 def test_a_run_goes_on_only_with_what_it_was_begun_with(servers: Servers, runs_dir: Path) -> None:
     options = options_in(runs_dir, servers, model="extractive")
     run_here(options, servers)
-    for changed in ({"topic": "How do fridges work, and what do they cost?"}, {"depth": "deep"}, {"per_domain_cap": 5}):
+    for changed in (
+        {"topic": "How do fridges work, and what do they cost?"},
+        {"depth": "deep"},
+        {"per_domain_cap": 5},
+        {"enable_cache": False},
+    ):
         with pytest.raises(InputError, match=f"was begun with {next(iter(changed))} "):
             run_here(options.model_copy(update=changed), servers)
     assert run_here(options.model_copy(update={"workers": 9, "limits": Limits(tokens=5)}), servers).passed
