@@ -99,7 +99,8 @@ def _without_circumstance(claim: Wording, other: Wording) -> Iterator[tuple[Word
             continue
         for place in range(len(other.words) - len(block) + 1):
             is_it = other.words[place : place + len(block)] == block
-            if is_it and (decides(block[0]) or place in other.links):
+            is_elsewhere = place > 0 if start == 0 else place in other.stops
+            if is_it and is_elsewhere and (decides(block[0]) or place in other.links):
                 yield without(claim, start, end), without(other, place, place + len(block))
 
 

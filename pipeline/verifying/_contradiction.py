@@ -32,13 +32,13 @@ kapitel abschnitt abbildung tabelle schritt seite teil band stufe ausgabe zeile 
 _UNIT_WORDS = """
 second minute hour day week month year decade century sekunde minute stunde tag woche monat jahr jahrzehnt
 秒 分 時間 日 週 月 年
-mm cm metre km mile miles yard foot inch meile ミリメートル センチメートル メートル キロメートル マイル
-mg gram gramm kg kilo tonne pound ounce ミリグラム グラム キログラム キロ トン
+mm cm metre km mile miles yard foot inch meile マイル
+mg gram kg kilo tonne pound ounce キロ トン
 celsius fahrenheit kelvin
 percentage basis
 hectare acre
 liter gallon millilitre リットル
-$ € £ ¥ franc franken rupee ドル ユーロ ポンド 円 億円 億ドル 万円 万ドル
+$ € £ ¥ franc franken rupee 億円 億ドル 万円 万ドル
 third quarter half drittel viertel hälfte
 million billion 万 億 兆
 """

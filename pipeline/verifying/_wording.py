@@ -36,23 +36,24 @@ auf
 _ROLES = frozenset(_ROLE_WORDS.split())
 # Words of a line say the same; the first stands for all.
 _SAME = """
-percent % prozent pct
+percent % prozent pct パーセント
 about around approximately roughly circa ca etwa rund ungefähr
-$ usd dollar dollars
-€ eur euro euros
-£ gbp pound pounds pfund
+$ usd dollar dollars ドル
+€ eur euro euros ユーロ
+£ gbp pound pounds pfund ポンド
 ¥ jpy yen 円
-km kilometre kilometres kilometer kilometers kilometern
-cm centimetre centimetres centimeter centimeters zentimeter
-mm millimetre millimetres millimeter millimeters
-kg kilogram kilograms kilogramme kilogrammes kilogramm
-metre metres meter meters metern
+km kilometre kilometres kilometer kilometers kilometern キロメートル
+cm centimetre centimetres centimeter centimeters zentimeter センチメートル
+mm millimetre millimetres millimeter millimeters ミリメートル
+kg kilogram kilograms kilogramme kilogrammes kilogramm キログラム
+metre metres meter meters metern メートル
 foot feet
 kilo kilos
 日 日間
 週 週間
 年 年間
-mg milligram milligrams milligramme milligramm
+mg milligram milligrams milligramme milligrammes milligramm ミリグラム
+gram grams gramme grammes gramm グラム
 not no n't cannot kein keine keinen keinem keiner keines nicht
 all each every alle allen aller alles sämtliche
 einige einigen einiger
@@ -64,7 +65,8 @@ say says said saying
 _CANONICAL = {word: line.split()[0] for line in _SAME.strip().splitlines() for word in line.split()[1:]}
 # What ties a sentence to the one before it, at its beginning.
 _OPENING = re.compile(
-    r"^\W*(?:\d{1,2}[.)]\s+)?(?:(?:however|moreover|furthermore|additionally|similarly|in addition|overall|finally|"
+    r"^(?:[\s•*·#>]|[-–—]\s)*(?:\d{1,2}[.)]\s+)?(?:(?:however|moreover|furthermore|"
+    r"additionally|similarly|in addition|overall|finally|"
     r"for example|for instance|therefore|thus|also|besides|in fact|jedoch|außerdem|zudem|ferner|daher|somit|"
     r"zum beispiel)"
     r"(?:,\s+|\s+(?=\w)))?",

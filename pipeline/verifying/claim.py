@@ -30,7 +30,11 @@ _TOGETHER = 3
 """Sentences that follow each other and may say a claim together."""
 _HELD_FROM = 0.7
 """Share of a reworded claim's words that these have to have."""
-_ALMOST_EQUAL = 0.6
+_LEAST_REWORDED = 7
+"""Words of such a claim; of a shorter one the verb may be missing."""
+_LEAST_PARTICULAR = 4
+"""Numbers and words of names that it has to have: two names, for example."""
+_ALMOST_EQUAL = 0.7
 """Share of the words of each of two sentences in the other one from which all words that differ may decide."""
 _COPIED = 0.6
 """Share of a claim's words in runs of a page from which it is a copy, cut or pieced together."""
@@ -148,18 +152,21 @@ def is_covered(text: str, page: PageText) -> bool:
 def _is_reworded(text: str, claim: Wording, pages: Sequence[PageText], passages: Sequence[Wording]) -> bool:
     """Whether the pages say a claim in other words, as far as nearly all of its words in one passage tell.
 
-    It has to have a name or a number, which tie it to the passage, and its qualifying words. Of what is almost a
-    sentence of the page, or is pieced together from runs of its words, this tells nothing.
+    It has to have names or numbers, which tie it to the passage, and this its qualifying words. Of what is almost a
+    sentence of the page, or is pieced together from runs of its words, nothing is told: there each word may decide.
     """
     content = {word for word in claim.words if not decides(word)}
     particulars = particulars_of(text)
-    if is_unspaced(claim) or not content or not (particulars.names or particulars.figures):
+    if (
+        is_unspaced(claim)
+        or len(content) < _LEAST_REWORDED
+        or len(particulars.names) + len(particulars.figures) < _LEAST_PARTICULAR
+        or any(shared_share(claim, passage) >= _ALMOST_EQUAL for passage in passages)
+    ):
         return False
-    qualifying = {word for word in claim.words if qualifies(word)}
-    if any(shared_share(claim, passage) >= _ALMOST_EQUAL for passage in passages):
-        return False
+    decisive = {word for word in claim.words if qualifies(word)} | {*wording_of(" ".join(particulars.names)).words}
     held = any(
-        len(content & {*passage.words}) >= _HELD_FROM * len(content) - _ROUNDING and qualifying <= {*passage.words}
+        len(content & {*passage.words}) >= _HELD_FROM * len(content) - _ROUNDING and decisive <= {*passage.words}
         for passage in passages
     )
     return held and max(page.copied_share(text) for page in pages) < _COPIED
