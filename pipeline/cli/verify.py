@@ -135,14 +135,15 @@ def verify(
                 summary.add(verified, reader.outcome)
                 write(verified.model_dump(mode="json", exclude={"answer_id"} if submitted.answer_id is None else None))
             summary.check(file)
-    for line in summary.lines():
+    for line in summary.lines(strict):
         click.echo(line, err=True)
     if away:
         click.echo("The network is away: pages that were not tried leave their sentences untold.", err=True)
     if asked:
         _tell_asked(asked)
     goes_on = "the same command again asks what is left" if asked and asked.left else ""
-    click.echo(f"Next: {goes_on or _next_step(path, no_fetch, away, summary.is_csv)}", err=True)
+    unread = no_fetch or (offline and summary.read_nothing)
+    click.echo(f"Next: {goes_on or _next_step(path, unread, away, summary.is_csv)}", err=True)
     if asked and asked.stopped:
         _end_stopped(asked.stopped)
     if strict and not summary.holds:
@@ -255,10 +256,10 @@ def output(out: Path | None) -> Iterator[Callable[[dict[str, Any]], None]]:
         yield write
 
 
-def _next_step(path: Path, no_fetch: bool, away: bool, is_csv: bool) -> str:
+def _next_step(path: Path, unread: bool, away: bool, is_csv: bool) -> str:
     """What to do next."""
     again = f"citejury pipeline verify {click.format_filename(path)}"
-    if no_fetch:
+    if unread:
         return f"{again} reads the cited pages"
     if away:
         return "the same command again goes on with the pages that were not tried"

@@ -13,7 +13,7 @@ from pipeline.sources.choosing.shelf import cited_page
 from pipeline.sources.choosing.tally import STATES, Tally, failure_lines
 from pipeline.sources.schema import READ, state_of
 from pipeline.sources.store import Outcome, Store
-from pipeline.text.terminal import printable
+from pipeline.text.terminal import counted, printable
 from pipeline.text.urls import site_key
 from pipeline.verifying.claim import Finding, check_sentence
 from pipeline.verifying.page_text import PageText
@@ -209,11 +209,16 @@ class Summary:
         """Why no sentence can be told, where none can."""
         if not self.by_paragraph:
             yield "Nothing that can be looked up is cited, so of no sentence can it be told what pages say."
-        elif not self.pages.by_state()["read"]:
+        elif self.read_nothing:
             yield "No cited page was read, so of no sentence can it be told what pages say."
 
-    def lines(self) -> Iterator[str]:
-        """The summary, line by line."""
+    @property
+    def read_nothing(self) -> bool:
+        """Whether something is cited and no cited page was read."""
+        return bool(self.by_paragraph) and not self.pages.by_state()["read"]
+
+    def lines(self, strict: bool) -> Iterator[str]:
+        """The summary, line by line; `strict` adds why the reports do not hold, where they do not."""
         of = f" of {self.reports:,} answers" if self.is_csv else ""
         yield f"Sentences{of}: {self.sentences:,}, with citations {_counted(self.verdicts)}."
         if self.by_paragraph != self.verdicts:
@@ -229,9 +234,13 @@ class Summary:
         if self.marks > len(self.unresolved):
             yield f"  and {self.marks - len(self.unresolved):,} more"
         states = self.pages.by_state()
-        counted = ", ".join(f"{states[state]:,} {state}" for state in STATES if states[state])
-        yield f"Cited pages: {self.pages.pages:,}" + (f" ({counted})." if counted else ".")
+        shown = ", ".join(f"{states[state]:,} {state}" for state in STATES if states[state])
+        yield f"Cited pages: {self.pages.pages:,}" + (f" ({shown})." if shown else ".")
         yield from failure_lines(self.pages)
+        if strict and not self.holds:
+            told, held = self.by_paragraph.total(), self.by_paragraph["supported"]
+            cited = counted(told, "sentence")
+            yield f"Does not hold: of {cited} that cite something by either reading {told - held:,} are not supported."
 
 
 def _counted(verdicts: Counter[Verdict]) -> str:

@@ -154,7 +154,9 @@ def test_strict_fails_where_a_cited_sentence_is_not_supported_or_a_mark_is_lost(
 ) -> None:
     text = f"{body}\n\n[1] Honey: PAGE\n[2] Gone: GONE\n"
     assert offline(fetched, tmp_path / "report.md", text).exit_code == 0
-    assert offline(fetched, tmp_path / "report.md", text, "--strict").exit_code == 3
+    strict = offline(fetched, tmp_path / "report.md", text, "--strict")
+    assert strict.exit_code == 3
+    assert "Does not hold: of " in strict.stderr
 
 
 def test_strict_fails_where_no_page_was_to_be_read(fetched: Fetched, tmp_path: Path) -> None:
@@ -195,6 +197,7 @@ def test_an_empty_store_leaves_every_sentence_untold(fetched: Fetched, tmp_path:
         assert (result.exit_code, verdicts(result)) == (code, {"Clover honey is mild.": "cannot_tell"})
         assert "No cited page was read" in result.stderr
         assert "1 unfetched" in result.stderr
+        assert result.stderr.endswith(" reads the cited pages\n")
 
 
 def test_a_research_run_is_verified_by_its_folder(fetched: Fetched, tmp_path: Path) -> None:
