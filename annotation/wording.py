@@ -26,7 +26,7 @@ FIELDS: dict[TaskName, tuple[str, ...]] = {
 ANSWERS = ("yes", "no")
 NOTES = "notes"
 _MARK_TITLES = ("optional", "required")
-_ADJUDICATION = ("votes", "notes", "disputed")
+_ADJUDICATION = ("votes", "notes", "disputed", "quotes", "look")
 _SUGGESTED = ("question", "guidelines")
 
 

@@ -15,11 +15,11 @@ from exports.agreement.disagreements import Disagreement
 from exports.agreement.ratings import EPOCH, MISSING, YES, Ratings
 from exports.reading.decisions import Decision, Decisions
 
-AdjudicationKind = Literal["blind", "votes"]
+AdjudicationKind = Literal["blind", "votes", "quotes"]
+"""What adjudicators see beside the unit: nothing, the votes, or that answers differ with words to look at."""
 ROUND = "adjudication"
 OWN = "citejury_own"
 """Hidden metadata of a record: ids of the adjudicators who labelled its unit themselves."""
-_VOTES_FIELD = "votes"
 _NOTE_LENGTH = 2000
 
 
@@ -68,7 +68,7 @@ def adjudication_workspace(workspace: str, kind: AdjudicationKind) -> str:
 
     Argilla has no assignment: whoever is a member of a workspace sees all its datasets.
     """
-    return f"{workspace}-{ROUND}" if kind == "blind" else f"{workspace}-{ROUND}-{_VOTES_FIELD}"
+    return f"{workspace}-{ROUND}" if kind == "blind" else f"{workspace}-{ROUND}-{kind}"
 
 
 def define_adjudication(
@@ -78,11 +78,11 @@ def define_adjudication(
     min_submitted: int = 1,
     lacking: Collection[str] = (),
 ) -> DatasetDefinition:
-    """The dataset of a task for adjudicators: as its annotators have it, with a field of votes unless it is blind.
+    """The dataset of a task for adjudicators: as its annotators have it, with a field of its kind unless it is blind.
 
     `lacking` names fields that one of an earlier version goes without.
     """
-    added = {} if kind == "blind" else {_VOTES_FIELD: wording.adjudication[_VOTES_FIELD]}
+    added: dict[str, str] = {} if kind == "blind" else {kind: wording.adjudication[kind]}
     return define_dataset(task, wording, min_submitted, ROUND, added, lacking)
 
 
@@ -94,16 +94,20 @@ def to_adjudicate(
     labels: Collection[str],
     own: Collection[str] = (),
     lacking: Collection[str] = (),
+    beside: str = "",
 ) -> dict[str, Any]:
     """The body of an Argilla record for adjudicators: fields, hidden metadata and external id of the one it is from.
 
     `labels` are what she is to decide, `own` the ids of adjudicators who labelled the unit themselves, `lacking` the
-    names of fields that the adjudicators' dataset goes without. What the record was for before annotators stays behind.
+    names of fields that the adjudicators' dataset goes without, `beside` the text of the field `quotes`. What the
+    record was for before annotators stays behind.
     """
     shown = shown_anew(record)
     fields = {name: text for name, text in shown["fields"].items() if name not in lacking}
     if kind == "votes":
-        fields[_VOTES_FIELD] = votes_text(record["responses"] or (), task, wording, labels)
+        fields[kind] = votes_text(record["responses"] or (), task, wording, labels)
+    elif kind == "quotes":
+        fields[kind] = beside
     metadata = {HIDDEN: shown["metadata"][HIDDEN], DISPUTED: [label for label in LABELS[task] if label in labels]}
     if own:
         metadata[OWN] = sorted(own)
@@ -153,10 +157,14 @@ class Asked(NamedTuple):
     """The labels to decide; an adjudication of an earlier version asked for all."""
     own: frozenset[str]
     """Names of adjudicators who labelled the unit themselves."""
+    disputed: frozenset[str] = frozenset()
+    """Those of the labels on which a judge and the jury differ."""
 
     def with_more(self, other: "Asked | None") -> "Asked":
         """What both ask, as where the same unit was pushed blind and with votes."""
-        return self if other is None else Asked(self.labels | other.labels, self.own | other.own)
+        if other is None:
+            return self
+        return Asked(self.labels | other.labels, self.own | other.own, self.disputed | other.disputed)
 
 
 def decide(tables: Sequence[Ratings], asked: Mapping[UnitId, Asked]) -> Outcome:
@@ -182,7 +190,8 @@ def decide(tables: Sequence[Ratings], asked: Mapping[UnitId, Asked]) -> Outcome:
                     undecided.append(Undecided(named, label, votes))
                 elif votes:
                     moment = max(int(ratings.moments[at]) for at in given)
-                    rows.append(_to_decision(named, label, votes, moment, not wanted.own.isdisjoint(votes)))
+                    own = not wanted.own.isdisjoint(votes)
+                    rows.append(_to_decision(named, label, votes, moment, own, label in wanted.disputed))
     return Outcome(Decisions(tuple(rows)), undecided)
 
 
@@ -199,10 +208,12 @@ def _given_yes(ratings: Ratings, response: int, column: int) -> bool:
     return bool(ratings.values[response, column] == YES)
 
 
-def _to_decision(unit: UnitId, label: str, votes: Mapping[str, bool], moment: int, own: bool) -> Decision:
+def _to_decision(
+    unit: UnitId, label: str, votes: Mapping[str, bool], moment: int, own: bool, disputed: bool
+) -> Decision:
     """The decision that all votes agree on; `moment` is the last of them, in microseconds since 1970 UTC.
 
-    `own` says whether one of those who decided had labelled the unit.
+    `own` says whether one of those who decided had labelled the unit, `disputed` whether a judge and the jury differ.
     """
     return Decision(
         task=unit.task,
@@ -213,4 +224,5 @@ def _to_decision(unit: UnitId, label: str, votes: Mapping[str, bool], moment: in
         adjudicator="; ".join(sorted(votes)),
         created_at=(EPOCH + timedelta(microseconds=moment)).isoformat(),
         own=own,
+        disputed=disputed,
     )

@@ -120,17 +120,18 @@ def refuse_annotators(campaign: Campaign | None, named: Collection[str]) -> None
 
 
 def refuse_both_kinds(argilla: Argilla, home: Home, kind: AdjudicationKind, members: Members) -> None:
-    """Refuse adjudicators who are in the workspace of the other kind, where the votes are shown or must not be.
+    """Refuse adjudicators who are in a workspace where the votes are shown, or must not be.
 
     Raises:
         InputError: one of them is; it does not matter for which units, as the next push may bring any.
     """
-    other = adjudication_workspace(home.workspace, "votes" if kind == "blind" else "blind")
-    other_id = argilla.workspaces().get(other)
-    there = {str(user["id"]) for user in argilla.workspace_users(other_id)} if other_id else set()
-    both = sorted(name for user, name in members.names.items() if user in there)
-    if both:
-        raise InputError(
-            f"{both[0]!r} adjudicates in the workspace {other!r}: with the votes before her she would not be blind. "
-            "Go on with that kind of adjudication, or name somebody else with `--annotator`."
-        )
+    known = argilla.workspaces()
+    unfit: tuple[AdjudicationKind, ...] = ("blind", "quotes") if kind == "votes" else ("votes",)
+    for other in (adjudication_workspace(home.workspace, each) for each in unfit):
+        there = {str(user["id"]) for user in argilla.workspace_users(known[other])} if other in known else set()
+        both = sorted(name for user, name in members.names.items() if user in there)
+        if both:
+            raise InputError(
+                f"{both[0]!r} adjudicates in the workspace {other!r}: with the votes before her she would not be "
+                "blind. Go on with that kind of adjudication, or name somebody else with `--annotator`."
+            )

@@ -9,13 +9,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from annotation.assignment import assignment_of
+from annotation.assignment import Purpose, assignment_of
 from annotation.campaign.datasets import jury_dataset
 from annotation.campaign.plan import parts_of
 from annotation.campaign.setup import add_members, create_workspace, make_dataset, refuse_other_dataset
 from annotation.campaign.versions import read_queries, show_property
 from annotation.client import Argilla
-from annotation.display import hidden_metadata
+from annotation.display import hidden_metadata, original_text
 from annotation.labels import DISPUTED, LABELS, TaskName
 from annotation.push.send import Batch
 from annotation.tasks import DatasetDefinition, dataset_name, lacking_fields, locale_of, round_of, task_of
@@ -33,6 +33,7 @@ from exports.adjudicate.adjudication import (
     define_adjudication,
     to_adjudicate,
 )
+from exports.adjudicate.disputes import dispute_text, standing_quotes
 from exports.adjudicate.members import Home, Members, find_members, refuse_both_kinds
 from exports.csv.fetch import Progress, is_ours
 from exports.csv.write import export_csv
@@ -40,7 +41,10 @@ from exports.reading.read import export_files, read_tables
 from exports.schema import ExportFilters
 from pipeline.errors import InputError, NotFoundError
 
-_KINDS: tuple[AdjudicationKind, ...] = ("blind", "votes")
+_KINDS: tuple[AdjudicationKind, ...] = ("blind", "votes", "quotes")
+
+_QUOTED: dict[TaskName, str] = {"retrieval": "chunk", "grounding": "context_set", "generation": ""}
+"""The export column with the text that quotes stand in; generation has none."""
 
 
 class PushedUnits(NamedTuple):
@@ -110,6 +114,7 @@ def push_units(
     min_submitted: int = 1,
     *,
     allow_own: bool = False,
+    quotes: Mapping[UnitId, Sequence[str]] | None = None,
 ) -> PushedUnits:
     """What became of each unit: new before the adjudicators, there already, or refused.
 
@@ -117,6 +122,9 @@ def push_units(
     in `annotators`, who become members. They are asked for the labels of `units` only. A unit is refused that one of
     them has answered or drafted before, unless `allow_own`; one that is in no dataset of the homes is refused too.
     Pushing again adds what is new, and labels to units that nobody has answered yet, and changes nothing else.
+
+    Of the kind `quotes`, `quotes` are the words to look at by unit; a unit is refused of which none stands in what
+    annotators saw. Controls are then put before adjudicators too, as units like all others.
 
     Raises:
         InputError: nobody is named or a member, a named user does not exist or may read everybody's responses, an
@@ -134,7 +142,14 @@ def push_units(
         for home, datasets in described.items()
     }
     looked_for = {*units, *(unit for copies in there.values() for unit in copies)}
-    sources = _read_sources(argilla, [name for home in homes for name in home.sources], looked_for)
+    purposes: tuple[Purpose, ...] = ("label", "control") if kind == "quotes" else ("label",)
+    sources = _read_sources(argilla, [name for home in homes for name in home.sources], looked_for, purposes)
+    standing = {unit: _standing(sources.get(unit, ()), each) for unit, each in (quotes or {}).items()}
+    if kind == "quotes":
+        unfounded = [unit for unit in units if unit in sources and not standing.get(unit)]
+        units = {unit: labels for unit, labels in units.items() if unit not in unfounded}
+    else:
+        unfounded = []
     lost = [unit for unit in units if unit not in sources and all(unit not in copies for copies in there.values())]
     plans: list[_Plan] = []
     for home, target in targets.items():
@@ -173,7 +188,7 @@ def push_units(
             )
         )
     for plan in plans:
-        _apply(argilla, plan, kind, units)
+        _apply(argilla, plan, kind, units, standing)
     return PushedUnits(
         {plan.target: tuple(sorted(plan.members.names.values())) for plan in plans},
         tuple(each.unit for plan in plans for each in plan.sources if each.unit not in plan.there),
@@ -181,19 +196,33 @@ def push_units(
         (
             *(line for plan in plans for line in plan.refused),
             *(f"{unit}: there is no such record in the workspace." for unit in lost),
+            *(f"{unit}: no quote stands in what annotators saw." for unit in unfounded),
         ),
         tuple((name, plan.target) for plan in plans for name in plan.knowing),
     )
 
 
-def _apply(argilla: Argilla, plan: _Plan, kind: AdjudicationKind, units: Split) -> None:
+def _standing(sources: Sequence[_SourceRecord], quotes: Sequence[str]) -> tuple[str, ...]:
+    """Those of the quotes that stand in the text that annotators saw beside the question or the answer."""
+    texts = {
+        original_text(source.record, source.unit.task, column)
+        for source in sources
+        for column in (_QUOTED[source.unit.task],)
+        if column
+    }
+    return tuple(dict.fromkeys(quote for text in sorted(texts) for quote in standing_quotes(text, quotes)))
+
+
+def _apply(
+    argilla: Argilla, plan: _Plan, kind: AdjudicationKind, units: Split, quotes: Mapping[UnitId, Sequence[str]]
+) -> None:
     """Make what the plan says in one workspace: it, its datasets, its members, and the records in them."""
     target_id = plan.target_id or create_workspace(argilla, plan.target)
     for definition, _ in plan.needed.values():
         make_dataset(argilla, target_id, definition, plan.existing.get(definition.name))
     new = [user_id for user_id, name in plan.members.names.items() if name in plan.members.new]
     add_members(argilla, target_id, new)
-    _copy_records(argilla, plan, kind, units)
+    _copy_records(argilla, plan, kind, units, quotes)
 
 
 class _Copy(NamedTuple):
@@ -233,10 +262,12 @@ def _unit_of(task: TaskName, record: Mapping[str, Any]) -> UnitId:
     return UnitId(task, str(hidden["record_uuid"]), str(hidden.get("chunk_id") or ""))
 
 
-def _read_sources(argilla: Argilla, workspaces: Sequence[str], units: set[UnitId]) -> dict[UnitId, list[_SourceRecord]]:
+def _read_sources(
+    argilla: Argilla, workspaces: Sequence[str], units: set[UnitId], purposes: Collection[Purpose]
+) -> dict[UnitId, list[_SourceRecord]]:
     """The records of these units in the datasets that annotators work in: several rounds or languages may have them.
 
-    Controls, repeats and practice are none of them.
+    Only those that serve one of the `purposes` count: controls, repeats and practice are no units of the study.
 
     Raises:
         NotFoundError: there is no such workspace, or it has no dataset of ours.
@@ -258,7 +289,7 @@ def _read_sources(argilla: Argilla, workspaces: Sequence[str], units: set[UnitId
         for _, page in argilla.record_pages(item["id"]) if task in tasks else ():
             for record in filter(is_ours, page):
                 unit = _unit_of(task, record)
-                if unit in units and assignment_of(record).purpose == "label":
+                if unit in units and assignment_of(record).purpose in purposes:
                     found.setdefault(unit, []).append(_SourceRecord(unit, workspace, locale_of(item), record))
     of_grounding = [each for unit, several in found.items() if unit.task == "grounding" for each in several]
     unseen = [each for each in of_grounding if "query" not in each.record["fields"]]  # an earlier version's
@@ -342,7 +373,9 @@ def _needed_datasets(
     return needed
 
 
-def _copy_records(argilla: Argilla, plan: _Plan, kind: AdjudicationKind, units: Split) -> None:
+def _copy_records(
+    argilla: Argilla, plan: _Plan, kind: AdjudicationKind, units: Split, quotes: Mapping[UnitId, Sequence[str]]
+) -> None:
     """Put the records into the adjudicators' datasets, in their order; those that are there get further labels."""
     found = (jury_dataset(each, plan.target) for each in argilla.datasets(argilla.find_workspace(plan.target)))
     datasets = {dataset.name: dataset for dataset in found if dataset}
@@ -355,7 +388,8 @@ def _copy_records(argilla: Argilla, plan: _Plan, kind: AdjudicationKind, units: 
                 copy = plan.there.get(source.unit)
                 labels = {*units[source.unit], *((copy.labels or ()) if copy else ())}
                 own = source.answered_by & plan.members.names.keys()
-                body = to_adjudicate(source.record, task, wording, kind, labels, own, lacking)
+                beside = dispute_text(quotes.get(source.unit, ()), task, wording, tuple(labels)) if quotes else ""
+                body = to_adjudicate(source.record, task, wording, kind, labels, own, lacking, beside)
                 batch.add(body | ({"id": copy.record_id} if copy else {}))
         batch.send()
 
@@ -365,7 +399,7 @@ def read_outcome(
     workspaces: str | Sequence[str],
     progress: Progress = lambda name, read, total: None,
 ) -> Outcome:
-    """What adjudicators submitted, in both kinds of adjudication of the homes; nothing on the server changes.
+    """What adjudicators submitted, in all kinds of adjudication of the homes; nothing on the server changes.
 
     Raises:
         NotFoundError: none of them has an adjudication, or nobody has submitted anything in one.
@@ -384,9 +418,11 @@ def read_outcome(
         )
     names = argilla.usernames()
     asked: dict[UnitId, Asked] = {}
-    for copy in (copy for datasets in described.values() for each in datasets for copy in _copies(argilla, each)):
+    disputes = {adjudication_workspace(name, "quotes") for name in homes}
+    for place, copy in ((at, copy) for at in described for each in described[at] for copy in _copies(argilla, each)):
         labels = frozenset(LABELS[copy.unit.task] if copy.labels is None else copy.labels)
-        asked_here = Asked(labels, frozenset(names.get(user_id, user_id) for user_id in copy.own))
+        own = frozenset(names.get(user_id, user_id) for user_id in copy.own)
+        asked_here = Asked(labels, own, labels if place in disputes else frozenset())
         asked[copy.unit] = asked_here.with_more(asked.get(copy.unit))
     with TemporaryDirectory(prefix="citejury-") as folder:
         export = Path(folder) / "adjudicated"

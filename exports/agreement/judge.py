@@ -99,6 +99,8 @@ class JudgedUnits(NamedTuple):
     """Value and probability of yes, by unit and label."""
     statuses: Mapping[str, int]
     """Judgements that cannot be used, by status."""
+    quotes: Mapping[UnitKey, tuple[str, ...]] = {}
+    """The quotes that its judgements rest on, by unit; units without any are not there."""
 
 
 class JudgedColumn(NamedTuple):

@@ -7,6 +7,7 @@ from typing import Literal
 
 from annotation.labels import TaskName
 from exports.agreement.alt_test import AltTest
+from exports.agreement.audit import Audit
 from pipeline.schema import Frozen
 
 JudgeReason = Literal[
@@ -567,3 +568,5 @@ class Agreement(Frozen):
     """Each judge against the jury, by name."""
     judge_differences: tuple[JudgeDifference, ...] = ()
     """Every two judges on the same units, by task, names and label."""
+    audit: Audit | None = None
+    """What adjudicators' decisions did to the labels; None where none were given."""

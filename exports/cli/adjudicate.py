@@ -1,7 +1,9 @@
 """The commands `exports adjudicate list`, `push` and `read`."""
 
+import itertools
 import shlex
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,10 +14,11 @@ from exports.cli.agreement import read_labels
 from pipeline.cli.sections import SectionedCommand
 from pipeline.progress import ProgressBars
 from pipeline.tables import Table
-from pipeline.text.terminal import counted
+from pipeline.text.terminal import counted, printable
 
 if TYPE_CHECKING:
-    from exports.adjudicate.adjudication import AdjudicationKind, Undecided
+    from exports.adjudicate.adjudication import AdjudicationKind, Undecided, UnitId
+    from exports.adjudicate.disputes import Disputes
     from exports.agreement.disagreements import Disagreement
     from exports.agreement.ratings import Ratings
     from exports.reading.decisions import AnnotatorScore, Decisions
@@ -94,6 +97,12 @@ def list_command(
     "--blind/--votes", "blind", default=None, help="Hide the votes of the annotators, or show them without names."
 )
 @click.option(
+    "--disputes",
+    metavar="JUDGEMENTS",
+    type=click.Path(path_type=Path),
+    help="The units on which this judge and most annotators differ instead, blind, with the words it quotes.",
+)
+@click.option(
     "--annotator",
     "annotators",
     multiple=True,
@@ -113,6 +122,7 @@ def list_command(
 def push(
     export: Path,
     blind: bool | None,
+    disputes: Path | None,
     annotators: tuple[str, ...],
     tasks: tuple[str, ...],
     labels: tuple[str, ...],
@@ -122,7 +132,7 @@ def push(
     workspace: str | None,
     api_url: str | None,
 ) -> None:
-    """Put the units on which annotators differ in the export DIR before adjudicators.
+    """Put the units on which annotators differ, or they and a judge, in the export DIR before adjudicators.
 
     Adjudicators work in a workspace of their own, WORKSPACE-adjudication, or WORKSPACE-adjudication-votes with the
     votes; nobody may be in both. Its members are the campaign's (`role = "adjudicator"`) and those named here. On our
@@ -137,6 +147,7 @@ def push(
     Examples:
         citejury exports adjudicate push export --blind
         citejury exports adjudicate push export --votes --annotator dora --label misleading --top 50
+        citejury exports adjudicate push export --disputes judgements.jsonl
     """
     from annotation.campaign.file import read_campaign
     from annotation.client import open_argilla
@@ -146,17 +157,25 @@ def push(
     from pipeline.errors import BadRowsError
     from pipeline.settings import read_settings
 
-    if blind is None:
+    if disputes is None and blind is None:
         raise click.UsageError("Choose `--blind` or `--votes`.")
+    if disputes is not None and blind is False:
+        raise click.UsageError("Disputes with a judge are settled without the votes: leave out `--votes`.")
     settings = read_settings(workspace=workspace, api_url=api_url)
     campaign = None if workspace else read_campaign()
     if not allow_own:
         refuse_annotators(campaign, annotators)
-    units = split_units(_read_disagreements([export], tasks, labels), top)
+    quotes: Mapping[UnitId, tuple[str, ...]] = {}
+    if disputes is None:
+        units = split_units(_read_disagreements([export], tasks, labels), top)
+    else:
+        found = _read_disputes(export, disputes, tasks, labels)
+        units, quotes = dict(itertools.islice(found.units.items(), top)), found.quotes
     with open_argilla(settings) as argilla:
         homes = find_homes(argilla, campaign, settings.workspace)
-        kind: AdjudicationKind = "blind" if blind else "votes"
-        pushed = push_units(argilla, homes, units, kind, annotators, overlap, allow_own=allow_own)
+        kind: AdjudicationKind = "quotes" if disputes else "blind" if blind else "votes"
+        wanted = {unit: quotes[unit] for unit in units} if disputes else None
+        pushed = push_units(argilla, homes, units, kind, annotators, overlap, allow_own=allow_own, quotes=wanted)
     click.echo(f"Units new: {len(pushed.new)}, there before: {len(pushed.kept)}, refused: {len(pushed.refused)}.")
     for name, people in pushed.adjudicators.items():
         click.echo(f"Adjudicators of {name!r}: {', '.join(people)}.", err=True)
@@ -275,6 +294,41 @@ def _read_disagreements(paths: Sequence[Path], tasks: Sequence[str], labels: Seq
         names = ", ".join(f"`{path}`" for path in paths)
         chosen = f" on {', '.join([*tasks, *labels])}" if tasks or labels else ""
         raise InputError(f"No two annotators differ{chosen} in {names}. There is nothing to adjudicate.")
+    return found
+
+
+def _read_disputes(export: Path, path: Path, tasks: Sequence[str], labels: Sequence[str]) -> "Disputes":
+    """Where the one judge of the file and most annotators differ; what does not count is told on stderr.
+
+    Raises:
+        InputError: the file holds judgements of several judges, or there is no dispute with a quote.
+    """
+    from exports.adjudicate.disputes import find_disputes
+    from exports.reading.controls import read_control_votes
+    from exports.reading.judgements import read_judges
+    from pipeline.errors import InputError
+
+    read = read_judges([path])
+    for remark in read.remarks:
+        click.echo(remark, err=True)
+    if len(read.judges) != 1:
+        names = ", ".join(map(repr, sorted(read.judges)))
+        raise InputError(f"`{path.name}` holds judgements of {len(read.judges)} judges ({names}). Give one judge's.")
+    ((name, judged),) = read.judges.items()
+    found = find_disputes(_read_ratings([export]), read_control_votes([export]), judged, tasks, labels)
+    statuses = Counter[str]()
+    for units in judged.values():
+        statuses.update(units.statuses)
+    by_status = printable(", ".join(f"{status} {count}" for status, count in sorted(statuses.items())))
+    for count, what in (
+        (statuses.total(), f"that cannot be used, by status: {by_status}"),
+        (found.n_unknown, "of units that the export does not hold"),
+        (found.n_without_quote, "differing from most annotators without a quote"),
+    ):
+        if count:
+            click.echo(f"Left out: {counted(count, 'judgement')} {what}.", err=True)
+    if not found.units:
+        raise InputError(f"{name!r} and most annotators differ nowhere with a quote. There is nothing to settle.")
     return found
 
 

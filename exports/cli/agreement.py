@@ -53,7 +53,7 @@ def _agreement_model() -> "type[Agreement]":
 @click.command(
     "agreement",
     cls=SectionedCommand,
-    rare="--epsilon --runs --resamples --seed --spreadsheet-safe --on --fail-label --schema",
+    rare="--epsilon --decisions --runs --resamples --seed --spreadsheet-safe --on --fail-label --schema",
 )
 @click.argument("paths", metavar="DIR|CSV...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
@@ -97,6 +97,12 @@ def _agreement_model() -> "type[Agreement]":
     show_default=True,
     help="What a judge may be worse than a person and still stand in for her: .2 for experts, .15 for trained "
     "annotators, .1 for a crowd.",
+)
+@click.option(
+    "--decisions",
+    type=click.Path(path_type=Path),
+    metavar="FILE.csv",
+    help="Adjudicators' decisions: the report tells how often labels of controls are right before and after them.",
 )
 @click.option(
     "--runs",
@@ -173,7 +179,7 @@ def agreement(
     """
     _check_gate_options(ctx, fail_under, fail_labels)
     from exports.measure.files import REPORT_FILE, AgreementOptions, measure_and_write
-    from exports.report.terminal import judge_table, outcome_table
+    from exports.report.terminal import audit_lines, judge_table, outcome_table
 
     options = AgreementOptions.model_validate(wanted)
     with interrupted_by(signal.SIGTERM), ProgressBars() as bars:
@@ -184,6 +190,8 @@ def agreement(
     click.echo(outcome_table(measured.agreement, measured.results))
     if measured.agreement.judges:
         click.echo(f"\n{judge_table(measured.agreement.judges, measured.agreement.judge_differences)}")
+    if measured.agreement.audit:
+        click.echo(f"\n{audit_lines(measured.agreement.audit)}")
     click.echo(
         f"Look at {out / REPORT_FILE}; tables and figures are beside it. Next: talk over the labels with a low α and\n"
         "the units in disagreements.csv, let more people answer, and export again with `citejury exports csv export`.",

@@ -1,11 +1,13 @@
 """Export files in; figures, tables, Markdown, LaTeX, disagreements and the report out: all of `exports agreement`."""
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from annotation.controls.scores import AnnotatorScores
 from exports.agreement.alt_test import EPSILON
+from exports.agreement.audit import measure_audit
 from exports.agreement.disagreements import Disagreement, find_disagreements
 from exports.agreement.judge import measure_judges
 from exports.agreement.judge_differences import compare_judges
@@ -14,7 +16,8 @@ from exports.agreement.ratings import Ratings
 from exports.agreement.schema import Agreement
 from exports.measure._own_files import OwnFiles, begins, check_own_files, has_keys, holds, replaced_files
 from exports.measure.results import ResultsOptions, results_of_tables
-from exports.reading.controls import read_control_scores
+from exports.reading.controls import read_control_scores, read_control_votes
+from exports.reading.decisions import read_decisions
 from exports.reading.judgements import read_judges
 from exports.reading.read import ReadTables, export_files, read_tables
 from exports.report.disagreement_files import with_details, write_disagreements_csv
@@ -22,7 +25,7 @@ from exports.report.html.page import write_report
 from exports.report.latex import MARK as LATEX_MARK
 from exports.report.latex import agreement_latex
 from exports.report.markdown import MARK as MARKDOWN_MARK
-from exports.report.markdown import agreement_markdown, controls_markdown, judge_markdown
+from exports.report.markdown import agreement_markdown, audit_markdown, controls_markdown, judge_markdown
 from exports.report.tidy import agreement_tables
 from exports.results.schema import Results
 from pipeline.errors import InputError, OutputError, SettingsError
@@ -87,6 +90,8 @@ class AgreementOptions(Frozen):
     """Files of judgements, which are measured against the jury."""
     epsilon: float = EPSILON
     """What a judge may be worse than a person and still stand in for her."""
+    decisions: Path | None = None
+    """A `decisions.csv` of adjudicators, whose audit is told on controls."""
     runs: tuple[Path, ...] = ()
     """Run folders and files of records that the answers come from."""
 
@@ -104,6 +109,7 @@ def measure_and_write(paths: Sequence[Path], folder: Path, options: AgreementOpt
     check_own_files(folder, _OWN)
     tables = read_tables(export_files(paths))
     measured = _with_judges(measure_tables(tables, options.resamples, options.seed), options)
+    measured = _with_audit(measured, paths, options.decisions)
     measured = _with_results(measured, tables, paths, options.runs)
     scores = read_control_scores(paths, measured.tables)
     told = [f"{each.annotator} {notice}." for each in scores for notice in each.notices]
@@ -175,6 +181,22 @@ def _with_judges(measured: Measured, options: AgreementOptions) -> Measured:
     return measured._replace(agreement=found, remarks=[*measured.remarks, *read.remarks])
 
 
+def _with_audit(measured: Measured, paths: Sequence[Path], decisions: Path | None) -> Measured:
+    """The same with what the decisions of this file did to the labels of the controls beside the exports.
+
+    Raises:
+        InputError: a file is no CSV in UTF-8, or lacks columns.
+        BadRowsError: cells cannot be read; every one of them is listed.
+    """
+    if decisions is None:
+        return measured
+    found = read_decisions(decisions)
+    disputed = sum(row.disputed for row in found.rows)
+    digest = hashlib.sha256(decisions.read_bytes()).hexdigest()
+    audit = measure_audit(read_control_votes(paths), found.by_unit, disputed, digest)
+    return measured._replace(agreement=measured.agreement.model_copy(update={"audit": audit}))
+
+
 def collect_disagreements(tables: Sequence[Ratings], paths: Sequence[Path]) -> tuple[list[Disagreement], list[str]]:
     """The disagreements of all tasks with their texts, and a sentence for each task that has more than are kept.
 
@@ -212,7 +234,7 @@ def _write_outputs(
         markdown = agreement_markdown(agreement, measured.results) + judge_markdown(
             agreement.judges, agreement.judge_differences
         )
-        markdown += controls_markdown(measured.controls)
+        markdown += audit_markdown(agreement.audit) + controls_markdown(measured.controls)
         (work / _MARKDOWN_FILE).write_text(markdown, encoding="utf-8", newline="\n")
         (work / _LATEX_FILE).write_text(agreement_latex(agreement), encoding="utf-8", newline="\n")
         write_disagreements_csv(work / _DISAGREEMENTS_FILE, disagreements, spreadsheet_safe)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from annotation.controls.scores import AnnotatorScores, ControlAnswer, score_answers
 from annotation.labels import LABELS, TASKS, TaskName
+from exports.agreement.audit import ControlLabel, ControlVotes
 from exports.agreement.ratings import MISSING, YES, Ratings
 from exports.csv.folder import CONTROLS_FILE
 from exports.reading.read import counted_cells, csv_rows, display_names
@@ -25,6 +26,34 @@ class _Row(NamedTuple):
     """Whether it is an answer to a repeat."""
     repeats: str
     """What a repeat shows again."""
+
+
+def read_control_votes(paths: Sequence[Path]) -> dict[ControlLabel, ControlVotes]:
+    """The votes on each label of each control in the `controls.csv` of each folder, or beside each file.
+
+    They are by task, record, passage and label. Repeats are none; of several exports with the same answer the first
+    counts.
+
+    Raises:
+        InputError: a file is no CSV in UTF-8, or lacks a column.
+        BadRowsError: cells cannot be read; every one of them is listed.
+    """
+    files, bad = _files_of(paths), list[str]()
+    seen: set[tuple[str, str, str, str]] = set()
+    found: dict[ControlLabel, ControlVotes] = {}
+    for file, shown in zip(files, display_names(files), strict=True):
+        for of, is_repeat, _ in _read_file(file, shown, bad):
+            said = (of.task, of.record_id, of.label, of.annotator)
+            if is_repeat or of.known is None or said in seen:
+                continue
+            seen.add(said)
+            record_uuid, _, chunk_id = of.record_id.partition(":")
+            key = (of.task, record_uuid, chunk_id, of.label)
+            votes = found.get(key, ControlVotes(of.known, 0, 0))
+            found[key] = ControlVotes(votes.known, votes.n_yes + of.given, votes.n_no + (not of.given))
+    if bad:
+        raise BadRowsError(f"{counted_cells(bad)} of `{CONTROLS_FILE}` cannot be read; export again:", bad)
+    return found
 
 
 def read_control_scores(paths: Sequence[Path], tables: Sequence[Ratings]) -> tuple[AnnotatorScores, ...]:

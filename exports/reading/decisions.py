@@ -37,6 +37,8 @@ class Decision(Frozen):
     """When the last of them submitted: ISO 8601, UTC."""
     own: bool = False
     """Whether one of them had labelled the unit before (`exports adjudicate push --allow-own`)."""
+    disputed: bool = False
+    """Whether she was asked since a judge and the jury differ (`exports adjudicate push --disputes`)."""
 
 
 class AnnotatorScore(Frozen):
@@ -76,9 +78,9 @@ class Decisions(NamedTuple):
         return {(row.record_uuid, row.chunk_id, row.label): row.decision for row in self.rows}
 
 
-_OWN = "own"
-COLUMNS = tuple(name for name in Decision.model_fields if name != _OWN)
-"""The columns of every `decisions.csv`; one in which somebody decided on a unit of her own has `own` after them."""
+_MARKS = ("own", "disputed")
+COLUMNS = tuple(name for name in Decision.model_fields if name not in _MARKS)
+"""The columns of every `decisions.csv`; `own` and `disputed` stand after them in one where any row has them."""
 _SCORE_COLUMNS = tuple(AnnotatorScore.model_fields)
 
 
@@ -108,7 +110,7 @@ def read_decisions(path: Path) -> Decisions:
             bad += [f"{path.name}, line {line}: {problem}" for problem in problems]
             continue
         values: dict[str, object] = {column: row[column] for column in COLUMNS}
-        values |= {"decision": _BOOLEANS[row["decision"]], _OWN: row.get(_OWN) == "True"}
+        values |= {"decision": _BOOLEANS[row["decision"]], **{mark: row.get(mark) == "True" for mark in _MARKS}}
         found[row["record_uuid"], row["chunk_id"], row["label"]] = Decision.model_validate(values)
     if bad:
         raise BadRowsError(f"{counted_cells(bad)} of `{path}` cannot be read; mend what is wrong:", bad)
@@ -140,9 +142,9 @@ def write_decisions(path: Path, decisions: Decisions) -> None:
     Raises:
         OutputError: the file cannot be written, or holds something else than decisions.
     """
-    with_own = (*COLUMNS, _OWN)
-    columns, other = (with_own, COLUMNS) if any(row.own for row in decisions.rows) else (COLUMNS, with_own)
-    _write_rows(path, columns, decisions.rows, other)
+    marks = tuple(mark for mark in _MARKS if any(getattr(row, mark) for row in decisions.rows))
+    earlier = [(*COLUMNS, *some) for count in range(len(_MARKS) + 1) for some in itertools.combinations(_MARKS, count)]
+    _write_rows(path, (*COLUMNS, *marks), decisions.rows, earlier)
 
 
 def write_scores(path: Path, scores: Sequence[AnnotatorScore]) -> None:
@@ -154,11 +156,13 @@ def write_scores(path: Path, scores: Sequence[AnnotatorScore]) -> None:
     _write_rows(path, _SCORE_COLUMNS, scores)
 
 
-def _write_rows(path: Path, columns: Sequence[str], rows: Iterable[Frozen], other: Sequence[str] = ()) -> None:
-    """Write a table with these columns; only an earlier one with the same or the `other` columns gives way to it."""
+def _write_rows(
+    path: Path, columns: Sequence[str], rows: Iterable[Frozen], earlier: Iterable[Sequence[str]] = ()
+) -> None:
+    """Write a table with these columns; only one with the same or one of the `earlier` columns gives way to it."""
     head = csv_line(columns)
     try:
-        if path.exists() and not path.read_bytes().startswith((head, csv_line(other or columns))):
+        if path.exists() and not path.read_bytes().startswith((head, *map(csv_line, earlier))):
             raise OutputError(f"`{path}` holds something else than citejury writes there. Name another file.")
         with staged_file(path) as file:
             file.write(head)

@@ -26,6 +26,8 @@ class _JudgeTable(NamedTuple):
     """Value and probability of yes, by unit and label."""
     statuses: Counter[str]
     """Judgements that cannot be used, by status."""
+    quotes: dict[UnitKey, tuple[str, ...]]
+    """The quotes that its judgements rest on, by unit."""
 
 
 class ReadJudgements(NamedTuple):
@@ -74,7 +76,7 @@ def _read_into(tables: dict[str, dict[TaskName, _JudgeTable]], path: Path) -> tu
         try:
             judgement = read_judgement(line)
             external_id(judgement)
-            _add(tables.setdefault(_judge_name(line) or path.name, {}), judgement)
+            _add(tables.setdefault(_judge_name(line) or path.name, {}), judgement, _quotes(line))
         except InputError as error:
             bad.append(printable(f"line {number}: {error}"))
     return bad, lines
@@ -92,7 +94,15 @@ def _judge_name(line: str) -> str:
     return name
 
 
-def _add(by_task: dict[TaskName, _JudgeTable], judgement: Judgement) -> None:
+def _quotes(line: str) -> tuple[str, ...]:
+    """The snippets of a line's evidence; what is none, as in files of other programs, is let be."""
+    evidence = json.loads(line).get("evidence")
+    given = evidence if isinstance(evidence, list) else []
+    snippets = (each.get("snippet") for each in given if isinstance(each, dict))
+    return tuple(each for each in snippets if isinstance(each, str) and each.strip())
+
+
+def _add(by_task: dict[TaskName, _JudgeTable], judgement: Judgement, quotes: tuple[str, ...]) -> None:
     """Add a judgement to those of its judge.
 
     Raises:
@@ -100,13 +110,15 @@ def _add(by_task: dict[TaskName, _JudgeTable], judgement: Judgement) -> None:
     """
     chunk_id = judgement.chunk_id if judgement.task == "retrieval" else None
     unit = (judgement.record_uuid, chunk_id or "")
-    table = by_task.setdefault(judgement.task, _JudgeTable({}, Counter()))
+    table = by_task.setdefault(judgement.task, _JudgeTable({}, Counter(), {}))
     if judgement.status != GOOD:
         table.statuses[judgement.status] += 1
     elif unit in table.labels:
         raise InputError(f"a second judgement of {judgement.task} {external_id(judgement)!r}")
     else:
         table.labels[unit] = {name: (label.value, label.p_yes) for name, label in judgement.labels.items()}
+        if quotes:
+            table.quotes[unit] = quotes
 
 
 def _bad_line_remarks(name: str, bad: Sequence[str]) -> list[str]:

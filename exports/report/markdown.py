@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from annotation.controls.scores import AnnotatorScores, Share
 from annotation.labels import TaskName
+from exports.agreement.audit import Audit
 from exports.agreement.schema import (
     Agreement,
     JudgeAgreement,
@@ -12,6 +13,7 @@ from exports.agreement.schema import (
     LabelAgreement,
     TaskAgreement,
 )
+from exports.report.audit_words import HEADING, audit_sentences
 from exports.report.judge_words import (
     JUDGE_LEGEND,
     conclusion_sentences,
@@ -144,6 +146,11 @@ def judge_markdown(judges: Sequence[JudgeAgreement], differences: Sequence[Judge
     if differences:
         blocks += ["### Judges against each other", _bullets(list(difference_sentences(differences)))]
     return "\n\n".join(["", *blocks, escape_markdown(JUDGE_LEGEND)]) + "\n"
+
+
+def audit_markdown(audit: Audit | None) -> str:
+    """The part about an audit, ending in a line break; empty where there was none."""
+    return f"\n## {HEADING}\n\n{_bullets(list(audit_sentences(audit)))}\n" if audit else ""
 
 
 def controls_markdown(scores: Sequence[AnnotatorScores]) -> str:

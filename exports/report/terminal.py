@@ -4,7 +4,9 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from annotation.labels import TaskName
+from exports.agreement.audit import Audit
 from exports.agreement.schema import Agreement, JudgeAgreement, JudgeDifference, JudgedLabel, JudgedTask, TaskAgreement
+from exports.report.audit_words import HEADING, audit_sentences
 from exports.report.judge_words import (
     JUDGE_LEGEND,
     conclusion_sentences,
@@ -89,6 +91,11 @@ def judge_table(judges: Sequence[JudgeAgreement], differences: Sequence[JudgeDif
     apart = [_wrapped(sentence, "* ") for sentence in difference_sentences(differences)]
     others = [_wrapped(sentence, "! ") for judge in judges for sentence in other_task_sentences(judge)]
     return "\n\n".join([*blocks, *apart, *others, textwrap.fill(JUDGE_LEGEND, _WIDTH)])
+
+
+def audit_lines(audit: Audit) -> str:
+    """What an audit did to the labels, a sentence at a time; at most 72 columns wide."""
+    return "\n".join([f"{HEADING}:", *(_wrapped(sentence, "= ") for sentence in audit_sentences(audit))])
 
 
 def _judged_task_lines(model: str, task: TaskName, found: JudgedTask) -> Iterator[str]:

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
 from annotation.controls.scores import AnnotatorScores, Scores, Share
+from exports.agreement.audit import Audit
+from exports.report.audit_words import HEADING, audit_sentences
 from exports.report.html._elements import Child, cell, element, folded, head, missing, quoted, row, sentence, table
 from exports.report.words import percent
 
@@ -40,6 +42,14 @@ def controls_section(scores: Sequence[AnnotatorScores]) -> Element | None:
         ),
         class_="people",
     )
+
+
+def audit_section(audit: Audit | None) -> Element | None:
+    """What an audit did to the labels of controls; None where there was none."""
+    if audit is None:
+        return None
+    sentences = (element("li", sentence(each)) for each in audit_sentences(audit))
+    return element("section", element("h2", HEADING, id="audit"), element("ul", sentences))
 
 
 def _labels(scores: AnnotatorScores) -> list[Element]:

@@ -44,8 +44,8 @@ _MEANING = (
     "fp: only the judge; fn: only the jury; tn: neither. κ: Cohen's, with the joint bootstrap over records."
 )
 _CALIBRATION_MEANING = (
-    "Each circle is a tenth of the scale of the judge's own probability of yes: its place to the right is the mean "
-    "probability, its height the share on which the jury says yes, its size the number of units. A judge whose "
+    "Each circle is a tenth of the scale of P(yes), the judge's own probability of yes: its place to the right is the "
+    "mean of it, its height the share on which the jury says yes, its size the number of units. A judge whose "
     "probabilities are what they say lies on the dotted line; above it, it is not sure enough of yes, below it too "
     "sure."
 )
@@ -224,7 +224,7 @@ def _reliability_figure(label: str, found: Calibration) -> Element:
     )
     size = _SIDE + 2 * _MARGIN
     drawing = figure_svg(
-        f"{label}: reliability of the judge's probability of yes",
+        f"{label}: reliability of the judge's P(yes)",
         spoken or UNDEFINED,
         _frame(),
         _circles(found),
@@ -244,7 +244,7 @@ def _frame() -> Iterator[Element]:
         yield element("text", percent(value), x=_across(0) - 6, y=y + 4, text_anchor="end", class_="tick")
     yield element("line", x1=_across(0), x2=_across(1), y1=_down(0), y2=_down(1), class_="threshold")
     middle = _across(0.5)
-    yield element("text", "judge's probability of yes", x=middle, y=_down(0) + 38, text_anchor="middle", class_="tick")
+    yield element("text", "judge's P(yes)", x=middle, y=_down(0) + 38, text_anchor="middle", class_="tick")
     yield element("text", "jury says yes", x=_across(0), y=_down(1) - 12, class_="tick")
 
 

@@ -15,7 +15,7 @@ from exports.agreement.disagreements import Disagreement
 from exports.agreement.schema import Agreement
 from exports.report.html._agreement import agreement_head, task_details
 from exports.report.html._browser import browser_section
-from exports.report.html._controls import controls_section
+from exports.report.html._controls import audit_section, controls_section
 from exports.report.html._elements import Child, element, embedded, folded, to_html
 from exports.report.html._findings import findings_section, labels_section
 from exports.report.html._judges import judges_section
@@ -151,6 +151,7 @@ def render_report(
             ),
             people_section(agreement),
             controls_section(controls),
+            audit_section(agreement.audit),
             judges_section(agreement.judges, agreement.judge_differences),
             browser_section(disagreements),
             _methods_section(agreement),
@@ -166,6 +167,7 @@ def _navigation(agreement: Agreement, results: Results | None, *, has_controls: 
     parts += [("labels", "Labels")] if results and results.tasks else []
     parts += [("agreement", "Agreement"), ("people", "People")]
     parts += [("controls", "Controls")] if has_controls else []
+    parts += [("audit", "Audit")] if agreement.audit else []
     parts += [("judges", "Judges")] if agreement.judges else []
     parts += [("disagreements", "Disagreements"), ("methods", "Methods")]
     return element(

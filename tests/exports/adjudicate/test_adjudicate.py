@@ -125,6 +125,72 @@ def test_the_order_of_responses_does_not_change_what_is_shown_of_them(jury: Jury
         assert f"{wording.answers['yes']}: 1" in votes_text(responses, "retrieval", wording)
 
 
+def write_judgements(path: Path) -> Path:
+    """The judge alone finds passage 1 of record 1 relevant and record 2 backed; of passage 2 it invents its quote."""
+
+    def line(record: str, task: str, label: str, value: bool, quote: str, chunk: str | None = None) -> str:
+        evidence = [{"url": "https://passage.invalid/1", "snippet": quote}] if quote else []
+        labels = {label: {"value": value, "p_yes": 0.9 if value else 0.1}}
+        about = {"record_uuid": record, "task": task, "chunk_id": chunk, "model": "secret-judge-7b", "status": "ok"}
+        return json.dumps(about | {"labels": labels, "evidence": evidence, "rationale": "The judge is sure."})
+
+    lines = [
+        line("r1", "retrieval", "topically_relevant", True, "passage 1  of 1", "d1#0"),
+        line("r1", "retrieval", "topically_relevant", False, "Passage 2 of 1.", "d2#0"),
+        line("r2", "retrieval", "topically_relevant", True, "Nobody wrote this.", "d1#0"),
+        line("r2", "grounding", "support_present", True, "Passage 2 of 2."),
+        line("r2", "generation", "helpful", True, ""),
+        line("r9", "generation", "helpful", True, ""),
+    ]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def test_disputes_with_a_judge_are_settled_without_knowing_who_said_what(jury: Jury, tmp_path: Path) -> None:
+    judgements, dora = write_judgements(tmp_path / "judgements.jsonl"), jury.names["dora"]
+    result = jury.push("--disputes", str(judgements), "--annotator", dora)
+    assert result.exit_code == 1, result.output
+    assert "Left out: 1 judgement of units that the export does not hold." in result.stderr
+    assert "Left out: 1 judgement differing from most annotators without a quote." in result.stderr
+    assert "retrieval r2:d1#0: no quote stands in what annotators saw." in result.stderr
+    workspace = f"{jury.workspace}-adjudication-quotes"
+    there = jury.records(workspace)
+    names = {"adjudication-1-retrieval-en r1:d1#0", "adjudication-2-grounding-en r2"}
+    assert set(there) == names
+    title = read_wording("en").questions["grounding"]["support_present"].title
+    assert there["adjudication-2-grounding-en r2"]["fields"]["quotes"] == (
+        f"{title}\nYes · No\n\nWords to look at\n– Passage 2 of 2."
+    )
+    # Nothing that the adjudicator's page is filled from tells that one side is a machine, or which side said what.
+    shown = everything_shown(jury, "dora", workspace)
+    assert "Words to look at" in shown
+    secrets = [*(jury.names[who] for who in ("anna", "ben", "carla")), "secret", "is sure", "0.9"]
+    assert [secret for secret in secrets if secret in shown.lower().replace(jury.workspace, "")] == []
+    assert {key for record in there.values() for key in record["metadata"]} == {"citejury", "citejury_disputed"}
+    assert jury.push("--disputes", str(judgements)).stdout.startswith("Units new: 0, there before: 2")
+    for name, record in there.items():
+        task, label = ("retrieval", "topically_relevant") if "retrieval" in name else ("grounding", "support_present")
+        jury.respond("dora", record["id"], task, **{label: "yes"})
+    decisions = tmp_path / "decisions.csv"
+    read = jury.run("read", "--workspace", jury.workspace, "--out", str(decisions))
+    assert read.exit_code == 0, read.output
+    assert {(row.record_uuid, row.label, row.decision, row.disputed) for row in read_decisions(decisions).rows} == {
+        ("r1", "topically_relevant", True, True),
+        ("r2", "support_present", True, True),
+    }
+
+
+def test_judgements_of_two_judges_are_no_dispute_and_disputes_hide_the_votes(jury: Jury, tmp_path: Path) -> None:
+    judgements = write_judgements(tmp_path / "judgements.jsonl")
+    refused = jury.push("--disputes", str(judgements), "--votes")
+    assert (refused.exit_code, "leave out `--votes`" in refused.stderr) == (2, True)
+    first, *rest = judgements.read_text(encoding="utf-8").splitlines()
+    judgements.write_text("\n".join([first.replace("secret-judge-7b", "other"), *rest]), encoding="utf-8")
+    several = jury.push("--disputes", str(judgements))
+    assert several.exit_code == 1
+    assert "holds judgements of 2 judges ('other', 'secret-judge-7b')" in several.stderr
+
+
 def test_datasets_of_adjudication_are_a_round_of_their_own(jury: Jury) -> None:
     jury.push("--blind", "--annotator", jury.names["dora"])
     jury.push("--votes", "--annotator", jury.names["emil"])

@@ -1,0 +1,72 @@
+"""Disputes of a judge with the jury: which they are, and what is shown of them."""
+
+import pytest
+
+from annotation.wording import read_wording
+from exports.adjudicate.adjudication import UnitId
+from exports.adjudicate.disputes import dispute_text, find_disputes, standing_quotes
+from exports.agreement.audit import ControlVotes
+from exports.agreement.judge import JudgedUnits
+from tests.support.agreement_data import Row, ratings_of
+
+YES, NO = (True, 0.9), (False, 0.1)
+
+
+def jury(**votes: tuple[int, ...]) -> list[Row]:
+    """Votes on support_present by record: annotators a, b, c in order."""
+    return [
+        Row(record, name, (value, 0, 0))
+        for record, values in votes.items()
+        for name, value in zip("abc", values, strict=False)
+    ]
+
+
+def judged(quoted: tuple[str, ...], **answers: tuple[bool, float]) -> JudgedUnits:
+    labels = {(record, ""): {"support_present": answer} for record, answer in answers.items()}
+    return JudgedUnits(labels, {}, {(record, ""): ("some words",) for record in quoted})
+
+
+def test_a_dispute_is_a_quoted_answer_against_the_majority_and_a_tie_is_none() -> None:
+    ratings = ratings_of(jury(r1=(1, 1, 0), r2=(0, 0, 0), r3=(0, 0, 1), r4=(1, 0)), "grounding")
+    said = judged(("r1", "r3", "r4", "r9"), r1=NO, r2=YES, r3=NO, r4=YES, r9=YES)
+    found = find_disputes([ratings], {}, {"grounding": said})
+    assert found.units == {UnitId("grounding", "r1", ""): ("support_present",)}
+    assert found.quotes == {UnitId("grounding", "r1", ""): ("some words",)}
+    assert (found.n_without_quote, found.n_unknown) == (1, 1)
+    assert find_disputes([ratings], {}, {"grounding": said}, labels=["helpful"]).units == {}
+    assert find_disputes([ratings], {}, {"grounding": said}, tasks=["retrieval"]).units == {}
+
+
+def test_controls_are_disputed_like_all_other_units_and_the_order_tells_nothing() -> None:
+    rows = jury(**{f"r{number}": (number % 2,) * 3 for number in range(12)})
+    said = judged(
+        tuple([*(f"r{number}" for number in range(12)), "k1"]),
+        **{f"r{number}": NO if number % 2 else YES for number in range(12)},
+        k1=YES,
+    )
+    controls = {("grounding", "k1", "", "support_present"): ControlVotes(known=True, n_yes=1, n_no=2)}
+    units = list(find_disputes([ratings_of(rows, "grounding")], controls, {"grounding": said}).units)  # type: ignore[arg-type]
+    assert UnitId("grounding", "k1", "") in units
+    records = [unit.record_uuid for unit in units]
+    assert records not in (sorted(records), sorted(records, reverse=True))
+    assert records.index("k1") not in (0, len(records) - 1)
+
+
+def test_a_quote_stands_where_only_marks_and_white_space_differ() -> None:
+    text = "Honey “eases”  the cough – of children."
+    assert standing_quotes(text, ['honey "eases" the cough', "Honey cures", "", "honey “eases” the cough"]) == (
+        'honey "eases" the cough',
+        "honey “eases” the cough",
+    )
+
+
+@pytest.mark.parametrize("locale", ["en", "de", "ja"])
+def test_both_answers_are_shown_alike_and_quotes_are_escaped(locale: str) -> None:
+    wording = read_wording(locale)
+    quotes = ["<b>zeal</b>\nof bees", "Apples"]
+    shown = dispute_text(quotes, "grounding", wording, ["support_present"])
+    assert shown == dispute_text(quotes[::-1], "grounding", wording, ["support_present"])
+    assert f"{wording.answers['yes']} · {wording.answers['no']}" in shown
+    assert "<b>" not in shown
+    assert shown.index("zeal") < shown.index("Apples")
+    assert wording.adjudication["look"] in shown
