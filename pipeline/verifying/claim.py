@@ -28,7 +28,7 @@ CANDIDATES = 12
 """Best sentences of the pages that a claim is compared with."""
 _TOGETHER = 3
 """Sentences that follow each other and may say a claim together."""
-_HELD_FROM = 0.7
+_HELD_FROM = 0.65
 """Share of a reworded claim's words that these have to have."""
 _LEAST_REWORDED = 7
 """Words of such a claim; of a shorter one the verb may be missing."""
@@ -36,7 +36,7 @@ _LEAST_PARTICULAR = 4
 """Numbers and words of names that it has to have: two names, for example."""
 _ALMOST_EQUAL = 0.7
 """Share of the words of each of two sentences in the other one from which all words that differ may decide."""
-_COPIED = 0.6
+_COPIED = 0.7
 """Share of a claim's words in runs of a page from which it is a copy, cut or pieced together."""
 _CLAUSES = re.compile(r";\s|,\s(?:and|but|while|whereas|und|aber|während)\s")
 """Where a sentence goes on with another statement, which may stand elsewhere."""

@@ -204,7 +204,7 @@ class Reading(Frozen):
     verdict: StoredVerdict
     """What these pages say of it; `cannot_tell` where there are none, or none that decides was read."""
     score: float | None
-    """Chance, from 0 to 1, that they support at least a part of it; null where none was read."""
+    """From 0 to 1, for ranking: how much of its words they have, together; no chance. Null where none was read."""
     problems: tuple[str, ...]
     """Why it is not supported, in words; empty where it is."""
     by: DecidedBy = "rules"
@@ -223,7 +223,7 @@ class VerifiedSentence(Frozen):
     verdict: StoredVerdict
     """What the pages say of it; `cannot_tell` where it cites none, or none that decides was read."""
     score: float | None
-    """Chance, from 0 to 1, that the pages support at least a part of it; null where no page was read."""
+    """From 0 to 1, for ranking: how much of its words the pages have; no chance. Null where no page was read."""
     problems: tuple[str, ...]
     """Why it is not supported, in words; empty where it is."""
     by: DecidedBy = "rules"
