@@ -12,7 +12,9 @@ from pipeline.research.running.options import Limits, ResearchOptions
 from pipeline.research.running.runs import STORE
 from tests.support.budget_bench import COST_LIMITS, TOKEN_LIMITS, Counting, overshoot, read_store
 from tests.support.places import ROOT
+from tests.support.provider_server import Status
 from tests.support.research_process import Servers, options_in, research_until, run_here, running_servers
+from tests.support.scripted_model import says
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +61,22 @@ def test_a_run_costs_no_more_than_its_limit_and_one_call(servers: Servers, runs_
     assert limit <= came.total.cost < limit + came.largest.cost
     assert came.finished.metrics.cost_est == pytest.approx(came.total.cost)
     assert came.finished.stop_reason == "cost"
+
+
+@pytest.mark.parametrize(
+    "said", [says('{"sections": [', stop="length"), says("I would rather talk about the weather."), says("")]
+)
+def test_a_model_that_never_ends_or_says_nothing_of_use_spends_no_more(
+    servers: Servers, runs_dir: Path, said: Status
+) -> None:
+    """Each answer takes 120 tokens, those of second tries with room for more and of repairs too."""
+    servers.model.respond = lambda received: said
+    servers.model.calls.clear()
+    finished = run_here(options_in(runs_dir, servers, limits=Limits(tokens=400), workers=5), servers)
+    assert len(servers.model.calls) == 4
+    assert finished.metrics.tokens_in + finished.metrics.tokens_out == 480
+    assert finished.stop_reason == "tokens"
+    assert finished.passed
 
 
 def test_after_kills_a_run_records_all_that_was_answered(
