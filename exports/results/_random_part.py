@@ -16,8 +16,8 @@ LEVEL = 0.01
 """How often a random part may be called none, over all groups of a task."""
 _SCREEN = 2.5
 """Standard deviations from which permutations are counted."""
-_PERMUTATIONS = 100
-"""Permutations for each test of the family at the level."""
+_PERMUTATIONS = 20
+"""Permutations as large as what was seen at which a test of the family is just no longer beyond the level."""
 _FAR = 4.0
 """Standard deviations by which the records that a sample stands for may differ from those that are there."""
 _FEWEST_EXPECTED = 10.0
@@ -102,7 +102,7 @@ def _between(shares: FloatArray, parts: FloatArray, n_tests: int, seed: int) -> 
     for _ in range(permutations):
         generator.shuffle(exchanged)
         as_large += abs(float(exchanged @ parts)) >= observed - 1e-9
-        if as_large > _PERMUTATIONS * 2:
+        if as_large >= _PERMUTATIONS:
             return 1.0
     return (1 + as_large) / (1 + permutations)
 

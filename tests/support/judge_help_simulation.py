@@ -8,6 +8,7 @@ import numpy as np
 from exports.agreement.ratings import FloatArray
 from exports.results._intervals import rate_ends
 from exports.results._prediction_powered import Powered, Units, prediction_powered
+from exports.results._random_part import Division, misfit, uneven_share
 from tests.support.drawn_studies import logistic, threshold
 
 Judge = Callable[[np.random.Generator, FloatArray, FloatArray], FloatArray]
@@ -140,3 +141,70 @@ def coverage_alone(found: list[Studied]) -> float:
 def widths(found: list[Studied]) -> FloatArray:
     """How wide the intervals are, as a part of people's."""
     return np.array([(each.powered.ends[1] - each.powered.ends[0]) / (each.alone[1] - each.alone[0]) for each in found])
+
+
+def refused(n_narratives: int, sampling: str, share: float, number: int, odds: float = 1.0, seed: int = 0) -> float:
+    """How often what people labelled is called no random part, of answers of three models in three languages.
+
+    Languages are of 60, 30 and 10 %, one narrative in five lacks an answer of the third model, and there are two types.
+
+    Args:
+        n_narratives: Narratives that were judged.
+        sampling: Whole narratives, single records, or half of the records of each drawn narrative.
+        share: The share of records that is labelled.
+        number: How many studies.
+        odds: How many times as often narratives of the second language are labelled.
+        seed: Of the random numbers.
+    """
+    generator = np.random.default_rng([seed, n_narratives, int(100 * share)])
+    told = 0
+    for study in range(number):
+        language = generator.choice(3, n_narratives, p=(0.6, 0.3, 0.1))
+        kind = generator.integers(0, 2, n_narratives)
+        there = np.ones((n_narratives, 3), np.bool_)
+        there[generator.random(n_narratives) < 0.2, 2] = False
+        narratives, model = np.nonzero(there)
+        likely = np.where(language == 1, odds, 1.0)
+        size = n_narratives if sampling != "records" else len(narratives)
+        weights = (likely if sampling != "records" else likely[narratives]) * generator.exponential(size=size) ** -1.0
+        several = 2 if sampling == "halves" else 1
+        drawn = np.zeros(size, np.bool_)
+        drawn[np.argsort(-weights)[: round(share * several * size)]] = True
+        voted = drawn if sampling == "records" else drawn[narratives]
+        if sampling == "halves":
+            voted = voted & (generator.random(len(narratives)) < 1 / several)
+        divisions = [
+            Division("model_name", ("a", "b", "c"), model),
+            Division("language", ("de", "en", "ja"), language[narratives]),
+            Division("narrative_type", ("x", "y"), kind[narratives]),
+        ]
+        told += uneven_share(narratives, voted, divisions, study) is not None
+    return told / number
+
+
+def sample_refused(n_narratives: int, number: int, wrong: bool = False, seed: int = 0) -> float:
+    """How often a sample of narratives with its probabilities is said not to stand for the records.
+
+    Narratives of the first language are drawn with .3, the others with .1; where `wrong`, all probabilities are told
+    as equal.
+    """
+    generator = np.random.default_rng([seed, n_narratives])
+    told = 0
+    for _ in range(number):
+        language = generator.choice(3, n_narratives, p=(0.6, 0.3, 0.1))
+        narratives, model = np.divmod(np.arange(3 * n_narratives), 3)
+        drawn = np.zeros(n_narratives, np.bool_)
+        odds = np.zeros(n_narratives)
+        for stratum in range(3):
+            members = np.flatnonzero(language == stratum)
+            count = max(1, round(len(members) * (0.3 if stratum == 0 else 0.1)))
+            drawn[generator.permutation(members)[:count]] = True
+            odds[members] = 0.2 if wrong else count / len(members)
+        kind = generator.integers(0, 2, n_narratives)
+        divisions = [
+            Division("model_name", ("a", "b", "c"), model),
+            Division("language", ("de", "en", "ja"), language[narratives]),
+            Division("narrative_type", ("x", "y"), kind[narratives]),
+        ]
+        told += misfit(narratives, np.where(drawn, odds, np.nan)[narratives], divisions) is not None
+    return told / number

@@ -1,0 +1,107 @@
+"""How often rates with a judge's help are wrong, how narrow they are, and how often a random part is called none.
+
+The figures are in exports/contracts/results.md.
+"""
+
+import sys
+
+import pytest
+
+from tests.support.judge_help_simulation import (
+    Design,
+    coverage,
+    coverage_alone,
+    refused,
+    sample_refused,
+    studies,
+    widths,
+)
+
+JUDGES = ("good", "biased", "erring", "guessing")
+CELLS = [(30, 1, "narratives"), (100, 1, "narratives"), (200, 1, "narratives"), (30, 5, "narratives")]
+CELLS += [(100, 5, "narratives"), (30, 5, "records"), (100, 5, "records"), (30, 5, "weights"), (100, 5, "weights")]
+
+
+def tell(*figures: object) -> None:
+    """Figures of a simulation, as `pytest -s` shows them."""
+    sys.stdout.write("\t".join(f"{each:.3f}" if isinstance(each, float) else str(each) for each in figures) + "\n")
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        Design(60, 1, 0.4, "biased"),
+        Design(40, 5, 0.3, "good", "narratives"),
+        Design(40, 5, 0.3, "overconfident", "records"),
+        Design(40, 1, 0.05, "erring"),
+        Design(40, 5, 0.3, "good", "weights"),
+    ],
+    ids=lambda design: f"{design.judge}-{design.sampling}",
+)
+def test_a_sample_of_intervals_with_the_judges_help_covers_the_truth_and_is_narrower(design: Design) -> None:
+    found = studies(design, 250)
+    own = widths(found)
+    assert 0.91 <= coverage(found) <= 0.995
+    assert own.max() <= 1.02 + 1e-9
+    assert own.mean() < 0.95
+    assert all(high > low for low, high in (each.powered.ends for each in found))
+
+
+@pytest.mark.parametrize("judge", ["guessing", "blind", "contrary"])
+def test_a_judge_that_knows_nothing_makes_no_interval_wider_or_wrong(judge: str) -> None:
+    found = studies(Design(60, 1, 0.3, judge), 200)
+    assert widths(found).max() <= 1.02 + 1e-9
+    assert 0.9 <= coverage(found) <= 0.99
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("labelled", "units", "sampling"), CELLS)
+@pytest.mark.parametrize("rate", [0.05, 0.5])
+def test_intervals_with_the_judges_help_cover_the_truth(labelled: int, units: int, sampling: str, rate: float) -> None:
+    for judge in JUDGES:
+        found = studies(Design(labelled, units, rate, judge, sampling), 1000)
+        own, alone = widths(found), coverage_alone(found)
+        correlation = sum(each.correlation for each in found) / len(found)
+        tell(judge, labelled, units, sampling, rate, coverage(found), alone, float(own.mean()), correlation)
+        # Where people's intervals cover more than they must, those with the judge's help do too.
+        assert 0.92 <= coverage(found) <= max(0.98, alone) + 0.012
+        assert own.max() <= 1.02 + 1e-9
+        if correlation >= 0.6 and sampling == "narratives" and rate == 0.5:
+            assert own.mean() <= 0.85
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("spread", ["strong", "weak"])
+@pytest.mark.parametrize("units", [1, 5])
+def test_intervals_cover_whatever_narratives_share(spread: str, units: int) -> None:
+    for judge in JUDGES:
+        found = studies(Design(60, units, 0.2, judge, "narratives", spread), 1000)
+        tell(judge, spread, units, coverage(found), float(widths(found).mean()))
+        assert 0.92 <= coverage(found) <= 0.985
+
+
+def test_a_sample_of_random_parts_is_called_random() -> None:
+    assert refused(60, "narratives", 0.3, 40) <= 0.05
+    assert refused(150, "records", 0.5, 5, odds=6.0) >= 0.8
+    assert sample_refused(200, 60) <= 0.02
+    assert sample_refused(400, 10, wrong=True) >= 0.8
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("sampling", ["narratives", "records", "halves"])
+@pytest.mark.parametrize("share", [0.1, 0.3])
+def test_a_random_part_is_rarely_called_none(sampling: str, share: float) -> None:
+    for n_narratives in (100, 300):
+        found = refused(n_narratives, sampling, share, 400)
+        seen = refused(n_narratives, sampling, share, 40, odds=3.0)
+        tell("refused", n_narratives, sampling, share, found, "three times as often", seen)
+        assert found <= 0.02
+
+
+@pytest.mark.soak
+def test_a_sample_with_its_probabilities_is_rarely_called_none() -> None:
+    for n_narratives in (200, 1000):
+        found, seen = sample_refused(n_narratives, 500), sample_refused(n_narratives, 100, wrong=True)
+        tell("sample", n_narratives, found, "wrong", seen)
+        assert found <= 0.01
+        assert seen >= 0.9
