@@ -81,12 +81,24 @@ class Practice(Frozen):
 
     pass_mark: float = Field(default=0.75, gt=0, le=1)
     """Share of the known answers to a task's cases that a person's first answers have to agree with."""
-    tasks: tuple[TaskName, ...] = Field(default=TASKS, min_length=1)
+    tasks: tuple[TaskName, ...] = TASKS
     """The tasks that are practised; the others are open at once."""
     cases: Count | None = None
     """How many cases of each task and language, the first of the file; None for all."""
     file: str | None = None
     """File of the lead's own cases (annotation/contracts/practice.md#cases), beside citejury.toml; None for ours."""
+
+    @field_validator("tasks")
+    @classmethod
+    def has_tasks(cls, given: tuple[TaskName, ...]) -> tuple[TaskName, ...]:
+        """The tasks. Not a least length: of a wrong name it would say too that there is none.
+
+        Raises:
+            ValueError: there is none.
+        """
+        if not given:
+            raise ValueError("it names no task; leave it out to practise all three")
+        return given
 
 
 class Campaign(Frozen):

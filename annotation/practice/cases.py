@@ -128,13 +128,18 @@ def _chosen(cases: Iterable[Case], locale: str, task: TaskName, practice: Practi
     """The cases of one task in one language, as many as the campaign wants.
 
     Raises:
-        InputError: there is none.
+        InputError: there is none, or fewer than it wants.
     """
     there = [case for case in cases if (case.locale, case.task) == (locale, task)]
     if not there:
         raise InputError(
             f"`{practice.file}` has no case of {task} in {locale!r}, and nobody could pass there. Add some, or take "
             "the task out of `tasks` in `[campaign.practice]`."
+        )
+    if practice.cases and practice.cases > len(there):
+        raise InputError(
+            f"`cases = {practice.cases}` in `[campaign.practice]`, and there are {len(there)} of {task} in {locale!r}. "
+            f"Write `cases = {len(there)}`, or leave it out to take all."
         )
     return there[: practice.cases]
 

@@ -57,13 +57,20 @@
     const isLast = found.standing.answered >= found.standing.cases;
     const next = text("button", say(isLast ? "practice_result" : "practice_next"), {
       type: "button", className: "citejury-next" });
+    next.prepend(text("kbd", "↵", { ariaHidden: "true" }));
     next.addEventListener("click", () => dialog.close());
-    dialog.addEventListener("keydown", (event) => event.stopPropagation()); // the page has shortcuts of its own
+    dialog.addEventListener("keydown", (event) => {
+      event.stopPropagation(); // the page has shortcuts of its own
+      // The key that submitted may still be held down; buttons and what is folded have the key for themselves.
+      if (event.key === "Enter" && !event.repeat && !event.target.closest("button, summary")) dialog.close();
+    });
     dialog.addEventListener("close", () => dialog.remove());
-    dialog.append(title, ...explanation(found, words), ...(copy ? [folded(copy)] : []), next);
+    const scrolled = element("div"); // the button stays below it
+    scrolled.append(title, ...explanation(found, words), ...(copy ? [folded(copy)] : []));
+    dialog.append(scrolled, next);
     document.body.append(dialog);
     dialog.showModal();
-    dialog.scrollTop = 0;
+    scrolled.scrollTop = 0;
     title.focus();
   };
   page.submissionStored = async (entry, there) => {

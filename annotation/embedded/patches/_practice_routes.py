@@ -4,11 +4,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import UUID
 
+from annotation.embedded.page.scripts import page_texts
 from annotation.embedded.patches._routes import serve_first
 from annotation.practice.round import STANDINGS_PATH
 from annotation.practice.scores import Standing
-
-_CLOSED = "This list opens once you have passed its practice. You find the practice on your start page."
 
 
 def standing_as_json(standing: Standing) -> dict[str, Any]:
@@ -99,7 +98,7 @@ async def _standings(db: Any, dataset: Any) -> list[dict[str, Any]]:
 
 
 def refuse_before_practice(store: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """Store a response, but no first one in a list that a practice comes before."""
+    """Store a response, but no first one in a list that a practice comes before: refused in the list's language."""
     from argilla_server.errors.future import UnprocessableEntityError
     from argilla_server.models import Response
 
@@ -108,7 +107,7 @@ def refuse_before_practice(store: Callable[..., Awaitable[Any]]) -> Callable[...
     async def store_if_open(db: Any, search_engine: Any, record: Any, user: Any, response: Any) -> Any:
         closed = user.is_annotator and await closing_practice(db, record.dataset, user.id)
         if closed and not await Response.get_by(db, record_id=record.id, user_id=user.id):
-            raise UnprocessableEntityError(_CLOSED)
+            raise UnprocessableEntityError(page_texts(record.dataset.metadata_["locale"])["practice_closed"])
         return await store(db, search_engine, record, user, response)
 
     return store_if_open

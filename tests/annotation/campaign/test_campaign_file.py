@@ -229,6 +229,13 @@ def test_practice_has_a_place_for_each_language_and_brings_everybody_to_the_comm
     assert practice_places(campaign(), "w") == {}
 
 
+def test_a_task_that_is_none_is_one_mistake(tmp_path: Path) -> None:
+    file = write(tmp_path, '[campaign]\nlocales = ["de"]\n[campaign.practice]\ntasks = ["retrival"]\n')
+    with pytest.raises(SettingsError, match=r"campaign\.practice\.tasks\.0") as refused:
+        read_campaign(file)
+    assert "at least" not in str(refused.value)
+
+
 @pytest.mark.parametrize("practice", [{"pass_mark": 0}, {"pass_mark": 1.1}, {"tasks": []}, {"cases": 0}, {"mark": 1}])
 def test_practice_that_cannot_be_is_named_with_its_key(tmp_path: Path, practice: dict[str, Any]) -> None:
     (key, value) = next(iter(practice.items()))

@@ -40,6 +40,8 @@ topically_relevant = { answer = "no", why = "Es geht um die Höhe." }
 evidence_sufficient = { answer = "no", why = "Das Alter fehlt." }
 misleading = { answer = "no", why = "Niemand hält 57 Meter für ein Alter." }
 """
+# Where the part of the explanation that scrolls ends.
+LOWEST_TEXT = "return document.querySelector('#citejury-practice > div').getBoundingClientRect().bottom"
 ALL_NO = {"topically_relevant": False, "evidence_sufficient": False, "misleading": False}
 FIRST = {"topically_relevant": True, "evidence_sufficient": True, "misleading": False}
 
@@ -79,15 +81,20 @@ def test_practice_explains_each_case_and_opens_the_list_at_the_pass_mark(
     assert browser.find_elements(By.CSS_SELECTOR, "#citejury-practice b") == []
     assert focused(browser) == "citejury-practice-title"
     with window_size(browser, 400, 700):
-        wide = "const all = document.querySelector('#citejury-practice'); return all.scrollWidth > all.clientWidth"
+        wide = (
+            "const all = document.querySelector('#citejury-practice > div'); return all.scrollWidth > all.clientWidth"
+        )
         assert not browser.execute_script(wide)
         click(browser, lambda: browser.find_element(By.CSS_SELECTOR, "#citejury-practice summary"))
         wait(browser, lambda: "57 Meter" in shown_text(browser, "#citejury-practice details"))
+        button = browser.find_element(By.CSS_SELECTOR, "#citejury-practice .citejury-next")
+        assert browser.execute_script(LOWEST_TEXT) <= button.location["y"]
     press(browser, Keys.ESCAPE)
     wait(browser, lambda: browser.find_elements(By.ID, "citejury-practice") == [])
     said = submit_case(browser, ALL_NO)
     assert "3 von 3 Antworten stimmen überein." in said
-    click(browser, lambda: browser.find_element(By.CSS_SELECTOR, "#citejury-practice .citejury-next"))
+    assert browser.find_element(By.CSS_SELECTOR, "#citejury-practice .citejury-next").accessible_name == "Zum Ergebnis"
+    press(browser, Keys.RETURN)
 
     wait(browser, lambda: "4 von 6 Antworten stimmen überein, nötig sind 5" in shown_text(browser, "#citejury-empty"))
     click(browser, lambda: browser.find_element(By.LINK_TEXT, "Erklärungen lesen"))
@@ -97,7 +104,7 @@ def test_practice_explains_each_case_and_opens_the_list_at_the_pass_mark(
     click(browser, lambda: browser.find_element(By.CSS_SELECTOR, "#citejury-empty .citejury-again"))
     for answers in (FIRST, ALL_NO):
         assert "3 von 3" in submit_case(browser, answers)
-        press(browser, Keys.ESCAPE)
+        click(browser, lambda: browser.find_element(By.CSS_SELECTOR, "#citejury-practice .citejury-next"))
     wait(browser, lambda: "6 von 6 Antworten stimmen überein, 5 genügen" in shown_text(browser, "#citejury-empty"))
     click(browser, lambda: browser.find_element(By.LINK_TEXT, "Als Nächstes: Retrieval"))
     wait(browser, lambda: browser.execute_script(RECORD_ID))

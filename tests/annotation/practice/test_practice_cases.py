@@ -108,6 +108,11 @@ def test_a_file_that_is_not_whole_is_refused_in_one_line(tmp_path: Path, text: s
     assert "cases.toml" in str(refused.value)
 
 
+def test_more_cases_than_there_are_are_refused_with_their_number() -> None:
+    with pytest.raises(InputError, match=r"`cases = 20`.*there are 8 of retrieval in 'en'\. Write `cases = 8`"):
+        shipped(cases=20)
+
+
 def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
     wanted = Campaign.model_validate({"locales": ["en"], "practice": {"file": "cases.toml"}})
     with pytest.raises(InputError, match=r"cases\.toml` cannot be read: No such file"):

@@ -69,6 +69,14 @@ def test_an_answer_that_comes_before_practice_is_refused_however_it_is_sent(owne
     assert again["responses"] == []
 
 
+def test_the_refusal_before_practice_is_in_the_lists_language(owner: Argilla) -> None:
+    work = practised(owner, locales=("de",), tasks=["retrieval"], cases=1)
+    record_id = next(owner.record_pages(work.dataset("1-retrieval-de")))[1][0]["id"]
+    body = {"status": "submitted", "values": yes_to_all("retrieval")}
+    with work.herself("ben") as ben, pytest.raises(ArgillaError, match="sobald Sie die Übung dazu bestanden haben"):
+        ben.request("POST", f"/records/{record_id}/responses", json=body)
+
+
 def test_whoever_fails_begins_anew_and_her_corrections_after_the_explanation_do_not_count(owner: Argilla) -> None:
     work = practised(owner, tasks=["retrieval"], cases=1)
     dataset = work.dataset("practice-1-retrieval-en")
