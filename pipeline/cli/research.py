@@ -194,8 +194,8 @@ def _audit_again(runs_dir: Path, run_id: str) -> None:
         folder.write_verify(verify_result(audit, folder.read_verify()))
     for problem in audit.problems:
         click.echo(problem)
-    counts = f"{audit.total_paragraphs} paragraphs, {audit.citations_found} sources, {len(audit.problems)} problems"
-    click.echo(f"{counts}.", err=True)
+    counts = {"paragraph": audit.total_paragraphs, "source": audit.citations_found, "problem": len(audit.problems)}
+    click.echo(f"{', '.join(counted(count, noun) for noun, count in counts.items())}.", err=True)
     of = f"of {counted(audit.text.sentences, 'cited sentence')}"
     if audit.text.weaker:
         click.echo(f"As the run wrote them, in other words than their pages': {audit.text.weaker} {of}.", err=True)

@@ -7,11 +7,12 @@ the order of sentences too. A number, a sign, a negation, a name or any other wo
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
 from pipeline.text.normal_form import INVISIBLE
-from pipeline.text.words import UNSPACED, plain_number
+from pipeline.text.words import UNSPACED, plain_number, without_marks
 from pipeline.verifying.claim import check_sentence
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.values import ReadReport, Sentence, Verdict
@@ -24,6 +25,7 @@ _MOST_JOINED = 4
 _EDITED_FROM = 0.5
 """Share of its words that a sentence has from one of the run, from which it counts as an edit of that one."""
 _SHOWN = 80
+_PAGES_KEPT = 32
 # Of signs those that say something: a minus, a range, a comparison, a unit, a currency. Others are punctuation.
 _TOKEN = re.compile(
     r"\d+(?:[.,]\d+)*"
@@ -107,6 +109,12 @@ class _Wording:
         )
 
 
+@lru_cache(_PAGES_KEPT)
+def _wording_of_page(page: PageText) -> _Wording:
+    """The page's sentences, read once; citation marks count for nothing."""
+    return _Wording(map(without_marks, page.sentences))
+
+
 def words_said(text: str) -> tuple[str, ...]:
     """The words, numbers and telling signs of a text, in order, each in the one form of all ways to write it."""
     seen = _POWER.sub("^", _HIDDEN.sub("", text))
@@ -146,7 +154,7 @@ def _standing(cited: Sequence[Sentence], held: Sequence[tuple[frozenset[str], _W
 def _problem(sentence: Sentence, pages: Sequence[PageText], written: Sequence[_Wording] | None) -> str:
     """What is wrong with a sentence that is not as the run wrote it; empty for nothing."""
     words = words_said(sentence.text)
-    if any(_Wording(page.sentences).says(words) for page in pages):
+    if any(_wording_of_page(page).says(words) for page in pages):
         return ""
     finding = check_sentence(sentence.text, pages)
     passing: tuple[Verdict, ...] = ("supported", "cannot_tell") if written is None else ("supported",)
