@@ -5,6 +5,7 @@ place of another one, or but for a negation. All else is left undecided: a word 
 """
 
 import re
+from collections.abc import Sequence
 
 from pipeline.verifying._agreement import (
     MOST_WORDS,
@@ -76,6 +77,19 @@ def contradiction(claim: Wording, other: Wording) -> str:
         )
     )
     return f"the page says {theirs}, not {ours}"
+
+
+def other_units(claim: Wording, others: Sequence[Wording]) -> list[str]:
+    """The units, currencies and fractions of a claim that none of the others has, though one has another of the kind.
+
+    As the claim writes them.
+    """
+    theirs = frozenset[str]().union(*(each.words for each in others))
+    return [
+        claim.written[place]
+        for place, word in enumerate(claim.words)
+        if word not in theirs and any(word in units and units & theirs for units in _UNITS)
+    ]
 
 
 def _is_denied(claim: Wording, other: Wording) -> bool:

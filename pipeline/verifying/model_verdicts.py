@@ -4,7 +4,7 @@ The model reads for meaning; that the quote is there, and that numbers, dates, n
 Research and `pipeline verify` ask the same question in the same words and read the answer alike.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
@@ -16,7 +16,10 @@ from pipeline.text.coverage import SentencePlace, words_and_numbers
 from pipeline.text.normal_form import normal_form
 from pipeline.text.urls import membership_key
 from pipeline.text.words import content_words
-from pipeline.verifying._particulars import particulars_of, shown_figure
+from pipeline.verifying._agreement import says, shared_share
+from pipeline.verifying._contradiction import other_units
+from pipeline.verifying._particulars import is_figure, particulars_of, shown_figure
+from pipeline.verifying._wording import Wording, qualifies, wording_of
 from pipeline.verifying.claim import Finding, check_sentence, stands_on
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.values import Decided, Quote, Verdict
@@ -25,6 +28,8 @@ _LEAST_QUOTED = 3
 """Content words of a quote; fewer stand on any page."""
 _LEAST_SHARED = 2
 """Content words of a claim that quotes have which support it; such as order the reader about have none."""
+_ALMOST_EQUAL = 0.6
+"""Share of the words of each of two sentences in the other one from which one is almost the other."""
 _LONGEST_PASSAGE = 2_000
 """Characters of a passage; what goes on longer is a table or a list, and is cut."""
 _MOST_QUOTES = 3
@@ -195,21 +200,50 @@ def _place_of(snippet: str, passages: Sequence[Passage]) -> Quote | None:
 
 
 def _not_borne_out(question: OpenQuestion, quotes: Sequence[Quote]) -> tuple[str, ...]:
-    """Why the quotes do not support the claim although the model says so, in words; empty where nothing speaks so."""
+    """Why the quotes do not support the claim although the model says so, in words; empty where nothing speaks so.
+
+    Where a sentence that is quoted is almost the claim, it alone has to bear the claim out, and not others beside it.
+    """
     pages = {each.page.url: each.page for each in question.passages}
     sentences = [" ".join(pages[each.url].sentences_at((each.start, each.end))) for each in quotes]
-    ours = particulars_of(question.text)
-    lacking = ours.figures.difference(*(particulars_of(each.text).figures for each in quotes))
-    problems = [f"the model's quote lacks the number {shown_figure(each)}" for each in sorted(lacking)]
-    quoted = PageText("\n".join(each.text for each in quotes))
-    problems += [f"the model's quote lacks the name {each!r}" for each in sorted(ours.names) if not quoted.has(each)]
-    if all(particulars_of(each).negations % 2 != ours.negations % 2 for each in sentences):
-        problems.append("one of the two is negated, the claim or the sentence that the model quotes")
-    words = words_and_numbers(question.text, "")[0]
-    if len(words & frozenset[str]().union(*(words_and_numbers(each.text, "")[0] for each in quotes))) < min(
-        _LEAST_SHARED, len(words)
-    ):
-        problems.append("the model's quote is about something else")
+    ours = wording_of(question.text)
+    if any(says(ours, wording_of(each)) for each in sentences):
+        return ()
+    content = _content_of(question.text)
+    if len(content & _content_of("\n".join(each.text for each in quotes))) < min(_LEAST_SHARED, len(content)):
+        return ("the model's quote is about something else",)
     if any(check_sentence(question.text, [PageText(each)]).verdict == "contradicted" for each in sentences):
-        problems.append("the sentence that the model quotes says otherwise")
-    return tuple(problems)
+        return ("the sentence that the model quotes says otherwise",)
+    negations = particulars_of(question.text).negations
+    if all((particulars_of(each).negations - negations) % 2 for each in sentences):
+        return ("one of the two is negated, the claim or the sentence that the model quotes",)
+    near = [each for each in sentences if shared_share(ours, wording_of(each)) >= _ALMOST_EQUAL]
+    found = [(*_lacking(question.text, [each]), *_otherwise(ours, wording_of(each))) for each in near]
+    return min(found, key=len) if found else _lacking(question.text, [each.text for each in quotes])
+
+
+def _content_of(text: str) -> frozenset[str]:
+    """Its content words, without numbers."""
+    return words_and_numbers(text, "")[0]
+
+
+def _lacking(text: str, quoted: Sequence[str]) -> tuple[str, ...]:
+    """The numbers, units and names of a claim that what is quoted has not, in words."""
+    ours, theirs = wording_of(text), [wording_of(each) for each in quoted]
+    had = frozenset[str]().union(*(each.words for each in theirs))
+    page = PageText("\n".join(quoted))
+    names = [name for name in sorted(particulars_of(text).names) if not page.has(name)]
+    figures = [word for word in dict.fromkeys(ours.words) if is_figure(word.removeprefix("-")) and word not in had]
+    return (
+        *(f"the model's quote lacks the number {shown_figure(each)}" for each in figures),
+        *(f"the model's quote lacks the unit {each!r}" for each in other_units(ours, theirs)),
+        *(f"the model's quote lacks the name {each!r}" for each in names),
+    )
+
+
+def _otherwise(ours: Wording, near: Wording) -> Iterator[str]:
+    """What a sentence that is almost the claim says otherwise: how many, how sure, or in which order."""
+    if sorted(filter(qualifies, near.words)) != sorted(filter(qualifies, ours.words)):
+        yield "the sentence that the model quotes is almost the same, and qualifies it otherwise"
+    if {*near.words} == {*ours.words}:
+        yield "the sentence that the model quotes has the same words in another order"
