@@ -28,8 +28,9 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import selectinload
 
-from annotation.assignment import ASSIGNMENT, Assignment, assignment_of
+from annotation.assignment import Assignment, assignment_of
 from annotation.campaign.versions import series_of, value_in, version_of
+from annotation.embedded.queue.tables import QUEUE
 from annotation.practice.round import OPENED, PASS_MARK
 from annotation.practice.scores import Standing, standing
 from annotation.tasks import CALIBRATION, PRACTICE, PRODUCTION, round_of
@@ -176,11 +177,13 @@ async def standings_in(db: AsyncSession, dataset_id: UUID, user_ids: Sequence[UU
 
 
 async def _known_answers(db: AsyncSession, dataset_id: UUID) -> dict[UUID, Mapping[str, bool]]:
-    """The known answers to the cases of a practice."""
-    columns = select(Record.id, Record.metadata_[ASSIGNMENT].as_string()).where(Record.dataset_id == dataset_id)
-    rows = (await db.execute(columns.where(Record.metadata_[ASSIGNMENT].as_string().is_not(None)))).tuples()
-    said = {record_id: Assignment.model_validate_json(written) for record_id, written in rows}
-    return {record_id: each.answers for record_id, each in said.items() if each.purpose == PRACTICE}
+    """The known answers to the cases of a practice.
+
+    Out of the queue: PostgreSQL stops at a NUL in any record's own metadata.
+    """
+    wanted = select(QUEUE.c.record_id, QUEUE.c.assignment)
+    rows = await db.execute(wanted.where(QUEUE.c.dataset_id == dataset_id, QUEUE.c.purpose == PRACTICE))
+    return {record_id: Assignment.model_validate_json(written).answers for record_id, written in rows.tuples()}
 
 
 async def _first_answers(db: AsyncSession, cases: Sequence[UUID], user_id: UUID) -> dict[str, dict[str, bool]]:

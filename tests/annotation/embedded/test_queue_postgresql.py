@@ -105,6 +105,9 @@ def test_practice_opens_its_list_at_the_pass_mark_and_is_begun_anew(server: Serv
         assert len(work.queue("anna", "1-retrieval-en")) == 2
         run_part([*SERVICE, "migrate"], server.environment)  # a start keeps what first answers were
         assert work.lists("anna")["practice-1-retrieval-en"]["practice"]["right"] == 3
+        odd = ours(texts(1), "retrieval")[0] | {"metadata": {"citejury": "\x00"}}  # no text of PostgreSQL's holds it
+        put(owner, work.dataset("practice-1-retrieval-en"), [odd])
+        assert work.lists("anna")["practice-1-retrieval-en"]["practice"]["right"] == 3
 
 
 @pytest.mark.soak

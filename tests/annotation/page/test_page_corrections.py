@@ -78,7 +78,7 @@ def test_a_correction_outlives_a_reload_and_other_records_and_is_sent_when_she_s
     click(browser, lambda: shown_element(browser, "Open the record"))
     wait(browser, lambda: browser.execute_script(RECORD_ID) == first)
     wait(browser, lambda: is_chosen(browser, "topically_relevant_yes"))
-    assert CHANGED not in notice(browser)
+    wait(browser, lambda: CHANGED not in notice(browser))
 
     click(browser, lambda: shown_element(browser, "Drop the change"))
     wait(browser, lambda: is_chosen(browser, "topically_relevant_no"))
