@@ -48,9 +48,22 @@ def says(claim: Wording, other: Wording) -> bool:
     return (
         _is_part(claim, other)
         or any(_is_part(*rest) for rest in _without_circumstance(claim, other))
+        or any(_is_part(each, rest) for own, rest in _without_circumstance(claim, other, 0) for each in _turned(own))
+        or any(_is_part(own, each) for rest, own in _without_circumstance(other, claim, 0) for each in _turned(rest))
         or any(_is_part(active, other) for active in _active(claim))
         or any(_is_part(claim, active) for active in _active(other))
     )
+
+
+def _turned(fronted: Wording) -> Iterator[Wording]:
+    """What a circumstance stood before, as it is, and as German has it without one: the verb behind the subject."""
+    yield fronted
+    if len(fronted.words) <= _LEAST_WORDS:
+        return
+    for end in range(2, min(_LONGEST_NAME, len(fronted.words)) + 1):
+        order = (*range(1, end), 0, *range(end, len(fronted.words)))
+        words, written = (tuple(each[at] for at in order) for each in (fronted.words, fronted.written))
+        yield fronted._replace(words=words, written=written)
 
 
 def _active(passive: Wording) -> Iterator[Wording]:
@@ -83,7 +96,7 @@ def may_be_left_out(difference: Difference, claim: Wording, other: Wording) -> b
     return is_apart and not any(map(qualifies, left_out))
 
 
-def _without_circumstance(claim: Wording, other: Wording) -> Iterator[tuple[Wording, Wording]]:
+def _without_circumstance(claim: Wording, other: Wording, at: int | None = None) -> Iterator[tuple[Wording, Wording]]:
     """Both without the same circumstance, where the claim begins or ends with it and it stands elsewhere in the other.
 
     It has its preposition in both, which a name that changes its role has not.
@@ -95,11 +108,13 @@ def _without_circumstance(claim: Wording, other: Wording) -> Iterator[tuple[Word
         *((size - k, size) for k in range(1, longest + 1)),
     ):
         block = claim.words[start:end]
-        if not (decides(block[0]) or start in claim.links):
+        if start != at and at is not None:
+            continue
+        if qualifies(block[0]) or not (decides(block[0]) or start in claim.links):
             continue
         for place in range(len(other.words) - len(block) + 1):
             is_it = other.words[place : place + len(block)] == block
-            is_elsewhere = place > 0 if start == 0 else place in other.stops
+            is_elsewhere = (place in other.stops) == (start > 0)
             if is_it and is_elsewhere and (decides(block[0]) or place in other.links):
                 yield without(claim, start, end), without(other, place, place + len(block))
 

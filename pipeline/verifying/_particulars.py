@@ -6,6 +6,7 @@ English, German, Japanese and Chinese; of other languages numbers, ISO dates and
 import re
 import unicodedata
 from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple
 
 from pipeline.text.words import NUMBERS, STOP_WORDS, TOKEN, numbers_in, plain_number, without_marks
@@ -157,6 +158,7 @@ class Particulars(NamedTuple):
     """How many words negate."""
 
 
+@lru_cache(maxsize=20_000)
 def particulars_of(text: str) -> Particulars:
     """The particulars of a sentence; citation marks count for nothing."""
     plain = in_figures(without_marks(text))

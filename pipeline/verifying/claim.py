@@ -38,6 +38,8 @@ _ALMOST_EQUAL = 0.7
 """Share of the words of each of two sentences in the other one from which all words that differ may decide."""
 _COPIED = 0.7
 """Share of a claim's words in runs of a page from which it is a copy, cut or pieced together."""
+_WORTH_A_LOOK = 0.5
+"""Share of a claim's words that one sentence of a page has to have that it does not cite."""
 _CLAUSES = re.compile(r";\s|,\s(?:and|but|while|whereas|und|aber|während)\s")
 """Where a sentence goes on with another statement, which may stand elsewhere."""
 _LEAST_CLAUSE = 4
@@ -107,7 +109,7 @@ def check_sentence(text: str, pages: Sequence[PageText]) -> Finding:
     reasons, against = opposed(text, pages, places)
     if reasons:
         return Finding("contradicted", 0.0, reasons, near, against)
-    problems = _missing(text, pages, places[:SENTENCES])
+    problems = _missing(text, pages, near)
     if not problems and _is_reworded(text, claim, pages, passages):
         return Finding("supported", score, (), near)
     return Finding("cannot_tell", score, problems or (_OTHER_WORDS,), near)
@@ -143,10 +145,10 @@ def _passages(pages: Sequence[PageText], places: Sequence[SentencePlace]) -> Ite
 
 
 def is_covered(text: str, page: PageText) -> bool:
-    """Whether the page has enough of the words of a text that it is worth to look what it says of it."""
+    """Whether a sentence of the page has enough of the words of a text that it is worth to look what it says of it."""
     words = frozenset[str]().union(*words_and_numbers(text, ""))
     shared = page.index.shared(words)
-    return bool(shared) and max(shared.values()) * _TOGETHER >= _HELD_FROM * len(words)
+    return bool(shared) and max(shared.values()) >= _WORTH_A_LOOK * len(words)
 
 
 def _is_reworded(text: str, claim: Wording, pages: Sequence[PageText], passages: Sequence[Wording]) -> bool:
