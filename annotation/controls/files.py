@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from annotation.controls.planting import Planted
-from annotation.labels import LABELS, TASKS, TaskName, broken_rules
+from annotation.labels import LABELS, RULES, TASKS, TaskName, broken_rules
 from pipeline.csv_v2.lines import delimiter_of, numbered_rows, spreadsheet_cell, unescaped
 from pipeline.errors import BadRowsError, InputError
 from pipeline.recording.files import write_records
@@ -212,7 +212,11 @@ def _known_unit(
         raise InputError(f"the record {record.record_uuid!r} has no passages, so there is nothing to ground it on")
     answers = {label: told[label] for label in LABELS[task] if label in told}
     if broken := broken_rules(task, answers):
-        raise InputError(f"its answers contradict each other ({', '.join(broken)})")
+        rule = next(each for each in RULES if each.name == broken[0])
+        wanted = "yes" if rule.required else "no"
+        raise InputError(
+            f"its answers contradict each other: where `{rule.antecedent}` is yes, `{rule.consequent}` must be {wanted}"
+        )
     known = {label: value for label, value in answers.items() if label not in skipped}
     if not known and not answers:
         raise InputError("it is confirmed, and no answer is known")

@@ -87,13 +87,14 @@ def _print_summary(manifest: "RunManifest", out: Path) -> None:
 def _print_last_start(last: "LastStart", manifest: "RunManifest", out: Path) -> None:
     """Print what this start did, after a line for each provider that answered nothing."""
     from pipeline.asking.run_folder import read_errors
-    from pipeline.text.terminal import printable
+    from pipeline.text.terminal import counted, printable
 
     reasons = {error.provider: error.message for error in reversed(read_errors(out))} if last.silent else {}
     for provider, kinds in last.silent.items():
         said = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+        calls = counted(sum(kinds.values()), "call")
         click.echo(
-            f"{provider} answered none of its {sum(kinds.values())} calls ({said}). The first: "
+            f"{provider}: this start made {calls}, and none was answered ({said}). The first: "
             f"{printable(reasons.get(provider, ''))}",
             err=True,
         )

@@ -76,7 +76,10 @@ def test_cells_that_a_spreadsheet_would_run_are_made_safe(tmp_path: Path) -> Non
         (f"{FIRST},,maybe,,", "`helpful` is 'maybe'; write yes or no"),
         (f"{FIRST},,,,", "no one task has all of the labels (none is told)"),
         (f"{FIRST},,yes,yes,", "no one task has all of the labels topically_relevant, helpful"),
-        (f"{FIRST},{made(0).chunks[0].chunk_id},,no,yes", "its answers contradict each other"),
+        (
+            f"{FIRST},{made(0).chunks[0].chunk_id},,no,yes",
+            "its answers contradict each other: where `evidence_sufficient` is yes, `topically_relevant` must be yes",
+        ),
     ],
 )
 def test_rows_that_cannot_be_used_are_listed_and_nothing_is_read(tmp_path: Path, row: str, reason: str) -> None:

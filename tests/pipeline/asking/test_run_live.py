@@ -159,7 +159,7 @@ def test_a_provider_that_is_down_is_said_with_the_reason_and_strict_exits_1(narr
         done = ask(narratives, tmp_path / "run", env, "--strict")
         calm = ask(narratives, tmp_path / "run", environment(server, "claude"))
     assert (done.exit_code, calm.exit_code) == (1, 0)
-    assert "openai answered none of its 5 calls (5 auth). The first: " in done.stderr
+    assert "openai: this start made 5 calls, and none was answered (5 auth). The first: " in done.stderr
     assert "no such key" in done.stderr
     assert "0 kept, 5 new, 5 failed, spent now 0.00 USD (0.00 in all), cost of 5 not known\n" in done.stderr
     assert done.stderr.splitlines()[-1].startswith("Next: citejury pipeline sources")
