@@ -67,7 +67,7 @@ def contradiction(claim: Wording, other: Wording) -> str:
     changed = [each for each in found if each.end > each.start]
     if not all(may_be_left_out(each, claim, other) for each in found if each not in changed):
         return ""
-    if not changed or not all(_is_other_particular(each, claim, other) for each in changed):
+    if not all(_is_other_particular(each, claim, other) for each in changed) or not _is_one_fact(changed, claim, other):
         return ""
     ours, theirs = (
         ", ".join(_shown(wording, start, end) for start, end in spans)
@@ -122,6 +122,22 @@ def _is_other_particular(difference: Difference, claim: Wording, other: Wording)
         if _tells_apart(claim, difference.start + place) or _tells_apart(other, difference.begin + place):
             return False
     return True
+
+
+def _is_one_fact(changed: Sequence[Difference], claim: Wording, other: Wording) -> bool:
+    """Whether one thing differs, if in several places: a number, a unit, the parts of a date, or which is where.
+
+    Another number at another time, or in another unit, may be right as well.
+    """
+    pairs = [
+        (one, another)
+        for each in changed
+        for one, another in zip(claim.words[each.start : each.end], other.words[each.begin : each.stop], strict=True)
+        if one != another
+    ]
+    ours, theirs = sorted(one for one, _ in pairs), sorted(another for _, another in pairs)
+    is_date = len(changed) == 1 and all(map(_is_number, ours + theirs)) and any("month" in word for word in ours)
+    return len(set(pairs)) == 1 or is_date or (bool(pairs) and ours == theirs)
 
 
 def _is_number(word: str) -> bool:

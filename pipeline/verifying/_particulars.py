@@ -78,7 +78,11 @@ _DATES = tuple(
 _SMALL_NUMBER = re.compile(rf"(?<![\w-])(?i:{'|'.join(_SMALL_NUMBERS)})(?![\w-])")
 # `2018–19` and `2018/19`.
 _SHORT_SPAN = re.compile(r"(?<![\d.,])([12]\d)(\d\d)\s?[-–—/]\s?(\d\d)(?![\d.,-]\d|\d)")
-_MONTH_FORM = re.compile(r"month\d+")
+_MONTH_FORM = re.compile(r"month(?:1[0-2]|[1-9])")
+_SHOWN_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
 
 
 def in_figures(text: str) -> str:
@@ -197,5 +201,5 @@ def is_figure(word: str) -> bool:
 
 
 def shown_figure(word: str) -> str:
-    """The figure as a message names it: a month as its number."""
-    return word.removeprefix("month")
+    """The figure as a message names it: a month by its name."""
+    return _SHOWN_MONTHS[int(word.removeprefix("month")) - 1] if _MONTH_FORM.fullmatch(word) else word

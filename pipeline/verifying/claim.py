@@ -28,13 +28,13 @@ CANDIDATES = 12
 """Best sentences of the pages that a claim is compared with."""
 _TOGETHER = 3
 """Sentences that follow each other and may say a claim together."""
-_HELD_FROM = 0.65
+_HELD_FROM = 0.6
 """Share of a reworded claim's words that these have to have."""
 _LEAST_REWORDED = 7
 """Words of such a claim; of a shorter one the verb may be missing."""
 _LEAST_PARTICULAR = 4
 """Numbers and words of names that it has to have: two names, for example."""
-_ALMOST_EQUAL = 0.7
+_ALMOST_EQUAL = 0.8
 """Share of the words of each of two sentences in the other one from which all words that differ may decide."""
 _COPIED = 0.7
 """Share of a claim's words in runs of a page from which it is a copy, cut or pieced together."""
@@ -100,17 +100,17 @@ def check_sentence(text: str, pages: Sequence[PageText]) -> Finding:
     if any(stands_on(text, page) for page in pages):
         return Finding("supported", 1.0, (), near)
     claim = wording_of(text)
-    passages = list(_passages(pages, places))
+    sentences = [wording_of(pages[place.source].sentences[place.sentence]) for place in places]
     clauses = [each for part in _CLAUSES.split(text) if (each := wording_of(part)).words]
-    if any(says(claim, each) for each in passages) or (
-        all(len(clause.words) >= _LEAST_CLAUSE and any(says(clause, each) for each in passages) for clause in clauses)
+    if any(says(claim, each) for each in sentences) or (
+        all(len(clause.words) >= _LEAST_CLAUSE and any(says(clause, each) for each in sentences) for clause in clauses)
     ):
         return Finding("supported", score, (), near)
     reasons, against = opposed(text, pages, places)
     if reasons:
         return Finding("contradicted", 0.0, reasons, near, against)
     problems = _missing(text, pages, near)
-    if not problems and _is_reworded(text, claim, pages, passages):
+    if not problems and _is_reworded(text, claim, pages, list(_passages(pages, places))):
         return Finding("supported", score, (), near)
     return Finding("cannot_tell", score, problems or (_OTHER_WORDS,), near)
 
@@ -154,21 +154,23 @@ def is_covered(text: str, page: PageText) -> bool:
 def _is_reworded(text: str, claim: Wording, pages: Sequence[PageText], passages: Sequence[Wording]) -> bool:
     """Whether the pages say a claim in other words, as far as nearly all of its words in one passage tell.
 
-    It has to have names or numbers, which tie it to the passage, and this its qualifying words. Of what is almost a
-    sentence of the page, or is pieced together from runs of its words, nothing is told: there each word may decide.
+    It has to have names or numbers, which tie it to the pages, and the passage its qualifying words. Of what is almost
+    a sentence of the page, or is pieced together from runs of its words, nothing is told: there each word may decide.
+    Nor is anything of German, where every noun looks like a name.
     """
     content = {word for word in claim.words if not decides(word)}
     particulars = particulars_of(text)
     if (
         is_unspaced(claim)
+        or any(page.lang == "de" for page in pages)
         or len(content) < _LEAST_REWORDED
         or len(particulars.names) + len(particulars.figures) < _LEAST_PARTICULAR
         or any(shared_share(claim, passage) >= _ALMOST_EQUAL for passage in passages)
     ):
         return False
-    decisive = {word for word in claim.words if qualifies(word)} | {*wording_of(" ".join(particulars.names)).words}
+    qualifying = {word for word in claim.words if qualifies(word)}
     held = any(
-        len(content & {*passage.words}) >= _HELD_FROM * len(content) - _ROUNDING and decisive <= {*passage.words}
+        len(content & {*passage.words}) >= _HELD_FROM * len(content) - _ROUNDING and qualifying <= {*passage.words}
         for passage in passages
     )
     return held and max(page.copied_share(text) for page in pages) < _COPIED
@@ -215,7 +217,7 @@ def _missing(text: str, pages: Sequence[PageText], places: Sequence[SentencePlac
     near = [particulars_of(" ".join(pages[place.source].around(place.sentence))) for place in places]
     figures = sorted(ours.figures.difference(*(each.figures for each in near)))
     problems = [
-        f"the cited pages do not have the number {shown_figure(figure)} beside it"
+        f"the cited pages do not have {shown_figure(figure)} beside it"
         for figure in figures
         if not (_YEAR.fullmatch(figure) and any(page.has(figure) for page in pages))
     ]

@@ -1,7 +1,6 @@
 """Sentences with what people say of them and of their pages: open data beside the project, and edits made here."""
 
 import gzip
-import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -29,11 +28,6 @@ class Case(NamedTuple):
     kind: str = ""
     """What was changed in it."""
     lang: str = ""
-
-    @property
-    def is_developed_on(self) -> bool:
-        """Whether it is of the half of its set that rules were chosen on."""
-        return hashlib.sha256(self.id.encode()).digest()[0] < 128
 
 
 class Judged(NamedTuple):
