@@ -141,7 +141,7 @@ def verify(
         click.echo("The network is away: pages that were not tried leave their sentences untold.", err=True)
     if asked:
         _tell_asked(asked)
-    goes_on = "the same command again asks what is left" if asked and asked.left else ""
+    goes_on = "the same command again asks what is left" if asked and (asked.left or asked.failed) else ""
     unread = no_fetch or (offline and summary.read_nothing)
     click.echo(f"Next: {goes_on or _next_step(path, unread, away, summary.is_csv)}", err=True)
     if asked and asked.stopped:
@@ -215,6 +215,8 @@ def _tell_asked(asked: "Asked") -> None:
     if asked.left:
         how = f", with a higher `--max-{asked.stopped}`" if asked.stopped in ("cost", "tokens") else ""
         click.echo(f"{_WHY_LEFT[asked.stopped]}: {counted(asked.left, 'question')} left{how}.", err=True)
+    elif asked.stopped:
+        click.echo(f"{_WHY_LEFT[asked.stopped]}: no question was answered.", err=True)
 
 
 def _end_stopped(stopped: str) -> None:

@@ -27,7 +27,7 @@ _GIVE_UP_AFTER = 8
 """Questions in a row that nobody answers, after which nobody is asked any more."""
 
 StopReason = Literal["", "SIGINT", "SIGTERM", "tokens", "cost", "away"]
-"""Why questions are left that were not asked; empty where none are."""
+"""Why the asking ended before its end, or came to nothing; empty where all went well."""
 _WHY: Mapping[StopReason, str] = {
     "SIGINT": "the run was stopped",
     "SIGTERM": "the run was stopped",
@@ -93,7 +93,7 @@ class Asked(NamedTuple):
     left: int
     """Those that were not asked."""
     stopped: StopReason
-    """Why; empty where none are left."""
+    """Why; empty where none are left. `away` also where every question was asked and the model answered none."""
     spent: Spent
     """What all kept replies of the model took."""
 
@@ -143,7 +143,8 @@ class OpenClaims:
 
             asyncio.run(work())
             left = sum(each is None for each in self.decided.values())
-            stopped: StopReason = self.stopped() if left else ""
+            nobody_answered = bool(self.failed) and not self.meter.answered
+            stopped: StopReason = self.stopped() if left else "away" if nobody_answered else ""
             spent = kept.spent(self.limits.prices)
             return Asked(len(self.decided), self.unusable, self.failed, self.failure, left, stopped, spent)
 

@@ -212,6 +212,23 @@ def test_a_model_that_is_away_is_given_up_on_and_the_same_command_goes_on(tmp_pa
     assert {each["verdict"] for each in told(again).values()} == {"not_found"}
 
 
+def test_a_model_that_answers_none_of_few_questions_is_away_too_and_one_that_fails_once_is_asked_again(
+    tmp_path: Path,
+) -> None:
+    path = written_report(tmp_path)
+    refused = Status(403, {}, {"error": {"message": "no entry"}})
+    with ScriptedModel(lambda received: refused) as server:
+        result = verify(path, *asking(server))
+        assert result.exit_code == 1, result.output
+        assert "The model does not answer: no question was answered." in result.stderr
+        assert "Next: the same command again asks what is left" in result.stderr
+        server.respond = lambda received: refused if claim_of(received) == SWEET else by_claim(GOOD)(received)
+        once = verify(path, *asking(server))
+        assert once.exit_code == 0, once.output
+        assert "1 not answered" in once.stderr
+        assert "Next: the same command again asks what is left" in once.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
