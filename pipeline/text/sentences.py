@@ -54,6 +54,8 @@ _LAST_UNLESS_A_NUMBER_FOLLOWS = frozenset(("no", "art", "abs", "max", "min", "se
 """Abbreviations of a number's name that are words as well: "No. 5", but "He said no."."""
 _ORDINALS_HAVE_A_STOP = frozenset(("", "de", "da", "no", "nb", "fi", "cs", "sk", "sl", "hr", "pl", "hu", "et", "lv"))
 _LAST_DAY = 31
+_MONTHS = "januar jänner februar feber märz april mai juni juli august september oktober november dezember"
+_GERMAN_MONTHS = frozenset(_MONTHS.split())
 
 
 def sentence_spans(text: str, language: str = "") -> list[tuple[int, int]]:
@@ -120,6 +122,8 @@ def _ends_behind_word(before: str, following: str, language: str) -> bool:
         return False
     if word in _LAST_UNLESS_A_NUMBER_FOLLOWS:
         return not following[:1].isdigit()
+    if word.isdecimal() and int(word) <= _LAST_DAY and following.lower() in _GERMAN_MONTHS:
+        return False
     if word.isdecimal():
         return opens or language not in _ORDINALS_HAVE_A_STOP or int(word) > _LAST_DAY
     if letters and word not in _LAST_BEFORE_OPENERS:

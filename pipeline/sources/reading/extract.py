@@ -147,6 +147,10 @@ _NO_TEXT = frozenset(("script", "style", "template", "svg", "math", "head", "sel
 _BLOCKS = """address article aside blockquote br dd details div dl dt fieldset figcaption figure footer form h1
 h2 h3 h4 h5 h6 header hr li main nav ol p pre section summary table tr ul"""
 _BREAKS = frozenset(_BLOCKS.split())
+_CELLS = ("td", "th")
+_BETWEEN_CELLS = " | "
+_BREAK = "\u2424"  # the symbol for a line end, as trafilatura makes blanks of line ends
+_SEPARATORS = re.compile(r"[\s|]+")
 _BLANKS = re.compile(r"\s+")
 _XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]{0,200}\?>")
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
@@ -181,6 +185,8 @@ def read_html(page: str, url: str) -> HtmlText:
     text = "\n".join(line for line in map(str.strip, stored_text(found).split("\n")) if line)
     if len(text) < _LEAST_MAIN_TEXT:
         text = _all_text(page) or text
+    elif _SEPARATORS.sub("", parted := _parted_text(page)) == _SEPARATORS.sub("", text):
+        text = parted
     return HtmlText(text, title, language, bool(_NOT_FREE.search(page)))
 
 
@@ -189,6 +195,33 @@ def _all_text(page: str) -> str:
     tree = _parsed(page)
     _drop_hidden(tree)
     return _visible_text(tree)
+
+
+def _parted_text(page: str) -> str:
+    """What trafilatura falls back on for short pages, a block a line: it glues blocks without a blank between them."""
+    import trafilatura
+
+    tree = _parsed(page)
+    _drop_hidden(tree)
+    for element in tree.iter(*_BREAKS, *_CELLS):
+        if element.tag in _BREAKS:
+            element.text = _BREAK + (element.text or "")
+            element.tail = _BREAK + (element.tail or "")
+        elif _follows_a_cell(element):
+            element.text = _BETWEEN_CELLS + (element.text or "")
+    return _lines_of(trafilatura.baseline(tree)[1].replace(_BREAK, "\n"))
+
+
+def _lines_of(text: str) -> str:
+    """The lines of the text that hold anything, with single blanks."""
+    lines = (" ".join(line.split()) for line in stored_text(text).split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
+def _follows_a_cell(element: Any) -> bool:
+    """Whether it is a cell of a table's row, and not the first one."""
+    before = element.getprevious()
+    return element.tag in _CELLS and before is not None and before.tag in _CELLS
 
 
 def _parsed(page: str) -> Any:
@@ -224,15 +257,17 @@ def _visible_text(tree: Any) -> str:
     walk = iterwalk(tree, events=("start", "end"))
     for event, element in walk:
         name = element.tag if isinstance(element.tag, str) else ""
-        parts.append("\n" if name in _BREAKS else " " if name in ("td", "th") else "")
+        if name in _BREAKS:
+            parts.append("\n")
+        elif event == "start" and _follows_a_cell(element):
+            parts.append(_BETWEEN_CELLS)
         if event == "end":
             parts.append(_BLANKS.sub(" ", element.tail or ""))
         elif not name or name in _NO_TEXT:
             walk.skip_subtree()
         else:
             parts.append(_BLANKS.sub(" ", element.text or ""))
-    lines = (" ".join(line.split()) for line in stored_text("".join(parts)).split("\n"))
-    return "\n".join(line for line in lines if line)
+    return _lines_of("".join(parts))
 
 
 def _drop_hidden(tree: Any) -> None:

@@ -124,6 +124,18 @@ def test_a_page_without_main_text_is_read_as_a_browser_shows_it() -> None:
     assert "hidden" not in found.text
 
 
+@pytest.mark.parametrize("more", ["", "<p>It was paid for by the miners of the valley, who use it each day.</p>"])
+def test_blocks_and_cells_without_blanks_between_them_are_parted(more: str) -> None:
+    body = """<html><body><article><h1>Bridges</h1><p>The first was opened in 1931.</p><ul><li>It has
+<b>two</b> lanes</li><li>It is grey</li></ul><table><tr><th>Bridge</th><th>Toll</th><th>Cars</th></tr>
+<tr><td>Karst</td><td>12</td><td>160</td></tr><tr><td>Morava</td><td>7</td><td></td></tr></table></article></body></html>""".replace(
+        ">\n", ">"
+    )
+    lines = extract(body.replace("<ul>", more + "<ul>")).text.split("\n")
+    expected = ["Bridges", "The first was opened in 1931.", "It has two lanes", "It is grey", "Bridge | Toll | Cars"]
+    assert [line for line in lines if "miners" not in line] == [*expected, "Karst | 12 | 160", "Morava | 7 |"]
+
+
 @pytest.mark.parametrize(
     ("body", "content_type", "reason", "kind"),
     [

@@ -73,6 +73,12 @@ def test_a_number_ends_an_english_sentence_and_is_an_ordinal_in_german() -> None
     assert sentences("Am 5. Mai und 6. Juni.", "de") == ["Am 5. Mai und 6. Juni."]
 
 
+@pytest.mark.parametrize("language", ["en", "ja", ""])
+def test_a_german_date_is_not_cut_in_a_text_that_is_taken_for_another_language(language: str) -> None:
+    text = "Die Mauer wurde am 13. August 1961 errichtet und fiel am 9. November 1989 [1]."
+    assert sentences(f"{text} Heat pumps are popular.", language) == [text, "Heat pumps are popular."]
+
+
 def test_a_blank_text_has_no_sentence() -> None:
     assert sentences(" \n\u3000\t") == []
 
