@@ -197,10 +197,14 @@ def _audit_again(runs_dir: Path, run_id: str) -> None:
     counts = {"paragraph": audit.total_paragraphs, "source": audit.citations_found, "problem": len(audit.problems)}
     click.echo(f"{', '.join(counted(count, noun) for noun, count in counts.items())}.", err=True)
     of = f"of {counted(audit.text.sentences, 'cited sentence')}"
+    if audit.is_held_to_data:
+        click.echo("The store does not know the run: its text was held against its `final/report.json`.", err=True)
     if audit.text.weaker:
         click.echo(f"As the run wrote them, in other words than their pages': {audit.text.weaker} {of}.", err=True)
     if audit.text.unread:
         click.echo(f"Not checked, for the store holds neither run nor pages: {audit.text.unread} {of}.", err=True)
+    for each in audit.not_checked:
+        click.echo(f"Not checked: {each}", err=True)
     if not audit.passed:
         click.echo("Next: mend the report and its files, then audit it again", err=True)
         raise click.exceptions.Exit(_AUDIT_FAILED)

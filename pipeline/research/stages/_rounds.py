@@ -3,14 +3,15 @@
 import asyncio
 import math
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
-from pipeline.errors import ProviderError
+from pipeline.errors import InputError, ProviderError
 from pipeline.research.contracts import ChunksMade, ClaimMade, ClaimsVerified, Payload
 from pipeline.research.running.environment import Environment
-from pipeline.research.running.journal import RunSearch
+from pipeline.research.running.journal import JOURNAL, Journal, RunSearch
 from pipeline.research.running.options import ENOUGH_COVERAGE, Budget, Effort, ResearchOptions, StopReason
 from pipeline.research.running.research_run import ResearchRun, put_new_traces
 from pipeline.research.stages._extract import extract_claims
@@ -41,6 +42,18 @@ class Round(NamedTuple):
 
 
 _ROUND = TypeAdapter(Round)
+
+
+def kept_verified(folder: Path) -> Verified | None:
+    """All claims of the run in this folder, checked, as its journal has them; None where it has none that is ours."""
+    if not (folder / JOURNAL).is_file():
+        return None
+    try:
+        journal = Journal(folder)
+        rounds = [round_ for stage, round_ in journal.stages if stage == "verify"]
+        return journal.stage_value("verify", max(rounds), _ROUND).verified if rounds else None
+    except InputError:
+        return None
 
 
 class Gathered(NamedTuple):

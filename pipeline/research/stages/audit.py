@@ -22,6 +22,9 @@ from pipeline.verifying.source_list import Section, read_entries, sections
 _CLOSING = " \t\r\n.。．*_」』”’\"'|"
 """What may stand behind the last citation of a paragraph."""
 _SAID = re.compile(r"[.!?。．！？]\W*$")
+_NOTHING_CHECKED = (
+    "Nothing of the text could be checked: the store holds neither run nor pages, and `final/report.json` is missing."
+)
 _SHOWN = 80
 _BOLD = 7
 """Level that a paragraph has which is bold as a whole."""
@@ -46,6 +49,10 @@ class Audit(NamedTuple):
     """Where the claims, citations and references of `final/report.json` do not belong together."""
     text: Restated = Restated()
     """What the run, or else the stored pages, say of its sentences."""
+    not_checked: tuple[str, ...] = ()
+    """What was not held against anything, a sentence each."""
+    is_held_to_data: bool = False
+    """Whether the text was held against the run's `final/report.json`, for the store does not know the run."""
 
     @property
     def passed(self) -> bool:
@@ -64,6 +71,7 @@ class Audit(NamedTuple):
             *self.disorder,
             *self.report_data,
             *(f"`final/report.md`, {each}" for each in self.text.problems),
+            *([_NOTHING_CHECKED] if self.text.sentences and self.text.unread == self.text.sentences else []),
         )
 
 
@@ -94,11 +102,14 @@ def audit(report_md: str, paragraphs: Sequence[ParagraphLine], citations: Sequen
     )
 
 
-def audit_run(folder: RunFolder, written_md: str = "", page_of: PageOf | None = None) -> Audit:
+def audit_run(
+    folder: RunFolder, written_md: str = "", page_of: PageOf | None = None, claims: Sequence[Claim] | None = None
+) -> Audit:
     """The audit of the report that a run folder holds, of whoever's making; a file that is damaged is a problem of it.
 
     With `page_of`, which gives the stored pages, its text is audited too: against `written_md`, the report as the run
-    wrote it, where that is known, and against the pages.
+    wrote it, or else the sections of `final/report.json`, and against the pages. `claims` are those that the run
+    checked, where its journal has them.
 
     Raises:
         InputError: the folder has no report, or `evidence/citations.json` or `final/report.json` cannot be read.
@@ -113,17 +124,43 @@ def audit_run(folder: RunFolder, written_md: str = "", page_of: PageOf | None = 
         lines = tuple(f"`drafts/paragraphs.jsonl`, {row}." for row in error.rows)
         audited = audit(report_md, (), citations)._replace(paragraph_lines=lines)
     data_problems = [*_data_problems(report), *_claim_problems(report, folder.read_claims())] if report else []
+    data_problems += _changed_claims(folder, claims)
     if page_of is None:
         return audited._replace(report_data=tuple(data_problems))
     written = read_report(written_md) if written_md else None
+    held = written
     if report:
         known = {str(reference.n): reference.url for reference in report.references}
         data = read_report("\n\n".join(report.sections), known)
         data_problems += [
             f"The sections of `final/report.json`, {each}" for each in restated(data, written, page_of).problems
         ]
-    text = restated(read_report(report_md), written, page_of)
-    return audited._replace(report_data=tuple(data_problems), text=text)
+        held = written or data
+    text = restated(read_report(report_md), held, page_of)
+    not_checked = ("`evidence/claims.json`: the run's journal is gone.",) if claims is None else ()
+    return audited._replace(
+        report_data=tuple(data_problems), text=text, not_checked=not_checked, is_held_to_data=held is not written
+    )
+
+
+def _changed_claims(folder: RunFolder, checked: Sequence[Claim] | None) -> Iterator[str]:
+    """Where the list of claims is gone, or has claims otherwise than the run checked them.
+
+    A run of an earlier version has neither that list nor `logs/config.json`.
+    """
+    claims = folder.read_claims()
+    if claims is None:
+        if folder.read_config():
+            yield "`evidence/claims.json` is missing, and the run has written it."
+        return
+    if checked is not None:
+        listed = {claim.id: claim for claim in claims}
+        for claim in checked:
+            if listed.get(claim.id) != claim:
+                state = "otherwise than the run checked it" if claim.id in listed else "not, and the run checked it"
+                yield f"`evidence/claims.json` has the claim {claim.id} {state}."
+        for name in sorted(listed.keys() - {claim.id for claim in checked}):
+            yield f"`evidence/claims.json` has the claim {name}, which the run has not checked."
 
 
 def _claim_problems(report: Report, claims: Sequence[Claim] | None) -> Iterator[str]:

@@ -17,7 +17,7 @@ from pipeline.research.running.environment import Environment
 from pipeline.research.running.options import Budget, ResearchOptions, StopReason
 from pipeline.research.running.research_run import ResearchRun, put_new_traces
 from pipeline.research.stages._invariants import check_run
-from pipeline.research.stages._rounds import Gathered
+from pipeline.research.stages._rounds import Gathered, kept_verified
 from pipeline.research.stages._verify import read_pages
 from pipeline.research.stages._write import write_report
 from pipeline.research.stages.audit import Audit, audit_run, verify_result
@@ -320,7 +320,8 @@ def audit_again(folder: RunFolder, store: Store | None) -> Audit:
     reader = Reader(store)
     runs = store.runs() if store else []
     written = next((each.report_md for each in runs if each.id == folder.run_id), "")
-    return audit_run(folder, written, reader.cited)
+    verified = kept_verified(folder.path)
+    return audit_run(folder, written, reader.cited, list(_claims_of(verified)) if verified else None)
 
 
 def _claims_of(verified: Verified) -> Iterator[Claim]:

@@ -188,12 +188,37 @@ def test_of_61_false_edits_each_is_found() -> None:
     assert len(edits["false_edits"]) == 61
 
 
-def test_without_run_and_pages_nothing_is_claimed_of_the_text(place: Place) -> None:
-    place.edit("en", REVERSED["en"][0])
+def test_without_the_store_the_text_is_held_against_the_runs_own_data(place: Place) -> None:
     (place.path / "runs" / "store.db").unlink()
     done = place.audit("en")
     assert (done.exit_code, done.stdout) == (0, "")
-    assert "Not checked" in done.stderr
+    assert "held against its `final/report.json`" in done.stderr
+    place.edit("en", REVERSED["en"][0])
+    done = place.audit("en")
+    assert (done.exit_code, done.stdout.count("is not what the run wrote")) == (3, 1)
+
+
+def test_where_nothing_of_the_text_could_be_checked_the_audit_fails(place: Place) -> None:
+    (place.path / "runs" / "store.db").unlink()
+    RunFolder(place.path / "runs" / "en").report_json_file.unlink()
+    done = place.audit("en")
+    assert done.exit_code == 3
+    assert done.stdout.startswith("Nothing of the text could be checked: ")
+
+
+def test_claims_that_were_edited_or_removed_are_found(place: Place) -> None:
+    file = place.path / "runs" / "en" / "evidence" / "claims.json"
+    claims = json.loads(file.read_text(encoding="utf-8"))
+    for changed in (
+        [{**claims[0], "text": "Ice is the best first aid for a burn."}, *claims[1:]],
+        [*claims, {**claims[0], "id": "c99"}],
+    ):
+        file.write_text(json.dumps(changed), encoding="utf-8")
+        done = place.audit("en")
+        assert (done.exit_code, done.stdout.count("`evidence/claims.json` has the claim")) == (3, 1), done.output
+    file.unlink()
+    done = place.audit("en")
+    assert (done.exit_code, done.stdout) == (3, "`evidence/claims.json` is missing, and the run has written it.\n")
 
 
 REPORT = """Butter melts at 32 degrees. Butter is made of cream. [1]
