@@ -28,6 +28,12 @@ _LEAST_QUOTED = 3
 """Content words of a quote; fewer stand on any page."""
 _LEAST_SHARED = 2
 """Content words of a claim that quotes have which support it; such as order the reader about have none."""
+_LEAST_STEM = 4
+"""Letters that two forms of a word begin with."""
+_ELSEWHERE = "the model's quote shares fewer than two words with the sentence"
+_OTHER_ORDER = "the sentence that the model quotes has the names in another order"
+_AGENT = frozenset(("by", "von", "durch"))
+"""What stands before the one who acts, in the passive."""
 _ALMOST_EQUAL = 0.6
 """Share of the words of each of two sentences in the other one from which one is almost the other."""
 _LONGEST_PASSAGE = 2_000
@@ -152,6 +158,8 @@ def decide(question: OpenQuestion, said: Structured[VerdictAnswer]) -> Decided:
     if not quotes:
         return unanswered(finding, f"the model says {answer.verdict}, but its quote stands in no passage")
     if answer.verdict == "contradicted":
+        if _is_elsewhere(question.text, quotes):
+            return Decided("cannot_tell", "model", (_ELSEWHERE,), quotes)
         verdict: Verdict = "cannot_tell" if finding.verdict == "supported" else "contradicted"
         return Decided(verdict, "model", ("the model reads the quoted page as saying otherwise",), quotes)
     problems = () if finding.verdict == "supported" else _not_borne_out(question, quotes)
@@ -209,22 +217,61 @@ def _not_borne_out(question: OpenQuestion, quotes: Sequence[Quote]) -> tuple[str
     ours = wording_of(question.text)
     if any(says(ours, wording_of(each)) for each in sentences):
         return ()
-    content = _content_of(question.text)
-    if len(content & _content_of("\n".join(each.text for each in quotes))) < min(_LEAST_SHARED, len(content)):
-        return ("the model's quote is about something else",)
+    if _is_elsewhere(question.text, quotes):
+        return (_ELSEWHERE,)
     if any(check_sentence(question.text, [PageText(each)]).verdict == "contradicted" for each in sentences):
         return ("the sentence that the model quotes says otherwise",)
     negations = particulars_of(question.text).negations
     if all((particulars_of(each).negations - negations) % 2 for each in sentences):
         return ("one of the two is negated, the claim or the sentence that the model quotes",)
+    most = [each for each in sentences if _has_most(ours, wording_of(each))]
+    if most and all(_turns_names(question.text, each) for each in most):
+        return (_OTHER_ORDER,)
     near = [each for each in sentences if shared_share(ours, wording_of(each)) >= _ALMOST_EQUAL]
     found = [(*_lacking(question.text, [each]), *_otherwise(ours, wording_of(each))) for each in near]
     return min(found, key=len) if found else _lacking(question.text, [each.text for each in quotes])
 
 
-def _content_of(text: str) -> frozenset[str]:
-    """Its content words, without numbers."""
-    return words_and_numbers(text, "")[0]
+def _is_elsewhere(text: str, quotes: Sequence[Quote]) -> bool:
+    """Whether what is quoted shares too few words with a claim to be about it, in whatever form they stand."""
+    ours, theirs = (words_and_numbers(each, "")[0] for each in (text, "\n".join(each.text for each in quotes)))
+    shared = sum(any(_is_form_of(word, other) for other in theirs) for word in ours)
+    return shared < min(_LEAST_SHARED, len(ours))
+
+
+def _is_form_of(word: str, other: str) -> bool:
+    """Whether two words are likely forms of one: `weigh` and `weighs`, `study` and `studies`.
+
+    All but the last letter of the shorter one begins both, and that is four letters or more.
+    """
+    stem = max(_LEAST_STEM, min(len(word), len(other)) - 1)
+    return word == other or (len(word) >= stem <= len(other) and word[:stem] == other[:stem])
+
+
+def _has_most(ours: Wording, theirs: Wording) -> bool:
+    """Whether a sentence has most words of a claim, however many it has besides."""
+    words = {*ours.words}
+    return len(words & {*theirs.words}) >= _ALMOST_EQUAL * len(words)
+
+
+def _turns_names(text: str, sentence: str) -> bool:
+    """Whether the names that a claim shares with a sentence stand in it in another order.
+
+    Where one of the two is in the passive, the names before and behind its verb change places, and that is the same
+    order. Names that a text has twice tell nothing.
+    """
+    ours, theirs = wording_of(text), wording_of(sentence)
+    names = particulars_of(text).names | particulars_of(sentence).names
+    known = {word for name in names for word in wording_of(name).words} - _AGENT
+    common = {word for word in known if ours.words.count(word) == 1 == theirs.words.count(word)}
+    first, second = ([word for word in each.words if word in common] for each in (ours, theirs))
+    differ = [place for place, (word, other) in enumerate(zip(first, second, strict=True)) if word != other]
+    if not differ:
+        return False
+    own, turned = (each[differ[0] : differ[-1] + 1] for each in (first, second))
+    cut = turned.index(own[0])
+    is_passive = bool(_AGENT & {*ours.words}) != bool(_AGENT & {*theirs.words})
+    return not (is_passive and [*turned[cut:], *turned[:cut]] == own)
 
 
 def _lacking(text: str, quoted: Sequence[str]) -> tuple[str, ...]:
