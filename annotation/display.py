@@ -40,10 +40,20 @@ def to_records(record: QueryResponse, wording: Wording) -> dict[TaskName, list[d
     record. Nothing in them depends on time or chance: the same record and wording give the same bodies.
     """
     passages = sorted(record.chunks, key=lambda passage: passage.chunk_rank)
+    shown = shown_units(record)
     return {
         "retrieval": [_retrieval_record(record, passage, wording) for passage in passages],
-        "grounding": [_grounding_record(record, passages, wording)] if passages else [],
-        "generation": [_generation_record(record, wording)],
+        "grounding": [_grounding_record(record, passages, wording) for _ in shown["grounding"]],
+        "generation": [_generation_record(record, wording) for _ in shown["generation"]],
+    }
+
+
+def shown_units(record: QueryResponse) -> dict[TaskName, tuple[str, ...]]:
+    """The `chunk_id` of each unit of the record that annotators get, by task; empty where it is the whole answer."""
+    return {
+        "retrieval": tuple(passage.chunk_id for passage in record.chunks),
+        "grounding": ("",) if record.chunks else (),
+        "generation": ("",),
     }
 
 

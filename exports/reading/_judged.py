@@ -8,8 +8,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from annotation.labels import TaskName
+from annotation.display import shown_units
+from annotation.labels import TASKS, TaskName
 from exports.agreement.judge import JudgedUnits, UnitKey
+from exports.agreement.ratings import Ratings
 from exports.agreement.schema import InputFile
 from exports.reading._answer_facts import COLUMNS, column_of
 from exports.reading.judgements import read_judges
@@ -26,7 +28,8 @@ class ReadJudged(NamedTuple):
     judge: str
     """Its name."""
     tasks: dict[TaskName, dict[UnitKey, dict[str, float]]]
-    """Its probability of yes by task, unit and label, of known records only."""
+    """Its probability of yes by task, unit and label, of known records only, and of units that
+    annotators get or voted on."""
     known: dict[str, dict[str, str]]
     """What is known of each record of the files, by `record_uuid` and column of `provenance.csv`."""
     queries: dict[str, str]
@@ -40,15 +43,23 @@ class ReadJudged(NamedTuple):
 
 
 def read_judged(
-    judgements: Sequence[Path], records: Sequence[Path], name: str | None, labelled: Collection[str]
+    judgements: Sequence[Path],
+    records: Sequence[Path],
+    name: str | None,
+    labelled: Collection[str],
+    tables: Sequence[Ratings],
 ) -> ReadJudged:
     """What the judge says of the records of these files, and of labelled ones.
+
+    A unit counts where annotators would get it, by what the files tell of its record, or voted on it: a judge answers
+    grounding without passages too.
 
     Args:
         judgements: Files of judgements, of one judge unless `name` tells which.
         records: Files of records: all that the judge judged, labelled or not.
         name: The judge, where the files have several.
         labelled: Ids of the records of the export.
+        tables: The votes.
 
     Raises:
         InputError: a file cannot be read, several judges are in the files and none is named, or none of the records is
@@ -59,28 +70,43 @@ def read_judged(
     judge = _only_judge(list(read.judges), name)
     files = [InputFile(file=each.file, sha256=each.sha256, rows=each.lines) for each in read.files]
     found = ReadJudged(judge, {}, {}, {}, {}, files, list(read.remarks))
-    passages: set[UnitKey] = set()
+    shown: dict[TaskName, set[UnitKey]] = {task: set() for task in TASKS}
     for number, path in enumerate({path.resolve(): path for path in records}.values()):
         rows = 0
         for record in read_records(path):
             _add(found, record, number)
-            passages.update((record.record_uuid, chunk.chunk_id) for chunk in record.chunks)
+            for task, chunks in shown_units(record).items():
+                shown[task].update((record.record_uuid, chunk) for chunk in chunks)
             rows += 1
         files.append(input_file(path, rows))
     there = {*found.known, *labelled}
+    voted = {table.task: _voted(table) for table in tables}
     for task, units in read.judges[judge].items():
+        of_records = {unit for unit in units.labels if unit[0] in there}
+        counts = shown[task] | voted.get(task, set())
+        if task == "generation":
+            counts |= of_records
         found.tasks[task] = {
             unit: {label: p_yes for label, (_, p_yes) in labels.items()}
             for unit, labels in units.labels.items()
-            if unit[0] in there
+            if unit in of_records & counts
         }
-    found.remarks.extend(_remarks(found, read.judges[judge], labelled, passages))
+        found.remarks.extend(_not_shown(task, of_records, counts))
+    found.remarks.extend(_remarks(found, read.judges[judge], labelled, shown))
     if not any(found.tasks.values()):
         raise InputError(
             f"None of the judgements of {judge} is of a record of the export or of "
             f"{', '.join(f'`{path}`' for path in records)}. Name the records that were judged with `--records`."
         )
     return found
+
+
+def _voted(table: Ratings) -> set[UnitKey]:
+    """The units with votes."""
+    return {
+        (table.records[record], chunk)
+        for record, chunk in zip(table.unit_records.tolist(), table.unit_chunks, strict=True)
+    }
 
 
 def _only_judge(names: Sequence[str], wanted: str | None) -> str:
@@ -114,11 +140,12 @@ def _remarks(
     found: ReadJudged,
     judged: Mapping[TaskName, JudgedUnits],
     labelled: Collection[str],
-    passages: Collection[UnitKey],
+    shown: Mapping[TaskName, Collection[UnitKey]],
 ) -> Iterator[str]:
     """What does not count, and what is not there."""
     total = sum(len(units.labels) for units in judged.values())
-    unknown = total - sum(map(len, found.tasks.values()))
+    there = {*found.known, *labelled}
+    unknown = sum(unit[0] not in there for units in judged.values() for unit in units.labels)
     if unknown:
         yield (
             f"Judgements of records that neither the export nor the files of --records name: {unknown:,} of {total:,}. "
@@ -139,13 +166,23 @@ def _remarks(
     for task, by_unit in found.tasks.items():
         if not by_unit:
             continue
-        if task == "retrieval":
-            missing, all_units, unit = len(set(passages) - by_unit.keys()), len(passages), "passage"
-        else:
-            judged_records = {record for record, _ in by_unit}
-            missing, all_units, unit = len(found.known.keys() - judged_records), len(found.known), "record"
+        missing, all_units = len(set(shown[task]) - by_unit.keys()), len(shown[task])
+        unit = "passage" if task == "retrieval" else "record"
         if missing:
             yield (
                 f"{task}: of {counted(all_units, unit)} of --records {missing:,} "
                 f"{'has' if missing == 1 else 'have'} no judgement of {found.judge}."
             )
+
+
+def _not_shown(task: TaskName, judged: Collection[UnitKey], counts: Collection[UnitKey]) -> Iterator[str]:
+    """How many judgements are of what annotators never get."""
+    left_out = len(set(judged) - set(counts))
+    if left_out:
+        why = (
+            "passages that --records does not have" if task == "retrieval" else "records without passages in --records"
+        )
+        yield (
+            f"{task}: of {counted(len(judged), 'judgement')} {left_out:,} {'is' if left_out == 1 else 'are'} of {why}: "
+            "annotators never get them in this task, so they do not count."
+        )

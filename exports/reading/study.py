@@ -97,7 +97,9 @@ def read_study(
     remarks, inputs = [*tables.remarks, *told.remarks], [*tables.inputs, *told.files]
     rows = _gather(export_files(paths))
     ran = read_runs(runs, rows.known, verdict_readers(read_verdict_patterns())) if runs else None
-    judged = read_judged(judging.judgements, judging.records, judging.name, rows.known) if judging else None
+    judged = (
+        read_judged(judging.judgements, judging.records, judging.name, rows.known, tables.tables) if judging else None
+    )
     provenance = {
         record: (judged.known.get(record, {}) if judged else {})
         | _filled(ran.provenance.get(record, {}) if ran else {})

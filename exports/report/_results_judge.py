@@ -33,7 +33,7 @@ def judge_blocks(results: Results, narrow: bool = False) -> Iterator[Block]:
     ]
     if not shown:
         return
-    counts = ("of judged",) if narrow else ("labelled", "judged", "narratives")
+    counts = ("both/judged",) if narrow else ("labelled", "judged", "narratives")
     rows: list[tuple[str, ...]] = [("", "people [95 %]", "+ judge [95 %]", *counts, "λ")]
     for name, rate, told in shown:
         if told.undefined in (None, "few_narratives"):
@@ -45,6 +45,8 @@ def judge_blocks(results: Results, narrow: bool = False) -> Iterator[Block]:
         "much it counts. The judge's rate alone is no finding, and is not shown.",
         *(f"None with its help for {count} of {len(shown)}: {_REASONS[why]}." for why, count in reasons.items()),
     ]
+    if narrow and len(rows) > 1:
+        notes.insert(0, "both/judged: what people labelled and the judge judged, of all that it judged.")
     tables = (Table(rows, left=1),) if len(rows) > 1 else ()
     yield Block("judge", TITLE, tables, tuple(notes))
 

@@ -20,7 +20,15 @@ from exports.results._prediction_powered import (
     labelled_narratives,
     prediction_powered,
 )
-from exports.results._random_part import Gap, divisions_of, misfit, uneven_share
+from exports.results._random_part import (
+    Gap,
+    Leaning,
+    chosen_by_score,
+    divisions_of,
+    misfit,
+    misfit_by_score,
+    uneven_share,
+)
 from exports.results._values import Values
 from exports.results.schema import JudgeHelp, LabelResults, NoHelp, Rate, RateInterval
 from exports.results.study import Judged, Study
@@ -70,11 +78,14 @@ class Helped:
             sheet = _sheet(tables[task], values, judged, {record: place for place, record in enumerate(records)})
             self._remark_gaps(task, sheet, judged)
             gap = _gap(sheet, records, narratives, study, judged, by, seed)
+            leaning = None if gap else _leaning(sheet, records, narratives, study, judged, seed)
             if gap:
                 self.remarks.append(_refusal(task, gap, study.probabilities is not None))
+            elif leaning:
+                self.remarks.append(_refusal_by_score(task, leaning))
             weights = np.array([1 / (study.probabilities or {}).get(record, 1.0) for record in records])
             for division in divisions:
-                self._measure(task, sheet, division, narratives, weights, judged, refused=gap is not None)
+                self._measure(task, sheet, division, narratives, weights, judged, refused=bool(gap or leaning))
 
     def _measure(
         self,
@@ -214,6 +225,27 @@ def _gap(
     return misfit(numbers, given, list(divisions_of(columns, names, judged.provenance)))
 
 
+def _leaning(
+    sheet: _Sheet, records: Sequence[str], narratives: IntArray, study: Study, judged: Judged, seed: int
+) -> Leaning | None:
+    """The label by whose scores what people labelled was chosen; None where there is none."""
+    was_judged = np.logical_not(np.isnan(sheet.p_yes).all(axis=1))
+    voted = np.any(sheet.voted, axis=1)
+    probabilities = study.probabilities
+    sampled = judged.sampled or probabilities
+    in_sample = np.array([sampled is None or record in sampled for record in records])
+    own = np.flatnonzero(was_judged & in_sample[sheet.records])
+    of = sheet.records[own]
+    found = chosen_by_score(narratives[of], of, voted[own], sheet.p_yes[own], seed)
+    if found or probabilities is None:
+        return found
+    own = np.flatnonzero(was_judged)
+    of = sheet.records[own]
+    given = np.array([probabilities.get(record, np.nan) for record in records])[of]
+    given[~voted[own]] = np.nan
+    return misfit_by_score(narratives[of], given, sheet.p_yes[own])
+
+
 def _uneven(
     chosen: IntArray,
     voted: BoolArray,
@@ -248,4 +280,15 @@ def _refusal(task: TaskName, gap: Gap, weighted: bool) -> str:
     return (
         f"{task}: by their inclusion probabilities the labelled records stand for {shares}: they are no random part of "
         "what the judge judged, so there are no rates with its help."
+    )
+
+
+def _refusal_by_score(task: TaskName, leaning: Leaning) -> str:
+    """Why the judge does not help on a task where people's part goes along with its scores."""
+    label = LABELS[task][leaning.label]
+    what = f"P(yes) of `{label}` further from one half" if leaning.by_certainty else f"P(yes) of `{label}` higher"
+    return (
+        f"{task}: the judge has its {what} for what people labelled than for the rest in {leaning.share:.0%} of pairs, "
+        "and chance would be 50%: no random part of what the judge judged, so there are no rates with its help. Label "
+        "a part that is drawn without its scores (`citejury annotation plan`)."
     )

@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from exports.agreement.consensus import BoolArray
 from exports.agreement.ratings import FloatArray
 from exports.results._intervals import rate_ends
 from exports.results._prediction_powered import Powered, Units, prediction_powered
-from exports.results._random_part import Division, misfit, uneven_share
+from exports.results._random_part import Division, chosen_by_score, misfit, misfit_by_score, uneven_share
 from tests.support.drawn_studies import logistic, threshold
 
 Judge = Callable[[np.random.Generator, FloatArray, FloatArray], FloatArray]
@@ -207,4 +208,65 @@ def sample_refused(n_narratives: int, number: int, wrong: bool = False, seed: in
             Division("narrative_type", ("x", "y"), kind[narratives]),
         ]
         told += misfit(narratives, np.where(drawn, odds, np.nan)[narratives], divisions) is not None
+    return told / number
+
+
+def refused_by_score(
+    n_narratives: int, sampling: str, share: float, number: int, judge: str = "good", rate: float = 0.5, units: int = 3
+) -> float:
+    """How often what people labelled is said to be chosen by the judge's scores of five labels, three answers each.
+
+    Args:
+        n_narratives: Narratives that were judged.
+        sampling: At random whole `narratives`, single `records` or half of the records of each drawn narrative
+            (`halves`); or by the score of one label the highest (`top`) or those nearest to one half (`unsure`).
+        share: The share of units that is labelled.
+        number: How many studies.
+        judge: The judge.
+        rate: Share of yes.
+        units: Units a record: more than one is a record's passages.
+    """
+    generator = np.random.default_rng([n_narratives, int(100 * share), int(1000 * rate), units])
+    told = 0
+    for study in range(number):
+        design = Design(n_narratives // 10, 3 * units, rate, judge)
+        drawn = [draw_units(generator, design)[0] for _ in range(5)]
+        narratives, records = drawn[0].narratives, np.arange(3 * units * n_narratives) // units
+        p_yes = np.column_stack([each.p_yes for each in drawn])
+        voted = _chosen(generator, sampling, share, p_yes[:, 0], n_narratives, units)
+        told += chosen_by_score(narratives, records, voted, p_yes, study) is not None
+    return told / number
+
+
+def _chosen(
+    generator: np.random.Generator, sampling: str, share: float, p_yes: FloatArray, n_narratives: int, units: int
+) -> BoolArray:
+    """The units that people label."""
+    if sampling in ("top", "unsure"):
+        score = p_yes if sampling == "top" else -np.abs(p_yes - 0.5)
+        chosen = np.zeros(len(p_yes), np.bool_)
+        chosen[np.lexsort((generator.random(len(p_yes)), -score))[: round(share * len(p_yes))]] = True
+        return chosen
+    several = 2 if sampling == "halves" else 1
+    whole = len(p_yes) // units if sampling == "records" else n_narratives
+    drawn = np.zeros(whole, np.bool_)
+    drawn[generator.permutation(whole)[: round(share * several * whole)]] = True
+    chosen = np.repeat(drawn, len(p_yes) // whole)
+    if sampling == "halves":
+        chosen &= np.repeat(generator.random(len(p_yes) // units) < 1 / several, units)
+    return chosen
+
+
+def sample_refused_by_score(labelled: int, number: int, judge: str = "good", wrong: bool = False) -> float:
+    """How often a sample with its probabilities is said to be chosen by the judge's scores.
+
+    Hard narratives, on which the judge says yes more often, are drawn three times as often; where `wrong`, all
+    probabilities are told as equal.
+    """
+    generator = np.random.default_rng([labelled, number])
+    told = 0
+    for _ in range(number):
+        units, _ = draw_units(generator, Design(labelled, 5, 0.5, judge, "weights"))
+        odds = np.where(units.voted, 0.1 if wrong else 1 / units.weights, np.nan)
+        told += misfit_by_score(units.narratives, odds, units.p_yes[:, None]) is not None
     return told / number

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from exports import measure_results
 from exports.cli import main
 from exports.results.schema import Results
+from tests.support.export_folders import Answer, write_export
 from tests.support.judged_study import (
     LABEL,
     JudgedAnswer,
@@ -22,6 +23,9 @@ from tests.support.judged_study import (
     write_judged_study,
     write_lines,
 )
+from tests.support.planned_records import planned_record, write_planned
+
+GROUNDED = "support_present"
 
 
 @pytest.fixture(autouse=True)
@@ -149,6 +153,52 @@ def test_where_people_labelled_more_of_one_group_there_is_no_help_and_it_says_wh
     told = " ".join(printed.stdout.split()).replace("! ", "")
     assert "no random part of what the judge judged" in told
     assert "where `model_name` is" in told
+
+
+@pytest.mark.parametrize("chosen", ["the highest", "the least certain"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_labels_chosen_by_the_judges_own_score_are_refused(tmp_path: Path, chosen: str, weighted: bool) -> None:
+    answers = judged_answers(300, seed=3)
+    by_score = sorted(answers, key=lambda a: -a.p_yes if chosen == "the highest" else abs(a.p_yes - 0.5))
+    labelled = {answer.record for answer in by_score[:120]}
+    study = write_judged_study(tmp_path, answers, labelled)
+    rows = "".join(f"{record},0.2\n" for record in sorted(labelled))
+    Path("sample.csv").write_text(f"record_uuid,inclusion_probability\n{rows}", encoding="utf-8")
+    printed, label = helped(*study, *(("--weights", "sample.csv") if weighted else ()))
+    assert label["judge_help"]["undefined"] == "not_a_random_part"
+    assert "rate_ppi" not in label
+    told = " ".join(printed.stdout.split()).replace("! ", "")
+    assert ("of pairs, and chance would be 50%: no random part of what the judge judged") in told
+    assert ("further from one half" in told) == (chosen == "the least certain")
+
+
+def test_judgements_of_what_annotators_never_get_do_not_count(tmp_path: Path) -> None:
+    """A judge answers grounding without passages too, and always no; people get it only where there are some."""
+    generator = np.random.default_rng(5)
+    answers = judged_answers(300, models=("claude",), rate=0.8)
+    bare = {answer.record for answer in answers if generator.random() < 0.5}
+    labelled = first_narratives(answers, 150)
+    voted = [
+        Answer(a.record, a.model, a.narrative, f"Is {a.narrative} true?", {"anna": (GROUNDED,) if a.value else ()})
+        for a in answers
+        if a.narrative in labelled and a.record not in bare
+    ]
+    export = write_export(tmp_path / "export", voted, tasks=("grounding",))
+    lines = [judgement(a._replace(p_yes=0.0) if a.record in bare else a, "grounding") for a in answers]
+    records = [planned_record(a.narrative, a.model, passages=0 if a.record in bare else 2) for a in answers]
+    written = write_planned(tmp_path / "records.jsonl", records)
+    printed = run(
+        export, "--judge", write_lines(tmp_path / "judged.jsonl", lines), "--records", written, "--out", "out"
+    )
+    assert printed.exit_code == 0, printed.output
+    label = json.loads(Path("out/results.json").read_text(encoding="utf-8"))["tasks"]["grounding"]["labels"][GROUNDED]
+    shown = [answer for answer in answers if answer.record not in bare]
+    assert (label["judge_help"]["n_judged"], label["judge_help"]["n_labelled"]) == (len(shown), len(voted))
+    low, high = label["interval_ppi"]["low"], label["interval_ppi"]["high"]
+    assert low <= float(np.mean([answer.value for answer in shown])) <= high
+    told = " ".join(printed.stdout.split()).replace("! ", "")
+    assert f"grounding: of 300 judgements {len(bare)} are of records without passages in --records" in told
+    assert "have no judgement" not in told
 
 
 def test_a_sample_that_took_more_of_one_language_needs_its_probabilities(tmp_path: Path) -> None:

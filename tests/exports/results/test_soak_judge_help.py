@@ -12,7 +12,9 @@ from tests.support.judge_help_simulation import (
     coverage,
     coverage_alone,
     refused,
+    refused_by_score,
     sample_refused,
+    sample_refused_by_score,
     studies,
     widths,
 )
@@ -105,3 +107,45 @@ def test_a_sample_with_its_probabilities_is_rarely_called_none() -> None:
         tell("sample", n_narratives, found, "wrong", seen)
         assert found <= 0.01
         assert seen >= 0.9
+
+
+def test_a_sample_of_parts_chosen_by_the_judges_scores_is_seen() -> None:
+    assert refused_by_score(60, "narratives", 0.2, 20) <= 0.05
+    assert refused_by_score(100, "records", 0.2, 20, "erring", 0.05) <= 0.05
+    assert refused_by_score(100, "top", 0.1, 5) == 1
+    assert refused_by_score(100, "unsure", 0.1, 5) == 1
+    assert sample_refused_by_score(30, 40) <= 0.05
+    assert sample_refused_by_score(100, 10, wrong=True) >= 0.8
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("sampling", ["narratives", "records", "halves"])
+@pytest.mark.parametrize("judge", ["good", "erring", "overconfident"])
+def test_a_random_part_is_rarely_called_chosen_by_score(sampling: str, judge: str) -> None:
+    found = [
+        refused_by_score(100, sampling, share, 50, judge, rate, units)
+        for share in (0.1, 0.3)
+        for rate in (0.05, 0.5)
+        for units in (1, 3)
+    ]
+    tell("by score", sampling, judge, sum(found) / len(found))
+    assert sum(found) / len(found) <= 0.01
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("sampling", ["top", "unsure"])
+@pytest.mark.parametrize("judge", ["good", "biased", "overconfident"])
+def test_a_part_chosen_by_score_is_seen(sampling: str, judge: str) -> None:
+    for rate in (0.05, 0.5):
+        found = refused_by_score(100, sampling, 0.1, 20, judge, rate)
+        tell("by score", sampling, judge, rate, found)
+        assert found >= 0.95
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("judge", ["good", "erring", "overconfident"])
+def test_a_sample_with_its_probabilities_is_rarely_called_chosen_by_score(judge: str) -> None:
+    for labelled in (30, 100):
+        found = sample_refused_by_score(labelled, 400, judge)
+        tell("sample by score", labelled, judge, found, "wrong", sample_refused_by_score(labelled, 40, judge, True))
+        assert found <= 0.01
