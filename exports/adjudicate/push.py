@@ -40,6 +40,7 @@ from exports.csv.write import export_csv
 from exports.reading.read import export_files, read_tables
 from exports.schema import ExportFilters
 from pipeline.errors import InputError, NotFoundError
+from pipeline.text.terminal import counted
 
 _KINDS: tuple[AdjudicationKind, ...] = ("blind", "votes", "quotes")
 
@@ -129,7 +130,7 @@ def push_units(
     Raises:
         InputError: nobody is named or a member, a named user does not exist or may read everybody's responses, an
             adjudicator is in the workspace of the other kind, or a new one has answered a unit that is before the
-            adjudicators already; nothing was changed then.
+            adjudicators already, or one who is named more than half of the new ones; nothing was changed then.
         NotFoundError: there is no such workspace.
         ArgillaError: a dataset of an adjudication's name is not ours or has another schema; nothing was changed then.
         NotAllowedError: the key may not do it; workspaces need an owner's.
@@ -165,6 +166,8 @@ def push_units(
         refuse_both_kinds(argilla, home, kind, members)
         if not allow_own:
             _refuse_known_units(hers, there[home], members, target)
+            fresh = [unit for unit in wanted if unit not in there[home]]
+            _refuse_most(hers, fresh, members, [name for name in members.new if name in annotators])
         chosen, kept, refused = _sort_units(wanted, hers, there[home], members, allow_own)
         existing = {item["name"]: item for item in described[home]}
         needed = _needed_datasets(argilla, chosen, existing, kind, min_submitted)
@@ -314,6 +317,23 @@ def _refuse_known_units(
             raise InputError(
                 f"{name!r} has answered {known} of the units that are in the workspace {target!r} already, and nobody "
                 "settles what she has labelled herself. Name somebody else, or add `--allow-own`."
+            )
+
+
+def _refuse_most(
+    sources: Mapping[UnitId, Sequence[_SourceRecord]], units: Collection[UnitId], members: Members, names: Sequence[str]
+) -> None:
+    """Refuse those of the names because of whom more than half of the units would be refused.
+
+    Raises:
+        InputError: there is one.
+    """
+    for name in names:
+        known = sum(name in _answerers(sources.get(unit, ()), members) for unit in units)
+        if known > len(units) / 2:
+            raise InputError(
+                f"{name!r} has answered {known} of the {counted(len(units), 'unit')} to adjudicate, and nobody settles "
+                "what she has labelled herself. Name somebody else, or add `--allow-own`. Nothing was done."
             )
 
 

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from annotation.campaign.people import read_passwords
+from annotation.campaign.setup import add_members, create_workspace
 from annotation.client import Argilla
 from annotation.labels import LABELS
 from exports.cli import main
@@ -138,8 +139,13 @@ def test_who_labelled_a_unit_is_refused_as_its_adjudicator_unless_that_is_said(s
     assert study.owner.workspaces() == before  # nothing is done, so that there is nothing to undo
     one_language = (*words, "--workspace", f"{study.workspace}-en")  # here no campaign says who annotates
     refused = study.run(*one_language, code=1).stderr
-    assert f"generation r-en: answered before by {study.name('anna')}, who would settle her own answer." in refused
+    assert f"Error: '{study.name('anna')}' has answered 1 of the 1 unit to adjudicate" in refused
+    assert study.owner.workspaces() == before
     home = f"{study.workspace}-en-adjudication{'' if kind == '--blind' else '-votes'}"
+    (anna,) = (str(user["id"]) for user in study.owner.users() if user["username"] == study.name("anna"))
+    add_members(study.owner, create_workspace(study.owner, home), [anna])  # as earlier versions did
+    refused = study.run(*one_language, code=1).stderr
+    assert f"generation r-en: answered before by {study.name('anna')}, who would settle her own answer." in refused
     assert f"citejury annotation users remove {study.name('anna')} --workspace {home}" in refused
     undone = study.run("annotation", "users", "remove", study.name("anna"), "--workspace", home).stderr
     assert f"left: {home}" in undone
