@@ -5,8 +5,10 @@ The figures are in exports/contracts/results.md.
 
 import sys
 
+import numpy as np
 import pytest
 
+from exports.results._random_part import chosen_by_score
 from tests.support.judge_help_simulation import (
     Design,
     coverage,
@@ -116,6 +118,21 @@ def test_a_sample_of_parts_chosen_by_the_judges_scores_is_seen() -> None:
     assert refused_by_score(100, "unsure", 0.1, 5) == 1
     assert sample_refused_by_score(30, 40) <= 0.05
     assert sample_refused_by_score(400, 10, wrong=True) >= 0.8
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_labels_on_the_first_passages_of_records_only_are_seen_by_their_scores(first: bool) -> None:
+    generator = np.random.default_rng(1)
+    relevant = generator.random((300, 10)) < np.linspace(0.9, 0.1, 10)
+    p_yes = np.where(relevant, 0.8, 0.2) + generator.normal(0, 0.05, relevant.shape)
+    labelled = np.zeros(relevant.shape, np.bool_)
+    for record in generator.permutation(300)[:60]:
+        labelled[record, np.arange(3) if first else generator.permutation(10)[:3]] = True
+    records = np.repeat(np.arange(300), 10)
+    found = chosen_by_score(records, records, labelled.ravel(), p_yes.reshape(-1, 1), 1)
+    assert (found is not None) == first
+    assert found is None or (found.label, found.by_certainty) == (0, False)
+    assert found is None or found.share > 0.6
 
 
 @pytest.mark.soak
