@@ -285,6 +285,28 @@ def _place(options: "ResearchOptions") -> str:
     return "" if str(options.runs_dir) == "runs" else f" --runs-dir {click.format_filename(options.runs_dir)}"
 
 
+def shortfalls(finished: "Finished") -> Iterator[str]:
+    """What to say of a model that gave no usable answers, or whose calls were cut off."""
+    from pipeline.text.terminal import counted
+
+    metrics = finished.metrics
+    if finished.unusable:
+        yield (
+            f"The model gave no usable answer to {counted(finished.unusable, 'question')}; there the report has the "
+            "pages' own words."
+        )
+    if metrics.calls_cut_off:
+        yield (
+            f"{counted(metrics.calls_cut_off, 'call')} to the model cut off, with up to {metrics.tokens_cut_off:,} "
+            f"tokens that may have to be paid too, {_cost_words(metrics.cost_cut_off or 0, finished.unpriced)}."
+        )
+
+
+def _cost_words(cost: float, unpriced: int) -> str:
+    """The cost as far as it is known; 0 is free only where every call has a price."""
+    return "cost not known" if unpriced and not cost else f"{cost:.4f} USD"
+
+
 def _end_research(finished: "Finished", options: "ResearchOptions") -> None:
     """Print the report's path on stdout; what was found, what it took and what to do next on stderr."""
     from pipeline.research.output.layout import ENGLISH
@@ -301,15 +323,11 @@ def _end_research(finished: "Finished", options: "ResearchOptions") -> None:
         err=True,
     )
     tokens = metrics.tokens_in + metrics.tokens_out
-    took = f", {tokens:,} tokens, {metrics.cost_est:.4f} USD" if tokens else ""
+    took = f", {tokens:,} tokens, {_cost_words(metrics.cost_est, finished.unpriced)}" if tokens else ""
     pages = f"{counted(metrics.cache_misses, 'page')} fetched, {metrics.cache_hits} from the store"
     click.echo(f"{metrics.duration_s:.0f} s{took}; {pages}.", err=True)
-    if metrics.calls_cut_off:
-        click.echo(
-            f"{counted(metrics.calls_cut_off, 'call')} to the model cut off, with up to {metrics.tokens_cut_off:,} "
-            f"tokens, {metrics.cost_cut_off or 0:.4f} USD that may have to be paid too.",
-            err=True,
-        )
+    for line in shortfalls(finished):
+        click.echo(line, err=True)
     if not finished.passed:
         account = click.format_filename(finished.folder / "final" / "verification.md")
         click.echo(f"The report did not pass the audit; {account} says why.", err=True)

@@ -11,7 +11,8 @@ from typing import Any, Protocol, TypeVar
 
 from pipeline.asking.ask_live import is_priced
 from pipeline.errors import InputError, ProviderError
-from pipeline.models.completion import CUT_SHORT_ERROR, Structured
+from pipeline.models.completion import CUT_SHORT_ERROR, Structured, plain_reason
+from pipeline.models.meter import USED_UP
 from pipeline.models.structured import (
     DATA_RULE,
     OPENROUTER_URL,
@@ -33,6 +34,8 @@ in JSON only. You have no tools, and you never write a URL.
 
 {DATA_RULE} read."""
 
+NO_USE = "The model gave no usable answer"
+"""How notes begin on a question that the pages' own words answer."""
 _LARGER = 4
 """How many times the tokens an answer gets on its second try, after the first was cut short."""
 
@@ -113,7 +116,7 @@ class Model:
         if said.value is None:
             if said.status == "http_error" and self.may_ask():
                 raise ProviderError(f"The model {self.name!r} gave no answer for {purpose}: {said.error}")
-            self.note(f"The model gave no usable answer for {purpose}: {said.error}")
+            self.note(f"{NO_USE} for {purpose}: {plain_reason(said.error)}")
         return said.value
 
     async def answer(
@@ -185,7 +188,7 @@ class _CachedAsker:
             ProviderError: there is no answer, or the budget allows no further call.
         """
         if not self.model.may_ask():
-            raise ProviderError("The run's budget is used up.", "not_recorded", attempts=0)
+            raise ProviderError(USED_UP, "not_recorded", attempts=0)
         payloads: list[str] = []
         await self.asker.ask(prompt, system, schema, payloads)
         self.model.answered[key] = payloads

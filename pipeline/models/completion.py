@@ -249,6 +249,19 @@ def _balanced(text: str) -> Iterator[str]:
     return (text[start:end] for start, end in spans)
 
 
+def plain_reason(error: str) -> str:
+    """Why there is no value, for readers of a report: without the words of a parser, and without a code."""
+    code, _, words = error.partition(": ")
+    if error == CUT_SHORT_ERROR:
+        return words
+    plain = {
+        "json_parse_error": "Its answer is not JSON.",
+        "schema_validation_error": "Its answer is not in the form that was asked for.",
+        "provider_error": words,
+    }
+    return plain.get(code, error)
+
+
 async def read_structured(
     text: str, to_value: Callable[[Any], Value], ask_again: Callable[[str], Awaitable[str]] | None = None
 ) -> Structured[Value]:

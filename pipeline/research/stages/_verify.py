@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from pipeline.errors import ProviderError
 from pipeline.models.asking import Model
+from pipeline.models.completion import plain_reason
 from pipeline.research.values import Verified
 from pipeline.text.coverage import cover, words_and_numbers
 from pipeline.verifying.claim import CANDIDATES, Finding, check_sentence, is_covered, opposed, with_quotes
@@ -101,7 +102,8 @@ async def ask_verdicts(verified: Verified, pages: Sequence[Page], sections: Sequ
     for (checked, question), answer in zip(asked, answers, strict=True):
         outcome = decide(question, answer)
         if outcome.set_aside:
-            model.note(f"A verdict of the model on claim {checked.claim.id} was set aside: {outcome.set_aside}.")
+            why = f"{outcome.set_aside}." if answer.value else f"there is none. {plain_reason(answer.error)}"
+            model.note(f"A verdict of the model on claim {checked.claim.id} was set aside: {why}")
         decided[checked.claim.id] = _with_model(checked, outcome)
     return _verified_of([decided.get(each.claim.id, each) for each in verified.claims], sections)
 

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
-from pipeline.models.meter import Meter
-from pipeline.models.structured import Spent
+from pipeline.models.asking import NO_USE
+from pipeline.models.meter import USED_UP, Meter
+from pipeline.models.structured import Spent, added
 from pipeline.research.contracts import Claim, Coverage, Metrics, Report, WriterFinalized, contract_json
 from pipeline.research.output.artefacts import ParagraphLine, RunFolder, VerifyResult
 from pipeline.research.output.layout import Account, LaidOut, cid, lay_out
@@ -152,6 +153,10 @@ class Finished(NamedTuple):
     """Its figures."""
     check: VerifyResult
     """What the audit counted."""
+    unusable: int = 0
+    """Questions to which the model gave no usable answer, those beyond its budget left out."""
+    unpriced: int = 0
+    """Calls of which nobody knows the cost, those that were cut off included."""
 
 
 class ReportStages:
@@ -215,7 +220,18 @@ class ReportStages:
             lambda: self.measure(laid_out, gathered, audited.scores),
             lambda value: self.settle_run(laid_out, gathered, value),
         )
-        return Finished(folder.run_id, folder.path, audited.check.passed, came.stop_reason, metrics, audited.check)
+        unusable = sum(note.startswith(NO_USE) and not note.endswith(USED_UP) for note in self.run.notes)
+        unpriced = added(self.meter.spent, self.meter.cut_off).unpriced
+        return Finished(
+            folder.run_id,
+            folder.path,
+            audited.check.passed,
+            came.stop_reason,
+            metrics,
+            audited.check,
+            unusable,
+            unpriced,
+        )
 
     async def write(self, gathered: Gathered) -> WrittenReport:
         """The paragraphs; in the claims' own words once the model's budget is used up.

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.cli.research import shortfalls
 from pipeline.models.structured import Spent
 from pipeline.research.running.options import Limits, ResearchOptions
 from pipeline.research.running.runs import STORE
@@ -77,6 +78,19 @@ def test_a_model_that_never_ends_or_says_nothing_of_use_spends_no_more(
     assert finished.metrics.tokens_in + finished.metrics.tokens_out == 480
     assert finished.stop_reason == "tokens"
     assert finished.passed
+
+
+def test_the_summary_tells_of_useless_answers_and_of_costs_that_nobody_knows(servers: Servers, runs_dir: Path) -> None:
+    servers.model.respond = lambda received: says("I would rather talk about the weather.")
+    finished = run_here(options_in(runs_dir, servers), servers)
+    assert finished.unusable > 1
+    (line,) = shortfalls(finished)
+    assert line.startswith(f"The model gave no usable answer to {finished.unusable} questions;")
+    cut = finished.metrics.model_copy(update={"calls_cut_off": 1, "tokens_cut_off": 4689, "cost_cut_off": None})
+    lines = list(shortfalls(finished._replace(unusable=0, metrics=cut, unpriced=1)))
+    assert len(lines) == 1
+    assert lines[0].endswith("cost not known.")
+    assert "0.0000 USD" in "".join(shortfalls(finished._replace(metrics=cut, unpriced=0)))
 
 
 def test_after_kills_a_run_records_all_that_was_answered(

@@ -10,6 +10,7 @@ import pytest
 
 from pipeline.errors import ProviderError
 from pipeline.models.asking import Model
+from pipeline.models.meter import USED_UP
 from pipeline.models.structured import Asker, accept_body, choose_model
 from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.research.output.layout import Account, LaidOut, lay_out
@@ -198,6 +199,18 @@ def test_garbage_leaves_the_pages_own_sentences_and_the_report_says_so() -> None
     assert "The plan is made from the topic's own words." in came.notes
     told = came.laid_out.markdown.partition("### How the text came about")[2]
     assert "no usable answer for the plan" in told
+
+
+def test_a_report_says_in_plain_words_why_an_answer_was_no_use() -> None:
+    for answer, why in (("I like bees.", "is not JSON."), ({"paragraphs": 7}, "not in the form that was asked for.")):
+        came = run(lambda received, answer=answer: says(answer))
+        told = came.laid_out.markdown.partition("### How the text came about")[2]
+        assert why in told
+        assert not re.search(r"_error|pydantic|Expecting|type=|input_value", told), told
+    broke = run(lambda received: says(good_answer(received)), may_ask=lambda: False)
+    useless = [note for note in broke.notes if "no usable answer" in note]
+    assert useless
+    assert all(note.endswith(f": {USED_UP}") for note in useless)
 
 
 def test_a_plan_of_10000_queries_is_cut_and_told() -> None:
