@@ -136,6 +136,7 @@ class Model:
         if said.error == CUT_SHORT_ERROR:
             larger = options.model_copy(update={"max_tokens": _LARGER * options.max_tokens})
             wide = Asker(self.asker.client, self.asker.chosen, larger, self.asker.meter)
+            wide.forms = self.asker.forms
             said = await self.put(wide, prompt, schema, to_value)
         return said
 
@@ -164,9 +165,14 @@ class _CachedAsker:
         """
         key = _request_key(self.asker, prompt, system, schema)
         payloads = self.model.answered.get(key)
-        if not payloads and key in self.model.under_way:
-            payloads = await asyncio.shield(self.model.under_way[key])
-        elif not payloads:
+        while not payloads and (awaited := self.model.under_way.get(key)):
+            try:
+                payloads = await asyncio.shield(awaited)
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if not awaited.cancelled() or task is None or task.cancelling():
+                    raise  # else the one who asked was given up, and not this one
+        if not payloads:
             under_way = self.model.under_way[key] = asyncio.get_running_loop().create_future()
             try:
                 payloads = await self.paid(key, prompt, system, schema)

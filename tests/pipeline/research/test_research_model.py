@@ -22,7 +22,7 @@ from pipeline.research.values import Intake, Plan, Written
 from pipeline.text.sentences import sentence_spans
 from pipeline.verifying.claim import check_claim
 from pipeline.verifying.values import Page
-from tests.support.provider_server import Behaviour, HalfBody, Received, Status, WrongContentType
+from tests.support.provider_server import Behaviour, HalfBody, Hang, Received, Status, WrongContentType
 from tests.support.scripted_model import ScriptedModel, form_of, prompts_of, refuses, says
 
 QUICK = RetryPolicy(attempts=2, total_seconds=120.0, backoff_seconds=0.0)
@@ -269,6 +269,45 @@ def test_an_answered_call_is_never_asked_again_and_a_used_up_budget_asks_nothing
     broke = run(lambda received: says(good_answer(received)), may_ask=lambda: False)
     assert broke.calls == []
     is_right(broke)
+
+
+def test_who_waits_for_another_ones_answer_asks_where_that_one_is_given_up() -> None:
+    def respond(received: Received) -> Behaviour:
+        return Hang() if len(server.calls) == 1 else says({"a": 1})
+
+    async def ask() -> Any:
+        chosen = choose_model({}, model="m-1", base_url=server.url)
+        async with ApiClient(chosen.endpoint, QUICK, check=accept_body) as client:
+            model = Model(Asker(client, chosen), {})
+            first, second = (
+                asyncio.create_task(model.answer("Say a.", [], {"type": "object"}, lambda value: value))
+                for _ in range(2)
+            )
+            await asyncio.to_thread(wait_for_call)
+            first.cancel()
+            return (await second).value
+
+    def wait_for_call() -> None:
+        with server.lock:
+            assert server.lock.wait_for(lambda: server.calls, 60)
+
+    with ScriptedModel(respond) as server:
+        assert asyncio.run(ask()) == {"a": 1}
+        assert len(server.calls) == 2
+
+
+def test_a_second_try_with_more_tokens_asks_in_the_form_that_the_server_takes() -> None:
+    def respond(received: Received) -> Behaviour:
+        if form_of(received) == "json_schema":
+            return refuses("no such form")
+        good = good_answer(received)
+        return says(good) if received.body["max_tokens"] > 4096 else says(json.dumps(good)[:-9], stop="length")
+
+    came = run(respond)
+    is_right(came)
+    wide = [call for call in came.calls if call.body["max_tokens"] > 4096]
+    assert wide
+    assert all(form_of(call) != "json_schema" for call in wide)
 
 
 def test_a_model_that_nobody_answers_for_is_an_error_that_names_it() -> None:
