@@ -17,7 +17,7 @@ from pipeline.text.terminal import printable
 
 if TYPE_CHECKING:
     from pipeline.verifying.ask_model import Asked, OpenClaims
-    from pipeline.verifying.verify import Reader
+    from pipeline.verifying.verify import Reader, Summary
 
 _FAILED = 3
 """Exit code of `--strict` where something does not hold."""
@@ -103,7 +103,7 @@ def verify(
         citejury pipeline verify report.md --out verdicts.json
         citejury pipeline verify answers/openai.csv --out verdicts.jsonl
         citejury pipeline verify report.md --offline --strict
-        citejury pipeline verify report.md --out verdicts.json --model openai/gpt-oss-120b --max-cost 1
+        citejury pipeline verify report.md --model openai/gpt-oss-120b --max-cost 1
     """
     from pipeline.verifying.read import read_submitted, submitted_file
     from pipeline.verifying.verify import Reader, Summary, by_rules, cited_keys, verify_report
@@ -141,9 +141,9 @@ def verify(
         click.echo("The network is away: pages that were not tried leave their sentences untold.", err=True)
     if asked:
         _tell_asked(asked)
-    goes_on = "the same command again asks what is left" if asked and (asked.left or asked.failed) else ""
+    goes_on = _how_it_goes_on(asked)
     unread = no_fetch or (offline and summary.read_nothing)
-    click.echo(f"Next: {goes_on or _next_step(path, unread, away, summary.is_csv)}", err=True)
+    click.echo(f"Next: {goes_on or _next_step(path, unread, away, summary, claims is not None, strict)}", err=True)
     if asked and asked.stopped:
         _end_stopped(asked.stopped)
     if strict and not summary.holds:
@@ -205,7 +205,7 @@ def _tell_asked(asked: "Asked") -> None:
     from pipeline.models.structured import spent_words
     from pipeline.text.terminal import counted
 
-    of_no_use = f", {asked.unusable:,} answers set aside" if asked.unusable else ""
+    of_no_use = f", {counted(asked.unusable, 'answer')} set aside (why: `problems`)" if asked.unusable else ""
     failed = f", {asked.failed:,} not answered" if asked.failed else ""
     click.echo(f"{counted(asked.questions, 'question')} for the model{of_no_use}{failed}.", err=True)
     if asked.failure:
@@ -258,16 +258,42 @@ def output(out: Path | None) -> Iterator[Callable[[dict[str, Any]], None]]:
         yield write
 
 
-def _next_step(path: Path, unread: bool, away: bool, is_csv: bool) -> str:
+def _next_step(path: Path, unread: bool, away: bool, summary: "Summary", has_model: bool, strict: bool) -> str:
     """What to do next."""
     again = f"citejury pipeline verify {click.format_filename(path)}"
     if unread:
         return f"{again} reads the cited pages"
     if away:
         return "the same command again goes on with the pages that were not tried"
-    if is_csv and not path.is_dir():
+    if summary.is_csv and not path.is_dir():
         folder = click.format_filename(path.parent)
         if path.stem == "pipeline":
             return f"citejury annotation push {folder}"
         return f"citejury pipeline sources {folder} --out records.jsonl brings the answers before the jury"
-    return f"{again} --offline --strict checks it in a script, without the web"
+    return _after_verdicts(again, summary, has_model, strict)
+
+
+def _after_verdicts(again: str, summary: "Summary", has_model: bool, strict: bool) -> str:
+    """What to do next with a report whose pages were read; `again` is the command without options."""
+    if not summary.by_paragraph:
+        return "name sources in the report, such as [1] with a list of URLs, and verify it again"
+    if summary.contradicted:
+        return "mend what is contradicted, and verify it again"
+    if summary.open and not has_model:
+        return f"{again} --offline --model NAME asks a model about the rest"
+    if not summary.holds:
+        return "read the sentences that are not supported beside `nearest` in the JSON"
+    if strict:
+        return "the same command in a script tells when this changes"
+    if has_model:
+        return "the same command with --strict checks it in a script"
+    return f"{again} --offline --strict checks it in a script"
+
+
+def _how_it_goes_on(asked: "Asked | None") -> str:
+    """How questions are asked that were not, or not answered; empty where there are none."""
+    if not asked or not (asked.left or asked.failed):
+        return ""
+    if asked.left and asked.stopped in ("cost", "tokens"):
+        return f"the same command with a higher `--max-{asked.stopped}` asks what is left"
+    return "the same command again asks what is left"

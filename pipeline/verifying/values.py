@@ -184,7 +184,7 @@ class Paragraph(NamedTuple):
 
 
 class PageQuote(Frozen):
-    """Words of a page on which a model's verdict rests."""
+    """Words of a page on which a verdict rests, or that come nearest."""
 
     url: str
     """Canonical URL of the page."""
@@ -204,13 +204,15 @@ class Reading(Frozen):
     verdict: StoredVerdict
     """What these pages say of it; `cannot_tell` where there are none, or none that decides was read."""
     score: float | None
-    """From 0 to 1, for ranking: how much of its words they have, together; no chance. Null where none was read."""
+    """From 0 to 1, for ranking: how much of its words they have; 0 where `contradicted`; null where none was read."""
     problems: tuple[str, ...]
     """Why it is not supported, in words; empty where it is."""
     by: DecidedBy = "rules"
     """Who decided: `rules` by the words alone, or the `model` that was asked."""
     quotes: tuple[PageQuote, ...] = ()
     """What the model's verdict rests on: at most three quotes, each of which is there; empty for `rules`."""
+    nearest: tuple[PageQuote, ...] = ()
+    """The page sentences that decide or come nearest, the best first, at most three; empty where `supported`."""
 
 
 class VerifiedSentence(Frozen):
@@ -223,13 +225,15 @@ class VerifiedSentence(Frozen):
     verdict: StoredVerdict
     """What the pages say of it; `cannot_tell` where it cites none, or none that decides was read."""
     score: float | None
-    """From 0 to 1, for ranking: how much of its words the pages have; no chance. Null where no page was read."""
+    """From 0 to 1, for ranking, no chance: how much of its words they have; 0 where `contradicted`; null unread."""
     problems: tuple[str, ...]
     """Why it is not supported, in words; empty where it is."""
     by: DecidedBy = "rules"
     """Who decided: `rules` by the words alone, or the `model` that was asked."""
     quotes: tuple[PageQuote, ...] = ()
     """What the model's verdict rests on: at most three quotes, each of which is there; empty for `rules`."""
+    nearest: tuple[PageQuote, ...] = ()
+    """The page sentences that decide or come nearest, the best first, at most three; empty where `supported`."""
     ids: tuple[str, ...]
     """The numbers, `C001` and footnotes of its marks; links have none."""
     line: int

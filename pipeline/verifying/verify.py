@@ -2,6 +2,7 @@
 
 import json
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -34,10 +35,16 @@ from pipeline.verifying.values import (
 
 _VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 _SHOWN = 10
+_MOST_OPEN = 3
+"""Sentences that could not be told which the summary shows."""
+_SHOWN_WORDS = 300
+_WIDTH = 79
 # What moves a terminal's cursor or turns the direction of writing, and halves of emoji, which no UTF-8 can hold.
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
+_MOST_NEAREST = 3
+"""Sentences of pages that stand beside one that is not supported."""
 _PAGES_HELD = 64
 """Pages whose words are held, the last ones: answers to one question cite the same."""
 _CITES_NOTHING = "it cites nothing that can be looked up"
@@ -126,6 +133,7 @@ def _verify_sentence(sentence: Sentence, reader: Reader, decide: Decide) -> Veri
         problems=own.problems,
         by=own.by,
         quotes=own.quotes,
+        nearest=own.nearest,
         ids=sentence.ids,
         line=sentence.line,
         by_paragraph=shared,
@@ -145,11 +153,19 @@ def _reading(text: str, urls: tuple[str, ...], reader: Reader, decide: Decide) -
     return Reading(
         citations=urls,
         verdict=decided.verdict,
-        score=round(finding.score, 4),
+        score=0.0 if decided.verdict == "contradicted" else round(finding.score, 4),
         problems=decided.problems,
         by=decided.by,
         quotes=tuple(PageQuote(**each._asdict()) for each in decided.quotes),
+        nearest=() if decided.verdict == "supported" else _nearest(finding, pages),
     )
+
+
+def _nearest(finding: Finding, pages: Sequence[PageText]) -> tuple[PageQuote, ...]:
+    """The sentences that say otherwise, then those that come nearest, each once."""
+    near = (pages[place.source].quote(place.sentence) for place in finding.places)
+    quotes = list(dict.fromkeys((*finding.against, *near)))[:_MOST_NEAREST]
+    return tuple(PageQuote(**each._asdict()) for each in quotes)
 
 
 def _uncited(sentences: Sequence[Sentence]) -> Uncited | None:
@@ -177,6 +193,8 @@ class Summary:
         self.unresolved: list[UnresolvedMark] = []
         self.pages = Tally()
         self.seen: set[str] = set()
+        self.contradicted: list[str] = []
+        self.open: list[str] = []
         self.holds = True
         self.is_csv = False
 
@@ -188,6 +206,11 @@ class Summary:
         self.verdicts.update(each.verdict for each in report.sentences if each.citations)
         readings = [each.by_paragraph for each in report.sentences]
         self.by_paragraph.update(each.verdict for each in readings if each.citations)
+        for sentence in report.sentences:
+            if sentence.by_paragraph.verdict == "contradicted" and len(self.contradicted) < _SHOWN:
+                self.contradicted.append(_shown(sentence, report.answer_id))
+            if _is_open(sentence.by_paragraph) and len(self.open) < _MOST_OPEN:
+                self.open.append(_shown(sentence, report.answer_id))
         self.marks += len(report.unresolved)
         self.unresolved += report.unresolved[: _SHOWN - len(self.unresolved)]
         self.holds = self.holds and report.holds
@@ -208,9 +231,17 @@ class Summary:
     def nothing_to_tell(self) -> Iterator[str]:
         """Why no sentence can be told, where none can."""
         if not self.by_paragraph:
-            yield "Nothing that can be looked up is cited, so of no sentence can it be told what pages say."
+            yield "Nothing that can be looked up is cited, so nothing tells what pages say."
         elif self.read_nothing:
             yield "No cited page was read, so of no sentence can it be told what pages say."
+
+    def examples(self, verdict: Verdict, shown: Sequence[str]) -> Iterator[str]:
+        """Sentences with this verdict, and how many more there are; nothing where none is shown."""
+        if shown:
+            yield f"{verdict}:"
+            yield from shown
+            if more := self.by_paragraph[verdict] - len(shown):
+                yield f"  and {more:,} more"
 
     @property
     def read_nothing(self) -> bool:
@@ -222,15 +253,19 @@ class Summary:
         of = f" of {self.reports:,} answers" if self.is_csv else ""
         yield f"Sentences{of}: {self.sentences:,}, with citations {_counted(self.verdicts)}."
         if self.by_paragraph != self.verdicts:
-            yield f"Where marks at a paragraph's end cover it: with citations {_counted(self.by_paragraph)}."
+            yield from textwrap.wrap(
+                f"Where marks at a paragraph's end cover it: with citations {_counted(self.by_paragraph)}.", _WIDTH
+            )
         if self.sentences and self.by_paragraph:
             own, shared = (1 - each.total() / self.sentences for each in (self.verdicts, self.by_paragraph))
             yield f"Uncited: {own:.0%} of the sentences by their own marks, {shared:.0%} by their paragraph's."
         yield from self.nothing_to_tell()
+        yield from self.examples("contradicted", self.contradicted)
+        yield from self.examples("cannot_tell", self.open)
         if self.marks:
             yield f"Marks that lead nowhere: {self.marks:,}."
         for mark in self.unresolved:
-            yield f"  {printable(mark.id)} ({mark.reason}), line {mark.line}, in {mark.sentences:,} sentences"
+            yield f"  {printable(mark.id)} ({mark.reason}), line {mark.line}, in {counted(mark.sentences, 'sentence')}"
         if self.marks > len(self.unresolved):
             yield f"  and {self.marks - len(self.unresolved):,} more"
         states = self.pages.by_state()
@@ -240,7 +275,27 @@ class Summary:
         if strict and not self.holds:
             told, held = self.by_paragraph.total(), self.by_paragraph["supported"]
             cited = counted(told, "sentence")
-            yield f"Does not hold: of {cited} that cite something by either reading {told - held:,} are not supported."
+            lost = f"; {counted(self.marks, 'mark')} to nowhere" if self.marks else ""
+            yield f"Does not hold: of {cited} with citations {told - held:,} not supported{lost}."
+
+
+def _is_open(reading: Reading) -> bool:
+    """Whether a page was read, and it could not be told what it says."""
+    return reading.verdict == "cannot_tell" and reading.score is not None
+
+
+def _shown(sentence: VerifiedSentence, answer_id: str | None) -> str:
+    """The sentence with its line, and below it the words of the page that decide or come nearest."""
+    reading = sentence.by_paragraph
+    where = f"{answer_id}, line {sentence.line}" if answer_id else f"line {sentence.line}"
+    told = [f"{where}: {sentence.text[:_SHOWN_WORDS]}"]
+    told += [f"page: {quote.text[:_SHOWN_WORDS]!r}" for quote in (*reading.quotes, *reading.nearest)[:1]]
+    plain = (printable(" ".join(each.split())) for each in told)
+    indents = ("  ", "    ")
+    return "\n".join(
+        textwrap.fill(each, _WIDTH, initial_indent=indent, subsequent_indent="    ", break_long_words=False)
+        for each, indent in zip(plain, indents, strict=False)
+    )
 
 
 def _counted(verdicts: Counter[Verdict]) -> str:

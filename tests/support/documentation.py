@@ -44,7 +44,15 @@ from pipeline.research.output.artefacts import (
 )
 from pipeline.schema import PROVIDERS, AnswerRow, AskOptions, ErrorLine
 from pipeline.sources.schema import STATES, Chunk, Document, SearchResult, SourceMeta
-from pipeline.verifying.values import Reading, Uncited, UnresolvedMark, VerifiedReport, VerifiedSentence, VerifiedSource
+from pipeline.verifying.values import (
+    PageQuote,
+    Reading,
+    Uncited,
+    UnresolvedMark,
+    VerifiedReport,
+    VerifiedSentence,
+    VerifiedSource,
+)
 from tests.product.test_layout import ORDER
 
 HELP_WIDTH = 110
@@ -244,7 +252,8 @@ def traces() -> str:
 
 
 def verdicts() -> str:
-    return field_tables(VerifiedReport, Uncited, VerifiedSentence, Reading, UnresolvedMark, VerifiedSource, level="##")
+    tables = (VerifiedReport, Uncited, VerifiedSentence, Reading, PageQuote, UnresolvedMark, VerifiedSource)
+    return field_tables(*tables, level="##")
 
 
 def stack() -> str:

@@ -126,6 +126,40 @@ def test_no_fetch_asks_nobody_and_makes_no_store(fetched: Fetched, tmp_path: Pat
     assert [each.name for each in sorted(tmp_path.iterdir())] == ["out.json", "report.md"]
 
 
+def test_what_is_not_supported_stands_beside_the_nearest_sentences_of_its_pages(fetched: Fetched) -> None:
+    told = {each["text"]: each for each in json.loads(fetched.result.stdout)["sentences"]}
+    flowers = told["A colony visits nine million flowers for a pound of honey."]
+    assert flowers["nearest"][0]["url"] == fetched.page
+    assert flowers["nearest"][0]["text"].startswith("A colony of about 40,000 bees")
+    assert flowers["by_paragraph"]["nearest"] == flowers["nearest"]
+    assert told["Honey bees make honey from the nectar of flowers."]["nearest"] == []
+
+
+def test_the_summary_shows_sentences_that_do_not_hold_with_their_pages_words(fetched: Fetched, tmp_path: Path) -> None:
+    text = "Honey keeps for \u202emany an age [1].\n\nHoney bees sing in summer [1].\n\n[1] PAGE\n"
+    result = offline(fetched, tmp_path / "report.md", text, "--strict")
+    shown = " ".join(result.stderr.split())
+    assert "line 3: Honey bees sing in summer." in shown
+    assert "page: 'Honey is sweet, and honey bees make honey" in shown
+    assert "line 1: Honey keeps for" in shown
+    assert "\u202e" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("body", "options", "words"),
+    [
+        ("Honey keeps for many an age [1].", ["--strict"], "--offline --model NAME"),
+        ("Clover honey is mild [1].", [], "--offline --strict checks it"),
+        ("Clover honey is mild [1].", ["--strict"], "the same command in a script"),
+        ("Clover honey is mild.", [], "name sources in the report"),
+    ],
+)
+def test_the_next_step_leads_on(fetched: Fetched, tmp_path: Path, body: str, options: list[str], words: str) -> None:
+    result = offline(fetched, tmp_path / "report.md", f"{body}\n\n[1] PAGE\n", *options)
+    assert words in result.stderr.splitlines()[-1]
+    assert max(map(len, result.stderr.splitlines()[:-1])) <= 80
+
+
 def test_a_page_that_cannot_be_read_leaves_a_silent_page_undecided(fetched: Fetched, tmp_path: Path) -> None:
     text = "The French parliament elected a president [1][2].\n\n[1] PAGE\n[2] GONE\n"
     told = json.loads(offline(fetched, tmp_path / "report.md", text).stdout)["sentences"][0]

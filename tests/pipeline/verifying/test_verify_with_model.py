@@ -56,11 +56,15 @@ def test_what_words_leave_open_is_asked_about_and_told_with_its_quote(tmp_path: 
     assert lifted["by_paragraph"]["quotes"] == [quote]
     assert (found[FROST]["verdict"], found[FROST]["by"]) == ("supported", "rules")
     assert (found[WARMTH]["verdict"], found[WARMTH]["by"]) == ("contradicted", "model")
+    assert (found[WARMTH]["score"], found[WARMTH]["by_paragraph"]["score"]) == (0.0, 0.0)
     assert (found[SWEET]["verdict"], found[SWEET]["by"], found[SWEET]["quotes"]) == ("cannot_tell", "rules", [])
     assert "its quote stands in no passage" in found[SWEET]["problems"][0]
     assert (found["Nobody says why."]["verdict"], found["Nobody says why."]["by"]) == ("cannot_tell", "rules")
-    for words in ("Asking m-1 at", "3 questions for the model, 1 answers set aside", "Replies kept: 3, 300 tokens in"):
+    for words in ("Asking m-1 at", "3 questions for the model, 1 answer set aside", "Replies kept: 3, 300 tokens in"):
         assert words in result.stderr, result.stderr
+    shown = " ".join(result.stderr.split())
+    assert f"contradicted: line 3: {WARMTH} page: 'The hive is kept at 35 degrees'" in shown
+    assert "Next: mend what is contradicted" in shown
 
 
 def test_a_repeated_run_asks_nothing_and_gives_the_same_also_after_a_torn_line(tmp_path: Path) -> None:
