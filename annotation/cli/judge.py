@@ -122,7 +122,9 @@ def _tell_outcome(outcome: "Outcome", work: "Work", model: str) -> None:
     from pipeline.models.structured import spent_words
 
     tally = outcome.tally
-    click.echo(Table(status_table(tally)).terminal())
+    failing = status_table(tally)
+    if len(failing) > 1:
+        click.echo(Table(failing).terminal())
     counts = ", ".join(f"{count} {status}" for status, count in sorted(tally.units.items())) or "none"
     click.echo(f"Judgements by {model}: {counts}.", err=True)
     for label, count in sorted(tally.left_out.items()):

@@ -160,9 +160,10 @@ def _sample_order(quote: RejectedQuote) -> str:
 
 
 def status_table(tally: Tally) -> list[list[str]]:
-    """A heading, then a row for each site: how many of its judgements have which status; most first."""
+    """A heading and a row for each site with a judgement that failed: how many have which status; most first."""
     counts: dict[str, Counter[Status]] = {}
     for (site, status), count in tally.sites.items():
         counts.setdefault(site, Counter())[status] += count
-    order = sorted(counts, key=lambda site: (-counts[site].total(), site))
+    failing = [site for site in counts if counts[site].total() > counts[site]["ok"]]
+    order = sorted(failing, key=lambda site: (-counts[site].total(), site))
     return [["site", *STATUSES], *([site, *(str(counts[site][status]) for status in STATUSES)] for site in order)]

@@ -22,7 +22,7 @@ JUDGE_LEGEND = (
     "Judges: n: units with a majority of the jury, which counts as right; a single vote is one. κ: Cohen's kappa with "
     "its 95 % interval over records. ω, ρ: alternative annotator test: share of people against whom the judge wins, "
     "mean share of units on which it is as near to the others as they are. prec, rec: precision and recall of yes. "
-    "AUC: of the P(yes) that the judge states. –: undefined."
+    "AUC: of the P(yes) that the judge states. –: undefined, or too few to tell."
 )
 ALT_TEST_MEANING = (
     "The alternative annotator test (Calderon, Reichart & Dror 2025): each person is left out in turn, and the judge "
@@ -122,9 +122,16 @@ def conclusion(found: AltTest) -> str:
             "with somebody else and with the judge."
         )
     return (
-        f"too few units to tell: {len(counting)} of the {LEAST_PEOPLE} people it takes have {LEAST_UNITS} units of "
-        f"{LEAST_RECORDS} records that the judge and two others answered."
+        f"too few units to tell: {len(counting)} of the {LEAST_PEOPLE} people that it takes; one counts with "
+        f"{LEAST_UNITS} units, of {LEAST_RECORDS} records, that the judge and two others answered."
     )
+
+
+def shown_alt_test(found: AltTest) -> tuple[float | None, float | None]:
+    """ω and ρ where something may be concluded from them; None of both where people or units are too few."""
+    if found.conclusion in ("few_people", "few_units"):
+        return None, None
+    return found.winning_rate, found.advantage_probability
 
 
 def difference_sentences(differences: Sequence[JudgeDifference]) -> Iterator[str]:

@@ -21,6 +21,7 @@ from exports.report.judge_words import (
     difference_sentences,
     left_out_sentences,
     other_task_sentences,
+    shown_alt_test,
 )
 from exports.report.results_markdown import findings_blocks
 from exports.report.words import (
@@ -202,7 +203,7 @@ def _judged_cells(label: str, found: JudgedLabel) -> tuple[str, ...]:
         f"{found.n_compared:,}",
         " / ".join(f"{cell:,}" for cell in (confusion.tp, confusion.fp, confusion.fn, confusion.tn)),
         estimate(confusion.cohen_kappa, found.interval),
-        *map(decimal, (found.alt_test.winning_rate, found.alt_test.advantage_probability)),
+        *map(decimal, shown_alt_test(found.alt_test)),
         *map(decimal, (confusion.precision, confusion.recall, confusion.f1, confusion.accuracy)),
         *map(decimal, (calibration.auc, calibration.brier, calibration.ece)),
     )

@@ -14,6 +14,7 @@ from exports.report.judge_words import (
     difference_sentences,
     left_out_sentences,
     other_task_sentences,
+    shown_alt_test,
 )
 from exports.report.results_terminal import findings_table
 from exports.report.words import (
@@ -118,6 +119,6 @@ def _judged_cells(label: str, found: JudgedLabel) -> tuple[str, ...]:
         label,
         str(found.n_compared),
         estimate(confusion.cohen_kappa, found.interval),
-        *map(decimal, (found.alt_test.winning_rate, found.alt_test.advantage_probability)),
+        *map(decimal, shown_alt_test(found.alt_test)),
         *map(decimal, (confusion.precision, confusion.recall, calibration.auc)),
     )

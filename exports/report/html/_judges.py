@@ -35,6 +35,7 @@ from exports.report.judge_words import (
     difference_sentences,
     left_out_sentences,
     other_task_sentences,
+    shown_alt_test,
 )
 from exports.report.words import UNDEFINED, percent
 
@@ -176,8 +177,7 @@ def _standing_in_table(found: JudgedTask) -> Element:
     rows = (
         row(
             head(label),
-            cell(_test_figure(figures.alt_test.winning_rate)),
-            cell(_test_figure(figures.alt_test.advantage_probability)),
+            *(cell(_test_figure(value)) for value in shown_alt_test(figures.alt_test)),
             cell(coefficient(figures.alt_test.epsilon)),
             element("td", quoted(conclusion(figures.alt_test)), class_="words"),
         )
@@ -188,7 +188,7 @@ def _standing_in_table(found: JudgedTask) -> Element:
 
 def _test_figure(value: float | None) -> Child:
     """A figure of the test, or a dash with its reason."""
-    return missing("nobody tested") if value is None else coefficient(value)
+    return missing("too few to tell") if value is None else coefficient(value)
 
 
 def _tested_table(found: JudgedTask) -> Element:

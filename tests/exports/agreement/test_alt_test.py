@@ -16,7 +16,7 @@ from annotation.labels import LABELS
 from exports.agreement.alt_test import LEAST_UNITS, AltTest, Answers, alternative_annotator_test, by_rejections
 from exports.agreement.distributions import student_cdf
 from exports.agreement.judge import JudgedUnits, measure_judge
-from exports.report.judge_words import conclusion, conclusion_sentences
+from exports.report.judge_words import conclusion, conclusion_sentences, shown_alt_test
 from tests.support.agreement_data import ratings_of_matrix
 from tests.support.places import SHARED
 
@@ -194,6 +194,7 @@ def test_of_too_few_people_or_units_nothing_is_concluded(shape: dict[str, int], 
     found = drawn(**shape, error=0.05, judge=0.05)
     assert found.conclusion == expected
     assert words in conclusion(found)
+    assert shown_alt_test(found) == (None, None)
 
 
 def test_nobody_tested_gives_no_figure_and_names_everybody() -> None:
