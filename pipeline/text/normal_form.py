@@ -58,9 +58,9 @@ class NormalForm(NamedTuple):
     origins: list[int]
     widths: list[int]
 
-    def find(self, form: str) -> int:
-        """Where in this form the other one stands first, beginning and ending with whole letters; -1 for nowhere."""
-        at = self.text.find(form) if form else -1
+    def find(self, form: str, start: int = 0) -> int:
+        """Where the other one stands first from `start` on, beginning and ending with whole letters; -1 for nowhere."""
+        at = self.text.find(form, start) if form else -1
         for _ in range(_MAX_PARTIAL_MATCHES):
             if at < 0 or self.span(at, at + len(form)):
                 return at

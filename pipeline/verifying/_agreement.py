@@ -42,7 +42,13 @@ def says(claim: Wording, other: Wording) -> bool:
     if not _LEAST_WORDS <= len(claim.words) <= MOST_WORDS or len(other.words) > MOST_WORDS:
         return False
     if is_unspaced(claim):
-        return "".join(claim.words) == "".join(other.words) or sorted(_phrases(claim)) == sorted(_phrases(other))
+        return "".join(claim.words) == "".join(other.words) or (
+            _is_one_clause(claim) and _is_one_clause(other) and sorted(_phrases(claim)) == sorted(_phrases(other))
+        )
+    if any(tense in claim.bounds and tense not in other.bounds for tense in ("present", "past")) and (
+        not {"present", "past"}.isdisjoint(other.bounds)
+    ):
+        return False
     if not {*claim.words} - {"by"} <= {*other.words}:
         return False
     return (
@@ -89,11 +95,14 @@ def _is_part(claim: Wording, other: Wording) -> bool:
 def may_be_left_out(difference: Difference, claim: Wording, other: Wording) -> bool:
     """Whether words of a page's sentence that a claim lacks change nothing of what the rest of it says."""
     left_out = other.words[difference.begin : difference.stop]
-    if difference.end == len(claim.words):  # A new clause behind it, or one more circumstance.
-        clause = min(stop for stop in other.stops if stop > difference.begin) - difference.begin
-        return not (decides(left_out[0]) or any(map(qualifies, left_out[:clause])))
-    is_apart = difference.begin in other.stops and difference.stop in other.stops
-    return is_apart and not any(map(qualifies, left_out))
+    if not (difference.begin in other.stops and difference.stop in other.stops):
+        clause = min(stop for stop in other.stops if stop > difference.begin)
+        if difference.end < len(claim.words) or difference.begin not in other.stops or clause > difference.stop:
+            return False
+        left_out = other.words[difference.begin : clause]
+    if not difference.begin and not figures_in(left_out):  # Only a time may go before: "In the film, ..." is no aside.
+        return False
+    return not any(map(qualifies, left_out))
 
 
 def _without_circumstance(claim: Wording, other: Wording, at: int | None = None) -> Iterator[tuple[Wording, Wording]]:
@@ -135,6 +144,12 @@ def _phrases(claim: Wording) -> list[tuple[str, ...]]:
             phrases.append(tuple(phrase))
             phrase = []
     return phrases
+
+
+def _is_one_clause(claim: Wording) -> bool:
+    """Whether each particle is in a Japanese sentence once: then the order of its phrases tells nothing."""
+    particles = [phrase[-1] for phrase in _phrases(claim)]
+    return len(set(particles)) == len(particles) and claim.stops <= {0, len(claim.words)}
 
 
 def shared_share(claim: Wording, other: Wording) -> float:

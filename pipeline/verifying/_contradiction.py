@@ -27,6 +27,7 @@ _LEAST_SHARED = 2
 _LABEL_WORDS = """
 chapter section figure table step page part volume version release level option example appendix line item issue number
 kapitel abschnitt abbildung tabelle schritt seite teil band stufe ausgabe zeile beispiel anhang nummer no nr
+type phase category class grade stage round season day group level model typ phase klasse stufe runde saison tag
 第 図 图 表 章 節 节 例 版 バージョン ページ
 """
 # Of a line one is never another one.
@@ -45,6 +46,38 @@ million billion 万 億 兆
 """
 _UNITS = [frozenset(wording_of(" ".join(line.split())).words) for line in _UNIT_WORDS.strip().splitlines()]
 _LABELS = frozenset(wording_of(_LABEL_WORDS).words)
+# What happens once: only then does another date contradict.
+_ONCE_WORDS = """
+born died dead death founded established opened inaugurated built completed invented discovered signed published
+released launched introduced adopted enacted ratified granted abolished began ended started killed
+geboren starb gestorben gegründet eröffnet eingeweiht gebaut erbaut erfunden entdeckt unterzeichnet veröffentlicht
+eingeführt verabschiedet begann endete
+"""
+_ONCE_JAPANESE = (
+    "生まれ",
+    "生誕",
+    "死去",
+    "死亡",
+    "設立",
+    "創業",
+    "創立",
+    "建設",
+    "完成",
+    "開業",
+    "開館",
+    "発売",
+    "発表",
+    "署名",
+    "発見",
+    "発明",
+    "開始",
+    "建て",
+    "建于",
+    "建成",
+    "成立",
+    "出生",
+)
+_ONCE = frozenset(wording_of(_ONCE_WORDS).words)
 _DECIMAL = re.compile(r"-?\d{1,15}(?:\.\d{1,9})?")
 _LEAST_ROUNDED = 100
 _MOST_ROUNDED = 0.1
@@ -95,10 +128,19 @@ def other_units(claim: Wording, others: Sequence[Wording]) -> list[str]:
 def _is_denied(claim: Wording, other: Wording) -> bool:
     """Whether both have the same words in the same order, and one more negation is in one of them."""
     plain = [[word for word in each.words if not negates(word)] for each in (claim, other)]
+    if any(_negates_nothing(each) for each in (claim, other)):
+        return False
     denials = [sum(negates(word) and word not in _INDEFINITE for word in each.words) for each in (claim, other)]
     return plain[0] == plain[1] and sum(denials) % 2 == 1
 
 
+def _negates_nothing(statement: Wording) -> bool:
+    """Whether a word of negation goes with a number or another word: `no fewer than`, `not only`, `No 1`."""
+    pairs = zip(statement.words, statement.words[1:], strict=False)
+    return any(negates(one) and (_is_number(another) or another in _NOT_DENIED) for one, another in pairs)
+
+
+_NOT_DENIED = frozenset({"fewer", "less", "more", "only", "nur", "doubt", "zweifel", "weniger", "mehr"})
 _INDEFINITE = frozenset({"any", "ein", "eine", "einen"})
 
 
@@ -115,7 +157,7 @@ def _is_other_particular(difference: Difference, claim: Wording, other: Wording)
             continue
         if not (_is_number(one) and _is_number(another)) or one.startswith("month") != another.startswith("month"):
             return False
-        if "bound" in claim.bounds | other.bounds or is_rounded(one, another):
+        if not {"bound", "ordinal"}.isdisjoint(claim.bounds | other.bounds) or is_rounded(one, another):
             return False
         if "about" in claim.bounds | other.bounds and _is_near(one, another):
             return False
@@ -136,6 +178,9 @@ def _is_one_fact(changed: Sequence[Difference], claim: Wording, other: Wording) 
         if one != another
     ]
     ours, theirs = sorted(one for one, _ in pairs), sorted(another for _, another in pairs)
+    dates = [word for pair in pairs for word in pair if "month" in word or _is_year(word)]
+    if dates and _ONCE.isdisjoint(claim.words) and not any(word in "".join(claim.words) for word in _ONCE_JAPANESE):
+        return False
     is_date = len(changed) == 1 and all(map(_is_number, ours + theirs)) and any("month" in word for word in ours)
     return len(set(pairs)) == 1 or is_date or (bool(pairs) and ours == theirs)
 
@@ -161,9 +206,16 @@ def _is_year(word: str) -> bool:
 
 
 def is_rounded(one: str, another: str) -> bool:
-    """Whether one of two numbers may be the other one, rounded or cut off; never of small ones, years and months."""
+    """Whether one of two numbers may be the other one, rounded, cut off, or with a point between its thousands."""
+    if one.replace(".", "") == another.replace(".", ""):
+        return True
     values = [float(number) for number in (one, another) if _DECIMAL.fullmatch(number)]
-    if len(values) < 2 or min(values) < _LEAST_ROUNDED or all(value in _YEARS for value in values):
+    if len(values) < 2:
+        return False
+    decimals = [len(number.partition(".")[2]) for number in (one, another)]
+    if decimals[0] != decimals[1] and abs(values[0] - values[1]) <= 10.0 ** -min(decimals):
+        return True
+    if min(values) < _LEAST_ROUNDED or all(value in _YEARS for value in values):
         return False
     digits = [len(number.replace(".", "").strip("0")) for number in (one, another)]
     unit = 10.0 ** (len(str(int(values[digits.index(min(digits))]))) - min(digits))

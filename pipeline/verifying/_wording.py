@@ -22,6 +22,9 @@ claiming allege alleged allegedly deny denied doubt doubted myth false falsely r
 nicht nie nichts niemand ohne weder kaum selten alle einige manche wenige viele meisten nur außer andere als wenn falls
 ob bis kann können könnte könnten darf dürfen muss müssen soll sollen sollte will wollen wird werden würde würden zu
 fast möglich möglicherweise wahrscheinlich vielleicht angeblich bestritt falsch irrtümlich
+according believe believed believes think thought theory theorists supposedly hoax untrue misconception refuted
+disproved lie lied lies rejected rejects laut zufolge glauben glaubt behauptet behaupten behauptung bestreitet
+bestreiten widerlegt widerlegte irrtum gerücht lüge
 """
 _QUALIFYING = frozenset(_QUALIFYING_WORDS.split())
 _NEGATING_WORDS = "not no never nor neither none without any nicht nie ohne weder ein eine einen"
@@ -32,8 +35,12 @@ each either more much same once before after above below between during under ov
 by into out because although while again further or but
 mehr viel vor nach über unter zwischen von durch gegen seit während obwohl weil oder aber sondern schon noch wieder an
 auf
+der den dem des er ihm ihn ihr ihre ihrer sein seine seiner he him his she her they them their we us our you your
 """
 _ROLES = frozenset(_ROLE_WORDS.split())
+# Stop words that tie what follows to nothing: it may be who did it, or whom it was done to.
+_ARTICLE_WORDS = "the a an this that these those die das ein eine einen einem einer eines and or und oder"
+_ARTICLES = frozenset(_ARTICLE_WORDS.split())
 # Words of a line say the same; the first stands for all.
 _SAME = """
 percent % prozent pct パーセント
@@ -65,7 +72,7 @@ say says said saying
 _CANONICAL = {word: line.split()[0] for line in _SAME.strip().splitlines() for word in line.split()[1:]}
 # What ties a sentence to the one before it, at its beginning.
 _OPENING = re.compile(
-    r"^(?:[\s•*·#>]|[-–—]\s)*(?:\d{1,2}[.)]\s+)?(?:(?:however|moreover|furthermore|"
+    r"^(?:[\s•*·#>]|[-–—]\s)*(?:\d{1,2}[.)]\s+)?(?:(?:no|nein|yes|ja),\s+)?(?:(?:however|moreover|furthermore|"
     r"additionally|similarly|in addition|overall|finally|"
     r"for example|for instance|therefore|thus|also|besides|in fact|jedoch|außerdem|zudem|ferner|daher|somit|"
     r"zum beispiel)"
@@ -82,16 +89,21 @@ _PART = re.compile(
     rf"(?P<word>(?:minus_)?{NUMBERS.pattern}|[^\W_{UNSPACED}]+(?:'[^\W_{UNSPACED}]+)*|[{UNSPACED}]+|[$€£¥%‰<>≤≥+=])"
     r"|(?P<stop>[,;:()\[\]\"?!、。]|\.(?=\s|$)|\.\.\.|(?<=\s)-+(?=\s))"
 )
-_ENDING = re.compile(r"(?<=[^\W\d_]{3})(?:ing|ed|es|s|en|e|t)$")
+_PLURAL = re.compile(r"(?<=[^\W\d_]{3})s$")
 _ABOUT = re.compile(
-    r"(?:about|around|nearly|almost|approximately|roughly|some|etwa|rund|fast|circa|ca\.|knapp|ungefähr|约|約|近|およそ|ほぼ)\s*\d",
+    r"(?:about|around|nearly|almost|approximately|roughly|some|etwa|rund|fast|circa|ca\.|knapp|ungefähr|约|約|近|およそ|ほぼ)"
+    r"\s*[$€£¥]?\s*\d",
     re.IGNORECASE,
 )
 _BOUND = re.compile(
-    r"(?:over|than|least|most|up to|between|above|below|under|über|als|mindestens|höchstens|bis zu|zwischen|超)\s*\d"
+    r"(?:over|than|least|most|up to|between|above|below|under|exceed(?:s|ed|ing)?|within|über|als|mindestens|höchstens|"
+    r"bis zu|zwischen|innerhalb von|超)\s*[$€£¥]?\s*\d"
     r"|(?<![\d.,])\d[\d.,]{0,40}\S{0,8}?\s{0,3}(?:以上|以下|以内|未満|未满|多|余|強|弱|or more|or less|oder mehr|\+)",
     re.IGNORECASE,
 )
+_ORDINAL = re.compile(r"\d(?:st|nd|rd|th)(?!\w)|第\s?\d", re.IGNORECASE)
+_PRESENT = re.compile(r"(?<!\w)(?:is|are|has|have|ist|sind|hat|haben)(?!\w)", re.IGNORECASE)
+_PAST = re.compile(r"(?<!\w)(?:was|were|had|war|waren|wurden?|hatten?)(?!\w)", re.IGNORECASE)
 # Polite and plain forms of Japanese say the same; what negates, has to be or may be becomes a word of its own.
 _JAPANESE = tuple(
     (re.compile(form), plain)
@@ -131,11 +143,20 @@ _KANA = re.compile("[ぁ-ん]")
 _SCRIPTS = re.compile(r"[ぁ-ん]+|[ァ-ヺー・]+|[^ぁ-んァ-ヺー・]+")
 
 
+_BOUNDS = (
+    ("about", _ABOUT),
+    ("bound", _BOUND),
+    ("ordinal", _ORDINAL),
+    ("present", _PRESENT),
+    ("past", _PAST),
+)
+
+
 class Wording(NamedTuple):
     """The words of a sentence that decide what it says, in order."""
 
     words: tuple[str, ...]
-    """Without endings, in folded case; numbers in figures, each with its sign."""
+    """In folded case, plurals without `s`; numbers in figures, each with its sign."""
     written: tuple[str, ...]
     """The same as they are written, for messages."""
     stops: frozenset[int]
@@ -143,7 +164,7 @@ class Wording(NamedTuple):
     links: frozenset[int]
     """Places before which a word stands that decides nothing, such as `in` or `the`."""
     bounds: frozenset[str] = frozenset()
-    """`about` where a number is an estimate, `bound` where one is the least or the most."""
+    """What qualifies it that is no word of it: a number is `about`, a `bound` or an `ordinal`; `present`, `past`."""
 
 
 def _plain_text(text: str) -> str:
@@ -173,20 +194,21 @@ def wording_of(text: str) -> Wording:
             form = piece.casefold().removesuffix("'s")
             word = _CANONICAL.get(form, form)
             if word in STOP_WORDS[""] and not decides(word):
-                links.add(len(words))
+                if word not in _ARTICLES:
+                    links.add(len(words))
                 continue
-            words.append(_plain(word))
+            words.append(_plain(word, is_name=bool(words) and piece[0].isupper()))
             written.append(piece.replace("minus_", "-"))
-    bounds = frozenset(name for name, form in (("about", _ABOUT), ("bound", _BOUND)) if form.search(text))
+    bounds = frozenset(name for name, form in _BOUNDS if form.search(text))
     return Wording(tuple(words), tuple(written), frozenset({*stops, len(words)}), frozenset(links), bounds)
 
 
-def _plain(word: str) -> str:
-    """The word without its ending; a number with a point and without groups."""
+def _plain(word: str, is_name: bool) -> str:
+    """The word without the `s` of a plural, which a name keeps; a number with a point and without groups."""
     sign, number = ("-", word.removeprefix("minus_")) if word.startswith("minus_") else ("", word)
     if NUMBERS.fullmatch(number):
         return sign + plain_figure(plain_number(number))
-    return word if decides(word) or is_figure(word) else _ENDING.sub("", word)
+    return word if is_name or decides(word) or is_figure(word) else _PLURAL.sub("", word)
 
 
 def decides(word: str) -> bool:

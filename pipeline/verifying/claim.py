@@ -8,7 +8,7 @@ sentences.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
 from pipeline.models.evidence import ContextPage, NormalisedContext, validate_and_normalize_evidence
@@ -20,7 +20,7 @@ from pipeline.text.words import without_marks
 from pipeline.verifying._agreement import is_unspaced, says, shared_share
 from pipeline.verifying._contradiction import contradiction
 from pipeline.verifying._particulars import particulars_of, shown_figure
-from pipeline.verifying._wording import Wording, decides, joined, qualifies, wording_of
+from pipeline.verifying._wording import Wording, decides, joined, negates, qualifies, wording_of
 from pipeline.verifying.page_text import PageText, read_page
 from pipeline.verifying.values import Checked, Claim, Page, Quote, Verdict
 
@@ -100,7 +100,7 @@ def check_sentence(text: str, pages: Sequence[PageText]) -> Finding:
     if any(stands_on(text, page) for page in pages):
         return Finding("supported", 1.0, (), near)
     claim = wording_of(text)
-    sentences = [wording_of(pages[place.source].sentences[place.sentence]) for place in places]
+    sentences = [each for place in places for each in _statements(pages[place.source].sentences[place.sentence])]
     clauses = [each for part in _CLAUSES.split(text) if (each := wording_of(part)).words]
     if any(says(claim, each) for each in sentences) or (
         all(len(clause.words) >= _LEAST_CLAUSE and any(says(clause, each) for each in sentences) for clause in clauses)
@@ -113,6 +113,14 @@ def check_sentence(text: str, pages: Sequence[PageText]) -> Finding:
     if not problems and _is_reworded(text, claim, pages, list(_passages(pages, places))):
         return Finding("supported", score, (), near)
     return Finding("cannot_tell", score, problems or (_OTHER_WORDS,), near)
+
+
+def _statements(sentence: str) -> list[Wording]:
+    """The sentence, and each of its clauses that all of its qualifying words are in."""
+    whole = wording_of(sentence)
+    parts = [wording_of(part) for part in _CLAUSES.split(sentence)] if _CLAUSES.search(sentence) else []
+    of_whole = sorted(filter(qualifies, whole.words))
+    return [whole, *(each for each in parts if sorted(filter(qualifies, each.words)) == of_whole)]
 
 
 def _score(words: frozenset[str], pages: Sequence[PageText], places: Sequence[SentencePlace]) -> float:
@@ -170,23 +178,45 @@ def _is_reworded(text: str, claim: Wording, pages: Sequence[PageText], passages:
         return False
     qualifying = {word for word in claim.words if qualifies(word)}
     held = any(
-        len(content & {*passage.words}) >= _HELD_FROM * len(content) - _ROUNDING and qualifying <= {*passage.words}
+        len(content & {*passage.words}) >= _HELD_FROM * len(content) - _ROUNDING
+        and qualifying <= {*passage.words}
+        and not any(negates(word) for word in {*passage.words} - qualifying)
+        and not _changes_sides(claim, passage, particulars.names)
         for passage in passages
     )
     return held and max(page.copied_share(text) for page in pages) < _COPIED
 
 
+def _changes_sides(claim: Wording, passage: Wording, names: Set[str]) -> bool:
+    """Whether two names are on other sides of a word in the claim than in the passage: who did it to whom."""
+    for word in ({*claim.words} & {*passage.words}) - names:
+        (before, behind), (first, last) = (
+            ({*each.words[:at]} & names, {*each.words[at:]} & names)
+            for each in (claim, passage)
+            for at in [each.words.index(word)]
+        )
+        if before & (last - first) and behind & (first - last):
+            return True
+    return False
+
+
 def stands_on(text: str, page: PageText) -> bool:
-    """Whether the page has the text word for word: whole sentences of it, or a part that nothing else qualifies.
+    """Whether the page has the text word for word: whole sentences of it, or a part that says the same alone.
 
     Marks such as `[3]` may be the text's own, so it is looked up with and without them.
     """
+    asks = text.rstrip().endswith(("?", "？"))
     for form in dict.fromkeys((normalise(text).strip(_STOPS), normalise(without_marks(text)).strip(_STOPS))):
         at = page.form.find(form)
-        span = page.form.span(at, at + len(form)) if at >= 0 else None
-        if span and page.ends_words(span):
-            around, own = wording_of(" ".join(page.sentences_at(span))), wording_of(text)
-            return sorted(filter(qualifies, around.words)) == sorted(filter(qualifies, own.words))
+        while at >= 0:
+            span = page.form.span(at, at + len(form))
+            around = page.sentences_at(span) if span and page.ends_words(span) else []
+            if around and around[-1].rstrip().endswith(("?", "？")) is asks:
+                whole = " ".join(around)
+                own = wording_of(text)
+                if normalise(whole).strip(_STOPS) == form or any(says(own, each) for each in _statements(whole)):
+                    return True
+            at = page.form.find(form, at + 1)
     return False
 
 

@@ -159,6 +159,8 @@ def test_the_readme_of_a_new_project_is_the_way_that_works(
     argilla_server: "ServerHandle", owner: Argilla, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     start_project(tmp_path)
+    plan = tmp_path / "citejury.toml"  # the server is other tests' too, and some of them have an Anna
+    plan.write_text(plan.read_text(encoding="utf-8").replace('"anna"', '"anna-of-readme"', 1), encoding="utf-8")
     lines = re.findall(r"^    (\S.*?)(?:  +#.*)?$", project_files()["README.md"].decode(), re.MULTILINE)
     in_another_terminal = ("citejury annotation serve", "set -a; . ./citejury-home/env; set +a")
     commands = [line for line in lines if line not in in_another_terminal]
@@ -182,7 +184,9 @@ def test_the_readme_of_a_new_project_is_the_way_that_works(
 def answer_one(owner: Argilla, workspace: str) -> None:
     """Anna submits the first record of generation."""
     dataset = find_datasets(owner, workspace)["generation"]
-    key = next(user["api_key"] for user in owner.request("GET", "/users")["items"] if user["username"] == "anna")
+    key = next(
+        user["api_key"] for user in owner.request("GET", "/users")["items"] if user["username"] == "anna-of-readme"
+    )
     with Argilla(owner.api_url, key) as anna:
         player = Player(anna, dataset.id, "generation")
         assert player.open()

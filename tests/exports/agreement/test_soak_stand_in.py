@@ -45,7 +45,7 @@ def draw(trial: Trial, judge_error: float, random: np.random.Generator) -> Answe
     )
     names = [f"p{person}" for person in range(trial.people)]
     values = (truth[:, np.newaxis] ^ wrong)[units, people].astype(np.int64)
-    return Answers(names, units, people, values, (truth ^ (errs < judge_error)).astype(np.int64), records)
+    return Answers(names, units, people, values, (truth ^ errs).astype(np.int64), records)
 
 
 def mean_lag(trial: Trial, judge_error: float) -> float:

@@ -55,6 +55,7 @@ def test_a_run_without_the_file_is_resumed_and_audited_as_before(servers: Server
     """As runs are that were made before there was such a file."""
     folder = RunFolder(runs_dir / "pumps")
     (folder.path / "evidence" / "claims.json").unlink()
+    (folder.path / "logs" / "config.json").unlink()
     assert folder.read_claims() is None
     assert audit_run(folder).passed
     assert run_here(options_in(runs_dir, servers), servers).passed

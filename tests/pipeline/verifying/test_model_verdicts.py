@@ -65,7 +65,7 @@ def test_without_a_quote_that_is_there_nothing_is_decided(verdict: str, quote: s
         (
             "Beekeepers of the north feed 15 kilograms of it.",
             "Beekeepers in the north feed 115 kilograms",
-            "says otherwise",
+            "number 15",
         ),
         ("Feeble colonies often die of winter frost in 1999.", FROST, "number 1999"),
         ("Feeble colonies in Norway often die of winter frost.", FROST, "name 'norway'"),

@@ -67,7 +67,7 @@ def test_false_edits_are_not_supported_and_true_sentences_not_contradicted(langu
     assert [each.case.text for each in true if each.finding.verdict == "contradicted"] == []
     assert share(true, "supported") >= 0.15
     particular = [each for each in false if any(kind in each.case.kind for kind in OF_PARTICULARS)]
-    assert share(particular, "contradicted") >= 0.6
+    assert share(particular, "contradicted") >= 0.5
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -38,7 +38,7 @@ def quote(of: Page, text: str) -> Quote:
         ("Debian 11 includes 59,551 packages.", "supported"),
         ("debian 11 includes 59,551 packages [3].", "supported"),
         ("The Debian project was announced by Ian Murdock in August 1993.", "supported"),
-        ("Debian 11 includes 59.551 packages.", "contradicted"),
+        ("Debian 11 includes 59.551 packages.", "cannot_tell"),
         ("Debian 11 includes 57,551 packages.", "contradicted"),
         ("Debian 12 includes 59,551 packages.", "cannot_tell"),
         ("Ubuntu 11 includes 59,551 packages.", "cannot_tell"),
