@@ -104,13 +104,19 @@ class Journal:
                 self.unmetered += entry["payloads"]
 
     def keep(self, entry: Mapping[str, Any]) -> None:
-        """Add an entry; it is on the disk when this returns."""
+        """Add an entry; it is on the disk when this returns, or nothing of it where the disk is full."""
         now = time.monotonic()
-        line = json.dumps({**entry, "seconds": round(now - self.written, 3)}, ensure_ascii=True) + "\n"
-        with open(self.path, "ab") as file:
-            file.write(line.encode())
-            file.flush()
-            os.fsync(file.fileno())
+        line = json.dumps({**entry, "seconds": round(now - self.written, 3)}, ensure_ascii=True).encode() + b"\n"
+        with open(self.path, "ab", buffering=0) as file:
+            end = file.seek(0, os.SEEK_END)
+            try:
+                written = 0
+                while written < len(line):
+                    written += file.write(line[written:])
+                os.fsync(file.fileno())
+            except OSError:
+                file.truncate(end)  # the entries of other calls would be written behind half a line
+                raise
         self.written = now
         self.remember(entry)
 

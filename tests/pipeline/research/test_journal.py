@@ -1,6 +1,8 @@
 """A run's journal knows of each call to the model what it took, or at the most took, wherever a kill came."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -61,3 +63,30 @@ def test_a_settled_call_that_nobody_began_is_no_journal(tmp_path: Path) -> None:
     path.write_text(path.read_text() + json.dumps({"entry": "settled", "call": 7, "took": TOOK, "seconds": 0}) + "\n")
     with pytest.raises(InputError, match="Line 2"):
         Journal(tmp_path)
+
+
+FULL_DISK = """
+import resource, signal, sys
+from pathlib import Path
+
+from pipeline.models.structured import Spent
+from pipeline.research.running.journal import Journal
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+journal = Journal(Path(sys.argv[1]))
+journal.keep_setup({}, "now")
+journal.keep_answer("first", ["paid"])
+room = journal.path.stat().st_size + 30
+resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
+try:
+    journal.keep_answer("second", ["paid" * 100])
+except OSError:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    journal.settle(journal.begin(Spent(1)), Spent(1))
+"""
+
+
+def test_a_full_disk_leaves_no_half_entry_before_those_of_other_calls(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", FULL_DISK, str(tmp_path)], check=True)
+    again = Journal(tmp_path)
+    assert (set(again.answers), again.calls, again.cut_off) == ({"first"}, 1, Spent())
