@@ -130,7 +130,7 @@ def write_judgements(path: Path) -> Path:
 
     def line(record: str, task: str, label: str, value: bool, quote: str, chunk: str | None = None) -> str:
         evidence = [{"url": "https://passage.invalid/1", "snippet": quote}] if quote else []
-        labels = {label: {"value": value, "p_yes": 0.9 if value else 0.1}}
+        labels = {label: {"value": value, "p_yes": 0.91827364 if value else 0.1}}
         about = {"record_uuid": record, "task": task, "chunk_id": chunk, "model": "secret-judge-7b", "status": "ok"}
         return json.dumps(about | {"labels": labels, "evidence": evidence, "rationale": "The judge is sure."})
 
@@ -164,7 +164,7 @@ def test_disputes_with_a_judge_are_settled_without_knowing_who_said_what(jury: J
     # Nothing that the adjudicator's page is filled from tells that one side is a machine, or which side said what.
     shown = everything_shown(jury, "dora", workspace)
     assert "Words to look at" in shown
-    secrets = [*(jury.names[who] for who in ("anna", "ben", "carla")), "secret", "is sure", "0.9"]
+    secrets = [*(jury.names[who] for who in ("anna", "ben", "carla")), "secret", "is sure", "0.91827364"]
     assert [secret for secret in secrets if secret in shown.lower().replace(jury.workspace, "")] == []
     assert {key for record in there.values() for key in record["metadata"]} == {"citejury", "citejury_disputed"}
     assert jury.push("--disputes", str(judgements)).stdout.startswith("Units new: 0, there before: 2")
