@@ -70,7 +70,7 @@ def the_whole_way(
     }
     filled = take_suggestions(owner, workspace)
     assert {unit: said for unit, said in filled.items() if said} == {
-        unit: said for unit, said in wanted.items() if unit not in unseen
+        unit: said for unit, said in wanted.items() if said and unit not in unseen
     }
     assert unseen == set(wanted) - set(filled)
     citejury("exports", "csv", folder / "export", "--round", ROUND, *at)
@@ -98,7 +98,8 @@ def test_the_baseline_goes_from_records_to_agreement(
 ) -> None:
     records = written(
         tmp_path / "records.jsonl",
-        record_of("a", "Honey eases cough in children, says a trial.", "Bees live in hives."),
+        record_of("a", "Honey eases cough. So says a trial.", "Bees live in hives."),
+        # A page that says less than the sentence does: the baseline cannot tell, and nothing is filled in.
         record_of("b", HOSTILE),
         record_of("c"),
     )
@@ -106,7 +107,9 @@ def test_the_baseline_goes_from_records_to_agreement(
     citejury("annotation", "judge", records, "--out", judged, "--model", "baseline")
     # Annotators have no grounding without passages; the judgement of it waits for none.
     lines = lines_of(judged)
-    assert [line["record_uuid"] for line in lines if line["task"] == "grounding"] == ["a", "b", "c"]
+    grounding = {line["record_uuid"]: line["labels"] for line in lines if line["task"] == "grounding"}
+    assert list(grounding) == ["a", "b", "c"]
+    assert grounding["a"] and not grounding["b"]
     the_whole_way(tmp_path, judged, records, argilla_server, owner, unseen=frozenset({"grounding c"}))
 
 
