@@ -11,6 +11,8 @@ import pytest
 from hypothesis import settings
 
 from pipeline.errors import ServerStartError
+from tests.support.skips import pytest_make_collect_report as pytest_make_collect_report
+from tests.support.skips import pytest_runtest_makereport as pytest_runtest_makereport
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome

@@ -5,3 +5,4 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data"
 SHARED = ROOT.parent / "shared"
+NO_SHARED = "the folder `shared` is not beside the clone"

@@ -11,7 +11,7 @@ from annotation.judge._baseline import Index, sentences_of
 from annotation.judge._units import FullJudgement, units_of
 from pipeline.records import Passage, QueryResponse
 from pipeline.text.coverage import SOME_SUPPORT
-from tests.support.places import SHARED
+from tests.support.places import NO_SHARED, SHARED
 
 WICE = SHARED / "corpora" / "wice" / "dev.jsonl"
 PENALTY = 1e-3
@@ -141,7 +141,7 @@ def test_a_hostile_context_and_an_endless_answer_are_judged_all_the_same() -> No
 
 def wice() -> list[dict[str, Any]]:
     if not WICE.is_file():
-        pytest.skip("WiCE dev is not beside the project")
+        pytest.skip(NO_SHARED)
     return [json.loads(line) for line in WICE.read_text(encoding="utf-8").splitlines()]
 
 

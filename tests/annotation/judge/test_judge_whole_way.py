@@ -109,7 +109,8 @@ def test_the_baseline_goes_from_records_to_agreement(
     lines = lines_of(judged)
     grounding = {line["record_uuid"]: line["labels"] for line in lines if line["task"] == "grounding"}
     assert list(grounding) == ["a", "b", "c"]
-    assert grounding["a"] and not grounding["b"]
+    assert grounding["a"]
+    assert not grounding["b"]
     the_whole_way(tmp_path, judged, records, argilla_server, owner, unseen=frozenset({"grounding c"}))
 
 

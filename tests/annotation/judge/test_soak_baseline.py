@@ -12,7 +12,7 @@ from annotation.judge._answers import baseline_judgement
 from annotation.judge._units import units_of
 from exports.agreement.distributions import wilson_interval
 from tests.annotation.judge.test_judge_baseline import record_of
-from tests.support.places import SHARED
+from tests.support.places import NO_SHARED, SHARED
 
 CORPORA = SHARED / "corpora"
 Case = tuple[str, list[str], bool, bool]
@@ -42,7 +42,7 @@ def qags() -> Iterator[Case]:
 
 
 @pytest.mark.soak
-@pytest.mark.skipif(not CORPORA.is_dir(), reason="there is no ../shared/corpora")
+@pytest.mark.skipif(not CORPORA.is_dir(), reason=NO_SHARED)
 @pytest.mark.parametrize("cases", [wice, attribution, qags])
 def test_what_the_baseline_says_of_support_is_mostly_right(cases: Callable[[], Iterator[Case]]) -> None:
     answers: dict[tuple[str, bool], list[bool]] = {}

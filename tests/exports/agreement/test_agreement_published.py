@@ -8,6 +8,7 @@ import pytest
 from exports.agreement.measure import measure_figures
 from exports.agreement.schema import LabelAgreement
 from tests.support.agreement_data import SINGLE_LABEL, expected_of_case, ratings_of_case
+from tests.support.places import NO_SHARED
 
 PRINTED = {
     "scott_pi": "fleiss_kappa",
@@ -42,7 +43,7 @@ def printed_figures(path: Path) -> dict[str, float]:
     return {name: value for name, value in published.items() if name[:5] != "multi" and value is not None}
 
 
-@pytest.mark.skipif(not SINGLE_LABEL, reason="the agreement cases are not here")
+@pytest.mark.skipif(not SINGLE_LABEL, reason=NO_SHARED)
 @pytest.mark.parametrize("path", SINGLE_LABEL, ids=lambda path: path.stem)
 def test_printed_figures_come_out_to_the_last_printed_digit(path: Path) -> None:
     found = measured(path)
@@ -53,7 +54,7 @@ def test_printed_figures_come_out_to_the_last_printed_digit(path: Path) -> None:
         assert ours * scale == pytest.approx(printed, abs=0.5 * 10**-digits + 1e-9), name
 
 
-@pytest.mark.skipif(not SINGLE_LABEL, reason="the agreement cases are not here")
+@pytest.mark.skipif(not SINGLE_LABEL, reason=NO_SHARED)
 @pytest.mark.parametrize("path", SINGLE_LABEL, ids=lambda path: path.stem)
 def test_figures_are_those_of_irrcac_to_five_decimals(path: Path) -> None:
     found = measured(path)

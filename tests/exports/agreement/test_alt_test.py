@@ -18,7 +18,7 @@ from exports.agreement.distributions import student_cdf
 from exports.agreement.judge import JudgedUnits, measure_judge
 from exports.report.judge_words import conclusion, conclusion_sentences, shown_alt_test
 from tests.support.agreement_data import ratings_of_matrix
-from tests.support.places import SHARED
+from tests.support.places import NO_SHARED, SHARED
 
 LGBTEEN = SHARED / "corpora" / "ratings"
 PUBLISHED = {
@@ -66,7 +66,7 @@ def test_a_case_by_hand() -> None:
     assert alternative_annotator_test(by_hand(), 0.1).winning_rate == 0.0
 
 
-@pytest.mark.skipif(not LGBTEEN.is_dir(), reason="there is no ../shared/corpora")
+@pytest.mark.skipif(not LGBTEEN.is_dir(), reason=NO_SHARED)
 @pytest.mark.parametrize("model", PUBLISHED)
 def test_the_figures_are_those_of_the_authors_notebook(model: str) -> None:
     people, models = (

@@ -9,6 +9,7 @@ from exports.agreement.measure import TaskFigures, measure_figures
 from exports.agreement.schema import AnnotatorAgreement, PairAgreement
 from exports.reading.read import export_files, read_tables
 from tests.support.agreement_data import CASES, SINGLE_LABEL, Row, expected_of_case, ratings_of, ratings_of_case
+from tests.support.places import NO_SHARED
 
 REAL = sorted((CASES / "real").glob("*.csv"))
 PAIR_NAMES = (
@@ -21,7 +22,7 @@ PAIR_NAMES = (
     "negative_agreement",
     "mcc",
 )
-needs_cases = pytest.mark.skipif(not SINGLE_LABEL, reason="the agreement cases are not here")
+needs_cases = pytest.mark.skipif(not SINGLE_LABEL, reason=NO_SHARED)
 
 
 def figures_of(found: TaskFigures, label: str) -> tuple[list[PairAgreement], list[AnnotatorAgreement]]:
@@ -78,7 +79,7 @@ def test_pairs_and_annotators_of_a_whole_export_come_out_to_nine_digits() -> Non
             assert_pairs_and_annotators(found, label, values)
 
 
-@pytest.mark.skipif(not REAL, reason="the agreement cases are not here")
+@pytest.mark.skipif(not REAL, reason=NO_SHARED)
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
 def test_mean_kappa_of_the_real_sets_comes_out_to_nine_digits(path: Path) -> None:
     expected = expected_of_case(path)["expected"]

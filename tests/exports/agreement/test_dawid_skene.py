@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exports.agreement.consensus import DawidSkene, dawid_skene, refusal
-from tests.support.places import SHARED
+from tests.support.places import NO_SHARED, SHARED
 
 REAL = SHARED / "iaa-cases" / "real"
 MAXIMUM = "numpy two-coin Dawid-Skene (exact maximum likelihood, started at vote shares)"
@@ -40,7 +40,7 @@ def simulated(n_units: int, rates: list[tuple[float, float]], seed: int = 1) -> 
 
 def read_case(name: str) -> tuple[Votes, Any, dict[str, Any]]:
     if not REAL.is_dir():
-        pytest.skip("the folder shared/iaa-cases is not here")
+        pytest.skip(NO_SHARED)
     with (REAL / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     items = sorted({row["item_id"] for row in rows})

@@ -24,6 +24,7 @@ from exports.agreement.ratings import FloatArray, Ratings
 from exports.agreement.schema import Interval
 from exports.reading.read import export_files, read_tables
 from tests.support.agreement_data import CASES, SINGLE_LABEL, expected_of_case, ratings_of_case
+from tests.support.places import NO_SHARED
 
 RESAMPLES = 10_000
 SEED = 1
@@ -55,7 +56,7 @@ FEW_VALUES = {
 EXPORT = CASES / "open" / "export_a"
 NORMAL = NormalDist()
 
-needs_cases = pytest.mark.skipif(not SINGLE_LABEL, reason="the agreement cases are not here")
+needs_cases = pytest.mark.skipif(not SINGLE_LABEL, reason=NO_SHARED)
 each_reference = pytest.mark.parametrize("path", REFERENCES, ids=lambda path: path.stem)
 
 
@@ -153,7 +154,7 @@ def test_the_method_is_named_and_follows_the_number_of_records(path: Path) -> No
         assert found.low <= replicates.estimates[0] <= found.high
 
 
-@pytest.mark.skipif(not EXPORT.is_dir(), reason="the agreement cases are not here")
+@pytest.mark.skipif(not EXPORT.is_dir(), reason=NO_SHARED)
 def test_the_intervals_of_a_whole_export_are_those_of_200_000_resamples_of_its_records() -> None:
     expected = expected_of_case(EXPORT / "expected")["tasks"]
     compared = 0
@@ -173,7 +174,7 @@ def test_the_intervals_of_a_whole_export_are_those_of_200_000_resamples_of_its_r
     assert compared >= 10
 
 
-@pytest.mark.skipif(not EXPORT.is_dir(), reason="the agreement cases are not here")
+@pytest.mark.skipif(not EXPORT.is_dir(), reason=NO_SHARED)
 def test_clusters_cost_precision_in_retrieval_and_none_elsewhere() -> None:
     effects = {
         ratings.task: [each.design_effect for each in measure_figures(ratings, 200, SEED).labels.values()]

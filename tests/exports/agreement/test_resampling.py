@@ -29,7 +29,7 @@ from exports.agreement.ratings import FloatArray, Ratings
 from exports.agreement.schema import Interval
 from tests.support.agreement_data import CASES, Row, ratings_of, ratings_of_matrix
 from tests.support.peak_memory import needs_proc
-from tests.support.places import ROOT
+from tests.support.places import NO_SHARED, ROOT
 
 RTE = CASES / "real" / "rte_snow2008.csv"
 MEASURE_RTE = f"""
@@ -41,7 +41,7 @@ found = measure_figures(ratings_of_case(Path({str(RTE)!r})), 600, 0)
 print(peak_bytes(), len(found.pairs))
 print(sum(pair.interval is not None for pair in found.pairs))
 """
-needs_rte = pytest.mark.skipif(not RTE.is_file(), reason="the agreement cases are not here")
+needs_rte = pytest.mark.skipif(not RTE.is_file(), reason=NO_SHARED)
 
 
 def mean(totals: FloatArray) -> FloatArray:

@@ -24,11 +24,12 @@ from exports.agreement.ratings import Ratings
 from exports.agreement.schema import AlphaChange, TaskAgreement
 from exports.reading.read import export_files, read_tables
 from tests.support.agreement_data import CASES, START, Row, ratings_of
+from tests.support.places import NO_SHARED
 
 EXPORT = CASES / "open" / "export_a"
 RESAMPLES = 200
 
-needs_export = pytest.mark.skipif(not EXPORT.is_dir(), reason="the agreement cases are not here")
+needs_export = pytest.mark.skipif(not EXPORT.is_dir(), reason=NO_SHARED)
 
 
 @pytest.fixture(scope="module")

@@ -64,7 +64,7 @@ def test_an_anonymous_export_is_sorted_by_pseudonym(generation: Bench, tmp_path:
     assert [row["annotator_id"] for row in rows] == ["annotator-01", "annotator-02"]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="no file modes")
+@pytest.mark.skipif(os.name != "posix", reason="no file modes on Windows")
 def test_a_key_file_is_for_its_owner_only(tmp_path: Path) -> None:
     path = tmp_path / "key.json"
     before = os.umask(0)

@@ -120,7 +120,7 @@ def test_without_a_terminal_no_row_of_a_deleted_person_vanishes_unasked(
     assert [row["annotator_id"] for row in read_csv(out / "generation.csv")] == [username(bench, "anna")]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no terminals")
+@pytest.mark.skipif(sys.platform == "win32", reason="no such terminals on Windows")
 @pytest.mark.parametrize(("typed", "code"), [(b"n\n", 1), (b"y\n", 0)])
 def test_at_a_terminal_the_person_decides(generation: Bench, tmp_path: Path, typed: bytes, code: int) -> None:
     bench, out = left(generation), tmp_path / "out"

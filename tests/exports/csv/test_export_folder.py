@@ -130,7 +130,7 @@ def test_a_folder_below_a_file_is_refused_in_one_sentence(tmp_path: Path) -> Non
         pytest.fail("the folder was not refused")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no signals")
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signals on Windows")
 def test_an_export_that_is_told_to_stop_leaves_nothing(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"

@@ -14,7 +14,7 @@ from exports.dataset.files import DatasetOptions
 from exports.dataset.splits import read_shares
 from exports.reading.decisions import COLUMNS as DECISION_COLUMNS
 from tests.support.dataset_export import JURY, jury_export, make, row, rows_of, write_export
-from tests.support.places import SHARED
+from tests.support.places import NO_SHARED, SHARED
 
 pandas = pytest.importorskip("pandas", reason="needs the extra data")
 datasets = pytest.importorskip("datasets", reason="needs the extra data")
@@ -286,7 +286,7 @@ def test_the_same_export_gives_the_same_bytes(tmp_path: Path) -> None:
     assert rows_of(tmp_path / "c", "generation") == rows_of(tmp_path / "a", "generation")
 
 
-@pytest.mark.skipif(not EXPORT_A.is_dir(), reason="needs the shared agreement cases")
+@pytest.mark.skipif(not EXPORT_A.is_dir(), reason=NO_SHARED)
 def test_a_published_export_becomes_a_dataset_with_every_row(tmp_path: Path) -> None:
     written = make(tmp_path / "out", EXPORT_A)
     assert {name: written.manifest.rows[f"parquet/{name}.parquet"] for name in (*LABELS, "merged")} == {

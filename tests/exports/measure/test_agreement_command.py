@@ -19,7 +19,7 @@ from exports.measure.files import DISAGREEMENTS_KEPT, WORK_FOLDER, collect_disag
 from exports.schema import COLUMNS
 from pipeline.asking.run_folder import locked_folder
 from tests.support.agreement_data import ratings_of_matrix
-from tests.support.places import ROOT, SHARED
+from tests.support.places import NO_SHARED, ROOT, SHARED
 
 EXPORT_A = SHARED / "iaa-cases" / "open" / "export_a"
 WRITTEN = [
@@ -259,7 +259,7 @@ def catches_sigterm(pid: int) -> bool:
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="/proc tells which signals a process catches")
 def test_a_signal_leaves_nothing_half_written(tmp_path: Path) -> None:
     if not EXPORT_A.is_dir():
-        pytest.skip("the agreement cases are not here")
+        pytest.skip(NO_SHARED)
     out = tmp_path / "out"
     words = ["exports", "agreement", str(EXPORT_A), "--out", str(out), "--resamples", "1000000"]
     code = "from exports.cli import main; main()"
@@ -290,7 +290,7 @@ def test_what_a_killed_run_left_is_mended_by_the_next_and_two_runs_do_not_mix(tm
 
 def test_real_files_give_a_table_with_intervals(tmp_path: Path) -> None:
     if not EXPORT_A.is_dir():
-        pytest.skip("the agreement cases are not here")
+        pytest.skip(NO_SHARED)
     result = run(EXPORT_A, "--out", tmp_path / "out", *QUICK)
     assert result.exit_code == 0, result.output
     row = next(line for line in result.stdout.splitlines() if line.startswith("topically_relevant"))

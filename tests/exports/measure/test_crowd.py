@@ -12,7 +12,7 @@ import pytest
 from exports.measure.files import AgreementOptions, measure_and_write, measure_files
 from exports.report.html._heat_map import MOST_ANNOTATORS, most_shared
 from tests.support.dataset_export import row, write_export
-from tests.support.places import SHARED
+from tests.support.places import NO_SHARED, SHARED
 
 RATINGS = SHARED / "corpora" / "ratings" / "qags_cnndm.jsonl"
 WORKERS, A_UNIT, UNITS = 90, 3, 120
@@ -66,7 +66,7 @@ def test_the_map_of_many_shows_the_pairs_that_share_most(tmp_path: Path) -> None
     assert "pairs of annotators share no unit and cannot be compared" in report
 
 
-@pytest.mark.skipif(not RATINGS.is_file(), reason="needs the shared corpora")
+@pytest.mark.skipif(not RATINGS.is_file(), reason=NO_SHARED)
 def test_the_files_of_a_published_crowd_stay_small(tmp_path: Path) -> None:
     measured = measure_and_write([qags_export(tmp_path / "in")], tmp_path, AgreementOptions(resamples=50))
     figures = measured.agreement.tasks["retrieval"]

@@ -14,11 +14,11 @@ from exports import find_disagreements, measure_agreement, read_task
 from exports.measure.files import measure_files, write_agreement
 from exports.schema import COLUMNS
 from pipeline.errors import InputError
-from tests.support.places import SHARED
+from tests.support.places import NO_SHARED, SHARED
 from tests.support.python_api_data import three_records, without_inputs, write_export
 
 EXPORT = SHARED / "iaa-cases" / "open" / "export_a"
-needs_export = pytest.mark.skipif(not EXPORT.is_dir(), reason="the agreement cases are not here")
+needs_export = pytest.mark.skipif(not EXPORT.is_dir(), reason=NO_SHARED)
 ONE_LINE_OF_PANDAS = {"dtype": str, "keep_default_na": False}
 
 

@@ -21,6 +21,7 @@ from exports.report.html.page import render_report, write_report
 from exports.report.words import FITNESS, fitness
 from pipeline.errors import OutputError
 from tests.support.agreement_data import CASES, Row, ratings_of
+from tests.support.places import NO_SHARED
 from tests.support.report_data import drawn_agreement, drawn_ratings, whole_report_parts, with_texts
 from tests.support.report_page import Page
 from tests.support.results_data import results
@@ -293,7 +294,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, whole: tuple[Ag
         write_report(tmp_path / "report.html", *whole)
 
 
-@pytest.mark.skipif(not CASES.is_dir(), reason="the agreement cases are not in ../shared")
+@pytest.mark.skipif(not CASES.is_dir(), reason=NO_SHARED)
 def test_the_report_on_an_export_shows_its_figures() -> None:
     measured = measure_files([CASES / "open" / "export_a"])
     found = [item for table in measured.tables for item in find_disagreements(table)]

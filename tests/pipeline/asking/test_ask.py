@@ -17,7 +17,7 @@ from pipeline.providers.http.client import ApiClient, RetryPolicy
 from pipeline.providers.request import DEFAULT_MODELS, REQUESTS, provider_endpoint
 from pipeline.schema import PROVIDERS, AskOptions, ProviderName
 from tests.support.ask_bench import KEY, SOON, Settled, ask, ask_one, calls_to, live, settle
-from tests.support.places import SHARED
+from tests.support.places import NO_SHARED, SHARED
 from tests.support.provider_server import (
     Good,
     HalfBody,
@@ -174,7 +174,7 @@ def test_a_proxy_of_the_environment_is_asked_for_the_world(monkeypatch: pytest.M
         assert proxy.calls[0].headers["host"] == "api.example"
 
 
-@pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recorded payloads are not here")
+@pytest.mark.skipif(not RECORDINGS.is_dir(), reason=NO_SHARED)
 @pytest.mark.parametrize("folder", ["openai", "anthropic", "gemini", "xai", "perplexity"])
 def test_recorded_bodies_come_through_whole(folder: str) -> None:
     provider = provider_name(folder)
@@ -187,7 +187,7 @@ def test_recorded_bodies_come_through_whole(folder: str) -> None:
     assert [each.text for each in settled if isinstance(each, Reply)] == texts
 
 
-@pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recorded payloads are not here")
+@pytest.mark.skipif(not RECORDINGS.is_dir(), reason=NO_SHARED)
 def test_the_recorded_pause_goes_on_with_its_recorded_continuation() -> None:
     names = ("pause_turn_91_results_no_citation", "pause_turn_continuation_17_citations")
     texts = [(RECORDINGS / "anthropic" / f"{name}.json").read_text(encoding="utf-8") for name in names]

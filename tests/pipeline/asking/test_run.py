@@ -18,7 +18,7 @@ from pipeline.csv_v2.identity import identify_call
 from pipeline.errors import InputError, OutputError
 from pipeline.schema import StoredAnswer
 from tests.support.csv_check import check_file
-from tests.support.places import DATA, ROOT, SHARED
+from tests.support.places import DATA, NO_SHARED, ROOT, SHARED
 
 PAYLOADS = DATA / "payloads"
 RECORDINGS = SHARED / "recordings"
@@ -101,7 +101,7 @@ def test_every_csv_of_a_run_passes_the_check(two: Path, replay: Path, tmp_path: 
     assert [violation for file in files for violation in check_file(file)] == []
 
 
-@pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recorded payloads are not here")
+@pytest.mark.skipif(not RECORDINGS.is_dir(), reason=NO_SHARED)
 def test_a_run_over_all_recordings_answers_every_one_that_is_an_answer(tmp_path: Path) -> None:
     sidecars = {path: json.loads(path.read_text(encoding="utf-8")) for path in RECORDINGS.glob("*/*.meta.json")}
     ids = sorted({path.name.removesuffix(".meta.json") for path in sidecars})

@@ -12,7 +12,7 @@ from pipeline.csv_v2.migrate import MAPPING, V1_COLUMNS, migrate_file
 from pipeline.errors import BadRowsError, InputError, OutputError
 from pipeline.schema import CSV_COLUMNS, StoredAnswer
 from tests.support.csv_check import check_file
-from tests.support.places import SHARED
+from tests.support.places import NO_SHARED, SHARED
 
 RECORDINGS = SHARED / "recordings"
 RUN = "550e8400-e29b-41d4-a716-446655440000"
@@ -256,7 +256,7 @@ def test_the_command_tells_what_it_did_and_what_comes_next(tmp_path: Path) -> No
     assert (again.exit_code, "exists already" in again.stderr) == (1, True)
 
 
-@pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recordings are not here")
+@pytest.mark.skipif(not RECORDINGS.is_dir(), reason=NO_SHARED)
 @pytest.mark.parametrize("folder", ["openai", "anthropic", "gemini", "xai", "perplexity", "openrouter"])
 def test_every_recorded_body_becomes_rows_that_pass_the_check(tmp_path: Path, folder: str) -> None:
     bodies = sorted(path for path in (RECORDINGS / folder).glob("*.json") if not path.name.endswith(".meta.json"))

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from pipeline.errors import ProviderError
 from pipeline.models.completion import extract_json, model_content, read_structured
 from pipeline.providers import provider_name, read_payload
-from tests.support.places import SHARED
+from tests.support.places import NO_SHARED, SHARED
 
 RECORDINGS = SHARED / "recordings"
-needs_recordings = pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recorded payloads are not here")
+needs_recordings = pytest.mark.skipif(not RECORDINGS.is_dir(), reason=NO_SHARED)
 
 
 def chat(content: Any) -> str:

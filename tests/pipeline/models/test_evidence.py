@@ -20,10 +20,10 @@ from pipeline.models.evidence import (
 )
 from pipeline.text.normal_form import normalise
 from tests.pipeline.text.test_normal_form import TEXTS
-from tests.support.places import SHARED
+from tests.support.places import NO_SHARED, SHARED
 
 ARTICLES = SHARED / "corpora" / "articles" / "ground-truth.json"
-needs_articles = pytest.mark.skipif(not ARTICLES.is_file(), reason="the articles with their texts are not here")
+needs_articles = pytest.mark.skipif(not ARTICLES.is_file(), reason=NO_SHARED)
 
 TWO_PAGES = aggregate_context(
     [

@@ -31,7 +31,7 @@ from pipeline.providers.request import (
 )
 from pipeline.schema import PROVIDERS, AskOptions, OpenAIApi, ProviderName
 from pipeline.settings import read_settings
-from tests.support.places import ROOT, SHARED
+from tests.support.places import NO_SHARED, ROOT, SHARED
 
 README = ROOT / "pipeline" / "README.md"
 RECORDINGS = SHARED / "recordings"
@@ -87,7 +87,7 @@ def test_the_table_of_options_says_what_is_sent(provider: ProviderName, openai_a
     assert unsupported_options(provider, options, model or "any", openai_api) == (() if place else (option,))
 
 
-@pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recorded payloads are not here")
+@pytest.mark.skipif(not RECORDINGS.is_dir(), reason=NO_SHARED)
 @pytest.mark.parametrize(
     ("recording", "provider", "options"),
     [
@@ -110,7 +110,7 @@ def test_options_stand_where_requests_that_were_answered_had_them(
     assert [option for option in options if at(sent, how_sent(option, provider)) is None] == []
 
 
-@pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recorded payloads are not here")
+@pytest.mark.skipif(not RECORDINGS.is_dir(), reason=NO_SHARED)
 @pytest.mark.parametrize(
     ("recording", "provider"),
     [

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from exports.cli import main
-from tests.support.places import DATA, ROOT, SHARED
+from tests.support.places import DATA, NO_SHARED, ROOT, SHARED
 
 PAYLOADS = DATA / "payloads"
 RECORDINGS = SHARED / "recordings"
@@ -81,7 +81,7 @@ def test_a_wrong_argument_is_told(arguments: tuple[str, str], words: str) -> Non
     assert words in result.stderr
 
 
-@pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recorded payloads are not here")
+@pytest.mark.skipif(not RECORDINGS.is_dir(), reason=NO_SHARED)
 def test_every_recording_is_parsed_or_refused_in_one_line() -> None:
     for path in sorted(RECORDINGS.glob("*/*")):
         if path.name.endswith(".meta.json"):

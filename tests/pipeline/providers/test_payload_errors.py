@@ -9,7 +9,7 @@ from pipeline.errors import ProviderError
 from pipeline.providers import read_payload
 from pipeline.providers.failure import redact, unreadable_error
 from pipeline.schema import PROVIDERS, ProviderName
-from tests.support.places import DATA, SHARED
+from tests.support.places import DATA, NO_SHARED, SHARED
 
 PAYLOADS = DATA / "payloads"
 RECORDINGS = SHARED / "recordings"
@@ -21,7 +21,7 @@ def error_of(body: Any, provider: ProviderName = "openai") -> ProviderError:
     return caught.value
 
 
-@pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recorded payloads are not here")
+@pytest.mark.skipif(not RECORDINGS.is_dir(), reason=NO_SHARED)
 def test_every_recorded_error_is_an_error_of_its_kind_and_shows_no_key() -> None:
     kinds = {400: {"bad_response", "auth"}, 401: {"auth"}, 410: {"bad_response"}, 429: {"rate_limit", "quota"}}
     for sidecar_path in sorted(RECORDINGS.glob("*/error_*.meta.json")):

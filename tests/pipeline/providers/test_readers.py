@@ -7,13 +7,13 @@ import pytest
 from pipeline.errors import InputError
 from pipeline.providers import provider_name, read_payload
 from pipeline.schema import Answer, Occurrence, SearchResult
-from tests.support.places import DATA, SHARED
+from tests.support.places import DATA, NO_SHARED, SHARED
 
 PAYLOADS = DATA / "payloads"
 RECORDINGS = SHARED / "recordings"
 REDIRECT = "https://vertexaisearch.cloud.google.com/grounding-api-redirect/"
 
-needs_recordings = pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recorded payloads are not here")
+needs_recordings = pytest.mark.skipif(not RECORDINGS.is_dir(), reason=NO_SHARED)
 
 
 def payload(name: str) -> str:

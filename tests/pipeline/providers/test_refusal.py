@@ -8,7 +8,7 @@ from pipeline.errors import ProviderError
 from pipeline.providers import read_payload
 from pipeline.providers.refusal import is_refusal, is_refusal_error
 from pipeline.schema import ProviderName
-from tests.support.places import SHARED
+from tests.support.places import NO_SHARED, SHARED
 
 RECORDINGS = SHARED / "recordings"
 FOLDERS: dict[str, ProviderName] = {
@@ -28,7 +28,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recorded payloads are not there")
+@pytest.mark.skipif(not RECORDINGS.is_dir(), reason=NO_SHARED)
 def test_of_all_recorded_payloads_those_that_were_refused_are_refusals() -> None:
     found = set()
     for path in sorted(RECORDINGS.glob("*/*.json")):

@@ -13,7 +13,7 @@ from pipeline.providers.http.retry import (
     exhausted_seconds,
     wait_seconds,
 )
-from tests.support.places import SHARED
+from tests.support.places import NO_SHARED, SHARED
 
 RECORDINGS = SHARED / "recordings"
 NOW = 1_789_986_340.0
@@ -57,7 +57,7 @@ ENDING = {
     "xai/error_400_wrong_key_2026-08",
     "xai/error_410_live_search_deprecated",
 }
-recorded = pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recorded payloads are not here")
+recorded = pytest.mark.skipif(not RECORDINGS.is_dir(), reason=NO_SHARED)
 
 
 def recording(name: str) -> tuple[int, dict[str, str], str]:

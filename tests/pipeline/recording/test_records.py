@@ -16,7 +16,7 @@ from pipeline.recording.run import record_from_answer
 from pipeline.records import Passage, QueryResponse, derived_uuid, document_id
 from pipeline.schema import StoredAnswer
 from pipeline.text.language import detect_language
-from tests.support.places import SHARED
+from tests.support.places import NO_SHARED, SHARED
 
 RECORDINGS = SHARED / "recordings"
 PASSAGE = {"chunk_id": "d#0", "doc_id": "d", "chunk_rank": 1, "text": "text"}
@@ -221,7 +221,7 @@ def test_the_language_is_told_only_where_there_is_enough_text(text: str, code: s
     assert detect_language(text) == code
 
 
-@pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recordings are not here")
+@pytest.mark.skipif(not RECORDINGS.is_dir(), reason=NO_SHARED)
 def test_every_recorded_answer_shows_each_citation_once_numbered_and_no_provider_host() -> None:
     for path in sorted(RECORDINGS.glob("*/*.json")):
         meta = path.with_suffix(".meta.json")

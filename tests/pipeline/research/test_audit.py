@@ -11,7 +11,7 @@ from pipeline.errors import InputError
 from pipeline.research.contracts import Citation, Reference, Report
 from pipeline.research.output.artefacts import CitationEntry, ParagraphLine, RunFolder, VerifyResult
 from pipeline.research.stages.audit import Audit, audit, audit_run, verify_result
-from tests.support.places import SHARED
+from tests.support.places import NO_SHARED, SHARED
 
 REPORTS = SHARED / "corpora" / "reports" / "open_deep_research_gpt-4.1.jsonl"
 REPORT = """# Bees
@@ -206,7 +206,7 @@ def written_run(path: Path) -> RunFolder:
     return folder
 
 
-@pytest.mark.skipif(not REPORTS.is_file(), reason="needs ../shared/corpora/reports")
+@pytest.mark.skipif(not REPORTS.is_file(), reason=NO_SHARED)
 def test_real_reports_show_why_the_writer_has_to_make_the_rule_hold() -> None:
     """Models end fewer than half of the blocks in a citation, whatever they are told.
 

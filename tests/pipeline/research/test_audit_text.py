@@ -15,7 +15,7 @@ from pipeline.research.stages._restated import Restated, restated, words_said
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.read import read_report
 from pipeline.verifying.values import ReadReport
-from tests.support.places import SHARED
+from tests.support.places import NO_SHARED, SHARED
 
 EDITS = SHARED / "corpora" / "edits" / "english.json"
 
@@ -169,7 +169,7 @@ def test_the_report_as_data_is_read_again_too(place: Place) -> None:
     assert place.audit("de").exit_code == 0
 
 
-@pytest.mark.skipif(not EDITS.is_file(), reason="needs ../shared/corpora/edits")
+@pytest.mark.skipif(not EDITS.is_file(), reason=NO_SHARED)
 def test_of_61_false_edits_each_is_found() -> None:
     edits = json.loads(EDITS.read_text(encoding="utf-8"))
     pages = {f"https://{name}.example/": PageText("\n".join(facts)) for name, facts in edits["pages"].items()}

@@ -11,10 +11,10 @@ import pytest
 
 from pipeline.sources.reading._quality import verdict_on
 from pipeline.sources.reading.extract import Extracted, extract_document
-from tests.support.places import SHARED
+from tests.support.places import NO_SHARED, SHARED
 
 ARTICLES = SHARED / "corpora" / "articles"
-needs_articles = pytest.mark.skipif(not ARTICLES.is_dir(), reason="no ../shared/corpora/articles here")
+needs_articles = pytest.mark.skipif(not ARTICLES.is_dir(), reason=NO_SHARED)
 EVERY = 12
 
 JAPANESE = "ワクチンは安全です。厚生労働省によると、副反応はまれである。"

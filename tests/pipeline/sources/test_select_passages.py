@@ -8,7 +8,7 @@ from pipeline.records import Passage, QueryResponse
 from pipeline.sources.choosing.chunk import tokenize_chunk
 from pipeline.sources.choosing.select import PageChunks, PassageLimits, rank_passages, select_passages
 from pipeline.sources.schema import Chunk, Document, SourceMeta
-from tests.support.places import SHARED
+from tests.support.places import NO_SHARED, SHARED
 
 WICE = SHARED / "corpora" / "wice" / "dev.jsonl"
 
@@ -85,7 +85,7 @@ def holds_gold(chunks: list[Chunk], spans: list[tuple[int, int]]) -> bool:
     )
 
 
-@pytest.mark.skipif(not WICE.is_file(), reason="needs ../shared/corpora/wice")
+@pytest.mark.skipif(not WICE.is_file(), reason=NO_SHARED)
 def test_five_passages_hold_the_evidence_of_real_claims() -> None:
     claims = held = at_once = first_chunks = first_sentences = 0
     for line in WICE.read_text(encoding="utf-8").splitlines():

@@ -8,7 +8,7 @@ import pytest
 from pipeline.text.urls import canonical_url
 from pipeline.verifying.read import read_report
 from pipeline.verifying.values import ReadReport
-from tests.support.places import SHARED
+from tests.support.places import NO_SHARED, SHARED
 
 REPORTS = SHARED / "corpora" / "reports" / "open_deep_research_gpt-4.1.jsonl"
 LIST = "\n\n## Sources\n\n[1] One: https://a.example/1\n[2] Two: https://a.example/2\n[3] Three: https://a.example/3\n"
@@ -202,7 +202,7 @@ def test_sources_are_told_once_with_all_their_numbers() -> None:
 @pytest.fixture(scope="module")
 def real() -> list[tuple[str, ReadReport]]:
     if not REPORTS.is_file():
-        pytest.skip("needs ../shared/corpora/reports")
+        pytest.skip(NO_SHARED)
     articles = [json.loads(line)["article"] for line in REPORTS.read_text(encoding="utf-8").splitlines()]
     return [(article, read_report(article)) for article in articles]
 

@@ -19,6 +19,7 @@ from pipeline.verifying.claim import check_sentence
 from pipeline.verifying.model_verdicts import OpenQuestion, VerdictAnswer, decide, open_question
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.values import Verdict
+from tests.support.places import NO_SHARED
 from tests.support.verdict_data import CORPORA, Case, sets
 
 Reader = Literal["words alone", "reads", "invents", "agrees"]
@@ -98,7 +99,7 @@ def test_of_false_edits_a_model_that_invents_its_quotes_gets_nothing_through(lan
 
 
 @pytest.mark.soak
-@pytest.mark.skipif(not CORPORA.is_dir(), reason="the corpora are not beside the project")
+@pytest.mark.skipif(not CORPORA.is_dir(), reason=NO_SHARED)
 def test_soak_what_each_model_gets_through() -> None:
     for name, cases in sets().items():
         if name.startswith("-"):  # a part of another set

@@ -16,6 +16,7 @@ import pytest
 from pipeline.verifying.claim import check_sentence
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.values import Verdict
+from tests.support.places import NO_SHARED
 from tests.support.verdict_data import (
     CORPORA,
     LANGUAGES,
@@ -168,7 +169,7 @@ def test_the_nearest_sentence_is_given_wherever_one_shares_a_word() -> None:
     assert check_sentence("Lawyers drafted treaties.", [page]).verdict == "not_found"
 
 
-@pytest.mark.skipif(not CORPORA.is_dir(), reason="the open data are not beside the project")
+@pytest.mark.skipif(not CORPORA.is_dir(), reason=NO_SHARED)
 def test_verdicts_on_a_sample_of_open_data_are_as_safe_as_they_are_said_to_be() -> None:
     for name, cases in {
         "WiCE": tuple(wice()),
@@ -200,7 +201,7 @@ def row(name: str, found: Sequence[Judged]) -> list[str]:
 
 
 @pytest.mark.soak
-@pytest.mark.skipif(not CORPORA.is_dir(), reason="the open data are not beside the project")
+@pytest.mark.skipif(not CORPORA.is_dir(), reason=NO_SHARED)
 def test_table_of_all_sets(capsys: pytest.CaptureFixture[str]) -> None:
     lines = [""]
     for name, cases in sets().items():

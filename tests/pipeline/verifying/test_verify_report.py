@@ -17,7 +17,7 @@ from pipeline.sources.store import StoredPage, open_store, text_hash
 from pipeline.verifying.read import SubmittedReport, read_report
 from pipeline.verifying.verify import Reader, cited_keys, verify_report
 from tests.support.cited_run import cited_answer, write_run
-from tests.support.places import SHARED
+from tests.support.places import NO_SHARED, SHARED
 from tests.support.web import Page, Web
 
 WICE = SHARED / "corpora" / "wice" / "dev.jsonl"
@@ -300,7 +300,7 @@ def test_text_of_a_report_commands_no_terminal(tmp_path: Path) -> None:
 
 def rows_of_wice() -> list[dict[str, Any]]:
     if not WICE.is_file():
-        pytest.skip("needs ../shared/corpora/wice")
+        pytest.skip(NO_SHARED)
     return [json.loads(line) for line in WICE.read_text(encoding="utf-8").splitlines()]
 
 

@@ -1,0 +1,78 @@
+"""What a skip is where the tests run for others, in a run of pytest of its own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.places import NO_SHARED, ROOT
+
+TESTS = f"""
+import pytest
+
+def test_passes():
+    pass
+
+@pytest.mark.skipif(True, reason={NO_SHARED!r})
+def test_needs_data():
+    raise AssertionError
+
+def test_needs_chromium():
+    pytest.skip("Chromium and its driver are not installed")
+
+@pytest.mark.skipif(True, reason="no such limit on Windows")
+def test_is_for_another_system():
+    raise AssertionError
+
+@pytest.mark.xfail(strict=True)
+def test_is_known_to_fail():
+    raise AssertionError
+"""
+WHOLE_FILE = "import pytest\n\npytest.importorskip('no_such_library', reason='The `server` extra is not installed.')\n"
+
+
+def run(folder: Path, text: str, **environment: str) -> tuple[int, str]:
+    """pytest's exit code and what it printed of a file of tests."""
+    (folder / "test_made.py").write_text(text, encoding="utf-8")
+    (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    inherited = {name: value for name, value in os.environ.items() if name not in ("CI", "MAY_SKIP")}
+    command = [sys.executable, "-m", "pytest", "-q", "-ra", "-p", "tests.support.skips", "-p", "no:cacheprovider"]
+    ended = subprocess.run(
+        [*command, "-p", "no:anyio", "-p", "no:valkey", str(folder)],
+        env=inherited | {"PYTHONPATH": str(ROOT)} | environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return ended.returncode, ended.stdout
+
+
+def test_a_skip_is_a_skip_where_somebody_works(tmp_path: Path) -> None:
+    code, printed = run(tmp_path, TESTS)
+
+    assert code == 0
+    assert "1 passed, 3 skipped, 1 xfailed" in printed
+
+
+def test_a_skip_fails_on_ci_and_says_what_is_missing(tmp_path: Path) -> None:
+    code, printed = run(tmp_path, TESTS, CI="true")
+
+    assert code == 1
+    assert "1 failed, 1 passed, 1 skipped, 1 xfailed, 1 error" in printed
+    assert NO_SHARED in printed
+    assert "except what MAY_SKIP names" in printed
+
+
+def test_a_machine_may_say_what_it_does_not_have(tmp_path: Path) -> None:
+    code, printed = run(tmp_path, TESTS, CI="true", MAY_SKIP="shared, chromium")
+
+    assert code == 0
+    assert "1 passed, 3 skipped, 1 xfailed" in printed
+
+
+@pytest.mark.parametrize(("allowed", "code"), [("", 2), ("extra", 5)])
+def test_a_file_that_skips_as_a_whole_fails_too(tmp_path: Path, allowed: str, code: int) -> None:
+    assert run(tmp_path, WHOLE_FILE, CI="true", MAY_SKIP=allowed)[0] == code
