@@ -17,7 +17,7 @@ DCLINT := dclint@3.1.0
 # What looks for barriers in the pages that people see.
 AXE := axe-core@4.10.3
 
-.PHONY: demo test quick lint readme bench soak dist install browser axe pages stack opensearch
+.PHONY: demo test quick lint readme bench soak dist hashes install browser axe pages stack opensearch
 
 demo: .venv/citejury
 	$(BIN)/citejury demo --home citejury-demo $(DEMO_FLAGS)
@@ -48,6 +48,20 @@ dist: install
 	@rm -rf dist
 	@$(BIN)/python -m build --no-isolation --outdir dist . >/dev/null
 	@ls dist
+
+# What docker/Dockerfile installs: names, versions and hashes, for its Python on Linux. Run it after a change of
+# pyproject.toml or docker/constraints.txt. A platform has to be named; the hashes are those of all.
+IMAGE_PYTHON = $(shell sed -n 's/^FROM python:\([0-9.]*\).* AS build$$/\1/p' docker/Dockerfile)
+define hashes
+UV_CUSTOM_COMPILE_COMMAND='make hashes' $(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-annotate \
+  --only-binary :all: --constraint docker/constraints.txt --python-version $(IMAGE_PYTHON) \
+  --python-platform x86_64-manylinux_2_28 --output-file docker/$(1)
+endef
+BUILD_TOOLS := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")
+
+hashes: install
+	@$(call hashes,requirements.txt) --extra server --extra postgresql pyproject.toml
+	@$(BIN)/python -c '$(BUILD_TOOLS)' | $(call hashes,requirements-build.txt) -
 
 install: .venv/developers
 
