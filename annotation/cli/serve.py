@@ -58,7 +58,22 @@ _NARROWEST = 40
     metavar="N",
     help="How long what an annotator looks at is kept from the others, so that nobody labels it needlessly.",
 )
-def serve(home: Path, host: str, port: int | None, behind_tls: bool, hold_minutes: int) -> None:
+@click.option(
+    "--allow-host",
+    "allow_hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Answer under this name as well as under this machine's own; may be given several times. Behind a proxy with "
+    "HTTPS, no other name is then answered to; without it, those that the proxy passes on are.",
+)
+def serve(
+    home: Path,
+    host: str,
+    port: int | None,
+    behind_tls: bool,
+    hold_minutes: int,
+    allow_hosts: tuple[str, ...],
+) -> None:
     """Run Argilla on this machine, without Docker, until Ctrl-C.
 
     The first start makes the owner with a generated password and key; later starts find them and the data again. A home
@@ -73,9 +88,10 @@ def serve(home: Path, host: str, port: int | None, behind_tls: bool, hold_minute
     \b
     Examples:
         citejury annotation serve --home citejury-home
-        citejury annotation serve --home citejury-home --behind-tls
+        citejury annotation serve --home citejury-home --behind-tls --allow-host annotate.example.org
     """
     from annotation.client import is_loopback
+    from annotation.embedded.edge.names import clean_name
     from annotation.embedded.launch import ServerOptions, port_of
     from annotation.embedded.launch import serve as serve_in_foreground
     from pipeline.settings import read_settings
@@ -85,13 +101,19 @@ def serve(home: Path, host: str, port: int | None, behind_tls: bool, hold_minute
             f"`--host {host}` is open to the network, where passwords and answers would travel unencrypted. Put a "
             "proxy with HTTPS in front and add `--behind-tls`, or leave out `--host`."
         )
+    for name in allow_hosts:
+        if clean_name(name) is None:
+            raise click.UsageError(
+                f"`--allow-host {name}` is no name of a host. Give what stands in the address, without `https://` and "
+                "without a port."
+            )
     serve_in_foreground(
         home,
         host,
         port_of(read_settings().api_url) if port is None else port,
         announce=partial(_tell_where_it_is, behind_tls=behind_tls),
         starting=tell_that_it_starts,
-        options=ServerOptions(behind_tls, hold_minutes),
+        options=ServerOptions(behind_tls, hold_minutes, allow_hosts),
         show_event=EventPrinter().show,
     )
     click.echo("Argilla has stopped; everything is kept for the next start.", err=True)

@@ -21,6 +21,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from annotation.client import is_loopback
+from annotation.embedded.edge.names import ALLOW_HOSTS_VARIABLE, BOUND_HOST_VARIABLE
 from annotation.embedded.home.event_log import EVENTS_VARIABLE, following
 from annotation.embedded.home.folder import (
     DATABASE_FILE,
@@ -74,6 +75,8 @@ class ServerOptions(NamedTuple):
     """Whether a proxy with HTTPS stands in front, see `patches/middleware.py`."""
     hold_minutes: int = 15
     """How long what an annotator looks at is kept from the others' queues, from 1 on."""
+    allow_hosts: tuple[str, ...] = ()
+    """Names that the server answers to beside this machine's own, see `edge/names.py`."""
 
 
 _DEFAULT_OPTIONS = ServerOptions()
@@ -161,7 +164,7 @@ def _run_guardian(
             turn_logs(home)
             starting()
             bring_up_to_date(home)
-            guardian = _spawn_guardian(home, listening.fileno(), lock, options)
+            guardian = _spawn_guardian(home, listening.fileno(), lock, server_environment(home, options, host))
         try:
             wait_until_it_answers(home, url)
             write_env_file(home, url, kept.owner_api_key)
@@ -235,7 +238,7 @@ def url_of(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _spawn_guardian(home: Path, listening: int, lock: int, options: ServerOptions) -> "subprocess.Popen[bytes]":
+def _spawn_guardian(home: Path, listening: int, lock: int, environment: dict[str, str]) -> "subprocess.Popen[bytes]":
     """The guardian process, in a group of its own; it stops when its standard input closes or we end."""
     log_file = os.open(home / "logs" / "guardian.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with open(log_file, "ab") as log:
@@ -247,14 +250,16 @@ def _spawn_guardian(home: Path, listening: int, lock: int, options: ServerOption
             pass_fds=(listening, lock),
             start_new_session=True,
         )
-    orders = {"home": str(home), "listening": listening, "environment": server_environment(home, options)}
+    orders = {"home": str(home), "listening": listening, "environment": environment}
     assert guardian.stdin is not None
     guardian.stdin.write(json.dumps(orders).encode() + b"\n")
     guardian.stdin.flush()
     return guardian
 
 
-def server_environment(home: Path, options: ServerOptions = _DEFAULT_OPTIONS) -> dict[str, str]:
+def server_environment(
+    home: Path, options: ServerOptions = _DEFAULT_OPTIONS, host: str = DEFAULT_HOST
+) -> dict[str, str]:
     """The environment of the server's parts: ours without any `ARGILLA_…` or key, and what argilla-server reads."""
     kept = {
         name: value
@@ -273,6 +278,8 @@ def server_environment(home: Path, options: ServerOptions = _DEFAULT_OPTIONS) ->
         "PYTHONUNBUFFERED": "1",
         EVENTS_VARIABLE: str(home / EVENTS_FILE),
         HOLD_SECONDS_SETTING: str(options.hold_minutes * 60),
+        ALLOW_HOSTS_VARIABLE: " ".join(options.allow_hosts),
+        BOUND_HOST_VARIABLE: host,
         **({BEHIND_TLS_VARIABLE: "1"} if options.behind_tls else {}),
     }
 

@@ -9,8 +9,9 @@ import socket
 import sqlite3
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from annotation.embedded.guardian import end_with_the_guardian
 from annotation.embedded.home.folder import read_or_make_secrets
@@ -53,12 +54,23 @@ def loading() -> Iterator[Any]:
 
 
 def run_server(app: Any, listening: socket.socket) -> None:
-    """Answer at a listening socket until told to stop."""
+    """Answer at a listening socket until told to stop.
+
+    Raises:
+        SettingsError: the environment lists what is no name of a host, or no address of a proxy.
+    """
     import uvicorn
+
+    from annotation.embedded.edge.connections import Connection, Crowd, limits_here
+    from annotation.embedded.edge.names import read_names
+    from annotation.embedded.edge.requests import Edge
 
     server = uvicorn.Server(
         uvicorn.Config(
-            app,
+            Edge(app, read_names()),
+            # uvicorn asks for a class and calls it.
+            http=cast(Any, partial(Connection, crowd=Crowd(limits_here()))),
+            ws="none",
             log_level="warning",
             access_log=False,
             server_header=False,

@@ -70,6 +70,7 @@ ORDER = (
     "annotation.embedded.backup",
     "annotation.embedded.page",
     "annotation.embedded.patches",
+    "annotation.embedded.edge",
     "annotation.embedded",
     "annotation.cli",
     "annotation",
