@@ -61,12 +61,13 @@ def _wait_until_it_answers(folder: Path, url: str) -> None:
         assert time.monotonic() < deadline
 
 
-def ask(folder: Path, url: str, method: str, path: str, **options: object) -> httpx.Response:
+def ask(folder: Path, url: str, method: str, path: str, source: str = "0.0.0.0", **options: object) -> httpx.Response:
     """What Caddy answers on this machine under the address's name, its certificate held against its authority."""
     context = ssl.create_default_context(cafile=str(authority(folder)))
     site = httpx.URL(url)
     at = site.host if site.host.startswith("127.") else "127.0.0.1"
-    with httpx.Client(verify=context, timeout=PATIENCE_SECONDS, trust_env=False) as client:
+    transport = httpx.HTTPTransport(verify=context, local_address=source)
+    with httpx.Client(transport=transport, timeout=PATIENCE_SECONDS, trust_env=False) as client:
         return client.request(
             method,
             f"https://{at}:{site.port}{path}",

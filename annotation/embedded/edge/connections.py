@@ -29,7 +29,7 @@ _NEW_SECONDS = 1.0
 _PIECE_OVERHEAD = 8
 """Bytes that may frame each byte of a body in pieces; one byte a piece has five."""
 _PHRASES = {400: b"Bad Request", 408: b"Request Timeout", 431: b"Request Header Fields Too Large"}
-_CROWDED = "too many connections without a whole request; the oldest are closed, others go on"
+_CROWDED = "too many connections; the oldest that ask nothing are closed, the others go on"
 _SLOW = "closed: connections whose request did not come in time"
 _UNREAD = "closed: connections that did not read their answer"
 _LARGE_HEAD = f"refused: requests with more than {HEAD_BYTES // 1024} KB of headers"
@@ -190,8 +190,8 @@ class Connection(HttpToolsProtocol):
             self.refuse(400)
         if self.is_refused:
             return
-        if self.is_reading and self.is_head == was_head and self.requests in (before, 1):
-            self.raw_bytes += len(data)
+        if self.is_reading and self.requests in (before, 1):
+            self.raw_bytes += len(data) if self.is_head == was_head else max(0, len(data) - self.head_bytes)
             if self.is_head and self.raw_bytes > HEAD_BYTES:
                 self.refuse(431)
             elif not self.is_head and self.raw_bytes > HEAD_BYTES + self.body_bytes * _PIECE_OVERHEAD:

@@ -44,8 +44,8 @@ class Names(NamedTuple):
     """Addresses beside this machine's own of whom a proxy's word is believed."""
 
 
-def read_names() -> Names:
-    """What the environment says.
+def read_names(routes: Path = _ROUTES) -> Names:
+    """What the environment says, and the system's routes where it asks for the gateway.
 
     Raises:
         SettingsError: it lists what is no name of a host, or no address.
@@ -58,11 +58,11 @@ def read_names() -> Names:
         is_behind_tls(),
         frozenset(clean_name(each) or "" for each in listed),
         clean_name(os.environ.get(BOUND_HOST_VARIABLE, "")) or "",
-        tuple(_read_proxies(os.environ.get(_PROXIES_VARIABLE, ""))),
+        tuple(_read_proxies(os.environ.get(_PROXIES_VARIABLE, ""), routes)),
     )
 
 
-def _read_proxies(text: str) -> list[Network]:
+def _read_proxies(text: str, routes: Path) -> list[Network]:
     """Networks from addresses, networks and the word `gateway`, between blanks or commas.
 
     Raises:
@@ -73,7 +73,7 @@ def _read_proxies(text: str) -> list[Network]:
         try:
             if each != _GATEWAY:
                 found.append(ipaddress.ip_network(each))
-            elif (gateway := _gateway()) is not None:
+            elif (gateway := _gateway(routes)) is not None:
                 found.append(ipaddress.ip_network(gateway))
         except ValueError as error:
             raise SettingsError(
@@ -82,14 +82,14 @@ def _read_proxies(text: str) -> list[Network]:
     return found
 
 
-def _gateway() -> Address | None:
+def _gateway(routes: Path) -> Address | None:
     """The address of the default route; None where there is none, or no Linux.
 
     Source: proc_pid_net(5), /proc/net/route; the destination 0 is the default, addresses are of the machine's own byte
     order, which is the small end first wherever this runs.
     """
     with contextlib.suppress(OSError, ValueError, IndexError):
-        for line in _ROUTES.read_text(encoding="ascii").splitlines()[1:]:
+        for line in routes.read_text(encoding="ascii").splitlines()[1:]:
             _, destination, gateway, *_ = line.split()
             if int(destination, 16) == 0 and int(gateway, 16):
                 return ipaddress.IPv4Address(bytes.fromhex(gateway)[::-1])

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 from annotation.embedded.home.event_log import repeats, tell_repeatedly
 
+_NOT_SENT = "asyncpg.exceptions.DataError"  # what the driver itself refuses has no code
+_DATA_EXCEPTION = "22"
 _RANGE_CHECK = "check_ge_and_le"
 _UNEXPECTED = "The server failed. Its log has the reason under the id in the header X-Request-Id."
 _logger = logging.getLogger(__name__)
@@ -37,6 +39,7 @@ _UNWRITABLE = _Trouble(
 )
 _BUSY = _Trouble(503, "The server is too busy just now, so nothing was stored. Try again")
 _LOST = _Trouble(503, "The server's database does not answer, so nothing was stored. Try again")
+_UNKEPT = _Trouble(422, "A number or a text in this is one that the server's database cannot hold")
 _REFUSED = _Trouble(500, "The server's database does not take this, so nothing was stored")
 _NOT_TRIED = "Not tried, because the server could not store an answer before it. Send it again"
 
@@ -128,8 +131,11 @@ def _trouble_of(error: Exception) -> _Trouble | None:
     code = getattr(_cause(error), "sqlite_errorcode", None)
     if code is not None:
         return _SQLITE.get(code) or _SQLITE.get(code & _PRIMARY)
+    state = getattr(_cause(error), "sqlstate", None) or ""
+    if state.startswith(_DATA_EXCEPTION) or _NOT_SENT in str(_cause(error)):
+        return _UNKEPT
     lost = isinstance(error, DBAPIError) and error.connection_invalidated
-    return _POSTGRESQL.get(getattr(_cause(error), "sqlstate", None) or "", _LOST if lost else None)
+    return _POSTGRESQL.get(state, _LOST if lost else None)
 
 
 def _cause(error: Exception) -> Exception:

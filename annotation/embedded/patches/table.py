@@ -29,6 +29,7 @@ from annotation.embedded.patches._error_answers import (
     keep_reasons_in_the_log,
     store_in_turn,
 )
+from annotation.embedded.patches._invalid_bodies import log_without_values, name_first_errors, shorten_message
 from annotation.embedded.patches._logged_events import (
     log_deleted_dataset,
     log_login,
@@ -163,6 +164,25 @@ PATCHES = (
         "The text of an unexpected error, which may be a statement with its values, is sent to the client.",
         keep_reasons_in_the_log,
         {"errors.base_errors:GenericServerError.__init__": "6f8fc02fcf64"},
+    ),
+    _Patch(
+        "What is wrong with an invalid request is answered with as much of its text as it likes.",
+        name_first_errors,
+        {"errors.base_errors:ValidationError.__init__": "24bd0a588fe4"},
+    ),
+    _Patch(
+        "An invalid request is written into the log, twice and whole.",
+        log_without_values,
+        {"errors.error_handler:APIErrorHandler._exception_to_argilla_error": "260354dfd234"},
+    ),
+    _Patch(
+        "A value that is refused is answered whole.",
+        shorten_message,
+        {
+            "errors.future.base_errors:NotFoundError.__init__": "dd936f9b3c85",
+            "errors.future.base_errors:NotUniqueError.__init__": "61b72558f34c",
+            "errors.future.base_errors:UnprocessableEntityError.__init__": "c973de97ac57",
+        },
     ),
     _Patch(
         "Malformed searches are answered with 500 instead of 422.",
