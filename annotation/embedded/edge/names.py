@@ -27,8 +27,8 @@ _ROUTES = Path("/proc/net/route")
 _NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
 _LONGEST_NAME = 253
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class Names(NamedTuple):
@@ -40,7 +40,7 @@ class Names(NamedTuple):
     """Names that are answered to, wherever a request comes from."""
     bound: str = ""
     """The name that the server was told to listen at."""
-    proxies: tuple[Network, ...] = ()
+    proxies: tuple[_Network, ...] = ()
     """Addresses beside this machine's own of whom a proxy's word is believed."""
 
 
@@ -62,13 +62,13 @@ def read_names(routes: Path = _ROUTES) -> Names:
     )
 
 
-def _read_proxies(text: str, routes: Path) -> list[Network]:
+def _read_proxies(text: str, routes: Path) -> list[_Network]:
     """Networks from addresses, networks and the word `gateway`, between blanks or commas.
 
     Raises:
         SettingsError: one is none of these.
     """
-    found: list[Network] = []
+    found: list[_Network] = []
     for each in text.replace(",", " ").split():
         try:
             if each != _GATEWAY:
@@ -82,7 +82,7 @@ def _read_proxies(text: str, routes: Path) -> list[Network]:
     return found
 
 
-def _gateway(routes: Path) -> Address | None:
+def _gateway(routes: Path) -> _Address | None:
     """The address of the default route; None where there is none, or no Linux.
 
     Source: proc_pid_net(5), /proc/net/route; the destination 0 is the default, addresses are of the machine's own byte
@@ -105,7 +105,7 @@ def clean_name(text: str) -> str | None:
     return name if len(name) <= _LONGEST_NAME and _NAME.fullmatch(name) else None
 
 
-def _address(text: str) -> Address | None:
+def _address(text: str) -> _Address | None:
     """An address, also in brackets; IPv4 inside IPv6 is taken out. None if it is none."""
     try:
         found = ipaddress.ip_address(text.strip().removeprefix("[").removesuffix("]"))
@@ -154,7 +154,7 @@ def real_client(scope: Any, names: Names) -> Any:
     return client
 
 
-def _is_trusted(address: Address | None, scope: Any, names: Names) -> bool:
+def _is_trusted(address: _Address | None, scope: Any, names: Names) -> bool:
     """Whether a proxy at the address is believed: on this machine, or named."""
     if address is None:
         return False

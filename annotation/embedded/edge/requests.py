@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 from annotation.embedded.edge.names import Names, is_answered_to, real_client
 from annotation.embedded.home.event_log import repeats, tell_repeatedly
 
-ANONYMOUS_BYTES = 64 * 1024
+_ANONYMOUS_BYTES = 64 * 1024
 _ROLE_BYTES = {"annotator": 2 * 1024 * 1024, "admin": 64 * 1024 * 1024, "owner": 64 * 1024 * 1024}
 """What a body may have with a log-in.
 
@@ -56,7 +56,7 @@ _LARGE = _Refusal(
 )
 _ANONYMOUS = _Refusal(
     413,
-    f"Without a log-in the server reads {ANONYMOUS_BYTES // 1024} KB at most. Send a valid token or API key.",
+    f"Without a log-in the server reads {_ANONYMOUS_BYTES // 1024} KB at most. Send a valid token or API key.",
     "refused: a large request without a log-in",
 )
 _BUSY = _Refusal(503, "The server is too busy just now, so nothing was read. Try again.")
@@ -67,11 +67,10 @@ Receive = Callable[[], Awaitable[Any]]
 class Edge:
     """An ASGI app that answers with another one what may go in, and refuses the rest."""
 
-    def __init__(self, app: Any, names: Names, role_of: Callable[[Any], Awaitable[str | None]] | None = None) -> None:
-        """Keep the app, the names, and who says whose log-in a request carries."""
+    def __init__(self, app: Any, names: Names) -> None:
+        """Keep the app, and under which names it answers."""
         self.app = app
         self.names = names
-        self.role_of = role_of or role_of_login
         self.refused = repeats()
 
     async def __call__(self, scope: Any, receive: Receive, send: Any) -> None:
@@ -103,9 +102,9 @@ class Edge:
     async def read(self, scope: Any, receive: Receive) -> deque[bytes] | _Refusal | None:
         """The whole body in pieces; None where the client has gone."""
         announced = next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
-        most, came, more, pieces = ANONYMOUS_BYTES, 0, True, deque[bytes]()
+        most, came, more, pieces = _ANONYMOUS_BYTES, 0, True, deque[bytes]()
         while True:
-            if max(announced, came) > most == ANONYMOUS_BYTES:
+            if max(announced, came) > most == _ANONYMOUS_BYTES:
                 found = await self.most_bytes(scope)
                 if isinstance(found, _Refusal):
                     return found
@@ -126,7 +125,7 @@ class Edge:
         from sqlalchemy.exc import SQLAlchemyError
 
         try:
-            role = await self.role_of(scope)
+            role = await _role_of_login(scope)
         except SQLAlchemyError:
             return _BUSY
         return _ANONYMOUS if role is None else _ROLE_BYTES[role]
@@ -149,7 +148,7 @@ class Edge:
         await send({"type": "http.response.body", "body": body.encode()})
 
 
-async def role_of_login(scope: Any) -> str | None:
+async def _role_of_login(scope: Any) -> str | None:
     """The role of the user whose token or API key the request carries, looked up as argilla-server does; else None."""
     from argilla_server.database import AsyncSessionLocal
     from argilla_server.errors import UnauthorizedError

@@ -1,10 +1,10 @@
-"""What stands between the network and argilla-server's app, the first to meet a request first.
+"""What every answer of argilla-server's app passes, the first to meet a request first; `edge` stands before it.
 
 - `RequestEvents` gives each answer its request's id, and tells what failed or took long.
 - `BehindTls`, behind a proxy with HTTPS, believes that one hop and refuses what came in the clear. The nearest proxy's
   word is the last value of `X-Forwarded-Proto`; only the scheme is taken from it, for redirects and for this server's
-  own headers. Addresses and host names of such headers are not believed, and nothing here needs them. Programs on this
-  machine may come without a proxy: their requests cross no network.
+  own headers; whose word about addresses and host names counts is `edge`'s. Programs on this machine may come without
+  a proxy: their requests cross no network.
 - `_SafeHeaders` adds a content security policy and its like.
 """
 
