@@ -15,8 +15,8 @@ from pipeline.staging import write_private
 if TYPE_CHECKING:
     import argilla as rg
 
+REVOCATION_PATH = "/citejury/users/{user_id}/revocation"
 _PSEUDONYM_BYTES = 4
-
 
 _PASSWORD_BYTES = 15  # 20 characters of URL-safe base64
 
@@ -140,8 +140,28 @@ def list_users(argilla: Argilla) -> tuple[_User, ...]:
     return tuple(sorted(found, key=lambda user: user.name))
 
 
-def renew_password(argilla: Argilla, name: str, passwords: Passwords) -> _User:
-    """The user, who now has a new password, kept or told as `passwords` says.
+class Revocation(NamedTuple):
+    """What became of what a user had to come in with."""
+
+    role: str
+    """Her role."""
+    ended: bool
+    """Whether all that she was logged in with ended; False where the server cannot, which is no server of ours."""
+    new_key: bool
+    """Whether she has a new API key, so that the one before opens nothing."""
+
+
+def _revoke(argilla: Argilla, user: _User) -> Revocation:
+    """What became of the user's log-ins and API key: on our own server all end; an owner's key stays."""
+    try:
+        said = argilla.request("POST", REVOCATION_PATH.format(user_id=user.id))
+    except NotFoundError:
+        return Revocation(user.role, ended=False, new_key=False)
+    return Revocation(user.role, ended=True, new_key=bool(said["api_key_renewed"]))
+
+
+def renew_password(argilla: Argilla, name: str, passwords: Passwords) -> Revocation:
+    """What became of the user's other ways in, now that she has a new password, kept or told as `passwords` says.
 
     Raises:
         NotFoundError: there is no such user.
@@ -152,11 +172,20 @@ def renew_password(argilla: Argilla, name: str, passwords: Passwords) -> _User:
     password = passwords.make(name)
     argilla.request("PATCH", f"/users/{user.id}", json={"password": password})
     passwords.tell(NewUser(name, password))
-    return user
+    return _revoke(argilla, user)
 
 
-def remove_user(argilla: Argilla, name: str, workspaces: Sequence[str] = ()) -> tuple[str, ...]:
-    """The workspaces that the user is no longer a member of: those named, or all of them; hers may be none.
+class Removal(NamedTuple):
+    """What a user left."""
+
+    workspaces: tuple[str, ...]
+    """The workspaces that she is no longer a member of; none where she was in none."""
+    revocation: Revocation
+    """What became of her log-ins and her key."""
+
+
+def remove_user(argilla: Argilla, name: str, workspaces: Sequence[str] = ()) -> Removal:
+    """What the user left: the workspaces named, or all of them, and everything that she was logged in with.
 
     What she answered stays, under her name.
 
@@ -173,11 +202,20 @@ def remove_user(argilla: Argilla, name: str, workspaces: Sequence[str] = ()) -> 
     client = connected(argilla)
     for workspace in leaving:
         user_handle(client, user.id).remove_from_workspace(workspace_handle(client, ids[workspace]))
-    return leaving
+    return Removal(leaving, _revoke(argilla, user))
 
 
-def forget_user(argilla: Argilla, name: str, pseudonym: str | None = None) -> str:
-    """The pseudonym that stands for the user on the server from now on, in place of her user name and her names.
+class Forgotten(NamedTuple):
+    """Who a user is from now on."""
+
+    pseudonym: str
+    """What stands for her on the server, in place of her user name and her names."""
+    revocation: Revocation
+    """What became of her log-ins and her key."""
+
+
+def forget_user(argilla: Argilla, name: str, pseudonym: str | None = None) -> Forgotten:
+    """Who the user is from now on.
 
     She leaves every workspace first and is renamed last, so that whoever is interrupted can say the name again. Her id
     stays, so that all her answers remain one person's. Nobody knows her password afterwards.
@@ -190,7 +228,7 @@ def forget_user(argilla: Argilla, name: str, pseudonym: str | None = None) -> st
     chosen = f"former-{secrets.token_hex(_PSEUDONYM_BYTES)}" if pseudonym is None else pseudonym
     if any(user.name == chosen for user in users):
         raise InputError(f"A user {chosen!r} is there already. Choose another pseudonym with `--as`.")
-    remove_user(argilla, name)
+    revocation = remove_user(argilla, name).revocation
     body = {
         "username": chosen,
         "first_name": chosen,
@@ -198,7 +236,7 @@ def forget_user(argilla: Argilla, name: str, pseudonym: str | None = None) -> st
         "password": secrets.token_urlsafe(32),
     }
     argilla.request("PATCH", f"/users/{_found_among(users, name, argilla.api_url).id}", json=body)
-    return chosen
+    return Forgotten(chosen, revocation)
 
 
 def find_user(argilla: Argilla, name: str) -> _User:

@@ -12,7 +12,7 @@ from pipeline.tables import Table
 
 if TYPE_CHECKING:
     from annotation.campaign.file import Annotator, Member
-    from annotation.campaign.people import NewUser
+    from annotation.campaign.people import NewUser, Revocation
     from annotation.client import Argilla
 
 _passwords_option = click.option(
@@ -157,8 +157,9 @@ def show(api_url: str | None) -> None:
 def passwd(name: str, passwords: Path | None, api_url: str | None) -> None:
     """Give a user a new password.
 
-    It is printed once unless `--passwords` names a file to keep it. Who is logged in stays so for up to a day, and her
-    API key does not change: Argilla has no way to. The API key of an owner comes from ARGILLA_API_KEY.
+    It is printed once unless `--passwords` names a file to keep it. On our own server all that she is logged in with
+    ends and her API key is a new one; any other Argilla has no way to do either. The API key of an owner comes from
+    ARGILLA_API_KEY.
 
     \b
     Example:
@@ -167,14 +168,20 @@ def passwd(name: str, passwords: Path | None, api_url: str | None) -> None:
     from annotation.campaign.people import Passwords, renew_password
     from annotation.client import open_argilla
     from pipeline.settings import read_settings
+    from pipeline.text.terminal import printable
 
     with open_argilla(read_settings(api_url=api_url)) as argilla:
-        user = renew_password(argilla, name, Passwords(passwords, _show_password))
+        revocation = renew_password(argilla, name, Passwords(passwords, _show_password))
     if passwords:
         click.echo(f"The password is in {passwords}, which only you can read.", err=True)
-    if user.role == "owner":
+    if revocation.ended:
+        click.echo(f"{printable(name)} has to log in again, wherever she is logged in.", err=True)
+    if revocation.new_key:
+        click.echo("If she uses an API key: it is a new one, which Argilla shows her under My settings.", err=True)
+    _say_what_stays(revocation, name)
+    if revocation.role == "owner":
         click.echo("What was written down at the server's first start as an owner's password is not changed.", err=True)
-    click.echo(f"Next: give it to {name}; her old password no longer opens anything.", err=True)
+    click.echo(f"Next: give it to {printable(name)}; her old password no longer opens anything.", err=True)
 
 
 @users.command("remove")
@@ -190,7 +197,8 @@ def passwd(name: str, passwords: Path | None, api_url: str | None) -> None:
 def remove(name: str, workspaces: tuple[str, ...], api_url: str | None) -> None:
     """Take a user out of the workspaces; everything that she answered stays, under her name.
 
-    `users add` takes her back in. The API key of an owner comes from ARGILLA_API_KEY.
+    `users add` takes her back in, with the password that she has. On our own server all that she is logged in with
+    ends, and her API key too. The API key of an owner comes from ARGILLA_API_KEY.
 
     \b
     Example:
@@ -207,8 +215,11 @@ def remove(name: str, workspaces: tuple[str, ...], api_url: str | None) -> None:
         joins_again = campaign is not None and still_in_campaign(campaign.annotators, name)
         if joins_again and workspaces:  # a set-up takes nobody back into a workspace of adjudicators
             joins_again = not set(workspaces).isdisjoint(standing_workspaces(argilla, campaign, settings.workspace))
-        left = remove_user(argilla, name, workspaces)
+        left, revocation = remove_user(argilla, name, workspaces)
     click.echo(f"{name} left: {', '.join(left)}." if left else f"{name} was in none of the workspaces.", err=True)
+    if revocation.ended:
+        click.echo("All that she was logged in with has ended, and her API key opens nothing.", err=True)
+    _say_what_stays(revocation, name)
     if joins_again:
         click.echo("Set `left = true` for her in citejury.toml, or the next set-up takes her back in.", err=True)
     click.echo("Next: citejury annotation status", err=True)
@@ -241,12 +252,31 @@ def forget(name: str, pseudonym: str | None, yes: bool, api_url: str | None) -> 
     with open_argilla(read_settings(api_url=api_url)) as argilla:
         refuse_owner(find_user(argilla, name))
         _agree(name, yes)
-        chosen = forget_user(argilla, name, checked)
+        chosen, revocation = forget_user(argilla, name, checked)
     click.echo(chosen)
+    _say_what_stays(revocation, name)
     click.echo(_OUT_OF_REACH, err=True)
     if campaign and still_in_campaign(campaign.annotators, name):
         click.echo("Take her out of citejury.toml, or the next set-up makes a new user of her name.", err=True)
     click.echo("Next: citejury exports csv export", err=True)
+
+
+def _say_what_stays(revocation: "Revocation", name: str) -> None:
+    """Say what somebody who has it still comes in with."""
+    from pipeline.text.terminal import printable
+
+    if not revocation.ended:
+        click.echo(
+            f"What this server cannot: who is logged in as {printable(name)} stays so for up to a day, and the API key "
+            "still works, for what that user answered too. Only citejury's own server ends both.",
+            err=True,
+        )
+    elif not revocation.new_key:
+        click.echo(
+            "An owner's API key stays: it stands in the server's own files. Change `owner_api_key` in `secrets.json` of "
+            "its home, or `CITEJURY_OWNER_API_KEY` in docker/.env, and start it again.",
+            err=True,
+        )
 
 
 def _agree(name: str, yes: bool) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection, text
 
+from annotation.embedded.engines import epochs
 from annotation.embedded.queue import practice, record_status
 from annotation.embedded.queue import tables as queue_tables
 from annotation.embedded.search import json_sql, text_index
@@ -30,6 +31,7 @@ _PARTS: tuple[tuple[Callable[[str], list[str]], Callable[[Connection], None] | N
     (queue_tables.statements, queue_tables.fill),
     (record_status.statements, record_status.fill),
     (practice.statements, practice.fill),
+    (epochs.statements, epochs.fill),
 )
 
 

@@ -40,6 +40,15 @@ from annotation.embedded.patches._logged_events import (
 from annotation.embedded.patches._practice_routes import refuse_before_practice, serve_practice
 from annotation.embedded.patches._reply_routes import serve_replies
 from annotation.embedded.patches._required_marks import require_marks
+from annotation.embedded.patches._revocation import (
+    check_epoch_of_tokens,
+    check_workspace_of_keys,
+    for_members_only,
+    know_epochs,
+    refuse_log_in_of_removed,
+    say_epoch_in_tokens,
+    serve_revocation,
+)
 from annotation.embedded.patches._routes import (
     serve_changes,
     serve_own_record_only,
@@ -105,6 +114,38 @@ PATCHES = (
             "webhooks.v1.responses:build_response_event": "86800f9b0da9",
             "contexts.datasets:build_response_event_v1": "86800f9b0da9",
         },
+    ),
+    _Patch(
+        "Nobody can end a log-in: a token holds for a day, whatever becomes of its user.",
+        know_epochs,
+        {"models.database:User": "d3938ba0e3a8"},
+    ),
+    _Patch(
+        "A token does not say when it was made.",
+        say_epoch_in_tokens,
+        {"contexts.accounts:generate_user_token": "1fe015eea013"},
+    ),
+    _Patch(
+        "A token is taken of anybody who has the user name by now, and of who is in no workspace any more.",
+        check_epoch_of_tokens,
+        {
+            "security.authentication.db:BearerTokenAuthenticationBackend.authenticate": "663b952ad819",
+        },
+    ),
+    _Patch(
+        "A key is taken of who is in no workspace any more.",
+        check_workspace_of_keys,
+        {"security.authentication.db:APIKeyAuthenticationBackend.authenticate": "f9e2fce487b3"},
+    ),
+    _Patch(
+        "Who was taken out of all workspaces logs in with her old password.",
+        refuse_log_in_of_removed,
+        {"contexts.accounts:authenticate_user": "3b0e3b992e9e"},
+    ),
+    _Patch(
+        "There is no way to end somebody's log-ins and to change an API key.",
+        serve_revocation,
+        {"contexts.accounts:update_user": "c0d19ccf0f91"},
     ),
     _Patch("Nobody is told of logins.", log_login, {"contexts.accounts:authenticate_user": "3b0e3b992e9e"}),
     _Patch(
@@ -211,6 +252,14 @@ PATCHES = (
             "api.policies.v1:RecordPolicy.get": "390548390c53",
             "api.policies.v1:RecordPolicy.create_response": "b3b353c4a7d1",
             "api.policies.v1:RecordPolicy.get_suggestions": "987787e8549d",
+        },
+    ),
+    _Patch(
+        "Who is not in the workspace any more changes and deletes her responses there.",
+        for_members_only,
+        {
+            "api.policies.v1:ResponsePolicy.update": "09022f7ef446",
+            "api.policies.v1:ResponsePolicy.delete": "75a6401d4f1d",
         },
     ),
     _Patch(
