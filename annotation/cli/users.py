@@ -273,8 +273,8 @@ def _say_what_stays(revocation: "Revocation", name: str) -> None:
         )
     elif not revocation.new_key:
         click.echo(
-            "An owner's API key stays: it stands in the server's own files. Change `owner_api_key` in `secrets.json` of "
-            "its home, or `CITEJURY_OWNER_API_KEY` in docker/.env, and start it again.",
+            "An owner's API key stays, for the server's own files hold it. Change `owner_api_key` in `secrets.json` "
+            "of its home, or `CITEJURY_OWNER_API_KEY` in docker/.env, and start it again.",
             err=True,
         )
 

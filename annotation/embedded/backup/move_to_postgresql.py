@@ -1,5 +1,7 @@
 """A backup of the embedded Argilla brought into PostgreSQL: all of Argilla's tables in one transaction, or nothing.
 
+Of ours goes along what cannot be made anew from them: since when each user's log-ins count.
+
 Rows go as SQLite has them. PostgreSQL's `COPY` reads identifiers, times, truth values and JSON as SQLite spells them
 (PostgreSQL 15, COPY, "Text Format"), so that what is exported afterwards has the same bytes, `created_at` included.
 Texts by word and the queue are made anew from the tables; who looks at what at the moment is not taken along.
@@ -88,7 +90,7 @@ def check_database(database: Path, owner_api_key: str) -> None:
 
 
 def move(database: Path, owner_username: str) -> None:
-    """Copy Argilla's tables from a SQLite file into PostgreSQL, which has the same tables and ours already.
+    """Copy a SQLite file's tables into PostgreSQL, which has the same tables, Argilla's and ours, already.
 
     Of what is in them only an owner of that name, whom the first start makes, gives way.
 
@@ -112,14 +114,16 @@ def move(database: Path, owner_username: str) -> None:
 
 
 def _fill_empty(target: Any, source: sqlite3.Connection, owner_username: str) -> None:
-    """Copy Argilla's tables in the target's transaction, while nobody else writes to it."""
+    """Copy the tables in the target's transaction, while nobody else writes to it."""
     from argilla_server.models import Record
 
     from annotation.embedded.engines import database
+    from annotation.embedded.engines.epochs import EPOCHS
     from annotation.embedded.search import text_index
 
     # Tables that others refer to come first.
-    columns = {table.name: tuple(table.columns.keys()) for table in Record.metadata.sorted_tables}
+    columns = {table.name: tuple(table.columns.keys()) for table in (*Record.metadata.sorted_tables, EPOCHS)}
+    there = {name for (name,) in source.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     database.wait_for_others(target)
     target.exec_driver_sql(f"LOCK TABLE {', '.join(columns)} IN SHARE ROW EXCLUSIVE MODE")
     _refuse_used_database(target, owner_username)
@@ -127,7 +131,8 @@ def _fill_empty(target: Any, source: sqlite3.Connection, owner_username: str) ->
     # A trigger would take each record that is complete for pending until its last response has come.
     _set_triggers(target, columns, "DISABLE")
     for table, names in columns.items():
-        _copy_table(source, target, table, names)
+        if table in there:  # one of ours is not in a backup of software that did not have it
+            _copy_table(source, target, table, names)
     _set_triggers(target, columns, "ENABLE")
     text_index.forget(target)
     database.prepare(target)

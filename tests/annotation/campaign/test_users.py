@@ -19,6 +19,7 @@ from annotation.push.push import push_records
 from exports.cli import main
 from pipeline.records import Passage, QueryResponse
 from tests.support.export_bench import read_csv
+from tests.support.lossy_link import Forward, lossy_link
 
 if TYPE_CHECKING:
     from annotation.embedded.launch import ServerHandle
@@ -62,7 +63,7 @@ def listed(command: Command) -> dict[str, list[str]]:
 
 def logs_in(url: str, name: str, password: str) -> bool:
     reply = httpx.post(f"{url}/api/v1/token", data={"username": name, "password": password}, timeout=60)
-    assert reply.status_code in (201, 401)
+    assert reply.status_code in (201, 401, 403)
     return reply.status_code == 201
 
 
@@ -98,11 +99,16 @@ def test_people_join_get_a_new_password_and_leave_and_everybody_is_listed(
     assert listed(command)[name] == ["annotator", name]
 
     renewed = users(command, "passwd", name)
+    assert "has to log in again" in renewed.stderr
+    assert "If she uses an API key" in renewed.stderr
     second = renewed.stdout.split("the password ")[1].split()[0]
     assert not logs_in(argilla_server.url, name, first)
     assert logs_in(argilla_server.url, name, second)
 
-    assert f"{name} left: {name}." in users(command, "remove", name).stderr
+    left = users(command, "remove", name).stderr
+    assert f"{name} left: {name}." in left
+    assert "her API key opens nothing" in left
+    assert not logs_in(argilla_server.url, name, second)
     assert listed(command)[name] == ["annotator", "-"]
     assert "in none of the workspaces" in users(command, "remove", name).stderr
 
@@ -166,7 +172,32 @@ def test_a_role_that_stays_is_named_and_names_of_any_script_stand_in_columns(
 def test_an_owner_hears_that_her_first_password_stays_written_down(command: Command, owner: Argilla, name: str) -> None:
     person = {"username": name, "first_name": name, "role": "owner", "password": "of no use"}
     owner.request("POST", "/users", json=person)
-    assert "is not changed" in users(command, "passwd", name).stderr
+    said = users(command, "passwd", name).stderr
+    assert "is not changed" in said
+    assert "An owner's API key stays" in said
+    assert "If she uses an API key" not in said
+
+
+class StockArgilla(Forward):
+    """The same server without our routes: it answers as it does for any path that it does not know."""
+
+    def do_POST(self) -> None:
+        self.path = self.path.replace("/citejury/", "/unknown/")
+        self.forward()
+
+
+def test_what_a_stock_argilla_cannot_end_is_said_in_a_sentence(
+    command: Command, owner: Argilla, argilla_server: "ServerHandle", name: str
+) -> None:
+    owner.request("POST", "/workspaces", json={"name": name})
+    users(command, "add", name, "--workspace", name)
+    with lossy_link(argilla_server.url) as link:
+        link.RequestHandlerClass = StockArgilla
+        for words in (["passwd", name], ["remove", name], ["forget", name, "--yes"]):
+            done = users(command, *words, "--api-url", link.url)
+            assert done.exit_code == 0, done.output
+            assert "stays so for up to a day, and the API key still works" in done.stderr
+            assert "log in again" not in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import httpx
 import pytest
 from click.testing import CliRunner, Result
 
 from annotation.campaign.datasets import find_datasets
+from annotation.campaign.people import NewUser, Passwords, renew_password
 from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.embedded.backup.upgrade import bring_up_to_date
@@ -48,6 +50,8 @@ class Kept(NamedTuple):
     server: ServerHandle
     backups: tuple[Saved, ...]
     answers: int
+    ended: dict[str, str]
+    """The header of a log-in that was ended before the first backup."""
 
 
 def command(*words: object) -> Result:
@@ -59,7 +63,11 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
     """Backups of a server to which four annotators submit all the time."""
     folder = tmp_path_factory.mktemp("backup")
     with start_server(folder / "home", port=0) as server, Argilla(server.url, server.owner_api_key) as owner:
-        set_up(owner, "w", annotators=ANNOTATORS, min_submitted=2)
+        new: list[NewUser] = []
+        set_up(owner, "w", annotators=ANNOTATORS, min_submitted=2, announce=new.append)
+        login = {"username": new[0].username, "password": new[0].password}
+        token = httpx.post(f"{server.url}/api/v1/token", data=login).raise_for_status().json()["access_token"]
+        renew_password(owner, new[0].username, Passwords())
         dataset = find_datasets(owner, "w")["generation"].id
         items = [{"external_id": str(each), "fields": {"query": "q", "answer": "a"}} for each in range(RECORDS)]
         stored = owner.request("PUT", f"/datasets/{dataset}/records/bulk", json={"items": items})["items"]
@@ -75,7 +83,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
             backups = tuple(backup_now(folder, number, acknowledged) for number in range(BACKUPS))
             for done in work:
                 done.result()
-        yield Kept(server, backups, len(acknowledged))
+        yield Kept(server, backups, len(acknowledged), {"Authorization": f"Bearer {token}"})
 
 
 def submit_all(
@@ -131,6 +139,7 @@ def test_a_restored_home_starts_with_its_owner_and_answers(kept: Kept, tmp_path:
     versions.write_text(json.dumps({**recorded, "citejury": "0.0.1"}), encoding="utf-8")
     with start_server(tmp_path / "home", port=0) as server, Argilla(server.url, kept.server.owner_api_key) as owner:
         assert owner.me()["username"] == "owner"
+        assert httpx.get(f"{server.url}/api/v1/me", headers=kept.ended).status_code == 401
         dataset = find_datasets(owner, "w")["generation"].id
         read = sum(len(record["responses"]) for _, page in owner.record_pages(dataset) for record in page)
         assert read >= len(kept.backups[-1].before)

@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import httpx
 import psycopg2
 import pytest
 
@@ -57,6 +58,8 @@ class Old(NamedTuple):
     home: Path
     backup: Path
     work: Work
+    ended: str
+    """A log-in that was ended by a new password."""
 
 
 def seen(server: Server, folder: Path, passwords: dict[str, str]) -> Work:
@@ -141,9 +144,19 @@ def old(folder: Path) -> Old:
         passwords = read_passwords(folder)
         leave_work_half_done(server, folder, passwords)
         make_foreign_dataset(server)
+        ended = log_in(server, passwords)
+        words = ("passwd", ANNOTATORS[0], "--passwords", str(folder / "campaign" / "passwords.json"))
+        server.run("annotation", "users", *words)
+        passwords = read_passwords(folder)
         work = seen(server, folder / "old", passwords)
     write_backup(home, backup)
-    return Old(home, backup, work)
+    return Old(home, backup, work, ended)
+
+
+def log_in(server: Server, passwords: dict[str, str]) -> str:
+    """A log-in of the first annotator."""
+    data = {"username": ANNOTATORS[0], "password": passwords[ANNOTATORS[0]]}
+    return str(server.call("POST", "/token", data=data)["access_token"])
 
 
 def read_passwords(folder: Path) -> dict[str, str]:
@@ -257,16 +270,25 @@ def moved(stack: Stack, killed: set[str], old: Old) -> str:
     return said
 
 
+class New(NamedTuple):
+    """What the new server gives."""
+
+    work: Work
+    ended: int
+    """The status of its answer to the log-in that was ended on the old one."""
+
+
 Rows = dict[str, set[tuple[str | None, ...]]]
 
 
 @pytest.fixture(scope="module")
 def rows(old: Old) -> Rows:
-    """By table what the embedded server has in Argilla's tables, each value as SQLite writes it."""
+    """By table what the embedded server has that cannot be made anew, each value as SQLite writes it."""
     found = {}
     with closing(sqlite3.connect(old.home / DATABASE_FILE)) as database:
         tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-        for table in (name for (name,) in tables if not name.startswith(("citejury_", "sqlite_"))):
+        kept = [name for (name,) in tables if not name.startswith(("citejury_", "sqlite_"))]
+        for table in (*kept, "citejury_epochs"):
             texts = ", ".join(f'CAST("{column}" AS TEXT)' for column in columns_of(database, table))
             found[table] = set(database.execute(f"SELECT {texts} FROM {table}"))
     return found
@@ -303,10 +325,12 @@ def spelled(column: str, kind: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def now(stack: Stack, restored_rows: object, folder: Path) -> Iterator[Work]:
+def new(stack: Stack, restored_rows: object, old: Old, folder: Path) -> Iterator[New]:
     """What people see of the new server."""
     with running_argilla(stack.compose, stack.places) as url:
-        yield seen(Server(url, stack.compose.owner_api_key()), folder / "new", read_passwords(folder))
+        server = Server(url, stack.compose.owner_api_key())
+        work = seen(server, folder / "new", read_passwords(folder))
+        yield New(work, httpx.get(f"{url}/api/v1/me", headers={"Authorization": f"Bearer {old.ended}"}).status_code)
 
 
 def test_a_row_that_postgresql_cannot_keep_is_named_and_nothing_is_kept(refused: str) -> None:
@@ -321,29 +345,30 @@ def test_a_restore_that_is_killed_leaves_nothing_and_runs_again(killed: set[str]
 
 
 def test_every_value_of_argilla_is_there_as_it_was(rows: Rows, restored_rows: Rows) -> None:
-    assert len(rows) == 15
+    assert len(rows) == 16
     assert all(rows.values())
     assert restored_rows == rows
 
 
-def test_exports_have_the_same_bytes(old: Old, now: Work) -> None:
-    assert {name: text.count(b"\n") for name, text in now.exports.items()} == {
+def test_exports_have_the_same_bytes(old: Old, new: New) -> None:
+    assert {name: text.count(b"\n") for name, text in new.work.exports.items()} == {
         "retrieval.csv": 5,
         "grounding.csv": 3,
         "generation.csv": 4,
         "provenance.csv": 3,
     }
-    assert now.exports == old.work.exports
+    assert new.work.exports == old.work.exports
 
 
-def test_keys_logins_queues_and_status_go_on(old: Old, now: Work) -> None:
-    assert now.keys == old.work.keys
-    assert any(now.queues.values())
-    assert now.queues == old.work.queues
-    assert now.status == old.work.status
+def test_keys_logins_queues_and_status_go_on(old: Old, new: New) -> None:
+    assert new.work.keys == old.work.keys
+    assert any(new.work.queues.values())
+    assert new.work.queues == old.work.queues
+    assert new.work.status == old.work.status
+    assert new.ended == 401
 
 
-def test_a_database_in_use_is_never_overwritten(stack: Stack, now: Work, old: Old) -> None:
+def test_a_database_in_use_is_never_overwritten(stack: Stack, new: New, old: Old) -> None:
     said = stack.refusal(old.backup)
     assert "The database is in use already (users beside the owner: 2, workspaces: 2, webhooks: 1)" in said
 

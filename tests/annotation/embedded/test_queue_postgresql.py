@@ -15,6 +15,7 @@ import pytest
 
 from annotation.assignment import ASSIGNMENT, Assignment
 from annotation.campaign.datasets import find_datasets
+from annotation.campaign.people import Passwords, forget_user, remove_user, renew_password
 from annotation.campaign.setup import set_up
 from annotation.client import Argilla
 from annotation.units import read_units, units_with_texts
@@ -24,6 +25,7 @@ from tests.support.postgresql import running_postgresql
 from tests.support.practice_campaign import practised
 from tests.support.queue_player import Player, ours, put, texts
 from tests.support.redis_server import running_redis
+from tests.support.ways_in import study
 
 pytestmark = pytest.mark.server
 
@@ -203,3 +205,22 @@ def test_assigned_records_are_kept_in_step_on_postgresql_too(server: Server) -> 
         )
         rows = cursor.fetchall()
     assert (1, 3, 1) in rows
+
+
+def test_what_was_ended_opens_no_route_in_either_process(server: Server) -> None:
+    with Argilla(server.url, KEY) as owner, study(server.url, owner) as jury:
+        kept = jury.kept()
+        remove_user(owner, jury.people["removed"].name)
+        forget_user(owner, jury.people["forgotten"].name)
+        renew_password(owner, jury.people["renewed"].name, Passwords())
+        renew_password(owner, jury.people["renewed"].name, Passwords())
+        remove_user(owner, jury.people["moved"].name, [jury.workspace])
+        for who in ("removed", "forgotten", "renewed", "moved"):
+            for way in jury.people[who].ways():
+                assert jury.statuses(way, who) == {401}
+        moved = jury.token(jury.people["moved"].name, jury.people["moved"].password)
+        path = f"/responses/{jury.responses['moved']}"
+        answers = [jury.call(moved, method, path, json={"status": "draft"}) for method in ("PUT", "DELETE")]
+        assert [answer.status_code for answer in answers] == [403, 403]
+        assert jury.kept() == kept
+        assert jury.write(moved, jury.other["record_id"]) == [201, 200, 200]
