@@ -17,12 +17,12 @@ DCLINT := dclint@3.1.0
 # What looks for barriers in the pages that people see.
 AXE := axe-core@4.10.3
 
-.PHONY: demo test quick lint readme bench soak dist hashes install browser axe pages stack opensearch
+.PHONY: demo test quick lint readme bench soak dist hashes sbom advisories auditors install browser axe pages stack opensearch
 
 demo: .venv/citejury
 	$(BIN)/citejury demo --home citejury-demo $(DEMO_FLAGS)
 
-test: install browser axe pages stack opensearch lint
+test: install browser axe pages stack opensearch auditors lint
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder $(TEST_FLAGS)
 
 # What a change touches: lint, types, and the tests that import a changed module. BASE is what it is a change to.
@@ -62,6 +62,32 @@ BUILD_TOOLS := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))
 hashes: install
 	@$(call hashes,requirements.txt) --extra server --extra postgresql pyproject.toml
 	@$(BIN)/python -c '$(BUILD_TOOLS)' | $(call hashes,requirements-build.txt) -
+	@printf '%s\n' $(AUDITORS) | $(call hashes,requirements-audit.txt) -
+
+# In an environment of their own: they bring chardet, and where it is installed requests reads pages with it.
+AUDITORS := cyclonedx-bom==7.5.0 pip-audit==2.10.1
+BY_HASH := $(BIN)/uv pip install --quiet --require-hashes --only-binary :all:
+
+auditors: install
+	@$(MAKE) --no-print-directory .venv/audit/complete \
+	|| echo 'pip-audit and cyclonedx-bom cannot be installed here: their tests will be skipped.'
+
+.venv/audit/complete: docker/requirements-audit.txt | install
+	@rm -rf .venv/audit && $(BIN)/uv venv --quiet .venv/audit
+	@$(BY_HASH) --python .venv/audit --requirement docker/requirements-audit.txt
+	@touch $@
+
+# The image's Python packages with their licences and who needs whom, as a CycloneDX list that is checked by its schema.
+sbom: .venv/audit/complete
+	@rm -rf .venv/image && $(BIN)/uv venv --quiet .venv/image
+	@$(BY_HASH) --python .venv/image --requirement docker/requirements.txt
+	@mkdir -p dist && .venv/audit/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+	  --output-file dist/citejury.cdx.json .venv/image/bin/python
+	@rm -rf .venv/image && ls dist/citejury.cdx.json
+
+# Asks a service on the network after known weaknesses of every pinned package; fails for one that SECURITY.md lacks.
+advisories: .venv/audit/complete
+	@$(BIN)/python tests/advisories.py
 
 install: .venv/developers
 

@@ -1,15 +1,28 @@
-"""What the image is made of: every part by name, version and hash, in step with pyproject.toml and the constraints."""
+"""What the product is made of: pinned by hash in the image, listed, and known weaknesses read by somebody."""
 
+import json
 import re
+import socket
+import subprocess
+import sys
+import threading
 import tomllib
 from collections.abc import Iterable, Iterator
+from datetime import date
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import distribution
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
+import yaml
 from packaging.markers import Environment, default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from annotation.embedded.patches.table import PATCHES
+from tests.advisories import pinned, read_rows
 from tests.support.places import ROOT
 
 DOCKER = ROOT / "docker"
@@ -92,3 +105,148 @@ def test_the_image_installs_nothing_without_a_hash_and_builds_nothing_but_the_pr
         elif "check" not in words:
             assert {"--no-deps", "--no-index"} <= set(words)
             assert "install" in words or "--no-build-isolation" in words
+
+
+SECURITY = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+ROWS = read_rows(SECURITY)
+
+
+def pinned_parts() -> dict[str, str]:
+    """The packages and the images' programs, with their versions."""
+    services = yaml.safe_load((DOCKER / "compose.yaml").read_text(encoding="utf-8"))["services"].values()
+    images = [each["image"].rpartition("/")[2] for each in services]
+    images += re.findall(r"^FROM (\S+)", (DOCKER / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
+    programs = {name: tag.partition("-")[0] for name, tag in (image.split(":") for image in images)}
+    return {**constraints(), **programs}
+
+
+def test_what_is_said_of_weaknesses_was_read_for_the_versions_that_are_pinned() -> None:
+    pinned = pinned_parts()
+    told = {(row.part, row.version, pinned.get(canonicalize_name(row.part))) for row in ROWS}
+    changed = [f"{part} {version}, pinned is {now}" for part, version, now in told if version != now]
+    assert not changed, "look for weaknesses of the new version, then correct the row in SECURITY.md and its date"
+    assert {"redis", "postgres", "opensearch", "python", "starlette"} <= {row.part for row in ROWS}
+
+
+def test_each_row_says_when_it_was_read_and_why_a_weakness_does_no_harm() -> None:
+    for row in ROWS:
+        assert date.fromisoformat(row.read) >= date(2026, 11, 23), row
+        assert len(row.says) > 20 or not row.weaknesses, row
+
+
+def sources(package: str) -> Iterator[tuple[str, str]]:
+    """Each module of an installed package by its path, with its text."""
+    spec = find_spec(package)
+    assert spec
+    assert spec.origin
+    folder = Path(spec.origin).parent
+    for path in sorted(folder.rglob("*.py")):
+        yield path.relative_to(folder.parent).as_posix(), path.read_text(encoding="utf-8")
+
+
+@pytest.mark.server
+@pytest.mark.parametrize(
+    ("words", "where"),
+    [
+        (r"\bHTTPEndpoint\b|\bUploadFile\b|\.form\(", set()),
+        (r"= Form\(|\bForm\(\)", {"argilla_server/api/handlers/v1/authentication.py"}),
+        # Log-ins through other services, and sharing one's progress: both are switched off.
+        (
+            r"\brequest\.(?:url|base_url)\b",
+            {"argilla_server/_app.py", "argilla_server/security/authentication/oauth2/provider.py"},
+        ),
+        (r"\bjwt\.decode\((?!token, cls\.secret, algorithms=\[cls\.algorithm\]\))", set()),
+        (r"\bjwe\b|\bjws\b", set()),
+        (r"^(?:import|from) (?:requests|urllib3)\b", set()),
+    ],
+)
+def test_argilla_server_does_not_do_what_the_weaknesses_need(words: str, where: set[str]) -> None:
+    found = {path for path, text in sources("argilla_server") if re.search(words, text, re.MULTILINE)}
+    assert found == where
+
+
+def test_nothing_of_ours_opens_connections_with_urllib3() -> None:
+    for package in ("pipeline", "annotation", "exports"):
+        found = {
+            path
+            for path, text in sources(package)
+            if re.search(r"^\s*(?:import|from) (?:requests|urllib3)", text, re.M)
+        }
+        assert not found
+
+
+def test_security_counts_the_places_of_argilla_server_that_are_changed() -> None:
+    places = {target for patch in PATCHES for target in patch.targets}
+    assert f"changes\n{len(places)} places of argilla-server" in SECURITY
+
+
+@pytest.mark.soak
+def test_the_list_of_components_has_what_the_image_installs_and_each_part_s_licence() -> None:
+    done = subprocess.run(["make", "--silent", "sbom"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    bill = json.loads((ROOT / "dist/citejury.cdx.json").read_text(encoding="utf-8"))
+    listed = {canonicalize_name(part["name"]): part["version"] for part in bill["components"]}
+    assert listed == {part: version for part, version, _ in entries("requirements.txt")}
+    unlicensed = {part["name"] for part in bill["components"] if "licenses" not in part}
+    assert unlicensed <= {"argilla", "pypdfium2"}, "their own files do not name one"
+    root = bill["metadata"]["component"]["bom-ref"]
+    needs = {each["ref"]: set(each.get("dependsOn", ())) for each in bill["dependencies"]}
+    assert "argilla-server==2.8.0" in needs[root]
+    assert "starlette==0.46.2" in needs["fastapi==0.115.14"]
+
+
+class Service(BaseHTTPRequestHandler):
+    """An advisory service that knows one weakness each of two packages."""
+
+    protocol_version = "HTTP/1.1"
+    known: ClassVar = {"python-jose": "CVE-2024-33663", "jinja2": "CVE-2099-0001"}
+
+    def do_POST(self) -> None:
+        name = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["package"]["name"]
+        found = [self.weakness(name, self.known[name])] if name in self.known else []
+        body = json.dumps({"vulns": found}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def weakness(self, name: str, number: str) -> dict[str, Any]:
+        day = "2026-11-01T00:00:00Z"
+        ranges = [{"type": "ECOSYSTEM", "events": [{"introduced": "0"}, {"fixed": "999"}]}]
+        affected = [{"package": {"name": name, "ecosystem": "PyPI"}, "ranges": ranges}]
+        texts = {"summary": "", "details": "", "published": day, "modified": day}
+        return {"id": number, **texts, "affected": affected}
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+def ask_after_parts(port: int) -> tuple[int, str]:
+    """Exit code and text of `make advisories` with the service at this port."""
+    if not (ROOT / ".venv/audit/complete").exists():
+        pytest.skip("`make auditors` could not install pip-audit here.")
+    command = [sys.executable, ROOT / "tests/advisories.py", "--osv-url", f"http://127.0.0.1:{port}/v1/query"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+def test_the_check_fails_for_a_weakness_that_nobody_has_read_and_for_no_other() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Service) as service:
+        threading.Thread(target=service.serve_forever, daemon=True).start()
+        code, told = ask_after_parts(service.server_port)
+        service.shutdown()
+    assert code == 1
+    version = constraints()["jinja2"]
+    asked = len(pinned())
+    assert told.splitlines() == [
+        f"jinja2 {version}: CVE-2099-0001, mended in 999",
+        f"{asked} packages asked after: 1 known weakness that SECURITY.md does not have.",
+    ]
+
+
+def test_the_check_fails_in_one_sentence_where_the_service_cannot_be_reached() -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        code, told = ask_after_parts(nobody.getsockname()[1])
+    assert code == 1
+    assert told == "The advisory service cannot be reached from here (ConnectionError), so nothing was checked.\n"
