@@ -6,6 +6,7 @@ DEMO_FLAGS ?= $(shell test -t 0 || echo --exit)
 TEST_FLAGS ?=
 ROW ?=
 BASE ?=
+AT ?=
 comma := ,
 
 # Real pages in German, English and Japanese, and two PDFs, for the tests of what is read from the web.
@@ -17,7 +18,7 @@ DCLINT := dclint@3.1.0
 # What looks for barriers in the pages that people see.
 AXE := axe-core@4.10.3
 
-.PHONY: demo test quick lint readme bench soak dist hashes sbom advisories auditors install browser axe pages stack opensearch
+.PHONY: demo test quick lint readme bench soak mutants dist hashes sbom advisories auditors install browser axe pages stack opensearch
 
 demo: .venv/citejury
 	$(BIN)/citejury demo --home citejury-demo $(DEMO_FLAGS)
@@ -42,6 +43,11 @@ bench: install
 
 soak: install stack opensearch
 	$(BIN)/pytest -m soak $(TEST_FLAGS)
+
+# Small changes of the code, one at a time, and which of them no test notices: half an hour on two idle cores.
+# AT="FILE FILE:LINE" tries all of these places instead of a sample.
+mutants: install
+	@$(BIN)/python -m tests.mutants $(AT)
 
 # A wheel and an sdist of the version in pyproject.toml.
 dist: install

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -70,6 +71,7 @@ def touched_tests(changed: Iterable[str]) -> list[str]:
     return sorted(path.relative_to(ROOT).as_posix() for path in touched)
 
 
+@cache
 def imported(path: Path) -> set[str]:
     """Dotted names of everything that a file imports, anywhere in it; of `from a import b` both `a` and `a.b`."""
     names = set()

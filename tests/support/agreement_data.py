@@ -11,10 +11,12 @@ import numpy as np
 
 from annotation.labels import LABELS, TaskName
 from exports.agreement.ratings import EPOCH, MICROSECOND, MISSING, FloatArray, IntArray, Ratings
-from tests.support.places import SHARED
+from tests.support.places import DATA, SHARED
 
 CASES = SHARED / "iaa-cases"
-SINGLE_LABEL = sorted((CASES / "open").glob("*.csv"))
+MADE_HERE = sorted((DATA / "agreement").glob("*.csv"))
+"""`tests/support/reference_cases.py` says how."""
+SINGLE_LABEL = MADE_HERE + sorted((CASES / "open").glob("*.csv"))
 START = datetime(2025, 3, 3, 10, tzinfo=UTC)
 
 

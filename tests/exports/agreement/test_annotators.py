@@ -22,7 +22,6 @@ PAIR_NAMES = (
     "negative_agreement",
     "mcc",
 )
-needs_cases = pytest.mark.skipif(not SINGLE_LABEL, reason=NO_SHARED)
 
 
 def figures_of(found: TaskFigures, label: str) -> tuple[list[PairAgreement], list[AnnotatorAgreement]]:
@@ -54,7 +53,6 @@ def assert_figures(found: PairAgreement | AnnotatorAgreement, expected: dict[str
         assert (name in found.undefined) == (value is None), name
 
 
-@needs_cases
 @pytest.mark.parametrize(
     "path", [path for path in SINGLE_LABEL if "pairwise" in expected_of_case(path)], ids=lambda path: path.stem
 )
@@ -69,7 +67,7 @@ def test_pairs_and_annotators_of_the_cases_come_out_to_nine_digits(path: Path) -
     assert ("mean_pairwise_kappa" in label.undefined) == (mean is None)
 
 
-@needs_cases
+@pytest.mark.skipif(not CASES.is_dir(), reason=NO_SHARED)
 def test_pairs_and_annotators_of_a_whole_export_come_out_to_nine_digits() -> None:
     folder = CASES / "open" / "export_a"
     expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))["tasks"]

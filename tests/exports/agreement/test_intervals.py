@@ -56,7 +56,6 @@ FEW_VALUES = {
 EXPORT = CASES / "open" / "export_a"
 NORMAL = NormalDist()
 
-needs_cases = pytest.mark.skipif(not SINGLE_LABEL, reason=NO_SHARED)
 each_reference = pytest.mark.parametrize("path", REFERENCES, ids=lambda path: path.stem)
 
 
@@ -77,7 +76,6 @@ def defined(replicates: Replicates) -> FloatArray:
     return column[~np.isnan(column)]
 
 
-@needs_cases
 @each_reference
 def test_the_jackknife_and_the_acceleration_are_exact(path: Path) -> None:
     replicates, expected = resampled_case(path)
@@ -88,7 +86,6 @@ def test_the_jackknife_and_the_acceleration_are_exact(path: Path) -> None:
     assert replicates.acceleration[0] == pytest.approx(expected["bca_acceleration"], abs=1e-9)
 
 
-@needs_cases
 @each_reference
 def test_spread_and_bias_of_the_resamples_are_those_of_many_more(path: Path) -> None:
     replicates, expected = resampled_case(path)
@@ -102,7 +99,6 @@ def test_spread_and_bias_of_the_resamples_are_those_of_many_more(path: Path) -> 
         assert z0 == pytest.approx(expected["bca_z0"], abs=0.06)
 
 
-@needs_cases
 @each_reference
 def test_ends_lie_near_the_reference_where_resamples_take_many_values(path: Path) -> None:
     replicates, expected = resampled_case(path)
@@ -122,7 +118,6 @@ def assert_between_quantiles(replicates: FloatArray, level: float, reference: fl
     assert low - 1e-9 <= reference <= high + 1e-9
 
 
-@needs_cases
 @each_reference
 def test_reference_ends_lie_within_the_noise_of_our_own_resamples(path: Path) -> None:
     replicates, expected = resampled_case(path)
@@ -134,7 +129,6 @@ def test_reference_ends_lie_within_the_noise_of_our_own_resamples(path: Path) ->
         assert_between_quantiles(defined(replicates), level, end)
 
 
-@needs_cases
 @each_reference
 def test_an_interval_is_refused_where_too_many_resamples_are_undefined_and_only_there(path: Path) -> None:
     replicates, _ = resampled_case(path)
@@ -144,7 +138,6 @@ def test_an_interval_is_refused_where_too_many_resamples_are_undefined_and_only_
         assert found == ("undefined" if math.isnan(replicates.estimates[0]) else "undefined_resamples")
 
 
-@needs_cases
 @each_reference
 def test_the_method_is_named_and_follows_the_number_of_records(path: Path) -> None:
     replicates, _ = resampled_case(path)

@@ -15,10 +15,10 @@ from exports.cli import main
 from exports.measure.files import measure_files, write_agreement
 from exports.schema import COLUMNS
 from pipeline.errors import InputError, OutputError
-from tests.support.agreement_data import CASES, ratings_of_case, ratings_of_matrix
+from tests.support.agreement_data import CASES, SINGLE_LABEL, ratings_of_case, ratings_of_matrix
 from tests.support.places import NO_SHARED
 
-SINGLE_LABEL = sorted((CASES / "open").glob("*.csv")) + sorted((CASES / "real").glob("*.csv"))
+EVERY_CASE = SINGLE_LABEL + sorted((CASES / "real").glob("*.csv"))
 EXPECTED_NAMES = {
     "prevalence_ratings": "prevalence",
     "alpha": "krippendorff_alpha",
@@ -81,8 +81,7 @@ def assert_as_expected(found: LabelAgreement, expected: dict[str, float | None])
         assert (ours in found.undefined) == (value is None), ours
 
 
-@pytest.mark.skipif(not SINGLE_LABEL, reason=NO_SHARED)
-@pytest.mark.parametrize("path", SINGLE_LABEL, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", EVERY_CASE, ids=lambda path: path.stem)
 def test_published_and_constructed_cases_come_out_to_nine_digits(path: Path) -> None:
     found = measure_case(ratings_of_case(path))
     assert_as_expected(found, json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["expected"])

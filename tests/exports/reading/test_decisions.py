@@ -2,8 +2,18 @@ from pathlib import Path
 
 import pytest
 
-from exports.reading.decisions import Decision, Decisions, read_decisions, write_decisions, write_scores
+from annotation.labels import LABELS
+from exports.agreement.ratings import MISSING
+from exports.reading.decisions import (
+    Decision,
+    Decisions,
+    read_decisions,
+    score_annotators,
+    write_decisions,
+    write_scores,
+)
 from pipeline.errors import BadRowsError, InputError, OutputError
+from tests.support.agreement_data import Row, ratings_of
 
 HEAD = "task,record_uuid,chunk_id,label,decision,adjudicator,created_at"
 ROW = "generation,r1,,helpful,True,dora,2026-03-01T10:00:00+00:00"
@@ -81,3 +91,41 @@ def test_earlier_decisions_are_replaced(tmp_path: Path) -> None:
     write_decisions(path, Decisions((decision(),)))
     write_decisions(path, Decisions(()))
     assert read_decisions(path) == Decisions(())
+
+
+def test_annotators_are_scored_on_the_units_that_have_a_decision() -> None:
+    # Decided are helpful of r1 (yes), r2 (no), r3 (no) and r4 (yes); of r5 nothing is.
+    # anna says 1, 1, 0, 0: right of r1 and r3, a yes where no is right (r2), a no where yes is (r4).
+    # ben says 0, 0, 0 and nothing of r4: right of r2 and r3.
+    said = {"anna": (1, 1, 0, 0, 1), "ben": (0, 0, 0, MISSING, 1)}
+    ratings = ratings_of(
+        [Row(f"r{n}", who, (MISSING, MISSING, each)) for who, own in said.items() for n, each in enumerate(own, 1)]
+    )
+    decided = (("r1", True), ("r2", False), ("r3", False), ("r4", True))
+    found = score_annotators(
+        ratings, Decisions(tuple(decision(record_uuid=record, decision=right) for record, right in decided))
+    )
+
+    assert [each.model_dump() for each in found] == [
+        {"task": "generation", "label": "helpful", "annotator": "anna", "n": 4, "n_agree": 2, "agreement": 0.5}
+        | {"n_no": 2, "yes_when_no": 1, "n_yes": 2, "no_when_yes": 1},
+        {"task": "generation", "label": "helpful", "annotator": "ben", "n": 3, "n_agree": 2, "agreement": 2 / 3}
+        | {"n_no": 2, "yes_when_no": 0, "n_yes": 1, "no_when_yes": 1},
+    ]
+
+
+def test_a_decision_on_one_passage_scores_that_passage_only() -> None:
+    # Of retrieval a unit is a passage. The decision is on d#0: what anna says of d#1 and of the label beside it is not
+    # scored, and neither is a passage of the same name in another record.
+    rows = [Row("r1", "anna", (1, 0), "d#0"), Row("r1", "anna", (0, 1), "d#1"), Row("r2", "anna", (0, 0), "d#0")]
+    label = LABELS["retrieval"][0]
+    one = decision(task="retrieval", chunk_id="d#0", label=label, decision=True)
+    (found,) = score_annotators(ratings_of(rows, "retrieval"), Decisions((one,)))
+    assert (found.task, found.label, found.n, found.n_agree, found.n_yes, found.n_no) == (
+        "retrieval",
+        label,
+        1,
+        1,
+        1,
+        0,
+    )

@@ -113,3 +113,19 @@ def test_markers_of_files_that_nobody_can_open_are_dropped() -> None:
 
 def test_the_last_line_of_citations_follows_after_one_empty_line() -> None:
     assert shown("| a |\n|---|\n", (WHO,), Occurrence(url=WHO)) == "| a |\n|---|\n\n[1]"
+
+
+def test_an_answer_may_begin_with_a_mark_or_a_link() -> None:
+    text = f"[[7]]({NASA}) says so."
+    assert shown(text, (NASA,), place(text, f"[[7]]({NASA})", NASA, "marker")) == "[1] says so."
+    assert shown(f"{WHO} says so.", ()) == "https://www.who.int/a says so."
+
+
+def test_of_two_places_that_overlap_the_first_holds() -> None:
+    text = "It is safe[12][3] today."
+    overlapping = (
+        Occurrence(url=WHO, start=10, end=14, placement="marker"),
+        Occurrence(url=NASA, start=12, end=17, placement="marker"),
+    )
+    # NASA has lost its place in the text, and stands where those without one do.
+    assert shown(text, (WHO, NASA), *overlapping) == "It is safe[1][3] today.\n\n[2]"

@@ -184,7 +184,7 @@ def test_ports_of_other_services_are_refused(port: int) -> None:
         check(f"http://site.example:{port}/", PUBLIC)
 
 
-@pytest.mark.parametrize("port", [80, 443, 8080, 8443, 65535])
+@pytest.mark.parametrize("port", [80, 443, 1024, 8080, 8443, 65535])
 def test_ports_of_the_web_pass(port: int) -> None:
     assert check(f"http://site.example:{port}/", PUBLIC).port == port
 

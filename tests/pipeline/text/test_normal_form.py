@@ -1,6 +1,7 @@
 import html
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,3 +29,37 @@ def test_every_letter_that_becomes_several_is_kept_whole() -> None:
 def test_every_white_space_is_a_space() -> None:
     blank = [letter for letter in map(chr, range(0x110000)) if letter.isspace()]
     assert {straighten(letter) for letter in blank} == {" "}
+
+
+@pytest.mark.parametrize(
+    ("form", "span"),
+    [
+        ((0, 3), (0, 3)),  # str: letter for letter
+        ((3, 6), (3, 5)),  # aß: to the end of a letter that became two
+        ((4, 7), (4, 6)),  # ße: from its beginning
+        ((4, 6), (4, 5)),  # ß itself
+        ((3, 5), None),  # a and half of ß
+        ((5, 7), None),  # half of ß and e
+        ((4, 5), None),
+        ((5, 6), None),
+        ((6, 8), (5, 9)),  # e and three spaces that became one
+        ((7, 9), (6, 10)),
+        ((8, 9), (9, 10)),  # what follows them
+        ((8, 11), (9, 16)),  # a, & and b, between them the entity
+        ((9, 10), (10, 15)),
+        ((0, 11), (0, 16)),
+    ],
+)
+def test_a_stretch_of_the_form_leads_back_to_whole_letters_of_the_text(
+    form: tuple[int, int], span: tuple[int, int] | None
+) -> None:
+    found = normal_form("Straße   a&amp;b")
+    assert found.text == "strasse a&b"
+    assert found.span(*form) == span
+
+
+def test_a_find_begins_and_ends_with_whole_letters() -> None:
+    found = normal_form("ß as s")
+    assert found.text == "ss as s"
+    assert (found.find("s"), found.find("ss"), found.find("s", 5), found.find("s a")) == (4, 0, 6, -1)
+    assert (found.find("ss", 1), found.find("ss a"), found.find("x"), found.find("")) == (-1, 0, -1, -1)

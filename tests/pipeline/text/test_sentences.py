@@ -101,3 +101,10 @@ def test_the_spans_stand_in_order_and_hold_all_but_blanks(text: str, language: s
 )
 def test_a_long_text_of_one_kind_is_parted_in_linear_time(piece: str, number: int) -> None:
     assert len(sentence_spans(piece * (LENGTH // len(piece)))) == number
+
+
+def test_a_name_that_begins_small_goes_on_with_the_line_before_it() -> None:
+    assert sentences("Most of the\niPhone users agree.\nOthers do not.", "en") == [
+        "Most of the\niPhone users agree.",
+        "Others do not.",
+    ]
