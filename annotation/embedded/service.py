@@ -230,13 +230,16 @@ def _serve_web() -> int:
     """Serve the page and the REST API until told to stop.
 
     Raises:
-        SettingsError: the environment does not say where to listen, in how many processes, or with what.
+        SettingsError: the environment does not say where to listen, in how many processes, or with what, or lists what
+            is no name or address.
         ServerStartError: there is no listening there, or the database or the queue does not answer.
     """
+    from annotation.embedded.edge.names import read_names
     from annotation.embedded.web import loading, run_server
 
     number = _whole_number("CITEJURY_WEB_PROCESSES")
     _check_settings()
+    read_names()
     with _listen() as listening:
         _reach_database()
         _open_queue().close()

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from annotation.embedded.edge.pace import Pace
 from annotation.embedded.home.event_log import repeats, tell_repeatedly
 
 HEAD_BYTES = 16 * 1024
@@ -83,6 +84,7 @@ class Crowd:
         }
         self.unfinished = 0
         self.told = repeats()
+        self.pace = Pace()
         self.sweeping: asyncio.TimerHandle | None = None
 
     def place(self, connection: "Connection", state: _State | None) -> None:
@@ -178,9 +180,15 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take what came; refuse what is no request, or too long for one."""
-        if self.is_refused:
-            return
+        """Take what came; of what may be a head that is too long, no more than a head may have at once."""
+        while data and not self.is_refused:
+            most = HEAD_BYTES if self.is_head else len(data)
+            self.take(data[:most])
+            data = data[most:]
+        self.settle()
+
+    def take(self, data: bytes) -> None:
+        """Take a piece of what came; refuse what is no request, or too long for one."""
         before, was_head = self.requests, self.is_head
         try:
             self.parser.feed_data(data)
@@ -188,15 +196,12 @@ class Connection(HttpToolsProtocol):
             pass
         except httptools.HttpParserError:
             self.refuse(400)
-        if self.is_refused:
-            return
-        if self.is_reading and self.requests in (before, 1):
+        if self.is_reading and self.requests in (before, 1) and not self.is_refused:
             self.raw_bytes += len(data) if self.is_head == was_head else max(0, len(data) - self.head_bytes)
             if self.is_head and self.raw_bytes > HEAD_BYTES:
                 self.refuse(431)
             elif not self.is_head and self.raw_bytes > HEAD_BYTES + self.body_bytes * _PIECE_OVERHEAD:
                 self.refuse(400)
-        self.settle()
 
     def on_message_begin(self) -> None:
         """A request begins."""
@@ -291,10 +296,23 @@ class Connection(HttpToolsProtocol):
             self.end()
 
     def refuse(self, status: int) -> None:
-        """Answer with a status, unless an answer has begun, and end it."""
+        """Answer with a status, unless an answer has begun, and end it; later, where that happens again and again."""
         self.is_refused = True
+        if self.transport.is_closing():
+            return
         if status == 431:
             tell_repeatedly(self.crowd.told, _LARGE_HEAD)
+        wait = self.crowd.pace.wait(self.address, self.loop.time())
+        if wait:
+            self.transport.pause_reading()
+            self.loop.call_later(wait, self.answer_refusal, status)
+        else:
+            self.answer_refusal(status)
+
+    def answer_refusal(self, status: int) -> None:
+        """Say why, and end it."""
+        if self.transport.is_closing():
+            return
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
             phrase = _PHRASES[status]
             self.transport.write(

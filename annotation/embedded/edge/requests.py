@@ -8,6 +8,7 @@
 - No answer of the API is kept by a cache.
 """
 
+import asyncio
 import re
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from annotation.embedded.edge.names import Names, is_answered_to, real_client
+from annotation.embedded.edge.pace import Pace
 from annotation.embedded.home.event_log import repeats, tell_repeatedly
 
 _ANONYMOUS_BYTES = 64 * 1024
@@ -28,6 +30,7 @@ _PLACES = ("offset", "limit")
 _WHOLE_NUMBER = re.compile(r"[+-]?\d+")
 _API = "/api/"
 _BODY_HEADERS = {b"content-length", b"transfer-encoding"}
+_LOGIN_HEADERS = {b"authorization", b"x-argilla-api-key"}
 _DROPPED = {b"range", b"if-range"}
 _NO_STORE = (b"cache-control", b"no-store")
 
@@ -72,6 +75,7 @@ class Edge:
         self.app = app
         self.names = names
         self.refused = repeats()
+        self.pace = Pace()
 
     async def __call__(self, scope: Any, receive: Receive, send: Any) -> None:
         """Answer one request."""
@@ -124,6 +128,8 @@ class Edge:
         """How large the request's body may be with the log-in that it carries, if that is valid."""
         from sqlalchemy.exc import SQLAlchemyError
 
+        if not any(name in _LOGIN_HEADERS for name, _ in scope["headers"]):
+            return _ANONYMOUS
         try:
             role = await _role_of_login(scope)
         except SQLAlchemyError:
@@ -132,6 +138,8 @@ class Edge:
 
     async def refuse(self, refusal: _Refusal, scope: Any, send: Any) -> None:
         """Answer why; the connection ends, so that what is still to come is not read."""
+        client = scope.get("client")
+        await asyncio.sleep(self.pace.wait(client[0] if client else "", asyncio.get_running_loop().time()))
         if refusal.event:
             tell_repeatedly(self.refused, refusal.event)
         text = refusal.sentence.replace("\\", "\\\\").replace('"', '\\"')

@@ -44,6 +44,8 @@ def ended(process: "subprocess.Popen[str]") -> tuple[int, str]:
         ("web", "CITEJURY_WEB_PROCESSES", "²", "should be a number from 1"),
         ("web", "CITEJURY_HOLD_SECONDS", "soon", "should be a number of seconds, 1 to 86400"),
         ("web", "CITEJURY_LISTEN", "6900", "should be a host and a port"),
+        ("web", "CITEJURY_ALLOW_HOSTS", "https://jury.example.org", "no name of a host"),
+        ("web", "CITEJURY_TRUSTED_PROXIES", "caddy", "no address"),
         ("web", "ARGILLA_DATABASE_URL", "", "is not set"),
         ("web", "ARGILLA_DATABASE_URL", "postgresql://db:secretword", "letters and digits"),
         ("worker", "ARGILLA_DATABASE_URL", "sqlite:////tmp/secretword.db", "no address of a PostgreSQL"),
