@@ -15,8 +15,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
-from annotation.embedded.edge.names import Names, is_answered_to, real_client
 from annotation.embedded.edge._pace import Pace
+from annotation.embedded.edge.names import Names, is_answered_to, real_client
 from annotation.embedded.home.event_log import repeats, tell_repeatedly
 
 _ANONYMOUS_BYTES = 64 * 1024
