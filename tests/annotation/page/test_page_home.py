@@ -4,6 +4,7 @@ import contextlib
 import sqlite3
 from collections.abc import Iterator
 from datetime import datetime
+from uuid import uuid4
 
 import pytest
 from selenium import webdriver
@@ -252,3 +253,12 @@ def test_while_an_answer_is_not_saved_no_list_is_called_done(owner: Argilla, bro
         browser.execute_script("window.dispatchEvent(new Event('online'))")
         wait(browser, lambda: "Sie haben diese Liste ganz erledigt." in shown_text(browser, "#citejury-empty"))
         wait(browser, lambda: browser.find_elements(By.LINK_TEXT, "Als Nächstes: Retrieval – Probelauf"))
+
+
+def test_who_is_in_no_workspace_reads_that_there_is_nothing_to_do_yet(
+    owner: Argilla, browser: webdriver.Chrome
+) -> None:
+    person = {"username": f"early-{uuid4()}", "first_name": "Early", "role": "annotator", "password": "long enough"}
+    owner.request("POST", "/users", json=person)
+    log_in(browser, owner.api_url, person["username"], person["password"])
+    wait(browser, lambda: "There is nothing for you to do yet." in shown_text(browser, "#citejury-home"))
