@@ -80,6 +80,8 @@ def test_passwords_are_on_sheets_only_where_given_and_then_only_the_owner_reads_
     assert ["pass&amp;word" in text for text in texts] == [True, False]
     assert {path.stat().st_mode & 0o777 for path in written.sheets} == {0o600}
     assert written.without_password == (f"{workspace}-anna",)
+    keys = [user["api_key"] for user in owner.request("GET", "/users")["items"]]
+    assert not [key for key in keys if any(key in text for text in texts)]
 
 
 @pytest.mark.server

@@ -20,9 +20,9 @@ from click.testing import CliRunner, Result
 from annotation.campaign.datasets import find_datasets
 from annotation.campaign.people import NewUser, Passwords, renew_password
 from annotation.campaign.setup import set_up
-from annotation.client import Argilla
+from annotation.client import KEY_HEADER, Argilla
 from annotation.embedded.backup.upgrade import bring_up_to_date
-from annotation.embedded.home.folder import DATABASE_FILE, EVENTS_FILE, VERSIONS_FILE
+from annotation.embedded.home.folder import DATABASE_FILE, EVENTS_FILE, SECRETS_FILE, VERSIONS_FILE
 from annotation.embedded.launch import ServerHandle, start_server
 from annotation.labels import LABELS
 from exports.cli import main
@@ -149,6 +149,18 @@ def test_a_restored_home_starts_with_its_owner_and_answers(kept: Kept, tmp_path:
     again = command("restore", copy, "--home", tmp_path / "again")
     assert again.exit_code == 0, again.output
     assert json.loads(versions.read_text(encoding="utf-8")) == recorded
+
+
+def test_an_owners_key_follows_the_secrets_of_the_home_at_the_next_start(kept: Kept, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    command("restore", kept.backups[-1].path, "--home", home)
+    secrets = json.loads((home / SECRETS_FILE).read_text(encoding="utf-8"))
+    (home / SECRETS_FILE).write_text(json.dumps({**secrets, "owner_api_key": "another.key"}), encoding="utf-8")
+    with start_server(home, port=0) as server:
+        keys = (kept.server.owner_api_key, "another.key")
+        answers = [httpx.get(f"{server.url}/api/v1/me", headers={KEY_HEADER: key}) for key in keys]
+        assert [answer.status_code for answer in answers] == [401, 200]
+        assert "ARGILLA_API_KEY=another.key" in (home / "env").read_text(encoding="utf-8")
 
 
 def test_an_upgrade_may_rebuild_the_tables_that_our_triggers_mention(kept: Kept, tmp_path: Path) -> None:
