@@ -33,7 +33,7 @@ REQUESTS = 60
 LONGEST_SECONDS = 5.0
 ATTACK_SECONDS = 15.0
 OPEN_FILES = 1024
-PASSWORD_PATCHES = ("_logins", "_passwords")
+PASSWORD_PATCHES = ("_login", "_passwords")
 
 Place = tuple[str, int]
 

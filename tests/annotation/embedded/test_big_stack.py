@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import httpx
 import psycopg2
 import pytest
 
@@ -136,6 +137,17 @@ def test_the_worker_does_the_jobs_of_a_server_on_postgresql(on_postgresql: Serve
         deadline = time.monotonic() + PATIENCE_SECONDS
         while on_postgresql.call("GET", f"/datasets/{dataset}/progress")["completed"] != completed:
             assert time.monotonic() < deadline
+
+
+def test_the_edge_refuses_on_postgresql_what_it_refuses_elsewhere(on_postgresql: Server) -> None:
+    with httpx.Client(base_url=on_postgresql.url, trust_env=False, timeout=PATIENCE_SECONDS) as stranger:
+        assert stranger.get("/api/v1/version", headers={"Host": "evil.example"}).status_code == 421
+        assert stranger.post("/api/v1/workspaces", content=b"a" * 100_000).status_code == 413
+        assert stranger.get("/sign-in", headers={"Range": "bytes=0-1"}).status_code == 200
+        stranger.headers["X-Argilla-Api-Key"] = on_postgresql.api_key
+        assert stranger.get("/api/v1/me").headers["cache-control"] == "no-store"
+        # PostgreSQL keeps no NUL; argilla-server answered with 500.
+        assert stranger.post("/api/v1/workspaces", json={"name": "a\0b"}).status_code == 422
 
 
 def test_an_annotator_sees_her_own_response_only_on_postgresql(machine: Machine, on_postgresql: Server) -> None:

@@ -1,6 +1,7 @@
 """Connections that ask for nothing, or for too much, are ended; whoever asks something is answered meanwhile."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import httpx
@@ -8,6 +9,7 @@ import pytest
 
 pytest.importorskip("argilla_server", reason="The `server` extra is not installed.")
 
+from annotation.embedded.edge._pace import Pace
 from annotation.embedded.edge.connections import HEAD_BYTES, Limits
 from tests.support.edge_server import HEAD, connected, is_open, read_answer, read_to_the_end, running_edge
 
@@ -114,6 +116,22 @@ def test_the_oldest_that_ask_nothing_make_room_and_others_are_answered(patient: 
         assert all(map(is_open, halves[-5:]))
         assert kept.get("/").status_code == 200
         assert ask(patient).status_code == 200
+
+
+def test_thirty_people_behind_one_address_are_answered_among_half_open_connections() -> None:
+    with running_edge(limits=Limits(100, LONG, LONG, 500, LONG)) as port, ExitStack() as held:
+        for _ in range(120):
+            held.enter_context(connected(port, HEAD))
+        with ThreadPoolExecutor(30) as people:
+            statuses = list(people.map(lambda _: ask(port).status_code, range(150)))
+    assert set(statuses) == {200}
+
+
+def test_only_who_is_refused_again_and_again_waits() -> None:
+    pace = Pace()
+    assert [pace.wait("192.0.2.1", 7.0 + step / 100) for step in range(12)] == [0.0] * 10 + [1.0] * 2
+    assert pace.wait("192.0.2.2", 7.5) == 0.0
+    assert pace.wait("192.0.2.1", 8.0) == 0.0
 
 
 def test_who_only_keeps_a_connection_makes_room_too(patient: int) -> None:
