@@ -36,7 +36,7 @@ lint: install
 	$(BIN)/mypy
 
 readme: install
-	$(BIN)/python -m cogapp -r -U README.md CONTRIBUTING.md */README.md */contracts/*.md
+	$(BIN)/python -m cogapp -r -U README.md CONTRIBUTING.md SECURITY.md */README.md */contracts/*.md
 
 bench: install
 	@$(BIN)/python tests/benchmarks/run.py $(ROW)

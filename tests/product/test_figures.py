@@ -10,7 +10,7 @@ from tests.product.test_readme import GENERATED
 from tests.support.places import ROOT
 
 TABLE = ROOT / "exports/contracts/figures.md"
-PAGES = [ROOT / name for name in (*GENERATED, "SECURITY.md") if ROOT / name != TABLE]
+PAGES = [ROOT / name for name in GENERATED if ROOT / name != TABLE]
 KINDS = ("fitted on", "held out", "measured here")
 NO_PROSE = re.compile(
     r"^```.*?^```$|\]\]\] -->.*?<!-- \[\[\[end|<!--.*?-->|`[^`\n]*`|\]\([^)]*\)", re.DOTALL | re.MULTILINE

@@ -25,7 +25,7 @@ READMES = (
     "CONTRIBUTING.md",
 )
 """In the order in which a reader goes through them: a later one finds what the commands of an earlier one made."""
-GENERATED = (*READMES, *(str(p.relative_to(ROOT)) for p in sorted(ROOT.glob("*/contracts/*.md"))))
+GENERATED = (*READMES, "SECURITY.md", *(str(p.relative_to(ROOT)) for p in sorted(ROOT.glob("*/contracts/*.md"))))
 LONGEST_README = 300
 NOT_RUN = "# not run by the tests: "
 MAKE, SERVE = "make ", "citejury annotation serve"

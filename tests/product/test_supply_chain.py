@@ -21,7 +21,6 @@ from packaging.markers import Environment, default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from annotation.embedded.patches.table import PATCHES
 from tests.advisories import pinned, read_rows
 from tests.support.places import ROOT
 
@@ -181,11 +180,6 @@ def test_nothing_of_ours_opens_connections_with_urllib3() -> None:
             if re.search(r"^\s*(?:import|from) (?:requests|urllib3)", text, re.M)
         }
         assert not found
-
-
-def test_security_counts_the_places_of_argilla_server_that_are_changed() -> None:
-    places = {target for patch in PATCHES for target in patch.targets}
-    assert f"changes\n{len(places)} places of argilla-server" in SECURITY
 
 
 @pytest.mark.soak

@@ -10,6 +10,7 @@ import click
 import yaml
 from pydantic import BaseModel
 
+from annotation.embedded.patches.table import PATCHES
 from annotation.judge._units import Evidence, FullJudgement
 from annotation.labels import RULES, TASKS
 from exports.cli import main
@@ -268,3 +269,10 @@ def stack() -> str:
 
     usage = f"```text\n$ docker/make-secrets --help\n{script.stderr.strip()}\n```\n"
     return f"{usage}\n{table('service | image | command', map(row, services))}"
+
+
+def patched_places() -> str:
+    """How many places of argilla-server are changed."""
+    places = {target for patch in PATCHES for target in patch.targets}
+    what = "[one list](annotation/embedded/patches/table.py), each with a digest of the source that was read"
+    return f"citejury changes {len(places)} places of argilla-server, for {len(PATCHES)} reasons: {what}."
