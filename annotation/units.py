@@ -12,6 +12,8 @@ from pipeline.errors import NotFoundError
 ROWS_PATH = "/citejury/datasets/{dataset_id}/units"
 STATES_PATH = "/citejury/datasets/{dataset_id}/record-states"
 CHANGED_PATH = "/citejury/datasets/{dataset_id}/records"
+HISTORY_PATH = "/citejury/history"
+HISTORY_STATE_PATH = "/citejury/history/state"
 PAGE_RECORDS = 5000
 AT_ONCE = timedelta(seconds=1)
 """What is stamped as changed so soon after it came was not changed."""

@@ -165,6 +165,43 @@ class ProvenanceRow(Frozen):
     """UUID of the answer in CSV v2."""
 
 
+class HistoryRow(Frozen):
+    """One question of one change of a response: a row of `exports history`."""
+
+    change: int
+    """Number of the change on its server; a later change of the same response has a higher one."""
+    at: str
+    """When the change was made: ISO 8601, UTC, with offset."""
+    action: Literal["insert", "update", "delete"]
+    """`insert`: the response was given; `update`: it was changed or sent again; `delete`: it is gone."""
+    record_uuid: str
+    """Id of the record, as in the other files; empty where citejury did not push it."""
+    chunk_id: str
+    """Id of the passage; empty outside retrieval."""
+    task: TaskName
+    """Its task."""
+    label: str
+    """The label, or another question such as `notes`; empty where the response answers none, as an empty discard."""
+    value_before: str
+    """The answer before: `True` or `False` for a label, notes as they are, marks as JSON; empty where none was."""
+    value_after: str
+    """The answer after; empty where there is none, and after a deletion."""
+    status_before: Literal["", "submitted", "draft", "discarded"]
+    """The response's status before; empty where there was no response."""
+    status_after: Literal["", "submitted", "draft", "discarded"]
+    """Its status after; empty after a deletion."""
+    annotator_id: str
+    """Whose response it is, as in the other files; the user's id where the user is gone."""
+    response_id: str
+    """Id of the response; empty where pseudonyms stand for names."""
+    workspace: str
+    """Argilla workspace."""
+    dataset: str
+    """Name of the dataset."""
+    round: str
+    """Round of annotation."""
+
+
 class ControlRow(Frozen):
     """One answer to one label of a control or a repeat: a row of `controls.csv`."""
 
@@ -197,6 +234,7 @@ class ControlRow(Frozen):
 
 
 CONTROL_COLUMNS: tuple[str, ...] = tuple(ControlRow.model_fields)
+HISTORY_COLUMNS: tuple[str, ...] = tuple(HistoryRow.model_fields)
 PROVENANCE_COLUMNS: tuple[str, ...] = tuple(ProvenanceRow.model_fields)
 
 
@@ -269,6 +307,8 @@ class ExportFilters(Frozen):
     """Only these tasks."""
     until: Moment | None = None
     """Only responses submitted before this moment; without offset it is UTC."""
+    as_of: Moment | None = None
+    """Responses as they were at this moment, from the server's history; as they are now where it is None."""
     annotators: tuple[str, ...] = ()
     """Only responses of these annotators, by user name or user id; pseudonyms in the manifest where `anonymized`."""
     languages: tuple[str, ...] = ()

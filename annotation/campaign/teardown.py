@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from annotation.client import Argilla
 from annotation.sdk import connected, dataset_handle, user_handle, workspace_handle
 from annotation.tasks import task_of
-from annotation.units import read_units
+from annotation.units import HISTORY_PATH, read_units
 from pipeline.errors import ArgillaError, NotAllowedError, NotFoundError
 from pipeline.text.terminal import counted
 
@@ -213,6 +213,7 @@ def tear_down(argilla: Argilla, plans: Sequence[Teardown], tell: Callable[[str],
                 "it stay. Ask the annotators to stop, and run the command again."
             )
         _remove(dataset_handle(workspaces[workspace], dataset.id))
+        _erase_history(argilla, workspace, dataset.id)
         tell(f"Removed the dataset {dataset.name!r}.")
     agreed = {user.id for plan in plans for user in plan.users if not user.stays}
     for plan in plans if agreed else ():
@@ -222,8 +223,16 @@ def tear_down(argilla: Argilla, plans: Sequence[Teardown], tell: Callable[[str],
                 tell(f"Removed the user {user.username!r}.")
     for plan in plans:
         if plan.is_whole:
+            _erase_history(argilla, plan.workspace)  # also what a removal that was killed left
             _remove(workspaces[plan.workspace])
             tell(f"Removed the workspace {plan.workspace!r}.")
+
+
+def _erase_history(argilla: Argilla, workspace: str, dataset_id: str | None = None) -> None:
+    """Remove the history of a dataset that is gone, or of all that are gone; a stock server keeps none."""
+    named = {} if dataset_id is None else {"dataset_id": dataset_id}
+    with suppress(NotFoundError):
+        argilla.request("DELETE", HISTORY_PATH, params={"workspace": workspace, **named})
 
 
 def _remove(thing: "rg.Dataset | rg.User | rg.Workspace") -> None:

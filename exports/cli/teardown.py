@@ -52,7 +52,8 @@ def teardown(
 
     What would be lost is shown first, and the workspace's name has to be typed; `--yes` does not ask. Then submitted
     and discarded responses are exported with everything there is about them, and the files are counted against the
-    server. Only then is anything removed, and no dataset in which somebody worked meanwhile. Drafts, and records that
+    server; history.csv beside them has every change of every response. Only then is anything removed, the history of
+    what is removed too, and no dataset in which somebody worked meanwhile. Drafts, and records that
     nobody answered, are in no export. Killed and run again, it removes the rest; an earlier export is never touched.
     The API key comes from ARGILLA_API_KEY; it must be an owner's.
 
@@ -122,18 +123,24 @@ def _export_first(argilla: "Argilla", plan: "Teardown", folder: Path) -> None:
         OutputError: they cannot be written.
     """
     from annotation.campaign.teardown import check_exported
+    from exports.csv.folder import HISTORY_FILE
+    from exports.csv.history import export_history, has_history
     from exports.csv.write import export_csv
     from exports.schema import ExportFilters
 
-    if not plan.submitted + plan.discarded:
-        click.echo("Nobody submitted or discarded anything, so there is no export.", err=True)
-        return
     out = new_folder(folder, plan.workspace, datetime.now(UTC))
     filters = ExportFilters(extended=True, discarded=True, suggested=True, every_response=True, with_controls=True)
-    with ProgressBars("records") as bars:
-        export_csv(argilla, plan.workspace, out, filters, progress=bars.report, discarded_suffice=True)
-    check_exported(plan, _exported_rows(out))
-    click.echo(f"Exported to {out}.", err=True)
+    if plan.submitted + plan.discarded:
+        with ProgressBars("records") as bars:
+            export_csv(argilla, plan.workspace, out, filters, progress=bars.report, discarded_suffice=True)
+        check_exported(plan, _exported_rows(out))
+        click.echo(f"Exported to {out}.", err=True)
+    else:
+        click.echo("Nobody submitted or discarded anything, so there is no export.", err=True)
+    if has_history(argilla, plan.workspace):
+        with ProgressBars("changes") as bars:
+            export_history(argilla, [plan.workspace], out / HISTORY_FILE, ExportFilters(), progress=bars.report)
+        click.echo(f"How the answers came about stands in {out / HISTORY_FILE}.", err=True)
 
 
 def new_folder(folder: Path, workspace: str, now: datetime) -> Path:
@@ -145,11 +152,12 @@ def new_folder(folder: Path, workspace: str, now: datetime) -> Path:
 
 def _exported_rows(out: Path) -> Mapping[tuple[str, str], int]:
     """How many rows the export has for each dataset id and response status, as the files on disk say."""
-    from exports.csv.folder import CONTROLS_FILE, PROVENANCE_FILE
+    from exports.csv.folder import CONTROLS_FILE, HISTORY_FILE, PROVENANCE_FILE
 
     csv.field_size_limit(sys.maxsize)
+    others = (PROVENANCE_FILE, CONTROLS_FILE, HISTORY_FILE)
     found: Counter[tuple[str, str]] = Counter()
-    for path in sorted(path for path in out.glob("*.csv") if path.name not in (PROVENANCE_FILE, CONTROLS_FILE)):
+    for path in sorted(path for path in out.glob("*.csv") if path.name not in others):
         with path.open(encoding="utf-8", newline="") as stream:
             found.update((row["dataset_id"], row["response_status"]) for row in csv.DictReader(stream))
     return found

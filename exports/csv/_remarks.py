@@ -14,6 +14,25 @@ from pipeline.errors import NotFoundError
 from pipeline.text.terminal import counted
 
 
+def warnings_about_the_past(filters: ExportFilters, unrestored: int) -> list[str]:
+    """A sentence about what an export of an earlier moment cannot restore; none where it is of now.
+
+    `unrestored` submitted responses were to records that are deleted.
+    """
+    if filters.as_of is None:
+        return []
+    lost = (
+        f"{counted(unrestored, 'submitted response')} of that moment cannot be restored, because their records or "
+        "datasets were deleted since (`citejury exports history` has what they said). "
+        if unrestored
+        else ""
+    )
+    return [
+        f"Responses are as they were at {filters.as_of.isoformat()}. {lost}All else is as it is now: texts, metadata, "
+        "names of annotators, suggestions, and `record_status` in `--extended`."
+    ]
+
+
 def check_not_empty(
     files: Sequence[ExportedFile],
     read: Sequence[ReadDataset],

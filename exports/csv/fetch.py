@@ -134,7 +134,7 @@ def _read_once(reading: Reading, dataset: JuryDataset) -> ReadDataset | None:
     tally = Tally()
     totals: set[int] = set()
     read = 0
-    for total, page in fetched_ahead(reading.client.record_pages(dataset.id)):
+    for total, page in fetched_ahead(reading.client.record_pages(dataset.id, as_of=reading.filters.as_of)):
         totals.add(total)
         if len(totals) > 1:
             return None

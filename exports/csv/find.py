@@ -1,6 +1,7 @@
 """The datasets that an export reads, and whether the server is one that can be read."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from annotation.campaign.datasets import JuryDataset, jury_dataset
@@ -8,6 +9,7 @@ from annotation.campaign.versions import current_datasets
 from annotation.client import Argilla
 from annotation.labels import TASKS
 from annotation.tasks import PRACTICE, takes_suggestions
+from exports.csv.tables import utc
 from exports.schema import ExportFilters
 from pipeline.errors import ArgillaError, NotFoundError
 
@@ -56,7 +58,7 @@ def choose_datasets(client: Argilla, workspaces: Sequence[str], filters: ExportF
         NotFoundError: there is no such workspace, a workspace has no dataset of ours, or none of them is for a named
             task or of a named round, or all of them are of rounds that have to be named.
     """
-    ours = [dataset for workspace in workspaces for dataset in _workspace_datasets(client, workspace)]
+    ours = [dataset for workspace in workspaces for dataset in _workspace_datasets(client, workspace, filters.as_of)]
     wanted = [
         dataset
         for dataset in ours
@@ -93,18 +95,21 @@ def _first_missing(chosen: Sequence[JuryDataset], filters: ExportFilters) -> str
     return missing[0] if missing else ""
 
 
-def _workspace_datasets(client: Argilla, workspace: str) -> list[JuryDataset]:
-    """The workspace's datasets that citejury set up, in order of their names.
+def _workspace_datasets(client: Argilla, workspace: str, as_of: datetime | None) -> list[JuryDataset]:
+    """The workspace's datasets that citejury set up, in order of their names; those of a moment where one is named.
 
     Raises:
         NotFoundError: there is no such workspace, or it has none.
     """
     datasets = current_datasets(client, client.find_workspace(workspace))
+    if as_of is not None:
+        datasets = [each for each in datasets if utc(each["inserted_at"]) <= as_of]
     ours = [found for each in datasets if (found := jury_dataset(each, workspace))]
     if not ours:
         there = ", ".join(f"{dataset['name']!r} (not citejury's)" for dataset in datasets) or "none"
         raise NotFoundError(
-            f"The workspace {workspace!r} at {client.api_url} has no dataset that citejury set up; it has: {there}. "
+            f"The workspace {workspace!r} at {client.api_url} has no dataset that citejury set up"
+            f"{f' before {as_of.isoformat()}' if as_of else ''}; it has: {there}. "
             "Check `--workspace`, or run `citejury annotation setup`."
         )
     return ours

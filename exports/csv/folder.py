@@ -19,6 +19,8 @@ EVIDENCE_FILE = "evidence.jsonl"
 PROVENANCE_FILE = "provenance.csv"
 CONTROLS_FILE = "controls.csv"
 INDEX_FILE = "index.jsonl"
+HISTORY_FILE = "history.csv"
+"""Written by a teardown only."""
 _OWN_KEYS = frozenset({"citejury", "datasets", "files"})
 """What every manifest of ours has, of whatever version."""
 
@@ -30,7 +32,7 @@ def file_name(task: TaskName, discarded: bool) -> str:
 
 _OWN_FILES = frozenset(
     (
-        *(MANIFEST_FILE, EVIDENCE_FILE, PROVENANCE_FILE, CONTROLS_FILE, INDEX_FILE),
+        *(MANIFEST_FILE, EVIDENCE_FILE, PROVENANCE_FILE, CONTROLS_FILE, INDEX_FILE, HISTORY_FILE),
         *(file_name(task, discarded) for task in TASKS for discarded in (False, True)),
     )
 )

@@ -16,7 +16,13 @@ from annotation.client import Argilla
 from annotation.labels import TASKS, TaskName
 from exports.csv._index import Index, IndexWriter, read_index
 from exports.csv._provenance import ProvenanceGaps, merge_provenance, provenance_pieces
-from exports.csv._remarks import check_not_empty, warnings_about, warnings_about_doubled, warnings_about_marks
+from exports.csv._remarks import (
+    check_not_empty,
+    warnings_about,
+    warnings_about_doubled,
+    warnings_about_marks,
+    warnings_about_the_past,
+)
 from exports.csv._spool import Spool, Table
 from exports.csv._update import Update, read_changes
 from exports.csv.annotators import Annotators, Pseudonyms, key_path
@@ -35,6 +41,7 @@ from exports.csv.folder import (
     staged_folder,
     write_manifest,
 )
+from exports.csv.history import check_moment
 from exports.csv.tables import Piece, table_columns, table_head, write_table
 from exports.schema import (
     CONTROL_COLUMNS,
@@ -101,7 +108,8 @@ def export_csv(
 
     Raises:
         NotFoundError: no such workspace or dataset, or no submitted response in it, or none for something named.
-        InputError: a key file was named without pseudonyms, or it is no key file.
+        InputError: a key file was named without pseudonyms, or it is no key file; or no history reaches back to
+            `filters.as_of`.
         OutputError: `out` holds something else, or it or the key file cannot be written.
         ArgillaError: the server is too old, does not answer, refuses the key, or its records keep changing.
     """
@@ -149,6 +157,11 @@ def _read_request(out: Path) -> Request:
             f"The export in {out} was made with the former `--since` and cannot be brought up to date. Export to "
             "another folder without `--update`."
         )
+    if filters.get("as_of") is not None:
+        raise InputError(
+            f"The export in {out} is of an earlier moment (`--as-of`), so there is nothing to bring up to date. Export "
+            "to another folder without `--update`."
+        )
     try:
         return Request(tuple(manifest["workspaces"]), ExportFilters.model_validate(filters))
     except (KeyError, TypeError, ValidationError) as error:
@@ -178,6 +191,7 @@ def _write_export(writing: _Writing, request: Request, *, is_update: bool) -> Ex
     with staged_folder(out) as work:
         new = work / "export"
         check_server(client)
+        unrestored = check_moment(client, request.workspaces, filters.as_of) if filters.as_of else 0
         datasets, passed_over = choose_datasets(client, request.workspaces, filters)
         annotators = Annotators(client, pseudonyms)
         is_there = (out / MANIFEST_FILE).is_file()
@@ -224,6 +238,7 @@ def _write_export(writing: _Writing, request: Request, *, is_update: bool) -> Ex
             pseudonyms.save()  # before the folder is there: pseudonyms without a key would be lost for good
     warnings = gaps.warnings() + warnings_about(files, manifest.datasets, filters, passed_over)
     warnings += warnings_about_marks(read) + warnings_about_doubled(manifest.datasets)
+    warnings += warnings_about_the_past(filters, unrestored)
     if is_update and update is None:
         warnings.append(
             "Everything was read: "

@@ -66,6 +66,7 @@ ORDER = (
     "annotation.embedded.home",
     "annotation.embedded.search",
     "annotation.embedded.queue",
+    "annotation.embedded.history",
     "annotation.embedded.engines",
     "annotation.embedded.backup",
     "annotation.embedded.page",

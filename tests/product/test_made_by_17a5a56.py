@@ -586,3 +586,18 @@ def test_an_old_run_goes_on_whose_journal_holds_a_verdict_of_its_time(made: Path
     assert "one sixth water" not in Path("runs/burns/final/report.md").read_text(encoding="utf-8").split("## Ref")[0]
     assert f"| {now} | its time's reason |" in Path("runs/burns/final/verification.md").read_text(encoding="utf-8")
     run("pipeline", "research", "--run-id", "burns", "--verify-only")
+
+
+def test_the_history_of_an_old_home_begins_with_its_first_start(served: Served, work: Work, tmp_path: Path) -> None:
+    out = tmp_path / "history.csv"
+    said = served.run("exports", "history", str(out), "--workspace", "jury")
+    assert re.search(r"The history begins at 20\d\d-", said.stderr)
+    told = csv_rows(out.read_bytes())
+    assert {row["task"] for row in told} == {task for task, _, _ in work.submitted}
+    # Of what was there before, only what became of it: Ben's draft was submitted.
+    assert {(row["status_before"], row["status_after"]) for row in told if row["action"] == "update"} == {
+        ("draft", "submitted")
+    }
+    assert {row["annotator_id"] for row in told} == {DRAFTER}
+    refused = served.run("exports", "csv", str(tmp_path / "past"), "--as-of", "2026-01-01", code=1)
+    assert "begins at" in refused.output

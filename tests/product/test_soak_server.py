@@ -1,4 +1,4 @@
-"""`annotation serve` is killed while annotators submit: nothing that was acknowledged is lost or doubled."""
+"""`annotation serve` is killed under load: nothing acknowledged is lost, doubled, or unknown to the history."""
 
 import contextlib
 import random
@@ -14,6 +14,7 @@ import pytest
 
 from annotation.client import Argilla
 from annotation.embedded.home.folder import read_or_make_secrets
+from annotation.units import HISTORY_PATH
 from tests.support.crowd import (
     PATIENCE_SECONDS,
     Answers,
@@ -41,7 +42,7 @@ def test_every_acknowledged_response_outlives_kills(tmp_path: Path, kills: int, 
     for kill in range(kills):
         with serving(tmp_path / "home") as (process, owner):
             crowd = find_crowd(owner, WORKSPACE) if kill else gather(owner, WORKSPACE, annotators, MIN_SUBMITTED)
-            check_books(owner, crowd.dataset, MIN_SUBMITTED, acknowledged)
+            check_history(owner, check_books(owner, crowd.dataset, MIN_SUBMITTED, acknowledged))
             add_records(owner, crowd, 100)
             parts = [process, *process.children(recursive=True)]
             victim = parts[0] if kill == 0 else chance.choice([each for each in parts if part_of(each)])
@@ -50,11 +51,25 @@ def test_every_acknowledged_response_outlives_kills(tmp_path: Path, kills: int, 
             acknowledged |= acknowledged_of(works)
             check_gone(parts)
     with serving(tmp_path / "home") as (process, owner):
-        check_books(owner, crowd.dataset, MIN_SUBMITTED, acknowledged)
+        check_history(owner, check_books(owner, crowd.dataset, MIN_SUBMITTED, acknowledged))
         parts = process.children(recursive=True)
         process.send_signal(signal.SIGTERM)
         check_gone(parts)
     assert len(acknowledged) >= kills * 10
+
+
+def check_history(owner: Argilla, responses: Answers) -> None:
+    """The history has each response of the server as given once, and no other: both are on the disk or neither."""
+    told: Answers = {}
+    after: int | None = 0
+    while after is not None:
+        page = owner.request("GET", HISTORY_PATH, params={"workspace": WORKSPACE, "after": after})
+        for change in page["items"]:
+            key = (change["record_id"], change["user_id"])
+            assert (change["action"], key in told) == ("insert", False)
+            told[key] = change["values_after"]["notes"]["value"]
+        after = page["next"]
+    assert told == responses
 
 
 def part_of(process: psutil.Process) -> bool:

@@ -24,6 +24,7 @@ from exports.schema import (
     ExportedDataset,
     ExportedFile,
     ExportFilters,
+    HistoryRow,
     Manifest,
     ProvenanceRow,
 )
@@ -195,6 +196,10 @@ def export_provenance() -> str:
 
 def export_controls() -> str:
     return field_table(ControlRow)
+
+
+def export_history() -> str:
+    return field_table(HistoryRow)
 
 
 def export_manifest() -> str:

@@ -119,6 +119,7 @@ def _fill_empty(target: Any, source: sqlite3.Connection, owner_username: str) ->
 
     from annotation.embedded.engines import database
     from annotation.embedded.engines.epochs import EPOCHS
+    from annotation.embedded.history import tables as history_tables
     from annotation.embedded.search import text_index
 
     # Tables that others refer to come first.
@@ -128,12 +129,19 @@ def _fill_empty(target: Any, source: sqlite3.Connection, owner_username: str) ->
     target.exec_driver_sql(f"LOCK TABLE {', '.join(columns)} IN SHARE ROW EXCLUSIVE MODE")
     _refuse_used_database(target, owner_username)
     target.exec_driver_sql("DELETE FROM users")
-    # A trigger would take each record that is complete for pending until its last response has come.
-    _set_triggers(target, columns, "DISABLE")
+    # A trigger would take each record that is complete for pending until its last response has come, and for given now.
+    history = {table.name: tuple(table.columns.keys()) for table in history_tables.TABLES}
+    _set_triggers(target, columns | history, "DISABLE")
     for table, names in columns.items():
         if table in there:  # one of ours is not in a backup of software that did not have it
             _copy_table(source, target, table, names)
-    _set_triggers(target, columns, "ENABLE")
+    for table in history:
+        target.exec_driver_sql(f"DELETE FROM {table}")  # it noted that it begins when this database was made
+    if history.keys() <= there:  # else the backup is of software that kept none, and it begins now
+        for table, names in history.items():
+            _copy_table(source, target, table, names)
+        target.exec_driver_sql(history_tables.AFTER_COPY)
+    _set_triggers(target, columns | history, "ENABLE")
     text_index.forget(target)
     database.prepare(target)
     target.exec_driver_sql(f"ANALYZE {', '.join(columns)}")
@@ -231,13 +239,14 @@ def _row_name(source: sqlite3.Connection, table: str, rowid: int) -> str:
     columns = {each[1] for each in source.execute(f"PRAGMA table_info({table})")}
     if table == "records" or "record_id" in columns:
         reference = "id" if table == "records" else "record_id"
-        external_id, dataset = source.execute(
+        found = source.execute(
             "SELECT coalesce(external_id, records.id), datasets.name FROM records "
             f"JOIN datasets ON datasets.id = dataset_id WHERE records.id = (SELECT {reference} FROM {table} "
             "WHERE rowid = ?)",
             (rowid,),
         ).fetchone()
-        return f"what belongs to the record {_quoted(external_id)} of the dataset {_quoted(dataset)}"
+        if found is not None:  # the history knows records that are gone
+            return f"what belongs to the record {_quoted(found[0])} of the dataset {_quoted(found[1])}"
     name = next((each for each in ("username", "name") if each in columns), "rowid")
     (found,) = source.execute(f"SELECT {name} FROM {table} WHERE rowid = ?", (rowid,)).fetchone()
     return f"the row of {_quoted(str(found))}"

@@ -1,6 +1,6 @@
 """What we add to Argilla's database, SQLite or PostgreSQL: indexes, and tables that triggers keep in step with its own.
 
-All of it can be made again from Argilla's tables, and is looked at each start.
+All of it is looked at each start, and can be made again from Argilla's tables, but for the history of responses.
 """
 
 from collections.abc import Callable
@@ -8,6 +8,7 @@ from collections.abc import Callable
 from sqlalchemy import Connection, text
 
 from annotation.embedded.engines import epochs
+from annotation.embedded.history import tables as history_tables
 from annotation.embedded.queue import practice, record_status
 from annotation.embedded.queue import tables as queue_tables
 from annotation.embedded.search import json_sql, text_index
@@ -32,6 +33,7 @@ _PARTS: tuple[tuple[Callable[[str], list[str]], Callable[[Connection], None] | N
     (record_status.statements, record_status.fill),
     (practice.statements, practice.fill),
     (epochs.statements, epochs.fill),
+    (history_tables.statements, history_tables.fill),
 )
 
 

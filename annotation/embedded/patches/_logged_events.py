@@ -72,12 +72,6 @@ async def log_published_dataset(dataset: Any, *_: Any) -> None:
 
 
 @_after
-async def log_deleted_dataset(dataset: Any, *_: Any) -> None:
-    """Tell of a dataset that is deleted."""
-    tell(f"dataset {dataset.name} deleted with everything in it")
-
-
-@_after
 async def log_push(bulk: Any, _: Any, dataset: Any, *__: Any) -> None:
     """Tell how many records came, some seconds after the first of them."""
     known = len(getattr(bulk, "updated_item_ids", ()))

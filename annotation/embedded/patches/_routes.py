@@ -120,7 +120,7 @@ def serve_record_pages(list_dataset_records: Any) -> None:
         await authorize(current_user, DatasetPolicy.list_records_with_all_responses(dataset))
         wanted = set(include.relationships or ()) if include else set()
         if not (include and include.vectors) and RecordInclude.vectors not in wanted:
-            page = await _record_page(db, dataset_id, offset, limit, wanted)
+            page = await record_page(db, dataset_id, offset, limit, wanted)
             if not any(mark in page and odd.search(page) for mark, odd in _ODD_JSON.items()):
                 return Response(page, media_type="application/json")
         return await list_dataset_records(
@@ -210,9 +210,12 @@ def serve_changes(list_records_with_all_responses: Any) -> None:
     serve_first(CHANGED_PATH, list_named_records, response_class=Response)
 
 
-async def _record_page(db: Any, dataset_id: UUID, offset: int, limit: int, wanted: set[str]) -> str:
+async def record_page(
+    db: Any, dataset_id: UUID, offset: int, limit: int, wanted: set[str], moment: datetime | None = None
+) -> str:
     """The page as JSON: its records in order of arrival, with what is wanted of each, and the dataset's total.
 
+    Responses are those of the moment, UTC without offset, where one is named.
     The rows before the page are counted in the index alone, so that its records are the only ones that are read.
     """
     from argilla_server.models import Record
@@ -221,12 +224,12 @@ async def _record_page(db: Any, dataset_id: UUID, offset: int, limit: int, wante
     arrival = (Record.inserted_at, Record.id)
     of_dataset = select(Record.id).where(Record.dataset_id == dataset_id).order_by(*arrival)
     on_page = of_dataset.offset(offset).limit(limit).subquery()
-    items = await _record_items(db, dataset_id, select(on_page.c.id), wanted)
+    items = await _record_items(db, dataset_id, select(on_page.c.id), wanted, moment)
     total = await db.scalar(select(func.count(Record.id)).where(Record.dataset_id == dataset_id))
     return f'{{"items":[{items}],"total":{total}}}'
 
 
-async def _record_items(db: Any, dataset_id: UUID, named: Any, wanted: set[str]) -> str:
+async def _record_items(db: Any, dataset_id: UUID, named: Any, wanted: set[str], moment: datetime | None = None) -> str:
     """The named records (ids, or a query for them) that the dataset holds, as JSON between commas, as they arrived."""
     from argilla_server.models import Record
     from sqlalchemy import String, cast, select
@@ -243,7 +246,7 @@ async def _record_items(db: Any, dataset_id: UUID, named: Any, wanted: set[str])
     found = select(*columns).where(Record.dataset_id == dataset_id, Record.id.in_(named))
     rows = (await db.execute(found.order_by(Record.inserted_at, Record.id))).all()
     ids = [row.id for row in rows]
-    related = [(name, await rows_of(db, ids)) for name, rows_of in _RELATED.items() if name in wanted]
+    related = [(name, await rows_of(db, ids, moment)) for name, rows_of in _RELATED.items() if name in wanted]
     items = []
     for record_id, status, fields, metadata, external_id, inserted_at, updated_at in rows:
         key = str(record_id)
@@ -293,11 +296,18 @@ async def _states_page(db: Any, dataset_id: UUID, after: tuple[datetime, UUID] |
     return f'{{"items":[{",".join(items)}],"next":{following}}}'
 
 
-async def _responses_of(db: Any, record_ids: Sequence[UUID]) -> dict[str, list[str]]:
-    """The responses to the records as JSON, by record, in order of arrival; empty where there are none."""
+async def _responses_of(db: Any, record_ids: Sequence[UUID], moment: datetime | None) -> dict[str, list[str]]:
+    """The responses to the records as JSON, by record, in order of arrival; empty where there are none.
+
+    Those of the moment where one is named.
+    """
     from argilla_server.models import Response
     from sqlalchemy import String, cast, select
 
+    if moment is not None:
+        from annotation.embedded.history.pages import responses_at
+
+        return await responses_at(db, record_ids, moment)
     columns = (
         cast(Response.id, String),
         cast(Response.values, String),
@@ -319,7 +329,7 @@ async def _responses_of(db: Any, record_ids: Sequence[UUID]) -> dict[str, list[s
     return by_record
 
 
-async def _suggestions_of(db: Any, record_ids: Sequence[UUID]) -> dict[str, list[str]]:
+async def _suggestions_of(db: Any, record_ids: Sequence[UUID], _: datetime | None) -> dict[str, list[str]]:
     """The suggestions for the records as JSON, by record, in order of arrival; empty where there are none."""
     from argilla_server.models import Suggestion
     from sqlalchemy import select

@@ -29,9 +29,17 @@ from annotation.embedded.patches._error_answers import (
     keep_reasons_in_the_log,
     store_in_turn,
 )
+from annotation.embedded.patches._history_routes import serve_history, serve_past_responses
 from annotation.embedded.patches._invalid_bodies import log_without_values, name_first_errors, shorten_message
-from annotation.embedded.patches._logged_events import (
+from annotation.embedded.patches._logged_deletions import (
     log_deleted_dataset,
+    log_deleted_record,
+    log_deleted_records,
+    log_deleted_response,
+    log_deleted_user,
+    note_who_asks,
+)
+from annotation.embedded.patches._logged_events import (
     log_login,
     log_published_dataset,
     log_push,
@@ -157,6 +165,31 @@ PATCHES = (
         "Nobody is told of a dataset that is deleted.",
         log_deleted_dataset,
         {"contexts.datasets:delete_dataset": "a2e413530df9"},
+    ),
+    _Patch(
+        "Who asks is known to the request only, and not where something is deleted.",
+        note_who_asks,
+        {"security.authentication.provider:set_request_user": "dae5235da2ae"},
+    ),
+    _Patch(
+        "Nobody is told of answers that are deleted.",
+        log_deleted_response,
+        {"contexts.datasets:delete_response": "8440968b0e34"},
+    ),
+    _Patch(
+        "Nobody is told of a record that is deleted.",
+        log_deleted_record,
+        {"contexts.records:delete_record": "b355e5f49a61"},
+    ),
+    _Patch(
+        "Nobody is told of records that are deleted.",
+        log_deleted_records,
+        {"contexts.records:delete_records": "090a2664f68d"},
+    ),
+    _Patch(
+        "Nobody is told of a user who is deleted, and all her answers with her.",
+        log_deleted_user,
+        {"contexts.accounts:delete_user": "1ef68e30e662"},
     ),
     _Patch(
         "Nobody is told of records that come.",
@@ -320,6 +353,16 @@ PATCHES = (
     _Patch(
         "What changed in records cannot be asked without their texts.",
         serve_changes,
+        {"api.policies.v1:DatasetPolicy.list_records_with_all_responses": "27cc4d694ea4"},
+    ),
+    _Patch(
+        "It keeps the last state of a response only.",
+        serve_history,
+        {"api.policies.v1:DatasetPolicy.list_records_with_all_responses": "27cc4d694ea4"},
+    ),
+    _Patch(
+        "What was answered at an earlier moment cannot be asked.",
+        serve_past_responses,
         {"api.policies.v1:DatasetPolicy.list_records_with_all_responses": "27cc4d694ea4"},
     ),
     _Patch(

@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 from annotation.campaign.teardown import Teardown, check_exported, plan_teardown, tear_down
 from annotation.client import Argilla
 from annotation.labels import TaskName
+from annotation.units import HISTORY_PATH
 from exports.cli import main
 from exports.cli.teardown import new_folder
 from pipeline.errors import ArgillaError, NotFoundError
@@ -84,6 +85,14 @@ def test_everything_answered_is_exported_and_then_the_workspace_is_gone(bench: B
     assert "Drafts are in no export: 1 draft would be lost." in result.stderr
     rows = rows_in(tmp_path / "kept")
     assert (rows["generation.csv"], rows["grounding_discarded.csv"]) == (2, 1)
+    (history,) = (tmp_path / "kept").glob("*/history.csv")
+    assert sorted({(row["task"], row["status_after"]) for row in read_csv(history)}) == [
+        ("generation", "submitted"),
+        ("grounding", "discarded"),
+        ("grounding", "draft"),
+    ]
+    with pytest.raises(NotFoundError):  # the history went with what it is about
+        bench.client.request("GET", HISTORY_PATH, params={"workspace": bench.workspace})
     assert bench.workspace not in bench.client.workspaces()
     assert set(bench.annotators.values()) <= bench.client.usernames().keys()
 

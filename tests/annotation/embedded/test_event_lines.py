@@ -31,12 +31,15 @@ from annotation.labels import LABELS
 from annotation.push.push import push_records
 from exports.cli import main
 from pipeline.records import Passage, QueryResponse
+from pipeline.text.terminal import printable
 
 PATIENCE_SECONDS = 120
 PASSAGE = Passage(chunk_id="d#0", doc_id="d", chunk_rank=1, text="Nobody did.")
 ANSWER = QueryResponse(
     record_uuid="r1", query="Who?", answer="Nobody.", language="en", chunks=(PASSAGE,), context_set=PASSAGE.text
 )
+HOSTILE = "eve\n23:59:59 owner logged in\x1b[31m" + "x" * 160
+HOSTILE_SHOWN = printable(f"{HOSTILE[:59]}…")
 TYPED_BY_MISTAKE = "my-real-password"
 PROGRAM = [sys.executable, "-c", "from exports.cli import main; main()"]
 
@@ -70,7 +73,11 @@ def test_serve_tells_what_matters_and_no_secret(tmp_path: Path) -> None:
         "owner logged in",
         "dataset 3-generation-en published",
         "1 record pushed to 3-generation-en",
-        "1 record sent again to 3-generation-en",
+        "2 records sent again to 3-generation-en",
+        "owner deleted 1 answer of owner in 3-generation-en",
+        "owner deleted 1 record with 1 answer from 3-generation-en",
+        f"user {HOSTILE_SHOWN} deleted with 0 answers by owner",
+        "dataset 2-grounding-en deleted with everything in it, 0 answers, by owner",
         "2 submitted in 3-generation-en: owner 2",
         "job done: update dataset records status",
         "backup written to b.zip",
@@ -104,6 +111,19 @@ def work(owner: Argilla, url: str, password: str) -> None:
     owner.request("POST", f"/records/{record['id']}/responses", json=answer)
     again = {"items": [{**answer, "record_id": record["id"]}]}
     owner.request("POST", "/me/responses/bulk", json=again)
+    body = {"username": HOSTILE, "first_name": "Eve", "password": "12345678"}
+    eve = owner.request("POST", "/users", json=body)["id"]
+    hers = {"user_id": eve, "status": "draft", "values": {}}
+    owner.request(
+        "PUT", f"/datasets/{dataset}/records/bulk", json={"items": [{"id": record["id"], "responses": [hers]}]}
+    )
+    mine = owner.request("GET", f"/records/{record['id']}")["responses"]
+    for each in mine:
+        if each["user_id"] != eve:
+            owner.request("DELETE", f"/responses/{each['id']}")
+    owner.request("DELETE", f"/datasets/{dataset}/records", params={"ids": record["id"]})
+    owner.request("DELETE", f"/users/{eve}")
+    owner.request("DELETE", f"/datasets/{find_datasets(owner, 'w')['grounding'].id}")
     overlap = {"distribution": {"strategy": "overlap", "min_submitted": 1}}
     owner.request("PATCH", f"/datasets/{dataset}", json=overlap)
 

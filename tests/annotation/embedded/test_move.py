@@ -47,6 +47,7 @@ class Work(NamedTuple):
     """What people see of a server."""
 
     exports: dict[str, bytes]
+    history: bytes
     status: str
     queues: dict[tuple[str, str], list[str]]
     keys: dict[str, str]
@@ -65,7 +66,9 @@ class Old(NamedTuple):
 def seen(server: Server, folder: Path, passwords: dict[str, str]) -> Work:
     """All of it; everybody logs in with the password that she has."""
     server.run("exports", "csv", str(folder), "--workspace", WORKSPACE)
+    server.run("exports", "history", str(folder.with_suffix(".csv")), "--workspace", WORKSPACE)
     exports = {path.name: path.read_bytes() for path in folder.glob("*.csv")}
+    history = folder.with_suffix(".csv").read_bytes()
     status = server.run("annotation", "status", "--workspace", WORKSPACE, "--json")
     queues, keys = {}, {"owner": server.api_key}
     for name, password in passwords.items():
@@ -73,7 +76,7 @@ def seen(server: Server, folder: Path, passwords: dict[str, str]) -> Work:
             keys[name] = player.call("GET", "/me")["api_key"]
             datasets = {dataset: found for (place, dataset), found in player.datasets().items() if place == WORKSPACE}
             queues |= {(name, dataset): list(player.queue(found)) for dataset, found in datasets.items()}
-    return Work(exports, re.sub(r'"(server|moment|finish)": "[^"]*"', "", status), queues, keys)
+    return Work(exports, history, re.sub(r'"(server|moment|finish)": "[^"]*"', "", status), queues, keys)
 
 
 def leave_work_half_done(server: Server, folder: Path, passwords: dict[str, str]) -> None:
@@ -358,6 +361,11 @@ def test_exports_have_the_same_bytes(old: Old, new: New) -> None:
         "provenance.csv": 3,
     }
     assert new.work.exports == old.work.exports
+
+
+def test_the_history_goes_on(old: Old, new: New) -> None:
+    assert new.work.history == old.work.history
+    assert new.work.history.count(b"\n") > 30
 
 
 def test_keys_logins_queues_and_status_go_on(old: Old, new: New) -> None:

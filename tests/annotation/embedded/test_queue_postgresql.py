@@ -1,4 +1,4 @@
-"""The pending queue on PostgreSQL, in two web processes at once: nothing about it is in the memory of either."""
+"""The pending queue and the history on PostgreSQL, in two web processes at once: neither is in anybody's memory."""
 
 import contextlib
 import sys
@@ -21,6 +21,13 @@ from annotation.client import Argilla
 from annotation.units import read_units, units_with_texts
 from pipeline.errors import NotAllowedError
 from tests.support.big_stack import run_part, running_web
+from tests.support.history_checks import (
+    check_a_deleted_dataset_can_be_erased,
+    check_cascades,
+    check_every_way_to_change_a_response,
+    check_nothing_is_changed,
+    place,
+)
 from tests.support.postgresql import running_postgresql
 from tests.support.practice_campaign import practised
 from tests.support.queue_player import Player, ours, put, texts
@@ -110,6 +117,14 @@ def test_practice_opens_its_list_at_the_pass_mark_and_is_begun_anew(server: Serv
         odd = ours(texts(1), "retrieval")[0] | {"metadata": {"citejury": "\x00"}}  # no text of PostgreSQL's holds it
         put(owner, work.dataset("practice-1-retrieval-en"), [odd])
         assert work.lists("anna")["practice-1-retrieval-en"]["practice"]["right"] == 3
+
+
+def test_the_history_has_every_change_and_nobody_changes_it(server: Server) -> None:
+    with Argilla(server.url, KEY) as owner, contextlib.closing(psycopg2.connect(server.database)) as database:
+        check_every_way_to_change_a_response(place(owner, server.url, database))
+        check_cascades(place(owner, server.url, database))
+        check_nothing_is_changed(place(owner, server.url, database), psycopg2.Error)
+        check_a_deleted_dataset_can_be_erased(place(owner, server.url, database))
 
 
 @pytest.mark.soak

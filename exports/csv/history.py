@@ -1,0 +1,230 @@
+"""Every change of every response as one CSV file, in their order (exports/contracts/csv.md#history)."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from annotation.client import Argilla
+from annotation.labels import LABELS, TaskName
+from annotation.tasks import round_of, task_of
+from annotation.units import HISTORY_PATH, HISTORY_STATE_PATH
+from exports.csv.annotators import Annotators, Pseudonyms, key_path
+from exports.csv.fetch import Progress, fetched_ahead
+from exports.csv.tables import LINE_END, csv_cells, csv_line, table_head, utc
+from exports.schema import HISTORY_COLUMNS, ExportFilters, HistoryRow
+from pipeline.errors import ArgillaError, InputError, NotFoundError, OutputError
+from pipeline.staging import staged_file
+
+_ANSWERS: Mapping[object, str] = {"yes": "True", "no": "False"}
+
+
+class HistoryExport(NamedTuple):
+    """What was written."""
+
+    begins: datetime | None
+    """When the server's history begins, since when all is known; None where no workspace was named."""
+    changes: Mapping[tuple[TaskName, str], int]
+    """Changes in the file by task and kind."""
+    foreign: int
+    """Changes that are in no file, because their dataset is not one of citejury's."""
+    key_file: Path | None
+    """The file that says who is behind the pseudonyms; None where names stand in the file."""
+
+
+def export_history(
+    client: Argilla,
+    workspaces: Sequence[str],
+    out: Path,
+    filters: ExportFilters,
+    *,
+    key_file: Path | None = None,
+    progress: Progress = lambda name, read, total: None,
+) -> HistoryExport:
+    """What was written to the file `out`, which appears whole or not at all; an earlier history there is replaced.
+
+    Args:
+        client: citejury's own server, as an owner or an admin of the workspaces.
+        workspaces: Names of the workspaces; an owner may name one that is deleted.
+        out: The file.
+        filters: Tasks, rounds, annotators, pseudonyms and apostrophes of it hold; the rest does not matter.
+        key_file: Where pseudonyms are kept; `<out>.annotators.json` if not given.
+        progress: Told how far the reading is.
+
+    Raises:
+        InputError: a key file was named without pseudonyms, or it is no key file.
+        NotFoundError: no such workspace, and none that was deleted.
+        ArgillaError: the server is a stock Argilla, does not answer, or refuses the key.
+        OutputError: the file is something else, or cannot be written.
+    """
+    if key_file is not None and not filters.anonymized:
+        raise InputError("`--key-file` is for pseudonyms. Give `--anonymize` too, or leave it out.")
+    _refuse_other_file(out)
+    pseudonyms = Pseudonyms(key_path(out, key_file)) if filters.anonymized else None
+    annotators = Annotators(client, pseudonyms)
+    counts: Counter[tuple[TaskName | None, str]] = Counter()
+    begins = None
+    try:
+        with staged_file(out) as file:
+            file.write(table_head(HISTORY_COLUMNS, bom=filters.spreadsheet_safe))
+            for workspace in dict.fromkeys(workspaces):
+                read = 0
+                for page in fetched_ahead(_pages(client, workspace)):
+                    begins = utc(page["begins"])
+                    annotators.meet({each["user_id"] for each in page["items"]})
+                    for change in page["items"]:
+                        dataset = page["datasets"][change["dataset_id"]]
+                        counts[task_of(dataset), change["action"]] += _write(file, change, dataset, annotators, filters)
+                    read += len(page["items"])
+                    progress(workspace, read, page["of"])
+            if pseudonyms is not None:
+                pseudonyms.save()  # before the file is there: pseudonyms without a key would be lost for good
+    except OSError as error:
+        raise OutputError(f"`{out}` cannot be written: {error.strerror or error}. Choose another file.") from error
+    ours = {(task, kind): count for (task, kind), count in counts.items() if task and count}
+    return HistoryExport(begins, ours, counts.total() - sum(ours.values()), pseudonyms.path if pseudonyms else None)
+
+
+def _write(
+    file: BinaryIO,
+    change: Mapping[str, Any],
+    dataset: Mapping[str, Any],
+    annotators: Annotators,
+    filters: ExportFilters,
+) -> bool:
+    """Write the rows of the change, where its dataset is ours; whether it fits the filters."""
+    task = task_of(dataset)
+    if (
+        (filters.tasks and task not in filters.tasks)
+        or (filters.rounds and round_of(dataset) not in filters.rounds)
+        or (filters.annotators and not annotators.names_of(change["user_id"]) & set(filters.annotators))
+    ):
+        return False
+    for row in _rows(change, dataset, task, annotators, filters) if task else ():
+        cells = csv_cells(row.model_dump(), HISTORY_COLUMNS, filters.spreadsheet_safe)
+        file.write(cells + LINE_END)
+    return True
+
+
+def _refuse_other_file(out: Path) -> None:
+    """Refuse a file that is not an earlier history.
+
+    Raises:
+        OutputError: it is something else.
+    """
+    if not out.is_file():
+        return
+    try:
+        with out.open("rb") as stream:
+            begins_so = stream.read(3 + len(csv_line(HISTORY_COLUMNS))).removeprefix(b"\xef\xbb\xbf")
+    except OSError as error:
+        raise OutputError(f"`{out}` cannot be read: {error.strerror or error}. Choose another file.") from error
+    if begins_so and not begins_so.startswith(csv_line(HISTORY_COLUMNS)):
+        raise OutputError(f"`{out}` is there already and is no history of citejury's. Choose another file.")
+
+
+def _pages(client: Argilla, workspace: str) -> Iterator[dict[str, Any]]:
+    """The workspace's changes page by page in their order, each page with how many there are in all (`of`).
+
+    Raises:
+        NotFoundError: there is no such workspace, and none was deleted.
+        ArgillaError: the server is a stock Argilla.
+    """
+    after, total = 0, 0
+    while after is not None:
+        try:
+            page = client.request("GET", HISTORY_PATH, params={"workspace": workspace, "after": after})
+        except NotFoundError as error:
+            client.find_workspace(workspace)  # says what there is, where that is the reason
+            raise _no_history(client) from error
+        total = page["total"] if after == 0 else total
+        yield page | {"of": total}
+        after = page["next"]
+
+
+def has_history(client: Argilla, workspace: str) -> bool:
+    """Whether the server has any change of a response in the workspace; a stock Argilla has none."""
+    try:
+        page = client.request("GET", HISTORY_PATH, params={"workspace": workspace, "limit": 1})
+    except NotFoundError:
+        return False
+    return bool(page["total"])
+
+
+def _no_history(client: Argilla) -> ArgillaError:
+    """The error that says that a server keeps no history."""
+    return ArgillaError(
+        f"Argilla at {client.api_url} keeps no history of responses; only citejury's own server does (`citejury "
+        "annotation serve`, or docker/)."
+    )
+
+
+def _rows(
+    change: Mapping[str, Any],
+    dataset: Mapping[str, Any],
+    task: TaskName,
+    annotators: Annotators,
+    filters: ExportFilters,
+) -> Iterator[HistoryRow]:
+    """A row for each question that was answered before or after the change; one where none was."""
+    record_uuid, _, chunk_id = (change["external_id"] or "").partition(":")
+    before, after = (change[side] or {} for side in ("values_before", "values_after"))
+    questions = list(dict.fromkeys((*LABELS[task], *before, *after)))
+    for question in [each for each in questions if each in before or each in after] or [""]:
+        yield HistoryRow(
+            change=change["id"],
+            at=utc(change["at"]).isoformat(),
+            action=change["action"],
+            record_uuid=record_uuid,
+            chunk_id=chunk_id,
+            task=task,
+            label=question,
+            value_before=_cell(before, question, task),
+            value_after=_cell(after, question, task),
+            status_before=change["status_before"] or "",
+            status_after=change["status_after"] or "",
+            annotator_id=annotators.exported_name(change["user_id"]),
+            response_id="" if filters.anonymized else change["response_id"],
+            workspace=dataset["workspace"] or "",
+            dataset=dataset["name"],
+            round=round_of(dataset),
+        )
+
+
+def _cell(values: Mapping[str, Any], question: str, task: TaskName) -> str:
+    """An answer as a cell: as in the three files, and marks as JSON."""
+    if question not in values:
+        return ""
+    value = (values[question] or {}).get("value")
+    if question in LABELS[task] and value in _ANSWERS:
+        return _ANSWERS[value]
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def check_moment(client: Argilla, workspaces: Sequence[str], moment: datetime) -> int:
+    """How many submitted responses of the moment cannot be restored, because their records were deleted since.
+
+    Raises:
+        InputError: the history begins later, or the moment is still to come.
+        NotFoundError: there is no such workspace.
+        ArgillaError: the server is a stock Argilla.
+    """
+    lost = 0
+    for workspace in workspaces:
+        try:
+            params = {"workspace": workspace, "moment": moment.isoformat()}
+            state = client.request("GET", HISTORY_STATE_PATH, params=params)
+        except NotFoundError as error:
+            client.find_workspace(workspace)
+            raise _no_history(client) from error
+        if moment < utc(state["begins"]):
+            raise InputError(
+                f"The history of responses at {client.api_url} begins at {state['begins']}, and `--as-of` asks for "
+                f"{moment.isoformat()}. Name a later time."
+            )
+        if moment > utc(state["now"]):
+            raise InputError(f"`--as-of` asks for {moment.isoformat()}, which is still to come. Name an earlier time.")
+        lost += state["lost"]
+    return lost

@@ -1,0 +1,64 @@
+"""The history of responses on SQLite: every change is in it, whoever made it, and nobody changes it."""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from annotation.client import AS_OF_PATH, Argilla
+from annotation.embedded.home.folder import DATABASE_FILE
+from annotation.units import HISTORY_PATH, HISTORY_STATE_PATH
+from pipeline.errors import NotAllowedError
+from tests.support.history_checks import (
+    Place,
+    check_a_deleted_dataset_can_be_erased,
+    check_cascades,
+    check_every_way_to_change_a_response,
+    check_nothing_is_changed,
+    place,
+)
+
+if TYPE_CHECKING:
+    from annotation.embedded.launch import ServerHandle
+
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture(params=["OFF", "ON"], ids=["plain", "recursive"])
+def here(request: pytest.FixtureRequest, argilla_server: "ServerHandle", client: Argilla) -> Iterator[Place]:
+    """A place of the test's own; its way into the database has SQLite's recursive triggers off and on."""
+    with contextlib.closing(sqlite3.connect(argilla_server.home / DATABASE_FILE, timeout=60)) as database:
+        database.execute("PRAGMA foreign_keys = ON")
+        database.execute(f"PRAGMA recursive_triggers = {request.param}")
+        yield place(client, argilla_server.url, database)
+
+
+def test_every_way_to_change_a_response_is_a_line(here: Place) -> None:
+    check_every_way_to_change_a_response(here)
+
+
+def test_responses_that_go_with_something_else_are_told(here: Place) -> None:
+    check_cascades(here)
+
+
+def test_nobody_changes_the_history(here: Place) -> None:
+    check_nothing_is_changed(here, sqlite3.IntegrityError)
+
+
+def test_the_history_goes_only_after_its_dataset_is_gone(here: Place) -> None:
+    check_a_deleted_dataset_can_be_erased(here)
+
+
+def test_annotators_read_nothing_of_it(here: Place) -> None:
+    moment = {"workspace": here.workspace, "moment": datetime.now(UTC).isoformat()}
+    with here.herself("anna") as anna:
+        for path in (HISTORY_PATH, HISTORY_STATE_PATH, AS_OF_PATH.format(dataset_id=here.dataset)):
+            with pytest.raises(NotAllowedError):
+                anna.request("GET", path, params=moment)
+        with pytest.raises(NotAllowedError):
+            anna.request("GET", HISTORY_PATH, params={"workspace": "no such workspace"})
+    assert httpx.get(f"{here.url}/api/v1{HISTORY_PATH}", params=moment).status_code == 401

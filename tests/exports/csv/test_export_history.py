@@ -1,0 +1,232 @@
+"""`exports history` and `exports csv --as-of`: what was answered, changed and deleted, and any state that there was."""
+
+import csv
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from annotation.campaign.people import forget_user
+from annotation.client import Argilla
+from annotation.labels import LABELS
+from exports.cli import main
+from exports.csv.history import export_history
+from exports.csv.write import export_csv
+from exports.schema import HISTORY_COLUMNS, ExportFilters
+from pipeline.errors import NotFoundError
+from tests.support.export_bench import (
+    Bench,
+    answered_by,
+    answers,
+    full_bench,
+    generation_bench,
+    make_user,
+    manifest_of,
+    record,
+)
+
+if TYPE_CHECKING:
+    from annotation.embedded.launch import ServerHandle
+
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture
+def run(argilla_server: "ServerHandle") -> Callable[..., Result]:
+    """What a command says; another exit code than the one given fails the test."""
+
+    def command(*words: str | Path, code: int = 0) -> Result:
+        environment = {"ARGILLA_API_URL": argilla_server.url, "ARGILLA_API_KEY": argilla_server.owner_api_key}
+        result = CliRunner(env=environment).invoke(main, list(map(str, words)))
+        assert result.exit_code == code, result.output
+        return result
+
+    return command
+
+
+@pytest.fixture
+def people(client: Argilla) -> dict[str, str]:
+    """Ids of annotators of the test's own by first name."""
+    return {who: make_user(client, who)["id"] for who in ("anna", "ben", "carla")}
+
+
+def tables(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.glob("*.csv")}
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def responses_of(bench: Bench, task: str) -> list[dict[str, Any]]:
+    """The responses of one dataset, record by record."""
+    pages = bench.client.record_pages(bench.datasets[task])
+    return [response for _, page in pages for each in page for response in each["responses"]]
+
+
+def test_a_past_state_is_exported_as_it_was_exported_then(
+    tmp_path: Path, argilla_server: "ServerHandle", client: Argilla, people: dict[str, str], run: Callable[..., Result]
+) -> None:
+    bench = full_bench(argilla_server, client, people)
+    ids: dict[str, list[str]] = {}
+    for task in LABELS:
+        given = [
+            bench.response("anna", **answers(task)),
+            bench.response("ben", "discarded"),
+            bench.response("carla", "draft", **answers(task)),
+        ]
+        ids[task] = bench.put(task, *(record(task, f"r{number}", *given) for number in range(6)))
+    then = tmp_path / "then"
+    export_csv(client, bench.workspace, then, ExportFilters(extended=False, discarded=True))
+    moment = manifest_of(then)["finished"]
+
+    for task in LABELS:
+        changed = dict.fromkeys(LABELS[task], "yes")
+        bench.put(task, {"id": ids[task][0], "responses": [bench.response("anna", **changed)]})  # another answer
+        bench.put(task, {"id": ids[task][1], "responses": [bench.response("anna", **answers(task))]})  # sent again
+        bench.put(task, {"id": ids[task][2], "responses": [bench.response("anna", "discarded")]})  # withdrawn
+        bench.put(task, {"id": ids[task][3], "responses": [bench.response("ben", **changed)]})  # taken up again
+        bench.put(task, {"id": ids[task][4], "responses": [bench.response("carla", **answers(task))]})  # finished
+        bench.put(task, record(task, "new", bench.response("anna", **answers(task))))
+        gone = next(each for each in responses_of(bench, task) if each["record_id"] == ids[task][5])
+        client.request("DELETE", f"/responses/{gone['id']}")
+        client.request("POST", f"/records/{ids[task][5]}/responses", json={"status": "discarded", "values": None})
+
+    now, past = tmp_path / "now", tmp_path / "past"
+    export_csv(client, bench.workspace, now, ExportFilters(discarded=True))
+    assert not set(tables(now).items()) & set(tables(then).items())
+    run("exports", "csv", past, "--as-of", moment, "--discarded", "--workspace", bench.workspace)
+    assert tables(past) == tables(then)
+    update = run("exports", "csv", past, "--update", code=1)
+    assert "is of an earlier moment" in update.output
+
+
+def test_a_past_state_says_what_it_cannot_restore(
+    tmp_path: Path, argilla_server: "ServerHandle", client: Argilla, people: dict[str, str], run: Callable[..., Result]
+) -> None:
+    bench = generation_bench(argilla_server, client, people)
+    answered_by(bench, "anna", "ben", record_uuid="kept")
+    answered_by(bench, "anna", "ben", record_uuid="gone")
+    moment = datetime.now(UTC)
+    gone = bench.put("generation", {"external_id": "gone"})
+    client.request("DELETE", f"/datasets/{bench.datasets['generation']}/records", params={"ids": gone[0]})
+    result = run("exports", "csv", tmp_path / "past", "--as-of", moment.isoformat(), "--workspace", bench.workspace)
+    assert "2 submitted responses of that moment cannot be restored" in result.output
+    assert [row["record_uuid"] for row in rows_of(tmp_path / "past" / "generation.csv")] == ["kept", "kept"]
+    for wrong, said in (("2020-01-01", "begins at"), ((moment + timedelta(days=1)).isoformat(), "still to come")):
+        refused = run("exports", "csv", tmp_path / "no", "--as-of", wrong, "--workspace", bench.workspace, code=1)
+        assert said in refused.output
+    assert not (tmp_path / "no").exists()
+
+
+def test_the_history_has_a_row_for_each_question_of_each_change(
+    tmp_path: Path, argilla_server: "ServerHandle", client: Argilla, people: dict[str, str], run: Callable[..., Result]
+) -> None:
+    bench = full_bench(argilla_server, client, people)
+    given = bench.response("anna", **answers("retrieval"), notes='=1+1, "quoted"')
+    bench.put("retrieval", record("retrieval", "r1", given, rank=2))
+    bench.put("generation", record("generation", "r2", bench.response("ben", "discarded")))
+    out = tmp_path / "history.csv"
+    first = run("exports", "history", out, "--workspace", bench.workspace)
+    before = out.read_bytes()
+    client.request("DELETE", f"/datasets/{bench.datasets['retrieval']}")
+    run("exports", "history", out, "--workspace", bench.workspace)
+    assert out.read_bytes().startswith(before)  # it is only added to
+    anna = client.usernames()[people["anna"]]
+    rows = rows_of(out)
+    labels = [*LABELS["retrieval"], "notes"]
+    assert [(row["action"], row["label"]) for row in rows] == [
+        *(("insert", label) for label in labels),
+        ("insert", ""),
+        *(("delete", label) for label in labels),
+    ]
+    assert tuple(rows[0]) == HISTORY_COLUMNS
+    last = rows[-1] | {"change": "", "at": "", "response_id": ""}
+    assert last == {
+        "change": "",
+        "at": "",
+        "action": "delete",
+        "record_uuid": "r1",
+        "chunk_id": "c2",
+        "task": "retrieval",
+        "label": "notes",
+        "value_before": '=1+1, "quoted"',
+        "value_after": "",
+        "status_before": "submitted",
+        "status_after": "",
+        "annotator_id": anna,
+        "response_id": "",
+        "workspace": bench.workspace,
+        "dataset": "1-retrieval-en",
+        "round": "production",
+    }
+    assert "The history begins at 20" in first.output
+    assert "generation" in first.output
+    run("exports", "history", out, "--workspace", bench.workspace, "--task", "generation", "--spreadsheet-safe")
+    assert [row["status_after"] for row in rows_of(out)] == ["discarded"]
+
+
+def test_a_history_without_names_has_the_exports_pseudonyms(
+    tmp_path: Path, argilla_server: "ServerHandle", client: Argilla, people: dict[str, str], run: Callable[..., Result]
+) -> None:
+    bench = generation_bench(argilla_server, client, people)
+    answered_by(bench, "anna", "ben")
+    key = tmp_path / "keys.json"
+    bench_export = tmp_path / "export"
+    words = ("--workspace", bench.workspace, "--anonymize", "--key-file", key)
+    run("exports", "csv", bench_export, *words)
+    run("exports", "history", tmp_path / "history.csv", *words)
+    rows = rows_of(tmp_path / "history.csv")
+    assert {row["annotator_id"] for row in rows} == {"annotator-01", "annotator-02"}
+    assert {row["response_id"] for row in rows} == {""}
+
+
+def test_forgetting_somebody_takes_her_name_out_of_the_history(
+    tmp_path: Path, argilla_server: "ServerHandle", client: Argilla, people: dict[str, str]
+) -> None:
+    bench = generation_bench(argilla_server, client, people)
+    answered_by(bench, "anna", "ben")
+    name = client.usernames()[people["anna"]]
+    forget_user(client, name, pseudonym=f"former-{name[-8:]}")
+    out = tmp_path / "history.csv"
+    export_history(client, [bench.workspace], out, ExportFilters())
+    assert {row["annotator_id"] for row in rows_of(out)} == {f"former-{name[-8:]}", client.usernames()[people["ben"]]}
+    assert name.encode() not in out.read_bytes()
+
+
+def test_another_file_is_not_replaced(tmp_path: Path, generation: Bench, run: Callable[..., Result]) -> None:
+    out = tmp_path / "notes.csv"
+    out.write_text("my notes\n", encoding="utf-8")
+    result = run("exports", "history", out, "--workspace", generation.workspace, code=1)
+    assert "is no history of citejury's" in result.output
+    assert out.read_text(encoding="utf-8") == "my notes\n"
+    missing = run("exports", "history", tmp_path / "new.csv", "--workspace", "nobody's", code=1)
+    assert 'no workspace "nobody\'s"' in missing.output
+    assert not (tmp_path / "new.csv").exists()
+
+
+class Stock(Argilla):
+    """A client whose server knows none of citejury's own paths."""
+
+    def request(self, method: str, path: str, **options: Any) -> Any:
+        if path.startswith("/citejury/"):
+            raise NotFoundError("a stock Argilla does not know this path")
+        return super().request(method, path, **options)
+
+
+def test_a_stock_argilla_is_told_in_a_sentence(
+    tmp_path: Path, argilla_server: "ServerHandle", generation: Bench
+) -> None:
+    answered_by(generation, "anna")
+    with Stock(argilla_server.url, argilla_server.owner_api_key) as stock:
+        for ask in (
+            lambda: export_history(stock, [generation.workspace], tmp_path / "history.csv", ExportFilters()),
+            lambda: export_csv(stock, generation.workspace, tmp_path / "past", ExportFilters(as_of=datetime.now(UTC))),
+        ):
+            with pytest.raises(Exception, match=r"keeps no history of responses; only citejury's own server does"):
+                ask()
+    assert list(tmp_path.iterdir()) == []
