@@ -89,17 +89,17 @@ def _belongs(user: Any) -> bool:
 
 
 def refuse_log_in_of_removed(authenticate: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """The same check of a password; refuses who was taken out of all workspaces.
+    """The same check of a password; refuses who was taken out of all workspaces, as one that is wrong.
 
     Who has not been in one yet may log in, for an adjudicator's comes with what she is given to decide.
     """
-    from argilla_server.errors import ForbiddenOperationError
+    from argilla_server.errors import UnauthorizedError
 
     async def authenticate_member(db: Any, username: str, password: str) -> Any:
         user = await authenticate(db, username, password)
         if user and user.citejury_epoch and not _belongs(user):
             tell_repeatedly(_refusals, f"login refused: {username} is in no workspace any more")
-            raise ForbiddenOperationError(_NO_WORKSPACE)
+            raise UnauthorizedError(_NO_WORKSPACE)
         return user
 
     return authenticate_member
