@@ -11,7 +11,7 @@ from uuid import UUID
 
 from argilla_server.enums import ResponseStatus
 from argilla_server.models import DatasetUser, Response, WorkspaceUser
-from sqlalchemy import delete, exists, select, text
+from sqlalchemy import delete, exists, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -49,13 +49,16 @@ class Openings(NamedTuple):
 async def wait_for_turn(db: AsyncSession, dataset_id: UUID) -> None:
     """Return when nobody else hands out records of the dataset; it lasts until the transaction ends.
 
-    Forgets the dataset's holds that are over. On SQLite that makes this the one writer.
+    Forgets the dataset's holds that are over. On SQLite that makes this the one writer. No hold is longer than it would
+    be if it began now: a clock that was put back would keep what it is for from everybody, by a day for a day.
     """
     dialect = db.get_bind().dialect.name
     if dialect == "postgresql":
         lock = dataset_id.int >> 65
         await db.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": lock})
     await db.execute(delete(HOLDS).where(HOLDS.c.dataset_id == dataset_id, HOLDS.c.ends <= text(_NOW[dialect])))
+    latest = text(f"{_NOW[dialect]} + {hold_seconds()}")
+    await db.execute(update(HOLDS).where(HOLDS.c.dataset_id == dataset_id, HOLDS.c.ends > latest).values(ends=latest))
 
 
 async def read_holds(db: AsyncSession, dataset_id: UUID, user_id: UUID) -> Holds:

@@ -10,12 +10,14 @@ from statistics import median
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from argilla_server.database import AsyncSessionLocal
 from argilla_server.enums import ResponseStatus
 from argilla_server.models import Response
 from sqlalchemy import exists, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from annotation.embedded.queue._holds import Holds, openings, read_holds
+from annotation.embedded.home.folder import hold_seconds
+from annotation.embedded.queue._holds import Holds, openings, read_holds, wait_for_turn
 from annotation.embedded.queue.mixed import has_restricted, is_for, read_mixed
 from annotation.embedded.queue.practice import is_practice, practice_queue
 from annotation.embedded.queue.tables import HOLDS, QUEUE
@@ -114,6 +116,12 @@ async def _left(db: AsyncSession, dataset: Any, user_id: UUID) -> tuple[int, int
         return len(await practice_queue(db, dataset, user_id)), 0, None
     holds = await read_holds(db, dataset.id, user_id)
     waiting, with_others, back = await _others_left(db, dataset, user_id, holds)
+    latest = holds.now + hold_seconds()
+    if back is not None and back > latest:  # the clock was put back, and nobody may open this list for a day
+        async with AsyncSessionLocal() as turn:
+            await wait_for_turn(turn, dataset.id)
+            await turn.commit()
+        back = latest
     mixed = await read_mixed(db, dataset.id, user_id, holds.mine)
     return waiting + (mixed.units_shown(waiting) if mixed else 0), with_others, back
 

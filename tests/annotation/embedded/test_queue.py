@@ -6,6 +6,7 @@ import random
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -167,6 +168,59 @@ def test_what_she_looks_at_is_hers_until_its_time_is_over(
     ben.submit()
     labels = client.request("GET", f"/records/{shown.id}")["responses"]
     assert [label["status"] for label in labels] == ["submitted"] * 2  # hers came late, and is kept
+
+
+DAY = 24 * 60 * 60
+
+
+def put_clock_forward(server: ServerHandle, dataset_id: str, seconds: int) -> None:
+    """What a clock that goes so many seconds forward, or back, is to the holds of a dataset."""
+    with contextlib.closing(database(server)) as connection, connection:
+        connection.execute(
+            "UPDATE citejury_holds SET ends = ends - ? WHERE dataset_id = ?", (seconds, dataset_id.replace("-", ""))
+        )
+
+
+def longest_hold(server: ServerHandle, dataset_id: str) -> int:
+    """Seconds from now on."""
+    with contextlib.closing(database(server)) as connection:
+        (ends,) = connection.execute(
+            "SELECT max(ends) - CAST(strftime('%s', 'now') AS INTEGER) FROM citejury_holds WHERE dataset_id = ?",
+            (dataset_id.replace("-", ""),),
+        ).fetchone()
+    return int(ends)
+
+
+@pytest.mark.parametrize("look", ["list", "start page"])
+def test_a_clock_put_back_a_day_takes_no_record_from_her_and_keeps_none_for_a_day(
+    jury: Any, argilla_server: ServerHandle, look: str
+) -> None:
+    anna, ben = jury(2, ours(texts(1)), overlap=1).players
+    shown = anna.open()
+    put_clock_forward(argilla_server, anna.dataset_id, -DAY)
+    assert longest_hold(argilla_server, anna.dataset_id) > DAY
+    if look == "list":
+        assert ben.open() is None
+    else:
+        (work,) = [each for each in ben.client.request("GET", "/citejury/me/work")["lists"] if each["with_others"]]
+        back = datetime.fromisoformat(work["back"]) - datetime.now(UTC)
+        assert back.total_seconds() <= hold_seconds()
+    assert 0 < longest_hold(argilla_server, anna.dataset_id) <= hold_seconds()
+    assert anna.open() == shown
+
+
+def test_a_clock_put_forward_a_day_ends_holds_and_loses_no_answer(
+    jury: Any, client: Argilla, argilla_server: ServerHandle
+) -> None:
+    anna, ben = jury(2, ours(texts(1)), overlap=1).players
+    shown = anna.open()
+    assert shown
+    put_clock_forward(argilla_server, anna.dataset_id, DAY)
+    assert ben.open() == shown
+    anna.submit()
+    ben.submit()
+    labels = client.request("GET", f"/records/{shown.id}")["responses"]
+    assert [label["status"] for label in labels] == ["submitted"] * 2
 
 
 def test_a_draft_is_held_and_a_discarded_record_is_free_for_others(jury: Any) -> None:
