@@ -1,13 +1,14 @@
 """The commands of the embedded server: `serve`, `backup` and `restore`."""
 
 import os
+import re
 import shlex
 import shutil
 import sys
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -29,6 +30,25 @@ _home_option = click.option(
 
 _TIME_WIDTH = len("00:00:00 ")
 _NARROWEST = 40
+_INTERVAL = re.compile(r"([0-9]{1,4})([mhd])")
+_MINUTES = {"m": 1, "h": 60, "d": 24 * 60}
+_SHORTEST = timedelta(minutes=10)
+
+
+class _Interval(click.ParamType[timedelta]):
+    """A time such as `6h`: minutes, hours or days."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
+        """The time; a usage error where it is none, or too short to make a backup in."""
+        if isinstance(value, timedelta):
+            return value
+        found = _INTERVAL.fullmatch(value.strip())
+        interval = timedelta(minutes=int(found[1]) * _MINUTES[found[2]]) if found else timedelta(0)
+        if interval < _SHORTEST:
+            self.fail(f"{value!r} should be a number and m, h or d, such as 6h, and no less than 10m.", param, ctx)
+        return interval
 
 
 @click.command()
@@ -66,6 +86,24 @@ _NARROWEST = 40
     help="Answer under this name as well as under this machine's own; may be given several times. Behind a proxy with "
     "HTTPS, no other name is then answered to; without it, those that the proxy passes on are.",
 )
+@click.option(
+    "--backup-every",
+    type=_Interval(),
+    metavar="TIME",
+    help="Make a backup as often as this, such as `6h`, `30m` or `1d`, and try each by making a home from it.",
+)
+@click.option(
+    "--keep",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="Keep so many of these backups; older ones go once a newer one is good.  [default: 14]",
+)
+@click.option(
+    "--backup-to",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Where these backups go, best on another disk.  [default: the folder `backups` of the home]",
+)
 def serve(
     home: Path,
     host: str,
@@ -73,6 +111,9 @@ def serve(
     behind_tls: bool,
     hold_minutes: int,
     allow_hosts: tuple[str, ...],
+    backup_every: timedelta | None,
+    keep: int | None,
+    backup_to: Path | None,
 ) -> None:
     """Run Argilla on this machine, without Docker, until Ctrl-C.
 
@@ -82,6 +123,9 @@ def serve(
     While it runs, a line tells of each event that matters: logins, datasets, pushed records, the submissions of each
     minute, jobs, errors, slow requests, backups. The lines are kept in `logs/events.log` of the home.
 
+    A database that is damaged is not served: the newest good backup is named instead. While the server runs, its
+    database is looked through each night.
+
     Annotators on other machines need HTTPS, as the README's recipe has it: a proxy on this machine, and here
     `--behind-tls`. An address of the network without it is refused, because passwords would travel unencrypted.
 
@@ -89,10 +133,11 @@ def serve(
     Examples:
         citejury annotation serve --home citejury-home
         citejury annotation serve --home citejury-home --behind-tls --allow-host annotate.example.org
+        citejury annotation serve --home citejury-home --backup-every 6h --keep 14
     """
     from annotation.client import is_loopback
     from annotation.embedded.edge.names import clean_name
-    from annotation.embedded.launch import ServerOptions, port_of
+    from annotation.embedded.launch import BackupsOnTime, ServerOptions, port_of
     from annotation.embedded.launch import serve as serve_in_foreground
     from pipeline.settings import read_settings
 
@@ -107,14 +152,20 @@ def serve(
                 f"`--allow-host {name}` is no name of a host. Give what stands in the address, without `https://` and "
                 "without a port."
             )
+    if backup_every is None and (keep is not None or backup_to is not None):
+        raise click.UsageError(
+            "`--keep` and `--backup-to` are for backups on time: say how often with `--backup-every`."
+        )
+    backups = None if backup_every is None else BackupsOnTime(backup_every, keep or 14, backup_to)
     serve_in_foreground(
         home,
         host,
         port_of(read_settings().api_url) if port is None else port,
         announce=partial(_tell_where_it_is, behind_tls=behind_tls),
         starting=tell_that_it_starts,
-        options=ServerOptions(behind_tls, hold_minutes, allow_hosts),
+        options=ServerOptions(behind_tls, hold_minutes, allow_hosts, backups),
         show_event=EventPrinter().show,
+        waiting=lambda line: click.echo(line, err=True),
     )
     click.echo("Argilla has stopped; everything is kept for the next start.", err=True)
 

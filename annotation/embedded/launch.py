@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from urllib.parse import urlsplit
 
 from annotation.client import is_loopback
 from annotation.embedded.edge.names import ALLOW_HOSTS_VARIABLE, BOUND_HOST_VARIABLE
+from annotation.embedded.home.damage import read_damage
 from annotation.embedded.home.event_log import EVENTS_VARIABLE, following
 from annotation.embedded.home.folder import (
     DATABASE_FILE,
@@ -68,6 +70,17 @@ class ServerHandle(NamedTuple):
     owner_api_key: str
 
 
+class BackupsOnTime(NamedTuple):
+    """Which backups the server makes by itself."""
+
+    every: timedelta
+    """How long after one the next is made."""
+    keep: int = 14
+    """How many of them are kept, from 1 on."""
+    folder: Path | None = None
+    """Where they go; the folder `backups` of the home where None."""
+
+
 class ServerOptions(NamedTuple):
     """What may be chosen about a server beside its home and address."""
 
@@ -77,6 +90,8 @@ class ServerOptions(NamedTuple):
     """How long what an annotator looks at is kept from the others' queues, from 1 on."""
     allow_hosts: tuple[str, ...] = ()
     """Names that the server answers to beside this machine's own, see `edge/names.py`."""
+    backups: BackupsOnTime | None = None
+    """Which backups are made by themselves while it runs; none where None."""
 
 
 _DEFAULT_OPTIONS = ServerOptions()
@@ -96,17 +111,19 @@ def start_server(
     port: int = DEFAULT_PORT,
     starting: Callable[[], None] = lambda: None,
     options: ServerOptions = _DEFAULT_OPTIONS,
+    waiting: Callable[[str], None] = lambda line: None,
 ) -> Iterator[ServerHandle]:
     """A server that answers, until the block ends; `port` 0 lets the kernel choose.
 
-    `starting` is called once home and port are ours, before the seconds that the start takes.
+    `starting` is called once home and port are ours, before the seconds that the start takes; `waiting` gets a line
+    where looking through the database takes longer, or shows that something was lost.
 
     Raises:
-        ServerStartError: the `server` extra is missing, the port is taken, the home is in use or of newer software, or
-            a part of the server fails; the message then holds the last lines of its log.
+        ServerStartError: the `server` extra is missing, the port is taken, the home is in use, damaged or of newer
+            software, or a part of the server fails; the message then holds the last lines of its log.
         OutputError: the home holds something else or cannot be written.
     """
-    with _run_guardian(home, host, port, starting, options) as server:
+    with _run_guardian(home, host, port, starting, options, waiting) as server:
         yield server.handle
 
 
@@ -118,11 +135,13 @@ def serve(
     starting: Callable[[], None],
     options: ServerOptions = _DEFAULT_OPTIONS,
     show_event: Callable[[str], None] = lambda line: None,
+    waiting: Callable[[str], None] = lambda line: None,
 ) -> None:
     """Serve in the foreground until Ctrl-C, SIGTERM or a closed terminal; `announce` is called once it answers.
 
-    `starting` is called once home and port are ours, before the seconds that the start takes. `show_event` gets each
-    line of the home's events, by a thread of its own, from then on until the server is gone.
+    `starting` is called once home and port are ours, before the seconds that the start takes; `waiting` gets a line
+    where looking through the database takes longer, or shows that something was lost. `show_event` gets each line of
+    the home's events, by a thread of its own, from then on until the server is gone.
 
     Raises:
         ServerStartError: as `start_server`, or a part of the server ended by itself.
@@ -137,7 +156,7 @@ def serve(
         interrupted_by(signal.SIGTERM, signal.SIGHUP),
         contextlib.ExitStack() as followed,
         contextlib.suppress(KeyboardInterrupt),
-        _run_guardian(home, host, port, start, options) as server,
+        _run_guardian(home, host, port, start, options, waiting) as server,
     ):
         announce(server.handle)
         server.guardian.wait()
@@ -146,12 +165,19 @@ def serve(
 
 @contextlib.contextmanager
 def _run_guardian(
-    home: Path, host: str, port: int, starting: Callable[[], None], options: ServerOptions
+    home: Path,
+    host: str,
+    port: int,
+    starting: Callable[[], None],
+    options: ServerOptions,
+    waiting: Callable[[str], None],
 ) -> Iterator[_RunningServer]:
     """The running server with its guardian; both are gone when the block ends."""
     check_installed()
     # Not earlier: it needs what Windows lacks.
+    from annotation.embedded.backup.damaged import refuse_damaged_home
     from annotation.embedded.backup.upgrade import bring_up_to_date, refuse_newer_home
+    from annotation.embedded.upkeep import looked_after
 
     home = open_home(home)
     lock = take_lock(home)
@@ -159,6 +185,7 @@ def _run_guardian(
         with listen(host, port) as listening:
             url = url_of(listening)
             sign_lock(lock, url)
+            refuse_damaged_home(home, waiting)
             refuse_newer_home(home)
             kept = read_or_make_secrets(home)
             turn_logs(home)
@@ -169,7 +196,8 @@ def _run_guardian(
             wait_until_it_answers(home, url)
             write_env_file(home, url, kept.owner_api_key)
             handle = ServerHandle(url, home, kept.owner_username, kept.owner_password, kept.owner_api_key)
-            yield _RunningServer(handle, guardian)
+            with looked_after(home, options.backups):
+                yield _RunningServer(handle, guardian)
         finally:
             _stop_guardian(guardian)
     finally:
@@ -335,7 +363,11 @@ def _state_of_the_database(home: Path) -> list[tuple[int, int]]:
 
 
 def _stopped_by_itself(home: Path) -> ServerStartError:
-    """The error for a server that ended, with the last lines of its logs."""
+    """The error for a server that ended: a damage that was found, else the last lines of its logs."""
+    from annotation.embedded.backup.damaged import damage_sentence
+
+    if damage := read_damage(home):
+        return ServerStartError(damage_sentence(home, damage))
     return ServerStartError(
         f"The embedded Argilla stopped by itself; its logs in `{home / 'logs'}` end with:\n{last_log_lines(home)}"
     )

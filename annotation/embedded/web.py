@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from annotation.embedded.backup.damaged import noting_damage
 from annotation.embedded.guardian import end_with_the_guardian
 from annotation.embedded.home.folder import read_or_make_secrets
 from annotation.embedded.patches.table import apply_patches
@@ -28,9 +29,11 @@ def main() -> None:
     lifeline, listening = (int(word) for word in sys.argv[1:])
     end_with_the_guardian(lifeline)
     with loading() as app:
-        migrate_database()
-        kept = read_or_make_secrets(Path(os.environ["ARGILLA_HOME_PATH"]).parent)
-        asyncio.run(make_owner(kept.owner_username, kept.owner_password, kept.owner_api_key))
+        home = Path(os.environ["ARGILLA_HOME_PATH"]).parent
+        with noting_damage(home):
+            migrate_database()
+            kept = read_or_make_secrets(home)
+            asyncio.run(make_owner(kept.owner_username, kept.owner_password, kept.owner_api_key))
     run_server(app, socket.socket(fileno=listening))
 
 

@@ -19,6 +19,7 @@ from rq.job import Job
 from rq.queue import Queue
 
 from annotation.embedded.guardian import end_with_the_guardian
+from annotation.embedded.home.damage import stop_writing_once_damaged
 from annotation.embedded.home.event_log import tell
 
 _WEBHOOK_QUEUE = "high"
@@ -39,6 +40,7 @@ class ArgillaWorker(Worker):  # type: ignore[misc]  # rq has no types
         from annotation.embedded.engines.sql import register_engine
 
         register_engine()  # it must be known where the job runs
+        stop_writing_once_damaged()
         gc.freeze()
         gc.enable()
         super().fork_work_horse(job, queue)

@@ -107,6 +107,7 @@ HEAVY = {
 STARTED_BY_NAME = {
     "annotation.embedded.guardian",
     "annotation.embedded.service",
+    "annotation.embedded.upkeep",
     "annotation.embedded.web",
     "annotation.embedded.worker",
     "pipeline.research.output.json_schemas",

@@ -1,19 +1,12 @@
 """A backup of the embedded Argilla in one file, made while it runs, and the home made from it again.
 
-The file is a ZIP archive that only its owner can read: it holds the owner's password and key, and all answers.
-
-    manifest.json     versions, time, size and SHA-256 of the others
-    secrets.json      as in the home
-    data/argilla.db   the database at one moment, checked
-
-Background jobs that waited at that moment are not in it, nor are logs.
+`_contents` says what is in the file. Background jobs that waited at that moment are not in it, nor are logs.
 """
 
 import contextlib
 import errno
 import fcntl
 import hashlib
-import json
 import os
 import shutil
 import sqlite3
@@ -21,10 +14,17 @@ import zipfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO, Literal
 
-from pydantic import AwareDatetime, ValidationError
-
+from annotation.embedded.backup._contents import (
+    MANIFEST_FILE,
+    STORED_FILES,
+    BackupManifest,
+    StoredFile,
+    read_manifest,
+    unpack,
+)
+from annotation.embedded.backup.damaged import damage_sentence, note_damage
+from annotation.embedded.home.damage import is_damage, problems
 from annotation.embedded.home.folder import (
     DATABASE_FILE,
     LOCK_FILE,
@@ -33,55 +33,31 @@ from annotation.embedded.home.folder import (
     VERSIONS_FILE,
     holder_of,
 )
+from annotation.embedded.home.kept_backups import KeptBackup, remember_backup
 from annotation.embedded.home.versions import (
     UNKNOWN_RELEASE,
-    Versions,
     read_versions,
     refuse_newer,
     schema_revision,
     software_versions,
 )
 from pipeline.errors import InputError, OutputError
-from pipeline.schema import Frozen
 from pipeline.staging import write_private
 
-_MANIFEST_FILE = "manifest.json"
-_MANIFEST_BYTES = 64 * 1024  # a manifest is far smaller; whatever claims more is none of ours
-_STORED_FILES = (SECRETS_FILE, DATABASE_FILE)
-_CHUNK = 1 << 20
 _BUSY_SECONDS = 60.0
+ARCHIVE = "archive.zip"
 _COMPRESSION = 1  # zlib's fastest: half the size of the database, at a fifth of the time of its default
-
-
-class StoredFile(Frozen):
-    """A file in a backup."""
-
-    size: int
-    """Its length in bytes."""
-    sha256: str
-    """Its checksum, in hexadecimal digits."""
-
-
-class BackupManifest(Frozen):
-    """What a backup says of itself."""
-
-    citejury_backup: Literal[1] = 1
-    """Version of this layout."""
-    created_at: AwareDatetime
-    """When it was made, in UTC."""
-    versions: Versions
-    """The software that the home was used with."""
-    files: dict[str, StoredFile]
-    """The other files, by their path in the home."""
 
 
 def write_backup(home: Path, path: Path) -> BackupManifest:
     """The manifest of a new backup of the home, whose server may run; an earlier backup at `path` is replaced.
 
-    The answers are those of one moment. The file appears whole or not at all, for its owner only.
+    The answers are those of one moment. The file appears whole or not at all, for its owner only; the home remembers
+    where it is.
 
     Raises:
-        InputError: there is no server's home, or its database is damaged.
+        InputError: there is no server's home, or its database cannot be read or is damaged; what runs there then
+            writes no more.
         OutputError: `path` is something else than a backup, is being written, or cannot be written.
     """
     home, path = home.absolute(), path.resolve()  # of a link the target is replaced
@@ -89,25 +65,38 @@ def write_backup(home: Path, path: Path) -> BackupManifest:
     _refuse_other_file(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _workshop(path) as folder:
-            copy = folder / "argilla.db"
-            _copy_database(home / DATABASE_FILE, copy)
-            secrets = folder / "secrets.json"
-            shutil.copyfile(home / SECRETS_FILE, secrets)
-            stored = {SECRETS_FILE: secrets, DATABASE_FILE: copy}
-            versions = read_versions(home) or software_versions().model_copy(update={"citejury": UNKNOWN_RELEASE})
-            manifest = BackupManifest(
-                created_at=datetime.now(UTC).replace(microsecond=0),
-                versions=versions.model_copy(update={"schema_revision": schema_revision(copy)}),
-                files={name: _stored_file(file) for name, file in stored.items()},
-            )
-            archive = folder / "archive.zip"
-            _write_archive(archive, manifest, stored)
-            os.replace(archive, path)  # not the staged writer: what a kill leaves stands in the workshop, and goes
+        with workshop(path) as folder:
+            manifest = make_archive(home, folder)
+            os.replace(folder / ARCHIVE, path)  # not the staged writer: what a kill leaves stands there, and goes
     except OSError as error:
         raise OutputError(
             f"The backup `{path}` cannot be written: {error.strerror or error}. Make room, or name another file."
         ) from error
+    remember_backup(home, KeptBackup(path=str(path), created_at=manifest.created_at))
+    return manifest
+
+
+def make_archive(home: Path, folder: Path) -> BackupManifest:
+    """The manifest of a new backup of the home: the file `ARCHIVE` in an empty folder.
+
+    Raises:
+        InputError: its database cannot be read or is damaged.
+        OSError: the system refuses.
+    """
+    copy = folder / "argilla.db"
+    _copy_database(home, copy)
+    secrets = folder / "secrets.json"
+    shutil.copyfile(home / SECRETS_FILE, secrets)
+    stored = {SECRETS_FILE: secrets, DATABASE_FILE: copy}
+    versions = read_versions(home) or software_versions().model_copy(update={"citejury": UNKNOWN_RELEASE})
+    manifest = BackupManifest(
+        created_at=datetime.now(UTC).replace(microsecond=0),
+        versions=versions.model_copy(update={"schema_revision": schema_revision(copy)}),
+        files={name: _stored_file(file) for name, file in stored.items()},
+    )
+    _write_archive(folder / ARCHIVE, manifest, stored)
+    for file in stored.values():
+        file.unlink()
     return manifest
 
 
@@ -117,7 +106,7 @@ def _check_home(home: Path) -> None:
     Raises:
         InputError: it does not.
     """
-    missing = [name for name in _STORED_FILES if not (home / name).is_file()]
+    missing = [name for name in STORED_FILES if not (home / name).is_file()]
     if missing:
         raise InputError(
             f"The folder `{home}` holds no server: there is no `{missing[0]}`. Name the home of one with `--home`."
@@ -139,7 +128,7 @@ def _refuse_other_file(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _workshop(path: Path) -> Iterator[Path]:
+def workshop(path: Path) -> Iterator[Path]:
     """An empty folder beside `path` for its parts, gone afterwards; what a killed predecessor left goes first.
 
     Raises:
@@ -171,14 +160,15 @@ def _empty(folder: Path) -> None:
             entry.unlink()
 
 
-def _copy_database(source: Path, copy: Path) -> None:
-    """Copy a database as it is at one moment, and look through the copy.
+def _copy_database(home: Path, copy: Path) -> None:
+    """Copy a home's database as it is at one moment, and look through the copy.
 
     In one step: SQLite begins anew whenever somebody writes between two steps, and under load that is always.
 
     Raises:
-        InputError: it is damaged, or locked for too long.
+        InputError: it is locked for too long, cannot be read, or is damaged; the damage is noted.
     """
+    source = home / DATABASE_FILE
     try:
         with (
             contextlib.closing(sqlite3.connect(source, timeout=_BUSY_SECONDS)) as original,
@@ -187,18 +177,13 @@ def _copy_database(source: Path, copy: Path) -> None:
             original.backup(target)
             # One file, whatever the original's way of writing; the server sets its own again at its start.
             target.execute("PRAGMA journal_mode=DELETE")
-        found = _problems(copy)
+        found = problems(copy)
     except sqlite3.Error as error:
-        raise InputError(f"The database `{source}` cannot be copied: {error}.") from error
+        if not is_damage(error):
+            raise InputError(f"The database `{source}` cannot be copied: {error}.") from error
+        found = str(error)
     if found:
-        raise InputError(f"The database `{source}` is damaged: {found}. Go back to an earlier backup.")
-
-
-def _problems(database: Path) -> str:
-    """What SQLite finds wrong in a database; empty where nothing is."""
-    with contextlib.closing(sqlite3.connect(database)) as connection:
-        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    return "" if found == "ok" else str(found)
+        raise InputError(damage_sentence(home, note_damage(home, found)))
 
 
 def _stored_file(file: Path) -> StoredFile:
@@ -212,70 +197,11 @@ def _write_archive(path: Path, manifest: BackupManifest, stored: dict[str, Path]
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w+b") as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=_COMPRESSION) as archive:
-            archive.writestr(_MANIFEST_FILE, manifest.model_dump_json(indent=2) + "\n")
+            archive.writestr(MANIFEST_FILE, manifest.model_dump_json(indent=2) + "\n")
             for name, source in stored.items():
                 archive.write(source, name)
         file.flush()
         os.fsync(file.fileno())
-
-
-def read_manifest(path: Path) -> BackupManifest:
-    """What the backup says of itself.
-
-    Raises:
-        InputError: it cannot be read, or is no backup.
-    """
-    try:
-        with zipfile.ZipFile(path) as archive, archive.open(_MANIFEST_FILE) as member:
-            manifest = BackupManifest.model_validate(json.loads(member.read(_MANIFEST_BYTES)))
-    except OSError as error:
-        raise InputError(f"The backup `{path}` cannot be read: {error.strerror or error}.") from error
-    except (zipfile.BadZipFile, KeyError, ValueError, ValidationError, RuntimeError, NotImplementedError) as error:
-        raise InputError(f"`{path}` is no backup of `citejury annotation backup`, or it is damaged.") from error
-    if set(manifest.files) != set(_STORED_FILES):
-        raise InputError(f"`{path}` is no whole backup: it does not hold {' and '.join(_STORED_FILES)}.")
-    return manifest
-
-
-def unpack(path: Path, manifest: BackupManifest, folder: Path) -> None:
-    """Write the backup's files into the folder, each for its owner only, and hold them against the manifest.
-
-    Raises:
-        InputError: one of them is not what the manifest says, or the database is damaged.
-    """
-    with contextlib.ExitStack() as stack:
-        try:
-            archive = stack.enter_context(zipfile.ZipFile(path))
-            for name, stored in manifest.files.items():
-                target = folder / name
-                target.parent.mkdir(mode=0o700, exist_ok=True)
-                descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-                with archive.open(name) as member, os.fdopen(descriptor, "wb") as file:
-                    whole = _copied_whole(member, file, stored)  # type: ignore[arg-type]  # reads like a file
-                if not whole:
-                    raise InputError(f"The backup `{path}` is damaged: `{name}` is not what was stored.")
-        except (zipfile.BadZipFile, KeyError, EOFError, RuntimeError, NotImplementedError) as error:
-            raise InputError(f"The backup `{path}` is damaged: {error}.") from error
-    try:
-        found = _problems(folder / DATABASE_FILE)
-    except sqlite3.Error as error:
-        found = str(error)
-    if found:
-        raise InputError(f"The database in the backup `{path}` is damaged: {found}.")
-
-
-def _copied_whole(member: BinaryIO, file: BinaryIO, stored: StoredFile) -> bool:
-    """Whether the member, now copied to the file and on the disk, has the length and the checksum that it should."""
-    digest, left = hashlib.sha256(), stored.size
-    while chunk := member.read(_CHUNK):
-        left -= len(chunk)
-        if left < 0:  # more than it says of itself: nothing fills the disk
-            return False
-        digest.update(chunk)
-        file.write(chunk)
-    file.flush()
-    os.fsync(file.fileno())
-    return left == 0 and digest.hexdigest() == stored.sha256
 
 
 def restore_home(path: Path, home: Path) -> BackupManifest:
@@ -295,11 +221,12 @@ def restore_home(path: Path, home: Path) -> BackupManifest:
     try:
         home.parent.mkdir(parents=True, exist_ok=True)
         _refuse_full_disk(home.parent, sum(stored.size for stored in manifest.files.values()))
-        with _workshop(home) as folder:
+        with workshop(home) as folder:
             made = folder / "home"
             made.mkdir(mode=0o700)
             unpack(path, manifest, made)
             write_private(made / VERSIONS_FILE, manifest.versions.model_dump_json(indent=2) + "\n")
+            remember_backup(made, KeptBackup(path=str(path.absolute()), created_at=manifest.created_at))
             os.rename(made, home)  # takes the place of an empty folder, of nothing else
     except OSError as error:
         if error.errno in (errno.ENOTEMPTY, errno.EEXIST):

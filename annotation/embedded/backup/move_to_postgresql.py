@@ -18,7 +18,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from annotation.embedded.backup.archive import BackupManifest, read_manifest, unpack
+from annotation.embedded.backup._contents import BackupManifest, read_manifest, unpack
 from annotation.embedded.home.folder import DATABASE_FILE
 from annotation.embedded.home.versions import read_migrations, refuse_newer, schema_revision
 from pipeline.errors import CitejuryError, InputError, OutputError, ServerStartError, SettingsError

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from annotation.embedded.backup.archive import write_backup
 from annotation.embedded.home.event_log import tell
-from annotation.embedded.home.folder import DATABASE_FILE, EVENTS_FILE, VERSIONS_FILE
+from annotation.embedded.home.folder import BACKUPS_FOLDER, DATABASE_FILE, EVENTS_FILE, VERSIONS_FILE
 from annotation.embedded.home.versions import (
     UNKNOWN_RELEASE,
     Versions,
@@ -23,8 +23,6 @@ from annotation.embedded.home.versions import (
 )
 from pipeline.errors import InputError, OutputError, ServerStartError
 from pipeline.staging import write_private
-
-_COPIES_FOLDER = "backups"
 
 
 def refuse_newer_home(home: Path) -> None:
@@ -61,7 +59,7 @@ def bring_up_to_date(home: Path) -> None:
 def _copy_before_upgrade(home: Path, recorded: Versions | None) -> Path:
     """A backup in the home itself, named for the software that the home is of and the time."""
     before = recorded.citejury if recorded else UNKNOWN_RELEASE
-    folder = home / _COPIES_FOLDER
+    folder = home / BACKUPS_FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
     copy = folder / f"before-upgrade-from-{before}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.zip"
     try:

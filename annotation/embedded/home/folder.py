@@ -8,7 +8,9 @@ HOME/            mode 700
   data/          Argilla's SQLite database
   queue/         Argilla's job queue
   logs/          events, one file for each part, and those of the start before
-  backups/       a copy from before each upgrade
+  backups.json   where backups went
+  damaged.json   only where the database is damaged: what was found
+  backups/       a copy from before each upgrade, and backups on time unless they go elsewhere
 """
 
 import json
@@ -35,6 +37,9 @@ LOCK_FILE = "lock"
 VERSIONS_FILE = "versions.json"
 DATABASE_FILE = "data/argilla.db"
 EVENTS_FILE = "logs/events.log"
+BACKUPS_FILE = "backups.json"
+DAMAGE_FILE = "damaged.json"
+BACKUPS_FOLDER = "backups"
 _FOLDERS = ("data", "queue", "logs")
 _LOG_LINES_SHOWN = 12
 _TRACEBACK = re.compile(r"\s|Traceback |The above exception |During handling |$")

@@ -4,7 +4,7 @@
   "use strict";
   if (!window.citejury?.toldNow) return; // a script before this one did not come
   const { rules, locale, say, element, isTyping } = window.citejury;
-  const { user, forget, unsaved, form, recordShown, isLoggedOut, staleness } = window.citejury;
+  const { user, forget, unsaved, form, recordShown, isLoggedOut, isClosed, staleness } = window.citejury;
   const { valuesOf, toldNow, correctionsElsewhere, goTo } = window.citejury;
   const SECOND = 1000;
   const BUTTONS = { expired: "log_in", refused: "give_up", corrections: "go_there", not_loaded: "try_again" };
@@ -72,7 +72,8 @@
     bar.lang = locale();
     const refused = entries.filter((entry) => entry.refused).length;
     const changed = correctionsElsewhere();
-    const waiting = entries.length ? (isLoggedOut() ? "expired" : refused ? "refused" : "unsaved") : "";
+    const waiting = isClosed() && !isLoggedOut() ? "closed"
+      : entries.length ? (isLoggedOut() ? "expired" : refused ? "refused" : "unsaved") : "";
     const isBlank = /\/annotation-mode\/?$/.test(window.location.pathname) && !recordShown()
       && !document.querySelector(".wrapper--empty") && staleness() === "offline"; // the page says nothing of it
     const state = waiting || (isBlank ? "not_loaded" : "") || toldNow() || (changed.length ? "corrections" : "");

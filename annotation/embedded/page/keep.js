@@ -14,6 +14,7 @@
   let own = null; // the login that this tab began with: in another one somebody else may have logged in since
   let expired = null; // the login that the server no longer takes
   let listFailed = false, linkFailed = false; // the last request for records, and the last one of any kind
+  let closed = false; // the server's database is damaged, and nothing is taken until it is another one
   const orNull = (action) => { try { return action(); } catch { return null; } };
   const stored = (action) => orNull(() => action(localStorage)); // a browser may forbid it
   const parsed = (text) => orNull(() => JSON.parse(text));
@@ -30,6 +31,7 @@
     const text = JSON.stringify(entry);
     try { localStorage.setItem(entry.key, text); memory.delete(entry.key); } catch { memory.set(entry.key, text); }
   };
+  const saysDamaged = (text) => parsed(text)?.damaged === true;
   const newest = (entry) => (read(entry.key) || {}).at === entry.at;
   const forget = (entry) => {
     if (!newest(entry)) return;
@@ -78,6 +80,7 @@
     const [sentWith, answer] = [token(), await store(entry).catch(() => null)];
     const { status } = answer || {};
     entry.tries += 1;
+    if (answer) closed = saysDamaged(answer.text);
     const isGood = status >= 200 && status < 300;
     const there = isGood && parsed(answer.text); // a network's own log-in page answers 200 as well
     if (there?.id) {
@@ -167,11 +170,15 @@
   setInterval(tick, SECOND / 2);
   const isLoggedOut = () => !user() || token() === expired;
   const expire = (login) => { expired = login; };
-  const learnLink = ({ citejury: [, path], citejuryLogin, status }) => {
+  const learnLink = (request) => {
+    const { citejury: [, path], citejuryLogin, status } = request;
     if (path.startsWith("/")) return; // none of the server's API
     if (status === 401 && citejuryLogin) expire(citejuryLogin);
     const failed = !status || status >= 500;
-    if (path.endsWith("/records/search")) listFailed = failed || status >= 400;
+    if (path.endsWith("/records/search")) {
+      listFailed = failed || status >= 400;
+      if (status) closed = status === 503 && saysDamaged(orNull(() => request.responseText));
+    }
     linkFailed = failed;
   };
   // Why an empty list may not mean that all is done; empty where it can be believed.
@@ -181,7 +188,7 @@
   // `submissionStored`, which are told what came of an answer; form.js adds `leaving` when she wants to go in spite of what is unsaved.
   const page = Object.assign(window.citejury, {
     user, token, read, keep, forget, keptUnder, unsaved, newEntry, held, form, recordShown, isLoggedOut, expire,
-    staleness, call,
+    staleness, call, isClosed: () => closed,
   });
 
   const listen = (names, handler) => names.forEach((name) => window.addEventListener(name, handler, true));

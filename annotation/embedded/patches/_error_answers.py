@@ -1,18 +1,22 @@
 """What people are told where argilla-server 2.8.0 answers with status 500 and a text that is not meant for them.
 
 An error of the database (a full disk, a read-only one, two of the same at once) gets the status that it means and a
-plain sentence instead of its statement with the values, and `serve` shows it too. The annotator's page keeps what was
-not stored and sends it again (`annotation/embedded/page/keep.js`), so that work goes on by itself once the trouble is
-mended. A malformed search (`filters` without a list, a range from a number to a word or of numbers between words, a
-sort by nothing, NUL in a name, which PostgreSQL does not take) is refused with 422 as others are. The reason of any
-other failure stays in the log.
+plain sentence instead of its statement with the values, and `serve` shows it too. A database that SQLite finds damaged
+is written no more. The annotator's page keeps what was not stored and sends it again
+(`annotation/embedded/page/keep.js`), so that work goes on by itself once the trouble is mended. A malformed search
+(`filters` without a list, a range from a number to a word or of numbers between words, a sort by nothing, NUL in a
+name, which PostgreSQL does not take) is refused with 422 as others are. The reason of any other failure stays in the
+log.
 """
 
 import logging
+import sqlite3
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
+from annotation.embedded.backup.damaged import note_damage_soon
+from annotation.embedded.home.damage import Damage, home_of_this_part, is_damage, read_damage
 from annotation.embedded.home.event_log import repeats, tell_repeatedly
 
 _NOT_SENT = "asyncpg.exceptions.DataError"  # what the driver itself refuses has no code
@@ -28,6 +32,8 @@ class _Trouble(NamedTuple):
 
     status: int
     sentence: str
+    is_damage: bool = False
+    """Whether the database is damaged; the page tells annotators that nothing is taken."""
 
 
 _TWICE = _Trouble(409, "Something of that kind is there already; it came at the same moment. Nothing was stored")
@@ -40,6 +46,9 @@ _UNWRITABLE = _Trouble(
 _BUSY = _Trouble(503, "The server is too busy just now, so nothing was stored. Try again")
 _LOST = _Trouble(503, "The server's database does not answer, so nothing was stored. Try again")
 _UNKEPT = _Trouble(422, "A number or a text in this is one that the server's database cannot hold")
+_CORRUPT = _Trouble(
+    503, "The server's database is damaged, so nothing was stored. Stop it, and look at its log and its last dump"
+)
 _REFUSED = _Trouble(500, "The server's database does not take this, so nothing was stored")
 _NOT_TRIED = "Not tried, because the server could not store an answer before it. Send it again"
 
@@ -54,6 +63,7 @@ _PRIMARY = 0xFF  # the part of SQLite's code that says which kind of error it is
 # https://www.postgresql.org/docs/15/errcodes-appendix.html
 _POSTGRESQL = {
     **{"23503": _GONE, "23505": _TWICE, "25006": _UNWRITABLE, "53100": _FULL},
+    **{"XX001": _CORRUPT, "XX002": _CORRUPT},
     **{"40001": _BUSY, "40P01": _BUSY, "53300": _BUSY, "55P03": _BUSY},
 }
 
@@ -71,7 +81,8 @@ def answer_database_errors(_: Any) -> None:
         if trouble is _TWICE and request.method == "PUT":  # which would change what it finds, the next time
             trouble = _MEANWHILE
         _log_trouble(trouble, f"{request.method} {request.url.path}", error)
-        return JSONResponse({"detail": trouble.sentence}, trouble.status)
+        damaged = {"damaged": True} if trouble.is_damage else {}
+        return JSONResponse({"detail": trouble.sentence, **damaged}, trouble.status)
 
     api_v1.exception_handler(DBAPIError)(answer)
     api_v1.exception_handler(TimeoutError)(answer)
@@ -130,12 +141,25 @@ def _trouble_of(error: Exception) -> _Trouble | None:
         return _BUSY
     code = getattr(_cause(error), "sqlite_errorcode", None)
     if code is not None:
+        damage = _damage_of(_cause(error), code)
+        if damage:
+            return _Trouble(503, damage.answer, is_damage=True)
         return _SQLITE.get(code) or _SQLITE.get(code & _PRIMARY)
     state = getattr(_cause(error), "sqlstate", None) or ""
     if state.startswith(_DATA_EXCEPTION) or _NOT_SENT in str(_cause(error)):
         return _UNKEPT
     lost = isinstance(error, DBAPIError) and error.connection_invalidated
     return _POSTGRESQL.get(state, _LOST if lost else None)
+
+
+def _damage_of(cause: Exception, code: int) -> Damage | None:
+    """The damage that SQLite finds, or that was found before and stops its writing; else None."""
+    home = home_of_this_part()
+    if home is None:
+        return None
+    if is_damage(cause):
+        return note_damage_soon(home, str(cause))
+    return read_damage(home) if code & _PRIMARY == sqlite3.SQLITE_READONLY else None
 
 
 def _cause(error: Exception) -> Exception:

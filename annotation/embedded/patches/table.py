@@ -11,6 +11,7 @@ from functools import reduce
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from annotation.embedded.home.damage import stop_writing_once_damaged
 from annotation.embedded.page.scripts import change_page
 from annotation.embedded.patches._annotator_routes import serve_own_part_of_users, serve_own_progress
 from annotation.embedded.patches._assigned_records import (
@@ -233,6 +234,11 @@ PATCHES = (
         "A full disk, a lock and a duplicate are all answered with status 500 and the statement with its values.",
         answer_database_errors,
         {"api.errors.v1.exception_handlers:add_exception_handlers": "7cea04dadbf9"},
+    ),
+    _Patch(
+        "It goes on writing to a database that SQLite has found damaged.",
+        lambda _: stop_writing_once_damaged(),
+        {"database:set_sqlite_pragma": "fa3e22a39562"},
     ),
     _Patch(
         "The text of an unexpected error, which may be a statement with its values, is sent to the client.",

@@ -266,9 +266,59 @@ def claim_a_full_disk(path: Path) -> None:
     change_manifest(path, lambda manifest: manifest["files"][DATABASE_FILE].update(size=10**18))
 
 
+def owe_the_disk_room(path: Path) -> None:
+    """A length below nothing, which would make room in the sum for a database of any length."""
+    change_manifest(path, lambda manifest: manifest["files"]["secrets.json"].update(size=-(10**18)))
+
+
+def long_secrets(path: Path) -> None:
+    change_manifest(path, lambda manifest: manifest["files"]["secrets.json"].update(size=10**7))
+
+
+def pack_more_than_is_said(path: Path) -> None:
+    """A bomb: a member of 200 MB in 200 kB, under the length of the database that was there."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, bytes(2 * 10**8) if name == DATABASE_FILE else content)
+
+
+def pack_a_long_manifest(path: Path) -> None:
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content + b" " * (2 * 10**8) if name == "manifest.json" else content)
+
+
+def use_a_packing_of_another_kind(path: Path) -> None:
+    """The database said to be packed in a way that nobody has."""
+    content = bytearray(path.read_bytes())
+    for mark, place in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+        at = content.find(mark)
+        while at >= 0:
+            content[at + place : at + place + 2] = b"\x63\x00"
+            at = content.find(mark, at + 4)
+    path.write_bytes(content)
+
+
+def write_zeros_over_the_middle(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 500] = bytes(500)
+    path.write_bytes(content)
+
+
 @pytest.mark.parametrize(
     "damage",
     [
+        owe_the_disk_room,
+        long_secrets,
+        pack_more_than_is_said,
+        pack_a_long_manifest,
+        use_a_packing_of_another_kind,
+        write_zeros_over_the_middle,
         cut_off,
         change_a_byte,
         swap_the_database,

@@ -8,6 +8,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from annotation.client import Argilla
+from annotation.embedded.home.folder import DAMAGE_FILE
+from annotation.embedded.launch import ServerHandle
 from tests.support.lossy_link import Forward, lossy_link
 from tests.support.page_campaign import CONTRADICTION, campaign, opened, submit
 from tests.support.page_driver import RECORD_ID, answer, focused, kept, log_in, notice, open_form, press, wait
@@ -129,6 +131,27 @@ def test_an_answer_that_the_server_never_takes_is_shown_and_kept_and_stops_no_ot
     wait(browser, lambda: work.statuses() == ["submitted"])
     wait(browser, lambda: "The server refuses your answers: 1" in notice(browser))
     assert bad["key"] in kept(browser)
+
+
+def test_she_reads_that_a_damaged_server_takes_nothing_and_what_she_answered_is_sent_afterwards(
+    argilla_server: ServerHandle, owner: Argilla, browser: webdriver.Chrome
+) -> None:
+    said = "nimmt zurzeit keine Antworten an"
+    work = campaign(owner, records=2, annotators=1, locale="de")
+    noted = argilla_server.home / DAMAGE_FILE
+    opened(browser, work, owner.api_url)
+    try:
+        noted.write_text('{"found": "f", "advice": "a", "answer": "The database is damaged."}', encoding="utf-8")
+        answer(browser, CONTRADICTION.items())
+        press(browser, Keys.RETURN)
+        wait(browser, lambda: said in notice(browser))
+        assert kept(browser)
+        assert work.statuses() == []
+    finally:
+        noted.unlink()
+    browser.execute_script(ONLINE)
+    wait(browser, lambda: work.statuses() == ["submitted"])
+    wait(browser, lambda: said not in notice(browser))
 
 
 def test_a_browser_without_room_keeps_the_answer_while_the_page_is_open(

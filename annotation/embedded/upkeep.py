@@ -1,0 +1,210 @@
+"""What is done for a home while its server runs: a look through the database each night, and backups on time.
+
+    serve ── a thread ──▶ python -m annotation.embedded.upkeep check HOME
+                     └──▶ python -m annotation.embedded.upkeep backup HOME FOLDER KEEP
+
+Each is a process of its own, which may be killed at any moment: a backup gets its name only once a home was made from
+it on trial, and older ones go only after that. What came of it stands among the events.
+"""
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from annotation.embedded.backup.archive import ARCHIVE, make_archive, restore_home, workshop
+from annotation.embedded.backup.damaged import note_damage
+from annotation.embedded.guardian import ending_with_the_parent
+from annotation.embedded.home.damage import is_noted, problems
+from annotation.embedded.home.event_log import tell
+from annotation.embedded.home.folder import BACKUPS_FOLDER, DATABASE_FILE, EVENTS_FILE, SPACE_NEEDED
+from annotation.embedded.home.kept_backups import KeptBackup, forget_backups, kept_backups, remember_backup
+from pipeline.errors import CitejuryError, OutputError
+
+if TYPE_CHECKING:
+    from annotation.embedded.launch import BackupsOnTime
+
+_NIGHT = 3  # o'clock, by this machine's clock and zone
+_LOOK_SECONDS = 60.0
+_AGAIN_SECONDS = 600.0
+_DAY = timedelta(days=1)
+_LESS_URGENT = 10
+
+
+@contextlib.contextmanager
+def looked_after(home: Path, backups: "BackupsOnTime | None") -> Iterator[None]:
+    """Look through the home's database each night and make its backups, until the block ends."""
+    keeper = _Keeper(home, backups)
+    thread = threading.Thread(target=keeper.work, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        keeper.stop()
+        thread.join()
+
+
+class _Keeper:
+    """The thread that knows what is due."""
+
+    def __init__(self, home: Path, backups: "BackupsOnTime | None") -> None:
+        """Nothing runs yet."""
+        self.home, self.backups = home, backups
+        self.ended = threading.Event()
+        self.lock = threading.Lock()
+        self.running: subprocess.Popen[bytes] | None = None
+
+    def work(self) -> None:
+        """Do what is due, then wait for what is next; a clock that jumps puts nothing off for longer than it takes."""
+        night = _next_night(datetime.now().astimezone())
+        backup_at = time.monotonic() + (_seconds_until_backup(self.home, self.backups) if self.backups else 0)
+        while not self.ended.is_set():
+            now = datetime.now().astimezone()
+            if now >= night or night - now > _DAY:
+                if now >= night:
+                    self.run("check")
+                night = _next_night(now)
+            if self.backups and time.monotonic() >= backup_at:
+                folder = self.backups.folder or self.home / BACKUPS_FOLDER
+                done = self.run("backup", str(folder), str(self.backups.keep))
+                every = self.backups.every.total_seconds()
+                backup_at = time.monotonic() + (every if done else min(every, _AGAIN_SECONDS))
+            left = backup_at - time.monotonic() if self.backups else _LOOK_SECONDS
+            self.ended.wait(max(0.0, min(_LOOK_SECONDS, left)))
+
+    def run(self, what: str, *words: str) -> bool:
+        """Whether it was done; False also where it was stopped."""
+        with self.lock:
+            if self.ended.is_set():
+                return False
+            self.running = subprocess.Popen(
+                [sys.executable, "-P", "-m", "annotation.embedded.upkeep", what, str(self.home), *words],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                preexec_fn=ending_with_the_parent() if sys.platform == "linux" else None,
+            )
+        return self.running.wait() == 0
+
+    def stop(self) -> None:
+        """End what runs; what it was about to write is not there, and the next start begins anew."""
+        with self.lock:
+            self.ended.set()
+            if self.running:
+                self.running.kill()
+
+
+def _next_night(now: datetime) -> datetime:
+    """When the next look through the database is due."""
+    night = now.replace(hour=_NIGHT, minute=0, second=0, microsecond=0)
+    return night if night > now else night + _DAY
+
+
+def _seconds_until_backup(home: Path, backups: "BackupsOnTime") -> float:
+    """How long the newest backup is good for; 0 where there is none, or where it says that it is of the future."""
+    made = [each.created_at for each in kept_backups(home) if each.on_time and Path(each.path).exists()]
+    age = datetime.now(UTC) - made[-1] if made else backups.every
+    return (backups.every - age).total_seconds() if timedelta(0) <= age < backups.every else 0.0
+
+
+def _check(home: Path) -> None:
+    """Look through the home's database, which may be written meanwhile; what is damaged is told and written no more."""
+    if is_noted(home):
+        return
+    try:
+        found = problems(home / DATABASE_FILE)
+    except sqlite3.Error as error:
+        tell(f"the database could not be looked through: {error}", home / EVENTS_FILE)
+        return
+    if found:
+        note_damage(home, found)
+    else:
+        tell("the database was looked through and is whole", home / EVENTS_FILE)
+
+
+def _back_up(home: Path, folder: Path, keep: int) -> Path:
+    """The new backup of the home, from which a home was made on trial; then only so many are kept.
+
+    Older ones that somebody else made, or that were moved away, are left alone.
+
+    Raises:
+        InputError: the database is damaged, or cannot be read.
+        OutputError: there is no room, or the folder cannot be written.
+        ServerStartError: the home is of newer software.
+    """
+    home, folder = home.absolute(), folder.absolute()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _refuse_full_disk(folder, home / DATABASE_FILE)
+        with workshop(folder / home.name) as work:
+            manifest = make_archive(home, work)
+            restore_home(work / ARCHIVE, work / "home")
+            answers = _count_answers(work / "home" / DATABASE_FILE)
+            path = folder / f"{home.name}-{manifest.created_at:%Y%m%dT%H%M%SZ}.zip"
+            if path.exists():  # of another home of this name, or of a clock that was put back
+                raise OutputError(f"`{path}` is there already, so no backup was written.")
+            os.replace(work / ARCHIVE, path)
+    except OSError as error:
+        raise OutputError(f"No backup could be written in `{folder}`: {error.strerror or error}.") from error
+    remember_backup(home, KeptBackup(path=str(path), created_at=manifest.created_at, on_time=True))
+    tell(f"backup {path.name} written, a home made from it on trial: {answers:,} answers", home / EVENTS_FILE)
+    _remove_old(home, folder, keep)
+    return path
+
+
+def _refuse_full_disk(folder: Path, database: Path) -> None:
+    """Check that a copy, the backup and the trial have room, so that they take none from what people submit.
+
+    Raises:
+        OutputError: they have not.
+    """
+    free, wanted = shutil.disk_usage(folder).free, 2 * database.stat().st_size + SPACE_NEEDED
+    if free < wanted:
+        raise OutputError(
+            f"The disk of `{folder}` has {free // 2**20} MB left, and a backup with its trial needs "
+            f"{wanted // 2**20} MB. Make room, or name a folder on another disk with `--backup-to`."
+        )
+
+
+def _count_answers(database: Path) -> int:
+    """How many responses are in a database."""
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        (count,) = connection.execute("SELECT count(*) FROM responses").fetchone()
+    return int(count)
+
+
+def _remove_old(home: Path, folder: Path, keep: int) -> None:
+    """Remove all but the newest of the backups that were made on time in this folder."""
+    made = [each.path for each in kept_backups(home) if each.on_time and Path(each.path).parent == folder]
+    there = [path for path in made if Path(path).exists()]
+    old = there[:-keep]
+    for path in old:
+        Path(path).unlink(missing_ok=True)
+    forget_backups(home, old)
+
+
+def main() -> int:
+    """0 where what was wanted is done; what is wrong stands among the events."""
+    os.nice(_LESS_URGENT)
+    what, home, *words = sys.argv[1:]
+    actions: dict[str, Callable[[], object]] = {
+        "check": lambda: _check(Path(home)),
+        "backup": lambda: _back_up(Path(home), Path(words[0]), int(words[1])),
+    }
+    try:
+        actions[what]()
+    except CitejuryError as error:
+        tell(f"no backup: {error}", Path(home) / EVENTS_FILE)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
