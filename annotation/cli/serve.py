@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from annotation.embedded.home.folder import LONGEST_HOLD_SECONDS
+from pipeline.cli.sections import SectionedCommand
 from pipeline.progress import ProgressBars
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class _Interval(click.ParamType[timedelta]):
         return interval
 
 
-@click.command()
+@click.command(cls=SectionedCommand, rare="--host --hold-minutes --keep --backup-to")
 @click.option(
     "--home",
     type=click.Path(file_okay=False, path_type=Path),
