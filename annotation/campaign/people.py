@@ -92,6 +92,8 @@ def read_passwords(file: Path) -> dict[str, str]:
     Raises:
         InputError: it cannot be read, or holds something else.
     """
+    if file.exists() and not file.is_file():  # from a device or a pipe nobody gets a password back
+        raise InputError(f"`{file}` is no file, and passwords are kept in one. Check `--passwords`.")
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:

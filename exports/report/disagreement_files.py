@@ -258,7 +258,7 @@ def _check_replaceable(path: Path) -> None:
     Raises:
         OutputError: it is one.
     """
-    if not path.exists():
+    if not path.is_file():  # a pipe or a device holds nothing, and whoever reads it waits for ever
         return
     with path.open("rb") as file:
         head = file.readline().removeprefix(codecs.BOM_UTF8)

@@ -1,0 +1,244 @@
+"""What every command that writes does where something is that is no file: that stays what it is.
+
+Nothing of the machine's is at stake: the devices, pipes and links are made in the test's own folder.
+"""
+
+import os
+import stat
+import tarfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from annotation.campaign.setup import set_up
+from annotation.client import Argilla
+from annotation.embedded.launch import ServerHandle
+from exports.cli import main
+from tests.support.places import DATA
+
+pytestmark = pytest.mark.server
+
+HERE = "HERE"
+"""Stands for the place that is written to."""
+SERVER = "SERVER"
+"""Stands for what names the running server's workspace."""
+
+
+class Written(NamedTuple):
+    """A place that a command writes to, and words that make it write there."""
+
+    words: str
+    takes_streams: bool = True
+    """Whether it writes to a device or a pipe; else it refuses them."""
+
+
+FILES = {
+    "pipeline verify --out": Written(
+        "pipeline verify runs/burns/final/report.md --offline --store store.db --out HERE"
+    ),
+    "pipeline sources --out": Written("pipeline sources answers --offline --store store.db --out HERE"),
+    "annotation controls plant --out": Written(
+        "annotation controls plant records.jsonl --out HERE", takes_streams=False
+    ),
+    "annotation judge --out": Written("annotation judge records.jsonl --out HERE", takes_streams=False),
+    "annotation backup FILE": Written("annotation backup HERE --home home", takes_streams=False),
+    "annotation setup --passwords": Written(
+        "annotation setup SERVER --annotator NEW --passwords HERE --yes", takes_streams=False
+    ),
+    "annotation users add --passwords": Written(
+        "annotation users add NEW SERVER --passwords HERE", takes_streams=False
+    ),
+    "annotation users passwd --passwords": Written(
+        "annotation users passwd KNOWN --passwords HERE", takes_streams=False
+    ),
+    "annotation status --html": Written("annotation status SERVER --html HERE"),
+    "exports adjudicate list --out": Written("exports adjudicate list export_extended --out HERE"),
+}
+"""One file."""
+FOLDERS = {
+    "annotation plan --out": "annotation plan records.jsonl --out HERE",
+    "annotation restore --home": "annotation restore backup.zip --home HERE",
+    "annotation serve --home": "annotation serve --home HERE --port 0",
+    "annotation share --out": "annotation share SERVER --out HERE",
+    "demo --home": "demo --home HERE --exit",
+    "exports agreement --out": "exports agreement export --resamples 50 --out HERE",
+    "exports csv OUT": "exports csv HERE SERVER",
+    "exports dataset OUT": "exports dataset HERE --from export",
+    "exports feedback OUT": "exports feedback HERE --from export",
+    "exports results --out": "exports results export --resamples 50 --out HERE",
+    "init FOLDER": "init HERE",
+    "pipeline ask --out": "pipeline ask narratives.csv --replay payloads --out HERE",
+    "pipeline migrate V2": "pipeline migrate answers HERE",
+    "pipeline research --runs-dir": "pipeline research Butter --documents library --search local --runs-dir HERE",
+}
+"""A folder, or many files in one."""
+ELSEWHERE = {
+    "annotation teardown --export",  # as `exports csv`
+    "annotation serve --backup-to",  # tests/annotation/embedded/test_upkeep.py
+    "exports adjudicate read --out",  # by the writer of `list`, after a whole adjudication
+    "exports adjudicate read --scores",
+    "exports csv --key-file",  # kept for ever, read before it is written
+    "exports dataset --key-file",
+    "pipeline sources --store",  # databases of pages
+    "pipeline verify --store",
+}
+"""Written too."""
+READ = {
+    "annotation backup --home",
+    "annotation controls plant PATHS",
+    "annotation controls push PATH",
+    "annotation controls push RECORDS",
+    "annotation judge RECORDS",
+    "annotation plan PATHS",
+    "annotation push --exclude",
+    "annotation push --repairs",
+    "annotation push --sample",
+    "annotation push --suggestions",
+    "annotation push PATHS",
+    "exports adjudicate list PATHS",
+    "exports adjudicate push --disputes",
+    "exports adjudicate push EXPORT",
+    "exports adjudicate read --export",
+    "exports agreement --decisions",
+    "exports agreement --judge",
+    "exports agreement --runs",
+    "exports agreement PATHS",
+    "exports dataset --from",
+    "exports feedback --from",
+    "exports results --decisions",
+    "exports results --judge",
+    "exports results --records",
+    "exports results --runs",
+    "exports results --weights",
+    "exports results PATHS",
+    "pipeline ask --replay",
+    "pipeline ask NARRATIVES",
+    "pipeline check PATHS",
+    "pipeline migrate V1",
+    "pipeline parse PAYLOAD",
+    "pipeline reparse RUN",
+    "pipeline research --documents",
+    "pipeline runs delete --runs-dir",
+    "pipeline runs list --runs-dir",
+    "pipeline runs show --runs-dir",
+    "pipeline sources RUN",
+    "pipeline verify PATH",
+}
+"""Read, or a folder in which only what is known is removed or rewritten."""
+
+
+def paths(command: click.Command, name: str = "") -> Iterator[str]:
+    """Every parameter of every command that is a path which need not be there."""
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for each in command.list_commands(context):
+            inner = command.get_command(context, each)
+            assert inner is not None
+            yield from paths(inner, f"{name} {each}".strip())
+        return
+    for param in command.params:
+        if isinstance(param.type, click.Path) and not param.type.exists:
+            yield f"{name} {param.opts[-1] if isinstance(param, click.Option) else (param.name or '').upper()}"
+
+
+def test_every_path_of_every_command_is_known_to_be_read_or_written() -> None:
+    assert sorted(paths(main)) == sorted([*FILES, *FOLDERS, *ELSEWHERE, *READ])
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A whole study: a run, its records, a home with its backup, exports."""
+    folder = tmp_path_factory.mktemp("study")
+    with tarfile.open(DATA / "made_by_17a5a56" / "made.tar.gz") as made:
+        made.extractall(folder, filter="data")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def workspace(client: Argilla) -> str:
+    set_up(client, "written-files", annotators=["written-files-anna"])
+    return "written-files"
+
+
+@pytest.fixture
+def run(study: Path, workspace: str, argilla_server: ServerHandle, monkeypatch: pytest.MonkeyPatch) -> "Runner":
+    monkeypatch.chdir(study)
+    environment = {"ARGILLA_API_URL": argilla_server.url, "ARGILLA_API_KEY": argilla_server.owner_api_key}
+    return Runner(workspace, environment)
+
+
+class Runner:
+    """Runs commands in the study's folder."""
+
+    count = 0
+
+    def __init__(self, workspace: str, environment: dict[str, str]) -> None:
+        self.workspace, self.environment = workspace, environment
+
+    def __call__(self, words: str, place: Path) -> Result:
+        Runner.count += 1
+        meant = {HERE: [str(place)], SERVER: ["--workspace", self.workspace]}
+        meant |= {"NEW": [f"written-files-{Runner.count}"], "KNOWN": ["written-files-anna"]}
+        said = [part for word in words.split() for part in meant.get(word, [word])]
+        done = CliRunner(env=self.environment).invoke(main, said)
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.output
+        return done
+
+
+@pytest.fixture(params=["device", "pipe"])
+def node(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A device that takes everything, like /dev/null, where one can be made; a pipe that somebody reads."""
+    path = tmp_path / "own" / "node"
+    path.parent.mkdir()
+    try:
+        if request.param == "pipe":
+            raise PermissionError
+        os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+        path.read_bytes()
+    except OSError:
+        path.unlink(missing_ok=True)
+        os.mkfifo(path)
+        threading.Thread(target=drain, args=(os.open(path, os.O_RDWR),), daemon=True).start()
+    before = path.lstat()
+    yield path
+    after = path.lstat()
+    assert (after.st_mode, after.st_ino, after.st_rdev) == (before.st_mode, before.st_ino, before.st_rdev)
+    assert list(path.parent.iterdir()) == [path]
+
+
+def drain(descriptor: int) -> None:
+    while os.read(descriptor, 65536):
+        pass
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_is_no_file_is_written_to_or_refused_and_stays(run: Runner, node: Path, name: str) -> None:
+    done = run(FILES[name].words, node)
+    assert done.exit_code == (0 if FILES[name].takes_streams else 1), done.output
+    if done.exit_code:
+        assert str(node) in done.stderr
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_of_a_link_the_target_is_written_and_the_link_stays(run: Runner, tmp_path: Path, name: str) -> None:
+    target, link = tmp_path / "there" / "target", tmp_path / "here" / "link"
+    target.parent.mkdir()
+    link.parent.mkdir()
+    link.symlink_to("../there/target")
+    done = run(FILES[name].words, link)
+    assert done.exit_code == 0, done.output
+    assert link.is_symlink()
+    assert target.stat().st_size > 0
+
+
+@pytest.mark.parametrize("node", ["pipe"], indirect=True)
+@pytest.mark.parametrize("name", FOLDERS)
+def test_what_is_no_folder_is_never_replaced_by_one(run: Runner, node: Path, name: str) -> None:
+    done = run(FOLDERS[name], node)
+    assert done.exit_code in (1, 2), done.output
+    assert done.stderr.strip()
