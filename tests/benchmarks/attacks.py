@@ -29,7 +29,8 @@ from tests.benchmarks.bare_server import unpatched_server
 
 GOALS = {"log-in loops": 5.0}
 GOAL = 3.0
-REQUESTS = 60
+REQUESTS = 80
+PAUSE_SECONDS = 0.05
 LONGEST_SECONDS = 5.0
 ATTACK_SECONDS = 15.0
 OPEN_FILES = 1024
@@ -107,6 +108,7 @@ def taken(server: Place, key: str, requests: int) -> list[float]:
             found.append(LONGEST_SECONDS)
         finally:
             connection.close()
+        time.sleep(PAUSE_SECONDS)  # else they would all be in one wave of an attack
     return found
 
 
