@@ -15,7 +15,7 @@
       method, headers: { authorization: login }, cache: "no-store", signal: AbortSignal.timeout(20 * SECOND),
     });
     if (answer.status === 401) expire(login);
-    if (!answer.ok) throw Object.assign(new Error(`${path}: ${answer.status}`), { status: answer.status });
+    if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
     return answer.json();
   };
   const time = (moment, spoken = language) => new Intl.DateTimeFormat(spoken, { hour: "numeric", minute: "2-digit" })
@@ -146,8 +146,7 @@
   const load = async () => {
     asked = Date.now();
     const [shown, began] = [page, asked];
-    const lists = await ask("me/work").then((answer) => answer.lists)
-      .catch(({ status }) => (status === 403 ? [] : null)); // refused to who is in no workspace
+    const lists = await ask("me/work").then((answer) => answer.lists).catch(() => null);
     if (page !== shown || asked !== began) return; // she has gone on, or it was asked anew
     if (lists) render(lists); else renderFailure();
     watchTitle();
