@@ -3,6 +3,7 @@
     annotation serve ── launch ──pipe── guardian ─┬─ web      argilla-server under uvicorn, changed as `patches` says
                                                   ├─ worker   Argilla's background jobs
                                                   └─ valkey   the job queue
+                               └─ upkeep   a look through the database each night, and backups on time
     docker/compose.yaml ── service ── migrate, web, worker …, one container each
 
 A home folder and an address come in; a running server and the owner's key go out. Read `launch` first. The folders,

@@ -269,6 +269,7 @@ def claim_a_full_disk(path: Path) -> None:
 def owe_the_disk_room(path: Path) -> None:
     """A length below nothing, which would make room in the sum for a database of any length."""
     change_manifest(path, lambda manifest: manifest["files"]["secrets.json"].update(size=-(10**18)))
+    claim_a_full_disk(path)
 
 
 def long_secrets(path: Path) -> None:
@@ -341,6 +342,8 @@ def test_a_damaged_backup_is_refused_and_nothing_is_left(
     assert isinstance(done.exception, SystemExit)
     assert "\x1b" not in done.stderr
     assert not [each for each in tmp_path.rglob("*") if each.is_file() and each != path]
+    if damage in (owe_the_disk_room, long_secrets, pack_a_long_manifest):
+        assert not (tmp_path / "deep").exists()  # nothing was begun
 
 
 def test_a_home_in_use_or_not_empty_is_never_written(kept: Kept, tmp_path: Path) -> None:
