@@ -139,8 +139,8 @@ def sampled(options: argparse.Namespace) -> list[Mutant]:
     places = dict(place.partition(":")[::2] for place in options.places)
     every = [(path, module, each) for path in files_of(places or TARGETS) for module, each in mutations_of(path)]
     if not places:
-        every = random.Random(options.seed).sample(every, min(options.sample, len(every)))
-        return [mutant_of(*each) for each in every]
+        shuffled = random.Random(options.seed).sample(every, len(every))
+        return [mutant_of(*each) for each in shuffled[: options.sample]]  # A small sample is the beginning of a large.
     found = [mutant_of(*each) for each in every]
     return [mutant for mutant in found if places.get(mutant.path, "") in ("", str(mutant.line))]
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import beta
 
 from exports.agreement._bounds import alpha_support
 from exports.agreement.measure import measure_agreement, measure_task
@@ -94,6 +95,16 @@ def test_records_of_different_sizes_hide_the_most_that_one_study_in_twenty_would
     n, n1 = 3 * len(records), int(ones.sum())
     hidden = most_hidden([2.0 * each for each in passages])
     assert support.least == pytest.approx(max(-1, 1 - hidden / n / (2 * n1 * (n - n1) / (n * (n - 1)))), abs=2e-3)
+
+
+@pytest.mark.parametrize(("split", "records"), [(1, 40), (3, 60), (4, 200)])
+def test_what_few_split_records_allow_is_the_bound_of_clopper_and_pearson(split: int, records: int) -> None:
+    ones = np.array([1] * split + [3] * (records // 2) + [0] * (records - split - records // 2))
+    support = alpha_support(3 - ones, ones, np.arange(records), records)
+    n, n1 = 3 * records, int(ones.sum())
+    share = beta.ppf(0.975, split + 1, records - split)
+    expected = 1 - share * records * 2 / n / (2 * n1 * (n - n1) / (n * (n - 1)))  # 2 of 3 ratings at worst
+    assert support.least_of_few == pytest.approx(expected, abs=1e-9)
 
 
 def test_an_interval_is_refused_where_a_value_is_agreed_on_in_one_record_only() -> None:

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 
 from exports.agreement.consensus import DawidSkene, dawid_skene, refusal
+from exports.agreement.ratings import FloatArray
 from tests.support.places import NO_SHARED, SHARED
 
 REAL = SHARED / "iaa-cases" / "real"
@@ -146,3 +148,22 @@ def test_swapping_yes_and_no_swaps_the_posterior() -> None:
     flipped = fitted(found._replace(values=1 - found.values))
     assert flipped.posterior == pytest.approx(1 - fitted(found).posterior, abs=1e-4)
     assert flipped.sensitivity == pytest.approx(fitted(found).specificity, abs=1e-4)
+
+
+def test_without_prior_no_other_rates_make_small_votes_likelier() -> None:
+    # The likelihood is written here from Dawid and Skene 1979, equation 2.5, and its maximum found by scipy.
+    found, _ = simulated(60, [(0.9, 0.2), (0.8, 0.1), (0.85, 0.3)], seed=4)
+    said = found.values.reshape(60, 3)
+
+    def unlikeliness(logits: FloatArray) -> float:
+        prevalence, *rates = 1 / (1 + np.exp(-logits))
+        sensitivity, specificity = np.array(rates).reshape(2, 3)
+        of_yes = np.where(said == 1, sensitivity, 1 - sensitivity).prod(axis=1)
+        of_no = np.where(said == 0, specificity, 1 - specificity).prod(axis=1)
+        return -float(np.log(prevalence * of_yes + (1 - prevalence) * of_no).sum())
+
+    best = minimize(unlikeliness, np.array([0.0, *[1.5] * 6]), method="BFGS")
+    model = fitted(found, prior=0)
+    assert model.loglik == pytest.approx(-best.fun, abs=1e-4)
+    expected = 1 / (1 + np.exp(-best.x))
+    assert [model.prevalence, *model.sensitivity, *model.specificity] == pytest.approx(list(expected), abs=2e-3)

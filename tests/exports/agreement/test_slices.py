@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
+import krippendorff
 import numpy as np
 import pytest
 from statsmodels.stats.multitest import multipletests
@@ -50,6 +51,25 @@ def test_alpha_by_week_comes_out_to_nine_digits(export: dict[str, TaskAgreement]
                 assert found.n_pairable_items == reference[name]["n_pairable_items"]
                 assert found.krippendorff_alpha == (None if alpha is None else pytest.approx(alpha, abs=1e-9))
                 assert ("krippendorff_alpha" in found.undefined) == (alpha is None)
+
+
+def test_alpha_of_each_week_is_krippendorffs_of_its_units() -> None:
+    random = np.random.default_rng(5)
+    marks = np.where(random.random((36, 3)) < 0.85, random.integers(0, 2, (36, 1)), random.integers(0, 2, (36, 3)))
+    rows = [
+        Row(f"r{unit:02}", f"a{rater}", (int(marks[unit, rater]),), at=START + timedelta(weeks=unit % 3))
+        for unit in range(36)
+        for rater in range(3)
+        if (unit + rater) % 5
+    ]
+    expected = []
+    for week in range(3):
+        units = [[row.labels[0] for row in rows if row.record == f"r{unit:02}"] for unit in range(week, 36, 3)]
+        table = np.array([own + [np.nan] * (3 - len(own)) for own in units])
+        expected.append(krippendorff.alpha(reliability_data=table.T, level_of_measurement="nominal"))
+    found = [week.labels["proper_action"] for week in measure_task(ratings_of(rows), RESAMPLES, 0).weeks]
+    assert [week.krippendorff_alpha for week in found] == pytest.approx(expected, abs=1e-9)
+    assert len(set(expected)) == 3
 
 
 @needs_export

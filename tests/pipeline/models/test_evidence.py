@@ -20,10 +20,13 @@ from pipeline.models.evidence import (
 )
 from pipeline.text.normal_form import normalise
 from tests.pipeline.text.test_normal_form import TEXTS
-from tests.support.places import NO_SHARED, SHARED
+from tests.support.places import DATA, NO_SHARED, SHARED
 
 ARTICLES = SHARED / "corpora" / "articles" / "ground-truth.json"
 needs_articles = pytest.mark.skipif(not ARTICLES.is_file(), reason=NO_SHARED)
+each_source = pytest.mark.parametrize(
+    "real", [False, pytest.param(True, marks=needs_articles)], ids=["made here", "real"]
+)
 
 TWO_PAGES = aggregate_context(
     [
@@ -226,9 +229,22 @@ def test_a_hostile_page_and_snippet_come_to_an_end(page: str, snippet: str) -> N
     assert checked.errors == ("evidence[0] snippet_not_verbatim",)
 
 
-def quotes(seed: int, count: int) -> Iterator[tuple[random.Random, NormalisedContext, str, str]]:
-    """Runs of 8 to 70 words from the real articles, each with its article's context and URL."""
-    articles = json.loads(ARTICLES.read_text(encoding="utf-8"))
+def articles_made_here() -> dict[str, dict[str, str]]:
+    """The invented pages of `tests/data/verdicts` in English and German, as articles."""
+    pages = {
+        name: sentences
+        for language in ("english", "german")
+        for name, sentences in json.loads((DATA / "verdicts" / f"{language}.json").read_text("utf-8"))["pages"].items()
+    }
+    return {
+        name: {"url": f"https://{name}.example/page", "articleBody": " ".join(sentences)}
+        for name, sentences in pages.items()
+    }
+
+
+def quotes(seed: int, count: int, real: bool) -> Iterator[tuple[random.Random, NormalisedContext, str, str]]:
+    """Runs of 8 to 70 words from real articles, or from those made here, each with its article's context and URL."""
+    articles = json.loads(ARTICLES.read_text(encoding="utf-8")) if real else articles_made_here()
     for name, article in sorted(articles.items()):
         draw = random.Random(f"{seed} {name}")
         words = list(re.finditer(r"\S+", article["articleBody"]))
@@ -276,10 +292,10 @@ VARIATIONS: dict[str, Callable[[random.Random, str], str]] = {
 }
 
 
-@needs_articles
-def test_quotes_of_real_articles_pass_whatever_their_form() -> None:
+@each_source
+def test_quotes_of_articles_pass_whatever_their_form(real: bool) -> None:
     checked = 0
-    for draw, context, url, quote in quotes(1, 1):
+    for draw, context, url, quote in quotes(1, 1, real):
         for vary in VARIATIONS.values():
             snippet = vary(draw, quote)
             found = validate_and_normalize_evidence(context, [item(url, snippet)], per_page=True)
@@ -287,13 +303,13 @@ def test_quotes_of_real_articles_pass_whatever_their_form() -> None:
             assert len(found.items[0].snippet) <= 320
             assert snippet.startswith(found.items[0].snippet)
             checked += 1
-    assert checked > 1200
+    assert checked > (1200 if real else 30)
 
 
-@needs_articles
-def test_quotes_of_real_articles_with_one_other_word_are_refused() -> None:
+@each_source
+def test_quotes_of_articles_with_one_other_word_are_refused(real: bool) -> None:
     checked = 0
-    for draw, context, url, quote in quotes(2, 12):
+    for draw, context, url, quote in quotes(2, 12, real):
         words = list(re.finditer(r"\w+", quote))
         word = draw.choice(words)
         others = ("never", "seven", "river", "Minister", "not")
@@ -304,12 +320,12 @@ def test_quotes_of_real_articles_with_one_other_word_are_refused() -> None:
             "evidence[0] snippet_not_verbatim",
         )
         checked += 1
-    assert checked > 2000
+    assert checked > (2000 if real else 50)
 
 
-@needs_articles
-def test_places_of_trimmed_quotes_read_like_them() -> None:
-    for _, _, url, quote in quotes(3, 1):
+@each_source
+def test_places_of_trimmed_quotes_read_like_them(real: bool) -> None:
+    for _, _, url, quote in quotes(3, 1, real):
         context = aggregate_context([("https://other.example", quote[::-1]), (url, f"Before. {quote} After.")])
         (found,) = check(context, item(url, quote), per_page=True).items
         assert isinstance(found, Evidence)

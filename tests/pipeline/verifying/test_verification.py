@@ -10,7 +10,7 @@ from pipeline.research.stages._verify import read_pages, verify
 from pipeline.sources.reading.extract import read_html
 from pipeline.verifying._contradiction import contradiction, is_rounded
 from pipeline.verifying._particulars import in_figures, particulars_of
-from pipeline.verifying._wording import wording_of
+from pipeline.verifying._wording import without, wording_of
 from pipeline.verifying.claim import check_claim, check_sentence
 from pipeline.verifying.page_text import PageText
 from pipeline.verifying.scores import conflicts, single_source
@@ -142,9 +142,20 @@ def test_only_what_is_plain_to_see_contradicts(one: str, other: str, contradicts
         assert bool(contradiction(wording_of(claim), wording_of(page_text))) is contradicts
 
 
+def test_without_some_words_the_stops_behind_them_move_up() -> None:
+    sentence = wording_of("Ann paints, Bob who sings, Cleo")
+    assert (sentence.words[0], sentence.words[-1]) == ("ann", "cleo")
+    less = without(sentence, 1, 2)
+    assert less.words == sentence.words[:1] + sentence.words[2:]
+    assert sorted(less.stops) == [stop - (stop > 1) for stop in sorted(sentence.stops)]
+    assert without(sentence, 0, len(sentence.words)).stops == {0}
+
+
 def test_a_number_may_be_another_one_rounded_but_no_year_is() -> None:
     assert is_rounded("59000", "59551")
     assert is_rounded("1300000", "1274310")
+    assert is_rounded("3.1", "3.195")
+    assert not is_rounded("3.1", "3.21")
     assert not any(is_rounded(*pair) for pair in (("1990", "1993"), ("10", "12"), ("59551", "57703"), ("590", "59551")))
 
 
