@@ -29,12 +29,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-
 import libcst as cst
 import pytest
 from coverage import Coverage
-from libcst.metadata import MetadataWrapper
+from libcst.metadata import MetadataWrapper, PositionProvider
 from mutmut.mutation.file_mutation import Mutation, MutationVisitor
 from mutmut.mutation.mutators import mutation_operators
 from mutmut.mutation.pragma_handling import IgnoredCode
@@ -97,6 +95,7 @@ def main(arguments: Sequence[str]) -> int:
     """0 when at least the goal's share of the changes is dead."""
     options = parsed(arguments)
     began = time.monotonic()
+    os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     with tempfile.TemporaryDirectory(prefix="mutants-") as temporary:
         folders = [copied(Path(temporary) / str(number) / "clone") for number in range(options.jobs)]
         for library in LIBRARIES:
@@ -137,7 +136,11 @@ def copied(folder: Path) -> Path:
 def sampled(options: argparse.Namespace) -> list[Mutant]:
     """The changes to try: a seeded sample of all, or all of the places that were named."""
     places = dict(place.partition(":")[::2] for place in options.places)
-    every = [(path, module, each) for path in files_of(places or TARGETS) for module, each in mutations_of(path)]
+    every = [
+        (path, module, each)
+        for path in files_of(places or TARGETS)
+        for module, each in mutations_of(path, int(places.get(path) or 0))
+    ]
     if not places:
         shuffled = random.Random(options.seed).sample(every, len(every))
         return [mutant_of(*each) for each in shuffled[: options.sample]]  # A small sample is the beginning of a large.
@@ -150,13 +153,20 @@ def files_of(places: Iterable[str]) -> list[str]:
     return sorted(name for name in git("ls-files", "--", *places) if name.endswith(".py"))
 
 
-def mutations_of(path: str) -> Iterator[tuple[cst.Module, Mutation]]:
-    """mutmut's changes of a file that are in a function and not in a message, in its order."""
+def mutations_of(path: str, line: int = 0) -> Iterator[tuple[cst.Module, Mutation]]:
+    """mutmut's changes of a file, or around a line of it, that are in a function and not in a message, in its order."""
     visitor = MutationVisitor(mutation_operators, IgnoredCode(set(), set(), set()))
-    module = MetadataWrapper(cst.parse_module((ROOT / path).read_text(encoding="utf-8"))).visit(visitor)
+    whole = MetadataWrapper(cst.parse_module((ROOT / path).read_text(encoding="utf-8")))
+    module, spans = whole.visit(visitor), whole.resolve(PositionProvider)
     messages = {id(node) for message in walked(module) if is_message(message) for node in walked(message)}
     for mutation in visitor.mutations:
-        if mutation.contained_by_top_level_function is not None and id(mutation.original_node) not in messages:
+        span = spans.get(mutation.original_node)
+        around = not line or span is None or span.start.line <= line <= span.end.line
+        if (
+            around
+            and mutation.contained_by_top_level_function is not None
+            and id(mutation.original_node) not in messages
+        ):
             yield module, mutation
 
 

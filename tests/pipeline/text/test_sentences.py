@@ -108,3 +108,10 @@ def test_a_name_that_begins_small_goes_on_with_the_line_before_it() -> None:
         "Most of the\niPhone users agree.",
         "Others do not.",
     ]
+
+
+def test_a_name_that_begins_small_begins_no_sentence_behind_a_mark() -> None:
+    assert sentences("They asked Yahoo! eBay and others. IBM did not.", "en") == [
+        "They asked Yahoo! eBay and others.",
+        "IBM did not.",
+    ]

@@ -1,0 +1,61 @@
+"""What `make mutants` changes, and what it makes of a change that no test runs."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.mutants import Baseline, Mutant, mutant_of, mutations_of, parsed, sampled, try_all
+from tests.support.places import ROOT
+
+MODULE = '''
+LIMIT = 3
+
+
+def most(values: list[int]) -> int:
+    """The most of them."""
+    if not values:
+        raise ValueError(f"There are {len(values)} values, 1 is needed.")
+    remark = "none of them is small"
+    kind = "word"
+    return max(values) + 1
+'''
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> str:
+    (tmp_path / "module.py").write_text(MODULE, encoding="utf-8")
+    return str(tmp_path / "module.py")
+
+
+def test_what_functions_do_is_changed_and_what_they_say_is_not(module: str) -> None:
+    changes = [mutant_of(module, *each).change for each in mutations_of(module)]
+
+    assert "- return max(values) + 1\n+ return max(values) - 1" in changes
+    assert "- if not values:\n+ if values:" in changes
+    assert '- kind = "word"\n+ kind = "XXwordXX"' in changes
+    assert '- remark = "none of them is small"\n+ remark = None' in changes
+    assert not [change for change in changes if "raise" in change or "LIMIT" in change or "XXnone" in change]
+
+
+def test_a_change_is_a_whole_file_and_knows_its_line(module: str) -> None:
+    found = [mutant_of(module, *each) for each in mutations_of(module)]
+    (opposite,) = (mutant for mutant in found if mutant.change.endswith("+ if values:"))
+
+    assert opposite.line == MODULE.splitlines().index("    if not values:") + 1
+    assert opposite.text == MODULE.replace("if not values:", "if values:")
+
+
+def test_a_change_that_no_test_runs_is_alive(module: str) -> None:
+    change = Mutant(module, 1, "", "- a\n+ b")
+
+    assert try_all([change], Baseline({}, {module: {1: set()}}), []) == ({0}, {0}, 0.0)
+
+
+def test_all_changes_of_a_line_can_be_asked_for() -> None:
+    path = "pipeline/text/sentences.py"
+    lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
+    (line,) = (number for number, text in enumerate(lines, 1) if "[:1].islower()" in text)
+    found = sampled(parsed([f"{path}:{line}"]))
+
+    assert {(mutant.path, mutant.line) for mutant in found} == {(path, line)}
+    assert any(mutant.change.endswith("[:2].islower()") for mutant in found)
