@@ -95,8 +95,9 @@ def main(arguments: Sequence[str]) -> int:
     """0 when at least the goal's share of the changes is dead."""
     options = parsed(arguments)
     began = time.monotonic()
+    os.environ.pop("CI", None)  # In a clone without the shared folder tests skip.
     os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    with tempfile.TemporaryDirectory(prefix="mutants-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True) as temporary:
         folders = [copied(Path(temporary) / str(number) / "clone") for number in range(options.jobs)]
         for library in LIBRARIES:
             import_module(library)
@@ -198,8 +199,10 @@ def mutant_of(path: str, module: cst.Module, mutation: Mutation) -> Mutant:
 def run_unchanged(paths: Sequence[str], folders: Sequence[Path]) -> tuple[Baseline, float]:
     """What the tests of these files do while nothing is changed, and the processor time that it took.
 
+    One that fails is left out, which is said.
+
     Raises:
-        SystemExit: One of them fails.
+        SystemExit: A file cannot be tested at all.
     """
     files = sorted({file for path in paths for file in test_files(path)})
     baseline = Baseline({}, defaultdict(lambda: defaultdict(set)))
@@ -210,20 +213,25 @@ def run_unchanged(paths: Sequence[str], folders: Sequence[Path]) -> tuple[Baseli
 
     for ended, folder in pooled(((file, measure(file)) for file in files), folders, lambda _: BASELINE_SECONDS):
         spent += ended.processor_seconds
-        if ended.code not in (0, 5):
-            sys.exit(f"{printed(folder).read_text(encoding='utf-8')}\n{ended.task} fails before anything is changed.")
+        if ended.code not in (0, 1, 5) or not measured_file(folder, ended.task).is_file():
+            sys.exit(f"{printed(folder).read_text(encoding='utf-8')}\n{ended.task} cannot be tested.")
         found = json.loads(measured_file(folder, ended.task).read_text(encoding="utf-8"))
         baseline.seconds.update(found["seconds"])
+        for test in found["failed"]:
+            say(f"{test} fails while nothing is changed, and is left out.")
         for path, lines in found["tests"].items():
             for line, tests in lines.items():
-                baseline.tests[path][int(line)] |= {test for test in tests if test}
+                baseline.tests[path][int(line)] |= set(tests) - {"", *found["failed"]}
     return baseline, spent
 
 
 @cache
 def test_files(path: str) -> frozenset[str]:
-    """The tests that are asked about a module: those of the folder that mirrors its own, or all that import it."""
-    return frozenset(git("ls-files", f"tests/{Path(path).parent}/test_*.py")) | frozenset(touched_tests([path]))
+    """The tests that are asked about a module: all of the folder that mirrors its own, or those that import it."""
+    mirror = Path("tests", path).parent
+    touched = touched_tests([path])
+    near = [file for file in touched if mirror.parent in Path(file).parents]
+    return frozenset(git("ls-files", f"{mirror}/test_*.py") or near or touched)
 
 
 def run_measured(file: str, paths: Sequence[str], folder: Path) -> int:
@@ -231,11 +239,11 @@ def run_measured(file: str, paths: Sequence[str], folder: Path) -> int:
     coverage = Coverage(data_file=None, config_file=False, include=[str(folder / path) for path in paths])
     told = Told(coverage)
     coverage.start()
-    code = tested([file], folder, told)
+    code = tested([file], folder, told, "--maxfail=0")
     coverage.stop()
     data = coverage.get_data()
     tests = {path: data.contexts_by_lineno(str(folder / path)) for path in paths}
-    found = json.dumps({"seconds": told.seconds, "tests": tests})
+    found = json.dumps({"seconds": told.seconds, "failed": sorted(told.failed), "tests": tests})
     measured_file(folder, file).write_text(found, encoding="utf-8")
     return code
 
@@ -256,10 +264,15 @@ class Told:
     def __init__(self, coverage: Coverage) -> None:
         self.coverage = coverage
         self.seconds: dict[str, float] = defaultdict(float)
+        self.failed: set[str] = set()
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.coverage.switch_context(nodeid)
         self.seconds[nodeid] -= processor_seconds()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.failed.add(report.nodeid)
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         self.seconds[nodeid] += processor_seconds()
@@ -283,9 +296,9 @@ class Chosen:
         )
 
 
-def tested(files: Sequence[str], folder: Path, plugin: object) -> int:
-    """pytest's exit code in a copy of the tree; it ends at the first test that fails."""
-    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", SLOW, "--hypothesis-seed=0"]
+def tested(files: Sequence[str], folder: Path, plugin: object, *more: str) -> int:
+    """pytest's exit code in a copy of the tree; it ends at the first test that fails, unless told otherwise."""
+    options = ["-x", *more, "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", SLOW, "--hypothesis-seed=0"]
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # Of libraries that were imported before.
     return int(pytest.main([*options, f"--basetemp={folder.parent / 'temporary'}", *files], plugins=[plugin]))
 

@@ -14,12 +14,29 @@ from exports import find_disagreements, measure_agreement, read_task
 from exports.measure.files import measure_files, write_agreement
 from exports.schema import COLUMNS
 from pipeline.errors import InputError
+from tests.support.dataset_export import jury_export
 from tests.support.places import NO_SHARED, SHARED
 from tests.support.python_api_data import three_records, without_inputs, write_export
 
-EXPORT = SHARED / "iaa-cases" / "open" / "export_a"
-needs_export = pytest.mark.skipif(not EXPORT.is_dir(), reason=NO_SHARED)
+SHARED_EXPORT = SHARED / "iaa-cases" / "open" / "export_a"
+needs_shared = pytest.mark.skipif(not SHARED_EXPORT.is_dir(), reason=NO_SHARED)
 ONE_LINE_OF_PANDAS = {"dtype": str, "keep_default_na": False}
+
+
+@pytest.fixture(scope="module", params=["made here", pytest.param("shared", marks=needs_shared)])
+def export(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an export of all tasks."""
+    if request.param == "shared":
+        return SHARED_EXPORT
+    folder = jury_export(tmp_path_factory.mktemp("made") / "export", 12)
+    for path in folder.glob("*.csv"):  # Over some weeks, so that there are changes.
+        frame = pd.read_csv(path, **ONE_LINE_OF_PANDAS)
+        weeks = frame["record_uuid"].str[1:].astype(int) // 8
+        frame["created_at"] = [f"2025-03-{3 + 7 * week:02d}T10:00:00+00:00" for week in weeks]
+        label = {"retrieval": "misleading", "grounding": "fabricated_source"}.get(path.stem, "unsafe_content")
+        frame.loc[::17, label] = "True"  # Every label that the tests ask for has a disagreement.
+        frame.to_csv(path, index=False, lineterminator="\r\n")
+    return folder
 
 
 def read_typed(folder: Path, task: str) -> Any:
@@ -38,21 +55,19 @@ def read_as_arrow(folder: Path, task: str) -> Any:
     return pd.read_csv(folder / f"{task}.csv", dtype_backend="pyarrow", parse_dates=["created_at"])
 
 
-@needs_export
 @pytest.mark.parametrize("read", [read_typed, read_as_text, read_by_default, read_as_arrow])
-def test_frames_give_the_figures_of_the_command(tmp_path: Path, read: Any) -> None:
-    written = write_agreement(measure_files([EXPORT], resamples=50).agreement, tmp_path)
+def test_frames_give_the_figures_of_the_command(tmp_path: Path, export: Path, read: Any) -> None:
+    written = write_agreement(measure_files([export], resamples=50).agreement, tmp_path)
     expected = json.loads(written.read_bytes())
     del expected["inputs"]
-    frames = [read(EXPORT, task).sample(frac=1, random_state=1) for task in TASKS]
+    frames = [read(export, task).sample(frac=1, random_state=1) for task in TASKS]
     assert without_inputs(measure_agreement(frames, resamples=50)) == expected
 
 
-@needs_export
-def test_a_folder_and_its_files_give_the_bytes_of_the_command(tmp_path: Path) -> None:
-    written = write_agreement(measure_files([EXPORT], resamples=50).agreement, tmp_path)
-    files = [EXPORT / f"{task}.csv" for task in TASKS]
-    for source in (str(EXPORT), EXPORT, files):
+def test_a_folder_and_its_files_give_the_bytes_of_the_command(tmp_path: Path, export: Path) -> None:
+    written = write_agreement(measure_files([export], resamples=50).agreement, tmp_path)
+    files = [export / f"{task}.csv" for task in TASKS]
+    for source in (str(export), export, files):
         assert measure_agreement(source, resamples=50).to_json().encode() == written.read_bytes()
 
 
@@ -72,10 +87,9 @@ def test_discards_of_a_folder_are_in_the_result(tmp_path: Path) -> None:
     assert (discards.n_responses, discards.by_annotator["ben"]) == (1, pytest.approx(1 / 4))
 
 
-@needs_export
 @pytest.mark.parametrize("table", ["tasks", "labels", "pairs", "annotators", "slices", "changes", "conditional"])
-def test_tables_are_typed_the_same_with_and_without_figures(tmp_path: Path, table: str) -> None:
-    full = measure_agreement(EXPORT, resamples=50).to_pandas(table)
+def test_tables_are_typed_the_same_with_and_without_figures(tmp_path: Path, export: Path, table: str) -> None:
+    full = measure_agreement(export, resamples=50).to_pandas(table)
     single = {**three_records()[0]}
     bare = measure_agreement(write_export(tmp_path / "generation.csv", single), resamples=50).to_pandas(table)
     assert len(full)
@@ -107,15 +121,14 @@ def test_disagreements_come_with_texts_and_notes_from_files_and_frames_alike(tmp
     assert from_file.to_pandas().loc[0, "votes"] == {"anna": True, "ben": False}
 
 
-@needs_export
-def test_disagreements_are_ranked_over_all_tasks_and_cut_on_request() -> None:
-    every = find_disagreements(EXPORT)
+def test_disagreements_are_ranked_over_all_tasks_and_cut_on_request(export: Path) -> None:
+    every = find_disagreements(export)
     influences = [abs(found.influence) for found in every if found.influence is not None]
     assert influences == sorted(influences, reverse=True)
-    assert list(find_disagreements(EXPORT, top=7)) == list(every[:7])
-    assert {found.label for found in find_disagreements(EXPORT, label="misleading")} == {"misleading"}
-    assert {found.task for found in find_disagreements(EXPORT, task="grounding")} == {"grounding"}
-    assert len(every) == sum(len(find_disagreements(EXPORT, task=task)) for task in TASKS)
+    assert list(find_disagreements(export, top=7)) == list(every[:7])
+    assert {found.label for found in find_disagreements(export, label="misleading")} == {"misleading"}
+    assert {found.task for found in find_disagreements(export, task="grounding")} == {"grounding"}
+    assert len(every) == sum(len(find_disagreements(export, task=task)) for task in TASKS)
 
 
 def test_a_notebook_shows_hostile_text_as_text(tmp_path: Path) -> None:
